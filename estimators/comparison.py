@@ -1,0 +1,282 @@
+"""The comparison study: one ``xarray.Dataset``, one validator, and the arrays that estimators read.
+
+In a comparison study a participant sees a context *c* and two tokens, the target *y* (the token of
+the text) and a candidate *x* (drawn from the generator *G*), and reports the probability of the
+target. See :func:`validate_comparison_study` for the variables.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimators.errors import InputError, unknown_choice
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = [
+    "HUMAN",
+    "SAME_TOKEN_TOLERANCE_NATS",
+    "add_note",
+    "is_word_token",
+    "notes",
+    "response_positions",
+    "same_token",
+    "validate_comparison_study",
+]
+
+HUMAN = "human"
+"""Name of the player whose answers are the study's responses."""
+
+SAME_TOKEN_TOLERANCE_NATS = 1e-6
+"""Two log-probabilities of one token under one model differ by no more than this (float32 noise)."""
+
+_REQUIRED: dict[str, tuple[str, ...]] = {
+    "context": ("item",),
+    "target_token": ("item",),
+    "candidate_token": ("item", "candidate"),
+    "target_logprob": ("model", "item"),
+    "candidate_logprob": ("model", "item", "candidate"),
+    "item_set": ("item",),
+    "selected": ("item",),
+    "in_reference": ("item",),
+    "participant": ("response",),
+    "response_item": ("response",),
+    "response_candidate": ("response",),
+    "report": ("response",),
+    "automatic": ("response",),
+}
+_OPTIONAL: dict[str, tuple[str, ...]] = {
+    "human_target_logprob": ("item",),
+    "human_candidate_logprob": ("item", "candidate"),
+    "reference_logprob": ("item", "token"),
+}
+_LOGPROBS = (
+    "target_logprob",
+    "candidate_logprob",
+    "human_target_logprob",
+    "human_candidate_logprob",
+    "reference_logprob",
+)
+# float32 softmax can round a probability to a hair above one; beyond that it is not a log-probability
+_LOGPROB_SLACK = 1e-6
+
+
+def validate_comparison_study(study: xr.Dataset) -> xr.Dataset:
+    """Check a comparison study and return it unchanged.
+
+    Dimensions are ``item`` (questions), ``candidate`` (tokens drawn from the generator for an
+    item), ``model`` (language models), ``response`` (answers, in long form).
+
+    ==========================  ========================  ==================================================
+    variable                    dims                      meaning
+    ==========================  ========================  ==================================================
+    ``item``                    item                      integer label of the question (coordinate)
+    ``model``                   model                     name of the language model (coordinate)
+    ``context``                 item                      text before the target (str)
+    ``target_token``            item                      the token of the text, *y* (str)
+    ``candidate_token``         item, candidate           tokens *x* drawn i.i.d. from *G*, repeats kept (str)
+    ``target_logprob``          model, item               ln p(y|c), nats
+    ``candidate_logprob``       model, item, candidate    ln p(x|c), nats
+    ``item_set``                item                      name of the set in which the item was asked, "" if never (str)
+    ``selected``                item                      passes the study's item filter (bool)
+    ``in_reference``            item                      belongs to the items whose mean -ln g(y) is L_G (bool)
+    ``participant``             response                  who answered (str)
+    ``response_item``           response                  label of the item answered (int)
+    ``response_candidate``      response                  position along ``candidate`` of the token shown (int)
+    ``report``                  response                  probability given to the target, in (0, 1)
+    ``automatic``               response                  the site answered by itself: both strings were equal (bool)
+    ``human_target_logprob``    item                      optional truth of a simulation: ln h(y|c), nats
+    ``human_candidate_logprob`` item, candidate           optional truth of a simulation: ln h(x|c), nats
+    ``reference_logprob``       item, token               optional: the generator's whole distribution, nats
+    ==========================  ========================  ==================================================
+
+    Attributes: ``name``; ``generator``, the model that drew the candidates; ``notes``, see
+    :func:`notes`.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+
+    Returns
+    -------
+    xarray.Dataset
+        The same object.
+
+    Raises
+    ------
+    InputError
+        Names the variable, the item or response, the value found and what would be right.
+    """
+    source = f"comparison study {study.attrs.get('name', '(unnamed)')!r}"
+    _check_layout(study, source)
+    _check_models(study, source)
+    _check_logprobs(study, source)
+    _check_responses(study, source)
+    return study
+
+
+def _check_layout(study: xr.Dataset, source: str) -> None:
+    for name, dims in _REQUIRED.items():
+        if name not in study:
+            raise InputError(f"is missing; a comparison study needs it with dims {dims}", source=source, field=name)
+    for name, dims in (_REQUIRED | _OPTIONAL).items():
+        if name in study and study[name].dims != dims:
+            raise InputError(f"has dims {study[name].dims}, should be {dims}", source=source, field=name)
+    for name in ("item", "model"):
+        if name not in study.coords:
+            raise InputError("has no coordinate values", source=source, field=name)
+    for name in ("item", "candidate", "model"):
+        if study.sizes[name] == 0:
+            raise InputError("is empty; at least one is needed", source=source, field=name)
+    for name in ("item", "response_item", "response_candidate"):
+        if study[name].dtype.kind not in "iu":
+            raise InputError(f"has dtype {study[name].dtype}, should be an integer", source=source, field=name)
+    for name in ("selected", "in_reference", "automatic"):
+        if study[name].dtype.kind != "b":
+            raise InputError(f"has dtype {study[name].dtype}, should be bool", source=source, field=name)
+    for name in ("item", "model"):
+        labels, counts = np.unique(study[name].values, return_counts=True)
+        if (counts > 1).any():
+            raise InputError(f"{labels[counts > 1][0]!r} is there twice", source=source, field=name)
+
+
+def _check_models(study: xr.Dataset, source: str) -> None:
+    models = study["model"].values.tolist()
+    generator = study.attrs.get("generator")
+    if generator not in models:
+        raise unknown_choice("generator", generator, models, source=source)
+    if HUMAN in models:
+        raise InputError(f"{HUMAN!r} is kept for the participants; rename the model", source=source, field="model")
+
+
+def _check_logprobs(study: xr.Dataset, source: str) -> None:
+    for name in _LOGPROBS:
+        if name not in study:
+            continue
+        values = study[name].values
+        # -inf is a legal log-probability of the whole distribution and of a player, not of what was drawn
+        bad = ~(values <= _LOGPROB_SLACK)
+        if name != "reference_logprob":
+            bad |= ~np.isfinite(values)
+        if not bad.any():
+            continue
+        index = tuple(int(i) for i in np.argwhere(bad)[0])
+        where = ", ".join(
+            f"{dim} {study[dim].values[i]}" if dim in study.coords else f"{dim} {i}"
+            for dim, i in zip(study[name].dims, index, strict=True)
+        )
+        raise InputError(
+            f"is {values[index]} at {where} ({int(bad.sum())} such); a log-probability is finite and at most 0",
+            source=source,
+            field=name,
+        )
+
+
+def _check_responses(study: xr.Dataset, source: str) -> None:
+    report = study["report"].values
+    bad = ~((report > 0) & (report < 1))
+    if bad.any():
+        first = int(np.flatnonzero(bad)[0])
+        raise InputError(
+            f"is {report[first]} at response {first} ({int(bad.sum())} such); a probability strictly between 0 and 1 "
+            "is needed, because 0 and 1 mean an infinite likelihood ratio",
+            source=source,
+            field="report",
+        )
+    candidate = study["response_candidate"].values
+    bad = (candidate < 0) | (candidate >= study.sizes["candidate"])
+    if bad.any():
+        first = int(np.flatnonzero(bad)[0])
+        raise InputError(
+            f"is {candidate[first]} at response {first}, should be 0 to {study.sizes['candidate'] - 1}",
+            source=source,
+            field="response_candidate",
+        )
+    response_positions(study, source=source)
+
+
+def response_positions(study: xr.Dataset, *, source: object = None) -> NDArray[np.intp]:
+    """Positions along ``item`` of every response's item.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A comparison study.
+    source : object, optional
+        Named in the error.
+
+    Returns
+    -------
+    ndarray of int, shape (response,)
+
+    Raises
+    ------
+    InputError
+        If a response names an item that the study does not have.
+    """
+    labels = study["item"].values
+    wanted = study["response_item"].values
+    order = np.argsort(labels, kind="stable")
+    slot = np.minimum(np.searchsorted(labels, wanted, sorter=order), len(labels) - 1)
+    positions = order[slot]
+    missing = labels[positions] != wanted
+    if missing.any():
+        first = int(np.flatnonzero(missing)[0])
+        raise InputError(
+            f"is {wanted[first]} at response {first}; the study has no such item",
+            source=source,
+            field="response_item",
+        )
+    return positions.astype(np.intp, copy=False)
+
+
+def same_token(study: xr.Dataset) -> NDArray[np.bool_]:
+    """Which candidates are the very target token.
+
+    Equal strings are not enough: a string such as U+FFFD (half a character) stands for many tokens.
+    A candidate is the target when its string AND its log-probability under the generator agree.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A comparison study.
+
+    Returns
+    -------
+    ndarray of bool, shape (item, candidate)
+    """
+    string = study["candidate_token"].values == study["target_token"].values[:, None]
+    generator = study.attrs["generator"]
+    drawn = study["candidate_logprob"].sel(model=generator).values
+    target = study["target_logprob"].sel(model=generator).values
+    equal: NDArray[np.bool_] = string & (np.abs(drawn - target[:, None]) <= SAME_TOKEN_TOLERANCE_NATS)
+    return equal
+
+
+def is_word_token(token: str) -> bool:
+    """Whether a token is a word token: a space, then one letter or more and nothing else."""
+    return len(token) > 1 and token[0] == " " and token[1:].isalpha()
+
+
+def notes(study: xr.Dataset) -> list[dict[str, Any]]:
+    """What a loader counted, dropped, repaired or kept in spite of doubts.
+
+    Returns
+    -------
+    list of dict
+        Each with ``level`` ("info" or "warning"), ``text`` and ``count`` (None if there is nothing to count).
+    """
+    entries: list[dict[str, Any]] = json.loads(study.attrs.get("notes", "[]"))
+    return entries
+
+
+def add_note(
+    study: xr.Dataset, text: str, *, count: int | None = None, level: Literal["info", "warning"] = "info"
+) -> None:
+    """Append one note to ``study.attrs["notes"]`` (JSON, so that netCDF keeps it)."""
+    study.attrs["notes"] = json.dumps([*notes(study), {"level": level, "text": text, "count": count}])
