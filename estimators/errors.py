@@ -25,9 +25,7 @@ class InputError(ValueError):
         super().__init__(f"{place}: {problem}" if place else problem)
 
 
-def unknown_choice(
-    what: str, value: object, valid: Iterable[object], *, source: object = None
-) -> InputError:
+def unknown_choice(what: str, value: object, valid: Iterable[object], *, source: object = None) -> InputError:
     """Build the error for a name that is not among the valid ones, which it lists.
 
     Parameters

@@ -1,0 +1,117 @@
+"""Numbers from arrays: the estimators of human and model next-word prediction.
+
+What lives here: reports and likelihood ratios, rounding, the game's score, importance-sampling estimators of the
+loss gap and perplexity with their diagnostics, resampling, the comparison study's validator, and a simulator with
+known truth. NumPy and SciPy inside, ``xarray.Dataset`` at the door.
+
+What does not: files, downloads, plots, samplers, language models. Nothing here imports another package of this
+project, and importing it pulls in neither xarray nor pandas.
+"""
+
+from estimators.bootstrap import BootstrapGap, bias_curve, cluster_bootstrap, half_sample_bootstrap
+from estimators.comparison import (
+    HUMAN,
+    add_note,
+    is_word_token,
+    notes,
+    response_positions,
+    same_token,
+    validate_comparison_study,
+)
+from estimators.diagnostics import WeightDiagnostics, fit_pareto_shape, pareto_khat, smooth_tail
+from estimators.errors import InputError
+from estimators.logmean import (
+    ItemTerms,
+    LogMeans,
+    delta_log_mean,
+    expected_counts,
+    group_terms,
+    jackknife_log_mean,
+    plain_log_mean,
+    psis_log_mean,
+    rao_blackwell_log_mean,
+)
+from estimators.perplexity import (
+    ESTIMATORS,
+    LossGap,
+    PerplexityEstimate,
+    ResponseTerms,
+    candidate_log_terms,
+    control_model,
+    diagnose_weights,
+    estimate_gap,
+    estimate_perplexity,
+    player_names,
+    reference_loss,
+    response_terms,
+    subsample_responses,
+    true_loss,
+)
+from estimators.reports import (
+    log_ratio_from_report,
+    ratio_from_report,
+    report_from_log_ratio,
+    two_alternative_report,
+)
+from estimators.rounding import SCHEMES, RoundingScheme, report_boxes, round_reports, rounding_scheme
+from estimators.score import expected_score, optimal_report, rational_report, score
+from estimators.units import bits_from_nats, loss_from_perplexity, nats_from_bits, perplexity_from_loss
+
+__all__ = [
+    "ESTIMATORS",
+    "HUMAN",
+    "SCHEMES",
+    "BootstrapGap",
+    "InputError",
+    "ItemTerms",
+    "LogMeans",
+    "LossGap",
+    "PerplexityEstimate",
+    "ResponseTerms",
+    "RoundingScheme",
+    "WeightDiagnostics",
+    "add_note",
+    "bias_curve",
+    "bits_from_nats",
+    "candidate_log_terms",
+    "cluster_bootstrap",
+    "control_model",
+    "delta_log_mean",
+    "diagnose_weights",
+    "estimate_gap",
+    "estimate_perplexity",
+    "expected_counts",
+    "expected_score",
+    "fit_pareto_shape",
+    "group_terms",
+    "half_sample_bootstrap",
+    "is_word_token",
+    "jackknife_log_mean",
+    "log_ratio_from_report",
+    "loss_from_perplexity",
+    "nats_from_bits",
+    "notes",
+    "optimal_report",
+    "pareto_khat",
+    "perplexity_from_loss",
+    "plain_log_mean",
+    "player_names",
+    "psis_log_mean",
+    "rao_blackwell_log_mean",
+    "ratio_from_report",
+    "rational_report",
+    "reference_loss",
+    "report_boxes",
+    "report_from_log_ratio",
+    "response_positions",
+    "response_terms",
+    "round_reports",
+    "rounding_scheme",
+    "same_token",
+    "score",
+    "smooth_tail",
+    "subsample_responses",
+    "true_loss",
+    "two_alternative_report",
+    "validate_comparison_study",
+]

@@ -1,0 +1,174 @@
+r"""Is the number of responses enough? Pareto tail and sample size against exp(KL).
+
+Importance sampling of a player *h* from a generator *g* needs about :math:`\exp(\mathrm{KL}(h\|g))` draws an item
+(Chatterjee & Diaconis 2018), and its error stays Gaussian only while the weights' Pareto shape k is under 0.7
+(Vehtari et al. 2024).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["WeightDiagnostics", "fit_pareto_shape", "pareto_khat", "smooth_tail", "tail_size", "verdict"]
+
+FloatArray = NDArray[np.float64]
+Verdict = Literal["enough", "doubtful", "too few"]
+
+KHAT_GOOD = 0.5
+"""Below it the weights have a finite variance."""
+KHAT_BAD = 0.7
+"""Above it the sample size needed grows beyond reach."""
+_MIN_TAIL = 5
+
+
+@dataclass(frozen=True)
+class WeightDiagnostics:
+    """What the terms say about themselves.
+
+    Attributes
+    ----------
+    pareto_k : float
+        Shape of the tail of the leave-one-out weights, pooled over items; NaN where it cannot be fitted
+        (constant weights, or fewer than five tail values).
+    kl_nats : float
+        Mean over items of the self-normalised estimate of KL(h || g): too low when n is too few.
+    n_required : float
+        90% quantile over items of exp(KL_q + s_q), s_q the standard deviation of ln(h/g) under h: the responses
+        an item that Chatterjee & Diaconis (2018) ask for.
+    share_starved : float
+        Share of items with fewer than two effective responses, n exp(-KL_q) < 2.
+    verdict : {"enough", "doubtful", "too few"}
+        See :func:`verdict`.
+    """
+
+    pareto_k: float
+    kl_nats: float
+    n_required: float
+    share_starved: float
+    verdict: Verdict
+
+
+def verdict(pareto_k: float, n_median: float, n_required: float, share_starved: float) -> Verdict:
+    """Whether n is enough for the log-mean to be trusted.
+
+    ``too few`` if k >= 0.7 or more than a tenth of the items have under two effective responses;
+    ``doubtful`` if k >= 0.5, or the median item has fewer responses than ``n_required``, or more than one
+    item in a hundred is starved; ``enough`` otherwise. A k that cannot be fitted is no objection when the
+    weights are constant (n_required is 1) and is one otherwise.
+
+    Parameters
+    ----------
+    pareto_k, n_required, share_starved : float
+        As in :class:`WeightDiagnostics`.
+    n_median : float
+        Median number of responses an item.
+    """
+    constant = n_required <= 1 + 1e-9
+    if pareto_k >= KHAT_BAD or (share_starved > 0.1 and not constant):
+        return "too few"
+    unfitted = bool(np.isnan(pareto_k)) and not constant
+    if unfitted or pareto_k >= KHAT_GOOD or n_median < n_required or (share_starved > 0.01 and not constant):
+        return "doubtful"
+    return "enough"
+
+
+def tail_size(n: int) -> int:
+    """Weights that make the tail: min(n / 5, 3 sqrt(n)), rounded up (Vehtari et al. 2024)."""
+    return int(np.ceil(min(0.2 * n, 3 * np.sqrt(n))))
+
+
+def fit_pareto_shape(excess: ArrayLike) -> tuple[float, float]:
+    """Fit a generalised Pareto distribution to values above a threshold.
+
+    The quasi-Bayesian estimate of Zhang & Stephens (2009), with the weakly informative prior on the shape
+    (ten observations' worth, centred on 0.5) of Vehtari et al. (2024).
+
+    Parameters
+    ----------
+    excess : array_like of float, shape (n,)
+        Positive excesses over the threshold.
+
+    Returns
+    -------
+    shape, scale : float
+        k and sigma of P(X > x) = (1 + k x / sigma)^(-1/k).
+    """
+    x = np.sort(np.asarray(excess, dtype=float))
+    n = x.size
+    # In units of the largest excess, so that nothing under- or overflows.
+    unit = x[-1]
+    x = x / unit
+    n_grid = 30 + int(np.sqrt(n))
+    quartile = x[max(int(n / 4 + 0.5) - 1, 0)]
+    theta = 1 + (1 - np.sqrt(n_grid / (np.arange(1, n_grid + 1) - 0.5))) / (3 * quartile)
+    shape = np.log1p(-theta[:, None] * x).mean(axis=1)
+    profile = n * (np.log(-theta / shape) - shape - 1)
+    weight = np.exp(profile - profile.max())
+    weight /= weight.sum()
+    keep = weight > 10 * np.finfo(float).eps
+    theta_hat = float(np.sum(theta[keep] * weight[keep]) / weight[keep].sum())
+    raw_shape = float(np.log1p(-theta_hat * x).mean())
+    scale = -raw_shape / theta_hat * unit
+    return (n * raw_shape + 10 * 0.5) / (n + 10), scale
+
+
+def pareto_khat(weight: ArrayLike) -> float:
+    """Pareto shape k of the upper tail of a set of weights.
+
+    Parameters
+    ----------
+    weight : array_like of float, shape (n,)
+        Non-negative weights, any scale.
+
+    Returns
+    -------
+    float
+        NaN where fewer than five values stand out above the threshold.
+    """
+    ordered = np.sort(np.asarray(weight, dtype=float))
+    excess = _tail_excess(ordered)
+    return float("nan") if excess.size < _MIN_TAIL else fit_pareto_shape(excess)[0]
+
+
+def smooth_tail(weight: ArrayLike) -> FloatArray:
+    """Replace the upper tail by the expected order statistics of the Pareto distribution fitted to it.
+
+    Parameters
+    ----------
+    weight : array_like of float, shape (n,)
+
+    Returns
+    -------
+    ndarray of float, shape (n,)
+        In the order given. Unchanged where the tail is too short to be fitted. No value exceeds the largest
+        weight that was seen (the usual truncation of Pareto smoothing).
+    """
+    values = np.asarray(weight, dtype=float)
+    order = np.argsort(values, kind="stable")
+    ordered = values[order]
+    excess = _tail_excess(ordered)
+    smoothed = values.copy()
+    if excess.size < _MIN_TAIL:
+        return smoothed
+    shape, scale = fit_pareto_shape(excess)
+    probability = (np.arange(excess.size) + 0.5) / excess.size
+    quantile = -np.log1p(-probability) if abs(shape) < 1e-12 else np.expm1(-shape * np.log1p(-probability)) / shape
+    threshold = ordered[-1] - excess[-1]
+    smoothed[order[-excess.size :]] = np.minimum(threshold + scale * quantile, ordered[-1])
+    return smoothed
+
+
+def _tail_excess(ordered: FloatArray) -> FloatArray:
+    """Excesses of the tail over the value below it, increasing; values that tie with the threshold are left out."""
+    size = tail_size(ordered.size)
+    if size < _MIN_TAIL or size >= ordered.size:
+        return np.empty(0)
+    threshold = ordered[-size - 1]
+    excess = ordered[-size:] - threshold
+    # Ties up to rounding are no tail: constant weights differ in the last bits.
+    kept: FloatArray = excess[excess > 1e-9 * max(abs(threshold), np.finfo(float).tiny)]
+    return kept

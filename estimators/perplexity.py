@@ -1,0 +1,527 @@
+r"""Human perplexity by importance sampling (Shlegeris et al. 2022, section 4).
+
+Nobody can state h(y|c), but a report gives the ratio h(x|c)/h(y|c). With candidates *x* drawn from a generator *g*
+
+.. math:: \frac{1}{h(y|c)} = \sum_x \frac{h(x|c)}{h(y|c)} = E_{x \sim g}\!\left[\frac{1}{g(x|c)} \frac{h(x|c)}{h(y|c)}\right]
+
+so that the mean over items of the log of the sample mean estimates the loss (eq. 3, ``naive``). Multiplying every term
+by g(y|c) estimates the loss gap to the generator instead (eqs. 4-5, ``importance``), whose items vary far less:
+
+.. math:: L_h - L_G \approx \frac1N \sum_q \ln \frac1{n_q} \sum_j w_{qj}, \qquad
+          w = \frac{g(y|c)}{g(x|c)} \frac{h(x|c)}{h(y|c)}
+
+and :math:`\exp(\mathrm{gap} + L_G)` is the perplexity, with L_G known from as many items as one likes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from estimators.comparison import HUMAN, response_positions
+from estimators.diagnostics import WeightDiagnostics, pareto_khat, verdict
+from estimators.errors import InputError, unknown_choice
+from estimators.logmean import (
+    LOG_MEANS,
+    ItemTerms,
+    LogMeans,
+    group_terms,
+    leave_one_out_weights,
+    plain_log_mean,
+    rao_blackwell_log_mean,
+)
+from estimators.reports import log_ratio_from_report, report_from_log_ratio
+from estimators.rounding import RoundingScheme, round_reports, rounding_scheme
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = [
+    "ESTIMATORS",
+    "LossGap",
+    "PerplexityEstimate",
+    "ResponseTerms",
+    "candidate_log_terms",
+    "control_model",
+    "diagnose_weights",
+    "estimate_gap",
+    "estimate_perplexity",
+    "player_names",
+    "reference_loss",
+    "response_terms",
+    "subsample_responses",
+    "true_loss",
+]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+Uncertainty = Literal["items", "samples"]
+Reference = Literal["reference", "asked"]
+
+ESTIMATORS = ("naive", *LOG_MEANS, "rao_blackwell")
+"""Names of the estimators: ``naive`` is eq. 3, ``importance`` eqs. 4-5, the others replace its log-mean."""
+
+
+@dataclass(frozen=True)
+class ResponseTerms:
+    """One importance-sampling term a response, with what estimators and bootstraps group it by.
+
+    Attributes
+    ----------
+    log_term : ndarray, shape (response,)
+        ln w, nats.
+    item, participant, token : ndarray of int, shape (response,)
+        Label of the item; code of the participant; code of the candidate token within the study.
+    candidate_logprob, target_logprob : ndarray, shape (response,)
+        ln g(x|c) under the model that sampled, ln g(y|c) under the control, nats.
+    """
+
+    log_term: FloatArray
+    item: IntArray
+    participant: IntArray
+    token: IntArray
+    candidate_logprob: FloatArray
+    target_logprob: FloatArray
+
+
+@dataclass(frozen=True)
+class LossGap:
+    """Loss of a player minus the loss of the generator.
+
+    Attributes
+    ----------
+    estimator : str
+        One of :data:`ESTIMATORS`.
+    gap_nats : float
+        L_h - L_G, nats a token.
+    se_items_nats : float
+        Source (i): standard deviation (ddof 0) of the items' log-means over sqrt(N).
+    se_samples_nats : float
+        Source (ii): noise of the finite number of responses an item, items held fixed.
+    n_items, n_responses : int
+    item : ndarray of int, shape (item,)
+        Labels of the items.
+    item_gap_nats, item_n : ndarray, shape (item,)
+        Log-mean and number of responses of every item.
+    diagnostics : WeightDiagnostics
+    """
+
+    estimator: str
+    gap_nats: float
+    se_items_nats: float
+    se_samples_nats: float
+    n_items: int
+    n_responses: int
+    item: IntArray
+    item_gap_nats: FloatArray
+    item_n: IntArray
+    diagnostics: WeightDiagnostics
+
+
+@dataclass(frozen=True)
+class PerplexityEstimate:
+    """Perplexity of one player under one rounding, with the interval and the truth where it is known.
+
+    Attributes
+    ----------
+    player, rounding : str
+    gap : LossGap
+    reference_loss_nats : float
+        L_G, nats a token.
+    perplexity, perplexity_lower, perplexity_upper : float
+        exp(gap + L_G) and exp(gap + L_G -+ n_se se).
+    true_loss_nats, true_gap_nats : float
+        Exact loss on the reference items and exact gap on the items asked; NaN for players whose probabilities
+        are not known.
+    """
+
+    player: str
+    rounding: str
+    gap: LossGap
+    reference_loss_nats: float
+    perplexity: float
+    perplexity_lower: float
+    perplexity_upper: float
+    true_loss_nats: float
+    true_gap_nats: float
+
+
+def estimate_gap(
+    log_term: ArrayLike,
+    item: ArrayLike,
+    *,
+    estimator: str = "importance",
+    target_logprob: ArrayLike | None = None,
+    token: ArrayLike | None = None,
+    candidate_logprob: ArrayLike | None = None,
+) -> LossGap:
+    """Estimate a loss gap from importance-sampling terms (array layer).
+
+    Parameters
+    ----------
+    log_term : array_like of float, shape (response,)
+        ln w = ln g(y) - ln g(x) + ln h(x)/h(y), nats.
+    item : array_like of int, shape (response,)
+    estimator : str
+        One of :data:`ESTIMATORS`.
+    target_logprob : array_like of float, shape (response,), optional
+        ln g(y|c); needed by ``naive``, whose items carry the generator's own spread.
+    token, candidate_logprob : array_like, shape (response,), optional
+        Identity of the candidate and ln g(x|c) under the model that sampled it; needed by ``rao_blackwell``.
+
+    Returns
+    -------
+    LossGap
+
+    Raises
+    ------
+    InputError
+        For an unknown estimator, shapes that disagree, terms that are not finite, or an argument that the
+        estimator needs and did not get.
+    """
+    terms = group_terms(log_term, item)
+    means: LogMeans
+    if estimator == "rao_blackwell":
+        if token is None or candidate_logprob is None:
+            raise InputError("needs token and candidate_logprob", source="estimator 'rao_blackwell'")
+        means = rao_blackwell_log_mean(terms, token, candidate_logprob)
+    elif estimator == "naive":
+        means = plain_log_mean(terms)
+    elif estimator in LOG_MEANS:
+        means = LOG_MEANS[estimator](terms)
+    else:
+        raise unknown_choice("estimator", estimator, ESTIMATORS)
+    spread_of = means.value
+    if estimator == "naive":
+        if target_logprob is None:
+            raise InputError("needs target_logprob", source="estimator 'naive'")
+        spread_of = means.value - np.asarray(target_logprob, dtype=float)[terms.order][terms.start]
+    n_items = terms.label.size
+    return LossGap(
+        estimator=estimator,
+        gap_nats=float(means.value.mean()),
+        se_items_nats=float(spread_of.std() / np.sqrt(n_items)),
+        se_samples_nats=float(np.sqrt(np.sum(means.se**2)) / n_items),
+        n_items=n_items,
+        n_responses=terms.log_term.size,
+        item=terms.label,
+        item_gap_nats=means.value,
+        item_n=terms.n,
+        diagnostics=diagnose_weights(terms),
+    )
+
+
+def diagnose_weights(terms: ItemTerms) -> WeightDiagnostics:
+    """Pareto tail, KL divergence and required sample size of a set of terms; see :class:`WeightDiagnostics`."""
+    scaled, largest = terms.scaled()
+    share = scaled / terms.sum(scaled)[terms.item]
+    log_weight = terms.log_term - plain_log_mean(terms).value[terms.item]
+    kl = np.maximum(terms.sum(share * log_weight), 0.0)
+    spread = np.sqrt(np.maximum(terms.sum(share * (log_weight - kl[terms.item]) ** 2), 0.0))
+    weight, usable = leave_one_out_weights(terms)
+    pareto_k = pareto_khat(weight[usable])
+    n_required = float(np.quantile(np.exp(kl + spread), 0.9))
+    share_starved = float(np.mean(terms.n * np.exp(-kl) < 2))
+    return WeightDiagnostics(
+        pareto_k=pareto_k,
+        kl_nats=float(kl.mean()),
+        n_required=n_required,
+        share_starved=share_starved,
+        verdict=verdict(pareto_k, float(np.median(terms.n)), n_required, share_starved),
+    )
+
+
+def player_names(study: xr.Dataset) -> list[str]:
+    """Players of a study: the participants first, then its language models."""
+    return [HUMAN, *study["model"].values.tolist()]
+
+
+def control_model(study: xr.Dataset, generator: str | None = None, *, control_only: bool = False) -> str:
+    """Name of the model whose loss the gap is measured against.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A comparison study.
+    generator : str, optional
+        By default the model that drew the study's candidates.
+    control_only : bool
+        Allow a model that did not draw them: it then supplies g(y) and L_G, while the sampling density in the
+        denominator stays that of the model that did.
+
+    Raises
+    ------
+    InputError
+        If the model is not in the study, or did not draw the candidates and ``control_only`` is false.
+    """
+    sampler: str = study.attrs["generator"]
+    if generator is None or generator == sampler:
+        return sampler
+    models = study["model"].values.tolist()
+    source = f"study {study.attrs.get('name')!r}"
+    if generator not in models:
+        raise unknown_choice("generator", generator, models, source=source)
+    if not control_only:
+        raise InputError(
+            f"{generator!r} did not draw this study's candidates, {sampler!r} did; use generator={sampler}, or "
+            "generator.control_only=true to measure the gap against it with the sampling density kept right",
+            source=source,
+            field="generator",
+        )
+    return generator
+
+
+def response_terms(
+    study: xr.Dataset,
+    player: str = HUMAN,
+    rounding: RoundingScheme | str = "none",
+    *,
+    control: str | None = None,
+) -> ResponseTerms:
+    """Importance-sampling terms of a player on the pairs that the participants were shown.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A comparison study.
+    player : str
+        ``human`` or a model of the study, which answers q(y) / (q(y) + q(x)).
+    rounding : RoundingScheme or str
+        Applied to the reports of any player.
+    control : str, optional
+        From :func:`control_model`; by default the model that drew the candidates.
+
+    Raises
+    ------
+    InputError
+        If the player or rounding is unknown, or the study has no response.
+    """
+    if study.sizes["response"] == 0:
+        raise InputError("has no response", source=f"study {study.attrs.get('name')!r}")
+    scheme = rounding_scheme(rounding) if isinstance(rounding, str) else rounding
+    sampler = study.attrs["generator"]
+    models = study["model"].values.tolist()
+    position = response_positions(study)
+    column = study["response_candidate"].values
+    target = study["target_logprob"].values
+    candidate = study["candidate_logprob"].values
+
+    def at(model: str) -> tuple[FloatArray, FloatArray]:
+        m = models.index(model)
+        return target[m, position], candidate[m, position, column]
+
+    if player == HUMAN:
+        log_ratio = log_ratio_from_report(round_reports(study["report"].values, scheme))
+    elif player in models:
+        target_q, candidate_q = at(player)
+        log_ratio = candidate_q - target_q
+        if scheme.values:
+            log_ratio = log_ratio_from_report(round_reports(report_from_log_ratio(log_ratio), scheme))
+    else:
+        raise unknown_choice("player", player, player_names(study), source=f"study {study.attrs.get('name')!r}")
+    control_target = at(control or sampler)[0]
+    sampled = at(sampler)[1]
+    strings = study["candidate_token"].values[position, column]
+    # A token is its string and its generator log-probability together: one string can stand for many tokens.
+    keys = list(zip(strings.tolist(), np.round(sampled, 5).tolist(), strict=True))
+    code = {key: i for i, key in enumerate(dict.fromkeys(keys))}
+    participant = np.unique(study["participant"].values.astype(str), return_inverse=True)[1]
+    return ResponseTerms(
+        log_term=control_target - sampled + log_ratio,
+        item=study["response_item"].values.astype(np.intp),
+        participant=participant.astype(np.intp),
+        token=np.array([code[key] for key in keys], dtype=np.intp),
+        candidate_logprob=sampled,
+        target_logprob=control_target,
+    )
+
+
+def candidate_log_terms(study: xr.Dataset, player: str, rounding: RoundingScheme | str = "none") -> FloatArray:
+    """Terms ln w of a model player on every stored candidate.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A comparison study.
+    player : str
+        A model of the study, or ``human`` where the study carries the human's own log-probabilities
+        (a simulation).
+    rounding : RoundingScheme or str
+        Applied to the player's reports.
+
+    Returns
+    -------
+    ndarray of float, shape (item, candidate)
+        Nats.
+
+    Raises
+    ------
+    InputError
+        If the player's probabilities are not in the study.
+    """
+    target_q, candidate_q = _player_logprobs(study, player)
+    if target_q is None or candidate_q is None:
+        raise InputError(
+            f"the study has no log-probabilities of player {player!r}, only its answers",
+            source=f"study {study.attrs.get('name')!r}",
+        )
+    scheme = rounding_scheme(rounding) if isinstance(rounding, str) else rounding
+    log_ratio = candidate_q - target_q[:, None]
+    if scheme.values:
+        log_ratio = log_ratio_from_report(round_reports(report_from_log_ratio(log_ratio), scheme))
+    sampler = study["model"].values.tolist().index(study.attrs["generator"])
+    drawn: FloatArray = study["candidate_logprob"].values[sampler]
+    target: FloatArray = study["target_logprob"].values[sampler]
+    return target[:, None] - drawn + log_ratio
+
+
+def _player_logprobs(study: xr.Dataset, player: str) -> tuple[FloatArray | None, FloatArray | None]:
+    """ln q(y|c), (item,), and ln q(x|c), (item, candidate); None where the study does not know them."""
+    if player == HUMAN:
+        if "human_target_logprob" not in study:
+            return None, None
+        target = study["human_target_logprob"].values
+        return target, study["human_candidate_logprob"].values if "human_candidate_logprob" in study else None
+    models = study["model"].values.tolist()
+    if player not in models:
+        raise unknown_choice("player", player, player_names(study), source=f"study {study.attrs.get('name')!r}")
+    m = models.index(player)
+    return study["target_logprob"].values[m], study["candidate_logprob"].values[m]
+
+
+def true_loss(study: xr.Dataset, player: str, items: NDArray[np.bool_]) -> float:
+    """Exact loss of a player, mean of -ln q(y|c) over some items.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+    player : str
+    items : ndarray of bool, shape (item,)
+
+    Returns
+    -------
+    float
+        Nats a token; NaN for participants whose h(y|c) nobody knows.
+    """
+    target, _ = _player_logprobs(study, player)
+    return float("nan") if target is None else float(-target[items].mean())
+
+
+def reference_loss(study: xr.Dataset, control: str, reference: Reference, asked: NDArray[np.bool_]) -> float:
+    """Compute L_G over the reference items of the study, or over the items that were asked.
+
+    Raises
+    ------
+    InputError
+        For an unknown choice, or when no item is a reference item.
+    """
+    return true_loss(study, control, _reference_items(study, reference, asked))
+
+
+def _reference_items(study: xr.Dataset, reference: str, asked: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    if reference not in get_args(Reference):
+        raise unknown_choice("reference", reference, get_args(Reference))
+    items: NDArray[np.bool_] = study["in_reference"].values if reference == "reference" else asked
+    if not items.any():
+        raise InputError("is true for no item, so L_G is not defined", source="study", field="in_reference")
+    return items
+
+
+def subsample_responses(study: xr.Dataset, n: int, rng: np.random.Generator) -> xr.Dataset:
+    """Keep n random responses of every item, without replacement.
+
+    Raises
+    ------
+    InputError
+        If n is not positive or an item that was asked has fewer responses.
+    """
+    if n < 1:
+        raise InputError(f"is {n}, should be at least 1", field="n")
+    item = study["response_item"].values
+    labels, code, count = np.unique(item, return_inverse=True, return_counts=True)
+    if (count < n).any():
+        fewest = int(np.argmin(count))
+        raise InputError(f"is {n}, but item {labels[fewest]} has only {count[fewest]} responses", field="n")
+    order = np.lexsort((rng.random(item.size), code))
+    start = np.concatenate([[0], np.cumsum(count)[:-1]])
+    rank = np.arange(item.size) - start[code[order]]
+    return study.isel(response=np.sort(order[rank < n]))
+
+
+def estimate_perplexity(
+    study: xr.Dataset,
+    player: str = HUMAN,
+    *,
+    rounding: RoundingScheme | str = "none",
+    estimator: str = "importance",
+    generator: str | None = None,
+    control_only: bool = False,
+    uncertainty: Uncertainty = "items",
+    n_se: float = 2.0,
+    reference: Reference = "reference",
+) -> PerplexityEstimate:
+    r"""Perplexity of a player on a comparison study.
+
+    .. math:: \mathrm{PPL} = \exp(\mathrm{gap} + L_G), \quad \exp(\mathrm{gap} + L_G \pm n_{se}\, \mathrm{se})
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A comparison study (:func:`estimators.comparison.validate_comparison_study`).
+    player : str
+        ``human`` or a model of the study.
+    rounding : RoundingScheme or str
+        Applied to the player's reports.
+    estimator : str
+        One of :data:`ESTIMATORS`.
+    generator, control_only
+        See :func:`control_model`.
+    uncertainty : {"items", "samples"}
+        Which standard error makes the interval: source (i), the figure bars of the paper, or source (ii). The first
+        already contains the second, as the items' log-means vary for both reasons.
+    n_se : float
+        Half-width of the interval in standard errors.
+    reference : {"reference", "asked"}
+        Items over which L_G (and the true loss) is averaged. ``naive`` estimates the loss itself and has no L_G:
+        there the reference is always the items asked.
+
+    Returns
+    -------
+    PerplexityEstimate
+
+    Raises
+    ------
+    InputError
+        For an unknown player, rounding, estimator, generator, uncertainty or reference.
+    """
+    if uncertainty not in get_args(Uncertainty):
+        raise unknown_choice("uncertainty", uncertainty, get_args(Uncertainty))
+    control = control_model(study, generator, control_only=control_only)
+    terms = response_terms(study, player, rounding, control=control)
+    gap = estimate_gap(
+        terms.log_term,
+        terms.item,
+        estimator=estimator,
+        target_logprob=terms.target_logprob,
+        token=terms.token,
+        candidate_logprob=terms.candidate_logprob,
+    )
+    asked = np.isin(study["item"].values, gap.item)
+    where = _reference_items(study, "asked" if estimator == "naive" else reference, asked)
+    base = true_loss(study, control, where)
+    half_width = n_se * (gap.se_items_nats if uncertainty == "items" else gap.se_samples_nats)
+    loss = gap.gap_nats + base
+    return PerplexityEstimate(
+        player=player,
+        rounding=rounding if isinstance(rounding, str) else rounding.name,
+        gap=gap,
+        reference_loss_nats=base,
+        perplexity=float(np.exp(loss)),
+        perplexity_lower=float(np.exp(loss - half_width)),
+        perplexity_upper=float(np.exp(loss + half_width)),
+        true_loss_nats=true_loss(study, player, where),
+        true_gap_nats=true_loss(study, player, asked) - true_loss(study, control, asked),
+    )

@@ -1,0 +1,86 @@
+"""A report and what it says: probability of the target <-> likelihood ratio of the two tokens."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from estimators.errors import InputError
+
+__all__ = ["log_ratio_from_report", "ratio_from_report", "report_from_log_ratio", "two_alternative_report"]
+
+
+def log_ratio_from_report(report: ArrayLike) -> NDArray[np.float64]:
+    r"""Log-likelihood ratio of candidate and target that a report states.
+
+    .. math:: D = \ln\frac{h(x|c)}{h(y|c)} = \ln(1 - p) - \ln p
+
+    Parameters
+    ----------
+    report : array_like of float, any shape
+        Probability p given to the target *y*, strictly between 0 and 1.
+
+    Returns
+    -------
+    ndarray of float, same shape
+        Nats.
+
+    Raises
+    ------
+    InputError
+        If a report is NaN, 0, 1 or outside: the ratio would be infinite.
+    """
+    p = np.asarray(report, dtype=float)
+    bad = ~((p > 0) & (p < 1))
+    if bad.any():
+        raise InputError(
+            f"is {p[bad].flat[0]} ({int(bad.sum())} such); a probability strictly between 0 and 1 is needed, "
+            "because 0 and 1 mean an infinite likelihood ratio",
+            field="report",
+        )
+    log_ratio: NDArray[np.float64] = np.log1p(-p) - np.log(p)
+    return log_ratio
+
+
+def ratio_from_report(report: ArrayLike) -> NDArray[np.float64]:
+    """Likelihood ratio h(x|c) / h(y|c) = 1/p - 1 that a report states.
+
+    Parameters, errors as in :func:`log_ratio_from_report`.
+    """
+    return np.exp(log_ratio_from_report(report))
+
+
+def report_from_log_ratio(log_ratio: ArrayLike) -> NDArray[np.float64]:
+    """Report of a player whose log-likelihood ratio is D: p = 1 / (1 + exp(D)).
+
+    Parameters
+    ----------
+    log_ratio : array_like of float, any shape
+        ln h(x|c) - ln h(y|c), nats.
+
+    Returns
+    -------
+    ndarray of float, same shape
+        Probability of the target. Beyond about 37 nats it is 1 (or 0) in double precision: keep the
+        log-ratio where the report need not be rounded.
+    """
+    # logaddexp keeps full relative precision in both tails and never overflows
+    p: NDArray[np.float64] = np.exp(-np.logaddexp(0.0, np.asarray(log_ratio, dtype=float)))
+    return p
+
+
+def two_alternative_report(target_logprob: ArrayLike, candidate_logprob: ArrayLike) -> NDArray[np.float64]:
+    r"""Report of a language model in the comparison game.
+
+    .. math:: p = \frac{q(y|c)}{q(y|c) + q(x|c)}
+
+    Parameters
+    ----------
+    target_logprob, candidate_logprob : array_like of float, broadcastable
+        ln q(y|c) and ln q(x|c), nats.
+
+    Returns
+    -------
+    ndarray of float
+    """
+    return report_from_log_ratio(np.asarray(candidate_logprob, dtype=float) - np.asarray(target_logprob, dtype=float))

@@ -1,0 +1,187 @@
+"""Rounding schemes as data: what a report becomes when only some values can be given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from estimators.errors import InputError, unknown_choice
+
+__all__ = ["SCHEMES", "RoundingScheme", "report_boxes", "round_reports", "rounding_scheme"]
+
+Space = Literal["probability", "log_odds"]
+Tie = Literal["even", "lower", "upper"]
+
+# A report that is this near to a cut counts as a tie: .15 and (.1 + .2) / 2 differ in the last bit.
+_TIE_TOLERANCE = 1e-12
+
+
+@dataclass(frozen=True)
+class RoundingScheme:
+    """A grid of values that can be reported, and the rule that picks one.
+
+    Parameters
+    ----------
+    name : str
+        How the scheme is called in tables.
+    values : tuple of float
+        Values that can be reported, increasing, inside (0, 1). Empty: nothing is rounded.
+    positions : tuple of float, optional
+        Where nearness is judged, one per value; by default the values themselves. The game's
+        interface judges at 0, .1, ..., 1 and shows 1% and 99% for the two ends.
+    space : {"probability", "log_odds"}
+        Scale on which the nearest position is sought.
+    tie : {"even", "lower", "upper"}
+        What a report half-way between two positions becomes: the one with the even index, the
+        lower, or the upper one.
+
+    Raises
+    ------
+    InputError
+        If the values are not increasing inside (0, 1), or the other fields do not fit them.
+    """
+
+    name: str
+    values: tuple[float, ...] = ()
+    positions: tuple[float, ...] | None = None
+    space: Space = "probability"
+    tie: Tie = "lower"
+
+    def __post_init__(self) -> None:
+        source = f"rounding {self.name!r}"
+        values = np.asarray(self.values, dtype=float)
+        if not (np.all((values > 0) & (values < 1)) and np.all(np.diff(values) > 0)):
+            raise InputError(
+                f"{list(self.values)} should be increasing and strictly between 0 and 1", source=source, field="values"
+            )
+        if self.space not in get_args(Space):
+            raise unknown_choice("space", self.space, get_args(Space), source=source)
+        if self.tie not in get_args(Tie):
+            raise unknown_choice("tie", self.tie, get_args(Tie), source=source)
+        if self.positions is not None:
+            positions = np.asarray(self.positions, dtype=float)
+            if positions.shape != values.shape or not np.all(np.diff(positions) > 0):
+                raise InputError(
+                    f"{list(self.positions)} should be increasing, one per value ({len(self.values)})",
+                    source=source,
+                    field="positions",
+                )
+            if self.space == "log_odds" and not np.all((positions > 0) & (positions < 1)):
+                raise InputError("log-odds are finite only strictly between 0 and 1", source=source, field="positions")
+
+    @property
+    def cuts(self) -> NDArray[np.float64]:
+        """Half-way points between neighbouring positions, on the scheme's own scale; shape (values - 1,)."""
+        positions = np.asarray(self.values if self.positions is None else self.positions, dtype=float)
+        scaled = _logit(positions) if self.space == "log_odds" else positions
+        return (scaled[1:] + scaled[:-1]) / 2
+
+
+_ELEVEN = (0.01, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.99)
+_FINE_ENDS = (0.01, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99)
+_TENTHS = tuple(i / 10 for i in range(11))
+
+SCHEMES = MappingProxyType(
+    {
+        scheme.name: scheme
+        for scheme in (
+            RoundingScheme("none"),
+            RoundingScheme("interface", _ELEVEN, positions=_TENTHS, tie="even"),
+            RoundingScheme("coarse", (0.1, 0.2, 0.5, 0.8, 0.9)),
+            RoundingScheme("coarser", (0.2, 0.5, 0.8)),
+            RoundingScheme("interface_nearest", _ELEVEN),
+            RoundingScheme("interface_log_odds", _ELEVEN, space="log_odds"),
+            RoundingScheme("fine_ends", _FINE_ENDS),
+            RoundingScheme("fine_ends_log_odds", _FINE_ENDS, space="log_odds"),
+        )
+    }
+)
+"""The named schemes. ``interface`` is the game's own (round-half-even of 10 p, clipped to [.01, .99]);
+``coarse`` and ``coarser`` are the paper's figure 8; the last four are the variants its code compares."""
+
+
+def rounding_scheme(name: str) -> RoundingScheme:
+    """Look a scheme up by name.
+
+    Raises
+    ------
+    InputError
+        Lists the valid names.
+    """
+    if name not in SCHEMES:
+        raise unknown_choice("rounding", name, SCHEMES)
+    return SCHEMES[name]
+
+
+def round_reports(report: ArrayLike, scheme: RoundingScheme | str) -> NDArray[np.float64]:
+    """Round reports to the values that a scheme offers.
+
+    Parameters
+    ----------
+    report : array_like of float, any shape
+        Probabilities in [0, 1].
+    scheme : RoundingScheme or str
+        A scheme, or the name of one in :data:`SCHEMES`.
+
+    Returns
+    -------
+    ndarray of float, same shape
+        Values of the scheme; the reports themselves if the scheme has no values.
+
+    Raises
+    ------
+    InputError
+        If a report is NaN or outside [0, 1], or the scheme is unknown.
+    """
+    if isinstance(scheme, str):
+        scheme = rounding_scheme(scheme)
+    p = np.asarray(report, dtype=float)
+    bad = ~((p >= 0) & (p <= 1))
+    if bad.any():
+        raise InputError(f"is {p[bad].flat[0]} ({int(bad.sum())} such); a probability is in [0, 1]", field="report")
+    if not scheme.values:
+        return p.copy()
+    scaled = _logit(p) if scheme.space == "log_odds" else p
+    cuts = scheme.cuts
+    below = np.searchsorted(cuts, scaled - _TIE_TOLERANCE, side="right")  # cuts clearly below the report
+    upto = np.searchsorted(cuts, scaled + _TIE_TOLERANCE, side="right")  # ... plus the one it ties with, if any
+    if scheme.tie == "lower":
+        index = below
+    elif scheme.tie == "upper":
+        index = upto
+    else:
+        index = np.where(below % 2 == 0, below, upto)
+    rounded: NDArray[np.float64] = np.asarray(scheme.values, dtype=float)[index]
+    return rounded
+
+
+def report_boxes(scheme: RoundingScheme | str) -> NDArray[np.float64]:
+    """Interval of probabilities that each value of a scheme stands for.
+
+    Parameters
+    ----------
+    scheme : RoundingScheme or str
+
+    Returns
+    -------
+    ndarray of float, shape (values, 2)
+        Lower and upper edge in probability; the outer edges are 0 and 1.
+    """
+    if isinstance(scheme, str):
+        scheme = rounding_scheme(scheme)
+    if not scheme.values:
+        raise InputError("has no values, hence no boxes", source=f"rounding {scheme.name!r}")
+    cuts = scheme.cuts
+    inner = 1 / (1 + np.exp(-cuts)) if scheme.space == "log_odds" else cuts
+    edges = np.concatenate([[0.0], inner, [1.0]])
+    return np.stack([edges[:-1], edges[1:]], axis=1)
+
+
+def _logit(p: NDArray[np.float64]) -> NDArray[np.float64]:
+    with np.errstate(divide="ignore"):
+        odds: NDArray[np.float64] = np.log(p) - np.log1p(-p)
+    return odds
