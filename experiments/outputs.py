@@ -1,0 +1,341 @@
+"""What a run leaves in its folder: table, dataset, figures, report, status."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+import numpy as np
+import pandas as pd
+from omegaconf import DictConfig, OmegaConf
+
+from estimators.comparison import notes
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from matplotlib.figure import Figure
+
+__all__ = [
+    "ExperimentResult",
+    "JobStatus",
+    "clear_outputs",
+    "config_hash",
+    "markdown_table",
+    "print_table",
+    "read_status",
+    "save_figures",
+    "staged",
+    "warnings_of",
+    "write_outputs",
+    "write_status",
+]
+
+_OUTPUTS = ("table.csv", "results.nc", "figures", "report.md")
+_STATUS = "status.json"
+_PACKAGES = ("shannon-game", "numpy", "scipy", "xarray", "pandas", "h5netcdf", "matplotlib", "hydra-core")
+
+
+@dataclass(frozen=True)
+class ExperimentResult:
+    """What an experiment found.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        Tidy: one row an estimate, units in the column names.
+    dataset : xarray.Dataset
+        Everything needed to draw the figures again.
+    figures : mapping of str to matplotlib.figure.Figure
+        By file name without extension, in the order of the report.
+    summary : str
+        Markdown paragraphs for a reader.
+    warnings : tuple of str
+        What the reader should doubt.
+    """
+
+    table: pd.DataFrame
+    dataset: xr.Dataset
+    figures: Mapping[str, Figure]
+    summary: str
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class JobStatus:
+    """The content of ``status.json``.
+
+    Parameters
+    ----------
+    status : {"running", "ok", "failed", "interrupted"}
+        A folder whose job was killed stays at "running".
+    experiment : str
+    overrides : tuple of str
+        What the user set on the command line for this job.
+    config_hash : str
+        See :func:`config_hash`; empty if the config itself could not be resolved.
+    started : str
+        ISO 8601 with offset.
+    seconds : float, optional
+        Wall-clock time; None while the job runs.
+    warnings : tuple of str
+    error : str, optional
+        One line; the traceback of an unexpected error is in ``run.log``.
+    """
+
+    status: Literal["running", "ok", "failed", "interrupted"]
+    experiment: str
+    overrides: tuple[str, ...]
+    config_hash: str
+    started: str
+    seconds: float | None = None
+    warnings: tuple[str, ...] = ()
+    error: str | None = None
+
+
+def config_hash(cfg: DictConfig) -> str:
+    """SHA-256 of what decides a job's numbers: the resolved config and the version of the package.
+
+    ``resume``, ``sweep`` and ``output.print`` are left out: they change no output file.
+
+    Parameters
+    ----------
+    cfg : DictConfig
+        The job's config, without Hydra's own node.
+
+    Returns
+    -------
+    str
+        64 hexadecimal digits.
+
+    Raises
+    ------
+    omegaconf.errors.OmegaConfBaseException
+        If a mandatory setting (``???``) is missing or an interpolation fails.
+    """
+    settings = _decisive(cfg)
+    payload = {"config": settings, "version": _version("shannon-game")}
+    return hashlib.sha256(json.dumps(payload, sort_keys=True).encode()).hexdigest()
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        # run from a checkout, as with PYTHONPATH
+        return "not installed"
+
+
+def _decisive(cfg: DictConfig) -> dict[str, Any]:
+    kept = OmegaConf.masked_copy(cfg, [str(key) for key in cfg if key not in ("resume", "sweep", "hydra")])
+    kept._set_parent(None)
+    settings = cast("dict[str, Any]", OmegaConf.to_container(kept, resolve=True, throw_on_missing=True))
+    settings.get("output", {}).pop("print", None)
+    return settings
+
+
+def write_status(folder: Path, status: JobStatus) -> None:
+    """Replace ``status.json`` in one step: a reader sees the old one or the new one, never half of it."""
+    temporary = folder / f".{_STATUS}.partial"
+    temporary.write_text(json.dumps(asdict(status), indent=2) + "\n", encoding="utf-8")
+    temporary.replace(folder / _STATUS)
+
+
+def read_status(folder: Path) -> JobStatus | None:
+    """Read ``status.json``; None if it is missing or is not one (the job is then as good as not done)."""
+    try:
+        content = json.loads((folder / _STATUS).read_text(encoding="utf-8"))
+        return JobStatus(
+            **{**content, "overrides": tuple(content["overrides"]), "warnings": tuple(content["warnings"])}
+        )
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+
+
+def clear_outputs(folder: Path) -> None:
+    """Remove what an earlier run of the same job left, so that old results never stand beside a new status."""
+    for name in (*_OUTPUTS, _STATUS):
+        _remove(folder / name)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+@contextmanager
+def staged(folder: Path) -> Iterator[Path]:
+    """Give a temporary folder inside ``folder`` whose content moves into it only if all of it was written.
+
+    Parameters
+    ----------
+    folder : Path
+        Exists; what it already has under the same names is replaced.
+
+    Yields
+    ------
+    Path
+    """
+    staging = folder / ".partial"
+    _remove(staging)
+    staging.mkdir()
+    try:
+        yield staging
+        for path in sorted(staging.iterdir()):
+            target = folder / path.name
+            if path.is_dir():
+                _remove(target)
+            path.replace(target)
+    finally:
+        _remove(staging)
+
+
+def write_outputs(
+    folder: Path,
+    cfg: DictConfig,
+    study: xr.Dataset,
+    result: ExperimentResult,
+    *,
+    overrides: Sequence[str] = (),
+    timings: Mapping[str, float] | None = None,
+) -> None:
+    """Write ``table.csv``, ``results.nc``, ``figures/*.png`` and ``.svg``, ``report.md``: all of them or none.
+
+    Parameters
+    ----------
+    folder : Path
+        The job's folder; it exists.
+    cfg : DictConfig
+        The job's config.
+    study : xarray.Dataset
+        The comparison study that was read; its name, hash and notes go into the report.
+    result : ExperimentResult
+    overrides : sequence of str
+        What the user set on the command line.
+    timings : mapping of str to float, optional
+        Seconds by stage, for the report.
+    """
+    with staged(folder) as staging:
+        result.table.to_csv(staging / "table.csv", index=False, lineterminator="\n")
+        dataset = result.dataset.assign_attrs(
+            experiment=str(cfg.experiment.name),
+            study=str(study.attrs.get("name", "")),
+            data_sha256=str(study.attrs.get("data_sha256", "")),
+            config=json.dumps(_decisive(cfg), sort_keys=True),
+            version=_version("shannon-game"),
+        )
+        dataset.to_netcdf(staging / "results.nc", engine="h5netcdf")
+        figures = staging / "figures"
+        figures.mkdir()
+        save_figures(figures, result.figures, dpi=int(cfg.output.dpi))
+        report = _report(cfg, study, result, overrides, timings or {})
+        (staging / "report.md").write_text(report, encoding="utf-8")
+
+
+def save_figures(folder: Path, figures: Mapping[str, Figure], *, dpi: int) -> None:
+    """Save every figure as PNG and SVG; the same figure gives the same bytes."""
+    import matplotlib as mpl  # noqa: PLC0415 - half a second that a skipped job does not need
+
+    for name, figure in figures.items():
+        figure.savefig(folder / f"{name}.png", dpi=dpi, bbox_inches="tight")
+        # ids of SVG elements are random and the date is now, unless told otherwise
+        with mpl.rc_context({"svg.hashsalt": "shannon-game"}):
+            figure.savefig(folder / f"{name}.svg", bbox_inches="tight", metadata={"Date": None})
+
+
+def _report(
+    cfg: DictConfig,
+    study: xr.Dataset,
+    result: ExperimentResult,
+    overrides: Sequence[str],
+    timings: Mapping[str, float],
+) -> str:
+    name = study.attrs.get("name", "unnamed study")
+    digest = study.attrs.get("data_sha256")
+    entries = notes(study)
+    doubts = warnings_of(study, result)
+    what = [
+        f"- study: {name}" + (f", data SHA-256 `{digest}`" if digest else ""),
+        f"- settings given: {' '.join(f'`{text}`' for text in overrides) or 'none'}",
+        f"- config hash: `{config_hash(cfg)}`",
+        "- versions: Python " + ", ".join([platform.python_version(), *(f"{p} {_version(p)}" for p in _PACKAGES)]),
+    ]
+    if timings:
+        what.append("- time: " + ", ".join(f"{stage} {seconds:.2f} s" for stage, seconds in timings.items()))
+    noted = [
+        ("- **warning:** " if entry["level"] == "warning" else "- ")
+        + ("" if entry["count"] is None else f"{entry['count']:,} x ")
+        + entry["text"]
+        for entry in entries
+    ]
+    sections = [
+        f"# {cfg.experiment.name}: {name}",
+        result.summary.strip(),
+        *(["## Warnings", "\n".join(f"- {text}" for text in doubts)] if doubts else []),
+        "## Table",
+        markdown_table(result.table),
+        *(["## Figures"] if result.figures else []),
+        *(f"![{figure}](figures/{figure}.png)" for figure in result.figures),
+        "## What was run",
+        "\n".join(what),
+        f"### What the loader noted ({len(entries)})",
+        "\n".join(noted) or "Nothing.",
+        "<details><summary>Config</summary>",
+        f"```yaml\n{OmegaConf.to_yaml(cfg, resolve=True).strip()}\n```",
+        "</details>",
+    ]
+    return "\n\n".join(sections) + "\n"
+
+
+def warnings_of(study: xr.Dataset, result: ExperimentResult) -> tuple[str, ...]:
+    """Collect the warnings of the loader and of the experiment, in this order."""
+    loader = tuple(
+        (f"{entry['count']:,} x " if entry["count"] is not None else "") + entry["text"]
+        for entry in notes(study)
+        if entry["level"] == "warning"
+    )
+    return loader + tuple(result.warnings)
+
+
+def _cell(value: object) -> str:
+    if value is None or value is pd.NA or (isinstance(value, float | np.floating) and np.isnan(value)):
+        return ""
+    return f"{value:.5g}" if isinstance(value, float | np.floating) else str(value)
+
+
+def markdown_table(table: pd.DataFrame) -> str:
+    """Lay a table out as Markdown: five significant digits, empty where there is no value."""
+    rows = [[str(column) for column in table.columns]]
+    rows += [[_cell(value).replace("|", "\\|") for value in row] for row in table.itertuples(index=False, name=None)]
+    numeric = [pd.api.types.is_numeric_dtype(dtype) for dtype in table.dtypes]
+    rows.insert(1, ["---:" if right else "---" for right in numeric])
+    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+
+
+def print_table(table: pd.DataFrame, title: str) -> None:
+    """Print a table to stdout, formatted like :func:`markdown_table`."""
+    from rich import box  # noqa: PLC0415 - only a run that prints needs it
+    from rich.console import Console  # noqa: PLC0415
+    from rich.table import Table  # noqa: PLC0415
+
+    laid = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left")
+    for column, dtype in zip(table.columns, table.dtypes, strict=True):
+        laid.add_column(str(column), justify="right" if pd.api.types.is_numeric_dtype(dtype) else "left")
+    for row in table.itertuples(index=False, name=None):
+        laid.add_row(*(_cell(value) for value in row))
+    console = Console()
+    if not console.is_terminal:
+        # a file or a pipe has no width: lines are as long as the table needs
+        console = Console(
+            width=max(console.width, console.measure(laid, options=console.options.update(width=10_000)).maximum)
+        )
+    console.print(laid)

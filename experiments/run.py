@@ -1,0 +1,245 @@
+"""The command: ``python -m experiments.run +exp=NAME`` (or ``shannon-game +exp=NAME``).
+
+It composes the config, loads the study, runs the experiment and writes its outputs; ``--help`` lists what can be set
+and what the exit codes mean.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import hydra
+from hydra._internal.utils import get_args_parser
+from hydra.core.hydra_config import HydraConfig
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.errors import HydraException, MissingConfigException
+from hydra.types import RunMode
+from omegaconf import DictConfig
+from omegaconf.errors import OmegaConfBaseException
+
+from estimators.errors import InputError, unknown_choice
+from experiments import EXPERIMENTS, load_experiment, sweep
+from experiments.outputs import (
+    JobStatus,
+    clear_outputs,
+    config_hash,
+    print_table,
+    read_status,
+    warnings_of,
+    write_outputs,
+    write_status,
+)
+from experiments.studies import load_study
+
+if TYPE_CHECKING:
+    from hydra.core.override_parser.types import Override
+
+__all__ = ["EXIT_FAILED", "EXIT_GATE", "EXIT_INPUT", "EXIT_INTERRUPTED", "EXIT_OK", "main", "run_job"]
+
+EXIT_OK = 0
+EXIT_FAILED = 1
+"""An unexpected error, or a failed job in a sweep."""
+EXIT_INPUT = 2
+"""A mistake in the settings or the data."""
+EXIT_GATE = 3
+"""A failed convergence check; no experiment of this version has one."""
+EXIT_INTERRUPTED = 130
+
+_USER_ERRORS = (InputError, HydraException, OmegaConfBaseException)
+
+log = logging.getLogger("shannon-game")
+
+# Hydra drops what the task returns from a single run, so the exit code takes this way out.
+_exit_codes: list[int] = []
+
+
+def run_job(cfg: DictConfig) -> int:
+    """Run one job in Hydra's output folder; a failure is written down, not raised.
+
+    A raised exception would make Hydra stop a sweep before its summary, and leave ``run.log`` empty.
+
+    Parameters
+    ----------
+    cfg : DictConfig
+        The composed config, without Hydra's own node.
+
+    Returns
+    -------
+    int
+        The job's exit code.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        After the status "interrupted" has been written.
+    """
+    settings = HydraConfig.get()
+    folder = Path(settings.runtime.output_dir)
+    overrides = tuple(settings.overrides.task)
+    in_sweep = settings.mode == RunMode.MULTIRUN
+    prefix = f"job {settings.job.num}: " if in_sweep else ""
+    logging.captureWarnings(capture=True)
+    start = time.perf_counter()
+    name = str((cfg.experiment or {}).get("name"))
+    status = JobStatus("running", name, overrides, "", datetime.now().astimezone().isoformat(timespec="seconds"))
+
+    try:
+        status = replace(status, config_hash=config_hash(cfg))
+        if cfg.resume and _is_done(folder, status.config_hash):
+            _say(f"{prefix}done before, skipped")
+            code = EXIT_OK
+        else:
+            clear_outputs(folder)
+            write_status(folder, status)
+            warnings = _run(cfg, folder, overrides, quiet=in_sweep)
+            seconds = time.perf_counter() - start
+            write_status(folder, replace(status, status="ok", seconds=round(seconds, 3), warnings=warnings))
+            _say(f"{prefix}{name} took {seconds:.1f} s; outputs in {_shown(folder)}")
+            code = EXIT_OK
+    except KeyboardInterrupt:
+        clear_outputs(folder)
+        write_status(folder, replace(status, status="interrupted", seconds=_since(start)))
+        raise
+    except Exception as error:
+        code = EXIT_INPUT if isinstance(error, _USER_ERRORS) else EXIT_FAILED
+        message = _one_line(error)
+        if code == EXIT_INPUT:
+            log.error("%serror: %s", prefix, message)  # noqa: TRY400 - the user's mistake, not ours: no traceback
+        else:
+            message = f"{type(error).__name__}: {message}"
+            log.exception("%sunexpected error: %s", prefix, message)
+        clear_outputs(folder)
+        write_status(folder, replace(status, status="failed", seconds=_since(start), error=message))
+    _exit_codes.append(code)
+    return code
+
+
+def _since(start: float) -> float:
+    return round(time.perf_counter() - start, 3)
+
+
+def _is_done(folder: Path, wanted: str) -> bool:
+    before = read_status(folder)
+    return before is not None and before.status == "ok" and before.config_hash == wanted
+
+
+def _run(cfg: DictConfig, folder: Path, overrides: Sequence[str], *, quiet: bool) -> tuple[str, ...]:
+    start = time.perf_counter()
+    if cfg.experiment is None:
+        raise _no_experiment()
+    experiment = load_experiment(str(cfg.experiment.name))
+    imported = time.perf_counter()
+    study = load_study(cfg)
+    loaded = time.perf_counter()
+    log.info("loaded study %s in %.2f s", study.attrs.get("name"), loaded - imported)
+    result = experiment(cfg, study)
+    done = time.perf_counter()
+    log.info("ran %s in %.2f s", cfg.experiment.name, done - loaded)
+    timings = {"imports": imported - start, "loading": loaded - imported, "experiment": done - loaded}
+    write_outputs(folder, cfg, study, result, overrides=overrides, timings=timings)
+    warnings = warnings_of(study, result)
+    if not quiet:
+        if cfg.output.print:
+            print_table(result.table, f"{cfg.experiment.name}: {study.attrs.get('name')}")
+        for text in warnings:
+            log.warning("warning: %s", text)
+        stages = ", ".join(f"{stage} {seconds:.2f} s" for stage, seconds in timings.items())
+        _say(f"{stages}, outputs {time.perf_counter() - done:.2f} s")
+    return warnings
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(text + "\n")
+
+
+def _shown(folder: Path) -> Path:
+    here = Path.cwd()
+    return folder.relative_to(here) if folder.is_relative_to(here) else folder
+
+
+def _one_line(error: BaseException) -> str:
+    if isinstance(error, MissingConfigException) and error.missing_cfg_file and error.options:
+        group, _, option = error.missing_cfg_file.rpartition("/")
+        return str(unknown_choice(group, option, error.options))
+    parts = [str(error)]
+    if isinstance(error, HydraException) and isinstance(error.__cause__, OmegaConfBaseException):
+        parts.append(str(error.__cause__))
+    text = " ".join(" ".join(parts).split())
+    # OmegaConf goes on about where the key stands in its tree of objects
+    problem, _, rest = text.partition(" full_key: ")
+    key = rest.split(" ")[0]
+    return f"{problem} ({key})" if key and key not in problem else problem
+
+
+def _no_experiment() -> InputError:
+    return InputError(f"no experiment was asked for; add +exp=NAME, with NAME one of: {', '.join(EXPERIMENTS)}")
+
+
+def _check_arguments(arguments: Sequence[str]) -> None:
+    """Refuse, before Hydra makes a folder, what can only go wrong."""
+    options = get_args_parser().parse_args(list(arguments))
+    if options.help or options.hydra_help or options.cfg or options.info or options.shell_completion:
+        return
+    given: dict[str, Override] = {
+        override.get_key_element().lstrip("+"): override
+        for override in OverridesParser.create().parse_overrides(options.overrides)
+    }
+    if not {"exp", "experiment", "experiment.name"} & set(given):
+        raise _no_experiment()
+    value = given["hydra.mode"].value() if "hydra.mode" in given else None
+    multirun = options.multirun or str(value) == "MULTIRUN"
+    resume = "resume" in given and given["resume"].value() is True
+    if not multirun:
+        if resume:
+            raise InputError("goes with a sweep: add -m and sweep=NAME", source="command line", field="resume")
+        return
+    if "exp" in given and given["exp"].is_sweep_override():
+        raise InputError("a sweep runs one experiment; start one sweep for each", source="command line", field="exp")
+    sweep.check_folder(given, resume=resume)
+
+
+@hydra.main(version_base="1.3", config_path="pkg://conf", config_name="config")
+def _hydra_main(cfg: DictConfig) -> int:
+    return run_job(cfg)
+
+
+def main() -> int:
+    """Run the command with ``sys.argv`` and return the exit code (see ``--help``)."""
+    # Otherwise Hydra prints errors its own way, over many lines, and leaves with code 1 whatever they are.
+    wanted_full_error = os.environ.get("HYDRA_FULL_ERROR")
+    os.environ["HYDRA_FULL_ERROR"] = "1"
+    try:
+        _check_arguments(sys.argv[1:])
+        _hydra_main()
+    except KeyboardInterrupt:
+        _say("interrupted")
+        sweep.finish()
+        return EXIT_INTERRUPTED
+    except _USER_ERRORS as error:
+        if wanted_full_error:
+            raise
+        _say(f"error: {_one_line(error)}")
+        return EXIT_INPUT
+    except Exception:
+        # a launcher that died (a killed worker, a cancelled Slurm job): what the jobs left is still worth a summary
+        log.exception("unexpected error")
+        sweep.finish()
+        return EXIT_FAILED
+    if sweep.started():
+        return EXIT_OK if sweep.finish() else EXIT_FAILED
+    return max(_exit_codes, default=EXIT_OK)
+
+
+if __name__ == "__main__":
+    # launchers send the task to other processes by module and name, and `__main__` is another module there
+    from experiments.run import main as imported_main
+
+    sys.exit(imported_main())

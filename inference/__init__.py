@@ -1,0 +1,7 @@
+"""Engines: the posterior of a model, and the language model that gives log-probabilities.
+
+What lives here: samplers with their convergence gates and simulation-based calibration; batched scoring of text on
+CPU or GPU, word probabilities and their store.
+What does not: the models themselves (``models``), reading studies, tables and figures (``experiments``).
+It holds no engine yet; it may import ``models`` and ``estimators``, nothing above.
+"""

@@ -1,0 +1,6 @@
+"""Probabilistic programs: data in, a PyMC model out, with named dims and coords.
+
+What lives here: one module per model, each with its builder and its priors as a small frozen dataclass.
+What does not: sampling and convergence checks (``inference``), figures and files (``experiments``),
+numbers that need no model (``estimators``). It holds no model yet; it may import ``estimators``, nothing above.
+"""
