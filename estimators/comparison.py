@@ -55,6 +55,10 @@ _OPTIONAL: dict[str, tuple[str, ...]] = {
     "human_candidate_logprob": ("item", "candidate"),
     "reference_logprob": ("item", "token"),
 }
+_DTYPES = {
+    **dict.fromkeys(("item", "response_item", "response_candidate"), ("iu", "an integer")),
+    **dict.fromkeys(("selected", "in_reference", "automatic"), ("b", "bool")),
+}
 _LOGPROBS = (
     "target_logprob",
     "candidate_logprob",
@@ -121,28 +125,28 @@ def validate_comparison_study(study: xr.Dataset) -> xr.Dataset:
 
 
 def _check_layout(study: xr.Dataset, source: str) -> None:
+    _check_variables(study, source)
+    for name in ("item", "model"):
+        if name not in study.coords:
+            raise InputError("has no coordinate values", source=source, field=name)
+        labels, counts = np.unique(study[name].values, return_counts=True)
+        if (counts > 1).any():
+            raise InputError(f"{labels[counts > 1].tolist()[0]!r} is there twice", source=source, field=name)
+
+
+def _check_variables(study: xr.Dataset, source: str) -> None:
     for name, dims in _REQUIRED.items():
         if name not in study:
             raise InputError(f"is missing; a comparison study needs it with dims {dims}", source=source, field=name)
     for name, dims in (_REQUIRED | _OPTIONAL).items():
         if name in study and study[name].dims != dims:
             raise InputError(f"has dims {study[name].dims}, should be {dims}", source=source, field=name)
-    for name in ("item", "model"):
-        if name not in study.coords:
-            raise InputError("has no coordinate values", source=source, field=name)
     for name in ("item", "candidate", "model"):
         if study.sizes[name] == 0:
             raise InputError("is empty; at least one is needed", source=source, field=name)
-    for name in ("item", "response_item", "response_candidate"):
-        if study[name].dtype.kind not in "iu":
-            raise InputError(f"has dtype {study[name].dtype}, should be an integer", source=source, field=name)
-    for name in ("selected", "in_reference", "automatic"):
-        if study[name].dtype.kind != "b":
-            raise InputError(f"has dtype {study[name].dtype}, should be bool", source=source, field=name)
-    for name in ("item", "model"):
-        labels, counts = np.unique(study[name].values, return_counts=True)
-        if (counts > 1).any():
-            raise InputError(f"{labels[counts > 1][0]!r} is there twice", source=source, field=name)
+    for name, (kinds, should) in _DTYPES.items():
+        if name in study and study[name].dtype.kind not in kinds:
+            raise InputError(f"has dtype {study[name].dtype}, should be {should}", source=source, field=name)
 
 
 def _check_models(study: xr.Dataset, source: str) -> None:

@@ -24,7 +24,7 @@ __all__ = [
     "expected_counts",
     "group_terms",
     "jackknife_log_mean",
-    "leave_one_out_weights",
+    "leave_one_out_log_weights",
     "plain_log_mean",
     "psis_log_mean",
     "rao_blackwell_log_mean",
@@ -172,16 +172,20 @@ def jackknife_log_mean(terms: ItemTerms) -> LogMeans:
 def psis_log_mean(terms: ItemTerms) -> LogMeans:
     """Log-mean after Pareto smoothing of the tail that all items share.
 
-    The largest leave-one-out weights (:func:`leave_one_out_weights`), pooled over items, are replaced by the
+    The largest leave-one-out weights (:func:`leave_one_out_log_weights`), pooled over items, are replaced by the
     expected order statistics of a generalised Pareto distribution fitted to them (Vehtari et al. 2024), and each
     item's mean is taken again. Pooling, because a tail cannot be fitted to the 10 or 20 terms of one item.
     Items with a single term, and studies whose tail has fewer than five values, are left as they are.
     """
-    weight, usable = leave_one_out_weights(terms)
-    smoothed = weight.copy()
-    smoothed[usable] = smooth_tail(weight[usable])
-    with np.errstate(divide="ignore", invalid="ignore"):
-        change = np.where(usable & (smoothed != weight), np.log(smoothed) - np.log(weight), 0.0)
+    log_weight = leave_one_out_log_weights(terms)
+    usable = np.flatnonzero(np.isfinite(log_weight))
+    if usable.size == 0:
+        return plain_log_mean(terms)
+    weight = np.exp(log_weight[usable] - log_weight[usable].max())
+    smoothed = smooth_tail(weight)
+    moved = smoothed != weight
+    change = np.zeros_like(terms.log_term)
+    change[usable[moved]] = np.log(smoothed[moved]) - np.log(weight[moved])
     return plain_log_mean(
         ItemTerms(terms.log_term + change, terms.item, terms.order, terms.label, terms.start, terms.n)
     )
@@ -251,7 +255,7 @@ def expected_counts(logprob: ArrayLike, n: int) -> FloatArray:
     size = g.size
     if not 1 <= size <= n:
         raise InputError(f"{size} distinct tokens cannot come from {n} draws", field="logprob")
-    if size == 1 or size == n:
+    if size in (1, n):
         return np.full(size, n / size)
     free = n - size  # draws beyond the first of every token
     excess = np.arange(free + 1)
@@ -281,26 +285,22 @@ def expected_counts(logprob: ArrayLike, n: int) -> FloatArray:
     return counts
 
 
-def leave_one_out_weights(terms: ItemTerms) -> tuple[FloatArray, NDArray[np.bool_]]:
-    r"""Weights relative to the mean of the item's other terms, :math:`w_j / \bar w_{-j}`.
+def leave_one_out_log_weights(terms: ItemTerms) -> FloatArray:
+    r"""Weights relative to the mean of the item's other terms, :math:`\ln (w_j / \bar w_{-j})`.
 
     Relative to its own item's mean a weight cannot exceed n, which hides the tail; relative to the others' mean
     it can, so these are what the pooled Pareto diagnostic is fitted to.
 
     Returns
     -------
-    weight : ndarray, shape (response,)
-    usable : ndarray of bool, shape (response,)
-        False for the term of an item that has no other.
+    ndarray, shape (response,)
+        Nats; NaN for the term of an item that has no other.
     """
-    usable = (terms.n > 1)[terms.item]
-    weight = np.ones_like(terms.log_term)
-    weight[usable] = np.exp(terms.log_term - _leave_one_out_log_mean(terms))[usable]
-    return weight, usable
+    return np.where((terms.n > 1)[terms.item], terms.log_term - _leave_one_out_log_mean(terms), np.nan)
 
 
 def _leave_one_out_log_mean(terms: ItemTerms) -> FloatArray:
-    """ln of the mean of the item's other terms, (response,); meaningless where there is no other term."""
+    """Ln of the mean of the item's other terms, (response,); meaningless where there is no other term."""
     scaled, largest = terms.scaled()
     # Subtracting the largest term from the total would cancel; the rest is summed without it instead.
     position = np.arange(scaled.size)

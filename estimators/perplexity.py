@@ -2,7 +2,10 @@ r"""Human perplexity by importance sampling (Shlegeris et al. 2022, section 4).
 
 Nobody can state h(y|c), but a report gives the ratio h(x|c)/h(y|c). With candidates *x* drawn from a generator *g*
 
-.. math:: \frac{1}{h(y|c)} = \sum_x \frac{h(x|c)}{h(y|c)} = E_{x \sim g}\!\left[\frac{1}{g(x|c)} \frac{h(x|c)}{h(y|c)}\right]
+.. math::
+
+    \frac{1}{h(y|c)} = \sum_x \frac{h(x|c)}{h(y|c)}
+    = E_{x \sim g}\!\left[\frac{1}{g(x|c)} \frac{h(x|c)}{h(y|c)}\right]
 
 so that the mean over items of the log of the sample mean estimates the loss (eq. 3, ``naive``). Multiplying every term
 by g(y|c) estimates the loss gap to the generator instead (eqs. 4-5, ``importance``), whose items vary far less:
@@ -29,7 +32,7 @@ from estimators.logmean import (
     ItemTerms,
     LogMeans,
     group_terms,
-    leave_one_out_weights,
+    leave_one_out_log_weights,
     plain_log_mean,
     rao_blackwell_log_mean,
 )
@@ -216,13 +219,14 @@ def estimate_gap(
 
 def diagnose_weights(terms: ItemTerms) -> WeightDiagnostics:
     """Pareto tail, KL divergence and required sample size of a set of terms; see :class:`WeightDiagnostics`."""
-    scaled, largest = terms.scaled()
+    scaled, _ = terms.scaled()
     share = scaled / terms.sum(scaled)[terms.item]
     log_weight = terms.log_term - plain_log_mean(terms).value[terms.item]
     kl = np.maximum(terms.sum(share * log_weight), 0.0)
     spread = np.sqrt(np.maximum(terms.sum(share * (log_weight - kl[terms.item]) ** 2), 0.0))
-    weight, usable = leave_one_out_weights(terms)
-    pareto_k = pareto_khat(weight[usable])
+    loo = leave_one_out_log_weights(terms)
+    loo = loo[np.isfinite(loo)]
+    pareto_k = pareto_khat(np.exp(loo - loo.max())) if loo.size else float("nan")
     n_required = float(np.quantile(np.exp(kl + spread), 0.9))
     share_starved = float(np.mean(terms.n * np.exp(-kl) < 2))
     return WeightDiagnostics(
@@ -379,7 +383,7 @@ def candidate_log_terms(study: xr.Dataset, player: str, rounding: RoundingScheme
 
 
 def _player_logprobs(study: xr.Dataset, player: str) -> tuple[FloatArray | None, FloatArray | None]:
-    """ln q(y|c), (item,), and ln q(x|c), (item, candidate); None where the study does not know them."""
+    """Ln q(y|c), (item,), and ln q(x|c), (item, candidate); None where the study does not know them."""
     if player == HUMAN:
         if "human_target_logprob" not in study:
             return None, None

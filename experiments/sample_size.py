@@ -1,0 +1,167 @@
+"""``+exp=sample_size``: error of the estimated loss against the number of candidates an item (figure 3)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import xarray as xr
+from matplotlib.figure import Figure
+from omegaconf import DictConfig
+from tqdm import tqdm
+
+from estimators import HUMAN, InputError, bias_curve, candidate_log_terms, player_names, true_loss
+from experiments.figures import STYLE, new_figure, player_colours, player_label
+from experiments.outputs import ExperimentResult
+from experiments.settings import chosen_players, chosen_rounding, rng_for, rows_of
+
+__all__ = ["run"]
+
+
+def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
+    """Estimate the gap of every player whose probabilities are known from n candidates, at every n."""
+    sampler = study.attrs["generator"]
+    if cfg.generator.name not in (None, sampler):
+        raise InputError(
+            f"is {cfg.generator.name!r}, but this study's candidates were drawn from {sampler!r}, "
+            "and only those can be drawn again",
+            field="generator",
+        )
+    players = _players_with_truth(cfg, study, sampler)
+    sizes = [int(n) for n in ([cfg.n] if cfg.n is not None else cfg.experiment.n)]
+    n_repeats = int(cfg.experiment.n_repeats)
+    tail = (1 - float(cfg.experiment.interval)) / 2
+    items = study["in_reference"].to_numpy() & study["selected"].to_numpy()
+    if not items.any():
+        raise InputError("no reference item passes the item filter", source=f"study {cfg.study.name!r}")
+    scheme = chosen_rounding(cfg)
+    base = true_loss(study, sampler, items)
+    rows: list[dict[str, Any]] = []
+    errors = np.empty((len(players), len(sizes), n_repeats))
+    with tqdm(total=len(players) * len(sizes), desc="sample size", disable=None) as progress:
+        for p, player in enumerate(players):
+            terms = candidate_log_terms(study, player, scheme)[items]
+            truth = true_loss(study, player, items) - base
+            for s, n in enumerate(sizes):
+                # the same candidates for every player, so that players differ by nothing else
+                gaps = bias_curve(
+                    terms, n=n, n_repeats=n_repeats, rng=rng_for(cfg, f"n={n}"), estimator=cfg.estimator.name
+                )
+                errors[p, s] = gaps - truth
+                lower, upper = np.quantile(errors[p, s], [tail, 1 - tail])
+                rows.append(
+                    {
+                        "player": player,
+                        "rounding": scheme.name,
+                        "estimator": cfg.estimator.name,
+                        "generator": sampler,
+                        "n": n,
+                        "n_items": int(items.sum()),
+                        "n_repeats": n_repeats,
+                        "gap_nats": gaps.mean(),
+                        "true_gap_nats": truth,
+                        "error_nats": errors[p, s].mean(),
+                        "error_sd_nats": errors[p, s].std(ddof=1) if n_repeats > 1 else np.nan,
+                        "error_lower_nats": lower,
+                        "error_upper_nats": upper,
+                        "reference_loss_nats": base,
+                        "perplexity": float(np.exp(gaps.mean() + base)),
+                        "perplexity_lower": float(np.exp(truth + lower + base)),
+                        "perplexity_upper": float(np.exp(truth + upper + base)),
+                        "true_loss_nats": truth + base,
+                        "true_perplexity": float(np.exp(truth + base)),
+                    }
+                )
+                progress.update()
+    table = pd.DataFrame(rows)
+    dataset = xr.Dataset(
+        {"error_nats": (("player", "n", "repeat"), errors, {"units": "nats"})},
+        coords={"player": players, "n": sizes},
+        attrs={"generator": sampler, "rounding": scheme.name, "estimator": cfg.estimator.name},
+    )
+    return ExperimentResult(
+        table=table, dataset=dataset, figures={"sample_size": figure(table, cfg)}, summary=summary(table), warnings=()
+    )
+
+
+def _players_with_truth(cfg: DictConfig, study: xr.Dataset, sampler: str) -> list[str]:
+    known = [
+        name
+        for name in player_names(study)
+        # the generator's own terms are all one when nothing is rounded: a flat line at zero
+        if not (name == HUMAN and "human_candidate_logprob" not in study)
+        and not (name == sampler and cfg.rounding.name == "none")
+    ]
+    if cfg.players is None:
+        return known
+    wanted = chosen_players(cfg, study)
+    unknown = [name for name in wanted if name == HUMAN and name not in known]
+    if unknown:
+        raise InputError(
+            "the humans' true loss is not known on this study, so there is no error to show; "
+            f"choose from: {', '.join(known)}",
+            field="players",
+        )
+    return wanted
+
+
+def summary(table: pd.DataFrame) -> str:
+    """Say how large the error is at each n."""
+    lines = []
+    for player, rows in table.groupby("player", sort=False):
+        steps = ", ".join(f"n = {row.n}: {row.error_nats:+.3f}" for row in rows_of(rows))
+        lines.append(f"- **{player_label(str(player))}** (true gap {rows['true_gap_nats'].iloc[0]:.3f} nats): {steps}")
+    first = table.iloc[0]
+    return (
+        f"Mean error in nats over {first['n_repeats']} repeats on {first['n_items']} items, candidates drawn with "
+        f"replacement from those stored of {first['generator']}. Beyond the number stored the error no longer "
+        "shrinks: the tokens that were never drawn are missing for good.\n\n" + "\n".join(lines)
+    )
+
+
+def figure(table: pd.DataFrame, cfg: DictConfig) -> Figure:
+    """Mean error with its 5-95% band over repeats, against n."""
+    players = list(dict.fromkeys(table["player"]))
+    colours = player_colours(players)
+    with mpl.rc_context(STYLE):
+        fig = new_figure(6.2, 3.9)
+        axes = fig.add_subplot()
+        axes.axhline(0, color="0.5", linewidth=0.8, linestyle="--")
+        for player in players:
+            rows = table[table["player"] == player]
+            axes.fill_between(
+                rows["n"],
+                rows["error_lower_nats"],
+                rows["error_upper_nats"],
+                color=colours[player],
+                alpha=0.2,
+                linewidth=0,
+            )
+            axes.plot(
+                rows["n"],
+                rows["error_nats"],
+                marker="o",
+                markersize=4.5,
+                color=colours[player],
+                label=player_label(player),
+            )
+        axes.set_xscale("log")
+        sizes = sorted(set(table["n"]))
+        axes.set_xticks(sizes, [str(n) for n in sizes])
+        axes.minorticks_off()
+        axes.grid(axis="y", color="0.92", linewidth=0.6)
+        axes.set_axisbelow(True)
+        axes.set_xlabel("candidates an item, n (log scale)")
+        axes.set_ylabel("estimated \N{MINUS SIGN} true loss (nats per token)")
+        first = table.iloc[0]
+        axes.set_title(
+            f"Error of the estimate ({cfg.study.name}, generator {player_label(str(first['generator']))}, "
+            f"{first['n_items']} items)"
+        )
+        axes.legend(
+            title=f"mean and central {float(cfg.experiment.interval):.0%} of {first['n_repeats']} repeats",
+            loc="lower right",
+        )
+    return fig

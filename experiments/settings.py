@@ -1,0 +1,150 @@
+"""What every experiment reads from the config in the same way."""
+
+from __future__ import annotations
+
+import zlib
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from omegaconf import DictConfig
+
+from estimators import (
+    InputError,
+    PerplexityEstimate,
+    RoundingScheme,
+    estimate_perplexity,
+    player_names,
+    rounding_scheme,
+    subsample_responses,
+)
+from estimators.errors import unknown_choice
+
+__all__ = [
+    "TABLE_COLUMNS",
+    "chosen_players",
+    "chosen_rounding",
+    "estimate",
+    "rng_for",
+    "rows_of",
+    "table_row",
+    "with_n_responses",
+]
+
+TABLE_COLUMNS = (
+    "player",
+    "rounding",
+    "estimator",
+    "generator",
+    "n_items",
+    "n_responses",
+    "gap_nats",
+    "se_items_nats",
+    "se_samples_nats",
+    "reference_loss_nats",
+    "perplexity",
+    "perplexity_lower",
+    "perplexity_upper",
+    "true_loss_nats",
+    "true_perplexity",
+    "true_gap_nats",
+    "error_nats",
+    "pareto_k",
+    "kl_nats",
+    "n_required",
+    "share_starved",
+    "verdict",
+)
+"""Columns of every perplexity-like table, in this order; an experiment may append its own."""
+
+
+def rng_for(cfg: DictConfig, purpose: str) -> np.random.Generator:
+    """Build the generator for one purpose: its own stream of the run's seed, whatever else is drawn."""
+    return np.random.default_rng(np.random.SeedSequence(int(cfg.seed), spawn_key=(zlib.crc32(purpose.encode()),)))
+
+
+def chosen_players(cfg: DictConfig, study: xr.Dataset) -> list[str]:
+    """Players to show: ``players=[...]``, by default all of the study.
+
+    Raises
+    ------
+    InputError
+        If a name is not in the study, is there twice, or the list is empty.
+    """
+    valid = player_names(study)
+    if cfg.players is None:
+        return valid
+    wanted = [cfg.players] if isinstance(cfg.players, str) else [str(name) for name in cfg.players]
+    for name in wanted:
+        if name not in valid:
+            raise unknown_choice("player", name, valid, source=f"players, study {study.attrs['name']!r}")
+    if not wanted or len(set(wanted)) < len(wanted):
+        raise InputError(f"is {wanted}; name each player once, or leave it null for all", field="players")
+    return wanted
+
+
+def chosen_rounding(cfg: DictConfig) -> RoundingScheme:
+    """Rounding scheme of ``rounding=...``: a named one, or ``custom`` with its values in the config."""
+    if cfg.rounding.name != "custom":
+        return rounding_scheme(cfg.rounding.name)
+    return RoundingScheme(
+        "custom",
+        tuple(float(value) for value in cfg.rounding["values"]),
+        space=cfg.rounding.space,
+        tie=cfg.rounding.tie,
+    )
+
+
+def with_n_responses(cfg: DictConfig, study: xr.Dataset) -> xr.Dataset:
+    """Return the study, with only ``n`` random responses an item where ``n`` is set."""
+    return study if cfg.n is None else subsample_responses(study, int(cfg.n), rng_for(cfg, "responses"))
+
+
+def estimate(cfg: DictConfig, study: xr.Dataset, player: str, scheme: RoundingScheme) -> PerplexityEstimate:
+    """Perplexity of one player under one rounding, with the estimator and generator of the config."""
+    return estimate_perplexity(
+        study,
+        player,
+        rounding=scheme,
+        estimator=cfg.estimator.name,
+        generator=cfg.generator.name,
+        control_only=cfg.generator.control_only,
+        uncertainty=cfg.estimator.uncertainty,
+        n_se=cfg.estimator.n_se,
+        reference=cfg.estimator.reference,
+    )
+
+
+def table_row(result: PerplexityEstimate, generator: str) -> dict[str, Any]:
+    """One row of a perplexity-like table (:data:`TABLE_COLUMNS`)."""
+    gap, weights = result.gap, result.gap.diagnostics
+    return {
+        "player": result.player,
+        "rounding": result.rounding,
+        "estimator": gap.estimator,
+        "generator": generator,
+        "n_items": gap.n_items,
+        "n_responses": gap.n_responses,
+        "gap_nats": gap.gap_nats,
+        "se_items_nats": gap.se_items_nats,
+        "se_samples_nats": gap.se_samples_nats,
+        "reference_loss_nats": result.reference_loss_nats,
+        "perplexity": result.perplexity,
+        "perplexity_lower": result.perplexity_lower,
+        "perplexity_upper": result.perplexity_upper,
+        "true_loss_nats": result.true_loss_nats,
+        "true_perplexity": float(np.exp(result.true_loss_nats)),
+        "true_gap_nats": result.true_gap_nats,
+        "error_nats": gap.gap_nats - result.true_gap_nats,
+        "pareto_k": weights.pareto_k,
+        "kl_nats": weights.kl_nats,
+        "n_required": weights.n_required,
+        "share_starved": weights.share_starved,
+        "verdict": weights.verdict,
+    }
+
+
+def rows_of(table: pd.DataFrame) -> list[Any]:
+    """Rows as named tuples, ``row.column`` of the type that the column holds (which no stub can know)."""
+    return list(table.itertuples(index=False))

@@ -1,0 +1,118 @@
+"""Bootstraps as weights against loops over drawn answers; statistical claims on known truth."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from estimators import InputError, bias_curve, cluster_bootstrap, estimate_gap, half_sample_bootstrap
+from estimators.bootstrap import _participant_table, _replicate
+from tests.oracles.comparison_game import replicate_gap
+
+
+def crossed(seed: int, people: int = 7, items: int = 5) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    person, item = (grid.ravel() for grid in np.meshgrid(np.arange(people), np.arange(items)))
+    keep = rng.random(person.size) < 0.8
+    return rng.normal(0, 2, keep.sum()), item[keep] + 10, person[keep]
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("with_items", [False, True])
+def test_replicates_are_the_loop(seed: int, with_items: bool) -> None:
+    term, item, person = crossed(seed)
+    rng = np.random.default_rng(seed)
+    table = _participant_table(term, item, person)
+    labels = np.unique(item)
+    people = rng.multinomial(7, np.full(7, 1 / 7), 6)[:, : table.total.shape[0]].astype(float)
+    items = rng.multinomial(labels.size, np.full(labels.size, 1 / labels.size), 6).astype(float) if with_items else None
+    ours = _replicate(table, people, items).gap_nats
+    answers = list(zip(item.tolist(), person.tolist(), np.exp(term).tolist(), strict=True))
+    for row in range(6):
+        weights = dict(zip(np.unique(person).tolist(), people[row].astype(int).tolist(), strict=True))
+        item_weights = (
+            None if items is None else dict(zip(labels.tolist(), items[row].astype(int).tolist(), strict=True))
+        )
+        assert ours[row] == pytest.approx(replicate_gap(answers, weights, item_weights), abs=1e-10)
+
+
+def test_half_samples_keep_half_and_centre_on_the_estimate() -> None:
+    rng = np.random.default_rng(0)
+    person, item = (grid.ravel() for grid in np.meshgrid(np.arange(40), np.arange(60)))
+    term = np.log(rng.gamma(4, 0.25, person.size))
+    result = half_sample_bootstrap(term, item, person, n_replicates=400, rng=np.random.default_rng(1))
+    full = estimate_gap(term, item).gap_nats
+    # 20 of 40 gamma terms: the downward bias doubles from 1/320 to 1/160
+    assert result.gap_nats.mean() == pytest.approx(full - 1 / 320, abs=4 * result.gap_nats.std() / 20)
+    assert result.mean_items_lost == 0
+
+
+def test_half_sample_of_two_people_is_each_of_them() -> None:
+    result = half_sample_bootstrap([0.0, 1.0], [1, 1], [5, 6], n_replicates=50, rng=np.random.default_rng(0))
+    assert set(np.round(result.gap_nats, 12)) == {0.0, 1.0}
+
+
+def test_cluster_bootstrap_standard_error_is_that_of_fresh_studies() -> None:
+    """Crossed random effects of known size: the pigeonhole sd is near the true one, never far below."""
+    rng = np.random.default_rng(3)
+    people, items = 25, 40
+    person, item = (grid.ravel() for grid in np.meshgrid(np.arange(people), np.arange(items)))
+
+    def fresh() -> np.ndarray:
+        return rng.normal(0, 0.5, items)[item] + rng.normal(0, 0.3, people)[person] + rng.normal(0, 0.3, item.size)
+
+    estimates = [estimate_gap(fresh(), item).gap_nats for _ in range(300)]
+    sds = [cluster_bootstrap(fresh(), item, person, n_replicates=300, rng=rng).gap_nats.std(ddof=1) for _ in range(12)]
+    # sd of an sd over 300 studies is 4%, the mean over 12 studies' sds has about the same noise
+    assert np.mean(sds) == pytest.approx(np.std(estimates, ddof=1), rel=0.15)
+    fixed = cluster_bootstrap(fresh(), item, person, n_replicates=300, rng=rng, resample_items=False)
+    assert fixed.gap_nats.std() < 0.9 * np.mean(sds)
+
+
+def test_items_nobody_drawn_had_answered_are_left_out_and_counted() -> None:
+    term, item, person = np.array([0.0, 0.0, 2.0]), np.array([1, 1, 2]), np.array([1, 2, 1])
+    result = half_sample_bootstrap(term, item, person, n_replicates=400, rng=np.random.default_rng(0))
+    # with person 1 dropped item 2 is lost and the gap is 0; with person 2 dropped it is 1
+    assert set(np.round(result.gap_nats, 12)) == {0.0, 1.0}
+    assert result.mean_items_lost == pytest.approx(np.mean(result.gap_nats == 0))
+
+
+@pytest.mark.parametrize("estimator", ["importance", "jackknife", "delta", "psis"])
+def test_bias_curve_is_the_estimator_on_drawn_candidates(estimator: str) -> None:
+    table = np.random.default_rng(5).normal(0, 1.5, (30, 50))
+    gaps = bias_curve(table, n=8, n_repeats=3, rng=np.random.default_rng(9), estimator=estimator)
+    rng = np.random.default_rng(9)
+    for repeat in range(3):
+        chosen = (np.arange(30) * 50)[:, None] + rng.integers(0, 50, (30, 8), dtype=np.int32)
+        again = estimate_gap(table.ravel()[chosen.ravel()], np.repeat(np.arange(30), 8), estimator=estimator)
+        assert gaps[repeat] == pytest.approx(again.gap_nats, abs=1e-12)
+
+
+def test_bias_curve_when_drawn_weights_underflow() -> None:
+    table = np.full((3, 50), -1000.0)
+    table[:, 0] = 0.0
+    gap = bias_curve(table, n=1, n_repeats=5, rng=np.random.default_rng(0))
+    assert np.isfinite(gap).all()
+    assert gap.min() < -600
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda r: half_sample_bootstrap([0.0], [1], [1], n_replicates=5, rng=r), "drop: is 0.5: of 1 participants 0"),
+        (lambda r: half_sample_bootstrap([0.0], [1], [1], n_replicates=0, rng=r), "replicates: is 0"),
+        (lambda r: half_sample_bootstrap([0.0], [1], [1, 2], n_replicates=5, rng=r), "participant: has shape"),
+        (
+            lambda r: cluster_bootstrap(
+                [0.0], [1], [1], n_replicates=5, rng=r, resample_items=False, resample_participants=False
+            ),
+            "nothing would be resampled",
+        ),
+        (lambda r: bias_curve([[0.0]], n=0, n_repeats=1, rng=r), "n: is 0"),
+        (lambda r: bias_curve([0.0], n=1, n_repeats=1, rng=r), "log_term: has shape"),
+        (lambda r: bias_curve([[0.0]], n=1, n_repeats=1, rng=r, estimator="naive"), "estimator: is 'naive'"),
+    ],
+)
+def test_bad_arguments(call: object, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        call(np.random.default_rng(0))  # type: ignore[operator]

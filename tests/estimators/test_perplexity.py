@@ -1,0 +1,207 @@
+"""The study's perplexity against loops over its answers, and against exact sums over the vocabulary."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from estimators import (
+    ESTIMATORS,
+    InputError,
+    RoundingScheme,
+    candidate_log_terms,
+    control_model,
+    estimate_gap,
+    estimate_perplexity,
+    group_terms,
+    reference_loss,
+    response_terms,
+    subsample_responses,
+    true_loss,
+)
+from tests.estimators.studies import small_study
+from tests.oracles.comparison_game import gap_and_errors, round_half_even_tenths, terms_by_item
+
+
+def answers(
+    study: xr.Dataset, player: str, *, rounded: bool, control: str = "gen"
+) -> list[tuple[int, float, float, float]]:
+    rows = []
+    items = study["item"].values.tolist()
+    for who in range(study.sizes["response"]):
+        item = int(study["response_item"][who])
+        q, x = items.index(item), int(study["response_candidate"][who])
+        if player == "human":
+            p = float(study["report"][who])
+        else:
+            y_prob = np.exp(float(study["target_logprob"].sel(model=player)[q]))
+            x_prob = np.exp(float(study["candidate_logprob"].sel(model=player)[q, x]))
+            p = y_prob / (y_prob + x_prob)
+        p = round_half_even_tenths(p) if rounded else p
+        target = np.exp(float(study["target_logprob"].sel(model=control)[q]))
+        rows.append((item, p, target, np.exp(float(study["candidate_logprob"].sel(model="gen")[q, x]))))
+    return rows
+
+
+@pytest.mark.parametrize("player", ["human", "weak", "gen"])
+@pytest.mark.parametrize("rounded", [False, True])
+@pytest.mark.parametrize("control", ["gen", "weak"])
+def test_equation_5_on_a_study(player: str, rounded: bool, control: str) -> None:
+    study = small_study()
+    result = estimate_perplexity(
+        study, player, rounding="interface" if rounded else "none", generator=control, control_only=True
+    )
+    gap, se_items, se_samples = gap_and_errors(terms_by_item(answers(study, player, rounded=rounded, control=control)))
+    assert result.gap.gap_nats == pytest.approx(gap, abs=1e-12)
+    assert result.gap.se_items_nats == pytest.approx(se_items, abs=1e-12)
+    assert result.gap.se_samples_nats == pytest.approx(se_samples, abs=1e-12)
+    base = -float(study["target_logprob"].sel(model=control).mean())
+    assert result.reference_loss_nats == pytest.approx(base)
+    np.testing.assert_allclose(
+        [result.perplexity_lower, result.perplexity, result.perplexity_upper],
+        np.exp(gap + base + np.array([-2, 0, 2]) * se_items),
+    )
+
+
+def test_generator_as_player_is_exact() -> None:
+    result = estimate_perplexity(small_study(), "gen")
+    assert result.gap.gap_nats == pytest.approx(0, abs=1e-12)
+    assert result.perplexity == pytest.approx(np.exp(result.true_loss_nats))
+    assert result.gap.diagnostics.verdict == "enough"
+
+
+def test_naive_has_the_same_mean_and_the_generators_spread() -> None:
+    study = small_study()
+    naive, controlled = (estimate_perplexity(study, "gen", estimator=name) for name in ("naive", "importance"))
+    assert naive.gap.gap_nats == pytest.approx(controlled.gap.gap_nats, abs=1e-12)
+    surprisal = -study["target_logprob"].sel(model="gen").values
+    assert naive.gap.se_items_nats == pytest.approx(surprisal.std() / np.sqrt(surprisal.size))
+    assert controlled.gap.se_items_nats == pytest.approx(0, abs=1e-12)
+
+
+@pytest.mark.parametrize("estimator", [name for name in ESTIMATORS if name != "psis"])
+def test_every_estimator_finds_the_exact_gap_with_many_candidates(estimator: str) -> None:
+    """12,000 candidates from nine tokens: the gap of the other model is a sum over the vocabulary."""
+    study = small_study(n_items=4, n_candidates=3000, n_participants=1, seed=5)
+    rows = np.tile(np.arange(3000), 4)
+    item = np.repeat(study["item"].values, 3000)
+    study = study.drop_dims("response").assign(
+        participant=("response", np.array(["p"] * rows.size, dtype=object)),
+        response_item=("response", item),
+        response_candidate=("response", rows),
+        report=("response", np.full(rows.size, 0.5)),
+        automatic=("response", np.zeros(rows.size, dtype=bool)),
+    )
+    result = estimate_perplexity(study, "weak", estimator=estimator)
+    exact = result.true_gap_nats
+    assert abs(exact) > 0.05
+    # Rao-Blackwell sees all nine tokens here and is almost exact; the others err by their standard error
+    tolerance = 0.002 if estimator == "rao_blackwell" else 4 * result.gap.se_samples_nats
+    assert result.gap.gap_nats == pytest.approx(exact, abs=tolerance)
+
+
+def test_pareto_smoothing_is_applied() -> None:
+    rng = np.random.default_rng(0)
+    term, item = rng.standard_t(3, 3000), np.repeat(np.arange(150), 20)
+    assert estimate_gap(term, item, estimator="psis").gap_nats != estimate_gap(term, item).gap_nats
+
+
+def test_truth_and_reference() -> None:
+    study = small_study()
+    study["in_reference"].values[:3] = False
+    loss = -study["target_logprob"].sel(model="weak").values
+    some = study["in_reference"].values
+    assert true_loss(study, "weak", some) == pytest.approx(loss[3:].mean())
+    assert np.isnan(true_loss(study, "human", some))
+    study["human_target_logprob"] = ("item", np.full(6, -2.5))
+    assert true_loss(study, "human", some) == pytest.approx(2.5)
+    assert estimate_perplexity(study, "human").true_gap_nats == pytest.approx(
+        2.5 - true_loss(study, "gen", ~some | some)
+    )
+    asked = np.zeros(6, dtype=bool)
+    asked[0] = True
+    assert reference_loss(study, "weak", "asked", asked) == pytest.approx(loss[0])
+
+
+def test_terms_on_all_candidates_agree_with_terms_on_responses() -> None:
+    study = small_study()
+    for rounding in ("none", "coarser"):
+        table = candidate_log_terms(study, "weak", rounding)
+        at = study["response_item"].values - 100
+        np.testing.assert_allclose(
+            table[at, study["response_candidate"].values], response_terms(study, "weak", rounding).log_term
+        )
+
+
+def test_one_string_with_two_log_probabilities_is_two_tokens() -> None:
+    study = small_study()
+    before = np.unique(response_terms(study).token).size
+    position, column = int(study["response_item"][0]) - 100, int(study["response_candidate"][0])
+    study["candidate_logprob"].values[1, position, column] -= 0.5
+    assert np.unique(response_terms(study).token).size >= before
+
+
+def test_subsample_keeps_n_of_every_item() -> None:
+    study = small_study()
+    kept = subsample_responses(study, 3, np.random.default_rng(0))
+    _, counts = np.unique(kept["response_item"], return_counts=True)
+    np.testing.assert_array_equal(counts, 3)
+    again = subsample_responses(study, 3, np.random.default_rng(0))
+    assert kept.identical(again)
+    # every response is as likely to be kept: 3 of 4; over 400 draws its sd is .022, tolerance four of them
+    first = study["participant"].values[0]
+    hits = [
+        first
+        in subsample_responses(study, 3, np.random.default_rng(seed)).query(response="response_item == 100")[
+            "participant"
+        ]
+        for seed in range(400)
+    ]
+    assert np.mean(hits) == pytest.approx(0.75, abs=0.087)
+    with pytest.raises(InputError, match="n: is 5, but item 100 has only 4 responses"):
+        subsample_responses(study, 5, np.random.default_rng(0))
+    with pytest.raises(InputError, match="n: is 0"):
+        subsample_responses(study, 0, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"player": "gpt5"}, "unknown player 'gpt5'; choose one of: human, weak, gen"),
+        ({"rounding": "nearst"}, "unknown rounding 'nearst'"),
+        ({"estimator": "eq5"}, "unknown estimator 'eq5'; choose one of: naive, importance"),
+        ({"generator": "gpt5"}, "unknown generator 'gpt5'; choose one of: weak, gen"),
+        ({"generator": "weak"}, "'weak' did not draw this study's candidates, 'gen' did; use generator=gen"),
+        ({"uncertainty": "both"}, "unknown uncertainty 'both'; choose one of: items, samples"),
+        ({"reference": "all"}, "unknown reference 'all'; choose one of: reference, asked"),
+    ],
+)
+def test_wrong_names_list_the_right_ones(arguments: dict[str, str], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        estimate_perplexity(small_study(), **arguments)  # type: ignore[arg-type]
+
+
+def test_empty_study_and_missing_arguments() -> None:
+    study = small_study()
+    with pytest.raises(InputError, match="has no response"):
+        estimate_perplexity(study.isel(response=slice(0)))
+    with pytest.raises(InputError, match="'rao_blackwell': needs token"):
+        estimate_gap([0.0], [1], estimator="rao_blackwell")
+    with pytest.raises(InputError, match="'naive': needs target_logprob"):
+        estimate_gap([0.0], [1], estimator="naive")
+    with pytest.raises(InputError, match="no log-probabilities of player 'human'"):
+        candidate_log_terms(study, "human")
+    study["in_reference"].values[:] = False
+    with pytest.raises(InputError, match="in_reference: is true for no item"):
+        estimate_perplexity(study)
+
+
+def test_own_scheme_and_control() -> None:
+    study = small_study()
+    assert control_model(study) == "gen"
+    assert control_model(study, "weak", control_only=True) == "weak"
+    own = RoundingScheme("halves", (0.25, 0.75))
+    result = estimate_perplexity(study, "human", rounding=own)
+    assert result.rounding == "halves"
+    assert group_terms(response_terms(study, "human", own).log_term, study["response_item"]).n.sum() == 24
