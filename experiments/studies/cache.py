@@ -1,0 +1,134 @@
+"""Arrays kept between runs in one netCDF file: never stale, never half-written, never trusted when damaged."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import h5netcdf
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Cached", "DamagedCacheError", "join_strings", "read_cache", "split_strings", "write_cache"]
+
+
+class DamagedCacheError(Exception):
+    """The cache file exists and cannot be trusted; the message says why."""
+
+
+@dataclass(frozen=True)
+class Cached:
+    """What a cache file holds: arrays of numbers by name, and JSON-like values by name."""
+
+    arrays: Mapping[str, NDArray[Any]]
+    values: Mapping[str, Any]
+
+
+def read_cache(path: Path, key: str) -> Cached | None:
+    """Read a cache file.
+
+    Parameters
+    ----------
+    path : Path
+    key : str
+        Identifies the input the cached arrays were computed from.
+
+    Returns
+    -------
+    Cached or None
+        None if there is no such file, or if it was written for another key.
+
+    Raises
+    ------
+    DamagedCacheError
+        If the file cannot be read or its contents do not match its own checksum.
+    """
+    if not path.is_file():
+        return None
+    try:
+        with h5netcdf.File(path, "r") as file:
+            if file.attrs["key"] != key:
+                return None
+            arrays = {name: np.asarray(variable[...]) for name, variable in file.variables.items()}
+            values = str(file.attrs["values"])
+            expected = file.attrs["checksum"]
+    except Exception as error:  # a damaged HDF5 file can raise nearly anything, and none of it is worth stopping for
+        raise DamagedCacheError(f"{type(error).__name__}: {error}") from error
+    if _checksum(key, arrays, values) != expected:
+        raise DamagedCacheError("its contents do not match its checksum")
+    return Cached(arrays, json.loads(values))
+
+
+def write_cache(path: Path, key: str, cached: Cached) -> None:
+    """Write a cache file, replacing an older one in one step.
+
+    Parameters
+    ----------
+    path : Path
+        Its folder is made if needed.
+    key : str
+    cached : Cached
+        The arrays are numeric and have no dimension of size zero.
+
+    Raises
+    ------
+    OSError
+        If the folder cannot be written to.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    values = json.dumps(cached.values)
+    handle, temporary = tempfile.mkstemp(prefix=f".{path.stem}-", suffix=".tmp", dir=path.parent)
+    os.close(handle)
+    try:
+        with h5netcdf.File(temporary, "w") as file:
+            for name, array in cached.arrays.items():
+                dims = tuple(f"{name}_{axis}" for axis in range(array.ndim))
+                file.dimensions.update(dict(zip(dims, array.shape, strict=True)))
+                file.create_variable(name, dims, data=np.ascontiguousarray(array))
+            file.attrs.update({"key": key, "values": values, "checksum": _checksum(key, cached.arrays, values)})
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def join_strings(strings: Iterable[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Put strings end to end as bytes, with the position at which each one ends.
+
+    HDF5's own strings stop at a null character and refuse half a surrogate pair; tokens may hold both.
+
+    Returns
+    -------
+    text : ndarray of uint8
+        UTF-8, and one byte more so that it is never empty.
+    ends : ndarray of int64, shape (strings,)
+    """
+    encoded = [string.encode("utf-8", "surrogatepass") for string in strings]
+    ends = np.cumsum([len(part) for part in encoded], dtype=np.int64)
+    return np.frombuffer(b"".join([*encoded, b"\0"]), dtype=np.uint8), ends
+
+
+def split_strings(text: NDArray[np.uint8], ends: NDArray[np.int64]) -> NDArray[np.object_]:
+    """Undo :func:`join_strings`; the result holds ``str`` objects."""
+    joined = text.tobytes()
+    strings = np.empty(len(ends), dtype=object)
+    start = 0
+    for position, end in enumerate(ends.tolist()):
+        strings[position] = joined[start:end].decode("utf-8", "surrogatepass")
+        start = end
+    return strings
+
+
+def _checksum(key: str, arrays: Mapping[str, NDArray[Any]], values: str) -> str:
+    digest = hashlib.sha256(f"{key}\n{values}\n".encode("utf-8", "surrogatepass"))
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        digest.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,419 @@
+"""A read-only view of a study's files, the same over a folder and over a zip archive, and how an archive is fetched.
+
+Names are relative with forward slashes (``multi_comparisons/doc10000.json``). Nothing is ever
+extracted, and an archive is checked as a whole before its first member is read.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import os
+import re
+import stat
+import zipfile
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import pooch
+
+from estimators.errors import InputError
+
+__all__ = [
+    "MEMBER_LIMIT_BYTES",
+    "ArchiveFiles",
+    "Files",
+    "FolderFiles",
+    "LayeredFiles",
+    "MissingFilesError",
+    "check_hash",
+    "fetch_archive",
+    "open_files",
+    "read_manifest",
+    "write_manifest",
+]
+
+MEMBER_LIMIT_BYTES = 256 * 2**20
+"""An archive with a member larger than this when unpacked is refused; the largest real one is 1.4 MB."""
+
+_TOTAL_LIMIT_BYTES = 8 * 2**30
+_LISTED = 5
+_DOWNLOAD_TIMEOUT_SECONDS = 60
+
+
+class MissingFilesError(InputError):
+    """Some of the files asked for are not there; the message names them and how many."""
+
+
+class Files(Protocol):
+    """What a loader may do with a study's files, wherever they are."""
+
+    @property
+    def label(self) -> str:
+        """The folder or archive, for messages."""
+
+    def where(self, name: str) -> str:
+        """The place of one file, for messages."""
+
+    def stamps(self, names: Sequence[str]) -> list[str]:
+        """Lines that change whenever one of the named files is changed or replaced, without reading them."""
+
+    def read(self, names: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+        """Contents of the named files, in the order given; missing ones are an error before the first is read."""
+
+
+@dataclass(frozen=True)
+class FolderFiles:
+    """Files below a folder."""
+
+    root: Path
+
+    @property
+    def label(self) -> str:
+        return str(self.root)
+
+    def where(self, name: str) -> str:
+        return str(self.root / name)
+
+    def stamps(self, names: Sequence[str]) -> list[str]:
+        lines = []
+        missing = []
+        prefix = f"{self.root}{os.sep}"
+        for name in names:
+            try:
+                status = os.stat(prefix + name)
+            except FileNotFoundError:
+                missing.append(name)
+                continue
+            except OSError as error:
+                raise InputError(f"cannot be read: {error.strerror}", source=self.where(name)) from error
+            lines.append(f"{name} {_stamp(status)}")
+        if missing:
+            raise _missing(missing, len(names), self.label)
+        return lines
+
+    def read(self, names: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+        self.stamps(names)
+        for name in names:
+            try:
+                yield name, (self.root / name).read_bytes()
+            except OSError as error:
+                raise InputError(f"cannot be read: {error.strerror}", source=self.where(name)) from error
+
+
+@dataclass(frozen=True)
+class ArchiveFiles:
+    """Members of a zip archive, without the folder that the archive may put in front of all of them.
+
+    The prefix is found for each top folder by itself: that of the shallowest member path in which
+    the folder's name occurs.
+    """
+
+    path: Path
+
+    @property
+    def label(self) -> str:
+        return str(self.path)
+
+    def where(self, name: str) -> str:
+        return f"{self.path}, member {name}"
+
+    def stamps(self, names: Sequence[str]) -> list[str]:
+        # an archive changes as one file, and its own status is far cheaper than its list of members
+        try:
+            return [f"{self.path.name} {_stamp(self.path.stat())}"]
+        except OSError as error:
+            raise InputError(f"cannot be read: {error.strerror}", source=self.path) from error
+
+    def read(self, names: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+        try:
+            archive = zipfile.ZipFile(self.path)
+        except (zipfile.BadZipFile, OSError, ValueError) as error:
+            raise InputError(f"is not a readable zip archive ({error}); fetch it again", source=self.path) from error
+        with archive:
+            members = _checked_members(archive, self.path)
+            prefixes = {folder: _prefix(folder, members, self.path) for folder in {n.split("/")[0] for n in names}}
+            places = {name: prefixes[name.split("/")[0]] + name for name in names}
+            missing = [name for name, place in places.items() if place not in members]
+            if missing:
+                raise _missing(missing, len(names), self.label)
+            for name in names:
+                try:
+                    content = archive.read(members[places[name]])
+                except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, NotImplementedError) as error:
+                    raise InputError(
+                        f"cannot be unpacked ({error}); the archive is damaged, fetch it again",
+                        source=self.where(places[name]),
+                    ) from error
+                yield name, content
+
+
+@dataclass(frozen=True)
+class LayeredFiles:
+    """Each top folder from a place of its own."""
+
+    root: Path
+    layers: Mapping[str, Files]
+
+    @property
+    def label(self) -> str:
+        return str(self.root)
+
+    def where(self, name: str) -> str:
+        return self._layer(name).where(name)
+
+    def stamps(self, names: Sequence[str]) -> list[str]:
+        return [line for layer, part in self._groups(names) for line in layer.stamps(part)]
+
+    def read(self, names: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+        for layer, part in self._groups(names):
+            yield from layer.read(part)
+
+    def _layer(self, name: str) -> Files:
+        return self.layers[name.split("/", maxsplit=1)[0]]
+
+    def _groups(self, names: Sequence[str]) -> list[tuple[Files, list[str]]]:
+        groups: dict[str, list[str]] = {}
+        for name in names:
+            groups.setdefault(name.split("/")[0], []).append(name)
+        return [(self.layers[folder], part) for folder, part in groups.items()]
+
+
+def open_files(root: Path, folders: Sequence[str], *, archive: str = "data.zip") -> Files:
+    """View a study's folder, a folder with some of it in an archive, or an archive that holds it all.
+
+    Parameters
+    ----------
+    root : Path
+        A folder, or a zip archive.
+    folders : sequence of str
+        Top folders that the study needs.
+    archive : str, optional
+        Archive beside the folders in which a missing one is looked for.
+
+    Returns
+    -------
+    Files
+
+    Raises
+    ------
+    InputError
+        If `root` is missing, is no zip archive, or lacks a folder.
+    """
+    if root.is_file():
+        return ArchiveFiles(root)
+    if not root.is_dir():
+        raise InputError(f"there is no such folder or zip archive; it should hold {_folder_list(folders)}", source=root)
+    layers: dict[str, Files] = {}
+    for folder in folders:
+        if (root / folder).is_dir():
+            layers[folder] = FolderFiles(root)
+        elif (root / archive).is_file():
+            layers[folder] = ArchiveFiles(root / archive)
+        else:
+            found = sorted(entry.name + ("/" if entry.is_dir() else "") for entry in root.iterdir())
+            raise InputError(
+                f"has no {folder}/ (and no {archive} that could hold it); the folder needed is the one with "
+                f"{_folder_list(folders)}; found here: {_some(found) or 'nothing'}",
+                source=root,
+            )
+    return LayeredFiles(root, layers)
+
+
+def fetch_archive(url: str, path: Path, check: Callable[[ArchiveFiles], None]) -> ArchiveFiles:
+    """Download an archive once, with a progress bar, and keep it only when it passes a check.
+
+    The download goes to a temporary file beside `path`, which takes its name after the check; one
+    that broke off or fails the check leaves nothing behind.
+
+    Parameters
+    ----------
+    url : str
+    path : Path
+        Where the archive is kept; if it is there already nothing is downloaded.
+    check : callable
+        Raises InputError if the downloaded archive is not what it should be.
+
+    Returns
+    -------
+    ArchiveFiles
+
+    Raises
+    ------
+    InputError
+        If the download fails, with what to do instead; or from `check`.
+    """
+    if path.is_file():
+        return ArchiveFiles(path)
+
+    download = pooch.HTTPDownloader(progressbar=True, timeout=_DOWNLOAD_TIMEOUT_SECONDS)
+
+    def download_and_check(url: str, output_file: str, owner: object) -> None:
+        download(url, output_file, owner)
+        try:
+            check(ArchiveFiles(Path(output_file)))
+        except InputError as error:
+            # the temporary name means nothing to the reader, and is gone by then
+            raise _Refused(str(error).replace(output_file, f"download of {url}")) from None
+
+    # pooch tells the user to paste a hash into "the call": advice to a programmer, and the manifest does that job
+    logger = pooch.get_logger()
+    level = logger.level
+    logger.setLevel("WARNING")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pooch.retrieve(url, known_hash=None, fname=path.name, path=path.parent, downloader=download_and_check)
+    except _Refused as error:
+        raise InputError(f"{error}. Nothing was kept of it; {_by_hand(url, path)}") from None
+    except (OSError, ValueError) as error:  # requests' exceptions are OSErrors, or ValueErrors for a bad URL
+        raise InputError(
+            f"the data are not in the cache and could not be downloaded ({type(error).__name__}: {error}). "
+            f"Run once with a network, or {_by_hand(url, path)}",
+            source=url,
+        ) from error
+    finally:
+        logger.setLevel(level)
+    return ArchiveFiles(path)
+
+
+class _Refused(InputError):
+    """The archive arrived and failed its check."""
+
+
+def _by_hand(url: str, path: Path) -> str:
+    return f"get {url} by other means and save it as {path}, or set study.root=FOLDER to a folder that holds the data"
+
+
+def read_manifest(path: Path) -> dict[str, str]:
+    """Read a manifest of SHA-256 hashes (CSV with columns ``name``, ``sha256``).
+
+    Raises
+    ------
+    InputError
+        If the file is missing or is not such a table.
+    """
+    try:
+        with path.open(newline="", encoding="utf-8") as stream:
+            rows = list(csv.reader(stream))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"the manifest cannot be read ({error})", source=path) from error
+    if not rows or rows[0] != ["name", "sha256"]:
+        raise InputError("the manifest should start with the header name,sha256", source=path)
+    for line, row in enumerate(rows[1:], start=2):
+        if len(row) != 2 or not re.fullmatch(r"[0-9a-f]{64}", row[1]):
+            raise InputError(f"line {line} is {','.join(row)!r}, should be NAME,SHA256 in lower-case hex", source=path)
+    return {name: digest for name, digest in rows[1:]}
+
+
+def write_manifest(root: Path, names: Iterable[str], path: Path) -> None:
+    """Write the manifest of the named files below `root`, sorted by name.
+
+    Parameters
+    ----------
+    root : Path
+        A folder with the files as published.
+    names : iterable of str
+        Relative names with forward slashes.
+    path : Path
+        The CSV file to write.
+    """
+    with path.open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow(("name", "sha256"))
+        for name in sorted(names):
+            writer.writerow((name, hashlib.sha256((root / name).read_bytes()).hexdigest()))
+
+
+def check_hash(name: str, digest: str, manifest: Mapping[str, str], *, source: str) -> None:
+    """Compare one file's SHA-256 with the manifest.
+
+    Raises
+    ------
+    InputError
+        If the manifest does not list the file, or lists another hash.
+    """
+    if name not in manifest:
+        raise InputError("is not in the manifest of published files, so it cannot be verified", source=source)
+    if manifest[name] != digest:
+        raise InputError(
+            f"has SHA-256 {digest}, the published file has {manifest[name]}; it was changed or damaged",
+            source=source,
+        )
+
+
+def _stamp(status: os.stat_result) -> str:
+    # the change time catches an edit that put the old modification time back
+    return f"{status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}"
+
+
+def _checked_members(archive: zipfile.ZipFile, path: Path) -> dict[str, zipfile.ZipInfo]:
+    members: dict[str, zipfile.ZipInfo] = {}
+    total = 0
+    for member in archive.infolist():
+        # `filename` is already tidied up by zipfile; what the archive really says is in `orig_filename`
+        name = member.orig_filename
+        problem = _member_problem(member, name)
+        if problem is None and name in members:
+            problem = "is there twice"
+        if problem is not None:
+            raise InputError(f"member {name!r} {problem}; the archive is refused", source=path)
+        members[name] = member
+        total += member.file_size
+    if total > _TOTAL_LIMIT_BYTES:
+        raise InputError(
+            f"would unpack to {total} bytes, more than {_TOTAL_LIMIT_BYTES}; the archive is refused", source=path
+        )
+    return members
+
+
+def _member_problem(member: zipfile.ZipInfo, name: str) -> str | None:
+    if name.startswith("/"):
+        return "has an absolute path"
+    if re.match(r"[A-Za-z]:", name):
+        return "has a drive letter"
+    if "\\" in name:
+        return "has a backslash in its path"
+    if "\0" in name:
+        return "has a null character in its path"
+    if ".." in name.split("/"):
+        return "leads out of the archive with '..'"
+    kind = stat.S_IFMT(member.external_attr >> 16)
+    if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
+        return "is a symbolic link" if kind == stat.S_IFLNK else "is not a plain file"
+    if member.flag_bits & 1:
+        return "is encrypted"
+    if member.file_size > MEMBER_LIMIT_BYTES:
+        return f"would unpack to {member.file_size} bytes, more than {MEMBER_LIMIT_BYTES}"
+    return None
+
+
+def _prefix(folder: str, members: Iterable[str], path: Path) -> str:
+    prefixes = set()
+    for name in members:
+        parts = name.split("/")
+        if folder in parts[:-1] and parts[0] != "__MACOSX":
+            prefixes.add("/".join([*parts[: parts.index(folder)], ""]))
+    if not prefixes:
+        inner = next((name for name in members if name.endswith(".zip")), None)
+        hint = f"; it holds {inner}: unpack the outer archive and give its folder" if inner else ""
+        raise InputError(f"has no folder {folder}/{hint}", source=path)
+    depth = min(prefix.count("/") for prefix in prefixes)
+    shallow = sorted(prefix for prefix in prefixes if prefix.count("/") == depth)
+    if len(shallow) > 1:
+        raise InputError(f"has {folder}/ in more than one place: {_some(shallow)}; leave one", source=path)
+    return shallow[0]
+
+
+def _missing(missing: Sequence[str], wanted: int, label: str) -> MissingFilesError:
+    return MissingFilesError(f"{len(missing)} of the {wanted} files needed are missing: {_some(missing)}", source=label)
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:_LISTED]) + (f" and {len(names) - _LISTED} more" if len(names) > _LISTED else "")
+
+
+def _folder_list(folders: Sequence[str]) -> str:
+    return " and ".join(f"{folder}/" for folder in folders)
