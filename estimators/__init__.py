@@ -35,15 +35,16 @@ from estimators.perplexity import (
     ESTIMATORS,
     LossGap,
     PerplexityEstimate,
-    ResponseTerms,
+    ResponsePairs,
     candidate_log_terms,
     control_model,
     diagnose_weights,
     estimate_gap,
     estimate_perplexity,
+    log_terms,
     player_names,
     reference_loss,
-    response_terms,
+    response_pairs,
     subsample_responses,
     true_loss,
 )
@@ -55,6 +56,12 @@ from estimators.reports import (
 )
 from estimators.rounding import SCHEMES, RoundingScheme, report_boxes, round_reports, rounding_scheme
 from estimators.score import expected_score, optimal_report, rational_report, score
+from estimators.simulation import (
+    ParticipantPopulation,
+    SimulationSettings,
+    simulate_comparison_study,
+    simulate_reports,
+)
 from estimators.units import bits_from_nats, loss_from_perplexity, nats_from_bits, perplexity_from_loss
 
 __all__ = [
@@ -66,9 +73,11 @@ __all__ = [
     "ItemTerms",
     "LogMeans",
     "LossGap",
+    "ParticipantPopulation",
     "PerplexityEstimate",
-    "ResponseTerms",
+    "ResponsePairs",
     "RoundingScheme",
+    "SimulationSettings",
     "WeightDiagnostics",
     "add_note",
     "bias_curve",
@@ -88,6 +97,7 @@ __all__ = [
     "is_word_token",
     "jackknife_log_mean",
     "log_ratio_from_report",
+    "log_terms",
     "loss_from_perplexity",
     "nats_from_bits",
     "notes",
@@ -103,12 +113,14 @@ __all__ = [
     "reference_loss",
     "report_boxes",
     "report_from_log_ratio",
+    "response_pairs",
     "response_positions",
-    "response_terms",
     "round_reports",
     "rounding_scheme",
     "same_token",
     "score",
+    "simulate_comparison_study",
+    "simulate_reports",
     "smooth_tail",
     "subsample_responses",
     "true_loss",

@@ -136,12 +136,13 @@ def bias_curve(
     rng: np.random.Generator,
     estimator: str = "importance",
 ) -> FloatArray:
-    """Estimate a loss gap from n candidates an item, several times (the paper's figure 3).
+    """Estimate loss gaps from n candidates an item, several times (the paper's figure 3).
 
     Parameters
     ----------
-    log_term : array_like of float, shape (item, candidate)
-        ln w on all stored candidates, nats; from :func:`estimators.perplexity.candidate_log_terms`.
+    log_term : array_like of float, shape (item, candidate) or (player, item, candidate)
+        ln w on all stored candidates, nats; from :func:`estimators.perplexity.candidate_log_terms`. Several players
+        are given the same draws.
     n : int
         Candidates drawn with replacement for every item.
     n_repeats : int
@@ -151,17 +152,20 @@ def bias_curve(
 
     Returns
     -------
-    ndarray of float, shape (n_repeats,)
+    ndarray of float, shape (repeat,) or (player, repeat)
         Estimated gaps, nats.
 
     Raises
     ------
     InputError
-        For an unknown estimator, or n or n_repeats under 1.
+        For an unknown estimator, a wrong shape, or n or n_repeats under 1.
     """
     terms = np.asarray(log_term, dtype=float)
-    if terms.ndim != 2 or terms.size == 0:
-        raise InputError(f"has shape {terms.shape}, should be (item, candidate) and not empty", field="log_term")
+    if terms.ndim not in (2, 3) or terms.size == 0:
+        raise InputError(
+            f"has shape {terms.shape}, should be (item, candidate) or (player, item, candidate) and not empty",
+            field="log_term",
+        )
     if n < 1:
         raise InputError(f"is {n}, should be at least 1", field="n")
     if estimator not in LOG_MEANS:
@@ -169,22 +173,27 @@ def bias_curve(
             f"is {estimator!r}; at every n the log-mean can be one of: {', '.join(LOG_MEANS)}", field="estimator"
         )
     _check_replicates(n_repeats)
-    n_items, n_candidates = terms.shape
-    largest = terms.max(axis=1)
-    weight = np.exp(terms - largest[:, None]).ravel()
-    row = (np.arange(n_items) * n_candidates)[:, None]
+    n_items, n_candidates = terms.shape[-2:]
+    tables = terms.reshape(-1, n_items, n_candidates)
+    largest = tables.max(axis=2)
+    weights = np.exp(tables - largest[:, :, None]).reshape(-1, n_items * n_candidates)
     item = np.repeat(np.arange(n_items), n)
-    gaps = np.empty(n_repeats)
+    row = (np.arange(n_items) * n_candidates)[:, None]
+    # the narrowest integers that hold a position: drawing them is most of the work
+    dtype = np.uint16 if n_candidates <= np.iinfo(np.uint16).max else np.int64
+    gaps = np.empty((tables.shape[0], n_repeats))
     for repeat in range(n_repeats):
-        chosen = row + rng.integers(0, n_candidates, (n_items, n), dtype=np.int32)
-        if estimator == "importance":
-            mean = weight[chosen].mean(axis=1)
-            if mean.min() > 0:
-                gaps[repeat] = np.mean(np.log(mean) + largest)
-                continue
-        # also where every drawn weight underflows beside the item's largest
-        gaps[repeat] = LOG_MEANS[estimator](group_terms(terms.ravel()[chosen.ravel()], item)).value.mean()
-    return gaps
+        chosen = row + rng.integers(0, n_candidates, (n_items, n), dtype=dtype)
+        for player, weight in enumerate(weights):
+            if estimator == "importance":
+                mean = np.take(weight, chosen).mean(axis=1)
+                if mean.min() > 0:
+                    gaps[player, repeat] = np.mean(np.log(mean) + largest[player])
+                    continue
+            # also where every drawn weight underflows beside the item's largest
+            drawn = group_terms(tables[player].ravel()[chosen.ravel()], item)
+            gaps[player, repeat] = LOG_MEANS[estimator](drawn).value.mean()
+    return gaps.reshape(*terms.shape[:-2], n_repeats)
 
 
 @dataclass(frozen=True)

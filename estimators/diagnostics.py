@@ -23,6 +23,7 @@ KHAT_GOOD = 0.5
 KHAT_BAD = 0.7
 """Above it the sample size needed grows beyond reach."""
 _MIN_TAIL = 5
+_TIE = 1e-9  # weights that differ by less, relatively, are equal up to rounding
 
 
 @dataclass(frozen=True)
@@ -158,7 +159,10 @@ def smooth_tail(weight: ArrayLike) -> FloatArray:
     probability = (np.arange(excess.size) + 0.5) / excess.size
     quantile = -np.log1p(-probability) if abs(shape) < 1e-12 else np.expm1(-shape * np.log1p(-probability)) / shape
     threshold = ordered[-1] - excess[-1]
-    smoothed[order[-excess.size :]] = np.minimum(threshold + scale * quantile, ordered[-1])
+    tail = np.minimum(threshold + scale * quantile, ordered[-1])
+    # Equal weights stay equal: repeated candidates must not be told apart by the order in which they came.
+    group = np.concatenate([[0], np.cumsum(np.diff(excess) > _TIE * excess[1:])])
+    smoothed[order[-excess.size :]] = (np.bincount(group, tail) / np.bincount(group))[group]
     return smoothed
 
 
@@ -170,5 +174,5 @@ def _tail_excess(ordered: FloatArray) -> FloatArray:
     threshold = ordered[-size - 1]
     excess = ordered[-size:] - threshold
     # Ties up to rounding are no tail: constant weights differ in the last bits.
-    kept: FloatArray = excess[excess > 1e-9 * max(abs(threshold), np.finfo(float).tiny)]
+    kept: FloatArray = excess[excess > _TIE * max(abs(threshold), np.finfo(float).tiny)]
     return kept

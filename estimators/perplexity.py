@@ -18,7 +18,8 @@ and :math:`\exp(\mathrm{gap} + L_G)` is the perplexity, with L_G known from as m
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
@@ -46,15 +47,16 @@ __all__ = [
     "ESTIMATORS",
     "LossGap",
     "PerplexityEstimate",
-    "ResponseTerms",
+    "ResponsePairs",
     "candidate_log_terms",
     "control_model",
     "diagnose_weights",
     "estimate_gap",
     "estimate_perplexity",
+    "log_terms",
     "player_names",
     "reference_loss",
-    "response_terms",
+    "response_pairs",
     "subsample_responses",
     "true_loss",
 ]
@@ -69,25 +71,44 @@ ESTIMATORS = ("naive", *LOG_MEANS, "rao_blackwell")
 
 
 @dataclass(frozen=True)
-class ResponseTerms:
-    """One importance-sampling term a response, with what estimators and bootstraps group it by.
+class ResponsePairs:
+    """The pairs (target, candidate) that participants were shown, one a response, sorted by item.
+
+    Read once from a study, it gives the terms of any player under any rounding (:func:`log_terms`).
 
     Attributes
     ----------
-    log_term : ndarray, shape (response,)
-        ln w, nats.
-    item, participant, token : ndarray of int, shape (response,)
-        Label of the item; code of the participant; code of the candidate token within the study.
-    candidate_logprob, target_logprob : ndarray, shape (response,)
-        ln g(x|c) under the model that sampled, ln g(y|c) under the control, nats.
+    study : str
+        Name of the study, for errors.
+    models : tuple of str
+    item, participant : ndarray of int, shape (response,)
+        Label of the item; code of the participant.
+    report : ndarray, shape (response,)
+        Probability that the participant gave to the target.
+    model_log_ratio : ndarray, shape (model, response)
+        ln q(x|c) - ln q(y|c) of every model, nats.
+    sampled_logprob, control_logprob : ndarray, shape (response,)
+        ln g(x|c) under the model that drew the candidates, ln g(y|c) under the control, nats.
+    candidate : ndarray of object, shape (response,)
+        Strings of the candidates.
     """
 
-    log_term: FloatArray
+    study: str
+    models: tuple[str, ...]
     item: IntArray
     participant: IntArray
-    token: IntArray
-    candidate_logprob: FloatArray
-    target_logprob: FloatArray
+    report: FloatArray
+    model_log_ratio: FloatArray
+    sampled_logprob: FloatArray
+    control_logprob: FloatArray
+    candidate: NDArray[np.object_]
+
+    @cached_property
+    def token(self) -> IntArray:
+        """Code of every candidate: string and generator log-probability, as one string can stand for many tokens."""
+        keys = list(zip(self.candidate.tolist(), np.round(self.sampled_logprob, 5).tolist(), strict=True))
+        code = {key: i for i, key in enumerate(dict.fromkeys(keys))}
+        return np.array([code[key] for key in keys], dtype=np.intp)
 
 
 @dataclass(frozen=True)
@@ -109,7 +130,8 @@ class LossGap:
         Labels of the items.
     item_gap_nats, item_n : ndarray, shape (item,)
         Log-mean and number of responses of every item.
-    diagnostics : WeightDiagnostics
+    terms : ItemTerms
+        What the estimate was made from.
     """
 
     estimator: str
@@ -121,7 +143,12 @@ class LossGap:
     item: IntArray
     item_gap_nats: FloatArray
     item_n: IntArray
-    diagnostics: WeightDiagnostics
+    terms: ItemTerms = field(repr=False)
+
+    @cached_property
+    def diagnostics(self) -> WeightDiagnostics:
+        """Whether n is enough; computed when first asked for."""
+        return diagnose_weights(self.terms)
 
 
 @dataclass(frozen=True)
@@ -213,7 +240,7 @@ def estimate_gap(
         item=terms.label,
         item_gap_nats=means.value,
         item_n=terms.n,
-        diagnostics=diagnose_weights(terms),
+        terms=terms,
     )
 
 
@@ -278,69 +305,83 @@ def control_model(study: xr.Dataset, generator: str | None = None, *, control_on
     return generator
 
 
-def response_terms(
-    study: xr.Dataset,
-    player: str = HUMAN,
-    rounding: RoundingScheme | str = "none",
-    *,
-    control: str | None = None,
-) -> ResponseTerms:
-    """Importance-sampling terms of a player on the pairs that the participants were shown.
+def response_pairs(study: xr.Dataset, *, control: str | None = None) -> ResponsePairs:
+    """Read the pairs that participants were shown from a study.
 
     Parameters
     ----------
     study : xarray.Dataset
         A comparison study.
-    player : str
-        ``human`` or a model of the study, which answers q(y) / (q(y) + q(x)).
-    rounding : RoundingScheme or str
-        Applied to the reports of any player.
     control : str, optional
         From :func:`control_model`; by default the model that drew the candidates.
 
     Raises
     ------
     InputError
-        If the player or rounding is unknown, or the study has no response.
+        If the study has no response.
     """
+    name = str(study.attrs.get("name"))
     if study.sizes["response"] == 0:
-        raise InputError("has no response", source=f"study {study.attrs.get('name')!r}")
-    scheme = rounding_scheme(rounding) if isinstance(rounding, str) else rounding
+        raise InputError("has no response", source=f"study {name!r}")
+    order = np.argsort(study["response_item"].values, kind="stable")
+    position = response_positions(study)[order]
+    column = study["response_candidate"].values[order]
+    models = tuple(study["model"].values.tolist())
+    target = study["target_logprob"].values[:, position]
+    candidate = study["candidate_logprob"].values[:, position, column]
     sampler = study.attrs["generator"]
-    models = study["model"].values.tolist()
-    position = response_positions(study)
-    column = study["response_candidate"].values
-    target = study["target_logprob"].values
-    candidate = study["candidate_logprob"].values
-
-    def at(model: str) -> tuple[FloatArray, FloatArray]:
-        m = models.index(model)
-        return target[m, position], candidate[m, position, column]
-
-    if player == HUMAN:
-        log_ratio = log_ratio_from_report(round_reports(study["report"].values, scheme))
-    elif player in models:
-        target_q, candidate_q = at(player)
-        log_ratio = candidate_q - target_q
-        if scheme.values:
-            log_ratio = log_ratio_from_report(round_reports(report_from_log_ratio(log_ratio), scheme))
-    else:
-        raise unknown_choice("player", player, player_names(study), source=f"study {study.attrs.get('name')!r}")
-    control_target = at(control or sampler)[0]
-    sampled = at(sampler)[1]
-    strings = study["candidate_token"].values[position, column]
-    # A token is its string and its generator log-probability together: one string can stand for many tokens.
-    keys = list(zip(strings.tolist(), np.round(sampled, 5).tolist(), strict=True))
-    code = {key: i for i, key in enumerate(dict.fromkeys(keys))}
-    participant = np.unique(study["participant"].values.astype(str), return_inverse=True)[1]
-    return ResponseTerms(
-        log_term=control_target - sampled + log_ratio,
-        item=study["response_item"].values.astype(np.intp),
-        participant=participant.astype(np.intp),
-        token=np.array([code[key] for key in keys], dtype=np.intp),
-        candidate_logprob=sampled,
-        target_logprob=control_target,
+    people: dict[object, int] = {}
+    return ResponsePairs(
+        study=name,
+        models=models,
+        item=study["response_item"].values[order].astype(np.intp),
+        participant=np.array(
+            [people.setdefault(who, len(people)) for who in study["participant"].values[order].tolist()], dtype=np.intp
+        ),
+        report=study["report"].values[order],
+        model_log_ratio=candidate - target,
+        sampled_logprob=candidate[models.index(sampler)],
+        control_logprob=target[models.index(control or sampler)],
+        candidate=study["candidate_token"].values[position, column],
     )
+
+
+def log_terms(pairs: ResponsePairs, player: str = HUMAN, rounding: RoundingScheme | str = "none") -> FloatArray:
+    """Importance-sampling terms ln w of a player on the pairs that the participants were shown.
+
+    Parameters
+    ----------
+    pairs : ResponsePairs
+    player : str
+        ``human`` or a model of the study, which answers q(y) / (q(y) + q(x)).
+    rounding : RoundingScheme or str
+        Applied to the reports of any player.
+
+    Returns
+    -------
+    ndarray of float, shape (response,)
+        Nats, in the order of ``pairs``.
+
+    Raises
+    ------
+    InputError
+        If the player or the rounding is unknown.
+    """
+    scheme = rounding_scheme(rounding) if isinstance(rounding, str) else rounding
+    if player == HUMAN:
+        log_ratio = log_ratio_from_report(round_reports(pairs.report, scheme))
+    elif player in pairs.models:
+        log_ratio = _rounded_log_ratio(pairs.model_log_ratio[pairs.models.index(player)], scheme)
+    else:
+        raise unknown_choice("player", player, (HUMAN, *pairs.models), source=f"study {pairs.study!r}")
+    return pairs.control_logprob - pairs.sampled_logprob + log_ratio
+
+
+def _rounded_log_ratio(log_ratio: FloatArray, scheme: RoundingScheme) -> FloatArray:
+    """Log-ratio that a model's rounded report states; unrounded it is not taken through a probability."""
+    if not scheme.values:
+        return log_ratio
+    return log_ratio_from_report(round_reports(report_from_log_ratio(log_ratio), scheme))
 
 
 def candidate_log_terms(study: xr.Dataset, player: str, rounding: RoundingScheme | str = "none") -> FloatArray:
@@ -373,9 +414,7 @@ def candidate_log_terms(study: xr.Dataset, player: str, rounding: RoundingScheme
             source=f"study {study.attrs.get('name')!r}",
         )
     scheme = rounding_scheme(rounding) if isinstance(rounding, str) else rounding
-    log_ratio = candidate_q - target_q[:, None]
-    if scheme.values:
-        log_ratio = log_ratio_from_report(round_reports(report_from_log_ratio(log_ratio), scheme))
+    log_ratio = _rounded_log_ratio(candidate_q - target_q[:, None], scheme)
     sampler = study["model"].values.tolist().index(study.attrs["generator"])
     drawn: FloatArray = study["candidate_logprob"].values[sampler]
     target: FloatArray = study["target_logprob"].values[sampler]
@@ -504,14 +543,14 @@ def estimate_perplexity(
     if uncertainty not in get_args(Uncertainty):
         raise unknown_choice("uncertainty", uncertainty, get_args(Uncertainty))
     control = control_model(study, generator, control_only=control_only)
-    terms = response_terms(study, player, rounding, control=control)
+    pairs = response_pairs(study, control=control)
     gap = estimate_gap(
-        terms.log_term,
-        terms.item,
+        log_terms(pairs, player, rounding),
+        pairs.item,
         estimator=estimator,
-        target_logprob=terms.target_logprob,
-        token=terms.token,
-        candidate_logprob=terms.candidate_logprob,
+        target_logprob=pairs.control_logprob,
+        token=pairs.token if estimator == "rao_blackwell" else None,
+        candidate_logprob=pairs.sampled_logprob,
     )
     asked = np.isin(study["item"].values, gap.item)
     where = _reference_items(study, "asked" if estimator == "naive" else reference, asked)

@@ -17,7 +17,8 @@ from estimators import (
     cluster_bootstrap,
     control_model,
     half_sample_bootstrap,
-    response_terms,
+    log_terms,
+    response_pairs,
 )
 from experiments.figures import STYLE, finite_range, log_perplexity_axis, new_figure, player_colours, player_label
 from experiments.outputs import ExperimentResult
@@ -52,13 +53,13 @@ def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
     study = with_n_responses(cfg, study)
     control = control_model(study, cfg.generator.name, control_only=cfg.generator.control_only)
     scheme = chosen_rounding(cfg)
+    pairs = response_pairs(study, control=control)
     rows: list[dict[str, Any]] = []
     replicates: list[np.ndarray] = []
     warnings: list[str] = []
     for player in chosen_players(cfg, study):
         full = estimate(cfg, study, player, scheme)
-        terms = response_terms(study, player, scheme, control=control)
-        arrays = (terms.log_term, terms.item, terms.participant)
+        arrays = (log_terms(pairs, player, scheme), pairs.item, pairs.participant)
         # the same resampled people and items for every player, so that players are compared like with like
         n_half, n_cluster = int(cfg.experiment.half_samples), int(cfg.experiment.cluster_replicates)
         kinds: dict[str, BootstrapGap] = {

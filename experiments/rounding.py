@@ -57,8 +57,8 @@ def summary(table: pd.DataFrame) -> str:
     return (
         "Rounding moves an estimate both ways. The highest box puts a floor under the ratios where the player is sure "
         "of the target, which raises the mean; the lowest box caps the ratios where the player is sure of the "
-        "candidate, which lowers it. A player near the generator, with few large ratios, looks worse by rounding alone; "
-        "it says nothing of what the player knows.\n\n" + "\n".join(lines)
+        "candidate, which lowers it. A player near the generator, with few large ratios, looks worse by rounding "
+        "alone; it says nothing of what the player knows.\n\n" + "\n".join(lines)
     )
 
 

@@ -39,42 +39,41 @@ def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
     scheme = chosen_rounding(cfg)
     base = true_loss(study, sampler, items)
     rows: list[dict[str, Any]] = []
-    errors = np.empty((len(players), len(sizes), n_repeats))
-    with tqdm(total=len(players) * len(sizes), desc="sample size", disable=None) as progress:
-        for p, player in enumerate(players):
-            terms = candidate_log_terms(study, player, scheme)[items]
-            truth = true_loss(study, player, items) - base
-            for s, n in enumerate(sizes):
-                # the same candidates for every player, so that players differ by nothing else
-                gaps = bias_curve(
-                    terms, n=n, n_repeats=n_repeats, rng=rng_for(cfg, f"n={n}"), estimator=cfg.estimator.name
-                )
-                errors[p, s] = gaps - truth
-                lower, upper = np.quantile(errors[p, s], [tail, 1 - tail])
-                rows.append(
-                    {
-                        "player": player,
-                        "rounding": scheme.name,
-                        "estimator": cfg.estimator.name,
-                        "generator": sampler,
-                        "n": n,
-                        "n_items": int(items.sum()),
-                        "n_repeats": n_repeats,
-                        "gap_nats": gaps.mean(),
-                        "true_gap_nats": truth,
-                        "error_nats": errors[p, s].mean(),
-                        "error_sd_nats": errors[p, s].std(ddof=1) if n_repeats > 1 else np.nan,
-                        "error_lower_nats": lower,
-                        "error_upper_nats": upper,
-                        "reference_loss_nats": base,
-                        "perplexity": float(np.exp(gaps.mean() + base)),
-                        "perplexity_lower": float(np.exp(truth + lower + base)),
-                        "perplexity_upper": float(np.exp(truth + upper + base)),
-                        "true_loss_nats": truth + base,
-                        "true_perplexity": float(np.exp(truth + base)),
-                    }
-                )
-                progress.update()
+    truths = np.array([true_loss(study, player, items) - base for player in players])
+    terms = np.stack([candidate_log_terms(study, player, scheme)[items] for player in players])
+    gaps = np.empty((len(players), len(sizes), n_repeats))
+    for s, n in enumerate(tqdm(sizes, desc="sample size", disable=None)):
+        gaps[:, s] = bias_curve(
+            terms, n=n, n_repeats=n_repeats, rng=rng_for(cfg, f"n={n}"), estimator=cfg.estimator.name
+        )
+    errors = gaps - truths[:, None, None]
+    for p, player in enumerate(players):
+        for s, n in enumerate(sizes):
+            lower, upper = np.quantile(errors[p, s], [tail, 1 - tail])
+            gap, truth = float(gaps[p, s].mean()), float(truths[p])
+            rows.append(
+                {
+                    "player": player,
+                    "rounding": scheme.name,
+                    "estimator": cfg.estimator.name,
+                    "generator": sampler,
+                    "n": n,
+                    "n_items": int(items.sum()),
+                    "n_repeats": n_repeats,
+                    "gap_nats": gap,
+                    "true_gap_nats": truth,
+                    "error_nats": gap - truth,
+                    "error_sd_nats": errors[p, s].std(ddof=1) if n_repeats > 1 else np.nan,
+                    "error_lower_nats": lower,
+                    "error_upper_nats": upper,
+                    "reference_loss_nats": base,
+                    "perplexity": float(np.exp(gap + base)),
+                    "perplexity_lower": float(np.exp(truth + lower + base)),
+                    "perplexity_upper": float(np.exp(truth + upper + base)),
+                    "true_loss_nats": truth + base,
+                    "true_perplexity": float(np.exp(truth + base)),
+                }
+            )
     table = pd.DataFrame(rows)
     dataset = xr.Dataset(
         {"error_nats": (("player", "n", "repeat"), errors, {"units": "nats"})},

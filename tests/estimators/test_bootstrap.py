@@ -83,9 +83,17 @@ def test_bias_curve_is_the_estimator_on_drawn_candidates(estimator: str) -> None
     gaps = bias_curve(table, n=8, n_repeats=3, rng=np.random.default_rng(9), estimator=estimator)
     rng = np.random.default_rng(9)
     for repeat in range(3):
-        chosen = (np.arange(30) * 50)[:, None] + rng.integers(0, 50, (30, 8), dtype=np.int32)
+        chosen = (np.arange(30) * 50)[:, None] + rng.integers(0, 50, (30, 8), dtype=np.uint16)
         again = estimate_gap(table.ravel()[chosen.ravel()], np.repeat(np.arange(30), 8), estimator=estimator)
         assert gaps[repeat] == pytest.approx(again.gap_nats, abs=1e-12)
+
+
+def test_players_of_one_bias_curve_share_their_draws() -> None:
+    tables = np.random.default_rng(6).normal(0, 1.5, (2, 30, 50))
+    both = bias_curve(tables, n=5, n_repeats=4, rng=np.random.default_rng(1))
+    for player in range(2):
+        one = bias_curve(tables[player], n=5, n_repeats=4, rng=np.random.default_rng(1))
+        np.testing.assert_array_equal(both[player], one)
 
 
 def test_bias_curve_when_drawn_weights_underflow() -> None:

@@ -1,0 +1,73 @@
+"""The next-token game read with plain loops over its JSON files, as the paper's definitions say."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter, defaultdict
+from pathlib import Path
+from typing import NamedTuple
+
+SETS = (range(10000, 10040), range(20010, 20090))
+REFERENCE = range(10000, 11000)
+
+
+class Answer(NamedTuple):
+    participant: int
+    item: int
+    report: float
+    target: str
+    candidate: str
+    target_logprob: float
+    candidate_logprob: float
+
+
+def paper_answers(root: Path) -> list[Answer]:
+    """Answers of the participants with as many rows in a set as it has questions."""
+    rows = json.loads((root / "results_raw" / "res_loss_anonym.json").read_text())
+    kept = set()
+    for questions in SETS:
+        for user, count in Counter(row[1] for row in rows if row[3] in questions).items():
+            if count == len(questions):
+                kept.add(user)
+    answers = []
+    for _, user, guess, item, sample in rows:
+        if user in kept and any(item in questions for questions in SETS):
+            question = read_question(root, item)
+            g = question["generator_index"]
+            answers.append(
+                Answer(
+                    user,
+                    item,
+                    guess / 100,
+                    question["correct_token_str"],
+                    question["generated_token_strs"][sample],
+                    question["correct_logprobs"][g],
+                    question["generated_logprobss"][g][sample],
+                )
+            )
+    return answers
+
+
+def human_gap(answers: list[Answer]) -> float:
+    """Eq. 5: the mean over questions of ln of the mean of g(y)/g(x) (1/p - 1)."""
+    terms = defaultdict(list)
+    for answer in answers:
+        ratio = math.exp(answer.target_logprob - answer.candidate_logprob)
+        terms[answer.item].append(ratio * (1 / answer.report - 1))
+    return sum(math.log(sum(values) / len(values)) for values in terms.values()) / len(terms)
+
+
+def mean_loss(root: Path, items: list[int], model: int) -> float:
+    """Mean of -ln p(y) over questions."""
+    return -sum(read_question(root, item)["correct_logprobs"][model] for item in items) / len(items)
+
+
+_questions: dict[tuple[Path, int], dict] = {}
+
+
+def read_question(root: Path, item: int) -> dict:
+    key = (root, item)
+    if key not in _questions:
+        _questions[key] = json.loads((root / "multi_comparisons" / f"doc{item}.json").read_text())
+    return _questions[key]
