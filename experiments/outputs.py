@@ -22,6 +22,7 @@ from estimators.comparison import notes
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.figure import Figure
+    from rich.table import Table
 
 __all__ = [
     "ExperimentResult",
@@ -322,20 +323,40 @@ def markdown_table(table: pd.DataFrame) -> str:
 
 
 def print_table(table: pd.DataFrame, title: str) -> None:
-    """Print a table to stdout, formatted like :func:`markdown_table`."""
-    from rich import box  # noqa: PLC0415 - only a run that prints needs it
-    from rich.console import Console  # noqa: PLC0415
+    """Print a table to stdout, formatted like :func:`markdown_table`.
+
+    A terminal that is too narrow gets it in several parts, each with the leading text columns.
+    """
+    from rich.console import Console  # noqa: PLC0415 - only a run that prints needs it
+
+    console = Console()
+    unlimited = console.options.update(width=100_000)
+    if not console.is_terminal:
+        # a file or a pipe has no width: lines are as long as the table needs
+        console = Console(width=max(80, console.measure(_rich_table(table, title), options=unlimited).maximum))
+    columns = [str(column) for column in table.columns]
+    is_text = [not pd.api.types.is_numeric_dtype(dtype) for dtype in table.dtypes]
+    n_keys = min(is_text.index(False) if False in is_text else 0, 2)
+    start = n_keys
+    while start < len(columns):
+        stop = start + 1
+        while stop < len(columns):
+            wider = _rich_table(table[columns[:n_keys] + columns[start : stop + 1]], title)
+            if console.measure(wider, options=unlimited).maximum > console.width:
+                break
+            stop += 1
+        console.print(_rich_table(table[columns[:n_keys] + columns[start:stop]], title if start == n_keys else None))
+        start = stop
+
+
+def _rich_table(table: pd.DataFrame, title: str | None) -> Table:
+    from rich import box  # noqa: PLC0415
     from rich.table import Table  # noqa: PLC0415
 
     laid = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left")
     for column, dtype in zip(table.columns, table.dtypes, strict=True):
-        laid.add_column(str(column), justify="right" if pd.api.types.is_numeric_dtype(dtype) else "left")
+        is_number = pd.api.types.is_numeric_dtype(dtype)
+        laid.add_column(str(column), justify="right" if is_number else "left", no_wrap=is_number)
     for row in table.itertuples(index=False, name=None):
         laid.add_row(*(_cell(value) for value in row))
-    console = Console()
-    if not console.is_terminal:
-        # a file or a pipe has no width: lines are as long as the table needs
-        console = Console(
-            width=max(console.width, console.measure(laid, options=console.options.update(width=10_000)).maximum)
-        )
-    console.print(laid)
+    return laid

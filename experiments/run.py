@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import sys
 import time
 from collections.abc import Sequence
@@ -22,7 +23,7 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException, MissingConfigException
 from hydra.types import RunMode
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from estimators.errors import InputError, unknown_choice
@@ -54,6 +55,12 @@ EXIT_GATE = 3
 EXIT_INTERRUPTED = 130
 
 _USER_ERRORS = (InputError, HydraException, OmegaConfBaseException)
+
+# the keys of conf/config.yaml
+_SETTINGS = (
+    *("study", "estimator", "rounding", "generator", "experiment", "seed", "n", "players"),
+    *("resume", "sweep", "output"),
+)
 
 log = logging.getLogger("shannon-game")
 
@@ -88,10 +95,11 @@ def run_job(cfg: DictConfig) -> int:
     prefix = f"job {settings.job.num}: " if in_sweep else ""
     logging.captureWarnings(capture=True)
     start = time.perf_counter()
-    name = str((cfg.experiment or {}).get("name"))
+    name = str(OmegaConf.select(cfg, "experiment.name"))
     status = JobStatus("running", name, overrides, "", datetime.now().astimezone().isoformat(timespec="seconds"))
 
     try:
+        _check_settings(cfg)
         status = replace(status, config_hash=config_hash(cfg))
         if cfg.resume and _is_done(folder, status.config_hash):
             _say(f"{prefix}done before, skipped")
@@ -131,9 +139,35 @@ def _is_done(folder: Path, wanted: str) -> bool:
     return before is not None and before.status == "ok" and before.config_hash == wanted
 
 
+def _check_settings(cfg: DictConfig) -> None:
+    """Check the settings that every experiment reads; each experiment checks its own."""
+    for key in cfg:
+        if key not in _SETTINGS:
+            raise unknown_choice("setting", key, _SETTINGS)
+    _check_number(cfg, "seed", lowest=0)
+    _check_number(cfg, "n", lowest=1, optional=True)
+    _check_number(cfg, "output.dpi", lowest=1)
+    _check_number(cfg, "estimator.n_se", lowest=0, whole=False)
+    for key in ("resume", "output.print", "generator.control_only"):
+        value = OmegaConf.select(cfg, key)
+        if not isinstance(value, bool):
+            raise InputError(f"is {value!r}, should be true or false", source="settings", field=key)
+
+
+def _check_number(cfg: DictConfig, key: str, *, lowest: int, whole: bool = True, optional: bool = False) -> None:
+    value = OmegaConf.select(cfg, key)
+    if optional and value is None:
+        return
+    # a bool is an int in Python, not for a user; NaN is not `>=` anything
+    is_number = isinstance(value, int if whole else int | float) and not isinstance(value, bool)
+    if not (is_number and value >= lowest):
+        wanted = f"a {'whole ' if whole else ''}number, {lowest} or larger{', or null for all' if optional else ''}"
+        raise InputError(f"is {value!r}, should be {wanted}", source="settings", field=key)
+
+
 def _run(cfg: DictConfig, folder: Path, overrides: Sequence[str], *, quiet: bool) -> tuple[str, ...]:
     start = time.perf_counter()
-    if cfg.experiment is None:
+    if OmegaConf.select(cfg, "experiment.name") is None:
         raise _no_experiment()
     experiment = load_experiment(str(cfg.experiment.name))
     imported = time.perf_counter()
@@ -168,11 +202,13 @@ def _shown(folder: Path) -> Path:
 def _one_line(error: BaseException) -> str:
     if isinstance(error, MissingConfigException) and error.missing_cfg_file and error.options:
         group, _, option = error.missing_cfg_file.rpartition("/")
-        return str(unknown_choice(group, option, error.options))
-    parts = [str(error)]
+        return str(unknown_choice("experiment" if group == "exp" else group, option, error.options))
+    text = " ".join(str(error).split())
+    unknown = re.match(r"Could not override '([^']+)'\.(?! No match in the defaults list)", text)
+    if isinstance(error, HydraException) and unknown:
+        return f"unknown setting {unknown[1]!r}; add `--cfg job` to the command to see the settings that exist"
     if isinstance(error, HydraException) and isinstance(error.__cause__, OmegaConfBaseException):
-        parts.append(str(error.__cause__))
-    text = " ".join(" ".join(parts).split())
+        text += " " + " ".join(str(error.__cause__).split())
     # OmegaConf goes on about where the key stands in its tree of objects
     problem, _, rest = text.partition(" full_key: ")
     key = rest.split(" ")[0]

@@ -10,6 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from numpy.typing import NDArray
 
 from experiments.figures import STYLE, finite_range, log_perplexity_axis, new_figure, player_colours, player_label
 
@@ -18,6 +19,7 @@ __all__ = ["draw_summary"]
 _MARKERS = "osD^vPX*"
 _MAX_COLUMNS = 3
 _MAX_PANELS = 12
+_MAX_TICKS = 10
 _UNITS = {"perplexity": "perplexity (log scale)"}
 
 
@@ -79,7 +81,7 @@ def draw_summary(table: pd.DataFrame, value: str, title: str) -> Figure:
                 )
             if panel_key:
                 axes.set_title(f"{panel_key.removeprefix('sweep.')} = {panel}")
-            _finish_axis(axes, labels, is_log=is_log, rotate=many_labels)
+            _finish_axis(axes, labels, np.unique(positions), is_log=is_log, rotate=many_labels)
         for axes in list(grid.flat)[len(panels) :]:
             axes.set_axis_off()
         if value == "perplexity":
@@ -88,7 +90,7 @@ def draw_summary(table: pd.DataFrame, value: str, title: str) -> Figure:
                 log_perplexity_axis(axes, "y", *finite_range(*bars))
         figure.supylabel(_UNITS.get(value, value), fontsize=9)
         figure.supxlabel(", ".join(name.removeprefix("sweep.") for name in across) or "job", fontsize=9)
-        figure.suptitle(title, fontsize=10)
+        figure.suptitle(title, fontsize=10, x=0.01, ha="left")
         figure.legend(handles=_legend(players, colours, styles, style_key), loc="outside right upper")
     return figure
 
@@ -106,9 +108,11 @@ def _layout(table: pd.DataFrame, swept: Sequence[str]) -> tuple[str | None, list
     return panel, [name for name in swept if name != panel]
 
 
-def _horizontal(table: pd.DataFrame, across: Sequence[str]) -> tuple[np.ndarray, list[str] | None, bool]:
+def _horizontal(table: pd.DataFrame, across: Sequence[str]) -> tuple[NDArray[np.float64], list[str] | None, bool]:
     """Positions of the rows, labels of the ticks (None for a numeric axis), and whether the axis is logarithmic."""
-    if len(across) == 1 and pd.api.types.is_numeric_dtype(table[across[0]]) and table[across[0]].notna().all():
+    # a seed is a number without an order: there is nothing to read between two of them
+    is_scale = len(across) == 1 and not across[0].endswith("seed") and pd.api.types.is_numeric_dtype(table[across[0]])
+    if is_scale and table[across[0]].notna().all():
         values = table[across[0]].to_numpy(dtype=float)
         distinct = np.unique(values)
         return values, None, bool(distinct.min() > 0 and distinct.max() / distinct.min() >= 20)
@@ -129,7 +133,7 @@ def _style_key(table: pd.DataFrame, value: str) -> str | None:
     return None
 
 
-def _spacing(positions: np.ndarray, *, is_log: bool) -> float:
+def _spacing(positions: NDArray[np.float64], *, is_log: bool) -> float:
     distinct = np.unique(np.log(positions) if is_log else positions)
     return float(np.diff(distinct).min()) if distinct.size > 1 else 1.0
 
@@ -174,12 +178,18 @@ def _draw_series(
     )
 
 
-def _finish_axis(axes: Axes, labels: list[str] | None, *, is_log: bool, rotate: bool) -> None:
+def _finish_axis(
+    axes: Axes, labels: list[str] | None, values: NDArray[np.float64], *, is_log: bool, rotate: bool
+) -> None:
     if labels is not None:
         axes.set_xticks(range(len(labels)), labels, rotation=60 if rotate else 0, ha="right" if rotate else "center")
         axes.set_xlim(-0.6, len(labels) - 0.4)
-    elif is_log:
+        return
+    if is_log:
         axes.set_xscale("log")
+    if len(values) <= _MAX_TICKS:
+        axes.set_xticks(values, [f"{value:g}" for value in values])
+        axes.set_xticks([], minor=True)
 
 
 def _legend(

@@ -1,0 +1,60 @@
+"""Run the command as a user does: in its own process, from another directory."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+TINY = (
+    "study.n_items=12",
+    "study.n_reference_items=30",
+    "study.vocab_size=300",
+    "study.n_candidates=40",
+    "study.n_participants=8",
+    "output.dpi=40",
+)
+"""Overrides that make the simulated study small."""
+
+
+def environment() -> dict[str, str]:
+    # the checkout that is tested, whatever is installed
+    return os.environ | {"PYTHONPATH": str(ROOT), "COLUMNS": "200"}
+
+
+def command(*arguments: str, patch: str = "") -> list[str]:
+    """Command line; ``patch`` is Python that runs before the command, to break something."""
+    start = ["-c", f"{patch}\nimport sys\nfrom experiments.run import main\nsys.exit(main())"] if patch else []
+    return [sys.executable, *(start or ["-m", "experiments.run"]), *arguments]
+
+
+def run(folder: Path, *arguments: str, patch: str = "") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command(*arguments, patch=patch), cwd=folder, env=environment(), capture_output=True, text=True, check=False
+    )
+
+
+def break_experiment(condition: str, what: str) -> str:
+    """Patch: the perplexity experiment raises ``what`` where ``condition`` (on ``cfg``) holds."""
+    return (
+        "import experiments.perplexity as module\n"
+        "real = module.run\n"
+        "def broken(cfg, study):\n"
+        f"    if {condition}:\n"
+        f"        raise {what}\n"
+        "    return real(cfg, study)\n"
+        "module.run = broken\n"
+    )
+
+
+def files(folder: Path) -> Sequence[str]:
+    """Visible files below a folder, sorted."""
+    return sorted(
+        str(path.relative_to(folder))
+        for path in folder.rglob("*")
+        if path.is_file() and ".hydra" not in path.relative_to(folder).parts
+    )

@@ -1,0 +1,179 @@
+"""The command: what it writes, how it fails, with which exit code."""
+
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+import pytest
+import xarray as xr
+import yaml
+
+from estimators.errors import InputError
+from experiments import EXPERIMENTS, load_experiment
+from experiments.run import _check_arguments
+from tests.experiments.command import ROOT, TINY, break_experiment, files, run
+
+
+def test_a_run_from_another_directory_writes_everything(tmp_path):
+    done = run(tmp_path, "+exp=perplexity", *TINY, "hydra.run.dir=here")
+    assert done.returncode == 0, done.stderr
+    folder = tmp_path / "here"
+    assert files(folder) == [
+        "figures/perplexity.png",
+        "figures/perplexity.svg",
+        "report.md",
+        "results.nc",
+        "run.log",
+        "status.json",
+        "table.csv",
+    ]
+    status = json.loads((folder / "status.json").read_text())
+    assert status["status"] == "ok"
+    assert status["experiment"] == "perplexity"
+    assert status["error"] is None
+    assert status["overrides"] == ["+exp=perplexity", *TINY]
+    assert status["seconds"] > 0
+
+    table = pd.read_csv(folder / "table.csv", keep_default_na=False)
+    assert set(table["player"]) == {"human", "lm-weak", "lm-medium", "lm-strong"}
+    # the printed table is the written one
+    for player in table["player"]:
+        assert player in done.stdout
+    for value in table["perplexity"].astype(float):
+        assert f"{value:.5g}" in done.stdout
+
+    report = (folder / "report.md").read_text()
+    assert status["config_hash"] in report
+    assert "figures/perplexity.png" in report
+    assert "study.n_items=12" in report
+    for warning in status["warnings"]:
+        assert f"- {warning}" in report
+    with xr.open_dataset(folder / "results.nc", engine="h5netcdf") as dataset:
+        assert dataset.attrs["study"] == "simulated"
+        assert json.loads(dataset.attrs["config"])["study"]["n_items"] == 12
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ((), [*EXPERIMENTS, "+exp="]),
+        (("+exp=perplexityy",), ["perplexityy", "bootstrap, perplexity, rounding, sample_size"]),
+        (("+exp=perplexity", "rounding=nearest"), ["'nearest'", "coarse, coarser, custom"]),
+        (("+exp=perplexity", "study.n_itms=3"), ["study.n_itms"]),
+    ],
+    ids=["no experiment", "unknown experiment", "unknown option", "unknown setting"],
+)
+def test_a_mistake_in_the_command_is_one_line_and_leaves_nothing(tmp_path, arguments, says):
+    done = run(tmp_path, *arguments)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith("error: ")
+    assert done.stderr.count("\n") == 1
+    for text in says:
+        assert text in done.stderr
+    assert files(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("players=[bob]",), ["'bob'", "human, lm-weak, lm-medium, lm-strong"]),
+        (("rounding=custom",), ["rounding.values"]),
+        (("n=0",), ["settings, n: is 0"]),
+    ],
+    ids=["unknown player", "mandatory setting", "bad number"],
+)
+def test_a_mistake_that_the_job_finds_is_one_line_and_a_failed_status(tmp_path, arguments, says):
+    done = run(tmp_path, "+exp=perplexity", *TINY, *arguments, "hydra.run.dir=here")
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith("error: ")
+    assert done.stderr.count("\n") == 1
+    assert files(tmp_path / "here") == ["run.log", "status.json"]
+    status = json.loads((tmp_path / "here/status.json").read_text())
+    assert status["status"] == "failed"
+    for text in says:
+        assert text in done.stderr
+        assert text in status["error"]
+
+
+def test_an_unexpected_error_is_logged_in_full(tmp_path):
+    patch = break_experiment("True", "RuntimeError('the roof is leaking')")
+    done = run(tmp_path, "+exp=perplexity", *TINY, "hydra.run.dir=here", patch=patch)
+    assert done.returncode == 1
+    log = (tmp_path / "here/run.log").read_text()
+    for text in (done.stderr, log):
+        assert "Traceback (most recent call last)" in text
+        assert "RuntimeError: the roof is leaking" in text
+    assert files(tmp_path / "here") == ["run.log", "status.json"]
+    status = json.loads((tmp_path / "here/status.json").read_text())
+    assert (status["status"], status["error"]) == ("failed", "RuntimeError: the roof is leaking")
+
+
+def test_an_interrupted_run_says_so(tmp_path):
+    done = run(
+        tmp_path, "+exp=perplexity", *TINY, "hydra.run.dir=here", patch=break_experiment("True", "KeyboardInterrupt")
+    )
+    assert done.returncode == 130
+    assert "Traceback" not in done.stderr
+    assert json.loads((tmp_path / "here/status.json").read_text())["status"] == "interrupted"
+    assert files(tmp_path / "here") == ["run.log", "status.json"]
+
+
+def test_help_lists_experiments_groups_and_exit_codes(tmp_path):
+    done = run(tmp_path, "--help")
+    assert done.returncode == 0
+    for text in (*EXPERIMENTS, "study:", "estimator:", "rounding:", "generator:", "Exit codes"):
+        assert text in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["+exp=perplexity", "resume=true"], "add -m and sweep=NAME"),
+        (["-m", "+exp=perplexity,rounding"], "one experiment"),
+        (["-m", "+exp=perplexity", "resume=true"], "there is: first, second"),
+        (["-m", "+exp=perplexity", "sweep=first"], "add resume=true"),
+        (["-m", "+exp=perplexity", "hydra.sweep.dir=multirun/perplexity/first"], "add resume=true"),
+    ],
+)
+def test_a_sweep_is_never_mixed_up(tmp_path, monkeypatch, arguments, says):
+    for name in ("first", "second"):
+        (tmp_path / "multirun/perplexity" / name).mkdir(parents=True)
+        (tmp_path / "multirun/perplexity" / name / "multirun.yaml").touch()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=says):
+        _check_arguments(arguments)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["-m", "+exp=perplexity", "sweep=third"],
+        ["-m", "+exp=perplexity", "sweep=first", "resume=true"],
+        ["+exp=perplexity", "resume=false"],
+        ["--help"],
+        ["--cfg", "job"],
+    ],
+)
+def test_good_arguments_pass(tmp_path, monkeypatch, arguments):
+    (tmp_path / "multirun/perplexity/first").mkdir(parents=True)
+    (tmp_path / "multirun/perplexity/first/multirun.yaml").touch()
+    monkeypatch.chdir(tmp_path)
+    _check_arguments(arguments)
+
+
+def test_every_experiment_has_a_config_of_its_name_and_the_other_way_round():
+    configs = {path.stem: path.read_text() for path in (ROOT / "conf/exp").glob("*.yaml")}
+    assert set(configs) == set(EXPERIMENTS)
+    for name, text in configs.items():
+        assert text.startswith("# @package _global_\n")
+        assert yaml.safe_load(text)["experiment"]["name"] == name
+        assert callable(load_experiment(name))
+
+
+@pytest.mark.parametrize("group", ["estimator", "rounding"])
+def test_an_option_is_called_as_its_file(group):
+    for path in (ROOT / "conf" / group).glob("*.yaml"):
+        assert yaml.safe_load(path.read_text())["name"] == path.stem
