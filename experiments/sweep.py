@@ -7,6 +7,7 @@ many sittings.
 from __future__ import annotations
 
 import csv
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -239,6 +240,8 @@ def _summarise(config: DictConfig) -> None:
     if config.output.print:
         print_table(_for_screen(table), f"{_counts(jobs)}; all columns in {folder / 'summary.csv'}")
     _sweep.complete = all(job.status == "ok" for job in jobs)
+    if not _sweep.complete:
+        sys.stderr.write(f"to do only what is missing: the same command with sweep={config.sweep} resume=true\n")
 
 
 def _for_screen(table: pd.DataFrame) -> pd.DataFrame:
