@@ -152,7 +152,10 @@ def figure(table: pd.DataFrame, cfg: DictConfig) -> Figure:
                 axes.errorbar(
                     row.perplexity,
                     -position + offset,
-                    xerr=[[row.perplexity - row.perplexity_lower], [row.perplexity_upper - row.perplexity]],
+                    # the mean of equal replicates can differ from their quantiles in the last bit
+                    xerr=np.maximum(
+                        [[row.perplexity - row.perplexity_lower], [row.perplexity_upper - row.perplexity]], 0
+                    ),
                     fmt=marker,
                     color=colours[player],
                     alpha=alpha,

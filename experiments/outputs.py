@@ -33,6 +33,7 @@ __all__ = [
     "print_table",
     "read_status",
     "save_figures",
+    "split_constants",
     "staged",
     "warnings_of",
     "write_outputs",
@@ -283,7 +284,7 @@ def _report(
         result.summary.strip(),
         *(["## Warnings", "\n".join(f"- {text}" for text in doubts)] if doubts else []),
         "## Table",
-        markdown_table(result.table),
+        *_report_table(result.table),
         *(["## Figures"] if result.figures else []),
         *(f"![{figure}](figures/{figure}.png)" for figure in result.figures),
         "## What was run",
@@ -295,6 +296,32 @@ def _report(
         "</details>",
     ]
     return "\n\n".join(sections) + "\n"
+
+
+def split_constants(table: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+    """Take out the columns that say the same in every row, and say it once.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+
+    Returns
+    -------
+    table : pandas.DataFrame
+        The columns that differ; all of them where there is a single row.
+    constants : str
+        ``"name value, name value"``, empty where there is none.
+    """
+    if len(table) < 2:
+        return table, ""
+    constant = [name for name in table.columns if len(table[name].unique()) == 1]
+    said = ((str(name), _cell(table[name].iloc[0])) for name in constant)
+    return table.drop(columns=constant), ", ".join(f"{name} {value}" for name, value in said if value)
+
+
+def _report_table(table: pd.DataFrame) -> list[str]:
+    varying, constants = split_constants(table)
+    return [*([f"In every row: {constants}."] if constants else []), markdown_table(varying)]
 
 
 def warnings_of(study: xr.Dataset, result: ExperimentResult) -> tuple[str, ...]:
@@ -323,12 +350,14 @@ def markdown_table(table: pd.DataFrame) -> str:
 
 
 def print_table(table: pd.DataFrame, title: str) -> None:
-    """Print a table to stdout, formatted like :func:`markdown_table`.
+    """Print a table to stdout, formatted like :func:`markdown_table`; what is the same in every row stands once.
 
     A terminal that is too narrow gets it in several parts, each with the leading text columns.
     """
     from rich.console import Console  # noqa: PLC0415 - only a run that prints needs it
 
+    table, constants = split_constants(table)
+    title = f"{title} ({constants})" if constants else title
     console = Console()
     unlimited = console.options.update(width=100_000)
     if not console.is_terminal:
