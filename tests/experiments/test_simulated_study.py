@@ -18,8 +18,13 @@ CONFIG = Path(__file__).parents[2] / "conf" / "study" / "simulated.yaml"
 TINY = {"n_items": 12, "n_reference_items": 30, "n_participants": 5, "n_candidates": 40, "vocab_size": 300}
 
 
+def whole_config() -> Any:
+    """The file where Hydra puts it, beside the run's seed."""
+    return OmegaConf.create({"seed": 0, "study": OmegaConf.load(CONFIG)})
+
+
 def test_the_config_holds_every_setting_with_its_default() -> None:
-    config: Any = OmegaConf.to_container(OmegaConf.load(CONFIG))
+    config: Any = OmegaConf.to_container(whole_config().study, resolve=True)
     assert next(iter(config)) == "name"
     assert (config.pop("name"), config.pop("items")) == ("simulated", "all")
     config["participants"] = ParticipantPopulation(**config["participants"])
@@ -30,7 +35,7 @@ def test_the_config_holds_every_setting_with_its_default() -> None:
 
 
 def test_the_config_file_as_a_mapping_is_read() -> None:
-    config = OmegaConf.merge(OmegaConf.load(CONFIG), TINY, {"participants": {"noise": False}})
+    config = OmegaConf.merge(whole_config().study, TINY, {"participants": {"noise": False}})
     study = load(config)  # type: ignore[arg-type]
     expected = SimulationSettings(**TINY, participants=ParticipantPopulation(noise=False))
     assert study.identical(simulate_comparison_study(expected))

@@ -20,6 +20,7 @@ class Answer(NamedTuple):
     candidate: str
     target_logprob: float
     candidate_logprob: float
+    sample: int
 
 
 def paper_answers(root: Path) -> list[Answer]:
@@ -44,9 +45,24 @@ def paper_answers(root: Path) -> list[Answer]:
                     question["generated_token_strs"][sample],
                     question["correct_logprobs"][g],
                     question["generated_logprobss"][g][sample],
+                    sample,
                 )
             )
     return answers
+
+
+def raw_answers(root: Path) -> dict[str, list[tuple[int, float, float, float]]]:
+    """(item, report, g(y), g(x)) of the humans and of every model on the pairs that the humans were shown."""
+    players: dict[str, list[tuple[int, float, float, float]]] = {"human": []}
+    for answer in paper_answers(root):
+        question = read_question(root, answer.item)
+        density = math.exp(answer.target_logprob), math.exp(answer.candidate_logprob)
+        players["human"].append((answer.item, answer.report, *density))
+        for m, model in enumerate(("14M", "gpt2-small", "gpt2-medium")):
+            target = math.exp(question["correct_logprobs"][m])
+            candidate = math.exp(question["generated_logprobss"][m][answer.sample])
+            players.setdefault(model, []).append((answer.item, target / (target + candidate), *density))
+    return players
 
 
 def human_gap(answers: list[Answer]) -> float:

@@ -1,0 +1,245 @@
+"""Every experiment at a tiny size, the published numbers on the real data, and what users get wrong."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from hydra import compose, initialize_config_module
+from omegaconf import DictConfig
+
+from estimators import InputError, estimate_perplexity
+from experiments import load_experiment
+from experiments.outputs import ExperimentResult, write_outputs
+from experiments.settings import TABLE_COLUMNS
+from experiments.studies import load_study
+from tests.experiments.command import ROOT, TINY
+from tests.oracles.comparison_game import gap_and_errors, nearest, round_half_even_tenths, terms_by_item
+from tests.oracles.lm_game import raw_answers
+
+EXPERIMENTS = sorted(path.stem for path in (ROOT / "conf" / "exp").glob("*.yaml"))
+
+
+def config(*overrides: str) -> DictConfig:
+    with initialize_config_module("conf", version_base="1.3"):
+        return compose("config", overrides=list(overrides))
+
+
+def result_of(*overrides: str) -> tuple[DictConfig, xr.Dataset, ExperimentResult]:
+    cfg = config(*overrides)
+    study = load_study(cfg)
+    return cfg, study, load_experiment(cfg.experiment.name)(cfg, study)
+
+
+def real(root: Path, cache: Path, *overrides: str) -> ExperimentResult:
+    settings = ["study=lm_game", f"study.root={root}", f"study.cache_dir={cache}"]
+    return result_of(*settings, *overrides)[2]
+
+
+@pytest.fixture(scope="session")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One cache for all tests on the real data, so that they parse it once."""
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_every_experiment_at_a_tiny_size(name: str, tmp_path: Path) -> None:
+    cfg, study, result = result_of(f"+exp={name}", *TINY)
+    assert result.figures
+    assert result.summary
+    assert np.isfinite(result.table["perplexity"]).all()
+    write_outputs(tmp_path, cfg, study, result)
+    back = pd.read_csv(tmp_path / "table.csv")
+    assert list(back.columns) == list(result.table.columns)
+    with xr.open_dataset(tmp_path / "results.nc", engine="h5netcdf") as dataset:
+        assert json.loads(dataset.attrs["config"])["experiment"]["name"] == name
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_same_seed_same_numbers(name: str) -> None:
+    first, second = (result_of(f"+exp={name}", *TINY)[2].table for _ in range(2))
+    pd.testing.assert_frame_equal(first, second)
+    other = result_of(f"+exp={name}", *TINY, "seed=1")[2].table
+    assert not np.allclose(first["gap_nats"], other["gap_nats"])
+
+
+@pytest.mark.parametrize("generator", ["lm-weak", "lm-medium", "lm-strong"])
+def test_every_generator_works_on_the_simulated_study(generator: str) -> None:
+    table = result_of("+exp=perplexity", f"generator={generator}", *TINY)[2].table
+    assert set(table["generator"]) == {generator}
+    own = table[(table["player"] == generator) & (table["rounding"] == "none")].iloc[0]
+    assert own["gap_nats"] == pytest.approx(0, abs=1e-12)
+    assert own["perplexity"] == pytest.approx(own["true_perplexity"])
+
+
+@pytest.mark.parametrize("estimator", ["naive", "importance", "jackknife", "delta", "psis", "rao_blackwell"])
+def test_every_estimator(estimator: str) -> None:
+    table = result_of("+exp=perplexity", f"estimator={estimator}", *TINY)[2].table
+    assert set(table["estimator"]) == {estimator}
+    assert list(table.columns[: len(TABLE_COLUMNS)]) == list(TABLE_COLUMNS)
+    if estimator not in ("naive", "importance"):
+        plain = result_of("+exp=perplexity", *TINY)[2].table
+        assert not np.allclose(table["gap_nats"], plain["gap_nats"])
+
+
+def test_default_run_underestimates_the_dissimilar_player_and_says_so() -> None:
+    """The embedded study is as treacherous as the real one: by half a nat for lm-weak, over three seeds."""
+    errors = []
+    for seed in range(3):
+        _, _, result = result_of("+exp=perplexity", f"seed={seed}", "n=10")
+        rows = result.table.set_index(["player", "rounding"])
+        errors.append(rows.loc[("lm-weak", "none"), "error_nats"])
+        assert rows.loc[("lm-weak", "none"), "verdict"] == "too few"
+        assert "lm-weak/none" in result.warnings[0]
+        assert "nats too low" in result.summary
+    # -.73 on 1,000 real items; the mean of three studies of 120 items has a standard error of about .1
+    assert np.mean(errors) == pytest.approx(-0.73, abs=0.35)
+
+
+PUBLISHED = [
+    # player, rounding, gap, se_items, se_samples, perplexity
+    ("human", "none", 1.802837, 0.274547, 0.056286, 147.917),
+    ("human", "coarser", 1.961203, 0.289321, 0.056336, 173.299),
+    ("14M", "none", 0.018013, 0.374165, 0.037228, 24.824),
+    ("14M", "interface", 0.822463, 0.263280, 0.044921, 55.494),
+    ("gpt2-small", "none", 0.0, 0.0, 0.0, 24.381),
+    ("gpt2-small", "interface", 0.627039, 0.142483, 0.035323, 45.643),
+    ("gpt2-medium", "none", -0.369086, 0.085760, 0.022162, 16.856),
+    ("gpt2-medium", "interface", 0.374800, 0.164777, 0.039572, 35.467),
+]
+
+
+def test_published_perplexities(lm_game_root: Path, cache: Path) -> None:
+    table = real(lm_game_root, cache, "+exp=rounding").table.set_index(["player", "rounding"])
+    for player, rounding, gap, se_items, se_samples, perplexity in PUBLISHED:
+        row = table.loc[(player, rounding)]
+        found = row[["gap_nats", "se_items_nats", "se_samples_nats"]].to_numpy(dtype=float)
+        np.testing.assert_allclose(found, [gap, se_items, se_samples], atol=6e-7, err_msg=f"{player} {rounding}")
+        assert row["perplexity"] == pytest.approx(perplexity, abs=6e-4)
+        assert (row["n_items"], row["n_responses"]) == (120, 1640)
+    assert table["reference_loss_nats"].unique() == pytest.approx([3.193813847884036], abs=1e-12)
+    truth = table.xs("none", level="rounding")["true_loss_nats"]
+    assert truth["14M"] == pytest.approx(4.606471, abs=6e-7)
+    assert truth["gpt2-medium"] == pytest.approx(2.919429, abs=6e-7)
+    assert np.isnan(truth["human"])
+    gaps = table.xs("none", level="rounding")["true_gap_nats"]
+    assert gaps["14M"] == pytest.approx(0.9188, abs=6e-5)
+    assert gaps["gpt2-medium"] == pytest.approx(2.752187 - 3.096527, abs=2e-6)
+
+
+def test_published_word_tokens_and_the_other_filters(lm_game_root: Path, cache: Path) -> None:
+    words = real(lm_game_root, cache, "+exp=perplexity", "study.items=word_tokens", "players=[human]", "rounding=none")
+    row = words.table.iloc[0]
+    assert (row["n_items"], row["n_responses"]) == (84, 1156)
+    np.testing.assert_allclose(
+        row[["gap_nats", "se_items_nats", "se_samples_nats"]].to_numpy(dtype=float),
+        [1.953377, 0.278444, 0.067860],
+        atol=6e-7,
+    )
+    assert row["perplexity"] == pytest.approx(171.948, abs=6e-4)
+    same = real(
+        lm_game_root, cache, "+exp=perplexity", "study.automatic=drop_different_token", "players=human", "rounding=none"
+    )
+    row = same.table.iloc[0]
+    assert (row["n_items"], row["n_responses"]) == (117, 1640 - 49)
+    assert row["gap_nats"] == pytest.approx(1.927905, abs=6e-7)
+
+
+@pytest.mark.parametrize("rounding", ["none", "interface", "coarse", "coarser"])
+def test_real_data_against_loops_over_the_raw_files(lm_game_root: Path, cache: Path, rounding: str) -> None:
+    """Every player under every rounding, from the JSON files alone."""
+    rounder = {
+        "none": lambda p: p,
+        "interface": round_half_even_tenths,
+        "coarse": nearest((0.1, 0.2, 0.5, 0.8, 0.9)),
+        "coarser": nearest((0.2, 0.5, 0.8)),
+    }[rounding]
+    table = real(lm_game_root, cache, "+exp=perplexity", f"rounding={rounding}").table
+    table = table[table["rounding"] == rounding].set_index("player")
+    for player, answers in raw_answers(lm_game_root).items():
+        terms = terms_by_item([(item, rounder(p), target, candidate) for item, p, target, candidate in answers])
+        found = table.loc[player, ["gap_nats", "se_items_nats", "se_samples_nats"]].to_numpy(dtype=float)
+        np.testing.assert_allclose(found, gap_and_errors(terms), atol=1e-9, err_msg=player)
+
+
+def test_other_reference_uncertainty_and_control(lm_game_root: Path, cache: Path) -> None:
+    asked = real(lm_game_root, cache, "+exp=perplexity", "estimator.reference=asked", "rounding=none").table
+    assert asked["reference_loss_nats"].unique() == pytest.approx([3.096526837139572], abs=1e-12)
+    samples = real(lm_game_root, cache, "+exp=perplexity", "estimator.uncertainty=samples", "rounding=none").table
+    row = samples.iloc[0]
+    assert row["perplexity_upper"] == pytest.approx(row["perplexity"] * np.exp(2 * 0.056286), rel=1e-5)
+    control = real(
+        lm_game_root, cache, "+exp=perplexity", "generator=gpt2-medium", "generator.control_only=true", "rounding=none"
+    ).table
+    # the loss of the humans on the asked items does not depend on the control, only on which items L_G is taken over
+    loss = control.iloc[0]["gap_nats"] + 2.752187
+    assert loss == pytest.approx(1.802837 + 3.096527, abs=2e-6)
+
+
+def test_half_samples_on_real_data(lm_game_root: Path, cache: Path) -> None:
+    """The mean over half-samples lies far below the estimate from everybody: eq. 5's bias grows as n halves."""
+    table = real(lm_game_root, cache, "+exp=bootstrap", "players=[human]").table.set_index("bootstrap")
+    assert table.loc["half_sample", "n_replicates"] == 100
+    # over seeds the mean of 100 half-samples has an sd of about 1.5
+    assert table.loc["half_sample", "perplexity"] == pytest.approx(87.5, abs=6)
+    assert table.loc["half_sample", "perplexity_full"] == pytest.approx(147.917, abs=6e-4)
+    assert table.loc["cluster", "se_bootstrap_nats"] > table.loc["cluster_participants", "se_bootstrap_nats"]
+
+
+def test_bias_curve_on_real_data(lm_game_root: Path, cache: Path) -> None:
+    """Figure 3: the error shrinks with n, and even all 400 candidates miss a quarter of a nat of the 14M model."""
+    table = real(lm_game_root, cache, "+exp=sample_size").table.set_index(["player", "n"])["error_nats"]
+    for player in ("14M", "gpt2-medium"):
+        assert (np.diff(table[player]) > 0).all()
+    # 20 repeats: standard errors .006 and .003 at n = 10
+    assert table["14M"][10] == pytest.approx(-0.74, abs=0.03)
+    assert table["gpt2-medium"][10] == pytest.approx(-0.0725, abs=0.012)
+    assert table["14M"][400] == pytest.approx(-0.274, abs=0.012)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        (["+exp=perplexity", "players=[gpt5]"], "unknown player 'gpt5'; choose one of: human, lm-weak"),
+        (["+exp=perplexity", "players=[human,human]"], "name each player once"),
+        (["+exp=perplexity", "players=[]"], "name each player once"),
+        (["+exp=perplexity", "estimator.name=eq5"], "unknown estimator 'eq5'"),
+        (["+exp=perplexity", "rounding.name=nearst"], "unknown rounding 'nearst'"),
+        (["+exp=perplexity", "rounding=custom", "rounding.values=[0,.5]"], "strictly between 0 and 1"),
+        (["+exp=perplexity", "n=99"], "n: is 99, but item"),
+        (["+exp=perplexity", "n=0"], "n: is 0"),
+        (["+exp=perplexity", "generator.name=gpt5"], "unknown generator 'gpt5'"),
+        (["+exp=rounding", "experiment.schemes=[none,worse]"], "unknown rounding 'worse'"),
+        (["+exp=bootstrap", "estimator=jackknife"], "estimator: is 'jackknife'"),
+        (["+exp=bootstrap", "experiment.half_samples=0"], "replicates: is 0"),
+        (["+exp=sample_size", "estimator=rao_blackwell"], "estimator: is 'rao_blackwell'"),
+        (["+exp=sample_size", "experiment.n=[0]"], "n: is 0"),
+    ],
+)
+def test_wrong_settings(overrides: list[str], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        result_of(*overrides, *TINY)
+
+
+def test_wrong_settings_on_real_data(lm_game_root: Path, cache: Path) -> None:
+    with pytest.raises(InputError, match=r"'gpt2-medium' did not draw .*'gpt2-small' did; use generator=gpt2-small"):
+        real(lm_game_root, cache, "+exp=perplexity", "generator=gpt2-medium")
+    with pytest.raises(InputError, match="unknown generator 'lm-weak'; choose one of: 14M, gpt2-small"):
+        real(lm_game_root, cache, "+exp=perplexity", "generator=lm-weak")
+    with pytest.raises(InputError, match="humans' true loss is not known"):
+        real(lm_game_root, cache, "+exp=sample_size", "players=[human]")
+    with pytest.raises(InputError, match="drawn from 'gpt2-small', and only those can be drawn again"):
+        real(lm_game_root, cache, "+exp=sample_size", "generator=14M")
+
+
+def test_custom_rounding_and_subsample() -> None:
+    _, study, result = result_of(
+        "+exp=perplexity", "rounding=custom", "rounding.values=[.1,.5,.9]", "rounding.tie=lower", "n=3", *TINY
+    )
+    assert set(result.table["rounding"]) == {"none", "custom"}
+    assert set(result.table["n_responses"]) == {36}
+    assert estimate_perplexity(study).gap.n_responses == 96
