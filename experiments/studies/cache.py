@@ -92,7 +92,7 @@ def write_cache(path: Path, key: str, cached: Cached) -> None:
                 file.dimensions.update(dict(zip(dims, array.shape, strict=True)))
                 file.create_variable(name, dims, data=np.ascontiguousarray(array))
             file.attrs.update({"key": key, "values": values, "checksum": _checksum(key, cached.arrays, values)})
-        os.replace(temporary, path)
+        Path(temporary).replace(path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise

@@ -73,18 +73,20 @@ class FolderFiles:
 
     @property
     def label(self) -> str:
+        """The folder or archive."""
         return str(self.root)
 
     def where(self, name: str) -> str:
+        """Path of one file."""
         return str(self.root / name)
 
     def stamps(self, names: Sequence[str]) -> list[str]:
+        """Size, modification and change time of what holds the files."""
         lines = []
         missing = []
-        prefix = f"{self.root}{os.sep}"
         for name in names:
             try:
-                status = os.stat(prefix + name)
+                status = (self.root / name).stat()
             except FileNotFoundError:
                 missing.append(name)
                 continue
@@ -96,6 +98,7 @@ class FolderFiles:
         return lines
 
     def read(self, names: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+        """Contents of the named files."""
         self.stamps(names)
         for name in names:
             try:
@@ -116,12 +119,15 @@ class ArchiveFiles:
 
     @property
     def label(self) -> str:
+        """The folder or archive."""
         return str(self.path)
 
     def where(self, name: str) -> str:
+        """Path of one file."""
         return f"{self.path}, member {name}"
 
-    def stamps(self, names: Sequence[str]) -> list[str]:
+    def stamps(self, names: Sequence[str]) -> list[str]:  # noqa: ARG002
+        """Size, modification and change time of the archive."""
         # an archive changes as one file, and its own status is far cheaper than its list of members
         try:
             return [f"{self.path.name} {_stamp(self.path.stat())}"]
@@ -129,6 +135,7 @@ class ArchiveFiles:
             raise InputError(f"cannot be read: {error.strerror}", source=self.path) from error
 
     def read(self, names: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+        """Contents of the named files."""
         try:
             archive = zipfile.ZipFile(self.path)
         except (zipfile.BadZipFile, OSError, ValueError) as error:
@@ -160,15 +167,19 @@ class LayeredFiles:
 
     @property
     def label(self) -> str:
+        """The folder or archive."""
         return str(self.root)
 
     def where(self, name: str) -> str:
+        """Path of one file."""
         return self._layer(name).where(name)
 
     def stamps(self, names: Sequence[str]) -> list[str]:
+        """Size, modification and change time of what holds the files."""
         return [line for layer, part in self._groups(names) for line in layer.stamps(part)]
 
     def read(self, names: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+        """Contents of the named files."""
         for layer, part in self._groups(names):
             yield from layer.read(part)
 
@@ -203,6 +214,13 @@ def open_files(root: Path, folders: Sequence[str], *, archive: str = "data.zip")
     InputError
         If `root` is missing, is no zip archive, or lacks a folder.
     """
+    try:
+        return _open(root, folders, archive)
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", source=root) from error
+
+
+def _open(root: Path, folders: Sequence[str], archive: str) -> Files:
     if root.is_file():
         return ArchiveFiles(root)
     if not root.is_dir():
@@ -257,7 +275,7 @@ def fetch_archive(url: str, path: Path, check: Callable[[ArchiveFiles], None]) -
             check(ArchiveFiles(Path(output_file)))
         except InputError as error:
             # the temporary name means nothing to the reader, and is gone by then
-            raise _Refused(str(error).replace(output_file, f"download of {url}")) from None
+            raise _RefusedError(str(error).replace(output_file, f"download of {url}")) from None
 
     # pooch tells the user to paste a hash into "the call": advice to a programmer, and the manifest does that job
     logger = pooch.get_logger()
@@ -266,7 +284,7 @@ def fetch_archive(url: str, path: Path, check: Callable[[ArchiveFiles], None]) -
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         pooch.retrieve(url, known_hash=None, fname=path.name, path=path.parent, downloader=download_and_check)
-    except _Refused as error:
+    except _RefusedError as error:
         raise InputError(f"{error}. Nothing was kept of it; {_by_hand(url, path)}") from None
     except (OSError, ValueError) as error:  # requests' exceptions are OSErrors, or ValueErrors for a bad URL
         raise InputError(
@@ -279,7 +297,7 @@ def fetch_archive(url: str, path: Path, check: Callable[[ArchiveFiles], None]) -
     return ArchiveFiles(path)
 
 
-class _Refused(InputError):
+class _RefusedError(InputError):
     """The archive arrived and failed its check."""
 
 
@@ -305,7 +323,7 @@ def read_manifest(path: Path) -> dict[str, str]:
     for line, row in enumerate(rows[1:], start=2):
         if len(row) != 2 or not re.fullmatch(r"[0-9a-f]{64}", row[1]):
             raise InputError(f"line {line} is {','.join(row)!r}, should be NAME,SHA256 in lower-case hex", source=path)
-    return {name: digest for name, digest in rows[1:]}
+    return dict(rows[1:])
 
 
 def write_manifest(root: Path, names: Iterable[str], path: Path) -> None:
@@ -370,24 +388,23 @@ def _checked_members(archive: zipfile.ZipFile, path: Path) -> dict[str, zipfile.
 
 
 def _member_problem(member: zipfile.ZipInfo, name: str) -> str | None:
-    if name.startswith("/"):
-        return "has an absolute path"
-    if re.match(r"[A-Za-z]:", name):
-        return "has a drive letter"
-    if "\\" in name:
-        return "has a backslash in its path"
-    if "\0" in name:
-        return "has a null character in its path"
-    if ".." in name.split("/"):
-        return "leads out of the archive with '..'"
     kind = stat.S_IFMT(member.external_attr >> 16)
-    if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
-        return "is a symbolic link" if kind == stat.S_IFLNK else "is not a plain file"
-    if member.flag_bits & 1:
-        return "is encrypted"
-    if member.file_size > MEMBER_LIMIT_BYTES:
-        return f"would unpack to {member.file_size} bytes, more than {MEMBER_LIMIT_BYTES}"
-    return None
+    problems = (
+        (name.startswith("/"), "has an absolute path"),
+        (re.match(r"[A-Za-z]:", name), "has a drive letter"),
+        ("\\" in name, "has a backslash in its path"),
+        ("\0" in name, "has a null character in its path"),
+        (".." in name.split("/"), "leads out of the archive with '..'"),
+        (kind == stat.S_IFLNK, "is a symbolic link"),
+        # zero: an archive made where there are no such kinds
+        (kind not in (0, stat.S_IFREG, stat.S_IFDIR), "is not a plain file"),
+        (member.flag_bits & 1, "is encrypted"),
+        (
+            member.file_size > MEMBER_LIMIT_BYTES,
+            f"would unpack to {member.file_size} bytes, more than {MEMBER_LIMIT_BYTES}",
+        ),
+    )
+    return next((problem for found, problem in problems if found), None)
 
 
 def _prefix(folder: str, members: Iterable[str], path: Path) -> str:

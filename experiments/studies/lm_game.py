@@ -290,14 +290,12 @@ def _parsed(options: _Options) -> tuple[Parsed, list[Note]]:
     verify = options.root is None
     if options.root is None:
         files: Files = _fetched(options, names, manifest)
-        root = Path(files.label)
     else:
-        root = options.root
-        files = open_files(root, (QUESTION_FOLDER, RESPONSE_FILE.split("/")[0]))
+        files = open_files(options.root, (QUESTION_FOLDER, RESPONSE_FILE.split("/")[0]))
     try:
         if not options.cache:
             return parse(files, items, manifest=manifest, verify=verify), []
-        return _through_cache(options, root, files, names, manifest, verify)
+        return _through_cache(options, files, names, manifest, verify=verify)
     except MissingFilesError as error:
         raise InputError(
             f"{error}; study.sets and study.reference say which questions are read, "
@@ -306,11 +304,11 @@ def _parsed(options: _Options) -> tuple[Parsed, list[Note]]:
 
 
 def _through_cache(
-    options: _Options, root: Path, files: Files, names: Sequence[str], manifest: Mapping[str, str], verify: bool
+    options: _Options, files: Files, names: Sequence[str], manifest: Mapping[str, str], *, verify: bool
 ) -> tuple[Parsed, list[Note]]:
     notes = []
     # one cache file per place and range of questions, replaced when its key no longer fits: it cannot pile up
-    place = _sha256(str(root.resolve()), *names)[:16]
+    place = _sha256(str(Path(files.label).resolve()), *names)[:16]
     path = options.cache_dir / f"lm_game-{place}.nc"
     manifest_key = _sha256(*(f"{name} {digest}" for name, digest in manifest.items()))
     key = _sha256(str(PARSER_VERSION), str(verify), manifest_key, *files.stamps(names))
@@ -443,7 +441,7 @@ def _check_values(rows: _Rows, parsed: Parsed, options: _Options, *, candidates:
             rows.kept[bad],
             "guess",
             parsed.guess,
-            f"the game offers only {', '.join(map(str, _BOXES_PERCENT))} percent; study.off_grid=keep takes it as it is",
+            f"the game offers {', '.join(map(str, _BOXES_PERCENT))} percent; study.off_grid=keep takes it anyway",
         )
     if bad.any():
         text = f"answers off the game's grid of percentages, kept; the first is {guess[bad][0]:g} percent"
@@ -456,9 +454,7 @@ def _check_values(rows: _Rows, parsed: Parsed, options: _Options, *, candidates:
         )
 
 
-def _row_error(
-    parsed: Parsed, bad: NDArray[np.intp], column: str, values: NDArray[Any], right: str
-) -> InputError:
+def _row_error(parsed: Parsed, bad: NDArray[np.intp], column: str, values: NDArray[Any], right: str) -> InputError:
     row = int(bad[0])
     return InputError(
         f"is {values[row]} in the row with row_id {parsed.row_id[row]} (participant {_participant(parsed, row)}, "
@@ -520,11 +516,12 @@ def _keep_repeats(rows: _Rows, parsed: Parsed, options: _Options) -> None:
             field="row_id",
         )
     if how == "keep":
-        text = "answers to a question and candidate that the participant had answered before, kept"
+        repeated = len(np.unique(keys[again], axis=0))
+        text = f"answers that repeat one of {repeated} pairs of a participant and a comparison answered before, kept"
         rows.notes.append(Note(text, int(again.sum())))
         return
     mask = first if how == "first" else _first_of_key(keys[::-1])[::-1]
-    rows.keep(mask, f"another answer to the same question and candidate; the {how} one counts", f"repeats={how}")
+    rows.keep(mask, f"further answers of a participant to the same comparison; the {how} one counts", f"repeats={how}")
 
 
 def _key_columns(parsed: Parsed) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
@@ -547,15 +544,10 @@ def _keep_automatic(rows: _Rows, parsed: Parsed, options: _Options, study: xr.Da
         text = "answers on two equal strings are not the 50% that the site gives there"
         rows.notes.append(Note(text, int(odd.sum()), "warning"))
     verb = {"keep": "kept", "drop": "left out", "drop_different_token": "kept where the token is the same"}
-    rows.notes.append(
-        Note(
-            f"automatic answers: both strings were equal and the site answered 50% ({verb[options.automatic]})",
-            int(automatic.sum()),
-        )
-    )
-    rows.notes.append(
-        Note("of these on different tokens that share a string (the generator's probabilities differ)", int(different.sum()))
-    )
+    text = f"automatic answers: both strings were equal and the site answered 50% ({verb[options.automatic]})"
+    rows.notes.append(Note(text, int(automatic.sum())))
+    text = "automatic answers on different tokens that share a string (the generator's probabilities differ)"
+    rows.notes.append(Note(text, int(different.sum())))
     if options.automatic == "drop_different_token":
         rows.keep(~different, "automatic, on different tokens that share a string", "automatic=drop_different_token")
     elif options.automatic == "drop":

@@ -197,14 +197,12 @@ def to_cached(parsed: Parsed) -> Cached:
 
 def from_cached(cached: Cached) -> Parsed:
     """Undo :func:`to_cached`."""
-    arrays = {name: cached.arrays[name] for name in _ARRAYS}
-    strings = {
-        name: split_strings(cached.arrays[f"{name}_text"], cached.arrays[f"{name}_ends"]) for name in _STRINGS
-    }
-    values = dict(cached.values)
-    values["generator_names"] = tuple(values["generator_names"])
-    values["notes"] = tuple(Note(text, count, level) for text, count, level in values["notes"])
-    return Parsed(**arrays, **strings, **values)
+    fields: dict[str, Any] = {name: cached.arrays[name] for name in _ARRAYS}
+    fields |= {name: split_strings(cached.arrays[f"{name}_text"], cached.arrays[f"{name}_ends"]) for name in _STRINGS}
+    fields |= cached.values
+    fields["generator_names"] = tuple(fields["generator_names"])
+    fields["notes"] = tuple(Note(text, count, level) for text, count, level in fields["notes"])
+    return Parsed(**fields)
 
 
 def _json(content: bytes, source: str) -> Any:
@@ -218,7 +216,9 @@ def _json(content: bytes, source: str) -> Any:
 
 def _question(data: Any, item: int, source: str) -> _Question:
     if not isinstance(data, dict):
-        raise InputError(f"holds a JSON {_kind(data)}, should be an object with the fields of a question", source=source)
+        raise InputError(
+            f"holds a JSON {_kind(data)}, should be an object with the fields of a question", source=source
+        )
     if _integer(data, "id", source) != item:
         raise InputError(f"is {data['id']}, the file name says {item}", source=source, field="id")
     names = _strings(data, "generator_names", source)
@@ -363,9 +363,7 @@ def _rows(data: Any, source: str) -> _Rows:
     codes = []
     for position, row in enumerate(data):
         if not isinstance(row, list) or len(row) != len(_ROW_FIELDS):
-            raise InputError(
-                f"row {position} is {_shown(row)}, should be [{', '.join(_ROW_FIELDS)}]", source=source
-            )
+            raise InputError(f"row {position} is {_shown(row)}, should be [{', '.join(_ROW_FIELDS)}]", source=source)
         for field, value in zip(_ROW_FIELDS, row, strict=True):
             _check_cell(field, value, position, source)
         codes.append(participants.setdefault(str(row[1]), len(participants)))
@@ -393,7 +391,7 @@ def _check_cell(field: str, value: Any, position: int, source: str) -> None:
 def _publication_notes(digests: Mapping[str, str], manifest: Mapping[str, str]) -> list[Note]:
     same = sum(manifest.get(name) == digest for name, digest in digests.items())
     changed = [name for name, digest in digests.items() if manifest.get(name, digest) != digest]
-    found = [Note(f"of the {len(digests)} files read are byte for byte the published ones", same)]
+    found = [Note(f"files byte for byte as published, of {len(digests)} read", same)]
     if changed:
         text = f"files differ from the published ones of that name, the first is {changed[0]}"
         found.append(Note(text, len(changed), "warning"))

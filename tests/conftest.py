@@ -1,0 +1,19 @@
+"""Fixtures for every test: where the public data are."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+DATA = Path(os.environ.get("SHANNON_DATA") or Path(__file__).parents[1] / ".." / "shared" / "data").resolve()
+
+
+@pytest.fixture(scope="session")
+def lm_game_root() -> Path:
+    """Folder with the next-token game's public files; the test is skipped where it is absent."""
+    root = DATA / "lm_game"
+    if not (root / "multi_comparisons").is_dir():
+        pytest.skip(f"the next-token game's data are not at {root}; set SHANNON_DATA to the folder above them")
+    return root
