@@ -2,7 +2,7 @@
 
 What lives here: reports and likelihood ratios, rounding, the game's score, importance-sampling estimators of the
 loss gap and perplexity with their diagnostics, resampling, the comparison study's validator, and a simulator with
-known truth. NumPy and SciPy inside, ``xarray.Dataset`` at the door.
+known truth. NumPy inside, ``xarray.Dataset`` at the door.
 
 What does not: files, downloads, plots, samplers, language models. Nothing here imports another package of this
 project, and importing it pulls in neither xarray nor pandas.

@@ -20,19 +20,23 @@ FloatArray = NDArray[np.float64]
 _CHUNK_CELLS = 2_000_000  # replicates are drawn in blocks of this many (replicate, item) cells: 16 MB a matrix
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class BootstrapGap:
     """Replicates of a loss gap.
 
     Attributes
     ----------
     gap_nats : ndarray, shape (replicate,)
+        Fewer than asked for where some replicates were empty.
     mean_items_lost : float
         Items, on average over replicates, that no drawn participant had answered: they are left out.
+    n_empty : int
+        Replicates in which no drawn participant had answered any drawn item: they are left out.
     """
 
     gap_nats: FloatArray
     mean_items_lost: float
+    n_empty: int
 
 
 def half_sample_bootstrap(
@@ -46,8 +50,9 @@ def half_sample_bootstrap(
 ) -> BootstrapGap:
     """Drop a random half of the participants, many times (the paper's figure 7).
 
-    It shows how much the estimate leans on who took part. It is no standard error: half-samples vary as much as
-    full samples only under simple random sampling of exactly half, and the items are held fixed.
+    It shows how much the estimate leans on who took part. With half dropped the spread of the replicates is about
+    the standard error over participants (items held fixed); their centre is not the estimate: half the answers an
+    item make the downward bias of a log-mean larger.
 
     Parameters
     ----------
@@ -70,6 +75,8 @@ def half_sample_bootstrap(
     """
     table = _participant_table(log_term, item, participant)
     n_participants = table.total.shape[0]
+    if not 0 < drop < 1:
+        raise InputError(f"is {drop}, should be a share between 0 and 1", field="drop")
     n_dropped = int(drop * n_participants)
     _check_replicates(n_replicates)
     if not 0 < n_dropped < n_participants:
@@ -92,7 +99,9 @@ def cluster_bootstrap(
     """Resample participants and items with replacement, both at once.
 
     The pigeonhole bootstrap for crossed random effects (Owen 2007): a response counts as often as its participant
-    times its item were drawn. Its variance is slightly too large, never too small in the limit.
+    times its item were drawn. Its variance is right for the effects of participants and items and up to three times
+    too large for the noise of single responses. Replicates hold fewer distinct answers an item than the study, so
+    that a log-mean is biased further down in them.
 
     Parameters
     ----------
@@ -196,7 +205,7 @@ def bias_curve(
     return gaps.reshape(*terms.shape[:-2], n_repeats)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _ParticipantTable:
     total: FloatArray  # (participant, item) sums of terms, each item scaled by its largest
     count: FloatArray  # (participant, item) numbers of terms
@@ -232,9 +241,12 @@ def _replicate(table: _ParticipantTable, people: FloatArray, items: FloatArray |
         lost += int((~answered).sum())
         with np.errstate(divide="ignore", invalid="ignore"):
             log_mean = np.log((people[block] @ table.total) / count) + table.log_scale
-        weight = answered.astype(float) if items is None else items[block] * answered
-        gaps[block] = np.sum(np.where(weight > 0, log_mean, 0.0) * weight, axis=1) / weight.sum(axis=1)
-    return BootstrapGap(gap_nats=gaps, mean_items_lost=lost / people.shape[0])
+            weight = answered.astype(float) if items is None else items[block] * answered
+            gaps[block] = np.sum(np.where(weight > 0, log_mean, 0.0) * weight, axis=1) / weight.sum(axis=1)
+    kept = gaps[np.isfinite(gaps)]
+    if kept.size == 0:
+        raise InputError("no replicate has an answer: too few participants answered the same items")
+    return BootstrapGap(gap_nats=kept, mean_items_lost=lost / people.shape[0], n_empty=gaps.size - kept.size)
 
 
 def _check_replicates(n: int) -> None:

@@ -58,6 +58,9 @@ _OPTIONAL: dict[str, tuple[str, ...]] = {
 _DTYPES = {
     **dict.fromkeys(("item", "response_item", "response_candidate"), ("iu", "an integer")),
     **dict.fromkeys(("selected", "in_reference", "automatic"), ("b", "bool")),
+    **dict.fromkeys(("context", "target_token", "candidate_token", "item_set", "participant"), ("OUT", "str")),
+    **dict.fromkeys(("report", "target_logprob", "candidate_logprob"), ("f", "float")),
+    **dict.fromkeys(("human_target_logprob", "human_candidate_logprob", "reference_logprob"), ("f", "float")),
 }
 _LOGPROBS = (
     "target_logprob",
@@ -99,6 +102,8 @@ def validate_comparison_study(study: xr.Dataset) -> xr.Dataset:
     ``reference_logprob``       item, token               optional: the generator's whole distribution, nats
     ==========================  ========================  ==================================================
 
+    A participant may answer a pair more than once: every answer counts, loaders decide what to keep.
+
     Attributes: ``name``; ``generator``, the model that drew the candidates; ``notes``, see
     :func:`notes`.
 
@@ -116,6 +121,8 @@ def validate_comparison_study(study: xr.Dataset) -> xr.Dataset:
     InputError
         Names the variable, the item or response, the value found and what would be right.
     """
+    if not (hasattr(study, "data_vars") and hasattr(study, "attrs")):
+        raise InputError(f"is a {type(study).__name__}, should be an xarray.Dataset", field="study")
     source = f"comparison study {study.attrs.get('name', '(unnamed)')!r}"
     _check_layout(study, source)
     _check_models(study, source)
@@ -201,7 +208,23 @@ def _check_responses(study: xr.Dataset, source: str) -> None:
             source=source,
             field="response_candidate",
         )
-    response_positions(study, source=source)
+    position = response_positions(study, source=source)
+    asked = (study["item_set"].values != "") & study["selected"].values
+    if not asked[position].all():
+        first = int(np.flatnonzero(~asked[position])[0])
+        raise InputError(
+            f"is {study['response_item'].values[first]} at response {first}, an item that is not selected or has no "
+            "item_set; only items asked can have responses",
+            source=source,
+            field="response_item",
+        )
+    nameless = [who for who in study["participant"].values.tolist() if not isinstance(who, str) or not who]
+    if nameless:
+        raise InputError(
+            f"is {nameless[0]!r} ({len(nameless)} such); every response needs the name of its participant",
+            source=source,
+            field="participant",
+        )
 
 
 def response_positions(study: xr.Dataset, *, source: object = None) -> NDArray[np.intp]:

@@ -53,13 +53,15 @@ class WeightDiagnostics:
     verdict: Verdict
 
 
-def verdict(pareto_k: float, n_median: float, n_required: float, share_starved: float) -> Verdict:
+def verdict(
+    pareto_k: float, n_median: float, n_required: float, share_starved: float, *, constant: bool = False
+) -> Verdict:
     """Whether n is enough for the log-mean to be trusted.
 
     ``too few`` if k >= 0.7 or more than a tenth of the items have under two effective responses;
     ``doubtful`` if k >= 0.5, or the median item has fewer responses than ``n_required``, or more than one
-    item in a hundred is starved; ``enough`` otherwise. A k that cannot be fitted is no objection when the
-    weights are constant (n_required is 1) and is one otherwise.
+    item in a hundred is starved; ``enough`` otherwise. A k that cannot be fitted leaves a doubt. Constant weights
+    are always enough: the player is the generator, and one term is as good as many.
 
     Parameters
     ----------
@@ -67,12 +69,14 @@ def verdict(pareto_k: float, n_median: float, n_required: float, share_starved: 
         As in :class:`WeightDiagnostics`.
     n_median : float
         Median number of responses an item.
+    constant : bool
+        Every item's weights are equal, and either every item has two or all items have the same.
     """
-    constant = n_required <= 1 + 1e-9
-    if pareto_k >= KHAT_BAD or (share_starved > 0.1 and not constant):
+    if constant:
+        return "enough"
+    if pareto_k >= KHAT_BAD or share_starved > 0.1:
         return "too few"
-    unfitted = bool(np.isnan(pareto_k)) and not constant
-    if unfitted or pareto_k >= KHAT_GOOD or n_median < n_required or (share_starved > 0.01 and not constant):
+    if np.isnan(pareto_k) or pareto_k >= KHAT_GOOD or n_median < n_required or share_starved > 0.01:
         return "doubtful"
     return "enough"
 
@@ -131,7 +135,7 @@ def pareto_khat(weight: ArrayLike) -> float:
         NaN where fewer than five values stand out above the threshold.
     """
     ordered = np.sort(np.asarray(weight, dtype=float))
-    excess = _tail_excess(ordered)
+    _, excess = _tail_excess(ordered)
     return float("nan") if excess.size < _MIN_TAIL else fit_pareto_shape(excess)[0]
 
 
@@ -151,14 +155,13 @@ def smooth_tail(weight: ArrayLike) -> FloatArray:
     values = np.asarray(weight, dtype=float)
     order = np.argsort(values, kind="stable")
     ordered = values[order]
-    excess = _tail_excess(ordered)
+    threshold, excess = _tail_excess(ordered)
     smoothed = values.copy()
     if excess.size < _MIN_TAIL:
         return smoothed
     shape, scale = fit_pareto_shape(excess)
     probability = (np.arange(excess.size) + 0.5) / excess.size
     quantile = -np.log1p(-probability) if abs(shape) < 1e-12 else np.expm1(-shape * np.log1p(-probability)) / shape
-    threshold = ordered[-1] - excess[-1]
     tail = np.minimum(threshold + scale * quantile, ordered[-1])
     # Equal weights stay equal: repeated candidates must not be told apart by the order in which they came.
     group = np.concatenate([[0], np.cumsum(np.diff(excess) > _TIE * excess[1:])])
@@ -166,13 +169,12 @@ def smooth_tail(weight: ArrayLike) -> FloatArray:
     return smoothed
 
 
-def _tail_excess(ordered: FloatArray) -> FloatArray:
-    """Excesses of the tail over the value below it, increasing; values that tie with the threshold are left out."""
+def _tail_excess(ordered: FloatArray) -> tuple[float, FloatArray]:
+    """Threshold, and the tail's excesses over it, increasing; values that tie with the threshold are left out."""
     size = tail_size(ordered.size)
     if size < _MIN_TAIL or size >= ordered.size:
-        return np.empty(0)
-    threshold = ordered[-size - 1]
+        return float("nan"), np.empty(0)
+    threshold = float(ordered[-size - 1])
     excess = ordered[-size:] - threshold
     # Ties up to rounding are no tail: constant weights differ in the last bits.
-    kept: FloatArray = excess[excess > _TIE * max(abs(threshold), np.finfo(float).tiny)]
-    return kept
+    return threshold, excess[excess > _TIE * max(abs(threshold), np.finfo(float).tiny)]

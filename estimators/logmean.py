@@ -3,13 +3,14 @@ r"""Logarithm of a mean of importance weights, item by item.
 Every item *q* has :math:`n_q` terms :math:`w_{qj}`, and what is wanted is :math:`\ln E[w_q]`. The plain
 :math:`\ln \bar w_q` is too low by about :math:`\mathrm{var}(w) / 2 n \bar w^2` (Jensen), and by far more when
 the weights have a heavy tail. This module holds the plain estimate and those that a statistician would hold
-beside it. All work on log-terms, so nothing overflows; all are vectorised over items.
+beside it. All work on log-terms, so nothing overflows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -34,7 +35,7 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ItemTerms:
     """Log-terms sorted by item.
 
@@ -46,8 +47,8 @@ class ItemTerms:
         Position in ``label`` of every term's item.
     order : ndarray of int, shape (response,)
         Where each term stood in the caller's arrays.
-    label : ndarray of int, shape (item,)
-        The items that have at least one term, increasing.
+    label : ndarray, shape (item,)
+        The items that have at least one term, sorted.
     start : ndarray of int, shape (item,)
         First term of every item.
     n : ndarray of int, shape (item,)
@@ -57,7 +58,7 @@ class ItemTerms:
     log_term: FloatArray
     item: IntArray
     order: IntArray
-    label: IntArray
+    label: NDArray[Any]
     start: IntArray
     n: IntArray
 
@@ -72,7 +73,7 @@ class ItemTerms:
         return np.exp(self.log_term - largest[self.item]), largest
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LogMeans:
     """Estimate of ln E[w] per item and its standard error from the finite number of terms.
 
@@ -95,8 +96,8 @@ def group_terms(log_term: ArrayLike, item: ArrayLike) -> ItemTerms:
     ----------
     log_term : array_like of float, shape (response,)
         ln w, nats.
-    item : array_like of int, shape (response,)
-        Label of the item of each term.
+    item : array_like, shape (response,)
+        Label of the item of each term, integers or strings.
 
     Returns
     -------
@@ -122,7 +123,7 @@ def group_terms(log_term: ArrayLike, item: ArrayLike) -> ItemTerms:
         log_term=terms[order],
         item=code.astype(np.intp),
         order=order,
-        label=label.astype(np.intp),
+        label=label,
         start=start.astype(np.intp),
         n=n.astype(np.intp),
     )
@@ -191,7 +192,9 @@ def psis_log_mean(terms: ItemTerms) -> LogMeans:
     )
 
 
-def rao_blackwell_log_mean(terms: ItemTerms, token: ArrayLike, candidate_logprob: ArrayLike) -> LogMeans:
+def rao_blackwell_log_mean(
+    terms: ItemTerms, token: ArrayLike, candidate_logprob: ArrayLike, draw: ArrayLike | None = None
+) -> LogMeans:
     r"""Log-mean after averaging out how often each distinct candidate happened to be drawn.
 
     Given the set S of distinct candidates seen in n draws, their counts carry no information on the weights, so
@@ -199,8 +202,9 @@ def rao_blackwell_log_mean(terms: ItemTerms, token: ArrayLike, candidate_logprob
     .. math:: W = \frac1n \sum_{x \in S} E[\,\mathrm{count}_x \mid S, n\,]\; \bar w_x
 
     has the expectation of the plain mean and at most its variance (Rao-Blackwell). The counts given S are
-    multinomial with every count at least one; see :func:`expected_counts`. Answers of several participants on one
-    candidate are averaged. The standard error is the plain one, which is conservative here.
+    multinomial with every count at least one; see :func:`expected_counts`. n counts the draws: answers of several
+    participants on one draw, or on one candidate drawn several times, are averaged. The standard error is the plain
+    one. A loop over items, the only one in this module.
 
     Parameters
     ----------
@@ -209,11 +213,22 @@ def rao_blackwell_log_mean(terms: ItemTerms, token: ArrayLike, candidate_logprob
         Identity of the candidate within its item, in the caller's order.
     candidate_logprob : array_like of float, shape (response,)
         ln g(x|c) of the sampling generator, nats, in the caller's order.
+    draw : array_like of int, shape (response,), optional
+        Which draw of the item was shown, in the caller's order; by default every response had its own.
 
     Returns
     -------
     LogMeans
+
+    Raises
+    ------
+    InputError
+        If a shape differs from that of the terms.
     """
+    for name, values in (("token", token), ("candidate_logprob", candidate_logprob), ("draw", draw)):
+        if values is not None and np.shape(values) != terms.order.shape:
+            raise InputError(f"has shape {np.shape(values)}, the terms {terms.order.shape}", field=name)
+    drawn = terms.order if draw is None else np.asarray(draw)[terms.order]
     identity = np.asarray(token)[terms.order]
     logprob = np.asarray(candidate_logprob, dtype=float)[terms.order]
     scaled, largest = terms.scaled()
@@ -222,7 +237,8 @@ def rao_blackwell_log_mean(terms: ItemTerms, token: ArrayLike, candidate_logprob
         part = slice(start, start + n)
         _, first, code, count = np.unique(identity[part], return_index=True, return_inverse=True, return_counts=True)
         token_mean = np.bincount(code, scaled[part]) / count
-        mean[q] = expected_counts(logprob[part][first], int(n)) @ token_mean / n
+        n_draws = np.unique(drawn[part]).size
+        mean[q] = expected_counts(logprob[part][first], n_draws) @ token_mean / n_draws
     return LogMeans(value=np.log(mean) + largest, se=plain_log_mean(terms).se)
 
 
@@ -251,8 +267,8 @@ def expected_counts(logprob: ArrayLike, n: int) -> FloatArray:
     InputError
         If there are fewer draws than distinct tokens.
     """
-    g = np.exp(np.asarray(logprob, dtype=float))
-    size = g.size
+    log_g = np.asarray(logprob, dtype=float)
+    size = log_g.size
     if not 1 <= size <= n:
         raise InputError(f"{size} distinct tokens cannot come from {n} draws", field="logprob")
     if size in (1, n):
@@ -260,9 +276,9 @@ def expected_counts(logprob: ArrayLike, n: int) -> FloatArray:
     free = n - size  # draws beyond the first of every token
     excess = np.arange(free + 1)
     # Poisson with this total rate: any rate gives the same conditional law, this one keeps the numbers near one.
-    rate = g * (n / g.sum())
+    log_rate = log_g - np.logaddexp.reduce(log_g) + np.log(n)
     log_factorial = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, free + 2)))])
-    log_law = (excess + 1) * np.log(rate)[:, None] - log_factorial[excess + 1]
+    log_law = (excess + 1) * log_rate[:, None] - log_factorial[excess + 1]
     law = np.exp(log_law - log_law.max(axis=1, keepdims=True))
 
     def running(laws: FloatArray) -> list[FloatArray]:

@@ -20,12 +20,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from estimators.comparison import HUMAN, response_positions
+from estimators.comparison import HUMAN, SAME_TOKEN_TOLERANCE_NATS, response_positions
 from estimators.diagnostics import WeightDiagnostics, pareto_khat, verdict
 from estimators.errors import InputError, unknown_choice
 from estimators.logmean import (
@@ -66,11 +66,13 @@ IntArray = NDArray[np.intp]
 Uncertainty = Literal["items", "samples"]
 Reference = Literal["reference", "asked"]
 
+_ROUNDING_NATS = 1e-9  # log-weights that differ by less are equal
+
 ESTIMATORS = ("naive", *LOG_MEANS, "rao_blackwell")
 """Names of the estimators: ``naive`` is eq. 3, ``importance`` eqs. 4-5, the others replace its log-mean."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ResponsePairs:
     """The pairs (target, candidate) that participants were shown, one a response, sorted by item.
 
@@ -91,6 +93,8 @@ class ResponsePairs:
         ln g(x|c) under the model that drew the candidates, ln g(y|c) under the control, nats.
     candidate : ndarray of object, shape (response,)
         Strings of the candidates.
+    draw : ndarray of int, shape (response,)
+        Position of the candidate among those drawn for its item; several participants can share one.
     """
 
     study: str
@@ -102,16 +106,22 @@ class ResponsePairs:
     sampled_logprob: FloatArray
     control_logprob: FloatArray
     candidate: NDArray[np.object_]
+    draw: IntArray
 
     @cached_property
     def token(self) -> IntArray:
-        """Code of every candidate: string and generator log-probability, as one string can stand for many tokens."""
-        keys = list(zip(self.candidate.tolist(), np.round(self.sampled_logprob, 5).tolist(), strict=True))
-        code = {key: i for i, key in enumerate(dict.fromkeys(keys))}
-        return np.array([code[key] for key in keys], dtype=np.intp)
+        """Code of every item's candidates: string and generator log-probability, as in ``comparison.same_token``."""
+        strings: dict[object, int] = {}
+        code = np.array([strings.setdefault(text, len(strings)) for text in self.candidate.tolist()], dtype=np.intp)
+        order = np.lexsort((self.sampled_logprob, code, self.item))
+        differs = [np.diff(self.item[order]) != 0, np.diff(code[order]) != 0]
+        differs.append(np.diff(self.sampled_logprob[order]) > SAME_TOKEN_TOLERANCE_NATS)
+        token = np.empty(code.size, dtype=np.intp)
+        token[order] = np.concatenate([[0], np.cumsum(np.logical_or.reduce(differs))])
+        return token
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LossGap:
     """Loss of a player minus the loss of the generator.
 
@@ -126,8 +136,8 @@ class LossGap:
     se_samples_nats : float
         Source (ii): noise of the finite number of responses an item, items held fixed.
     n_items, n_responses : int
-    item : ndarray of int, shape (item,)
-        Labels of the items.
+    item : ndarray, shape (item,)
+        Labels of the items, sorted.
     item_gap_nats, item_n : ndarray, shape (item,)
         Log-mean and number of responses of every item.
     terms : ItemTerms
@@ -140,7 +150,7 @@ class LossGap:
     se_samples_nats: float
     n_items: int
     n_responses: int
-    item: IntArray
+    item: NDArray[Any]
     item_gap_nats: FloatArray
     item_n: IntArray
     terms: ItemTerms = field(repr=False)
@@ -151,7 +161,7 @@ class LossGap:
         return diagnose_weights(self.terms)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PerplexityEstimate:
     """Perplexity of one player under one rounding, with the interval and the truth where it is known.
 
@@ -187,6 +197,7 @@ def estimate_gap(
     target_logprob: ArrayLike | None = None,
     token: ArrayLike | None = None,
     candidate_logprob: ArrayLike | None = None,
+    draw: ArrayLike | None = None,
 ) -> LossGap:
     """Estimate a loss gap from importance-sampling terms (array layer).
 
@@ -194,13 +205,16 @@ def estimate_gap(
     ----------
     log_term : array_like of float, shape (response,)
         ln w = ln g(y) - ln g(x) + ln h(x)/h(y), nats.
-    item : array_like of int, shape (response,)
+    item : array_like, shape (response,)
+        Labels of the items, integers or strings.
     estimator : str
         One of :data:`ESTIMATORS`.
     target_logprob : array_like of float, shape (response,), optional
         ln g(y|c); needed by ``naive``, whose items carry the generator's own spread.
     token, candidate_logprob : array_like, shape (response,), optional
         Identity of the candidate and ln g(x|c) under the model that sampled it; needed by ``rao_blackwell``.
+    draw : array_like of int, shape (response,), optional
+        Which draw of the item was shown, where several responses can share one; used by ``rao_blackwell``.
 
     Returns
     -------
@@ -217,7 +231,7 @@ def estimate_gap(
     if estimator == "rao_blackwell":
         if token is None or candidate_logprob is None:
             raise InputError("needs token and candidate_logprob", source="estimator 'rao_blackwell'")
-        means = rao_blackwell_log_mean(terms, token, candidate_logprob)
+        means = rao_blackwell_log_mean(terms, token, candidate_logprob, draw)
     elif estimator == "naive":
         means = plain_log_mean(terms)
     elif estimator in LOG_MEANS:
@@ -228,6 +242,10 @@ def estimate_gap(
     if estimator == "naive":
         if target_logprob is None:
             raise InputError("needs target_logprob", source="estimator 'naive'")
+        if np.shape(target_logprob) != terms.order.shape:
+            raise InputError(
+                f"has shape {np.shape(target_logprob)}, the terms {terms.order.shape}", field="target_logprob"
+            )
         spread_of = means.value - np.asarray(target_logprob, dtype=float)[terms.order][terms.start]
     n_items = terms.label.size
     return LossGap(
@@ -261,8 +279,21 @@ def diagnose_weights(terms: ItemTerms) -> WeightDiagnostics:
         kl_nats=float(kl.mean()),
         n_required=n_required,
         share_starved=share_starved,
-        verdict=verdict(pareto_k, float(np.median(terms.n)), n_required, share_starved),
+        verdict=verdict(
+            pareto_k,
+            float(np.median(terms.n)),
+            n_required,
+            share_starved,
+            constant=_are_constant(terms, log_weight),
+        ),
     )
+
+
+def _are_constant(terms: ItemTerms, log_weight: FloatArray) -> bool:
+    """Whether weights do not vary: within items that have several, or over all items where some have one."""
+    if bool((terms.n > 1).all()):
+        return bool(np.abs(log_weight).max() < _ROUNDING_NATS)
+    return bool(np.ptp(terms.log_term) < _ROUNDING_NATS)
 
 
 def player_names(study: xr.Dataset) -> list[str]:
@@ -343,6 +374,7 @@ def response_pairs(study: xr.Dataset, *, control: str | None = None) -> Response
         sampled_logprob=candidate[models.index(sampler)],
         control_logprob=target[models.index(control or sampler)],
         candidate=study["candidate_token"].values[position, column],
+        draw=column.astype(np.intp),
     )
 
 
@@ -538,10 +570,14 @@ def estimate_perplexity(
     Raises
     ------
     InputError
-        For an unknown player, rounding, estimator, generator, uncertainty or reference.
+        For an unknown player, rounding, estimator, generator, uncertainty or reference, or a negative ``n_se``.
     """
     if uncertainty not in get_args(Uncertainty):
         raise unknown_choice("uncertainty", uncertainty, get_args(Uncertainty))
+    if reference not in get_args(Reference):
+        raise unknown_choice("reference", reference, get_args(Reference))
+    if not n_se >= 0:
+        raise InputError(f"is {n_se}, should be 0 or larger", field="n_se")
     control = control_model(study, generator, control_only=control_only)
     pairs = response_pairs(study, control=control)
     gap = estimate_gap(
@@ -551,6 +587,7 @@ def estimate_perplexity(
         target_logprob=pairs.control_logprob,
         token=pairs.token if estimator == "rao_blackwell" else None,
         candidate_logprob=pairs.sampled_logprob,
+        draw=pairs.draw,
     )
     asked = np.isin(study["item"].values, gap.item)
     where = _reference_items(study, "asked" if estimator == "naive" else reference, asked)

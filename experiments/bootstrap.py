@@ -22,6 +22,7 @@ from estimators import (
 )
 from experiments.figures import STYLE, finite_range, log_perplexity_axis, new_figure, player_colours, player_label
 from experiments.outputs import ExperimentResult
+from experiments.perplexity import sampling_warnings
 from experiments.settings import (
     TABLE_COLUMNS,
     chosen_players,
@@ -30,6 +31,8 @@ from experiments.settings import (
     rng_for,
     rows_of,
     table_row,
+    tail_probability,
+    whole_numbers,
     with_n_responses,
 )
 
@@ -40,28 +43,32 @@ _KINDS = {
     "cluster_participants": "participants resampled",
     "cluster": "participants and items resampled",
 }
+_OF_THE_WEIGHTS = ("pareto_k", "kl_nats", "n_required", "share_starved", "verdict")
 _LOST_ITEMS_SHARE = 0.05  # beyond it the replicates estimate another set of items
 
 
 def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
     """Bootstrap eq. 5 for every player, three ways; the other estimators' log-means are not resampled here."""
-    if cfg.estimator.name not in ("importance", "naive"):
+    if cfg.estimator.name != "importance":
         raise InputError(
             f"is {cfg.estimator.name!r}; the bootstrap resamples the terms of eq. 5: use estimator=importance",
             field="estimator",
         )
+    tail = tail_probability(cfg)
     study = with_n_responses(cfg, study)
     control = control_model(study, cfg.generator.name, control_only=cfg.generator.control_only)
     scheme = chosen_rounding(cfg)
     pairs = response_pairs(study, control=control)
     rows: list[dict[str, Any]] = []
+    full_rows: list[dict[str, Any]] = []
     replicates: list[np.ndarray] = []
     warnings: list[str] = []
     for player in chosen_players(cfg, study):
         full = estimate(cfg, study, player, scheme)
+        full_rows.append(table_row(full, control))
         arrays = (log_terms(pairs, player, scheme), pairs.item, pairs.participant)
         # the same resampled people and items for every player, so that players are compared like with like
-        n_half, n_cluster = int(cfg.experiment.half_samples), int(cfg.experiment.cluster_replicates)
+        n_half, n_cluster = (whole_numbers(cfg, key)[0] for key in ("half_samples", "cluster_replicates"))
         kinds: dict[str, BootstrapGap] = {
             "half_sample": half_sample_bootstrap(*arrays, n_replicates=n_half, rng=rng_for(cfg, "half_sample")),
             "cluster_participants": cluster_bootstrap(
@@ -71,7 +78,6 @@ def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
         }
         for kind, result in kinds.items():
             perplexity = np.exp(result.gap_nats + full.reference_loss_nats)
-            tail = (1 - float(cfg.experiment.interval)) / 2
             lower, upper = np.quantile(perplexity, [tail, 1 - tail])
             rows.append(
                 {
@@ -90,19 +96,23 @@ def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
                 }
             )
             replicates.append(result.gap_nats)
+            if result.n_empty:
+                warnings.append(f"{player}, {kind}: {result.n_empty} replicates without any answer were left out")
             if result.mean_items_lost > _LOST_ITEMS_SHARE * full.gap.n_items:
                 warnings.append(
                     f"{player}, {kind}: {result.mean_items_lost:.1f} of {full.gap.n_items} items a replicate had no "
                     "answer left and were left out"
                 )
-    extra = ["bootstrap", "n_replicates", "perplexity_full", "gap_full_nats", "se_bootstrap_nats", "items_lost"]
-    table = pd.DataFrame(rows, columns=[*TABLE_COLUMNS, *extra])
+    extra = ["n_replicates", "perplexity_full", "gap_full_nats", "se_bootstrap_nats", "items_lost"]
+    # the weights' diagnostics are those of all responses: they stand in +exp=perplexity
+    kept = [name for name in TABLE_COLUMNS[1:] if name not in _OF_THE_WEIGHTS]
+    table = pd.DataFrame(rows, columns=["player", "bootstrap", *kept, *extra])
     return ExperimentResult(
         table=table,
         dataset=_dataset(table, replicates),
         figures={"bootstrap": figure(table, cfg)},
         summary=summary(table, cfg),
-        warnings=tuple(warnings),
+        warnings=(*sampling_warnings(pd.DataFrame(full_rows)), *warnings),
     )
 
 
@@ -110,10 +120,11 @@ def _dataset(table: pd.DataFrame, replicates: list[np.ndarray]) -> xr.Dataset:
     gaps = np.full((len(replicates), max(len(one) for one in replicates)), np.nan)
     for row, one in enumerate(replicates):
         gaps[row, : one.size] = one
+    numbers = table.select_dtypes("number").drop(columns="gap_nats")
     return xr.Dataset(
         {
             "gap_nats": (("estimate", "replicate"), gaps, {"units": "nats", "comment": "NaN beyond n_replicates"}),
-            "reference_loss_nats": ("estimate", table["reference_loss_nats"].to_numpy()),
+            **{str(name): ("estimate", numbers[name].to_numpy()) for name in numbers},
         },
         coords={name: ("estimate", table[name].to_numpy(dtype=object)) for name in ("player", "rounding", "bootstrap")},
     )
@@ -128,7 +139,8 @@ def summary(table: pd.DataFrame, cfg: DictConfig) -> str:
         for row in rows_of(table)
     ]
     return (
-        f"Mean and central {interval:.0%} of the perplexity over replicates. Dropping half of the participants (as the "
+        f"Mean and central {interval:.0%} of the perplexity over replicates; se_items and se_samples in the table are "
+        "those of all responses, se_bootstrap that of the replicates. Dropping half of the participants (as the "
         "paper does) holds the items fixed; the cluster bootstrap resamples participants and items. Replicates hold "
         "fewer distinct answers an item than the study, so eq. 5's downward bias grows in them: their mean lies below "
         "the full estimate where the tail is heavy.\n\n" + "\n".join(lines)

@@ -29,6 +29,7 @@ __all__ = [
     "JobStatus",
     "clear_outputs",
     "config_hash",
+    "for_screen",
     "markdown_table",
     "print_table",
     "read_status",
@@ -42,7 +43,13 @@ __all__ = [
 
 _OUTPUTS = ("table.csv", "results.nc", "figures", "report.md")
 _STATUS = "status.json"
-_PACKAGES = ("shannon-game", "numpy", "scipy", "xarray", "pandas", "h5netcdf", "matplotlib", "hydra-core")
+_SAID_ONCE = ("rounding", "estimator", "generator", "n_items", "n_responses", "n_repeats", "reference_loss_nats")
+_ON_SCREEN = (
+    *("job", "status", "player", "bootstrap", "rounding", "estimator", "generator", "n", "n_items", "n_responses"),
+    *("n_repeats", "reference_loss_nats", "perplexity", "perplexity_lower", "perplexity_upper", "perplexity_full"),
+    *("true_perplexity_asked", "error_nats", "pareto_k", "verdict", "error"),
+)
+_PACKAGES = ("shannon-game", "numpy", "xarray", "pandas", "h5netcdf", "matplotlib", "hydra-core")
 
 
 @dataclass(frozen=True)
@@ -136,9 +143,9 @@ def _version(package: str) -> str:
 
 
 def _decisive(cfg: DictConfig) -> dict[str, Any]:
-    kept = OmegaConf.masked_copy(cfg, [str(key) for key in cfg if key not in ("resume", "sweep", "hydra")])
-    kept._set_parent(None)
-    settings = cast("dict[str, Any]", OmegaConf.to_container(kept, resolve=True, throw_on_missing=True))
+    settings = cast("dict[str, Any]", OmegaConf.to_container(cfg, resolve=True, throw_on_missing=True))
+    for key in ("resume", "sweep", "hydra"):
+        settings.pop(key, None)
     settings.get("output", {}).pop("print", None)
     return settings
 
@@ -299,7 +306,7 @@ def _report(
 
 
 def split_constants(table: pd.DataFrame) -> tuple[pd.DataFrame, str]:
-    """Take out the columns that say the same in every row, and say it once.
+    """Take out the settings and counts that are the same in every row, and say them once; results stay in their rows.
 
     Parameters
     ----------
@@ -314,7 +321,7 @@ def split_constants(table: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     """
     if len(table) < 2:
         return table, ""
-    constant = [name for name in table.columns if len(table[name].unique()) == 1]
+    constant = [name for name in _SAID_ONCE if name in table and len(table[name].unique()) == 1]
     said = ((str(name), _cell(table[name].iloc[0])) for name in constant)
     return table.drop(columns=constant), ", ".join(f"{name} {value}" for name, value in said if value)
 
@@ -347,6 +354,13 @@ def markdown_table(table: pd.DataFrame) -> str:
     numeric = [pd.api.types.is_numeric_dtype(dtype) for dtype in table.dtypes]
     rows.insert(1, ["---:" if right else "---" for right in numeric])
     return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+
+
+def for_screen(table: pd.DataFrame) -> pd.DataFrame:
+    """Keep the columns that a reader needs first; ``table.csv`` has all. A table without perplexities stays whole."""
+    if "perplexity" not in table:
+        return table
+    return table[[name for name in table.columns if name in _ON_SCREEN or str(name).startswith("sweep.")]]
 
 
 def print_table(table: pd.DataFrame, title: str) -> None:

@@ -54,7 +54,18 @@ def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
         dataset=estimates_dataset(results, control),
         figures={"perplexity": figure(table, cfg)},
         summary=summary(table),
-        warnings=sampling_warnings(table),
+        warnings=(*item_warnings(cfg, study), *sampling_warnings(table)),
+    )
+
+
+def item_warnings(cfg: DictConfig, study: xr.Dataset) -> tuple[str, ...]:
+    """Warn where the gap and L_G are averaged over different kinds of items."""
+    if cfg.estimator.reference == "asked" or bool(study["selected"].all()):
+        return ()
+    return (
+        f"the gap is over the {int(study['selected'].sum())} items that pass the filter, L_G and the true losses over "
+        f"all {int(study['in_reference'].sum())} reference items, as in the paper; estimator.reference=asked takes the "
+        "items asked for both",
     )
 
 
@@ -157,9 +168,14 @@ def figure(table: pd.DataFrame, cfg: DictConfig) -> Figure:
                     capsize=3,
                     zorder=3,
                 )
-                exact = np.exp(row["reference_loss_nats"] + row["true_gap_nats"])
                 axes.plot(
-                    exact, height, marker="|", markersize=13, markeredgewidth=2, color=colours[player], alpha=0.55
+                    row["true_perplexity_asked"],
+                    height,
+                    marker="|",
+                    markersize=13,
+                    markeredgewidth=2,
+                    color=colours[player],
+                    alpha=0.55,
                 )
                 axes.plot(row["true_perplexity"], height, marker="*", markersize=9, color=colours[player], zorder=2)
                 heights.append(height)
@@ -173,11 +189,15 @@ def figure(table: pd.DataFrame, cfg: DictConfig) -> Figure:
                 label.set_fontsize(8)
         axes.tick_params(axis="y", length=0)
         axes.set_ylim(height + 0.6, 0.7)
-        exact_all = np.exp(table["reference_loss_nats"] + table["true_gap_nats"])
         log_perplexity_axis(
             axes,
             "x",
-            *finite_range(table["perplexity_lower"], table["perplexity_upper"], table["true_perplexity"], exact_all),
+            *finite_range(
+                table["perplexity_lower"],
+                table["perplexity_upper"],
+                table["true_perplexity"],
+                table["true_perplexity_asked"],
+            ),
         )
         axes.set_xlabel("perplexity per token (log scale)")
         axes.set_title(f"Perplexity as players of the comparison game ({cfg.study.name}, {cfg.estimator.name})")

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from omegaconf import DictConfig
 
-from estimators import control_model, rounding_scheme
+from estimators import InputError, control_model, rounding_scheme
 from experiments.figures import (
     STYLE,
     TRUTH_ASKED,
@@ -22,16 +22,29 @@ from experiments.figures import (
 )
 from experiments.outputs import ExperimentResult
 from experiments.perplexity import estimates_dataset, sampling_warnings
-from experiments.settings import TABLE_COLUMNS, chosen_players, estimate, rows_of, table_row, with_n_responses
+from experiments.settings import (
+    TABLE_COLUMNS,
+    chosen_players,
+    chosen_rounding,
+    estimate,
+    rows_of,
+    table_row,
+    with_n_responses,
+)
 
 __all__ = ["run"]
 
 
 def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
-    """Estimate every player's perplexity under every scheme of ``experiment.schemes``."""
+    """Estimate every player's perplexity under every scheme of ``experiment.schemes`` and the one of ``rounding``."""
     study = with_n_responses(cfg, study)
     control = control_model(study, cfg.generator.name, control_only=cfg.generator.control_only)
-    schemes = [rounding_scheme(str(name)) for name in cfg.experiment.schemes]
+    # the scheme of rounding=... is compared too: a custom one has no other way in
+    wanted = cfg.experiment.schemes
+    if isinstance(wanted, str) or not wanted:
+        raise InputError(f"is {wanted!r}, should be a list of roundings: [none, coarse]", field="experiment.schemes")
+    named = [rounding_scheme(str(name)) for name in wanted]
+    schemes = list(dict.fromkeys([*named, chosen_rounding(cfg)]))
     players = chosen_players(cfg, study)
     results = [estimate(cfg, study, player, scheme) for player in players for scheme in schemes]
     table = pd.DataFrame([table_row(result, control) for result in results], columns=list(TABLE_COLUMNS))
@@ -79,12 +92,15 @@ def figure(table: pd.DataFrame, cfg: DictConfig) -> Figure:
             )
             axes.plot(x, rows["perplexity"], color=colours[player], linewidth=0.8, alpha=0.4)
             axes.errorbar(x, rows["perplexity"], yerr=bar, fmt="o", color=colours[player], markersize=5, capsize=3)
-            truth = np.exp(rows["reference_loss_nats"] + rows["true_gap_nats"])
+            truth = rows["true_perplexity_asked"]
             axes.plot(
                 x, truth, linestyle="", marker="_", markersize=13, markeredgewidth=2, color=colours[player], alpha=0.55
             )
-        truth_all = np.exp(table["reference_loss_nats"] + table["true_gap_nats"])
-        log_perplexity_axis(axes, "y", *finite_range(table["perplexity_lower"], table["perplexity_upper"], truth_all))
+        log_perplexity_axis(
+            axes,
+            "y",
+            *finite_range(table["perplexity_lower"], table["perplexity_upper"], table["true_perplexity_asked"]),
+        )
         axes.set_xticks(range(len(schemes)), schemes)
         axes.set_xlim(-0.5, len(schemes) - 0.5)
         axes.set_xlabel("rounding of the reports")

@@ -24,7 +24,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException, MissingConfigException
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import OmegaConfBaseException
+from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
 from estimators.errors import InputError, unknown_choice
 from experiments import EXPERIMENTS, load_experiment, sweep
@@ -32,6 +32,7 @@ from experiments.outputs import (
     JobStatus,
     clear_outputs,
     config_hash,
+    for_screen,
     print_table,
     read_status,
     warnings_of,
@@ -136,7 +137,8 @@ def _since(start: float) -> float:
 
 def _is_done(folder: Path, wanted: str) -> bool:
     before = read_status(folder)
-    return before is not None and before.status == "ok" and before.config_hash == wanted
+    same = before is not None and before.status == "ok" and before.config_hash == wanted
+    return same and (folder / "table.csv").is_file()
 
 
 def _check_settings(cfg: DictConfig) -> None:
@@ -182,7 +184,7 @@ def _run(cfg: DictConfig, folder: Path, overrides: Sequence[str], *, quiet: bool
     warnings = warnings_of(study, result)
     if not quiet:
         if cfg.output.print:
-            print_table(result.table, f"{cfg.experiment.name}: {study.attrs.get('name')}")
+            print_table(for_screen(result.table), f"{cfg.experiment.name}: {study.attrs.get('name')}")
         for text in warnings:
             log.warning("warning: %s", text)
         stages = ", ".join(f"{stage} {seconds:.2f} s" for stage, seconds in timings.items())
@@ -204,6 +206,9 @@ def _one_line(error: BaseException) -> str:
         group, _, option = error.missing_cfg_file.rpartition("/")
         return str(unknown_choice("experiment" if group == "exp" else group, option, error.options))
     text = " ".join(str(error).split())
+    if isinstance(error, MissingMandatoryValue):
+        key = text.rpartition("full_key: ")[2].split(" ")[0]
+        return f"{key} has no value yet; add {key}=... to the command (`--cfg job` shows the settings)"
     unknown = re.match(r"Could not override '([^']+)'\.(?! No match in the defaults list)", text)
     if isinstance(error, HydraException) and unknown:
         return f"unknown setting {unknown[1]!r}; add `--cfg job` to the command to see the settings that exist"
@@ -228,6 +233,8 @@ def _check_arguments(arguments: Sequence[str]) -> None:
         override.get_key_element().lstrip("+"): override
         for override in OverridesParser.create().parse_overrides(options.overrides)
     }
+    if "exp" in given and not given["exp"].is_add():
+        raise InputError(f"is added with a plus sign: +exp={given['exp'].value()}", source="command line", field="exp")
     if not {"exp", "experiment", "experiment.name"} & set(given):
         raise _no_experiment()
     value = given["hydra.mode"].value() if "hydra.mode" in given else None
@@ -263,6 +270,11 @@ def main() -> int:
         if wanted_full_error:
             raise
         _say(f"error: {_one_line(error)}")
+        return EXIT_INPUT
+    except OSError as error:
+        if wanted_full_error:
+            raise
+        _say(f"error: cannot write the outputs: {error}; start where files can be written, or set hydra.run.dir")
         return EXIT_INPUT
     except Exception:
         # a launcher that died (a killed worker, a cancelled Slurm job): what the jobs left is still worth a summary

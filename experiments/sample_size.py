@@ -15,7 +15,7 @@ from tqdm import tqdm
 from estimators import HUMAN, InputError, bias_curve, candidate_log_terms, player_names, true_loss
 from experiments.figures import STYLE, new_figure, player_colours, player_label
 from experiments.outputs import ExperimentResult
-from experiments.settings import chosen_players, chosen_rounding, rng_for, rows_of
+from experiments.settings import chosen_players, chosen_rounding, rng_for, rows_of, tail_probability, whole_numbers
 
 __all__ = ["run"]
 
@@ -30,9 +30,9 @@ def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
             field="generator",
         )
     players = _players_with_truth(cfg, study, sampler)
-    sizes = [int(n) for n in ([cfg.n] if cfg.n is not None else cfg.experiment.n)]
-    n_repeats = int(cfg.experiment.n_repeats)
-    tail = (1 - float(cfg.experiment.interval)) / 2
+    sizes = [int(cfg.n)] if cfg.n is not None else whole_numbers(cfg, "n")
+    n_repeats = whole_numbers(cfg, "n_repeats")[0]
+    tail = tail_probability(cfg)
     items = study["in_reference"].to_numpy() & study["selected"].to_numpy()
     if not items.any():
         raise InputError("no reference item passes the item filter", source=f"study {cfg.study.name!r}")
@@ -59,6 +59,7 @@ def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
                     "generator": sampler,
                     "n": n,
                     "n_items": int(items.sum()),
+                    "n_responses": n * int(items.sum()),
                     "n_repeats": n_repeats,
                     "gap_nats": gap,
                     "true_gap_nats": truth,
@@ -121,7 +122,7 @@ def summary(table: pd.DataFrame) -> str:
 
 
 def figure(table: pd.DataFrame, cfg: DictConfig) -> Figure:
-    """Mean error with its 5-95% band over repeats, against n."""
+    """Mean error with its band over repeats, against n."""
     players = list(dict.fromkeys(table["player"]))
     colours = player_colours(players)
     with mpl.rc_context(STYLE):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import xarray as xr
-from omegaconf import DictConfig
+from omegaconf import DictConfig, ListConfig
 
 from estimators import (
     InputError,
@@ -29,6 +29,8 @@ __all__ = [
     "rng_for",
     "rows_of",
     "table_row",
+    "tail_probability",
+    "whole_numbers",
     "with_n_responses",
 ]
 
@@ -49,6 +51,7 @@ TABLE_COLUMNS = (
     "true_loss_nats",
     "true_perplexity",
     "true_gap_nats",
+    "true_perplexity_asked",
     "error_nats",
     "pareto_k",
     "kl_nats",
@@ -88,12 +91,44 @@ def chosen_rounding(cfg: DictConfig) -> RoundingScheme:
     """Rounding scheme of ``rounding=...``: a named one, or ``custom`` with its values in the config."""
     if cfg.rounding.name != "custom":
         return rounding_scheme(cfg.rounding.name)
+    values = cfg.rounding["values"]
+    if not isinstance(values, ListConfig) or not all(isinstance(value, int | float) for value in values):
+        raise InputError(f"is {values!r}, should be a list of probabilities: [.05, .5, .95]", field="rounding.values")
     return RoundingScheme(
         "custom",
-        tuple(float(value) for value in cfg.rounding["values"]),
+        tuple(float(value) for value in values),
         space=cfg.rounding.space,
         tie=cfg.rounding.tie,
     )
+
+
+def tail_probability(cfg: DictConfig) -> float:
+    """Probability below (and above) the central interval of ``experiment.interval``.
+
+    Raises
+    ------
+    InputError
+        If the interval's probability is not strictly between 0 and 1.
+    """
+    interval = cfg.experiment.interval
+    if not (isinstance(interval, int | float) and 0 < interval < 1):
+        raise InputError(f"is {interval!r}, should be a probability between 0 and 1", field="experiment.interval")
+    return (1 - interval) / 2
+
+
+def whole_numbers(cfg: DictConfig, key: str) -> list[int]:
+    """One or several whole numbers of at least 1 from ``experiment.KEY``.
+
+    Raises
+    ------
+    InputError
+        If there is none, or one of them is something else.
+    """
+    value = cfg.experiment[key]
+    numbers = list(value) if isinstance(value, ListConfig) else [value]
+    if not numbers or not all(isinstance(n, int) and not isinstance(n, bool) and n >= 1 for n in numbers):
+        raise InputError(f"is {value}, should be whole numbers of at least 1", field=f"experiment.{key}")
+    return numbers
 
 
 def with_n_responses(cfg: DictConfig, study: xr.Dataset) -> xr.Dataset:
@@ -136,6 +171,7 @@ def table_row(result: PerplexityEstimate, generator: str) -> dict[str, Any]:
         "true_loss_nats": result.true_loss_nats,
         "true_perplexity": float(np.exp(result.true_loss_nats)),
         "true_gap_nats": result.true_gap_nats,
+        "true_perplexity_asked": float(np.exp(result.reference_loss_nats + result.true_gap_nats)),
         "error_nats": gap.gap_nats - result.true_gap_nats,
         "pareto_k": weights.pareto_k,
         "kl_nats": weights.kl_nats,

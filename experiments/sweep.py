@@ -20,7 +20,7 @@ from hydra.experimental.callback import Callback
 from omegaconf import DictConfig
 
 from estimators.errors import InputError
-from experiments.outputs import markdown_table, print_table, read_status, save_figures, staged
+from experiments.outputs import for_screen, markdown_table, print_table, read_status, save_figures, staged
 
 if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override
@@ -100,7 +100,8 @@ def _read_job(folder: Path, number: int, planned: Mapping[str, str] | None) -> J
     status = read_status(folder / str(number))
     found = _settings(status.overrides) if status else {}
     wanted = found if planned is None else planned
-    if status is None or found != wanted:
+    lost = status is not None and status.status == "ok" and not (folder / str(number) / "table.csv").is_file()
+    if status is None or found != wanted or lost:
         return Job(number, "missing", wanted, "")
     if status.status != "ok":
         return Job(number, status.status, wanted, status.error or "")
@@ -245,13 +246,9 @@ def _summarise(config: DictConfig) -> None:
 
 
 def _for_screen(table: pd.DataFrame) -> pd.DataFrame:
-    short = ("player", "rounding", "estimator", "n_responses", "gap_nats", "se_items_nats")
-    wanted = ("perplexity", "perplexity_lower", "perplexity_upper", "true_perplexity")
-    columns = [str(name) for name in table.columns]
-    if "perplexity" in columns:
-        chosen = [name for name in columns if name.startswith("sweep.") or name in ("job", "status", *short, *wanted)]
-        table = table[chosen + (["error"] if (table["error"] != "").any() else [])]
-    return table.head(_PRINTED_ROWS)
+    if not (table["error"] != "").any():
+        table = table.drop(columns="error")
+    return for_screen(table).head(_PRINTED_ROWS)
 
 
 def started() -> bool:
@@ -307,7 +304,8 @@ def check_folder(given: Mapping[str, Override], *, resume: bool) -> None:
         if "hydra.sweep.dir" in given
         else home / str(given["sweep"].value())
     )
-    if (folder / "multirun.yaml").exists():
+    # Hydra leaves a multirun.yaml even where it refused the sweep, so that alone is none
+    if folder.is_dir() and any(path.name.isdigit() for path in folder.iterdir()):
         raise InputError(
             f"{folder} exists; add resume=true to go on with it, or choose another name",
             source="command line",

@@ -488,12 +488,31 @@ def _keep_participants(rows: _Rows, parsed: Parsed, options: _Options) -> None:
     if options.participants == "paper":
         # as in the paper's code: whoever passes in one set keeps the answers given in the others too
         what = "by participants whose number of answers in a set is in no set the number of its questions"
+        _note_repeaters(rows, parsed, options, passes)
         rows.keep(passes[people], what, "participants=paper")
     elif options.participants == "complete":
         rows.keep(completed, "in a set of which the participant left out a question", "participants=complete")
     rows.notes.append(
         Note(f"participants kept (participants={options.participants}; {', '.join(counts)})", int(passes.sum()))
     )
+
+
+def _note_repeaters(rows: _Rows, parsed: Parsed, options: _Options, passes: NDArray[np.bool_]) -> None:
+    """Note who answered a whole set and is left out all the same, because the paper counts rows, not questions."""
+    people = parsed.participant_code[rows.kept]
+    items = parsed.response_item[rows.kept]
+    answered_all = np.zeros(len(passes), dtype=bool)
+    for span in options.sets.values():
+        inside = np.isin(items, span)
+        pairs = np.unique(np.stack([people[inside], items[inside]]), axis=1)
+        answered_all |= np.bincount(pairs[0], minlength=len(passes)) == len(span)
+    lost = int((answered_all & ~passes).sum())
+    if lost:
+        text = (
+            "participants who answered every question of a set but gave more rows than it has questions, which "
+            "participants=paper leaves out and participants=complete keeps"
+        )
+        rows.notes.append(Note(text, lost))
 
 
 def _keep_repeats(rows: _Rows, parsed: Parsed, options: _Options) -> None:

@@ -77,6 +77,13 @@ def test_items_nobody_drawn_had_answered_are_left_out_and_counted() -> None:
     assert result.mean_items_lost == pytest.approx(np.mean(result.gap_nats == 0))
 
 
+def test_empty_replicates_are_left_out_and_counted() -> None:
+    result = cluster_bootstrap([0.0, 1.0], [1, 2], [5, 6], n_replicates=300, rng=np.random.default_rng(0))
+    assert 0 < result.n_empty < 300
+    assert result.gap_nats.size == 300 - result.n_empty
+    assert np.isfinite(result.gap_nats).all()
+
+
 @pytest.mark.parametrize("estimator", ["importance", "jackknife", "delta", "psis"])
 def test_bias_curve_is_the_estimator_on_drawn_candidates(estimator: str) -> None:
     table = np.random.default_rng(5).normal(0, 1.5, (30, 50))
@@ -108,6 +115,7 @@ def test_bias_curve_when_drawn_weights_underflow() -> None:
     ("call", "message"),
     [
         (lambda r: half_sample_bootstrap([0.0], [1], [1], n_replicates=5, rng=r), "drop: is 0.5: of 1 participants 0"),
+        (lambda r: half_sample_bootstrap([0.0], [1], [1], n_replicates=5, rng=r, drop=np.nan), "drop: is nan"),
         (lambda r: half_sample_bootstrap([0.0], [1], [1], n_replicates=0, rng=r), "replicates: is 0"),
         (lambda r: half_sample_bootstrap([0.0], [1], [1, 2], n_replicates=5, rng=r), "participant: has shape"),
         (

@@ -40,6 +40,11 @@ MALFORMED: list[tuple[str, Callable[[xr.Dataset], xr.Dataset], str]] = [
     ),
     ("-inf", _put("target_logprob", (0, 1), -np.inf), "target_logprob: is -inf at model weak, item 101"),
     ("positive", _put("target_logprob", (0, 0), 0.2), "target_logprob: is 0.2 at model weak, item 100 .* at most 0"),
+    ("strings", lambda s: s.assign(report=s["report"].astype(str)), "report: has dtype .*, should be float"),
+    ("numeric context", lambda s: s.assign(context=("item", np.arange(6))), "context: has dtype int64, should be str"),
+    ("nameless", _put("participant", (2,), np.nan), r"participant: is nan \(1 such\)"),
+    ("not asked", _put("item_set", (0,), ""), "response_item: is 100 at response 0, an item that is not selected"),
+    ("not selected", _put("selected", (1,), False), "response_item: is 101 at response 1, an item that is not"),
     ("report 0", _put("report", (4,), 0.0), "report: is 0.0 at response 4 .*infinite likelihood ratio"),
     ("report 1", _put("report", (5,), 1.0), "report: is 1.0 at response 5"),
     ("report NaN", _put("report", (5,), np.nan), "report: is nan at response 5"),
@@ -95,3 +100,8 @@ def test_notes_survive_in_attributes() -> None:
         {"level": "warning", "text": "odd file", "count": None},
     ]
     assert isinstance(study.attrs["notes"], str)  # netCDF keeps strings only
+
+
+def test_something_else_than_a_dataset() -> None:
+    with pytest.raises(InputError, match=r"study: is a DataFrame, should be an xarray\.Dataset"):
+        validate_comparison_study(small_study()["report"].to_dataframe())  # type: ignore[arg-type]

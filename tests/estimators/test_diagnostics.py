@@ -58,6 +58,10 @@ def test_kl_of_lognormal_weights(log_sd: float) -> None:
     term = rng.normal(-(log_sd**2) / 2, log_sd, (50, 4000))
     result = diagnose_weights(group_terms(term.ravel(), np.repeat(np.arange(50), 4000)))
     assert result.kl_nats == pytest.approx(log_sd**2 / 2, rel=0.15)
+    if log_sd < 2:
+        # under h the log-weight is Normal(s^2 / 2, s); the 90% quantile over items lies a little above the mean
+        assert result.n_required == pytest.approx(np.exp(log_sd**2 / 2 + log_sd), rel=0.25)
+        assert result.n_required > np.exp(log_sd**2 / 2 + 0.8 * log_sd)
 
 
 def test_verdict_sees_a_heavy_tail_that_n_cannot_cover() -> None:
@@ -81,8 +85,29 @@ def test_verdict_sees_a_heavy_tail_that_n_cannot_cover() -> None:
         ((np.nan, 50, 10, 0.0), "doubtful"),
         ((0.75, 50, 10, 0.0), "too few"),
         ((0.3, 50, 10, 0.2), "too few"),
-        ((np.nan, 1, 1.0, 1.0), "enough"),
+        ((np.nan, 1, 1.0, 1.0), "too few"),
     ],
 )
 def test_verdict_table(arguments: tuple[float, float, float, float], expected: str) -> None:
     assert verdict(*arguments) == expected
+
+
+def test_one_term_an_item_is_too_few_unless_all_are_equal() -> None:
+    item = np.arange(60)
+    assert diagnose_weights(group_terms(np.random.default_rng(0).normal(size=60), item)).verdict == "too few"
+    assert diagnose_weights(group_terms(np.zeros(60), item)).verdict == "enough"
+    # the generator measured against another control: equal within items, not between them
+    apart = np.repeat(np.arange(30.0), 2)
+    assert diagnose_weights(group_terms(apart, np.repeat(np.arange(30), 2))).verdict == "enough"
+
+
+def test_starved_items_are_those_that_one_term_dominates() -> None:
+    """Seven items of twenty equal terms, three whose one term is e^9 times the others."""
+    term = np.zeros((10, 20))
+    term[:3, 4] = 9.0
+    result = diagnose_weights(group_terms(term.ravel(), np.repeat(np.arange(10), 20)))
+    assert result.share_starved == pytest.approx(0.3)
+    # two equal terms among zeros: exactly two effective responses, not starved
+    two = np.full((10, 20), -50.0)
+    two[:, :2] = 0.0
+    assert diagnose_weights(group_terms(two.ravel(), np.repeat(np.arange(10), 20))).share_starved == 0

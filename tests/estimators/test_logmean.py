@@ -10,12 +10,15 @@ from hypothesis import strategies as st
 from estimators import (
     InputError,
     delta_log_mean,
+    diagnose_weights,
     expected_counts,
     group_terms,
     jackknife_log_mean,
+    pareto_khat,
     plain_log_mean,
     psis_log_mean,
     rao_blackwell_log_mean,
+    smooth_tail,
 )
 from estimators.logmean import LOG_MEANS, leave_one_out_log_weights
 from tests.oracles.comparison_game import expected_counts_by_enumeration, gap_and_errors, jackknife_gap
@@ -131,6 +134,22 @@ def test_rao_blackwell_is_unbiased_and_less_noisy() -> None:
     assert blackwell.var() < 0.9 * plain.var()
 
 
+def test_rao_blackwell_when_several_people_answer_one_draw() -> None:
+    """Ten draws an item, each answered three times: n is ten, and the mean of W stays the truth."""
+    rng = np.random.default_rng(8)
+    g = np.array([0.5, 0.25, 0.15, 0.1])
+    w = np.array([0.4, 1.5, 1.0, 2.75])
+    studies_, n, people = 5000, 10, 3
+    draws = np.repeat(rng.choice(4, p=g, size=(studies_, n)), people, axis=1)
+    position = np.tile(np.repeat(np.arange(n), people), studies_)
+    terms = group_terms(np.log(w)[draws].ravel(), np.repeat(np.arange(studies_), n * people))
+    means = rao_blackwell_log_mean(terms, draws.ravel(), np.log(g)[draws].ravel(), position)
+    found = np.exp(means.value)
+    assert found.mean() == pytest.approx(g @ w, abs=4 * found.std() / np.sqrt(studies_))
+    with pytest.raises(InputError, match=r"draw: has shape \(2,\)"):
+        rao_blackwell_log_mean(terms, draws.ravel(), np.log(g)[draws].ravel(), [0, 1])
+
+
 def test_rao_blackwell_without_repeats_is_plain() -> None:
     terms = group_terms([0.1, 0.7, -0.3], [1, 1, 1])
     blackwell = rao_blackwell_log_mean(terms, [5, 6, 7], [-1.0, -2.0, -3.0])
@@ -162,6 +181,30 @@ def test_malformed_terms(term: list[float], item: list[int], message: str) -> No
         group_terms(term, item)
 
 
+def test_expected_counts_of_very_rare_tokens() -> None:
+    np.testing.assert_allclose(expected_counts([-800.0, -800.0], 6), [3, 3])
+    np.testing.assert_allclose(expected_counts([-1.0, -900.0], 5), [4, 1])
+
+
+def test_psis_smooths_the_leave_one_out_weights_and_averages_again() -> None:
+    """Item by item, term by term: ratio to the mean of the others, one tail for all, back to the mean."""
+    rng = np.random.default_rng(11)
+    weights = np.exp(rng.standard_t(3, (80, 12)))
+    ratio = np.array([[row[j] / np.delete(row, j).mean() for j in range(12)] for row in weights])
+    smoothed = smooth_tail(ratio.ravel()).reshape(80, 12)
+    assert np.any(smoothed != ratio)
+    expected = np.log((weights * smoothed / ratio).mean(axis=1))
+    terms = group_terms(np.log(weights).ravel(), np.repeat(np.arange(80), 12))
+    np.testing.assert_allclose(psis_log_mean(terms).value, expected, rtol=1e-9)
+    assert diagnose_weights(terms).pareto_k == pytest.approx(pareto_khat(ratio.ravel()), abs=1e-9)
+
+
 def test_more_tokens_than_draws() -> None:
     with pytest.raises(InputError, match="3 distinct tokens cannot come from 2 draws"):
         expected_counts(np.log([0.1, 0.2, 0.3]), 2)
+
+
+def test_items_may_be_named() -> None:
+    terms = group_terms([0.1, 0.2, 0.3], ["b", "a", "b"])
+    assert terms.label.tolist() == ["a", "b"]
+    np.testing.assert_array_equal(terms.n, [1, 2])

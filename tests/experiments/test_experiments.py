@@ -215,9 +215,21 @@ def test_bias_curve_on_real_data(lm_game_root: Path, cache: Path) -> None:
         (["+exp=perplexity", "generator.name=gpt5"], "unknown generator 'gpt5'"),
         (["+exp=rounding", "experiment.schemes=[none,worse]"], "unknown rounding 'worse'"),
         (["+exp=bootstrap", "estimator=jackknife"], "estimator: is 'jackknife'"),
-        (["+exp=bootstrap", "experiment.half_samples=0"], "replicates: is 0"),
+        (["+exp=bootstrap", "estimator=naive"], "estimator: is 'naive'"),
+        (["+exp=perplexity", "estimator.reference=bogus"], "unknown reference 'bogus'"),
+        (["+exp=perplexity", "estimator=naive", "estimator.reference=bogus"], "unknown reference 'bogus'"),
+        (["+exp=perplexity", "rounding=custom", "rounding.values=.5"], "rounding.values: is .*should be a list"),
+        (["+exp=perplexity", "rounding=custom", "rounding.values=[a]"], "rounding.values: is .*should be a list"),
+        (["+exp=rounding", "experiment.schemes=[]"], "experiment.schemes: is .*should be a list"),
+        (["+exp=rounding", "experiment.schemes=none"], "experiment.schemes: is 'none'"),
+        (["+exp=sample_size", "experiment.n=[]"], "experiment.n: is .*whole numbers"),
+        (["+exp=sample_size", "experiment.n=[1.7]"], "experiment.n: is .*whole numbers"),
+        (["+exp=sample_size", "experiment.n_repeats=2.5"], "experiment.n_repeats: is 2.5"),
+        (["+exp=sample_size", "experiment.interval=-1"], "experiment.interval: is -1"),
+        (["+exp=bootstrap", "experiment.interval=2"], "experiment.interval: is 2, should be a probability"),
+        (["+exp=bootstrap", "experiment.half_samples=0"], "experiment.half_samples: is 0"),
         (["+exp=sample_size", "estimator=rao_blackwell"], "estimator: is 'rao_blackwell'"),
-        (["+exp=sample_size", "experiment.n=[0]"], "n: is 0"),
+        (["+exp=sample_size", "experiment.n=[0]"], r"experiment.n: is \[0\]"),
     ],
 )
 def test_wrong_settings(overrides: list[str], message: str) -> None:
@@ -234,6 +246,55 @@ def test_wrong_settings_on_real_data(lm_game_root: Path, cache: Path) -> None:
         real(lm_game_root, cache, "+exp=sample_size", "players=[human]")
     with pytest.raises(InputError, match="drawn from 'gpt2-small', and only those can be drawn again"):
         real(lm_game_root, cache, "+exp=sample_size", "generator=14M")
+
+
+def test_rounding_experiment_takes_the_chosen_scheme_too() -> None:
+    table = result_of("+exp=rounding", "rounding=fine_ends", *TINY)[2].table
+    assert list(dict.fromkeys(table["rounding"])) == ["none", "interface", "coarse", "coarser", "fine_ends"]
+
+
+def test_one_response_an_item_is_too_few() -> None:
+    table = result_of("+exp=perplexity", "n=1", "rounding=none", *TINY)[2].table.set_index("player")
+    assert table["verdict"].to_dict() == {
+        "human": "too few",
+        "lm-weak": "too few",
+        "lm-medium": "enough",
+        "lm-strong": "too few",
+    }
+
+
+def test_derived_columns_follow_from_the_replicates() -> None:
+    _, _, result = result_of("+exp=bootstrap", *TINY, "experiment.interval=.8")
+    for row, record in enumerate(result.table.to_dict("records")):
+        gaps = result.dataset["gap_nats"].to_numpy()[row]
+        gaps = gaps[np.isfinite(gaps)]
+        perplexity = np.exp(gaps + record["reference_loss_nats"])
+        assert record["gap_nats"] == pytest.approx(gaps.mean())
+        assert record["error_nats"] == pytest.approx(gaps.mean() - record["true_gap_nats"])
+        assert record["se_bootstrap_nats"] == pytest.approx(gaps.std(ddof=1))
+        assert record["perplexity"] == pytest.approx(perplexity.mean())
+        assert record["perplexity_lower"] == pytest.approx(np.quantile(perplexity, 0.1))
+        assert record["perplexity_upper"] == pytest.approx(np.quantile(perplexity, 0.9))
+    assert result.warnings
+
+
+def test_derived_columns_follow_from_the_repeats() -> None:
+    _, _, result = result_of("+exp=sample_size", *TINY, "experiment.interval=.8")
+    for record in result.table.to_dict("records"):
+        errors = result.dataset["error_nats"].sel(player=record["player"], n=record["n"]).to_numpy()
+        truth, base = record["true_gap_nats"], record["reference_loss_nats"]
+        assert record["error_nats"] == pytest.approx(errors.mean())
+        assert record["gap_nats"] == pytest.approx(truth + errors.mean())
+        assert record["error_lower_nats"] == pytest.approx(np.quantile(errors, 0.1))
+        assert record["perplexity_lower"] == pytest.approx(np.exp(truth + base + np.quantile(errors, 0.1)))
+        assert record["perplexity_upper"] == pytest.approx(np.exp(truth + base + np.quantile(errors, 0.9)))
+
+
+def test_word_tokens_warn_that_the_reference_is_all_items() -> None:
+    filtered = result_of("+exp=perplexity", "study.items=word_tokens", *TINY)[2]
+    assert "L_G and the true losses over all 30 reference items" in filtered.warnings[0]
+    same = result_of("+exp=perplexity", "study.items=word_tokens", "estimator.reference=asked", *TINY)[2]
+    assert not any("reference items" in text for text in same.warnings)
 
 
 def test_custom_rounding_and_subsample() -> None:

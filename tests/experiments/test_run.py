@@ -140,7 +140,7 @@ def test_help_lists_experiments_groups_and_exit_codes(tmp_path):
 )
 def test_a_sweep_is_never_mixed_up(tmp_path, monkeypatch, arguments, says):
     for name in ("first", "second"):
-        (tmp_path / "multirun/perplexity" / name).mkdir(parents=True)
+        (tmp_path / "multirun/perplexity" / name / "0").mkdir(parents=True)
         (tmp_path / "multirun/perplexity" / name / "multirun.yaml").touch()
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError, match=says):
@@ -177,3 +177,33 @@ def test_every_experiment_has_a_config_of_its_name_and_the_other_way_round():
 def test_an_option_is_called_as_its_file(group):
     for path in (ROOT / "conf" / group).glob("*.yaml"):
         assert yaml.safe_load(path.read_text())["name"] == path.stem
+
+
+def test_a_refused_sweep_does_not_take_its_name(tmp_path, monkeypatch):
+    """Hydra leaves a multirun.yaml where it refuses an option of a sweep."""
+    folder = tmp_path / "multirun/perplexity/mine"
+    folder.mkdir(parents=True)
+    (folder / "multirun.yaml").touch()
+    monkeypatch.chdir(tmp_path)
+    _check_arguments(["-m", "+exp=perplexity", "seed=0,1", "sweep=mine"])
+
+
+def test_an_experiment_without_its_plus_sign(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=r"added with a plus sign: \+exp=perplexity"):
+        _check_arguments(["exp=perplexity"])
+
+
+def test_a_place_that_cannot_be_written_to(tmp_path):
+    (tmp_path / "file").touch()
+    done = run(tmp_path, "+exp=perplexity", *TINY, "hydra.run.dir=file/below")
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: cannot write the outputs")
+    assert len(done.stderr.splitlines()) == 1
+    assert not list(tmp_path.glob("**/table.csv"))
+
+
+def test_a_setting_without_a_value(tmp_path):
+    done = run(tmp_path, "+exp=perplexity", *TINY, "rounding=custom", "hydra.run.dir=here")
+    assert done.returncode == 2
+    assert "error: rounding.values has no value yet; add rounding.values=..." in done.stderr

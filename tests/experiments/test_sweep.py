@@ -190,3 +190,10 @@ def test_the_joblib_launcher_gives_the_same_summary(tmp_path):
     folder = tmp_path / "multirun/perplexity"
     assert statuses(folder / "two") == {0: "ok", 1: "failed", 2: "ok", 3: "failed"}
     assert (folder / "one/summary.csv").read_bytes() == (folder / "two/summary.csv").read_bytes()
+
+
+def test_a_lost_table_is_a_missing_job(tmp_path):
+    make_job(tmp_path, 0)
+    make_job(tmp_path, 1)
+    (tmp_path / "1" / "table.csv").unlink()
+    assert [job.status for job in collect(tmp_path)] == ["ok", "missing"]
