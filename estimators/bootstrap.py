@@ -6,6 +6,7 @@ and all replicates are two matrix products.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -140,7 +141,7 @@ def cluster_bootstrap(
 def bias_curve(
     log_term: ArrayLike,
     *,
-    n: int,
+    n: Sequence[int],
     n_repeats: int,
     rng: np.random.Generator,
     estimator: str = "importance",
@@ -152,8 +153,8 @@ def bias_curve(
     log_term : array_like of float, shape (item, candidate) or (player, item, candidate)
         ln w on all stored candidates, nats; from :func:`estimators.perplexity.candidate_log_terms`. Several players
         are given the same draws.
-    n : int
-        Candidates drawn with replacement for every item.
+    n : sequence of int
+        Numbers of candidates drawn with replacement for every item; each has its own random stream.
     n_repeats : int
     rng : numpy.random.Generator
     estimator : str
@@ -161,13 +162,13 @@ def bias_curve(
 
     Returns
     -------
-    ndarray of float, shape (repeat,) or (player, repeat)
+    ndarray of float, shape (n, repeat) or (player, n, repeat)
         Estimated gaps, nats.
 
     Raises
     ------
     InputError
-        For an unknown estimator, a wrong shape, or n or n_repeats under 1.
+        For an unknown estimator, a wrong shape, or an n or n_repeats under 1.
     """
     terms = np.asarray(log_term, dtype=float)
     if terms.ndim not in (2, 3) or terms.size == 0:
@@ -175,8 +176,8 @@ def bias_curve(
             f"has shape {terms.shape}, should be (item, candidate) or (player, item, candidate) and not empty",
             field="log_term",
         )
-    if n < 1:
-        raise InputError(f"is {n}, should be at least 1", field="n")
+    if not n or min(n) < 1:
+        raise InputError(f"is {list(n)}, should be numbers of at least 1", field="n")
     if estimator not in LOG_MEANS:
         raise InputError(
             f"is {estimator!r}; at every n the log-mean can be one of: {', '.join(LOG_MEANS)}", field="estimator"
@@ -186,23 +187,25 @@ def bias_curve(
     tables = terms.reshape(-1, n_items, n_candidates)
     largest = tables.max(axis=2)
     weights = np.exp(tables - largest[:, :, None]).reshape(-1, n_items * n_candidates)
-    item = np.repeat(np.arange(n_items), n)
     row = (np.arange(n_items) * n_candidates)[:, None]
     # the narrowest integers that hold a position: drawing them is most of the work
     dtype = np.uint16 if n_candidates <= np.iinfo(np.uint16).max else np.int64
-    gaps = np.empty((tables.shape[0], n_repeats))
-    for repeat in range(n_repeats):
-        chosen = row + rng.integers(0, n_candidates, (n_items, n), dtype=dtype)
-        for player, weight in enumerate(weights):
-            if estimator == "importance":
-                mean = np.take(weight, chosen).mean(axis=1)
-                if mean.min() > 0:
-                    gaps[player, repeat] = np.mean(np.log(mean) + largest[player])
-                    continue
-            # also where every drawn weight underflows beside the item's largest
-            drawn = group_terms(tables[player].ravel()[chosen.ravel()], item)
-            gaps[player, repeat] = LOG_MEANS[estimator](drawn).value.mean()
-    return gaps.reshape(*terms.shape[:-2], n_repeats)
+    gaps = np.empty((tables.shape[0], len(n), n_repeats))
+    for position, (size, stream) in enumerate(zip(n, rng.spawn(len(n)), strict=True)):
+        # one pair of arrays for all repeats: fresh ones of this size cost as much as the arithmetic
+        chosen, drawn_weight = np.empty((n_items, size), dtype=np.intp), np.empty((n_items, size))
+        for repeat in range(n_repeats):
+            np.add(row, stream.integers(0, n_candidates, (n_items, size), dtype=dtype), out=chosen)
+            for player, weight in enumerate(weights):
+                if estimator == "importance":
+                    mean = np.take(weight, chosen, out=drawn_weight, mode="clip").mean(axis=1)
+                    if mean.min() > 0:
+                        gaps[player, position, repeat] = np.mean(np.log(mean) + largest[player])
+                        continue
+                # also where every drawn weight underflows beside the item's largest
+                drawn = group_terms(tables[player].ravel()[chosen.ravel()], np.repeat(np.arange(n_items), size))
+                gaps[player, position, repeat] = LOG_MEANS[estimator](drawn).value.mean()
+    return gaps.reshape(*terms.shape[:-2], len(n), n_repeats)
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,6 @@ import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
 from omegaconf import DictConfig
-from tqdm import tqdm
 
 from estimators import HUMAN, InputError, bias_curve, candidate_log_terms, player_names, true_loss
 from experiments.figures import STYLE, new_figure, player_colours, player_label
@@ -41,11 +40,9 @@ def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
     rows: list[dict[str, Any]] = []
     truths = np.array([true_loss(study, player, items) - base for player in players])
     terms = np.stack([candidate_log_terms(study, player, scheme)[items] for player in players])
-    gaps = np.empty((len(players), len(sizes), n_repeats))
-    for s, n in enumerate(tqdm(sizes, desc="sample size", disable=None)):
-        gaps[:, s] = bias_curve(
-            terms, n=n, n_repeats=n_repeats, rng=rng_for(cfg, f"n={n}"), estimator=cfg.estimator.name
-        )
+    gaps = bias_curve(
+        terms, n=sizes, n_repeats=n_repeats, rng=rng_for(cfg, "sample_size"), estimator=cfg.estimator.name
+    )
     errors = gaps - truths[:, None, None]
     for p, player in enumerate(players):
         for s, n in enumerate(sizes):

@@ -60,9 +60,9 @@ def with_toolkit(study: xr.Dataset) -> dict[str, float]:
     items = study["in_reference"].values
     others = [name for name in study["model"].values.tolist() if name != study.attrs["generator"]]
     tables = np.stack([candidate_log_terms(study, player)[items] for player in others])
-    for n in SIZES:
-        gaps = bias_curve(tables, n=n, n_repeats=REPEATS, rng=np.random.default_rng(n)).mean(axis=1)
-        found.update({f"n={n} {player}": float(gap) for player, gap in zip(others, gaps, strict=True)})
+    gaps = bias_curve(tables, n=SIZES, n_repeats=REPEATS, rng=np.random.default_rng(0)).mean(axis=2)
+    for player, row in zip(others, gaps, strict=True):
+        found.update({f"n={n} {player}": float(gap) for n, gap in zip(SIZES, row, strict=True)})
     return found
 
 

@@ -87,26 +87,27 @@ def test_empty_replicates_are_left_out_and_counted() -> None:
 @pytest.mark.parametrize("estimator", ["importance", "jackknife", "delta", "psis"])
 def test_bias_curve_is_the_estimator_on_drawn_candidates(estimator: str) -> None:
     table = np.random.default_rng(5).normal(0, 1.5, (30, 50))
-    gaps = bias_curve(table, n=8, n_repeats=3, rng=np.random.default_rng(9), estimator=estimator)
-    rng = np.random.default_rng(9)
+    gaps = bias_curve(table, n=[2, 8], n_repeats=3, rng=np.random.default_rng(9), estimator=estimator)
+    assert gaps.shape == (2, 3)
+    rng = np.random.default_rng(9).spawn(2)[1]
     for repeat in range(3):
         chosen = (np.arange(30) * 50)[:, None] + rng.integers(0, 50, (30, 8), dtype=np.uint16)
         again = estimate_gap(table.ravel()[chosen.ravel()], np.repeat(np.arange(30), 8), estimator=estimator)
-        assert gaps[repeat] == pytest.approx(again.gap_nats, abs=1e-12)
+        assert gaps[1, repeat] == pytest.approx(again.gap_nats, abs=1e-12)
 
 
 def test_players_of_one_bias_curve_share_their_draws() -> None:
     tables = np.random.default_rng(6).normal(0, 1.5, (2, 30, 50))
-    both = bias_curve(tables, n=5, n_repeats=4, rng=np.random.default_rng(1))
+    both = bias_curve(tables, n=[5], n_repeats=4, rng=np.random.default_rng(1))
     for player in range(2):
-        one = bias_curve(tables[player], n=5, n_repeats=4, rng=np.random.default_rng(1))
+        one = bias_curve(tables[player], n=[5], n_repeats=4, rng=np.random.default_rng(1))
         np.testing.assert_array_equal(both[player], one)
 
 
 def test_bias_curve_when_drawn_weights_underflow() -> None:
     table = np.full((3, 50), -1000.0)
     table[:, 0] = 0.0
-    gap = bias_curve(table, n=1, n_repeats=5, rng=np.random.default_rng(0))
+    gap = bias_curve(table, n=[1], n_repeats=5, rng=np.random.default_rng(0))
     assert np.isfinite(gap).all()
     assert gap.min() < -600
 
@@ -124,9 +125,9 @@ def test_bias_curve_when_drawn_weights_underflow() -> None:
             ),
             "nothing would be resampled",
         ),
-        (lambda r: bias_curve([[0.0]], n=0, n_repeats=1, rng=r), "n: is 0"),
-        (lambda r: bias_curve([0.0], n=1, n_repeats=1, rng=r), "log_term: has shape"),
-        (lambda r: bias_curve([[0.0]], n=1, n_repeats=1, rng=r, estimator="naive"), "estimator: is 'naive'"),
+        (lambda r: bias_curve([[0.0]], n=[2, 0], n_repeats=1, rng=r), r"n: is \[2, 0\]"),
+        (lambda r: bias_curve([0.0], n=[1], n_repeats=1, rng=r), "log_term: has shape"),
+        (lambda r: bias_curve([[0.0]], n=[1], n_repeats=1, rng=r, estimator="naive"), "estimator: is 'naive'"),
     ],
 )
 def test_bad_arguments(call: object, message: str) -> None:
