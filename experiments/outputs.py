@@ -61,6 +61,8 @@ class ExperimentResult:
         Markdown paragraphs for a reader.
     warnings : tuple of str
         What the reader should doubt.
+    gate_failed : bool
+        A convergence check failed that the config does not excuse: the outputs are written, the exit code is 3.
     """
 
     table: pd.DataFrame
@@ -68,6 +70,7 @@ class ExperimentResult:
     figures: Mapping[str, Figure]
     summary: str
     warnings: tuple[str, ...] = ()
+    gate_failed: bool = False
 
 
 @dataclass(frozen=True)
@@ -90,6 +93,8 @@ class JobStatus:
     warnings : tuple of str
     error : str, optional
         One line; the traceback of an unexpected error is in ``run.log``.
+    gate_failed : bool
+        The job is done, but a convergence check failed.
     """
 
     status: Literal["running", "ok", "failed", "interrupted"]
@@ -100,6 +105,7 @@ class JobStatus:
     seconds: float | None = None
     warnings: tuple[str, ...] = ()
     error: str | None = None
+    gate_failed: bool = False
 
 
 def config_hash(cfg: DictConfig) -> str:
