@@ -90,7 +90,7 @@ def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
     for player in players:
         for scheme in schemes:
             result = estimate(cfg, study, player, scheme)
-            fit = _fit(cfg, study, player, scheme, control, compiled)
+            fit = _fit(cfg, study, player, scheme, control=control, compiled=compiled)
             rows.append(
                 {**table_row(result, control), **_posterior_columns(result, fit, float(cfg.experiment.interval))}
             )
@@ -158,6 +158,7 @@ def _fit(
     study: xr.Dataset,
     player: str,
     scheme: RoundingScheme,
+    *,
     control: str,
     compiled: dict[str, CompiledModel],
 ) -> _Fit:
@@ -169,7 +170,7 @@ def _fit(
     data = belief_data(study, player, scheme)
     # the model measures the gap to the model that drew the candidates; a control's own g(y) shifts it exactly
     target = study["target_logprob"].sel(item=data.item)
-    shift = (target.sel(model=control) - target.sel(model=data.generator)).values
+    shift = (target.sel(model=control) - target.sel(model=data.generator)).to_numpy()
     if data.is_generator_itself:
         return _Fit(data.item, shift[None, :], None)
     settings = cfg.sampler
@@ -267,9 +268,9 @@ def summary(table: pd.DataFrame, cfg: DictConfig) -> str:
     return (
         "This is for players without noise, who answer from one fixed belief, such as language models. It is not for "
         "humans: their answers also carry noise, bias and slips, which this model would take for belief. "
-        f"Posterior medians with {cfg.experiment.interval:.0%} intervals (equal tails) over the items asked; tokens that "
-        "nobody was asked about are predicted by the model, and those never drawn are represented by those drawn once.\n\n"
-        + "\n".join(lines)
+        f"Posterior medians with {cfg.experiment.interval:.0%} intervals (equal tails) over the items asked; tokens "
+        "that were not asked about are predicted by the model, those never drawn are represented by those drawn once."
+        "\n\n" + "\n".join(lines)
     )
 
 

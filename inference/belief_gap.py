@@ -133,9 +133,8 @@ def _item_gaps(draws: dict[str, FloatArray], data: BeliefData, rng: np.random.Ge
     rest = data.rest_log_g + mean(data.rest_item, data.rest_log_g)
     rest += two_piece.draw(s_left[:, data.rest_item], s_right[:, data.rest_item], rng)
     n_once = np.bincount(data.once_item, minlength=n_items)
-    with np.errstate(divide="ignore"):
-        log_share = np.log(data.unseen_mass) - np.log(n_once)
-    never = log_share[data.once_item] + mean(data.once_item, data.once_log_g)
+    share = data.unseen_mass[data.once_item] / n_once[data.once_item]
+    never = np.log(share) + mean(data.once_item, data.once_log_g)
     never += two_piece.log_mean_exp(s_left, s_right)[:, data.once_item]
 
     item = np.concatenate([np.arange(n_items), data.pair_item, data.rest_item, data.once_item])
