@@ -33,6 +33,7 @@ EXPERIMENTS: Mapping[str, str] = MappingProxyType(
         "rounding": "experiments.rounding:run",
         "bootstrap": "experiments.bootstrap:run",
         "sample_size": "experiments.sample_size:run",
+        "belief": "experiments.belief:run",
     }
 )
 """Name of every experiment -> ``module:function``; imported when asked for."""

@@ -47,7 +47,8 @@ _SAID_ONCE = ("rounding", "estimator", "generator", "n_items", "n_responses", "n
 _ON_SCREEN = (
     *("job", "status", "player", "bootstrap", "rounding", "estimator", "generator", "n", "n_items", "n_responses"),
     *("n_repeats", "reference_loss_nats", "perplexity", "perplexity_lower", "perplexity_upper", "perplexity_full"),
-    *("true_perplexity_asked", "error_nats", "pareto_k", "verdict", "error"),
+    *("perplexity_median", "perplexity_posterior_lower", "perplexity_posterior_upper"),
+    *("true_perplexity_asked", "error_nats", "error_median_nats", "pareto_k", "verdict", "converged", "error"),
 )
 _PACKAGES = ("shannon-game", "numpy", "xarray", "pandas", "h5netcdf", "matplotlib", "hydra-core")
 
@@ -68,6 +69,8 @@ class ExperimentResult:
         Markdown paragraphs for a reader.
     warnings : tuple of str
         What the reader should doubt.
+    gate_failed : bool
+        A convergence check failed that the config does not excuse: the outputs are written, the exit code is 3.
     """
 
     table: pd.DataFrame
@@ -75,6 +78,7 @@ class ExperimentResult:
     figures: Mapping[str, Figure]
     summary: str
     warnings: tuple[str, ...] = ()
+    gate_failed: bool = False
 
 
 @dataclass(frozen=True)
@@ -97,6 +101,8 @@ class JobStatus:
     warnings : tuple of str
     error : str, optional
         One line; the traceback of an unexpected error is in ``run.log``.
+    gate_failed : bool
+        The job is done, but a convergence check failed.
     """
 
     status: Literal["running", "ok", "failed", "interrupted"]
@@ -107,6 +113,7 @@ class JobStatus:
     seconds: float | None = None
     warnings: tuple[str, ...] = ()
     error: str | None = None
+    gate_failed: bool = False
 
 
 def config_hash(cfg: DictConfig) -> str:

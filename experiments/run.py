@@ -52,14 +52,14 @@ EXIT_FAILED = 1
 EXIT_INPUT = 2
 """A mistake in the settings or the data."""
 EXIT_GATE = 3
-"""A failed convergence check; no experiment of this version has one."""
+"""A failed convergence check; the outputs are there."""
 EXIT_INTERRUPTED = 130
 
 _USER_ERRORS = (InputError, HydraException, OmegaConfBaseException)
 
-# the keys of conf/config.yaml
+# the keys of conf/config.yaml, and the sampler that the Bayesian experiments add
 _SETTINGS = (
-    *("study", "estimator", "rounding", "generator", "experiment", "seed", "n", "players"),
+    *("study", "estimator", "rounding", "generator", "experiment", "seed", "n", "players", "sampler"),
     *("resume", "sweep", "output"),
 )
 
@@ -104,15 +104,19 @@ def run_job(cfg: DictConfig) -> int:
         status = replace(status, config_hash=config_hash(cfg))
         if cfg.resume and _is_done(folder, status.config_hash):
             _say(f"{prefix}done before, skipped")
-            code = EXIT_OK
+            before = read_status(folder)
+            code = EXIT_GATE if before is not None and before.gate_failed else EXIT_OK
         else:
             clear_outputs(folder)
             write_status(folder, status)
-            warnings = _run(cfg, folder, overrides, quiet=in_sweep)
+            warnings, gate_failed = _run(cfg, folder, overrides, quiet=in_sweep)
             seconds = time.perf_counter() - start
-            write_status(folder, replace(status, status="ok", seconds=round(seconds, 3), warnings=warnings))
+            done = replace(status, status="ok", seconds=round(seconds, 3), warnings=warnings, gate_failed=gate_failed)
+            write_status(folder, done)
             _say(f"{prefix}{name} took {seconds:.1f} s; outputs in {_shown(folder)}")
-            code = EXIT_OK
+            code = EXIT_GATE if gate_failed else EXIT_OK
+            if gate_failed:
+                _say(f"{prefix}a convergence check failed; see the warnings")
     except KeyboardInterrupt:
         clear_outputs(folder)
         write_status(folder, replace(status, status="interrupted", seconds=_since(start)))
@@ -167,7 +171,7 @@ def _check_number(cfg: DictConfig, key: str, *, lowest: int, whole: bool = True,
         raise InputError(f"is {value!r}, should be {wanted}", source="settings", field=key)
 
 
-def _run(cfg: DictConfig, folder: Path, overrides: Sequence[str], *, quiet: bool) -> tuple[str, ...]:
+def _run(cfg: DictConfig, folder: Path, overrides: Sequence[str], *, quiet: bool) -> tuple[tuple[str, ...], bool]:
     start = time.perf_counter()
     if OmegaConf.select(cfg, "experiment.name") is None:
         raise _no_experiment()
@@ -189,7 +193,7 @@ def _run(cfg: DictConfig, folder: Path, overrides: Sequence[str], *, quiet: bool
             log.warning("warning: %s", text)
         stages = ", ".join(f"{stage} {seconds:.2f} s" for stage, seconds in timings.items())
         _say(f"{stages}, outputs {time.perf_counter() - done:.2f} s")
-    return warnings
+    return warnings, result.gate_failed
 
 
 def _say(text: str) -> None:

@@ -1,0 +1,147 @@
+r"""The loss gap of a player, draw by draw of the belief model's posterior.
+
+The item's gap is :math:`R_q = \ln \sum_x g(x) e^{v_{qx}}` over the whole vocabulary (:math:`= \ln g(y)/h(y)`, as h sums
+to one). In a posterior draw the sum has four parts:
+
+- the target, for which v is 0;
+- the tokens asked about, at their observed v, or at a draw of v from the box in which the rounded report puts it;
+- the stored candidates that were not asked, at a draw from the posterior predictive;
+- the mass :math:`m_0` of tokens never drawn: the tokens drawn once stand for them (Good and Turing's idea), so that it
+  contributes :math:`\frac{m_0}{|T|} \sum_{x \in T} e^{\mathrm{mean}_x}\, E e^e`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimators.errors import InputError
+from models import two_piece
+from models.belief_data import BeliefData
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["BeliefGap", "belief_gap"]
+
+FloatArray = NDArray[np.float64]
+
+_NEEDED = ("A", "zeta", "s", "b", "b2", "t_b", "ga")
+
+
+@dataclass(frozen=True)
+class BeliefGap:
+    """Posterior draws of a player's loss gap to the generator.
+
+    Attributes
+    ----------
+    item : ndarray of int, shape (item,)
+        Labels.
+    item_gap_nats : ndarray, shape (draw, item)
+        R_q; chains one after the other.
+    """
+
+    item: NDArray[np.intp]
+    item_gap_nats: FloatArray
+
+    @property
+    def gap_nats(self) -> FloatArray:
+        """Mean over the items, (draw,)."""
+        mean: FloatArray = self.item_gap_nats.mean(axis=1)
+        return mean
+
+    def interval(self, probability: float) -> tuple[float, float, float]:
+        """Median, lower and upper end of the equal-tailed interval of the mean gap, nats."""
+        tail = (1 - probability) / 2
+        median, lower, upper = np.quantile(self.gap_nats, [0.5, tail, 1 - tail])
+        return float(median), float(lower), float(upper)
+
+
+def belief_gap(
+    posterior: xr.Dataset, data: BeliefData, rng: np.random.Generator, *, max_cells: int = 2_000_000
+) -> BeliefGap:
+    """Compute the loss gap of every posterior draw.
+
+    Parameters
+    ----------
+    posterior : xarray.Dataset
+        Dims ``chain``, ``draw`` (and ``item``); variables A, zeta, s (item) and b, b2, t_b, ga.
+    data : BeliefData
+        What the model was fitted to.
+    rng : numpy.random.Generator
+        For the tokens whose v is not known.
+    max_cells : int
+        Draws times tokens that are held at once.
+
+    Returns
+    -------
+    BeliefGap
+
+    Raises
+    ------
+    InputError
+        If the posterior lacks a variable or is of other items.
+    """
+    missing = [name for name in _NEEDED if name not in posterior]
+    if missing:
+        raise InputError(f"lacks {', '.join(missing)}", source="posterior of the belief model")
+    if not np.array_equal(posterior["item"].values, data.item):
+        raise InputError("are not those of the data", source="posterior of the belief model", field="item")
+    flat = {
+        name: posterior[name]
+        .transpose("chain", "draw", ...)
+        .values.reshape(posterior.sizes["chain"] * posterior.sizes["draw"], -1)
+        for name in _NEEDED
+    }
+    n_draws = flat["A"].shape[0]
+    n_tokens = sum(map(len, (data.item, data.pair_item, data.rest_item, data.once_item)))
+    step = max(1, max_cells // n_tokens)
+    chunks = [
+        _item_gaps({name: values[start : start + step] for name, values in flat.items()}, data, rng)
+        for start in range(0, n_draws, step)
+    ]
+    return BeliefGap(item=data.item, item_gap_nats=np.concatenate(chunks))
+
+
+def _item_gaps(draws: dict[str, FloatArray], data: BeliefData, rng: np.random.Generator) -> FloatArray:
+    """R_q of some draws, (draw, item)."""
+    n_draws, n_items = draws["A"].shape
+    s_left, s_right = draws["s"] * np.exp(draws["ga"]), draws["s"] * np.exp(-draws["ga"])
+
+    def mean(item: NDArray[np.intp], log_g: FloatArray) -> FloatArray:
+        slope = draws["b"] + draws["t_b"] * draws["zeta"]
+        result: FloatArray = draws["A"][:, item] + slope[:, item] * (log_g + 5)
+        result += draws["b2"] * np.maximum(-log_g - 7, 0)
+        return result
+
+    target = np.broadcast_to(data.target_log_g, (n_draws, n_items))
+    if data.is_raw:
+        v = np.broadcast_to(data.pair_lower, (n_draws, data.pair_lower.size))
+    else:
+        centre = mean(data.pair_item, data.pair_log_g)
+        v = centre + two_piece.draw_inside(
+            s_left[:, data.pair_item],
+            s_right[:, data.pair_item],
+            data.pair_lower - centre,
+            data.pair_upper - centre,
+            rng,
+        )
+    asked = data.pair_log_g + v
+    rest = data.rest_log_g + mean(data.rest_item, data.rest_log_g)
+    rest += two_piece.draw(s_left[:, data.rest_item], s_right[:, data.rest_item], rng)
+    n_once = np.bincount(data.once_item, minlength=n_items)
+    share = data.unseen_mass[data.once_item] / n_once[data.once_item]
+    never = np.log(share) + mean(data.once_item, data.once_log_g)
+    never += two_piece.log_mean_exp(s_left, s_right)[:, data.once_item]
+
+    item = np.concatenate([np.arange(n_items), data.pair_item, data.rest_item, data.once_item])
+    order = np.argsort(item, kind="stable")
+    start = np.searchsorted(item[order], np.arange(n_items))
+    terms = np.concatenate([target, asked, rest, never], axis=1)[:, order]
+    largest = np.maximum.reduceat(terms, start, axis=1)
+    total = np.add.reduceat(np.exp(terms - largest[:, item[order]]), start, axis=1)
+    gaps: FloatArray = np.log(total) + largest
+    return gaps

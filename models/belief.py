@@ -1,0 +1,197 @@
+r"""The belief of one noise-free player of the comparison game, as a PyMC model (level 1 of the report model)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+
+from estimators.errors import InputError
+from models.belief_data import BeliefData, belief_data
+from models.two_piece import draw
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["BeliefData", "BeliefPriors", "belief_data", "belief_model", "set_answers"]
+
+_FAR = 1e4
+_FLOOR = 1e-12
+_SCALE_FLOOR = 0.02
+
+
+@dataclass(frozen=True)
+class BeliefPriors:
+    """Scales of the priors of :func:`belief_model`, weak by default; all in nats or per nat.
+
+    Attributes
+    ----------
+    mu, a, b, b2, c, ga : float
+        Standard deviations of normals around zero.
+    sigma, omega, t_b : float
+        Scales of half-normals.
+    kap_mean, kap : float
+        Mean and standard deviation of kap (0 if y comes from g, 2 if y comes from h).
+    log_rho : float
+        Standard deviation of ln rho.
+    nu : float
+        Degrees of freedom of the items' intercepts.
+    """
+
+    mu: float = 1.0
+    a: float = 0.3
+    b: float = 0.3
+    b2: float = 0.3
+    sigma: float = 1.5
+    omega: float = 0.4
+    c: float = 0.15
+    t_b: float = 0.2
+    kap_mean: float = 0.7
+    kap: float = 0.6
+    log_rho: float = 0.5
+    ga: float = 0.15
+    nu: float = 3.0
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if not np.isfinite(value) or (value <= 0 and name != "kap_mean"):
+                raise InputError(f"is {value}, should be a positive number", source="belief priors", field=name)
+
+
+def belief_model(data: BeliefData, priors: BeliefPriors | None = None, *, centred: bool | None = None) -> pm.Model:
+    r"""Build the belief model of one player.
+
+    For item *q* with target *y* and candidate *x*, :math:`v = \ln\frac{h(x)g(y)}{h(y)g(x)}`, :math:`l = \ln g(x)`,
+    :math:`L = \mathrm{logit}\, g(y)` clipped to [-16, 9], :math:`H(l) = \max(-l - 7, 0)` and :math:`E_q` the mean
+    surprisal of the candidates,
+
+    .. math::
+
+        s_q^2 &= (\sigma e^{\omega z_q + c (E_q - 4)})^2 + 0.02^2 \\
+        A_q &\sim \mathrm{StudentT}_3\!\left(\mu + a (L_q + 3) - t_b \zeta_q (L_q + 5)
+               - \kappa s_q^2 / 2,\ \rho s_q\right) \\
+        v_{qx} &= A_q + (b + t_b \zeta_q)(l + 5) + b_2 H(l) + e_{qx}
+
+    with *e* the mean-zero two-piece normal (:mod:`models.two_piece`) of scales :math:`s_q e^{\gamma}` on the left and
+    :math:`s_q e^{-\gamma}` on the right. The normalisation of h gives :math:`A_q` its place: :math:`\kappa` is 0 if
+    y comes from g, 2 if it comes from h. Priors: normal for mu, a, b, b2, c, kap, ga; half-normal for sigma, omega,
+    t_b; log-normal for rho; standard normal for z and zeta.
+
+    Raw answers enter as the observed variable ``v``. A rounded answer says that v lies in a box, and its probability is
+    a difference of two CDFs; a floor of 1e-12 keeps the sampler moving where a start is far off.
+
+    Parameters
+    ----------
+    data : BeliefData
+    priors : BeliefPriors, optional
+    centred : bool, optional
+        Sample A_q itself instead of its standardised deviation from its place; the posterior is the same. By default
+        for raw answers, which say much of every item, and not for rounded ones, which say little of some.
+
+    Returns
+    -------
+    pymc.Model
+        Dims ``item`` and ``pair``; the answers are data that :func:`set_answers` exchanges.
+    """
+    p = priors or BeliefPriors()
+    coords = {"item": data.item, "pair": np.arange(data.pair_item.size)}
+    with pm.Model(coords=coords) as model:
+        item = pm.Data("pair_item", data.pair_item, dims="pair")
+        log_g = pm.Data("pair_log_g", data.pair_log_g, dims="pair")
+        target_logit = pm.Data("target_logit", data.target_logit, dims="item")
+        surprisal = pm.Data("surprisal", data.surprisal, dims="item")
+
+        mu = pm.Normal("mu", 0, p.mu)
+        a = pm.Normal("a", 0, p.a)
+        b = pm.Normal("b", 0, p.b)
+        b2 = pm.Normal("b2", 0, p.b2)
+        sigma = pm.HalfNormal("sigma", p.sigma)
+        omega = pm.HalfNormal("omega", p.omega)
+        c = pm.Normal("c", 0, p.c)
+        t_b = pm.HalfNormal("t_b", p.t_b)
+        kap = pm.Normal("kap", p.kap_mean, p.kap)
+        rho = pm.LogNormal("rho", 0, p.log_rho)
+        ga = pm.Normal("ga", 0, p.ga)
+        z = pm.Normal("z", 0, 1, dims="item")
+        zeta = pm.Normal("zeta", 0, 1, dims="item")
+
+        variance = (sigma * pt.exp(omega * z + c * (surprisal - 4))) ** 2 + _SCALE_FLOOR**2
+        s = pm.Deterministic("s", pt.sqrt(variance), dims="item")
+        place = mu + a * (target_logit + 3) - t_b * zeta * (target_logit + 5) - kap * s**2 / 2
+        if data.is_raw if centred is None else centred:
+            intercept = pm.StudentT("A", nu=p.nu, mu=place, sigma=rho * s, dims="item")
+        else:
+            unit = pm.StudentT("A_unit", nu=p.nu, mu=0, sigma=1, dims="item")
+            intercept = pm.Deterministic("A", place + rho * s * unit, dims="item")
+        mean = intercept[item] + (b + t_b * zeta[item]) * (log_g + 5) + b2 * pt.maximum(-log_g - 7, 0)
+        s_left, s_right = (s * pt.exp(ga))[item], (s * pt.exp(-ga))[item]
+        if data.is_raw:
+            v = pm.Data("v_data", data.pair_lower, dims="pair")
+            pm.CustomDist("v", mean, s_left, s_right, logp=_log_density, random=_random, observed=v, dims="pair")
+        else:
+            lower = pm.Data("pair_lower", _finite(data.pair_lower), dims="pair")
+            upper = pm.Data("pair_upper", _finite(data.pair_upper), dims="pair")
+            log_box = _log_box_probability(mean, s_left, s_right, lower, upper)
+            pm.Potential("box", log_box, dims="pair")
+    return model
+
+
+def set_answers(model: pm.Model, data: BeliefData) -> None:
+    """Put another player's answers on the same pairs into a model, so that it need not be compiled again.
+
+    Raises
+    ------
+    InputError
+        If the pairs differ, or one player's answers are rounded and the other's are not.
+    """
+    names = {"v_data"} if data.is_raw else {"pair_lower", "pair_upper"}
+    same_kind = names <= set(model.named_vars)
+    if not (same_kind and np.array_equal(model["pair_log_g"].get_value(), data.pair_log_g)):
+        raise InputError("are not on the pairs of the model", source=f"player {data.player!r}", field="answers")
+    if data.is_raw:
+        model.set_data("v_data", data.pair_lower)
+    else:
+        model.set_data("pair_lower", _finite(data.pair_lower))
+        model.set_data("pair_upper", _finite(data.pair_upper))
+
+
+def _finite(edge: NDArray[np.float64]) -> NDArray[np.float64]:
+    """An infinite edge as a far one: infinity times a vanished density has no gradient."""
+    return np.clip(edge, -_FAR, _FAR)
+
+
+def _log_density(value: Any, mean: Any, s_left: Any, s_right: Any) -> Any:
+    """Log-density of mean + e, e the mean-zero two-piece normal."""
+    offset = value - mean - np.sqrt(2 / np.pi) * (s_left - s_right)
+    scale = pt.switch(offset < 0, s_left, s_right)
+    return -0.5 * (offset / scale) ** 2 - pt.log((s_left + s_right) / 2) - 0.5 * np.log(2 * np.pi)
+
+
+def _random(
+    mean: NDArray[np.float64],
+    s_left: NDArray[np.float64],
+    s_right: NDArray[np.float64],
+    rng: np.random.Generator,
+    size: tuple[int, ...] | None = None,
+) -> NDArray[np.float64]:
+    mean, s_left, s_right = np.broadcast_arrays(mean, s_left, s_right)
+    if size is not None:
+        mean, s_left, s_right = (np.broadcast_to(x, size) for x in (mean, s_left, s_right))
+    return mean + draw(s_left, s_right, rng)
+
+
+def _log_box_probability(mean: Any, s_left: Any, s_right: Any, lower: Any, upper: Any) -> Any:
+    """Log-probability that mean + e lies between two edges."""
+    centre = mean + np.sqrt(2 / np.pi) * (s_left - s_right)
+    low, high = lower - centre, upper - centre
+
+    def tail(distance: Any) -> Any:
+        return pt.erfc(distance / np.sqrt(2))  # twice the normal CDF at minus the distance
+
+    # both pieces are written as lower tails, where the CDF keeps its relative precision
+    left = tail(-pt.minimum(high, 0) / s_left) - tail(-pt.minimum(low, 0) / s_left)
+    right = tail(pt.maximum(low, 0) / s_right) - tail(pt.maximum(high, 0) / s_right)
+    return pt.log((s_left * left + s_right * right) / (s_left + s_right) + _FLOOR)
