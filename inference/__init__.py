@@ -3,5 +3,5 @@
 What lives here: samplers with their convergence gates and simulation-based calibration; batched scoring of text on
 CPU or GPU, word probabilities and their store.
 What does not: the models themselves (``models``), reading studies, tables and figures (``experiments``).
-It holds no engine yet; it may import ``models`` and ``estimators``, nothing above.
+So far: the posterior of the belief model. It may import ``models`` and ``estimators``, nothing above.
 """

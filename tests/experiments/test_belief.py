@@ -100,6 +100,7 @@ def test_unconverged_can_be_allowed_and_the_exact_player_never_fails() -> None:
     assert not result.warnings
 
 
+@pytest.mark.slow
 def test_real_players_against_their_known_truth(lm_game_root: Path, tmp_path: Path) -> None:
     """The two raw players of the paper's 120 items whose gap is not zero by construction."""
     settings = ["study=lm_game", f"study.root={lm_game_root}", f"study.cache_dir={tmp_path}", "rounding=none"]
