@@ -2,5 +2,6 @@
 
 What lives here: one module per model, each with its builder and its priors as a small frozen dataclass.
 What does not: sampling and convergence checks (``inference``), figures and files (``experiments``),
-numbers that need no model (``estimators``). So far: the belief of one player without noise (``belief``). It may import ``estimators``, nothing above.
+numbers that need no model (``estimators``).
+So far: the belief of one player without noise (``belief``). It may import ``estimators``, nothing above.
 """
