@@ -351,7 +351,12 @@ def _sha256(*lines: str) -> str:
 
 def _items(parsed: Parsed, options: _Options) -> tuple[xr.Dataset, list[Note]]:
     models, notes = _models(parsed)
-    target = parsed.vocabulary[parsed.target_code]
+    vocabulary, context = _encodable(parsed.vocabulary), _encodable(parsed.context)
+    repaired = int((vocabulary != parsed.vocabulary).sum() + (context != parsed.context).sum())
+    if repaired:
+        text = "strings with half of a surrogate pair, which no file can hold; shown as U+FFFD"
+        notes.append(Note(text, repaired))
+    target = vocabulary[parsed.target_code]
     item_set = np.full(len(parsed.item), "", dtype=object)
     for name, span in options.sets.items():
         item_set[np.isin(parsed.item, span)] = name
@@ -361,9 +366,9 @@ def _items(parsed: Parsed, options: _Options) -> tuple[xr.Dataset, list[Note]]:
     nats = {"units": "nats"}
     study = xr.Dataset(
         {
-            "context": ("item", parsed.context),
+            "context": ("item", context),
             "target_token": ("item", target),
-            "candidate_token": (("item", "candidate"), parsed.vocabulary[parsed.candidate_code]),
+            "candidate_token": (("item", "candidate"), vocabulary[parsed.candidate_code]),
             "target_logprob": (("model", "item"), parsed.target_logprob, nats),
             "candidate_logprob": (("model", "item", "candidate"), parsed.candidate_logprob, nats),
             "item_set": ("item", item_set),
@@ -378,6 +383,12 @@ def _items(parsed: Parsed, options: _Options) -> tuple[xr.Dataset, list[Note]]:
         },
     )
     return study, notes
+
+
+def _encodable(strings: NDArray[np.object_]) -> NDArray[np.object_]:
+    """Replace halves of surrogate pairs, which JSON can hold and UTF-8 (hence Arrow strings and netCDF) cannot."""
+    whole = [text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") for text in strings.tolist()]
+    return np.array(whole, dtype=object)
 
 
 def _models(parsed: Parsed) -> tuple[list[str], list[Note]]:

@@ -206,7 +206,7 @@ def test_every_question_as_in_its_file(lm_game_root: Path, real: Callable[..., x
     for item in (10000, 10018, 10999, 20010, 20089):
         data = oracle.read_question(lm_game_root, item)
         found = study.sel(item=item)
-        assert found["context"].item() == data["input_str"]
+        assert found["context"].item() == data["input_str"].replace("\ud83d", "\N{REPLACEMENT CHARACTER}")
         assert found["target_token"].item() == data["correct_token_str"]
         assert found["candidate_token"].values.tolist() == data["generated_token_strs"]
         assert found["candidate_logprob"].values.tolist() == data["generated_logprobss"]
@@ -264,7 +264,7 @@ def test_a_tiny_study_in_full(tmp_path: Path) -> None:
     assert study["in_reference"].values.tolist() == [True] * 3 + [False] * 3
     for item in study["item"].values.tolist():
         data, found = question(item), study.sel(item=item)
-        assert found["context"].item() == data["input_str"]
+        assert found["context"].item() == data["input_str"].replace("\ud83d", "\N{REPLACEMENT CHARACTER}")
         assert found["target_token"].item() == data["correct_token_str"]
         assert found["candidate_token"].values.tolist() == data["generated_token_strs"]
         assert found["candidate_logprob"].values.tolist() == data["generated_logprobss"]
