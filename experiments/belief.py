@@ -41,6 +41,7 @@ from experiments.settings import (
     rng_for,
     rows_of,
     table_row,
+    tail_probability,
     with_n_responses,
 )
 
@@ -91,9 +92,7 @@ def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
         for scheme in schemes:
             result = estimate(cfg, study, player, scheme)
             fit = _fit(cfg, study, player, scheme, control=control, compiled=compiled)
-            rows.append(
-                {**table_row(result, control), **_posterior_columns(result, fit, float(cfg.experiment.interval))}
-            )
+            rows.append({**table_row(result, control), **_posterior_columns(result, fit, tail_probability(cfg))})
             fits.append(fit)
             results.append(result)
     table = pd.DataFrame(rows, columns=[*TABLE_COLUMNS, *BELIEF_COLUMNS])
@@ -122,8 +121,7 @@ def _check(cfg: DictConfig) -> None:
     from models.belief import BeliefPriors  # noqa: PLC0415
 
     settings = cfg.experiment
-    if not isinstance(settings.interval, float) or not 0 < settings.interval < 1:
-        raise InputError(f"is {settings.interval!r}, should be between 0 and 1", field="experiment.interval")
+    tail_probability(cfg)
     if not isinstance(settings.allow_unconverged, bool):
         raise InputError(
             f"is {settings.allow_unconverged!r}, should be true or false", field="experiment.allow_unconverged"
@@ -204,8 +202,7 @@ def _program(cfg: DictConfig, data: BeliefData, compiled: dict[str, CompiledMode
     return compiled[data.rounding]
 
 
-def _posterior_columns(result: PerplexityEstimate, fit: _Fit, probability: float) -> dict[str, Any]:
-    tail = (1 - probability) / 2
+def _posterior_columns(result: PerplexityEstimate, fit: _Fit, tail: float) -> dict[str, Any]:
     gap = fit.item_gap_nats.mean(axis=1)
     median, lower, upper = np.quantile(gap, [0.5, tail, 1 - tail])
     found = fit.convergence
