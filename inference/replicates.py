@@ -1,0 +1,138 @@
+"""Many independent replicates of one computation: in parallel, every finished one on disk at once, resumable.
+
+Simulation-based calibration and recovery studies are hundreds of fits that do not depend on each other. Each has a
+*task*, a small mapping that says which one it is (its cell and its seed); what the task gives is a list of flat rows.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from estimators.errors import InputError
+
+__all__ = ["Row", "Task", "run_replicates"]
+
+Task = Mapping[str, str | int | float]
+Row = dict[str, Any]
+
+_FORMAT = "shannon-game replicates 1"
+
+
+def run_replicates(
+    work: Callable[[Task], Sequence[Row]],
+    tasks: Sequence[Task],
+    *,
+    path: Path | str,
+    settings: Mapping[str, Any],
+    n_jobs: int = 1,
+    progress: Callable[[int, int], None] | None = None,
+) -> list[Row]:
+    """Compute every task that is not in the file yet, and return the rows of all of them.
+
+    Parameters
+    ----------
+    work : callable
+        Takes a task, gives its rows (names to numbers, strings, booleans or None). A module's function, as it is sent
+        to other processes; what it needs besides the task goes in by :func:`functools.partial`. It draws all its
+        randomness from the task, so that the order in which tasks end does not matter.
+    tasks : sequence of mapping
+        No two alike.
+    path : Path or str
+        JSON lines: the settings, then a line a finished task. The file is made, or gone on with.
+    settings : mapping
+        Everything else that the rows depend on. A file that was made with other settings is refused.
+    n_jobs : int
+        Processes at a time.
+    progress : callable, optional
+        Told how many tasks are done, and of how many.
+
+    Returns
+    -------
+    list of dict
+        In the order of `tasks`; every row has the fields of its task first.
+
+    Raises
+    ------
+    InputError
+        If two tasks are alike, the file is of other settings or not of this kind, or `n_jobs` is not positive.
+    """
+    if n_jobs < 1:
+        raise InputError(f"is {n_jobs}, should be at least 1", field="n_jobs")
+    keys = [_key(task) for task in tasks]
+    if len(set(keys)) < len(keys):
+        twin = next(dict(task) for task, key in zip(tasks, keys, strict=True) if keys.count(key) > 1)
+        raise InputError(f"contain {twin} more than once", field="tasks")
+    path = Path(path)
+    done = _open(path, settings)
+    missing = [task for task, key in zip(tasks, keys, strict=True) if key not in done]
+    n_done = len(tasks) - len(missing)
+    if progress is not None:
+        progress(n_done, len(tasks))
+    with path.open("a", encoding="utf-8") as file:
+        for task, rows in _computed(work, missing, n_jobs):
+            file.write(json.dumps({"task": dict(task), "rows": [_plain(row) for row in rows]}) + "\n")
+            file.flush()
+            done[_key(task)] = [_plain(row) for row in rows]
+            n_done += 1
+            if progress is not None:
+                progress(n_done, len(tasks))
+    return [{**task, **row} for task, key in zip(tasks, keys, strict=True) for row in done[key]]
+
+
+def _computed(work: Callable[[Task], Sequence[Row]], tasks: Sequence[Task], n_jobs: int) -> Any:
+    """Tasks with their rows, as they end."""
+    if n_jobs == 1 or len(tasks) < 2:
+        return ((task, work(task)) for task in tasks)
+    from joblib import Parallel, delayed  # noqa: PLC0415 - only for more than one process
+
+    parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
+    return parallel(delayed(_with_task)(work, task) for task in tasks)
+
+
+def _with_task(work: Callable[[Task], Sequence[Row]], task: Task) -> tuple[Task, Sequence[Row]]:
+    return task, work(task)
+
+
+def _open(path: Path, settings: Mapping[str, Any]) -> dict[Hashable, list[Row]]:
+    """Rows of the tasks that the file has; a last line that was cut off by a kill is dropped."""
+    header = {"format": _FORMAT, "settings": json.loads(json.dumps(dict(settings), sort_keys=True))}
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(header) + "\n", encoding="utf-8")
+        return {}
+    content = path.read_text(encoding="utf-8")
+    lines = content.splitlines(keepends=True)
+    if lines and not lines[-1].endswith("\n"):
+        content = "".join(lines := lines[:-1])
+        path.write_text(content, encoding="utf-8")
+    found: list[Any] = []
+    for number, line in enumerate(lines, start=1):
+        try:
+            found.append(json.loads(line))
+        except json.JSONDecodeError as problem:
+            raise InputError(f"is not JSON ({problem})", source=str(path), field=f"line {number}") from None
+    if not found or not isinstance(found[0], dict) or found[0].get("format") != _FORMAT:
+        raise InputError("is not a file of replicates; take another path", source=str(path))
+    old = found[0]["settings"]
+    if old != header["settings"]:
+        differ = sorted(
+            name for name in old.keys() | header["settings"].keys() if old.get(name) != header["settings"].get(name)
+        )
+        raise InputError(
+            f"was made with other settings ({', '.join(differ)}); take those, or another path", source=str(path)
+        )
+    return {_key(entry["task"]): entry["rows"] for entry in found[1:]}
+
+
+def _key(task: Task) -> Hashable:
+    return json.dumps(dict(task), sort_keys=True)
+
+
+def _plain(row: Row) -> Row:
+    """NumPy scalars as Python's; a NaN is stored as such (JSON's readers in Python know it)."""
+    return {name: value.item() if isinstance(value, np.generic) else value for name, value in row.items()}
