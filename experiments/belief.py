@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
@@ -21,14 +22,7 @@ from estimators import (
     control_model,
     rounding_scheme,
 )
-from experiments.bayes import (
-    CONVERGENCE_COLUMNS,
-    check_bayesian,
-    convergence_columns,
-    gate,
-    require_bayes,
-    sample_model,
-)
+from estimators.errors import unknown_choice
 from experiments.figures import (
     STYLE,
     TRUTH_ASKED,
@@ -66,7 +60,12 @@ BELIEF_COLUMNS = (
     "perplexity_posterior_lower",
     "perplexity_posterior_upper",
     "error_median_nats",
-    *CONVERGENCE_COLUMNS,
+    "r_hat_max",
+    "ess_bulk_min",
+    "ess_tail_min",
+    "n_divergent",
+    "bfmi_min",
+    "converged",
 )
 """Columns after those of :data:`~experiments.settings.TABLE_COLUMNS`."""
 
@@ -113,10 +112,31 @@ def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
 
 
 def _check(cfg: DictConfig) -> None:
-    require_bayes()
+    missing = [name for name in ("pymc", "nutpie", "arviz") if find_spec(name) is None]
+    if missing:
+        raise InputError(
+            f"{', '.join(missing)} not installed; the Bayesian experiments need `pip install shannon-game[bayes]`"
+        )
+    from inference.convergence import GateThresholds  # noqa: PLC0415
     from models.belief import BeliefPriors  # noqa: PLC0415
 
-    check_bayesian(cfg, {"priors": BeliefPriors})
+    settings = cfg.experiment
+    tail_probability(cfg)
+    if not isinstance(settings.allow_unconverged, bool):
+        raise InputError(
+            f"is {settings.allow_unconverged!r}, should be true or false", field="experiment.allow_unconverged"
+        )
+    for group, known in (("gate", GateThresholds()), ("priors", BeliefPriors())):
+        for name, value in settings[group].items():
+            if name not in vars(known):
+                raise unknown_choice(f"experiment.{group} setting", name, tuple(vars(known)))
+            if not isinstance(value, int | float) or isinstance(value, bool):
+                raise InputError(f"is {value!r}, should be a number", field=f"experiment.{group}.{name}")
+    sampler = cfg.sampler
+    for name in ("draws", "tune", "chains", "cores"):
+        value = sampler[name]
+        if not (isinstance(value, int) and not isinstance(value, bool)) and not (name == "cores" and value is None):
+            raise InputError(f"is {value!r}, should be a whole number", field=f"sampler.{name}")
 
 
 def _players(cfg: DictConfig, study: xr.Dataset) -> list[str]:
@@ -141,6 +161,8 @@ def _fit(
     compiled: dict[str, CompiledModel],
 ) -> _Fit:
     from inference.belief_gap import belief_gap  # noqa: PLC0415 - seconds of imports that only a fit should cost
+    from inference.convergence import GateThresholds, check_convergence  # noqa: PLC0415
+    from inference.sampling import sample  # noqa: PLC0415
     from models.belief import belief_data  # noqa: PLC0415
 
     data = belief_data(study, player, scheme)
@@ -149,23 +171,31 @@ def _fit(
     shift = (target.sel(model=control) - target.sel(model=data.generator)).to_numpy()
     if data.is_generator_itself:
         return _Fit(data.item, shift[None, :], None)
-    idata = sample_model(cfg, _program(cfg, data, compiled), f"belief sampler {player} {scheme.name}")
+    settings = cfg.sampler
+    idata = sample(
+        _program(cfg, data, compiled),
+        sampler=settings.name,
+        draws=settings.draws,
+        tune=settings.tune,
+        chains=settings.chains,
+        cores=settings.cores,
+        target_accept=settings.target_accept,
+        seed=int(rng_for(cfg, f"belief sampler {player} {scheme.name}").integers(2**31)),
+    )
     gap = belief_gap(idata.posterior, data, rng_for(cfg, f"belief gap {player} {scheme.name}"))
-    return _Fit(data.item, gap.item_gap_nats + shift, gate(cfg, idata))
+    return _Fit(data.item, gap.item_gap_nats + shift, check_convergence(idata, GateThresholds(**cfg.experiment.gate)))
 
 
 def _program(cfg: DictConfig, data: BeliefData, compiled: dict[str, CompiledModel]) -> Any:
     """Model with this player's answers; for nutpie compiled once for all players."""
-    from inference.sampling import compile_model  # noqa: PLC0415
+    from inference.belief_gap import compile_belief  # noqa: PLC0415
     from models.belief import BeliefPriors, belief_model, set_answers  # noqa: PLC0415
 
     priors = BeliefPriors(**OmegaConf.to_container(cfg.experiment.priors))  # type: ignore[arg-type]
     if cfg.sampler.name != "nutpie":
         return belief_model(data, priors)
     if data.rounding not in compiled:
-        # Raw answers: with jitter a chain in about twenty was lost where an item's scale is huge (R-hat 2.8 on the
-        # game data), without it none of 48 was. Rounded ones have no gradient at the very support point.
-        compiled[data.rounding] = compile_model(belief_model(data, priors), jitter=not data.is_raw)
+        compiled[data.rounding] = compile_belief(data, priors)
     set_answers(compiled[data.rounding].model, data)
     return compiled[data.rounding]
 
@@ -173,6 +203,7 @@ def _program(cfg: DictConfig, data: BeliefData, compiled: dict[str, CompiledMode
 def _posterior_columns(result: PerplexityEstimate, fit: _Fit, tail: float) -> dict[str, Any]:
     gap = fit.item_gap_nats.mean(axis=1)
     median, lower, upper = np.quantile(gap, [0.5, tail, 1 - tail])
+    found = fit.convergence
     base = result.reference_loss_nats
     return {
         "gap_median_nats": median,
@@ -182,7 +213,12 @@ def _posterior_columns(result: PerplexityEstimate, fit: _Fit, tail: float) -> di
         "perplexity_posterior_lower": np.exp(base + lower),
         "perplexity_posterior_upper": np.exp(base + upper),
         "error_median_nats": median - result.true_gap_nats,
-        **convergence_columns(fit.convergence),
+        "r_hat_max": np.nan if found is None else found.r_hat_max,
+        "ess_bulk_min": np.nan if found is None else found.ess_bulk_min,
+        "ess_tail_min": np.nan if found is None else found.ess_tail_min,
+        "n_divergent": 0 if found is None else found.n_divergent,
+        "bfmi_min": np.nan if found is None else found.bfmi_min,
+        "converged": True if found is None else found.passed,
     }
 
 

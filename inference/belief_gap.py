@@ -6,8 +6,9 @@ to one). In a posterior draw the sum has four parts:
 - the target, for which v is 0;
 - the tokens asked about, at their observed v, or at a draw of v from the box in which the rounded report puts it;
 - the stored candidates that were not asked, at a draw from the posterior predictive;
-- the mass :math:`m_0` of tokens never drawn: the tokens drawn once stand for them (Good and Turing's idea), so that it
-  contributes :math:`\frac{m_0}{|T|} \sum_{x \in T} e^{\mathrm{mean}_x}\, E e^e`.
+- the tokens never drawn. Where the generator's whole distribution is known they are, too; elsewhere the tokens drawn
+  once stand for them (Good and Turing's idea). Each stand-in *t* of mass :math:`m_t` contributes
+  :math:`m_t e^{\mathrm{mean}_t}\, E e^e`.
 """
 
 from __future__ import annotations
@@ -19,13 +20,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimators.errors import InputError
+from inference.sampling import CompiledModel
 from models import two_piece
 from models.belief_data import BeliefData
 
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["BeliefGap", "belief_gap"]
+    from models.belief import BeliefPriors
+
+__all__ = ["BeliefGap", "belief_gap", "compile_belief"]
 
 FloatArray = NDArray[np.float64]
 
@@ -58,6 +62,29 @@ class BeliefGap:
         tail = (1 - probability) / 2
         median, lower, upper = np.quantile(self.gap_nats, [0.5, tail, 1 - tail])
         return float(median), float(lower), float(upper)
+
+
+def compile_belief(data: BeliefData, priors: BeliefPriors | None = None) -> CompiledModel:
+    """Build the belief model and compile it for nutpie, with starts from which no chain is lost.
+
+    :func:`models.belief.set_answers` then puts other answers into its ``model``, also of other items and pairs.
+
+    Parameters
+    ----------
+    data : BeliefData
+    priors : BeliefPriors, optional
+
+    Returns
+    -------
+    CompiledModel
+    """
+    import nutpie  # noqa: PLC0415 - seconds that only a fit should cost
+
+    from models.belief import belief_model, start_values  # noqa: PLC0415
+
+    model = belief_model(data, priors)
+    start = start_values(model, priors)
+    return CompiledModel(model, nutpie.compile_pymc_model(model, jitter_rvs=set(), initial_points=start))
 
 
 def belief_gap(
@@ -97,7 +124,7 @@ def belief_gap(
         for name in _NEEDED
     }
     n_draws = flat["A"].shape[0]
-    n_tokens = sum(map(len, (data.item, data.pair_item, data.rest_item, data.once_item)))
+    n_tokens = sum(map(len, (data.item, data.pair_item, data.rest_item, data.tail_item)))
     step = max(1, max_cells // n_tokens)
     chunks = [
         _item_gaps({name: values[start : start + step] for name, values in flat.items()}, data, rng)
@@ -132,12 +159,10 @@ def _item_gaps(draws: dict[str, FloatArray], data: BeliefData, rng: np.random.Ge
     asked = data.pair_log_g + v
     rest = data.rest_log_g + mean(data.rest_item, data.rest_log_g)
     rest += two_piece.draw(s_left[:, data.rest_item], s_right[:, data.rest_item], rng)
-    n_once = np.bincount(data.once_item, minlength=n_items)
-    share = data.unseen_mass[data.once_item] / n_once[data.once_item]
-    never = np.log(share) + mean(data.once_item, data.once_log_g)
-    never += two_piece.log_mean_exp(s_left, s_right)[:, data.once_item]
+    never = np.log(data.tail_mass) + mean(data.tail_item, data.tail_log_g)
+    never += two_piece.log_mean_exp(s_left, s_right)[:, data.tail_item]
 
-    item = np.concatenate([np.arange(n_items), data.pair_item, data.rest_item, data.once_item])
+    item = np.concatenate([np.arange(n_items), data.pair_item, data.rest_item, data.tail_item])
     order = np.argsort(item, kind="stable")
     start = np.searchsorted(item[order], np.arange(n_items))
     terms = np.concatenate([target, asked, rest, never], axis=1)[:, order]

@@ -2,7 +2,9 @@ r"""The belief of one noise-free player of the comparison game, as a PyMC model 
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +18,7 @@ from models.two_piece import draw
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["BeliefData", "BeliefPriors", "belief_data", "belief_model", "set_answers"]
+__all__ = ["BeliefData", "BeliefPriors", "belief_data", "belief_model", "set_answers", "start_values"]
 
 _FAR = 1e4
 _FLOOR = 1e-12
@@ -80,8 +82,10 @@ def belief_model(data: BeliefData, priors: BeliefPriors | None = None, *, centre
     y comes from g, 2 if it comes from h. Priors: normal for mu, a, b, b2, c, kap, ga; half-normal for sigma, omega,
     t_b; log-normal for rho; standard normal for z and zeta.
 
-    Raw answers enter as the observed variable ``v``. A rounded answer says that v lies in a box, and its probability is
-    a difference of two CDFs; a floor of 1e-12 keeps the sampler moving where a start is far off.
+    Raw answers enter as the observed variable ``v``. Rounded ones enter as the observed variable ``box``, the position
+    of the reported value on the grid: v lies between the edges of that box, and the probability of this is a difference
+    of two CDFs; a floor of 1e-12 keeps the sampler moving where a start is far off. Both have a log-likelihood by pair,
+    and a predictive distribution (values of v, or boxes).
 
     Parameters
     ----------
@@ -94,7 +98,8 @@ def belief_model(data: BeliefData, priors: BeliefPriors | None = None, *, centre
     Returns
     -------
     pymc.Model
-        Dims ``item`` and ``pair``; the answers are data that :func:`set_answers` exchanges.
+        Dims ``item`` and ``pair``; what it knows of the items and the answers are data that :func:`set_answers`
+        exchanges.
     """
     p = priors or BeliefPriors()
     coords = {"item": data.item, "pair": np.arange(data.pair_item.size)}
@@ -132,35 +137,79 @@ def belief_model(data: BeliefData, priors: BeliefPriors | None = None, *, centre
             v = pm.Data("v_data", data.pair_lower, dims="pair")
             pm.CustomDist("v", mean, s_left, s_right, logp=_log_density, random=_random, observed=v, dims="pair")
         else:
-            lower = pm.Data("pair_lower", _finite(data.pair_lower), dims="pair")
-            upper = pm.Data("pair_upper", _finite(data.pair_upper), dims="pair")
-            log_box = _log_box_probability(mean, s_left, s_right, lower, upper)
-            pm.Potential("box", log_box, dims="pair")
+            shift = pm.Data("pair_shift", _shift(data), dims="pair")
+            box = pm.Data("box_data", data.pair_box, dims="pair")
+            log_p, draw_box = partial(_log_box, edges=data.box_edges), partial(_random_box, edges=data.box_edges)
+            pm.CustomDist(
+                *("box", mean, s_left, s_right, shift),
+                logp=log_p,
+                random=draw_box,
+                dtype="int64",
+                observed=box,
+                dims="pair",
+            )
+    model.belief_grid = data.box_edges  # type: ignore[attr-defined]
     return model
 
 
 def set_answers(model: pm.Model, data: BeliefData) -> None:
-    """Put another player's answers on the same pairs into a model, so that it need not be compiled again.
+    """Put other answers into a model, of another player or on other items, so that it need not be compiled again.
+
+    Parameters
+    ----------
+    model : pymc.Model
+        From :func:`belief_model`.
+    data : BeliefData
+        Any pairs of as many items, with reports on the grid of the model.
 
     Raises
     ------
     InputError
-        If the pairs differ, or one player's answers are rounded and the other's are not.
+        If the number of items differs, or reports are on another grid (or rounded in one only).
     """
-    names = {"v_data"} if data.is_raw else {"pair_lower", "pair_upper"}
-    same_kind = names <= set(model.named_vars)
-    if not (same_kind and np.array_equal(model["pair_log_g"].get_value(), data.pair_log_g)):
-        raise InputError("are not on the pairs of the model", source=f"player {data.player!r}", field="answers")
-    if data.is_raw:
-        model.set_data("v_data", data.pair_lower)
-    else:
-        model.set_data("pair_lower", _finite(data.pair_lower))
-        model.set_data("pair_upper", _finite(data.pair_upper))
+    source = f"player {data.player!r}"
+    if not np.array_equal(model.belief_grid, data.box_edges):
+        raise InputError("are not rounded as those of the model", source=source, field="answers")
+    n_items = len(model.coords["item"])
+    if data.item.size != n_items:
+        raise InputError(f"are on {data.item.size} items, the model has {n_items}", source=source, field="answers")
+    item, pair = {"item": data.item}, {"pair": np.arange(data.pair_item.size)}
+    # the dim grows or shrinks with the first of its variables, and PyMC warns of the others
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", pm.exceptions.ShapeWarning)
+        model.set_data("target_logit", data.target_logit, coords=item)
+        model.set_data("surprisal", data.surprisal, coords=item)
+        model.set_data("pair_item", data.pair_item, coords=pair)
+        model.set_data("pair_log_g", data.pair_log_g, coords=pair)
+        if data.is_raw:
+            model.set_data("v_data", data.pair_lower, coords=pair)
+        else:
+            model.set_data("pair_shift", _shift(data), coords=pair)
+            model.set_data("box_data", data.pair_box, coords=pair)
 
 
-def _finite(edge: NDArray[np.float64]) -> NDArray[np.float64]:
-    """An infinite edge as a far one: infinity times a vanished density has no gradient."""
-    return np.clip(edge, -_FAR, _FAR)
+def start_values(model: pm.Model, priors: BeliefPriors | None = None) -> dict[str, Any]:
+    """Where chains should start: near the middle of the priors, as they get lost where scales are huge.
+
+    Not at the very middle, since nutpie refuses a start where an element of the gradient is exactly zero. These are
+    no ``initval`` of the variables, because PyMC computes no log-likelihood of models that have any.
+
+    Returns
+    -------
+    dict of str to float or ndarray
+        By the name of the variable; A starts at its place.
+    """
+    p = priors or BeliefPriors()
+    start: dict[str, Any] = dict.fromkeys(("mu", "a", "b", "b2", "c", "ga"), 0.02)
+    start |= {name: 0.9 * getattr(p, name) for name in ("sigma", "omega", "t_b")}
+    start["kap"] = p.kap_mean + 0.02
+    per_item = ("z", "zeta", "A_unit") if "A_unit" in model.named_vars else ("z", "zeta")
+    return start | {name: np.full(len(model.coords["item"]), 0.02) for name in per_item}
+
+
+def _shift(data: BeliefData) -> NDArray[np.float64]:
+    """What turns minus the log-odds of a report into v: ln g(y)/g(x), shape (pair,)."""
+    return data.target_log_g[data.pair_item] - data.pair_log_g
 
 
 def _log_density(value: Any, mean: Any, s_left: Any, s_right: Any) -> Any:
@@ -181,6 +230,27 @@ def _random(
     if size is not None:
         mean, s_left, s_right = (np.broadcast_to(x, size) for x in (mean, s_left, s_right))
     return mean + draw(s_left, s_right, rng)
+
+
+def _log_box(box: Any, mean: Any, s_left: Any, s_right: Any, shift: Any, *, edges: NDArray[np.float64]) -> Any:
+    """Log-probability of a box of the grid."""
+    # an infinite edge becomes a far one: infinity times a vanished density has no gradient
+    edge = pt.constant(np.clip(edges, -_FAR, _FAR))
+    return _log_box_probability(mean, s_left, s_right, shift - edge[box + 1], shift - edge[box])
+
+
+def _random_box(
+    mean: NDArray[np.float64],
+    s_left: NDArray[np.float64],
+    s_right: NDArray[np.float64],
+    shift: NDArray[np.float64],
+    rng: np.random.Generator,
+    size: tuple[int, ...] | None = None,
+    *,
+    edges: NDArray[np.float64],
+) -> NDArray[np.intp]:
+    log_odds = shift - _random(mean, s_left, s_right, rng, size)
+    return np.searchsorted(edges[1:-1], log_odds, side="right")
 
 
 def _log_box_probability(mean: Any, s_left: Any, s_right: Any, lower: Any, upper: Any) -> Any:

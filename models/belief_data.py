@@ -25,6 +25,8 @@ IntArray = NDArray[np.intp]
 _LOGIT_RANGE = (-16.0, 9.0)
 _DEFAULT_SURPRISAL = 4.0
 _KEY_DECIMALS = 5
+_SAME_LOG_G = 1e-3
+_BIN_NATS = 0.1
 
 
 @dataclass(frozen=True)
@@ -49,11 +51,15 @@ class BeliefData:
     pair_item, pair_log_g, pair_lower, pair_upper : ndarray, shape (pair,)
         Item, ln g(x), and the edges of the box in which v lies (infinite at the ends of the scale). Both edges are v
         itself where reports are not rounded.
+    pair_box : ndarray of int, shape (pair,)
+        Which of the values that can be reported was given, from the lowest; 0 where reports are not rounded.
+    box_edges : ndarray, shape (box + 1,)
+        Edges of the boxes in log-odds of the report, -inf and inf first and last; empty where reports are not rounded.
     rest_item, rest_log_g : ndarray, shape (rest,)
         The distinct stored candidates that were not asked.
-    once_item, once_log_g : ndarray, shape (once,)
-        The candidates over which the unseen mass is spread: those drawn once (Good-Turing); where an item has none,
-        all of its distinct ones; where it has not even those, one token of the unseen mass.
+    tail_item, tail_log_g, tail_mass : ndarray, shape (tail,)
+        The tokens that stand for those never drawn: item, ln g at which the model is evaluated, and the probability
+        under g that each stands for.
     """
 
     study: str
@@ -68,10 +74,13 @@ class BeliefData:
     pair_log_g: FloatArray
     pair_lower: FloatArray
     pair_upper: FloatArray
+    pair_box: IntArray
+    box_edges: FloatArray
     rest_item: IntArray
     rest_log_g: FloatArray
-    once_item: IntArray
-    once_log_g: FloatArray
+    tail_item: IntArray
+    tail_log_g: FloatArray
+    tail_mass: FloatArray
 
     @property
     def is_raw(self) -> bool:
@@ -94,8 +103,12 @@ class BeliefData:
 def belief_data(study: xr.Dataset, player: str, rounding: RoundingScheme | str = "none") -> BeliefData:
     """Read one player's answers from a comparison study.
 
-    A player without noise gives the same answer every time, so repeated (item, candidate) pairs count once. The
-    study's ``reference_logprob`` is not used: tokens that were never drawn are represented by those drawn once.
+    A player without noise gives the same answer every time, so repeated (item, candidate) pairs count once.
+
+    Tokens that were never drawn are known where the study has the generator's whole distribution
+    (``reference_logprob``): all of them enter, gathered in bins of ln g that are 0.1 nats wide, each at its mean ln g.
+    Elsewhere their mass is spread evenly over the item's candidates drawn once (Good-Turing); where an item has none,
+    over all of its distinct ones; where it has not even those, it is one token of that mass.
 
     Parameters
     ----------
@@ -113,8 +126,8 @@ def belief_data(study: xr.Dataset, player: str, rounding: RoundingScheme | str =
     Raises
     ------
     InputError
-        For the participants (their answers are noisy), an unknown player or rounding, or a study without any response
-        on a candidate that is not the target.
+        For the participants (their answers are noisy), an unknown player or rounding, a study without any response
+        on a candidate that is not the target, or a candidate that the generator's whole distribution does not have.
     """
     models = study["model"].values.tolist()
     source = f"study {study.attrs.get('name')!r}"
@@ -146,7 +159,9 @@ def belief_data(study: xr.Dataset, player: str, rounding: RoundingScheme | str =
     token_item, column = np.divmod(token.first, log_g.shape[1])
     token_log_g = log_g[token_item, column]
     v = log_term[token_item, column]
-    lower, upper = _edges(v[asked], token_log_g[asked], target_log_g[token_item[asked]], scheme)
+    shift = target_log_g[token_item[asked]] - token_log_g[asked]
+    box, edges = _boxes(v[asked] - shift, scheme)
+    lower, upper = (shift - edges[box + 1], shift - edges[box]) if edges.size else (v[asked], v[asked])
 
     n_items = items.size
     seen_mass = np.exp(target_log_g) + np.bincount(token_item, np.exp(token_log_g), n_items)
@@ -155,7 +170,17 @@ def belief_data(study: xr.Dataset, player: str, rounding: RoundingScheme | str =
     surprisal = np.where(
         n_drawn > 0, -np.where(is_target, 0.0, log_g).sum(axis=1) / np.maximum(n_drawn, 1), _DEFAULT_SURPRISAL
     )
-    once_item, once_log_g = _stand_ins(token_item, token_log_g, token.count, unseen_mass)
+    if "reference_logprob" in study:
+        drawn = study["candidate_token"].values[items].astype(str)[token_item, column]
+        seen = (
+            np.concatenate([np.arange(n_items), token_item]),
+            np.concatenate([study["target_token"].values[items].astype(str), drawn]),
+            np.concatenate([target_log_g, token_log_g]),
+        )
+        tail_item, tail_log_g, tail_mass = _known_tail(study.isel(item=items), *seen)
+        unseen_mass = np.bincount(tail_item, tail_mass, n_items)
+    else:
+        tail_item, tail_log_g, tail_mass = _stand_ins(token_item, token_log_g, token.count, unseen_mass)
     return BeliefData(
         study=str(study.attrs.get("name")),
         player=player,
@@ -169,10 +194,13 @@ def belief_data(study: xr.Dataset, player: str, rounding: RoundingScheme | str =
         pair_log_g=token_log_g[asked],
         pair_lower=lower,
         pair_upper=upper,
+        pair_box=box,
+        box_edges=edges,
         rest_item=token_item[~asked],
         rest_log_g=token_log_g[~asked],
-        once_item=once_item,
-        once_log_g=once_log_g,
+        tail_item=tail_item,
+        tail_log_g=tail_log_g,
+        tail_mass=tail_mass,
     )
 
 
@@ -197,26 +225,22 @@ def _distinct_tokens(string: NDArray[np.object_], log_g: FloatArray, kept: NDArr
     return _Tokens(drawn[first].astype(np.intp), count.astype(np.intp), drawn, code.ravel().astype(np.intp))
 
 
-def _edges(
-    v: FloatArray, log_g: FloatArray, target_log_g: FloatArray, scheme: RoundingScheme
-) -> tuple[FloatArray, FloatArray]:
-    """Edges of the box in which v lies; v itself twice where nothing is rounded."""
+def _boxes(log_ratio: FloatArray, scheme: RoundingScheme) -> tuple[IntArray, FloatArray]:
+    """Box of every report 1 / (1 + e^D), given D = ln h(x)/h(y), and the edges of all boxes in log-odds of the report."""
     if not scheme.values:
-        return v, v
-    log_ratio = v + log_g - target_log_g  # D = ln h(x)/h(y); the report is 1 / (1 + e^D)
+        return np.zeros(log_ratio.size, dtype=np.intp), np.empty(0)
     value = round_reports(report_from_log_ratio(log_ratio), scheme)
-    box = np.searchsorted(np.asarray(scheme.values), value)
+    probability = report_boxes(scheme)
+    edge = np.append(probability[:, 0], probability[-1, 1])
     with np.errstate(divide="ignore"):
-        edge = report_boxes(scheme)
-        minus_logit = np.log1p(-edge) - np.log(edge)
-    shift = target_log_g - log_g
-    return minus_logit[box, 1] + shift, minus_logit[box, 0] + shift
+        log_odds = np.log(edge) - np.log1p(-edge)
+    return np.searchsorted(np.asarray(scheme.values), value).astype(np.intp), log_odds
 
 
 def _stand_ins(
     token_item: IntArray, token_log_g: FloatArray, count: IntArray, unseen_mass: FloatArray
-) -> tuple[IntArray, FloatArray]:
-    """Tokens that stand for those never drawn."""
+) -> tuple[IntArray, FloatArray, FloatArray]:
+    """Tokens that stand for those never drawn, and the mass that each stands for."""
     n_items = unseen_mass.size
     has_once = np.bincount(token_item, count == 1, n_items) > 0
     has_any = np.bincount(token_item, minlength=n_items) > 0
@@ -225,4 +249,41 @@ def _stand_ins(
     item = np.concatenate([token_item[chosen], alone])
     log_g = np.concatenate([token_log_g[chosen], np.log(unseen_mass[alone])])
     order = np.argsort(item, kind="stable")
-    return item[order].astype(np.intp), log_g[order]
+    item = item[order].astype(np.intp)
+    return item, log_g[order], unseen_mass[item] / np.bincount(item, minlength=n_items)[item]
+
+
+def _known_tail(
+    study: xr.Dataset, seen_item: IntArray, seen_token: NDArray[np.str_], seen_log_g: FloatArray
+) -> tuple[IntArray, FloatArray, FloatArray]:
+    """Tokens of the whole distribution that were not seen, in bins of ln g: item, mean ln g, and mass of every bin."""
+    source = f"study {study.attrs.get('name')!r}"
+    if "token" not in study.coords:
+        raise InputError("has no coordinate 'token' with the tokens' strings", source=source, field="reference_logprob")
+    log_g = study["reference_logprob"].values.astype(float)
+    vocabulary = study["token"].values.astype(str)
+    order = np.argsort(vocabulary, kind="stable")
+    first = np.searchsorted(vocabulary[order], seen_token)
+    last = np.searchsorted(vocabulary[order], seen_token, side="right")
+    column = order[np.minimum(first, vocabulary.size - 1)]
+    for at in np.flatnonzero(last - first > 1):  # one string can stand for many tokens
+        among = order[first[at] : last[at]]
+        column[at] = among[np.abs(log_g[seen_item[at], among] - seen_log_g[at]).argmin()]
+    off = (first == last) | ~(np.abs(log_g[seen_item, column] - seen_log_g) < _SAME_LOG_G)
+    if off.any():
+        at = int(np.flatnonzero(off)[0])
+        label = study["item"].values[seen_item[at]]
+        raise InputError(
+            f"does not have token {str(seen_token[at])!r} of item {label} with ln g {seen_log_g[at]:.5f}",
+            source=source,
+            field="reference_logprob",
+        )
+    mass = np.exp(log_g)
+    mass[seen_item, column] = 0.0
+    item, token = np.nonzero(mass)
+    log_g, mass = log_g[item, token], mass[item, token]
+    # what a bin contributes is off by about (width * slope)^2 / 24 of itself
+    bins = np.stack([item, np.floor(log_g / _BIN_NATS).astype(np.intp)], axis=1)
+    found, code = np.unique(bins, axis=0, return_inverse=True)
+    total = np.bincount(code.ravel(), mass)
+    return found[:, 0], np.bincount(code.ravel(), mass * log_g) / total, total

@@ -9,8 +9,8 @@ import xarray as xr
 
 from estimators import InputError
 from inference.arviz_adapter import interval
-from inference.belief_gap import belief_gap
-from inference.sampling import compile_model, sample
+from inference.belief_gap import belief_gap, compile_belief
+from inference.sampling import sample
 from inference.storage import load_posterior, save_posterior
 from models.belief import belief_data, belief_model, set_answers
 from models.two_piece import log_mean_exp
@@ -42,7 +42,7 @@ def test_gap_against_a_loop_when_residuals_vanish():
                 total += np.exp(log_g + v) if at == q else 0
             for at, log_g in zip(data.rest_item, data.rest_log_g, strict=True):
                 total += np.exp(log_g + mean_and_scales(point, data, q, log_g)[0]) if at == q else 0
-            stand_ins = [x for at, x in zip(data.once_item, data.once_log_g, strict=True) if at == q]
+            stand_ins = [x for at, x in zip(data.tail_item, data.tail_log_g, strict=True) if at == q]
             for log_g in stand_ins:
                 mass = data.unseen_mass[q] / len(stand_ins)
                 total += mass * np.exp(mean_and_scales(point, data, q, log_g)[0])
@@ -52,7 +52,7 @@ def test_gap_against_a_loop_when_residuals_vanish():
 
 def test_never_drawn_mass_has_the_mean_of_exp():
     data = belief_data(small_study(), "weak")
-    alone = data.once_item.size and np.bincount(data.once_item, minlength=data.item.size).argmax()
+    alone = data.tail_item.size and np.bincount(data.tail_item, minlength=data.item.size).argmax()
     posterior = draws(data.item.size, data.item, 0.8, n_draws=4000)
     for name in ("A", "zeta", "b", "b2", "t_b"):
         posterior[name] = xr.zeros_like(posterior[name])
@@ -106,7 +106,7 @@ SHORT = {"draws": 100, "tune": 150, "chains": 2, "cores": 1}
 def test_a_compiled_model_takes_other_answers_and_is_stored_without_loss(tmp_path):
     study = small_study()
     weak = belief_data(study, "weak", "interface")
-    compiled = compile_model(belief_model(weak))
+    compiled = compile_belief(weak)
     first = sample(compiled, seed=1, **SHORT)
     np.testing.assert_array_equal(first.posterior["A"], sample(compiled, seed=1, **SHORT).posterior["A"])
     set_answers(compiled.model, belief_data(study, "gen", "interface"))

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pymc as pm
 import pytest
 from scipy.special import expit
 
 from estimators import InputError, round_reports
-from models.belief import BeliefPriors, belief_data, belief_model, set_answers
+from estimators.simulation import SimulationSettings, simulate_comparison_study
+from models.belief import BeliefPriors, belief_data, belief_model, set_answers, start_values
 from tests.estimators.studies import small_study
-from tests.oracles.belief import log_density, place, scale
+from tests.oracles.belief import box_probability, log_density, mean_and_scales, place, scale
 
 
 def random_point(n_items: int, rng: np.random.Generator) -> dict[str, Any]:
@@ -41,7 +42,7 @@ def test_log_density_is_the_oracle_s(rounding, centred):
         inner = {
             variable.name: np.log(values[rv.name]) if variable.name.endswith("log__") else values[rv.name]
             for rv, variable in model.rvs_to_values.items()
-            if rv.name != "v"
+            if rv.name not in {"v", "box"}
         }
         assert log_p(inner) == pytest.approx(wanted, rel=1e-9)
 
@@ -107,13 +108,105 @@ def test_priors_are_checked():
         BeliefPriors(sigma=0)
 
 
-def test_answers_can_be_exchanged_only_on_the_same_pairs():
+@pytest.mark.parametrize("rounding", ["none", "interface"])
+def test_other_answers_on_other_items_give_the_model_built_of_them(rounding):
+    study = small_study()
+    other_study = small_study(seed=5).assign_coords(item=np.arange(200, 206))
+    other_study["response_item"] = other_study["response_item"] + 100
+    weak, other = belief_data(study, "weak", rounding), belief_data(other_study, "weak", rounding)
+    assert weak.pair_item.size != other.pair_item.size
+    model, wanted = belief_model(weak), belief_model(other)
+    set_answers(model, other)
+    assert list(model.coords["item"]) == other.item.tolist()
+    assert len(model.coords["pair"]) == other.pair_item.size
+    start = start_values(model)
+    point = {}
+    for rv, variable in model.rvs_to_values.items():
+        if rv.name in start:
+            point[variable.name] = np.log(start[rv.name]) if variable.name.endswith("log__") else start[rv.name]
+    point |= {"rho_log__": 0.1, **({"A": np.full(6, 0.3)} if rounding == "none" else {})}
+    log_p, same = (each.compile_logp(mode="FAST_COMPILE")(point) for each in (model, wanted))
+    assert log_p == pytest.approx(same, rel=1e-12)
+
+
+def test_answers_of_another_kind_are_refused():
     study = small_study()
     weak, gen = (belief_data(study, player, "interface") for player in ("weak", "gen"))
     model = belief_model(weak)
     set_answers(model, gen)
-    np.testing.assert_array_equal(model["pair_lower"].get_value(), np.clip(gen.pair_lower, -1e4, 1e4))
-    with pytest.raises(InputError, match="pairs"):
-        set_answers(model, belief_data(study, "weak"))
-    with pytest.raises(InputError, match="pairs"):
-        set_answers(model, replace(gen, pair_log_g=gen.pair_log_g - 1))
+    np.testing.assert_array_equal(model["box_data"].get_value(), gen.pair_box)
+    for wrong in (belief_data(study, "weak"), belief_data(study, "weak", "coarser")):
+        with pytest.raises(InputError, match="rounded"):
+            set_answers(model, wrong)
+    with pytest.raises(InputError, match="on 7 items"):
+        set_answers(model, belief_data(small_study(n_items=7), "weak", "interface"))
+
+
+@pytest.mark.parametrize("rounding", ["none", "interface", "coarser"])
+def test_pairs_have_a_log_likelihood_and_a_predictive_distribution_that_agree(rounding):
+    data = belief_data(small_study(), "weak", rounding)
+    model = belief_model(data)
+    observed = model["v" if data.is_raw else "box"]
+    assert observed in model.observed_RVs
+    point = random_point(data.item.size, np.random.default_rng(7))
+    fixed = pm.do(model, {name: np.asarray(value) for name, value in point.items() if name in model.named_vars})
+    if not data.is_raw:
+        width = point["rho"] * np.array([scale(point, data, q) for q in range(data.item.size)])
+        unit = (point["A"] - np.array([place(point, data, q) for q in range(data.item.size)])) / width
+        fixed = pm.do(model, {name: v for name, v in (point | {"A_unit": unit}).items() if name in model.named_vars})
+    drawn = pm.draw(fixed[observed.name], draws=4000, random_seed=1)
+    assert drawn.shape == (4000, data.pair_item.size)
+    for at in range(0, data.pair_item.size, 3):
+        q, log_g = data.pair_item[at], data.pair_log_g[at]
+        mean, left, right = mean_and_scales(point, data, q, log_g)
+        if data.is_raw:
+            assert drawn[:, at].mean() == pytest.approx(mean, abs=5 * max(left, right) / np.sqrt(4000))
+            continue
+        edge = data.target_log_g[q] - log_g - data.box_edges
+        probability = [box_probability(edge[k + 1] - mean, edge[k] - mean, left, right) for k in range(edge.size - 1)]
+        assert sum(probability) == pytest.approx(1, abs=1e-6)
+        share = np.bincount(drawn[:, at], minlength=len(probability)) / 4000
+        np.testing.assert_allclose(share, probability, atol=5 * 0.5 / np.sqrt(4000))
+
+
+def reference_study(n_items=5):
+    settings = SimulationSettings(
+        n_items=n_items,
+        n_reference_items=n_items,
+        vocab_size=300,
+        n_candidates=30,
+        n_participants=4,
+        store_reference=True,
+    )
+    return simulate_comparison_study(settings)
+
+
+def test_the_whole_distribution_is_the_tail_where_the_study_has_it():
+    study = reference_study()
+    data = belief_data(study, "lm-weak")
+    without = belief_data(study.drop_vars("reference_logprob"), "lm-weak")
+    np.testing.assert_array_equal(data.rest_log_g, without.rest_log_g)
+    for q, label in enumerate(data.item):
+        row = study.sel(item=label)
+        seen = {row["target_token"].item(), *row["candidate_token"].values.tolist()}
+        never = [
+            log_g
+            for word, log_g in zip(study["token"].values, row["reference_logprob"].values.astype(float), strict=True)
+            if word not in seen
+        ]
+        mine = data.tail_item == q
+        for slope in (0.0, 0.3, -0.5):  # the sums that the gap is made of, to the width of the bins
+            wanted = sum(np.exp(log_g + slope * log_g) for log_g in never)
+            found = (data.tail_mass[mine] * np.exp(slope * data.tail_log_g[mine])).sum()
+            assert found == pytest.approx(wanted, rel=2e-4)
+    np.testing.assert_allclose(data.unseen_mass, without.unseen_mass, atol=1e-5)
+
+
+def test_a_distribution_without_a_seen_token_is_refused():
+    study = reference_study()
+    token = study["token"].values.copy()
+    token[token == study["candidate_token"].values[0, 0]] = "something else"
+    with pytest.raises(InputError, match="reference_logprob"):
+        belief_data(study.assign_coords(token=token), "lm-weak")
+    with pytest.raises(InputError, match="token"):
+        belief_data(study.drop_vars("token"), "lm-weak")
