@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
@@ -22,7 +21,14 @@ from estimators import (
     control_model,
     rounding_scheme,
 )
-from estimators.errors import unknown_choice
+from experiments.bayes import (
+    CONVERGENCE_COLUMNS,
+    check_bayesian,
+    convergence_columns,
+    gate,
+    require_bayes,
+    sample_model,
+)
 from experiments.figures import (
     STYLE,
     TRUTH_ASKED,
@@ -60,12 +66,7 @@ BELIEF_COLUMNS = (
     "perplexity_posterior_lower",
     "perplexity_posterior_upper",
     "error_median_nats",
-    "r_hat_max",
-    "ess_bulk_min",
-    "ess_tail_min",
-    "n_divergent",
-    "bfmi_min",
-    "converged",
+    *CONVERGENCE_COLUMNS,
 )
 """Columns after those of :data:`~experiments.settings.TABLE_COLUMNS`."""
 
@@ -112,31 +113,10 @@ def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
 
 
 def _check(cfg: DictConfig) -> None:
-    missing = [name for name in ("pymc", "nutpie", "arviz") if find_spec(name) is None]
-    if missing:
-        raise InputError(
-            f"{', '.join(missing)} not installed; the Bayesian experiments need `pip install shannon-game[bayes]`"
-        )
-    from inference.convergence import GateThresholds  # noqa: PLC0415
+    require_bayes()
     from models.belief import BeliefPriors  # noqa: PLC0415
 
-    settings = cfg.experiment
-    tail_probability(cfg)
-    if not isinstance(settings.allow_unconverged, bool):
-        raise InputError(
-            f"is {settings.allow_unconverged!r}, should be true or false", field="experiment.allow_unconverged"
-        )
-    for group, known in (("gate", GateThresholds()), ("priors", BeliefPriors())):
-        for name, value in settings[group].items():
-            if name not in vars(known):
-                raise unknown_choice(f"experiment.{group} setting", name, tuple(vars(known)))
-            if not isinstance(value, int | float) or isinstance(value, bool):
-                raise InputError(f"is {value!r}, should be a number", field=f"experiment.{group}.{name}")
-    sampler = cfg.sampler
-    for name in ("draws", "tune", "chains", "cores"):
-        value = sampler[name]
-        if not (isinstance(value, int) and not isinstance(value, bool)) and not (name == "cores" and value is None):
-            raise InputError(f"is {value!r}, should be a whole number", field=f"sampler.{name}")
+    check_bayesian(cfg, {"priors": BeliefPriors})
 
 
 def _players(cfg: DictConfig, study: xr.Dataset) -> list[str]:
@@ -161,8 +141,6 @@ def _fit(
     compiled: dict[str, CompiledModel],
 ) -> _Fit:
     from inference.belief_gap import belief_gap  # noqa: PLC0415 - seconds of imports that only a fit should cost
-    from inference.convergence import GateThresholds, check_convergence  # noqa: PLC0415
-    from inference.sampling import sample  # noqa: PLC0415
     from models.belief import belief_data  # noqa: PLC0415
 
     data = belief_data(study, player, scheme)
@@ -171,19 +149,9 @@ def _fit(
     shift = (target.sel(model=control) - target.sel(model=data.generator)).to_numpy()
     if data.is_generator_itself:
         return _Fit(data.item, shift[None, :], None)
-    settings = cfg.sampler
-    idata = sample(
-        _program(cfg, data, compiled),
-        sampler=settings.name,
-        draws=settings.draws,
-        tune=settings.tune,
-        chains=settings.chains,
-        cores=settings.cores,
-        target_accept=settings.target_accept,
-        seed=int(rng_for(cfg, f"belief sampler {player} {scheme.name}").integers(2**31)),
-    )
+    idata = sample_model(cfg, _program(cfg, data, compiled), f"belief sampler {player} {scheme.name}")
     gap = belief_gap(idata.posterior, data, rng_for(cfg, f"belief gap {player} {scheme.name}"))
-    return _Fit(data.item, gap.item_gap_nats + shift, check_convergence(idata, GateThresholds(**cfg.experiment.gate)))
+    return _Fit(data.item, gap.item_gap_nats + shift, gate(cfg, idata))
 
 
 def _program(cfg: DictConfig, data: BeliefData, compiled: dict[str, CompiledModel]) -> Any:
@@ -203,7 +171,6 @@ def _program(cfg: DictConfig, data: BeliefData, compiled: dict[str, CompiledMode
 def _posterior_columns(result: PerplexityEstimate, fit: _Fit, tail: float) -> dict[str, Any]:
     gap = fit.item_gap_nats.mean(axis=1)
     median, lower, upper = np.quantile(gap, [0.5, tail, 1 - tail])
-    found = fit.convergence
     base = result.reference_loss_nats
     return {
         "gap_median_nats": median,
@@ -213,12 +180,7 @@ def _posterior_columns(result: PerplexityEstimate, fit: _Fit, tail: float) -> di
         "perplexity_posterior_lower": np.exp(base + lower),
         "perplexity_posterior_upper": np.exp(base + upper),
         "error_median_nats": median - result.true_gap_nats,
-        "r_hat_max": np.nan if found is None else found.r_hat_max,
-        "ess_bulk_min": np.nan if found is None else found.ess_bulk_min,
-        "ess_tail_min": np.nan if found is None else found.ess_tail_min,
-        "n_divergent": 0 if found is None else found.n_divergent,
-        "bfmi_min": np.nan if found is None else found.bfmi_min,
-        "converged": True if found is None else found.passed,
+        **convergence_columns(fit.convergence),
     }
 
 
