@@ -7,6 +7,7 @@ always given, never left to a default.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -21,14 +22,20 @@ if TYPE_CHECKING:
 
 __all__ = [
     "InferenceData",
+    "add_groups",
     "add_model_data",
+    "common_stats",
     "diagnostics",
     "group",
     "interval",
+    "of_posterior",
     "read",
     "without_unconstrained",
     "write",
 ]
+
+# nutpie's names of what every sampler reports
+_STATS = {"logp": "lp", "depth": "tree_depth", "mean_tree_accept": "acceptance_rate"}
 
 InferenceData = Any
 """``arviz.InferenceData``; ArviZ carries no type information."""
@@ -60,6 +67,33 @@ def add_model_data(idata: InferenceData, model: pm.Model) -> InferenceData:
         if values and name not in idata.groups():
             dataset = az.dict_to_dataset(values, coords=coords, dims=dims, default_dims=[], library=None)
             idata.add_groups({name: dataset})
+    return idata
+
+
+def of_posterior(posterior: xr.Dataset) -> InferenceData:
+    """Build a result that has draws only."""
+    import arviz as az  # noqa: PLC0415
+
+    return az.InferenceData(posterior=posterior)
+
+
+def add_groups(idata: InferenceData, groups: Mapping[str, xr.Dataset]) -> InferenceData:
+    """Put datasets into a result as groups; one that is there already is replaced."""
+    for name in groups:
+        if name in idata.groups():
+            del idata[name]
+    idata.add_groups(dict(groups))
+    return idata
+
+
+def common_stats(idata: InferenceData) -> InferenceData:
+    """Give the statistics of a draw one name each, whatever the sampler calls them.
+
+    The names are PyMC's: ``diverging``, ``energy``, ``lp``, ``tree_depth``, ``n_steps``, ``acceptance_rate``.
+    """
+    stats = idata.sample_stats
+    known = {old: new for old, new in _STATS.items() if old in stats and new not in stats}
+    idata.sample_stats = stats.rename(known)
     return idata
 
 

@@ -2,19 +2,39 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from estimators.errors import InputError, unknown_choice
-from inference.arviz_adapter import InferenceData, add_model_data, without_unconstrained
+from inference.arviz_adapter import InferenceData, add_model_data, common_stats, without_unconstrained
 
 if TYPE_CHECKING:
     import pymc as pm
+    from numpy.typing import NDArray
 
-__all__ = ["SAMPLERS", "CompiledModel", "compile_model", "sample"]
+__all__ = ["SAMPLERS", "CompiledModel", "check_installed", "compile_model", "sample", "whole_or_not_at_all"]
 
 SAMPLERS = ("nutpie", "pymc", "numpyro", "blackjax")
-"""NUTS by these packages; ``numpyro`` and ``blackjax`` have to be installed separately."""
+"""NUTS by these packages; ``numpyro`` and ``blackjax`` come with the extra ``samplers``."""
+
+_NEEDS = {
+    "nutpie": ("bayes", ("pymc", "arviz", "nutpie")),
+    "pymc": ("bayes", ("pymc", "arviz")),
+    "numpyro": ("samplers", ("pymc", "arviz", "jax", "numpyro")),
+    "blackjax": ("samplers", ("pymc", "arviz", "jax", "blackjax")),
+}
+
+
+_HAIR = 1e-3
 
 
 @dataclass(frozen=True)
@@ -39,15 +59,53 @@ def compile_model(model: pm.Model, *, jitter: bool = True) -> CompiledModel:
     ----------
     model : pymc.Model
     jitter : bool
-        Start every chain at a random distance from the model's support point, instead of at it.
+        Start every chain at a random distance from the model's support point, instead of a hair's breadth from it.
 
     Returns
     -------
     CompiledModel
+
+    Raises
+    ------
+    InputError
+        If nutpie is not installed.
     """
+    check_installed("nutpie")
     import nutpie  # noqa: PLC0415 - seconds that only a fit should cost
 
-    return CompiledModel(model, nutpie.compile_pymc_model(model, jitter_rvs=None if jitter else set()))
+    program = nutpie.compile_pymc_model(model, jitter_rvs=None if jitter else set())
+    return CompiledModel(model, program if jitter else _moved_a_little(program))
+
+
+def _moved_a_little(program: Any) -> Any:
+    """Move the starts: a gradient of exactly 0 (a parameter that no datum speaks of) is an error to nutpie."""
+    exact = program.initial_point_func
+
+    def moved(seed: Any) -> NDArray[np.float64]:
+        start: NDArray[np.float64] = np.asarray(exact(seed), dtype=float)
+        return start + np.random.default_rng(seed).normal(0, _HAIR, start.shape)
+
+    return replace(program, initial_point_func=moved)
+
+
+def check_installed(sampler: str) -> None:
+    """Refuse a sampler whose packages are missing, and say which extra brings them.
+
+    Raises
+    ------
+    InputError
+        For an unknown sampler or missing packages.
+    """
+    if sampler not in SAMPLERS:
+        raise unknown_choice("sampler", sampler, SAMPLERS)
+    extra, packages = _NEEDS[sampler]
+    missing = [name for name in packages if find_spec(name) is None]
+    if missing:
+        raise InputError(
+            f"is {sampler!r}, but {', '.join(missing)} not installed; "
+            f"it comes with the extra {extra}: pip install 'shannon-game[{extra}]'",
+            field="sampler",
+        )
 
 
 def sample(
@@ -60,7 +118,7 @@ def sample(
     cores: int | None = None,
     target_accept: float = 0.8,
     seed: int = 0,
-    progress: bool = False,
+    progress: bool | None = None,
 ) -> InferenceData:
     """Sample the posterior of a model.
 
@@ -73,37 +131,80 @@ def sample(
     draws, tune, chains : int
         Draws kept and draws of the warm-up, per chain.
     cores : int, optional
-        Chains at a time; by default all of them that the machine has cores for.
+        Chains at a time; by default all of them that the machine has cores for. numpyro and blackjax run all chains
+        as one vectorised program and leave the cores to JAX.
     target_accept : float
     seed : int
         The same seed gives the same draws with the same sampler, whatever the cores.
-    progress : bool
+    progress : bool, optional
+        Show a progress bar; by default where stderr is a terminal.
 
     Returns
     -------
     arviz.InferenceData
-        Groups posterior, sample_stats, observed_data and constant_data (the last two where the model has any).
+        Groups posterior, sample_stats (``diverging`` and ``energy`` whatever the sampler), observed_data and
+        constant_data (the last two where the model has any); :func:`inference.predictive.complete` adds the rest.
 
     Raises
     ------
     InputError
-        For an unknown sampler, or numbers of draws, chains or cores that are not positive.
+        For an unknown sampler or one that is not installed, or numbers of draws, chains or cores that are not
+        positive.
+    KeyboardInterrupt
+        If the user stops it: a part of the draws is never passed off as all of them.
     """
-    if sampler not in SAMPLERS:
-        raise unknown_choice("sampler", sampler, SAMPLERS)
+    check_installed(sampler)
     for name, value in (("draws", draws), ("tune", tune), ("chains", chains), ("cores", cores)):
         if value is not None and value < 1:
             raise InputError(f"is {value}, should be at least 1", source="sampler", field=name)
     if not 0 < target_accept < 1:
         raise InputError(f"is {target_accept}, should be between 0 and 1", source="sampler", field="target_accept")
+    progress = sys.stderr.isatty() if progress is None else progress
     compiled = model if isinstance(model, CompiledModel) else None
     program = compiled.model if compiled is not None else model
-    settings = {"draws": draws, "tune": tune, "chains": chains, "cores": cores, "target_accept": target_accept}
-    if sampler == "nutpie":
-        idata = _nutpie(compiled or compile_model(program), settings, seed=seed, progress=progress)
-    else:
-        idata = _pymc(program, sampler, settings, seed=seed, progress=progress)
-    return add_model_data(idata, program)
+    settings = {"draws": draws, "tune": tune, "chains": chains, "target_accept": target_accept}
+    with whole_or_not_at_all():
+        if sampler == "nutpie":
+            chosen = compiled or compile_model(program)
+            idata = _nutpie(chosen, {**settings, "cores": cores}, seed=seed, progress=progress)
+        elif sampler == "pymc":
+            idata = _pymc(program, sampler, {**settings, "cores": cores}, seed=seed, progress=progress)
+        else:
+            # PyMC would give every chain a device of its own, and JAX sees one CPU
+            settings["nuts_sampler_kwargs"] = {"chain_method": "vectorized"}
+            idata = _pymc(program, sampler, settings, seed=seed, progress=progress)
+    return common_stats(add_model_data(idata, program))
+
+
+@contextmanager
+def whole_or_not_at_all() -> Iterator[None]:
+    """Let Ctrl-C end the block with ``KeyboardInterrupt``, whatever the samplers inside make of it.
+
+    nutpie and PyMC take an interrupt as the wish to have the draws made so far, and return them like a whole posterior.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield  # Python hands no signal to other threads
+        return
+    before = signal.getsignal(signal.SIGINT)
+    interrupted = False
+
+    def note(number: int, frame: FrameType | None) -> None:
+        nonlocal interrupted
+        interrupted = True
+        if callable(before):
+            before(number, frame)
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield
+    except Exception as problem:
+        if interrupted:  # what a sampler says when it has no draw to return
+            raise KeyboardInterrupt from problem
+        raise
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if interrupted:
+        raise KeyboardInterrupt
 
 
 def _nutpie(compiled: CompiledModel, settings: dict[str, Any], *, seed: int, progress: bool) -> InferenceData:
@@ -126,6 +227,7 @@ def _pymc(model: pm.Model, sampler: str, settings: dict[str, Any], *, seed: int,
         nuts_sampler=sampler,
         random_seed=seed,
         progressbar=progress,
+        quiet=not progress,
         compute_convergence_checks=False,
         **settings,
     )
