@@ -17,14 +17,17 @@ __all__ = [
     "ReportData",
     "ReportPriors",
     "binary_reports",
-    "box_log_probabilities",
-    "half_boxes",
+    "draw_reports",
     "report_model",
     "reports_on_truth",
     "with_reports",
 ]
 
 _FAR = 1e3
+_AT_HALF = 1e-12
+# A participant who always reports the top is either very biased or of a huge slope: two modes, of which the second is
+# no person (a slope 14 times the others'); nobody's slope is more than 4.5 times the typical one.
+_SLOPE_BOUND = 1.5
 
 
 @dataclass(frozen=True)
@@ -42,8 +45,8 @@ class ReportPriors:
         Scale of the half-normal for the spread of ln slope over participants.
     bias : float
         Standard deviation of the mean bias; used only where the labelled option can be false.
-    bias_spread : float
-        Scale of the half-normal for the spread of the biases.
+    bias_spread_median, log_bias_spread : float
+        Median of the spread of the biases and standard deviation of its logarithm.
     bias_nu : float
         Degrees of freedom of the biases: small values allow for single unusual participants.
     noise_median, log_noise, noise_spread : float
@@ -60,7 +63,8 @@ class ReportPriors:
     log_slope: float = 0.5
     slope_spread: float = 0.4
     bias: float = 0.5
-    bias_spread: float = 0.5
+    bias_spread_median: float = 0.3
+    log_bias_spread: float = 0.5
     bias_nu: float = 4.0
     noise_median: float = 1.2
     log_noise: float = 0.4
@@ -130,18 +134,21 @@ def report_model(data: ReportData, priors: ReportPriors | None = None) -> pm.Mod
 
         strength = pm.LogNormal("strength", np.log(p.strength_median), p.log_strength)
         bias_mean: Any = 0.0 if data.on_truth else pm.Normal("bias_mean", 0, p.bias)
-        bias_spread = pm.HalfNormal("bias_spread", p.bias_spread)
-        bias_unit = pm.StudentT("bias_unit", nu=p.bias_nu, mu=0, sigma=1, dims="participant")
-        bias = pm.Deterministic("bias", bias_mean + bias_spread * bias_unit, dims="participant")
+        bias_spread = pm.LogNormal("bias_spread", np.log(p.bias_spread_median), p.log_bias_spread)
+        bias = pm.StudentT("bias", nu=p.bias_nu, mu=bias_mean, sigma=bias_spread, dims="participant")
         slope = pm.Deterministic(
-            "slope", pt.exp(_pooled("log_slope", np.log(p.slope_median), p.log_slope, p.slope_spread)), "participant"
+            "slope",
+            pt.exp(_pooled("log_slope", np.log(p.slope_median), p.log_slope, p.slope_spread, bound=_SLOPE_BOUND)),
+            dims="participant",
         )
         noise = pm.Deterministic(
-            "noise", pt.exp(_pooled("log_noise", np.log(p.noise_median), p.log_noise, p.noise_spread)), "participant"
+            "noise",
+            pt.exp(_pooled("log_noise", np.log(p.noise_median), p.log_noise, p.noise_spread)),
+            dims="participant",
         )
         odds = np.log(p.lapse_median / (1 - p.lapse_median))
         lapse = pm.Deterministic(
-            "lapse", pm.math.invlogit(_pooled("logit_lapse", odds, p.logit_lapse, p.lapse_spread)), "participant"
+            "lapse", pm.math.invlogit(_pooled("logit_lapse", odds, p.logit_lapse, p.lapse_spread)), dims="participant"
         )
         half_share = pm.Beta("half_share", p.half_alpha, p.half_beta)
 
@@ -158,14 +165,25 @@ def report_model(data: ReportData, priors: ReportPriors | None = None) -> pm.Mod
     return model
 
 
-def _pooled(name: str, mean: float, mean_sd: float, spread_scale: float) -> Any:
-    """Participants' values around an unknown mean, non-centred."""
+def _pooled(name: str, mean: float, mean_sd: float, spread_scale: float, *, bound: float | None = None) -> Any:
+    """Participants' values around an unknown mean, non-centred; `bound` keeps the deviations inside softly."""
     centre = pm.Normal(f"{name}_mean", mean, mean_sd)
     spread = pm.HalfNormal(f"{name}_spread", spread_scale)
-    return centre + spread * pm.Normal(f"{name}_unit", 0, 1, dims="participant")
+    deviation = spread * pm.Normal(f"{name}_unit", 0, 1, dims="participant")
+    return centre + (deviation if bound is None else bound * pt.tanh(deviation / bound))
 
 
 def _observe(data: ReportData, mean: Any, sd: Any, lapse: Any, half_share: Any) -> None:
+    def random(  # noqa: PLR0917 - PyMC calls it by position
+        mean: NDArray[np.float64],
+        sd: NDArray[np.float64],
+        lapse: NDArray[np.float64],
+        half_share: NDArray[np.float64],
+        rng: np.random.Generator,
+        size: tuple[int, ...] | None = None,
+    ) -> NDArray[Any]:
+        return draw_reports(data.edges, mean=mean, sd=sd, lapse=lapse, half_share=half_share, rng=rng, size=size)
+
     if data.is_raw:
         pm.CustomDist(
             "report",
@@ -174,14 +192,14 @@ def _observe(data: ReportData, mean: Any, sd: Any, lapse: Any, half_share: Any) 
             lapse,
             half_share,
             logp=_raw_log_density,
-            random=_raw_random,
+            random=random,
             observed=data.report,
             dims="response",
         )
         return
     # the distances to infinite edges stay finite, so that no gradient is infinity times zero
     edges = np.clip(data.edges, -_FAR, _FAR)
-    half = half_boxes(data.edges)
+    half = _half_boxes(data.edges)
 
     def log_probability(value: Any, mean: Any, sd: Any, lapse: Any, half_share: Any) -> Any:
         box = pt.cast(value, "int64")
@@ -192,24 +210,6 @@ def _observe(data: ReportData, mean: Any, sd: Any, lapse: Any, half_share: Any) 
         inside = pt.abs(pt.erfc(-flip * high / np.sqrt(2)) - pt.erfc(-flip * low / np.sqrt(2))) / 2
         slip = half_share * pt.as_tensor(half)[box] + (1 - half_share) / half.size
         return pt.log((1 - lapse) * inside + lapse * slip)
-
-    def random(  # noqa: PLR0917 - PyMC calls it by position
-        mean: NDArray[np.float64],
-        sd: NDArray[np.float64],
-        lapse: NDArray[np.float64],
-        half_share: NDArray[np.float64],
-        rng: np.random.Generator,
-        size: tuple[int, ...] | None = None,
-    ) -> NDArray[np.int64]:
-        mean, sd, lapse, half_share = _broadcast(size, mean, sd, lapse, half_share)
-        latent = mean + sd * rng.standard_normal(mean.shape)
-        box = np.searchsorted(data.edges[1:-1], latent, side="left")
-        slip = np.where(
-            rng.random(mean.shape) < half_share,
-            rng.choice(half.size, p=half, size=mean.shape),
-            rng.integers(0, half.size, mean.shape),
-        )
-        return np.where(rng.random(mean.shape) < lapse, slip, box).astype(np.int64)
 
     pm.CustomDist(
         "report",
@@ -234,70 +234,48 @@ def _raw_log_density(value: Any, mean: Any, sd: Any, lapse: Any, half_share: Any
     return pt.switch(pt.eq(value, 0), pt.log(lapse) + pt.log(half_share), spread)
 
 
-def _raw_random(  # noqa: PLR0917 - PyMC calls it by position
+def draw_reports(
+    edges: NDArray[np.float64],
+    *,
     mean: NDArray[np.float64],
     sd: NDArray[np.float64],
     lapse: NDArray[np.float64],
     half_share: NDArray[np.float64],
     rng: np.random.Generator,
     size: tuple[int, ...] | None = None,
-) -> NDArray[np.float64]:
-    mean, sd, lapse, half_share = _broadcast(size, mean, sd, lapse, half_share)
-    latent = mean + sd * rng.standard_normal(mean.shape)
-    slip = np.where(rng.random(mean.shape) < half_share, 0.0, rng.logistic(size=mean.shape))
-    return np.where(rng.random(mean.shape) < lapse, slip, latent)
-
-
-def _broadcast(size: tuple[int, ...] | None, *values: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
-    shape = np.broadcast_shapes(*(np.shape(value) for value in values), *(() if size is None else (tuple(size),)))
-    return tuple(np.broadcast_to(value, shape) for value in values)
-
-
-def half_boxes(edges: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Share of a "50%" lapse that each box gets: the box around one half, or the two that meet there.
+) -> NDArray[Any]:
+    """Draw reports; what the model's own prior and posterior predictions use.
 
     Parameters
     ----------
     edges : ndarray, shape (box + 1,)
-        Log-odds.
-
-    Returns
-    -------
-    ndarray, shape (box,)
-    """
-    touches = (edges[:-1] <= 1e-12) & (edges[1:] >= -1e-12)
-    share: NDArray[np.float64] = touches / touches.sum()
-    return share
-
-
-def box_log_probabilities(
-    edges: NDArray[np.float64],
-    mean: NDArray[np.float64],
-    sd: NDArray[np.float64],
-    lapse: NDArray[np.float64],
-    half_share: NDArray[np.float64],
-) -> NDArray[np.float64]:
-    """Log-probability of every box, for any number of rows or draws.
-
-    Parameters
-    ----------
-    edges : ndarray, shape (box + 1,)
-        Log-odds.
+        Log-odds between the boxes; empty where reports are not rounded.
     mean, sd, lapse, half_share : ndarray, shapes that broadcast
         Mean and standard deviation of the reported log-odds, lapse rate, share of the lapses that are "50%".
+    rng : numpy.random.Generator
+    size : tuple of int, optional
+        Shape of the result; by default the one to which the others broadcast.
 
     Returns
     -------
-    ndarray, shape (..., box)
+    ndarray
+        Positions of boxes (int), or log-odds (float).
     """
-    from scipy.special import ndtr  # noqa: PLC0415 - comes with PyMC
+    parts = (mean, sd, lapse, half_share)
+    shape = np.broadcast_shapes(*(np.shape(part) for part in parts), *(() if size is None else (tuple(size),)))
+    latent = mean + sd * rng.standard_normal(shape)
+    is_lapse = rng.random(shape) < lapse
+    is_half = rng.random(shape) < half_share
+    if edges.size == 0:
+        return np.where(is_lapse, np.where(is_half, 0.0, rng.logistic(size=shape)), latent)
+    half = _half_boxes(edges)
+    slip = np.where(is_half, rng.choice(half.size, p=half, size=shape), rng.integers(0, half.size, shape))
+    box = np.searchsorted(edges[1:-1], latent, side="left")
+    return np.where(is_lapse, slip, box).astype(np.int64)
 
-    mean, sd, lapse, half_share = (np.asarray(value)[..., None] for value in (mean, sd, lapse, half_share))
-    z = (edges - mean) / sd
-    low, high = z[..., :-1], z[..., 1:]
-    flip = np.where(low + high > 0, -1.0, 1.0)
-    inside = np.abs(ndtr(flip * high) - ndtr(flip * low))
-    half = half_boxes(edges)
-    slip = half_share * half + (1 - half_share) / half.size
-    log_probability: NDArray[np.float64] = np.log((1 - lapse) * inside + lapse * slip)
-    return log_probability
+
+def _half_boxes(edges: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Share of a "50%" lapse that each box gets: all to the box around one half, or half to each that meets there."""
+    touches = (edges[:-1] <= _AT_HALF) & (edges[1:] >= -_AT_HALF)
+    share: NDArray[np.float64] = touches / touches.sum()
+    return share
