@@ -233,7 +233,14 @@ def complete(
         # With the data that the parameters depend on beside them; PyMC would otherwise think that the data may have
         # changed, and draw such parameters anew from their prior.
         known = add_model_data(of_posterior(thinned(posterior, n_predictive)), source)
-        predictive = pm.sample_posterior_predictive(known, model=source, random_seed=seed + 1, progressbar=progress)
+        predictive = pm.sample_posterior_predictive(
+            known,
+            model=source,
+            # by name: PyMC 5.28 appends to the model's own list of observed variables where it is asked for all
+            var_names=[variable.name for variable in source.observed_RVs],
+            random_seed=seed + 1,
+            progressbar=progress,
+        )
     add_groups(
         idata,
         {
