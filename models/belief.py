@@ -148,7 +148,7 @@ def belief_model(data: BeliefData, priors: BeliefPriors | None = None, *, centre
                 observed=box,
                 dims="pair",
             )
-    model.belief_grid = data.box_edges  # type: ignore[attr-defined]
+    model.belief_grid = data.box_edges
     return model
 
 
@@ -223,6 +223,7 @@ def _random(
     mean: NDArray[np.float64],
     s_left: NDArray[np.float64],
     s_right: NDArray[np.float64],
+    *,
     rng: np.random.Generator,
     size: tuple[int, ...] | None = None,
 ) -> NDArray[np.float64]:
@@ -244,12 +245,12 @@ def _random_box(
     s_left: NDArray[np.float64],
     s_right: NDArray[np.float64],
     shift: NDArray[np.float64],
-    rng: np.random.Generator,
-    size: tuple[int, ...] | None = None,
     *,
+    rng: np.random.Generator,
     edges: NDArray[np.float64],
+    size: tuple[int, ...] | None = None,
 ) -> NDArray[np.intp]:
-    log_odds = shift - _random(mean, s_left, s_right, rng, size)
+    log_odds = shift - _random(mean, s_left, s_right, rng=rng, size=size)
     return np.searchsorted(edges[1:-1], log_odds, side="right")
 
 

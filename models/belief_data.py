@@ -226,7 +226,7 @@ def _distinct_tokens(string: NDArray[np.object_], log_g: FloatArray, kept: NDArr
 
 
 def _boxes(log_ratio: FloatArray, scheme: RoundingScheme) -> tuple[IntArray, FloatArray]:
-    """Box of every report 1 / (1 + e^D), given D = ln h(x)/h(y), and the edges of all boxes in log-odds of the report."""
+    """Box of every report 1 / (1 + e^D), given D = ln h(x)/h(y), and the edges of all boxes, log-odds of the report."""
     if not scheme.values:
         return np.zeros(log_ratio.size, dtype=np.intp), np.empty(0)
     value = round_reports(report_from_log_ratio(log_ratio), scheme)
@@ -266,7 +266,7 @@ def _known_tail(
     first = np.searchsorted(vocabulary[order], seen_token)
     last = np.searchsorted(vocabulary[order], seen_token, side="right")
     column = order[np.minimum(first, vocabulary.size - 1)]
-    for at in np.flatnonzero(last - first > 1):  # one string can stand for many tokens
+    for at in np.flatnonzero(last - first > 1).tolist():  # one string can stand for many tokens
         among = order[first[at] : last[at]]
         column[at] = among[np.abs(log_g[seen_item[at], among] - seen_log_g[at]).argmin()]
     off = (first == last) | ~(np.abs(log_g[seen_item, column] - seen_log_g) < _SAME_LOG_G)
@@ -286,4 +286,4 @@ def _known_tail(
     bins = np.stack([item, np.floor(log_g / _BIN_NATS).astype(np.intp)], axis=1)
     found, code = np.unique(bins, axis=0, return_inverse=True)
     total = np.bincount(code.ravel(), mass)
-    return found[:, 0], np.bincount(code.ravel(), mass * log_g) / total, total
+    return found[:, 0].astype(np.intp), np.bincount(code.ravel(), mass * log_g) / total, total
