@@ -34,6 +34,8 @@ EXPERIMENTS: Mapping[str, str] = MappingProxyType(
         "bootstrap": "experiments.bootstrap:run",
         "sample_size": "experiments.sample_size:run",
         "belief": "experiments.belief:run",
+        "calibration": "experiments.calibration:run",
+        "recovery": "experiments.recovery:run",
     }
 )
 """Name of every experiment -> ``module:function``; imported when asked for."""

@@ -301,7 +301,10 @@ def player_rows(
     rows.append(
         {
             "estimator": "belief",
-            **{"estimate": median, "lower": lower, "upper": upper, "truth": truth},
+            "estimate": median,
+            "lower": lower,
+            "upper": upper,
+            "truth": truth,
             "converged": verdict.passed,
             "r_hat_max": verdict.r_hat_max,
             "ess_bulk_min": verdict.ess_bulk_min,
