@@ -230,7 +230,8 @@ def _raw_log_density(value: Any, mean: Any, sd: Any, lapse: Any, half_share: Any
     normal = -0.5 * ((value - mean) / sd) ** 2 - pt.log(sd) - 0.5 * np.log(2 * np.pi)
     # a uniform probability is logistic log-odds
     logistic = -value - 2 * pt.softplus(-value)
-    spread = pt.logaddexp(pt.log1p(-lapse) + normal, pt.log(lapse) + pt.log1p(-half_share) + logistic)
+    slip = pt.log(lapse) + pt.log1p(-half_share) + logistic
+    spread = pt.logaddexp(pt.log1p(-lapse) + normal, slip)  # type: ignore[no-untyped-call]
     return pt.switch(pt.eq(value, 0), pt.log(lapse) + pt.log(half_share), spread)
 
 
