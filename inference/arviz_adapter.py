@@ -26,9 +26,11 @@ __all__ = [
     "add_model_data",
     "common_stats",
     "diagnostics",
+    "ess_bulk",
     "group",
     "interval",
     "of_posterior",
+    "r_hat",
     "read",
     "without_unconstrained",
     "write",
@@ -126,6 +128,20 @@ def diagnostics(idata: InferenceData) -> dict[str, NDArray[np.float64]]:
         "ess_tail": flat(az.ess(posterior, method="tail", prob=0.1)),
         "bfmi": np.ravel(az.bfmi(stats["energy"].values)) if "energy" in stats else np.empty(0),
     }
+
+
+def ess_bulk(draws: NDArray[np.float64]) -> float:
+    """Bulk effective sample size of one number's draws, (chain, draw); NaN if they are all alike."""
+    import arviz as az  # noqa: PLC0415
+
+    return float(az.ess(draws, method="bulk"))
+
+
+def r_hat(draws: NDArray[np.float64]) -> float:
+    """Rank-normalised split R-hat of one number's draws, (chain, draw)."""
+    import arviz as az  # noqa: PLC0415
+
+    return float(az.rhat(draws, method="rank"))
 
 
 def interval(draws: NDArray[np.float64], *, probability: float, kind: Literal["eti", "hdi"]) -> tuple[float, float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
@@ -52,7 +52,9 @@ class CompiledModel:
     program: Any
 
 
-def compile_model(model: pm.Model, *, jitter: bool = True) -> CompiledModel:
+def compile_model(
+    model: pm.Model, *, jitter: bool = True, start: Mapping[str, Any] | None = None
+) -> CompiledModel:
     """Compile a model for nutpie, which takes seconds, so that several fits share it.
 
     Parameters
@@ -60,6 +62,8 @@ def compile_model(model: pm.Model, *, jitter: bool = True) -> CompiledModel:
     model : pymc.Model
     jitter : bool
         Start every chain at a random distance from the model's support point, instead of a hair's breadth from it.
+    start : mapping of str to float or ndarray, optional
+        Values by name from which chains start, a hair's breadth away; other parameters start at their support point.
 
     Returns
     -------
@@ -73,8 +77,10 @@ def compile_model(model: pm.Model, *, jitter: bool = True) -> CompiledModel:
     check_installed("nutpie")
     import nutpie  # noqa: PLC0415 - seconds that only a fit should cost
 
-    program = nutpie.compile_pymc_model(model, jitter_rvs=None if jitter else set())
-    return CompiledModel(model, program if jitter else _moved_a_little(program))
+    if jitter and start is None:
+        return CompiledModel(model, nutpie.compile_pymc_model(model))
+    program = nutpie.compile_pymc_model(model, jitter_rvs=set(), initial_points=start and dict(start))
+    return CompiledModel(model, _moved_a_little(program))
 
 
 def _moved_a_little(program: Any) -> Any:
