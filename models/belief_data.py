@@ -285,6 +285,6 @@ def _known_tail(
     # what a bin contributes is off by about (width * slope)^2 / 24 of itself
     bins = np.stack([item, np.floor(log_g / _BIN_NATS).astype(np.intp)], axis=1)
     found, code = np.unique(bins, axis=0, return_inverse=True)
-    total: FloatArray = np.bincount(code.ravel(), weights=mass)
-    mean: FloatArray = np.bincount(code.ravel(), weights=mass * log_g) / total
+    total = np.bincount(code.ravel(), mass).astype(float)
+    mean = np.bincount(code.ravel(), mass * log_g).astype(float) / total
     return found[:, 0].astype(np.intp), mean, total
