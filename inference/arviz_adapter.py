@@ -7,6 +7,7 @@ always given, never left to a default.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -30,6 +31,7 @@ __all__ = [
     "group",
     "interval",
     "of_posterior",
+    "psis_loo",
     "r_hat",
     "read",
     "without_unconstrained",
@@ -142,6 +144,34 @@ def r_hat(draws: NDArray[np.float64]) -> float:
     import arviz as az  # noqa: PLC0415
 
     return float(az.rhat(draws, method="rank"))
+
+
+def psis_loo(
+    log_likelihood: NDArray[np.float64], posterior: xr.Dataset
+) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
+    """Leave-one-out by PSIS.
+
+    Parameters
+    ----------
+    log_likelihood : ndarray, shape (chain, draw, row)
+    posterior : xarray.Dataset
+        Its effective sample sizes decide how many weights are smoothed.
+
+    Returns
+    -------
+    elpd_nats, pareto_k : ndarray, shape (row,)
+    p_loo : float
+    """
+    import arviz as az  # noqa: PLC0415
+
+    idata = az.InferenceData(
+        posterior=posterior, log_likelihood=az.dict_to_dataset({"rows": log_likelihood}, library=None)
+    )
+    with warnings.catch_warnings():
+        # the k of every row is part of the result
+        warnings.filterwarnings("ignore", message="Estimated shape parameter of Pareto distribution")
+        found = az.loo(idata, pointwise=True, var_name="rows", scale="log")
+    return np.asarray(found.loo_i.values), np.asarray(found.pareto_k.values), float(found.p_loo)
 
 
 def interval(draws: NDArray[np.float64], *, probability: float, kind: Literal["eti", "hdi"]) -> tuple[float, float]:

@@ -188,17 +188,17 @@ def whole_or_not_at_all() -> Iterator[None]:
 
     nutpie and PyMC take an interrupt as the wish to have the draws made so far, and return them like a whole posterior.
     """
-    if threading.current_thread() is not threading.main_thread():
-        yield  # Python hands no signal to other threads
-        return
     before = signal.getsignal(signal.SIGINT)
+    # Python hands no signal to other threads; a process in the background may have been told to ignore this one
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
+        yield
+        return
     interrupted = False
 
     def note(number: int, frame: FrameType | None) -> None:
         nonlocal interrupted
         interrupted = True
-        if callable(before):
-            before(number, frame)
+        before(number, frame)
 
     signal.signal(signal.SIGINT, note)
     try:

@@ -199,7 +199,10 @@ def test_an_interrupt_is_not_swallowed() -> None:
 
 
 ENDLESS = """
+import signal
 import pymc as pm
+# a shell that starts tests in the background makes them ignore it
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from inference.sampling import sample
 with pm.Model() as model:
     pm.Normal("x", shape=50)
@@ -219,7 +222,10 @@ def test_ctrl_c_ends_the_run(sampler: str) -> None:
         time.sleep(20)
         assert process.poll() is None
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
+        try:
+            out, err = process.communicate(timeout=60)
+        finally:
+            process.kill()
     assert "returned" not in out
     assert "KeyboardInterrupt" in err
     assert process.returncode != 0
