@@ -35,6 +35,8 @@ __all__ = ["CALIBRATION_COLUMNS", "CURVE_REPORTS", "run"]
 
 FloatArray = NDArray[np.float64]
 
+_MAX_POINTS = 12
+
 CURVE_REPORTS = tuple(float(p) for p in np.round(np.linspace(0.5, 0.99, 50), 3)[1:])
 """Reports at which the reliability curves are drawn."""
 
@@ -84,7 +86,7 @@ def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
 
     study = with_n_responses(cfg, study)
     reports = reports_on_truth(study, chosen_rounding(cfg))
-    outcomes, game = favoured_outcomes(study), favoured_outcomes(study, offset=True)
+    outcomes, game = favoured_outcomes(study), favoured_outcomes(study, as_paid=True)
     fits = _fits(cfg, reports, outcomes, game)
 
     tail = tail_probability(cfg)
@@ -110,7 +112,7 @@ def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
                 [report_shares(drawn[:, reports.person == u], edges) for u in people], axis=1
             ),
         },
-        boxes=np.asarray(scheme.to_numpy()),
+        boxes=np.asarray(scheme.values),  # noqa: PD011 - not of pandas
         points=_points(outcomes, game),
         tail=tail,
     ).assign_attrs(n_responses=reports.row.size, n_shared_responses=int((reports.question >= 0).sum()))
@@ -145,9 +147,9 @@ def _check(cfg: DictConfig) -> None:
 
 
 def _fits(cfg: DictConfig, reports: ReportData, outcomes: OutcomeData, game: OutcomeData) -> dict[str, _Fit]:
-    """Four posteriors of three programs: the offset is data, so that the linear one serves twice."""
+    """Four posteriors of three programs: weights are data, so that the linear one serves twice."""
     from inference.sampling import compile_model  # noqa: PLC0415
-    from models.calibration import CalibrationPriors, calibration_model, set_offset  # noqa: PLC0415
+    from models.calibration import CalibrationPriors, calibration_model, set_weights  # noqa: PLC0415
     from models.report_process import ReportPriors, report_model  # noqa: PLC0415
 
     def fitted(program: Any, name: str) -> _Fit:
@@ -168,7 +170,7 @@ def _fits(cfg: DictConfig, reports: ReportData, outcomes: OutcomeData, game: Out
         "llo": fitted(program, "llo"),
         "beta": fitted(program_of(bent), "beta"),
     }
-    set_offset(linear, game)
+    set_weights(linear, game)
     return {**fits, "game": fitted(program, "game")}
 
 
@@ -291,9 +293,9 @@ def _edges(scheme: RoundingScheme) -> FloatArray:
 
 
 def _points(outcomes: OutcomeData, game: OutcomeData) -> dict[str, FloatArray]:
-    """How often the favoured option was true at each report; with offsets, the maximum-likelihood log-odds as well."""
+    """How often the favoured option was true at each report, plain and weighted."""
     shown = np.unique(outcomes.report.round(9))
-    if shown.size > 12:  # unrounded reports: bins of equal count
+    if shown.size > _MAX_POINTS:  # unrounded reports: bins of equal count
         cuts = np.unique(np.quantile(outcomes.report, np.linspace(0, 1, 9)))
         code = np.clip(np.searchsorted(cuts, outcomes.report, side="right") - 1, 0, cuts.size - 2)
     else:
@@ -303,21 +305,9 @@ def _points(outcomes: OutcomeData, game: OutcomeData) -> dict[str, FloatArray]:
         "report": np.array([outcomes.report[m].mean() for m in members]),
         "count": np.array([float(m.sum()) for m in members]),
         "frequency": np.array([outcomes.outcome[m].mean() for m in members]),
-        "game_probability": np.array([_offset_probability(game.outcome[m], game.offset[m]) for m in members]),
+        "weighted_report": np.array([np.average(game.report[m], weights=game.weight[m]) for m in members]),
+        "weighted_frequency": np.array([np.average(game.outcome[m], weights=game.weight[m]) for m in members]),
     }
-
-
-def _offset_probability(outcome: NDArray[Any], offset: FloatArray) -> float:
-    """sigmoid(a) of the likeliest constant a in logit P = a + offset, by bisection of the score."""
-    total = outcome.sum()
-    if total in (0, outcome.size):
-        return float(total > 0)
-    low, high = -60.0, 60.0
-    for _ in range(80):
-        middle = (low + high) / 2
-        expected = ((1 + np.tanh((middle + offset) / 2)) / 2).sum()
-        low, high = (middle, high) if expected < total else (low, middle)
-    return float((1 + np.tanh((low + high) / 4)) / 2)
 
 
 def _dataset(

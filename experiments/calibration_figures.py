@@ -32,31 +32,41 @@ def reliability(dataset: xr.Dataset, cfg: DictConfig) -> Figure:
     with mpl.rc_context(STYLE):
         fig = new_figure(7.4, 4.3)
         left, right = fig.subplots(1, 2, sharey=True)
+        # a curve below one half is worth seeing, the empty space below the lowest is not
+        lowest = min(
+            0.4,
+            *(
+                np.floor(10 * float(dataset[name].min().item()) - 0.2) / 10
+                for name in ("llo_participant_curve", "game_participant_curve", "point_frequency")
+            ),
+        )
+        lowest = max(lowest, 0.0)
         panels = (
-            (left, "llo", "frequency", "a  As a probability of being the true one"),
-            (right, "game", "game_probability", "b  Allowing for how the false token was drawn"),
+            (left, "llo", "", "a  Which token was in the text?"),
+            (right, "game", "weighted_", "b  Which is the better continuation?"),
         )
         for axes, name, points, title in panels:
             _curves(axes, dataset, name)
             count = dataset["point_count"].to_numpy()
             axes.scatter(
-                dataset["point_report"],
-                dataset[f"point_{points}"],
+                dataset[f"point_{points}report"],
+                dataset[f"point_{points}frequency"],
                 s=12 + 130 * count / count.max(),
                 facecolor="white",
                 edgecolor=_OBSERVED,
                 linewidth=1.1,
                 zorder=4,
+                clip_on=False,
             )
             axes.set_title(title)
             axes.set_xlabel("report for the favoured token")
             axes.set_xlim(0.49, 1.0)
-            axes.set_ylim(-0.02, 1.02)
+            axes.set_ylim(lowest, 1.0)
             for axis in (axes.xaxis, axes.yaxis):
                 axis.set_major_formatter(PercentFormatter(1))
         left.plot(dataset["report"], dataset["beta_curve"].isel(quantile=1), color=_CURVE, linestyle=(0, (4, 2)))
-        left.set_ylabel("the favoured token is the true one")
-        right.set_ylabel("the favoured token is the better continuation")
+        left.set_ylabel("favoured token is the true one")
+        right.set_ylabel("the same, answers weighted")
         right.yaxis.set_tick_params(labelleft=True)
         interval = f"{cfg.experiment.interval:.0%}"
         counts = dataset["point_count"].to_numpy()
@@ -128,6 +138,8 @@ def forest(table: pd.DataFrame, cfg: DictConfig) -> Figure:
             axes.set_ylim(0.2, len(own) + 0.8)
             if name in {"slope", "noise_nats"}:
                 _plain_log(axes)
+            if name == "bias_nats":
+                _off_scale(axes, own, height, odd)
         panels[-1].set_xlim(left=0)
         panels[-1].xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
         panels[0].set_yticks(height, [_short(str(name)) for name in own["participant"]], fontsize=7.5)
@@ -151,6 +163,22 @@ def _interval(axes: Axes, row: object, name: str, at: float, colour: str) -> Non
     median, low, high = (getattr(row, f"{name}_{what}") for what in ("median", "lower", "upper"))
     axes.plot([low, high], [at, at], color=colour, linewidth=1.1, zorder=2)
     axes.plot(median, at, marker="o", color=colour, markersize=3.2, zorder=3)
+
+
+def _off_scale(axes: Axes, own: pd.DataFrame, height: NDArray[np.float64], odd: set[str]) -> None:
+    """Let the usual participants fill the axis; an unusual bias beyond it is written at the edge."""
+    usual = own[~own["participant"].isin(odd)]
+    shown = usual if len(usual) else own
+    reach = 1.25 * float(np.abs(shown[["bias_nats_lower", "bias_nats_upper"]].to_numpy()).max())
+    axes.set_xlim(-reach, reach)
+    for row, at in zip(rows_of(own), height, strict=True):
+        if abs(row.bias_nats_median) <= reach:
+            continue
+        side = 1 if row.bias_nats_median > 0 else -1
+        arrow = "\N{RIGHTWARDS ARROW}" if side > 0 else "\N{LEFTWARDS ARROW}"
+        value = f"{row.bias_nats_median:.1f} [{row.bias_nats_lower:.1f}, {row.bias_nats_upper:.1f}]"
+        text = f"{value} {arrow}" if side > 0 else f"{arrow} {value}"
+        axes.text(side * reach, at, text, ha="right" if side > 0 else "left", va="center", fontsize=7, color=_UNUSUAL)
 
 
 def _plain_log(axes: Axes) -> None:
@@ -181,7 +209,7 @@ def shares(dataset: xr.Dataset, cfg: DictConfig) -> Figure:
             at, middle, yerr=_arms(low, middle, high), fmt="o", color=_CURVE, markersize=4, capsize=3, zorder=3
         )
         left.set_xticks(
-            at, [f"{box:.0%}" for box in dataset["box"].to_numpy()], rotation=45 if observed.size > 8 else 0
+            at, [f"{box:.0%}" for box in dataset["box"].to_numpy()], rotation=45 if observed.size > 14 else 0
         )
         left.set_xlabel("report for the true token")
         left.set_ylabel("share of the answers")
@@ -202,8 +230,8 @@ def shares(dataset: xr.Dataset, cfg: DictConfig) -> Figure:
         right.set_title(f"b  Share of {dataset['box'].to_numpy()[-1]:.0%} by participant")
         fig.legend(
             handles=[
-                Patch(facecolor="0.8", label="observed (a)"),
-                Line2D([], [], color=_OBSERVED, marker="_", linestyle="", markersize=8, label="observed (b)"),
+                Patch(facecolor="0.8", label="observed (bar in a,"),
+                Line2D([], [], color=_OBSERVED, marker="_", linestyle="", markersize=8, label="dash in b)"),
                 Line2D(
                     [],
                     [],

@@ -17,11 +17,12 @@ TYPICAL = "(typical)"
 """Name of the row of the typical participant, who has the means of everything (and no bias where that is centred)."""
 
 _MANY_ENDS = 0.5
+_LARGE_BIAS_NATS = 0.5
 _MAX_NAMED = 6
 
 
 def unusual(table: pd.DataFrame) -> pd.DataFrame:
-    """Participants whose bias excludes zero, or who give an end of the scale in most answers.
+    """Participants with a large bias that excludes zero, or who give an end of the scale in most answers.
 
     Parameters
     ----------
@@ -35,7 +36,8 @@ def unusual(table: pd.DataFrame) -> pd.DataFrame:
     """
     own = table[table["participant"] != TYPICAL]
     outside = (own["bias_nats_lower"] > 0) | (own["bias_nats_upper"] < 0)
-    found = own[outside | (own["share_ends"] > _MANY_ENDS)]
+    large = outside & (own["bias_nats_median"].abs() > _LARGE_BIAS_NATS)
+    found = own[large | (own["share_ends"] > _MANY_ENDS)]
     return found.loc[found["bias_nats_median"].abs().sort_values(ascending=False).index]
 
 
@@ -48,7 +50,7 @@ def summary(table: pd.DataFrame, dataset: xr.Dataset, cfg: DictConfig) -> str:
         "that favour one of them make the reliability curves (at 50% no token is favoured). Posterior medians with "
         f"{interval} intervals (equal tails).",
         _confidence(typical),
-        _game(typical),
+        _game(typical, dataset),
         _differences(typical, own),
         _shape(dataset),
         _people(table),
@@ -87,18 +89,29 @@ def _confidence(typical: Any) -> str:
     )
 
 
-def _game(typical: Any) -> str:
-    verdict = {
-        "below": "and are over-confident by this reading too",
-        "above": "and are **not over-confident but under-confident** by this reading",
-        "around": "and are not clearly over- or under-confident by this reading",
-    }[_side(typical, "game_slope")]
+def _game(typical: Any, dataset: xr.Dataset) -> str:
+    shown = [at for at in (0.6, 0.7, 0.8, 0.9, 0.99) if at in dataset["report"].to_numpy()]
+    low, middle, high = (dataset["game_curve"].sel(report=shown).isel(quantile=q).to_numpy() for q in range(3))
+    curve = ", ".join(
+        f"{at:.0%} for {m:.0%} [{a:.0%}, {b:.0%}]" for at, a, m, b in zip(shown, low, middle, high, strict=True)
+    )
+    over = [f"{at:.0%}" for at, b in zip(shown, high, strict=True) if b < at]
+    under = [f"{at:.0%}" for at, a in zip(shown, low, strict=True) if a > at]
+    verdict = " and ".join(
+        [f"**over-confident at {', '.join(over)}**"] * bool(over)
+        + [f"**under-confident at {', '.join(under)}**"] * bool(under)
+    )
+    verdict = (
+        f"{verdict}, and calibrated within the interval elsewhere" if verdict else "**calibrated within the interval**"
+    )
     return (
         "**But the game does not ask for that probability.** The false token was drawn from a language model and can "
         "be as good a continuation as the true one; the game asks, and pays, for how likely the two are as "
         "continuations. Even a player who knows the true distribution of the text looks over-confident above. "
-        "Allowing for how the false token was drawn, reports should move the log-odds that one token is a better "
-        f"continuation than the other one by one: they move them by {_with_interval(typical, 'game_slope')}, {verdict}."
+        "Weighting every answer by g(y) / (g(x) + g(y)), with g the model that drew the false token x, undoes that "
+        "draw (such a player is then calibrated; the game's own score has the weight g(y)). By this reading the slope "
+        f"is {_with_interval(typical, 'game_slope')}, and a report stands for (weighted share in which the favoured token "
+        f"is the true one): {curve}. The typical participant is {verdict}."
     )
 
 
@@ -147,7 +160,10 @@ def _shape(dataset: xr.Dataset) -> str:
 def _people(table: pd.DataFrame) -> str:
     found = rows_of(unusual(table))
     if not found:
-        return "No participant's bias excludes zero, and none gives an end of the scale in most answers."
+        return (
+            f"No participant has a bias above {_LARGE_BIAS_NATS} nats whose interval excludes zero, and none gives an "
+            "end of the scale in most answers."
+        )
     lines = [
         f"- {row.participant}: right in {row.accuracy:.0%} of {row.n_favoured} favoured answers with a mean confidence "
         f"of {row.confidence:.0%}"

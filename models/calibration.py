@@ -7,6 +7,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 import pymc as pm
+import pytensor.tensor as pt
 from numpy.typing import ArrayLike, NDArray
 
 from estimators.errors import InputError, unknown_choice
@@ -21,7 +22,7 @@ __all__ = [
     "calibration_model",
     "curve_features",
     "favoured_outcomes",
-    "set_offset",
+    "set_weights",
 ]
 
 Family = Literal["llo", "beta"]
@@ -89,11 +90,11 @@ def calibration_model(
 ) -> pm.Model:
     r"""Build the model of outcomes given reports, with partial pooling over participants.
 
-    For a row with report r of participant u, and the row's known offset o (0 unless the data have one),
+    For a report r of participant u,
 
     .. math::
 
-        \mathrm{logit}\,P(\text{event} \mid r) = o +
+        \mathrm{logit}\,P(\text{event} \mid r) =
         \begin{cases} \alpha_u + \beta_u\, \mathrm{logit}\, r & \text{linear in log-odds, "llo"} \\
         \alpha_u + a_u \ln r - b_u \ln(1 - r) & \text{beta calibration, "beta"} \end{cases}
 
@@ -104,7 +105,9 @@ def calibration_model(
     Linear in log-odds: Turner and others (2014), Zhang and Maloney (2012).
 
     Both families are densities of the same outcomes given the same reports, so that their pointwise log-likelihoods
-    can be compared. The offset must be the same in both.
+    can be compared (with the same weights). A row's log-likelihood is multiplied by its weight: with weights below 1
+    the posterior is of a pseudo-likelihood, in which an answer counts as a part of one; its intervals err on the
+    wide side. Draws of the outcome do not depend on the weights.
 
     Where the event is the option that the report favours (``data.half_range``), the bias is a jump at one half: what
     favouring an option says of being right, beyond the number given. It is no preference for a side: sides
@@ -121,7 +124,7 @@ def calibration_model(
     -------
     pymc.Model
         Dims ``participant`` and ``response``; observed variable ``outcome``; for every coefficient NAME of
-        the family NAME (participant), NAME_mean and NAME_spread. :func:`set_offset` exchanges the offsets.
+        the family NAME (participant), NAME_mean and NAME_spread. :func:`set_weights` exchanges the weights.
 
     Raises
     ------
@@ -133,7 +136,8 @@ def calibration_model(
     coords = {"participant": data.participant, "response": data.row}
     with pm.Model(coords=coords) as model:
         person = pm.Data("person", data.person, dims="response")
-        logit: Any = pm.Data("offset", data.offset, dims="response")
+        weight = pm.Data("weight", data.weight, dims="response")
+        logit: Any = 0.0
         for name, feature in zip(_COEFFICIENTS[family], features, strict=True):
             is_bias = name == "bias"
             mean = pm.Normal(f"{name}_mean", 0 if is_bias else p.slope_mean, p.bias if is_bias else p.slope)
@@ -141,12 +145,21 @@ def calibration_model(
             unit = pm.Normal(f"{name}_unit", 0, 1, dims="participant")
             own = pm.Deterministic(name, mean + spread * unit, dims="participant")
             logit = logit + own[person] * feature
-        pm.Bernoulli("outcome", logit_p=logit, observed=data.outcome, dims="response")
+        pm.CustomDist(
+            "outcome",
+            logit,
+            weight,
+            logp=_weighted_log_probability,
+            random=_random,
+            observed=data.outcome,
+            dtype="int64",
+            dims="response",
+        )
     return model
 
 
-def set_offset(model: pm.Model, data: OutcomeData) -> None:
-    """Put the offsets of the same rows into a model, so that it need not be compiled again.
+def set_weights(model: pm.Model, data: OutcomeData) -> None:
+    """Put the weights of the same rows into a model, so that it need not be compiled again.
 
     Raises
     ------
@@ -155,4 +168,18 @@ def set_offset(model: pm.Model, data: OutcomeData) -> None:
     """
     if list(model.coords["response"]) != data.row.tolist():
         raise InputError("are not those of the model", source="calibration data", field="rows")
-    model.set_data("offset", data.offset)
+    model.set_data("weight", data.weight)
+
+
+def _weighted_log_probability(value: Any, logit: Any, weight: Any) -> Any:
+    return -weight * pt.softplus(-(2 * value - 1) * logit)
+
+
+def _random(
+    logit: NDArray[np.float64],
+    weight: NDArray[np.float64],
+    rng: np.random.Generator,
+    size: tuple[int, ...] | None = None,
+) -> NDArray[np.int64]:
+    shape = np.broadcast_shapes(np.shape(logit), np.shape(weight), () if size is None else tuple(size))
+    return (rng.random(shape) < (1 + np.tanh(np.asarray(logit) / 2)) / 2).astype(np.int64)

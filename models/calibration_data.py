@@ -60,8 +60,8 @@ class OutcomeData:
         Probability given to the event, strictly between 0 and 1; where reports are boxes, the value shown for the box.
     outcome : ndarray of int, shape (response,)
         1 where the event happened.
-    offset : ndarray, shape (response,)
-        Known part of the event's log-odds, nats; 0 where there is none.
+    weight : ndarray, shape (response,)
+        How much of an answer each one counts as, above 0 and at most 1.
     half_range : bool
         The event is "the option with more than half is the true one", so that every report is above one half.
     n_ties : int
@@ -73,7 +73,7 @@ class OutcomeData:
     person: IntArray
     report: FloatArray
     outcome: IntArray
-    offset: FloatArray
+    weight: FloatArray
     half_range: bool
     n_ties: int
 
@@ -129,7 +129,7 @@ class ReportData:
         return self.edges.size == 0
 
 
-def favoured_outcomes(study: xr.Dataset, *, offset: bool = False) -> OutcomeData:
+def favoured_outcomes(study: xr.Dataset, *, as_paid: bool = False) -> OutcomeData:
     r"""Whether the option that a participant favoured is the true one, for every answer of a comparison study.
 
     Answers that the site gave by itself, answers on the very same token, and reports of one half are left out.
@@ -138,12 +138,16 @@ def favoured_outcomes(study: xr.Dataset, *, offset: bool = False) -> OutcomeData
     ----------
     study : xarray.Dataset
         A comparison study.
-    offset : bool
-        Let the offset be :math:`\ln g(o)/g(f)`, with f the favoured and o the other token. The false token was drawn
-        from the generator g, so that :math:`P(f \text{ is true}) = \mathrm{sigmoid}(\ln t(f)/t(o) + \ln g(o)/g(f))`,
-        with t the distribution of the text. The game asks for (and pays) h(f) / (h(f) + h(o)) and not for the
-        probability of being the true one: with the offset, slope 1 and bias 0 are a belief h whose log-ratios are
-        those of t; without it, they are a report that is right as often as it says.
+    as_paid : bool
+        Weight every answer by :math:`g(y) / (g(x) + g(y))`, with g the generator, y the true and x the false token. A
+        pair arises with probability t(y) g(x), t the distribution of the text: a false token can be as good a
+        continuation as the true one, and a player who reports t(f) / (t(f) + t(o)) for the favoured token f and the
+        other one o is right less often than that. But it is what the game asks for, and pays: the score is
+        weighted by g(y). Weighted by g(y) times anything that is the same if x and y change places, a pair counts as
+        t(y) g(x) g(y), so that f is the true one with weighted probability t(f) / (t(f) + t(o)). The factor
+        1 / (g(x) + g(y)) makes the weights bounded. So with the weights, a calibrated curve means reports that are
+        right as continuations; without, as guesses at which token was in the text. A fixed offset ln g(o)/g(f) would
+        not do: given a noisy report, the generator's ratio says much about t's, and the two cancel.
 
     Returns
     -------
@@ -165,7 +169,6 @@ def favoured_outcomes(study: xr.Dataset, *, offset: bool = False) -> OutcomeData
     target = study["target_logprob"].values[sampler, position]
     drawn = study["candidate_logprob"].values[sampler, position, candidate]
     right = p > 0.5
-    ratio = np.where(right, drawn - target, target - drawn)
     people, person = _people(study["participant"].values[kept])
     return OutcomeData(
         participant=people,
@@ -173,7 +176,7 @@ def favoured_outcomes(study: xr.Dataset, *, offset: bool = False) -> OutcomeData
         person=person,
         report=np.where(right, p, 1 - p),
         outcome=right.astype(np.intp),
-        offset=ratio.astype(float) if offset else np.zeros(kept.size),
+        weight=1 / (1 + np.exp((drawn - target).astype(float))) if as_paid else np.ones(kept.size),
         half_range=True,
         n_ties=int(is_tie.sum()),
     )
@@ -215,7 +218,7 @@ def binary_outcomes(participant: Sequence[str] | NDArray[Any], report: ArrayLike
         person=person,
         report=p,
         outcome=happened,
-        offset=np.zeros(p.size),
+        weight=np.ones(p.size),
         half_range=False,
         n_ties=0,
     )
