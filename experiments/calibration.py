@@ -112,7 +112,7 @@ def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
                 [report_shares(drawn[:, reports.person == u], edges) for u in people], axis=1
             ),
         },
-        boxes=np.asarray(scheme.values),  # noqa: PD011 - not of pandas
+        boxes=np.asarray(scheme.values),
         points=_points(outcomes, game),
         tail=tail,
     ).assign_attrs(n_responses=reports.row.size, n_shared_responses=int((reports.question >= 0).sum()))

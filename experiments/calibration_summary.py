@@ -110,8 +110,8 @@ def _game(typical: Any, dataset: xr.Dataset) -> str:
         "continuations. Even a player who knows the true distribution of the text looks over-confident above. "
         "Weighting every answer by g(y) / (g(x) + g(y)), with g the model that drew the false token x, undoes that "
         "draw (such a player is then calibrated; the game's own score has the weight g(y)). By this reading the slope "
-        f"is {_with_interval(typical, 'game_slope')}, and a report stands for (weighted share in which the favoured token "
-        f"is the true one): {curve}. The typical participant is {verdict}."
+        f"is {_with_interval(typical, 'game_slope')}, and a report stands for (weighted share in which the favoured "
+        f"token is the true one): {curve}. The typical participant is {verdict}."
     )
 
 
