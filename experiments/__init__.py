@@ -36,6 +36,7 @@ EXPERIMENTS: Mapping[str, str] = MappingProxyType(
         "belief": "experiments.belief:run",
         "calibration": "experiments.calibration:run",
         "recovery": "experiments.recovery:run",
+        "sbc": "experiments.sbc:run",
     }
 )
 """Name of every experiment -> ``module:function``; imported when asked for."""

@@ -281,8 +281,8 @@ class SbcSettings:
         Draws kept and draws of the warm-up, per chain.
     target_accept : float
     n_longer : int
-        A fit with an effective sample size below `n_ranked` is made again with twice the draws (and warm-up), this
-        many times at most.
+        A fit with an effective sample size below `n_ranked`, or an R-hat above 1.05, is made again with twice the draws
+        (and warm-up), this many times at most.
     """
 
     n_ranked: int = 63
@@ -379,17 +379,17 @@ def sbc_rows(task: Task, *, model: SbcModel, settings: SbcSettings) -> list[Row]
         )
         found = _quantities(idata, model, ready.log_likelihood)
         ess = {name: ess_bulk(values) for name, values in found.items()}
-        # NaN: a quantity that never moved
-        if all(value >= settings.n_ranked for value in ess.values()) or longer >= 2**settings.n_longer:
+        # one chain cannot disagree with another
+        r_hats = {name: r_hat(values) if settings.chains > 1 else 1.0 for name, values in found.items()}
+        # written so that NaN, of a quantity that never moved, is not good
+        good = all(value >= settings.n_ranked for value in ess.values()) and all(x <= _R_HAT for x in r_hats.values())
+        if good or longer >= 2**settings.n_longer:
             break
         longer *= 2
-    r_hats = {name: r_hat(values) if settings.chains > 1 else np.nan for name, values in found.items()}
-    too_few = not all(value >= settings.n_ranked for value in ess.values())
-    apart = settings.chains > 1 and not all(value <= _R_HAT for value in r_hats.values())
     of_fit = {
         "n_divergent": int(group(idata, "sample_stats")["diverging"].values.sum()),
         "n_draws": settings.draws * longer * settings.chains,
-        "converged": not (too_few or apart),
+        "converged": good,
     }
     return [
         {

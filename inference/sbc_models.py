@@ -17,9 +17,24 @@ if TYPE_CHECKING:
     import pymc as pm
 
     from models.belief import BeliefPriors
-    from models.belief_data import BeliefData
+    import xarray as xr
+    from numpy.typing import NDArray
 
-__all__ = ["belief_sbc", "small_belief_design"]
+    from models.belief_data import BeliefData
+    from models.calibration import CalibrationPriors
+    from models.calibration_data import OutcomeData, ReportData
+    from models.participant_data import ParticipantData
+    from models.participants import ParticipantPriors
+    from models.report_process import ReportPriors
+
+__all__ = [
+    "belief_sbc",
+    "calibration_sbc",
+    "participant_sbc",
+    "report_sbc",
+    "small_belief_design",
+    "small_study",
+]
 
 _BELIEF = ("mu", "a", "b", "b2", "sigma", "omega", "c", "t_b", "kap", "rho", "ga", "A[0]", "s[0]")
 
@@ -65,18 +80,87 @@ def small_belief_design(data: BeliefData, n_items: int, n_pairs: int) -> BeliefD
         )
     pairs = np.concatenate([np.flatnonzero(data.pair_item == item)[:n_pairs] for item in items])
 
-    def of(values: Any, keep: Any) -> Any:
-        return values[keep]
+    changed: dict[str, Any] = {}
+    for name, value in vars(data).items():
+        if name in {"item", "target_log_g", "surprisal", "unseen_mass"}:
+            changed[name] = value[items]
+        elif name.startswith("pair_"):
+            changed[name] = value[pairs]
+        elif name.startswith(("rest_", "tail_")):
+            changed[name] = value[:0]
+    changed["pair_item"] = np.repeat(np.arange(n_items), n_pairs).astype(np.intp)
+    return replace(data, **changed)
 
-    per_item = {name: of(getattr(data, name), items) for name in ("item", "target_log_g", "surprisal", "unseen_mass")}
-    per_pair = {
-        name: of(value, pairs) for name, value in vars(data).items() if name.startswith("pair_") and name != "pair_item"
-    }
-    nothing: dict[str, Any] = {
-        name: of(value, slice(0, 0)) for name, value in vars(data).items() if name.startswith(("rest_", "tail_"))
-    }
-    where = np.repeat(np.arange(n_items), n_pairs).astype(np.intp)
-    return replace(data, **per_item, **per_pair, **nothing, pair_item=where)
+
+def small_study(study: xr.Dataset, n_items: int, n_participants: int) -> xr.Dataset:
+    """Keep the responses of the `n_participants` participants who gave the most, on the `n_items` most asked items.
+
+    Of equally many, the first. Fewer are kept where the study has fewer.
+    """
+    who, item = study["participant"].values.astype(str), study["response_item"].values
+    people = _most_frequent(who, n_participants)
+    mine = np.isin(who, people)
+    return study.isel(response=np.flatnonzero(mine & np.isin(item, _most_frequent(item[mine], n_items))))
+
+
+def _most_frequent(values: NDArray[Any], n: int) -> NDArray[Any]:
+    name, count = np.unique(values, return_counts=True)
+    chosen: NDArray[Any] = name[np.argsort(-count, kind="stable")[:n]]
+    return chosen
+
+
+def calibration_sbc(data: OutcomeData, family: str = "llo", priors: CalibrationPriors | None = None) -> SbcModel:
+    """Calibration curves; the outcomes of `data` are only the shape of those simulated."""
+    coefficients = ("bias", "slope") if family == "llo" else ("bias", "slope_low", "slope_high")
+    return SbcModel(
+        name="calibration" if family == "llo" else f"calibration_{family}",
+        build=partial(_calibration, data, family, priors),
+        quantities=tuple(f"{name}{part}" for name in coefficients for part in ("_mean", "_spread", "[0]")),
+        key=_fingerprint(vars(data), {} if priors is None else vars(priors)),
+    )
+
+
+def _calibration(data: OutcomeData, family: str, priors: CalibrationPriors | None) -> pm.Model:
+    from models.calibration import calibration_model  # noqa: PLC0415
+
+    return calibration_model(data, family, priors)
+
+
+def report_sbc(data: ReportData, priors: ReportPriors | None = None) -> SbcModel:
+    """How reports come about; the reports of `data` are only the shape of those simulated."""
+    scalars = ("strength", "bias_spread", "log_slope_mean", "log_slope_spread", "log_noise_mean", "log_noise_spread")
+    scalars += ("logit_lapse_mean", "logit_lapse_spread", "half_share")
+    scalars += () if data.on_truth else ("bias_mean",)
+    return SbcModel(
+        name="reports",
+        build=partial(_reports, data, priors),
+        quantities=(*scalars, "bias[0]", "slope[0]", "noise[0]", "lapse[0]"),
+        key=_fingerprint(vars(data), {} if priors is None else vars(priors)),
+    )
+
+
+def _reports(data: ReportData, priors: ReportPriors | None) -> pm.Model:
+    from models.report_process import report_model  # noqa: PLC0415
+
+    return report_model(data, priors)
+
+
+def participant_sbc(data: ParticipantData, priors: ParticipantPriors | None = None) -> SbcModel:
+    """Participants with a shared belief; the reports of `data` are only the shape of those simulated."""
+    scalars = ("mu", "a", "b", "b2", "sigma", "omega", "c", "t_b", "kap", "rho", "slope_spread", "bias_spread")
+    scalars += ("log_noise", "noise_spread", "logit_lapse", "lapse_spread", "half")
+    return SbcModel(
+        name="participants",
+        build=partial(_participants, data, priors),
+        quantities=(*scalars, "A[0]", "s[0]", "slope[0]", "bias[0]", "noise[0]", "lapse[0]"),
+        key=_fingerprint(vars(data), {} if priors is None else vars(priors)),
+    )
+
+
+def _participants(data: ParticipantData, priors: ParticipantPriors | None) -> pm.Model:
+    from models.participants import participant_model  # noqa: PLC0415
+
+    return participant_model(data, priors)
 
 
 def _fingerprint(*parts: Mapping[str, Any]) -> str:
