@@ -33,7 +33,7 @@ __all__ = ["BeliefGap", "belief_gap", "compile_belief"]
 
 FloatArray = NDArray[np.float64]
 
-_NEEDED = ("A", "zeta", "s", "b", "b2", "t_b", "ga")
+_NEEDED = ("A", "zeta", "s", "b", "b2", "d", "t_b", "ga")
 
 
 @dataclass(frozen=True)
@@ -138,17 +138,17 @@ def _item_gaps(draws: dict[str, FloatArray], data: BeliefData, rng: np.random.Ge
     n_draws, n_items = draws["A"].shape
     s_left, s_right = draws["s"] * np.exp(draws["ga"]), draws["s"] * np.exp(-draws["ga"])
 
-    def mean(item: NDArray[np.intp], log_g: FloatArray) -> FloatArray:
+    def mean(item: NDArray[np.intp], log_g: FloatArray, frequency: FloatArray) -> FloatArray:
         slope = draws["b"] + draws["t_b"] * draws["zeta"]
         result: FloatArray = draws["A"][:, item] + slope[:, item] * (log_g + 5)
-        result += draws["b2"] * np.maximum(-log_g - 7, 0)
+        result += draws["b2"] * np.maximum(-log_g - 7, 0) + draws["d"] * frequency
         return result
 
     target = np.broadcast_to(data.target_log_g, (n_draws, n_items))
     if data.is_raw:
         v = np.broadcast_to(data.pair_lower, (n_draws, data.pair_lower.size))
     else:
-        centre = mean(data.pair_item, data.pair_log_g)
+        centre = mean(data.pair_item, data.pair_log_g, data.pair_frequency)
         v = centre + two_piece.draw_inside(
             s_left[:, data.pair_item],
             s_right[:, data.pair_item],
@@ -157,9 +157,9 @@ def _item_gaps(draws: dict[str, FloatArray], data: BeliefData, rng: np.random.Ge
             rng,
         )
     asked = data.pair_log_g + v
-    rest = data.rest_log_g + mean(data.rest_item, data.rest_log_g)
+    rest = data.rest_log_g + mean(data.rest_item, data.rest_log_g, data.rest_frequency)
     rest += two_piece.draw(s_left[:, data.rest_item], s_right[:, data.rest_item], rng)
-    never = np.log(data.tail_mass) + mean(data.tail_item, data.tail_log_g)
+    never = np.log(data.tail_mass) + mean(data.tail_item, data.tail_log_g, data.tail_frequency)
     never += two_piece.log_mean_exp(s_left, s_right)[:, data.tail_item]
 
     item = np.concatenate([np.arange(n_items), data.pair_item, data.rest_item, data.tail_item])

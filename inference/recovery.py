@@ -199,8 +199,8 @@ def fresh_study(study: xr.Dataset, *, n_items: int, n: int, rng: np.random.Gener
     Returns
     -------
     xarray.Dataset
-        A comparison study of `n_items` items. Its responses say what is asked; as nobody answered them, every
-        ``report`` is .5, and only language models should be players.
+        The same items with other responses, which are on `n_items` of them only. Responses say what is asked; as
+        nobody answered, every ``report`` is .5, and only language models should be players.
 
     Raises
     ------
@@ -220,18 +220,21 @@ def fresh_study(study: xr.Dataset, *, n_items: int, n: int, rng: np.random.Gener
             )
     chosen = np.sort(rng.choice(np.asarray(free), n_items, replace=False))
     asked = np.argsort(rng.random((n_items, n_candidates)), axis=1)[:, :n]
-    part = study.sel(item=chosen).drop_dims("response").drop_dims("participant_truth", errors="ignore")
-    part = part.assign(item_set=("item", np.full(n_items, "fresh", dtype=object)))
-    same = same_token(part)
-    position = np.repeat(np.arange(n_items), n)
-    column = asked.ravel()
+    item, column = np.repeat(chosen, n), asked.ravel()
+    # `drop_dims` keeps the other items, whose candidates tell how frequent tokens are
+    fresh = study.drop_dims("response").drop_dims("participant_truth", errors="ignore")
+    labels = study["item"].values
+    sets = np.where(np.isin(labels, chosen), "fresh", "").astype(object)
+    order = np.argsort(labels, kind="stable")
+    position = order[np.searchsorted(labels, item, sorter=order)]
     return validate_comparison_study(
-        part.assign(
+        fresh.assign(
+            item_set=("item", sets),
             participant=("response", np.array([f"draw {j}" for j in range(n)] * n_items, dtype=object)),
-            response_item=("response", chosen[position]),
+            response_item=("response", item),
             response_candidate=("response", column),
             report=("response", np.full(column.size, 0.5)),
-            automatic=("response", same[position, column]),
+            automatic=("response", same_token(study)[position, column]),
         )
     )
 
@@ -257,7 +260,7 @@ def player_rows(
     Parameters
     ----------
     study : xarray.Dataset
-        A comparison study; every item has responses.
+        A comparison study; the truth is that of the items that have responses.
     player : str
         A language model of the study.
     rounding : RoundingScheme
@@ -280,9 +283,9 @@ def player_rows(
 
     from models.belief import belief_data  # noqa: PLC0415 - seconds of imports that only a fit should cost
 
-    every = np.ones(study.sizes["item"], dtype=bool)
-    truth = true_loss(study, player, every) - true_loss(study, study.attrs["generator"], every)
     pairs = response_pairs(study)
+    asked = np.isin(study["item"].values, pairs.item)
+    truth = true_loss(study, player, asked) - true_loss(study, study.attrs["generator"], asked)
     terms = log_terms(pairs, player, rounding)
     no_sampler = {"converged": None, "r_hat_max": None, "ess_bulk_min": None, "n_divergent": None}
     rows: list[Row] = []

@@ -31,7 +31,7 @@ class BeliefPriors:
 
     Attributes
     ----------
-    mu, a, b, b2, c, ga : float
+    mu, a, b, b2, c, d, ga : float
         Standard deviations of normals around zero.
     sigma, omega, t_b : float
         Scales of half-normals.
@@ -50,6 +50,7 @@ class BeliefPriors:
     sigma: float = 1.5
     omega: float = 0.4
     c: float = 0.15
+    d: float = 0.3
     t_b: float = 0.2
     kap_mean: float = 0.7
     kap: float = 0.6
@@ -67,20 +68,22 @@ def belief_model(data: BeliefData, priors: BeliefPriors | None = None, *, centre
     r"""Build the belief model of one player.
 
     For item *q* with target *y* and candidate *x*, :math:`v = \ln\frac{h(x)g(y)}{h(y)g(x)}`, :math:`l = \ln g(x)`,
-    :math:`L = \mathrm{logit}\, g(y)` clipped to [-16, 9], :math:`H(l) = \max(-l - 7, 0)` and :math:`E_q` the mean
-    surprisal of the candidates,
+    :math:`L = \mathrm{logit}\, g(y)` clipped to [-16, 9], :math:`H(l) = \max(-l - 7, 0)`, :math:`E_q` the mean
+    surprisal of the candidates and :math:`f` the frequency of a token in the study's other items
+    (:func:`models.belief_data.token_frequency`),
 
     .. math::
 
         s_q^2 &= (\sigma e^{\omega z_q + c (E_q - 4)})^2 + 0.02^2 \\
         A_q &\sim \mathrm{StudentT}_3\!\left(\mu + a (L_q + 3) - t_b \zeta_q (L_q + 5)
                - \kappa s_q^2 / 2,\ \rho s_q\right) \\
-        v_{qx} &= A_q + (b + t_b \zeta_q)(l + 5) + b_2 H(l) + e_{qx}
+        v_{qx} &= A_q + (b + t_b \zeta_q)(l + 5) + b_2 H(l) + d (f_{qx} - f_{qy}) + e_{qx}
 
     with *e* the mean-zero two-piece normal (:mod:`models.two_piece`) of scales :math:`s_q e^{\gamma}` on the left and
     :math:`s_q e^{-\gamma}` on the right. The normalisation of h gives :math:`A_q` its place: :math:`\kappa` is 0 if
-    y comes from g, 2 if it comes from h. Priors: normal for mu, a, b, b2, c, kap, ga; half-normal for sigma, omega,
-    t_b; log-normal for rho; standard normal for z and zeta.
+    y comes from g, 2 if it comes from h. A weaker model than the generator leans on words that are frequent anywhere, a
+    stronger one does not need to: *d* says how much. Priors: normal for mu, a, b, b2, c, d, kap, ga; half-normal for
+    sigma, omega, t_b; log-normal for rho; standard normal for z and zeta.
 
     Raw answers enter as the observed variable ``v``. Rounded ones enter as the observed variable ``box``, the position
     of the reported value on the grid: v lies between the edges of that box, and the probability of this is a difference
@@ -106,6 +109,7 @@ def belief_model(data: BeliefData, priors: BeliefPriors | None = None, *, centre
     with pm.Model(coords=coords) as model:
         item = pm.Data("pair_item", data.pair_item, dims="pair")
         log_g = pm.Data("pair_log_g", data.pair_log_g, dims="pair")
+        frequency = pm.Data("pair_frequency", data.pair_frequency, dims="pair")
         target_logit = pm.Data("target_logit", data.target_logit, dims="item")
         surprisal = pm.Data("surprisal", data.surprisal, dims="item")
 
@@ -116,6 +120,7 @@ def belief_model(data: BeliefData, priors: BeliefPriors | None = None, *, centre
         sigma = pm.HalfNormal("sigma", p.sigma)
         omega = pm.HalfNormal("omega", p.omega)
         c = pm.Normal("c", 0, p.c)
+        d = pm.Normal("d", 0, p.d)
         t_b = pm.HalfNormal("t_b", p.t_b)
         kap = pm.Normal("kap", p.kap_mean, p.kap)
         rho = pm.LogNormal("rho", 0, p.log_rho)
@@ -131,7 +136,7 @@ def belief_model(data: BeliefData, priors: BeliefPriors | None = None, *, centre
         else:
             unit = pm.StudentT("A_unit", nu=p.nu, mu=0, sigma=1, dims="item")
             intercept = pm.Deterministic("A", place + rho * s * unit, dims="item")
-        mean = intercept[item] + (b + t_b * zeta[item]) * (log_g + 5) + b2 * pt.maximum(-log_g - 7, 0)
+        mean = intercept[item] + (b + t_b * zeta[item]) * (log_g + 5) + b2 * pt.maximum(-log_g - 7, 0) + d * frequency
         s_left, s_right = (s * pt.exp(ga))[item], (s * pt.exp(-ga))[item]
         if data.is_raw:
             v = pm.Data("v_data", data.pair_lower, dims="pair")
@@ -181,6 +186,7 @@ def set_answers(model: pm.Model, data: BeliefData) -> None:
         model.set_data("surprisal", data.surprisal, coords=item)
         model.set_data("pair_item", data.pair_item, coords=pair)
         model.set_data("pair_log_g", data.pair_log_g, coords=pair)
+        model.set_data("pair_frequency", data.pair_frequency, coords=pair)
         if data.is_raw:
             model.set_data("v_data", data.pair_lower, coords=pair)
         else:
@@ -200,7 +206,7 @@ def start_values(model: pm.Model, priors: BeliefPriors | None = None) -> dict[st
         By the name of the variable; A starts at its place.
     """
     p = priors or BeliefPriors()
-    start: dict[str, Any] = dict.fromkeys(("mu", "a", "b", "b2", "c", "ga"), 0.02)
+    start: dict[str, Any] = dict.fromkeys(("mu", "a", "b", "b2", "c", "d", "ga"), 0.02)
     start |= {name: 0.9 * getattr(p, name) for name in ("sigma", "omega", "t_b")}
     start["kap"] = p.kap_mean + 0.02
     per_item = ("z", "zeta", "A_unit") if "A_unit" in model.named_vars else ("z", "zeta")

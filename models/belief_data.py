@@ -2,8 +2,9 @@ r"""What the belief model is fitted to: the pairs one noise-free player answered
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,7 @@ from estimators.rounding import RoundingScheme, report_boxes, round_reports, rou
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["BeliefData", "belief_data"]
+__all__ = ["BeliefData", "belief_data", "token_frequency"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
@@ -55,6 +56,9 @@ class BeliefData:
         Which of the values that can be reported was given, from the lowest; 0 where reports are not rounded.
     box_edges : ndarray, shape (box + 1,)
         Edges of the boxes in log-odds of the report, -inf and inf first and last; empty where reports are not rounded.
+    pair_frequency, rest_frequency, tail_frequency : ndarray, shape (pair,), (rest,), (tail,)
+        How much more frequent the token is than the item's target in the study's other items, nats; see
+        :func:`token_frequency`.
     rest_item, rest_log_g : ndarray, shape (rest,)
         The distinct stored candidates that were not asked.
     tail_item, tail_log_g, tail_mass : ndarray, shape (tail,)
@@ -74,12 +78,15 @@ class BeliefData:
     pair_log_g: FloatArray
     pair_lower: FloatArray
     pair_upper: FloatArray
+    pair_frequency: FloatArray
     pair_box: IntArray
     box_edges: FloatArray
     rest_item: IntArray
     rest_log_g: FloatArray
+    rest_frequency: FloatArray
     tail_item: IntArray
     tail_log_g: FloatArray
+    tail_frequency: FloatArray
     tail_mass: FloatArray
 
     @property
@@ -106,7 +113,8 @@ def belief_data(study: xr.Dataset, player: str, rounding: RoundingScheme | str =
     A player without noise gives the same answer every time, so repeated (item, candidate) pairs count once.
 
     Tokens that were never drawn are known where the study has the generator's whole distribution
-    (``reference_logprob``): all of them enter, gathered in bins of ln g that are 0.1 nats wide, each at its mean ln g.
+    (``reference_logprob``): all of them enter, gathered in bins of ln g and of frequency that are 0.1 nats wide, each
+    at its means.
     Elsewhere their mass is spread evenly over the item's candidates drawn once (Good-Turing); where an item has none,
     over all of its distinct ones; where it has not even those, it is one token of that mass.
 
@@ -163,6 +171,11 @@ def belief_data(study: xr.Dataset, player: str, rounding: RoundingScheme | str =
     box, edges = _boxes(v[asked] - shift, scheme)
     lower, upper = (shift - edges[box + 1], shift - edges[box]) if edges.size else (v[asked], v[asked])
 
+    drawn = study["candidate_token"].values[items].astype(str)[token_item, column]
+    target = study["target_token"].values[items].astype(str)
+    frequency = token_frequency(study, items, np.arange(items.size), target)
+    token_frequencies = token_frequency(study, items, token_item, drawn) - frequency[token_item]
+
     n_items = items.size
     seen_mass = np.exp(target_log_g) + np.bincount(token_item, np.exp(token_log_g), n_items)
     unseen_mass = np.maximum(1 - seen_mass, 0.0)
@@ -171,16 +184,16 @@ def belief_data(study: xr.Dataset, player: str, rounding: RoundingScheme | str =
         n_drawn > 0, -np.where(is_target, 0.0, log_g).sum(axis=1) / np.maximum(n_drawn, 1), _DEFAULT_SURPRISAL
     )
     if "reference_logprob" in study:
-        drawn = study["candidate_token"].values[items].astype(str)[token_item, column]
         seen = (
             np.concatenate([np.arange(n_items), token_item]),
-            np.concatenate([study["target_token"].values[items].astype(str), drawn]),
+            np.concatenate([target, drawn]),
             np.concatenate([target_log_g, token_log_g]),
         )
-        tail_item, tail_log_g, tail_mass = _known_tail(study.isel(item=items), *seen)
-        unseen_mass = np.bincount(tail_item, tail_mass, n_items)
+        tail = _known_tail(study, items, *seen)
+        tail = replace(tail, frequency=tail.frequency - frequency[tail.item])
+        unseen_mass = np.bincount(tail.item, tail.mass, n_items)
     else:
-        tail_item, tail_log_g, tail_mass = _stand_ins(token_item, token_log_g, token.count, unseen_mass)
+        tail = _stand_ins(_Tail(token_item, token_log_g, token_frequencies, token.count), unseen_mass)
     return BeliefData(
         study=str(study.attrs.get("name")),
         player=player,
@@ -194,13 +207,16 @@ def belief_data(study: xr.Dataset, player: str, rounding: RoundingScheme | str =
         pair_log_g=token_log_g[asked],
         pair_lower=lower,
         pair_upper=upper,
+        pair_frequency=token_frequencies[asked],
         pair_box=box,
         box_edges=edges,
         rest_item=token_item[~asked],
         rest_log_g=token_log_g[~asked],
-        tail_item=tail_item,
-        tail_log_g=tail_log_g,
-        tail_mass=tail_mass,
+        rest_frequency=token_frequencies[~asked],
+        tail_item=tail.item,
+        tail_log_g=tail.log_g,
+        tail_frequency=tail.frequency,
+        tail_mass=tail.mass,
     )
 
 
@@ -237,30 +253,77 @@ def _boxes(log_ratio: FloatArray, scheme: RoundingScheme) -> tuple[IntArray, Flo
     return np.searchsorted(np.asarray(scheme.values), value).astype(np.intp), log_odds
 
 
-def _stand_ins(
-    token_item: IntArray, token_log_g: FloatArray, count: IntArray, unseen_mass: FloatArray
-) -> tuple[IntArray, FloatArray, FloatArray]:
+@dataclass(frozen=True)
+class _Tail:
+    """Tokens of items with their ln g, their frequency, and how often or with which probability they come."""
+
+    item: IntArray
+    log_g: FloatArray
+    frequency: FloatArray
+    mass: NDArray[Any]
+
+
+def token_frequency(study: xr.Dataset, items: IntArray, token_item: IntArray, token: NDArray[np.str_]) -> FloatArray:
+    r"""How often tokens are drawn in the study's other items, which tells rare words from words out of place.
+
+    .. math:: f_{qx} = \ln \left( 2 + \sum_{q' \ne q} \#\{\text{candidates of } q' \text{ that are } x\} \right)
+
+    The item's own candidates are left out: they say what ln g(x) says. All items of the study count, whether or not
+    anybody was asked about them. Two draws are added, so that tokens that are not drawn elsewhere have a finite place
+    not far below those drawn once.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A comparison study.
+    items : ndarray of int
+        Positions of items along ``item``.
+    token_item : ndarray of int, shape (token,)
+        Position along `items` of every token's item.
+    token : ndarray of str, shape (token,)
+
+    Returns
+    -------
+    ndarray, shape (token,)
+        Nats.
+    """
+    candidate = study["candidate_token"].values
+    total = Counter(candidate.ravel().tolist())
+    own = [Counter(row) for row in candidate[items].tolist()]
+    count = [total[word] - own[q][word] for q, word in zip(token_item.tolist(), token.tolist(), strict=True)]
+    return _log_frequency(count)
+
+
+def _log_frequency(count: list[int]) -> FloatArray:
+    log_count: FloatArray = np.log(np.array(count, dtype=float) + 2)
+    return log_count
+
+
+def _stand_ins(token: _Tail, unseen_mass: FloatArray) -> _Tail:
     """Tokens that stand for those never drawn, and the mass that each stands for."""
     n_items = unseen_mass.size
-    has_once = np.bincount(token_item, count == 1, n_items) > 0
-    has_any = np.bincount(token_item, minlength=n_items) > 0
-    chosen = np.where(has_once[token_item], count == 1, True) & (unseen_mass[token_item] > 0)
+    has_once = np.bincount(token.item, token.mass == 1, n_items) > 0
+    has_any = np.bincount(token.item, minlength=n_items) > 0
+    chosen = np.where(has_once[token.item], token.mass == 1, True) & (unseen_mass[token.item] > 0)
     alone = np.flatnonzero(~has_any & (unseen_mass > 0))
-    item = np.concatenate([token_item[chosen], alone])
-    log_g = np.concatenate([token_log_g[chosen], np.log(unseen_mass[alone])])
+    item = np.concatenate([token.item[chosen], alone])
+    log_g = np.concatenate([token.log_g[chosen], np.log(unseen_mass[alone])])
+    # a token that nobody saw is as frequent as the target, for want of anything better
+    frequency = np.concatenate([token.frequency[chosen], np.zeros(alone.size)])
     order = np.argsort(item, kind="stable")
     item = item[order].astype(np.intp)
-    return item, log_g[order], unseen_mass[item] / np.bincount(item, minlength=n_items)[item]
+    share = unseen_mass[item] / np.bincount(item, minlength=n_items)[item]
+    return _Tail(item, log_g[order], frequency[order], share)
 
 
 def _known_tail(
-    study: xr.Dataset, seen_item: IntArray, seen_token: NDArray[np.str_], seen_log_g: FloatArray
-) -> tuple[IntArray, FloatArray, FloatArray]:
-    """Tokens of the whole distribution that were not seen, in bins of ln g: item, mean ln g, and mass of every bin."""
+    study: xr.Dataset, items: IntArray, seen_item: IntArray, seen_token: NDArray[np.str_], seen_log_g: FloatArray
+) -> _Tail:
+    """Tokens of the whole distribution that were not seen, in bins of ln g and of frequency."""
     source = f"study {study.attrs.get('name')!r}"
     if "token" not in study.coords:
         raise InputError("has no coordinate 'token' with the tokens' strings", source=source, field="reference_logprob")
-    log_g = study["reference_logprob"].values.astype(float)
+    log_g = study["reference_logprob"].values[items].astype(float)
     vocabulary = study["token"].values.astype(str)
     order = np.argsort(vocabulary, kind="stable")
     first = np.searchsorted(vocabulary[order], seen_token)
@@ -272,7 +335,7 @@ def _known_tail(
     off = (first == last) | ~(np.abs(log_g[seen_item, column] - seen_log_g) < _SAME_LOG_G)
     if off.any():
         at = int(np.flatnonzero(off)[0])
-        label = study["item"].values[seen_item[at]]
+        label = study["item"].values[items[seen_item[at]]]
         raise InputError(
             f"does not have token {str(seen_token[at])!r} of item {label} with ln g {seen_log_g[at]:.5f}",
             source=source,
@@ -282,9 +345,12 @@ def _known_tail(
     mass[seen_item, column] = 0.0
     item, token = np.nonzero(mass)
     log_g, mass = log_g[item, token], mass[item, token]
+    # none of these is a candidate of its own item, so that one count serves all items
+    everywhere = Counter(study["candidate_token"].values.ravel().tolist())
+    frequency = _log_frequency([everywhere[word] for word in vocabulary.tolist()])[token]
     # what a bin contributes is off by about (width * slope)^2 / 24 of itself
-    bins = np.stack([item, np.floor(log_g / _BIN_NATS).astype(np.intp)], axis=1)
+    bins = np.stack([item, *(np.floor(x / _BIN_NATS).astype(np.intp) for x in (log_g, frequency))], axis=1)
     found, code = np.unique(bins, axis=0, return_inverse=True)
     total = np.bincount(code.ravel(), mass).astype(float)
-    mean = np.bincount(code.ravel(), mass * log_g).astype(float) / total
-    return found[:, 0].astype(np.intp), mean, total
+    means = [np.bincount(code.ravel(), mass * x).astype(float) / total for x in (log_g, frequency)]
+    return _Tail(found[:, 0].astype(np.intp), means[0], means[1], total)

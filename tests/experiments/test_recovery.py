@@ -113,7 +113,7 @@ def test_the_same_studies_serve_every_cell(tmp_path: Path, monkeypatch: pytest.M
     seen: list[tuple[str, int, list[int]]] = []
 
     def remember(study: xr.Dataset, player: str, *args: object, **kwargs: object) -> list[dict[str, object]]:
-        seen.append((player, study.sizes["response"], study["item"].to_numpy().tolist()))
+        seen.append((player, study.sizes["response"], np.unique(study["response_item"]).tolist()))
         return [{"estimator": "e", "estimate": 0.0, "lower": 0.0, "upper": 1.0, "truth": 0.0, "converged": None}]
 
     monkeypatch.setattr("inference.recovery.player_rows", remember)

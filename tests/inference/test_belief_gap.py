@@ -20,7 +20,7 @@ from tests.oracles.belief import mean_and_scales
 
 def draws(n_items: int, item: np.ndarray, s: float, n_draws: int = 5, seed: int = 0) -> xr.Dataset:
     rng = np.random.default_rng(seed)
-    values = {name: (("chain", "draw"), rng.normal(0, 0.2, (2, n_draws))) for name in ("b", "b2", "t_b", "ga")}
+    values = {name: (("chain", "draw"), rng.normal(0, 0.2, (2, n_draws))) for name in ("b", "b2", "d", "t_b", "ga")}
     values |= {name: (("chain", "draw", "item"), rng.normal(0, 1, (2, n_draws, n_items))) for name in ("A", "zeta")}
     values["s"] = (("chain", "draw", "item"), np.full((2, n_draws, n_items), s))
     return xr.Dataset(values, coords={"item": item})
@@ -34,18 +34,20 @@ def test_gap_against_a_loop_when_residuals_vanish():
     flat = posterior.stack(sample=("chain", "draw"))
     for d in range(flat.sizes["sample"]):
         one = flat.isel(sample=d)
-        point = {name: one[name].values for name in ("A", "zeta", "b", "b2", "t_b", "ga")}
+        point = {name: one[name].values for name in ("A", "zeta", "b", "b2", "d", "t_b", "ga")}
         point |= {"sigma": 0.0, "omega": 0.0, "c": 0.0, "z": np.zeros(data.item.size)}
         for q in range(data.item.size):
             total = np.exp(data.target_log_g[q])
             for at, log_g, v in zip(data.pair_item, data.pair_log_g, data.pair_lower, strict=True):
                 total += np.exp(log_g + v) if at == q else 0
-            for at, log_g in zip(data.rest_item, data.rest_log_g, strict=True):
-                total += np.exp(log_g + mean_and_scales(point, data, q, log_g)[0]) if at == q else 0
-            stand_ins = [x for at, x in zip(data.tail_item, data.tail_log_g, strict=True) if at == q]
-            for log_g in stand_ins:
+            rest = zip(data.rest_item, data.rest_log_g, data.rest_frequency, strict=True)
+            for at, log_g, frequency in rest:
+                total += np.exp(log_g + mean_and_scales(point, data, q, log_g, frequency)[0]) if at == q else 0
+            tail = zip(data.tail_item, data.tail_log_g, data.tail_frequency, strict=True)
+            stand_ins = [(log_g, frequency) for at, log_g, frequency in tail if at == q]
+            for log_g, frequency in stand_ins:
                 mass = data.unseen_mass[q] / len(stand_ins)
-                total += mass * np.exp(mean_and_scales(point, data, q, log_g)[0])
+                total += mass * np.exp(mean_and_scales(point, data, q, log_g, frequency)[0])
             assert found.item_gap_nats[d, q] == pytest.approx(np.log(total), abs=1e-6)
     np.testing.assert_allclose(found.gap_nats, found.item_gap_nats.mean(axis=1))
 
@@ -54,7 +56,7 @@ def test_never_drawn_mass_has_the_mean_of_exp():
     data = belief_data(small_study(), "weak")
     alone = data.tail_item.size and np.bincount(data.tail_item, minlength=data.item.size).argmax()
     posterior = draws(data.item.size, data.item, 0.8, n_draws=4000)
-    for name in ("A", "zeta", "b", "b2", "t_b"):
+    for name in ("A", "zeta", "b", "b2", "d", "t_b"):
         posterior[name] = xr.zeros_like(posterior[name])
     posterior["ga"] = xr.full_like(posterior["ga"], 0.2)
     found = np.exp(belief_gap(posterior, data, np.random.default_rng(1)).item_gap_nats[:, alone]).mean()

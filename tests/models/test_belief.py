@@ -17,7 +17,7 @@ from tests.oracles.belief import box_probability, log_density, mean_and_scales, 
 
 
 def random_point(n_items: int, rng: np.random.Generator) -> dict[str, Any]:
-    point: dict[str, Any] = {name: rng.normal(0, 0.3) for name in ("mu", "a", "b", "b2", "c", "ga", "kap")}
+    point: dict[str, Any] = {name: rng.normal(0, 0.3) for name in ("mu", "a", "b", "b2", "c", "d", "ga", "kap")}
     point |= {name: rng.uniform(0.3, 1.5) for name in ("sigma", "omega", "t_b", "rho")}
     return point | {name: rng.normal(0, 1, n_items) for name in ("z", "zeta", "A")}
 
@@ -158,7 +158,7 @@ def test_pairs_have_a_log_likelihood_and_a_predictive_distribution_that_agree(ro
     assert drawn.shape == (4000, data.pair_item.size)
     for at in range(0, data.pair_item.size, 3):
         q, log_g = data.pair_item[at], data.pair_log_g[at]
-        mean, left, right = mean_and_scales(point, data, q, log_g)
+        mean, left, right = mean_and_scales(point, data, q, log_g, data.pair_frequency[at])
         if data.is_raw:
             assert drawn[:, at].mean() == pytest.approx(mean, abs=5 * max(left, right) / np.sqrt(4000))
             continue
@@ -186,20 +186,42 @@ def test_the_whole_distribution_is_the_tail_where_the_study_has_it():
     data = belief_data(study, "lm-weak")
     without = belief_data(study.drop_vars("reference_logprob"), "lm-weak")
     np.testing.assert_array_equal(data.rest_log_g, without.rest_log_g)
+    words = study["candidate_token"].values.ravel().tolist()
     for q, label in enumerate(data.item):
         row = study.sel(item=label)
-        seen = {row["target_token"].item(), *row["candidate_token"].values.tolist()}
+        target = row["target_token"].item()
+        own = row["candidate_token"].values.tolist()
+        base = np.log(words.count(target) - own.count(target) + 2)
         never = [
-            log_g
-            for word, log_g in zip(study["token"].values, row["reference_logprob"].values.astype(float), strict=True)
-            if word not in seen
+            (float(log_g), np.log(words.count(word) + 2) - base)
+            for word, log_g in zip(study["token"].values, row["reference_logprob"].values, strict=True)
+            if word not in {target, *own}
         ]
         mine = data.tail_item == q
-        for slope in (0.0, 0.3, -0.5):  # the sums that the gap is made of, to the width of the bins
-            wanted = sum(np.exp(log_g + slope * log_g) for log_g in never)
-            found = (data.tail_mass[mine] * np.exp(slope * data.tail_log_g[mine])).sum()
+        at, frequency = data.tail_log_g[mine], data.tail_frequency[mine]
+        for slope, d in ((0.0, 0.0), (0.3, 0.4), (-0.5, 0.2)):  # sums that the gap is made of, to the bins' width
+            wanted = sum(np.exp(log_g + slope * log_g + d * f) for log_g, f in never)
+            found = (data.tail_mass[mine] * np.exp(slope * at + d * frequency)).sum()
             assert found == pytest.approx(wanted, rel=2e-4)
     np.testing.assert_allclose(data.unseen_mass, without.unseen_mass, atol=1e-5)
+
+
+def test_frequency_counts_the_other_items_whether_asked_or_not():
+    study = small_study()
+    words = study["candidate_token"].values.tolist()
+    asked_two = study.isel(response=np.flatnonzero(np.isin(study["response_item"].values, [100, 103])))
+    data = belief_data(asked_two, "weak")
+    assert data.item.tolist() == [100, 103]
+    found = set(zip(data.pair_item, data.pair_log_g.round(9), data.pair_frequency.round(9), strict=True))
+    for at, candidate in zip(asked_two["response_item"].values, asked_two["response_candidate"].values, strict=True):
+        q, row = int(at) - 100, study.sel(item=at)
+        token, target = words[q][candidate], row["target_token"].item()
+        if token == target:
+            continue
+        count = {word: sum(other.count(word) for k, other in enumerate(words) if k != q) for word in (token, target)}
+        log_g = row["candidate_logprob"].sel(model="gen").values[candidate].round(9)
+        frequency = np.log((count[token] + 2) / (count[target] + 2)).round(9)
+        assert ([100, 103].index(at), log_g, frequency) in found
 
 
 def test_a_distribution_without_a_seen_token_is_refused():

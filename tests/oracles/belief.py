@@ -10,11 +10,15 @@ import numpy as np
 from scipy import integrate, stats
 
 
-def density(e: float, s_left: float, s_right: float) -> float:
-    """Two-piece normal with mean zero, from the definition."""
+def log_two_piece(e: float, s_left: float, s_right: float) -> float:
+    """Log-density of the two-piece normal with mean zero, from the definition."""
     mode = -np.sqrt(2 / np.pi) * (s_right - s_left)
     s = s_left if e < mode else s_right
-    return 2 * s / (s_left + s_right) * stats.norm.pdf(e, mode, s)
+    return float(np.log(2 * s / (s_left + s_right)) + stats.norm.logpdf(e, mode, s))
+
+
+def density(e: float, s_left: float, s_right: float) -> float:
+    return float(np.exp(log_two_piece(e, s_left, s_right)))
 
 
 def box_probability(low: float, high: float, s_left: float, s_right: float) -> float:
@@ -27,10 +31,12 @@ def box_probability(low: float, high: float, s_left: float, s_right: float) -> f
     return sum(integrate.quad(density, a, b, (s_left, s_right), epsabs=1e-13, limit=200)[0] for a, b in pairwise(edges))
 
 
-def mean_and_scales(point: Mapping[str, Any], data: Any, q: int, log_g: float) -> tuple[float, float, float]:
+def mean_and_scales(
+    point: Mapping[str, Any], data: Any, q: int, log_g: float, frequency: float
+) -> tuple[float, float, float]:
     s = scale(point, data, q)
     slope = point["b"] + point["t_b"] * point["zeta"][q]
-    mean = point["A"][q] + slope * (log_g + 5) + point["b2"] * max(-log_g - 7, 0)
+    mean = point["A"][q] + slope * (log_g + 5) + point["b2"] * max(-log_g - 7, 0) + point["d"] * frequency
     return mean, s * np.exp(point["ga"]), s * np.exp(-point["ga"])
 
 
@@ -50,7 +56,7 @@ def place(point: Mapping[str, Any], data: Any, q: int) -> float:
 def log_density(point: Mapping[str, Any], data: Any) -> float:
     """Log-density of priors and answers at a point (A itself, not its standardised deviation; no Jacobians)."""
     total = 0.0
-    for name, sd in (("mu", 1), ("a", 0.3), ("b", 0.3), ("b2", 0.3), ("c", 0.15), ("ga", 0.15)):
+    for name, sd in (("mu", 1), ("a", 0.3), ("b", 0.3), ("b2", 0.3), ("c", 0.15), ("d", 0.3), ("ga", 0.15)):
         total += stats.norm.logpdf(point[name], 0, sd)
     total += stats.norm.logpdf(point["kap"], 0.7, 0.6)
     for name, sd in (("sigma", 1.5), ("omega", 0.4), ("t_b", 0.2)):
@@ -59,10 +65,11 @@ def log_density(point: Mapping[str, Any], data: Any) -> float:
     for q in range(len(data.item)):
         total += stats.norm.logpdf(point["z"][q]) + stats.norm.logpdf(point["zeta"][q])
         total += stats.t.logpdf(point["A"][q], 3, place(point, data, q), point["rho"] * scale(point, data, q))
-    for q, log_g, lower, upper in zip(data.pair_item, data.pair_log_g, data.pair_lower, data.pair_upper, strict=True):
-        mean, s_left, s_right = mean_and_scales(point, data, q, log_g)
+    pairs = (data.pair_item, data.pair_log_g, data.pair_frequency, data.pair_lower, data.pair_upper)
+    for q, log_g, frequency, lower, upper in zip(*pairs, strict=True):
+        mean, s_left, s_right = mean_and_scales(point, data, q, log_g, frequency)
         if lower == upper:
-            total += np.log(density(lower - mean, s_left, s_right))
+            total += log_two_piece(lower - mean, s_left, s_right)
         else:
             total += np.log(box_probability(lower - mean, upper - mean, s_left, s_right) + 1e-12)
     return total
