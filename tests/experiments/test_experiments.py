@@ -21,8 +21,9 @@ from tests.experiments.command import ROOT, TINY
 from tests.oracles.comparison_game import gap_and_errors, nearest, round_half_even_tenths, terms_by_item
 from tests.oracles.lm_game import raw_answers
 
-# the Bayesian experiment compiles a model for many seconds and has tests of its own
-EXPERIMENTS = sorted(path.stem for path in (ROOT / "conf" / "exp").glob("*.yaml") if path.stem not in {"belief", "calibration"})
+# the Bayesian experiments compile a model for many seconds and have tests of their own
+BAYESIAN = {"belief", "calibration", "recovery"}
+EXPERIMENTS = sorted(path.stem for path in (ROOT / "conf" / "exp").glob("*.yaml") if path.stem not in BAYESIAN)
 
 
 def config(*overrides: str) -> DictConfig:
