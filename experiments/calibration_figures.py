@@ -32,6 +32,7 @@ def reliability(dataset: xr.Dataset, cfg: DictConfig) -> Figure:
     with mpl.rc_context(STYLE):
         fig = new_figure(7.4, 4.3)
         left, right = fig.subplots(1, 2, sharey=True)
+        odd = _odd(dataset)
         # a curve below one half is worth seeing, the empty space below the lowest is not
         lowest = min(
             0.4,
@@ -46,7 +47,7 @@ def reliability(dataset: xr.Dataset, cfg: DictConfig) -> Figure:
             (right, "game", "weighted_", "b  Which is the better continuation?"),
         )
         for axes, name, points, title in panels:
-            _curves(axes, dataset, name)
+            _curves(axes, dataset, name, odd)
             count = dataset["point_count"].to_numpy()
             axes.scatter(
                 dataset[f"point_{points}report"],
@@ -70,11 +71,13 @@ def reliability(dataset: xr.Dataset, cfg: DictConfig) -> Figure:
         right.yaxis.set_tick_params(labelleft=True)
         interval = f"{cfg.experiment.interval:.0%}"
         counts = dataset["point_count"].to_numpy()
+        named = [Line2D([], [], color=_UNUSUAL, linewidth=1, label="unusual (see report)")] if odd else []
         fig.legend(
             handles=[
                 Line2D([], [], color=_CURVE, linewidth=2, label=f"typical participant, {interval} band"),
                 Line2D([], [], color=_CURVE, linestyle=(0, (4, 2)), label="beta calibration (a)"),
                 Line2D([], [], color=_THIN, linewidth=0.8, label="each participant (partially pooled)"),
+                *named,
                 Line2D(
                     [],
                     [],
@@ -93,14 +96,25 @@ def reliability(dataset: xr.Dataset, cfg: DictConfig) -> Figure:
     return fig
 
 
-def _curves(axes: Axes, dataset: xr.Dataset, name: str) -> None:
+def _curves(axes: Axes, dataset: xr.Dataset, name: str, odd: set[str]) -> None:
     report = dataset["report"].to_numpy()
     axes.plot([0.5, 1], [0.5, 1], color="0.35", linestyle=":", linewidth=1.2, zorder=2)
-    for line in dataset[f"{name}_participant_curve"].to_numpy():
-        axes.plot(report, line, color=_THIN, linewidth=0.7, zorder=1)
+    for who, line in zip(
+        dataset["curve_participant"].to_numpy(), dataset[f"{name}_participant_curve"].to_numpy(), strict=True
+    ):
+        is_odd = who in odd
+        axes.plot(report, line, color=_UNUSUAL if is_odd else _THIN, linewidth=1 if is_odd else 0.7, zorder=1 + is_odd)
     low, middle, high = dataset[f"{name}_curve"].to_numpy()
     axes.fill_between(report, low, high, color=_CURVE, alpha=0.25, linewidth=0, zorder=2)
     axes.plot(report, middle, color=_CURVE, linewidth=2, zorder=3)
+
+
+def _odd(dataset: xr.Dataset) -> set[str]:
+    names = ("bias_nats_median", "bias_nats_lower", "bias_nats_upper", "share_ends")
+    rows = pd.DataFrame(
+        {"participant": dataset["row"].to_numpy(), **{name: dataset[name].to_numpy() for name in names}}
+    )
+    return set(unusual(rows)["participant"])
 
 
 def forest(table: pd.DataFrame, cfg: DictConfig) -> Figure:
@@ -178,7 +192,16 @@ def _off_scale(axes: Axes, own: pd.DataFrame, height: NDArray[np.float64], odd: 
         arrow = "\N{RIGHTWARDS ARROW}" if side > 0 else "\N{LEFTWARDS ARROW}"
         value = f"{row.bias_nats_median:.1f} [{row.bias_nats_lower:.1f}, {row.bias_nats_upper:.1f}]"
         text = f"{value} {arrow}" if side > 0 else f"{arrow} {value}"
-        axes.text(side * reach, at, text, ha="right" if side > 0 else "left", va="center", fontsize=7, color=_UNUSUAL)
+        axes.text(
+            side * reach,
+            at,
+            text,
+            ha="right" if side > 0 else "left",
+            va="center",
+            fontsize=7,
+            color=_UNUSUAL,
+            backgroundcolor="white",
+        )
 
 
 def _plain_log(axes: Axes) -> None:
@@ -230,8 +253,10 @@ def shares(dataset: xr.Dataset, cfg: DictConfig) -> Figure:
         right.set_title(f"b  Share of {dataset['box'].to_numpy()[-1]:.0%} by participant")
         fig.legend(
             handles=[
-                Patch(facecolor="0.8", label="observed (bar in a,"),
-                Line2D([], [], color=_OBSERVED, marker="_", linestyle="", markersize=8, label="dash in b)"),
+                Patch(facecolor="0.8", label="observed, all"),
+                Line2D(
+                    [], [], color=_OBSERVED, marker="_", linestyle="", markersize=8, label="observed, each participant"
+                ),
                 Line2D(
                     [],
                     [],
