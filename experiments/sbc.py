@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import matplotlib as mpl
 import numpy as np
@@ -17,7 +17,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from omegaconf import DictConfig, OmegaConf
 
-from estimators import HUMAN, InputError, player_names
+from estimators import HUMAN, InputError, player_names, rounding_scheme
 from estimators.errors import unknown_choice
 from experiments.bayes import require_bayes
 from experiments.figures import STYLE, new_figure
@@ -25,7 +25,6 @@ from experiments.outputs import ExperimentResult
 from experiments.settings import chosen_rounding, rows_of, whole_numbers
 
 if TYPE_CHECKING:
-    from inference.replicates import Row
     from inference.sbc import EcdfBand, SbcModel, SbcSettings
 
 __all__ = ["MODELS", "SBC_COLUMNS", "run"]
@@ -124,8 +123,8 @@ def _model(cfg: DictConfig, study: xr.Dataset) -> SbcModel:
     if name in {"belief", "belief_rounded"}:
         from models.belief import BeliefPriors, belief_data  # noqa: PLC0415
 
-        scheme = chosen_rounding(cfg) if name == "belief_rounded" else "none"
-        if name == "belief_rounded" and not chosen_rounding(cfg).values:
+        scheme = chosen_rounding(cfg) if name == "belief_rounded" else rounding_scheme("none")
+        if name == "belief_rounded" and scheme == rounding_scheme("none"):
             raise InputError("is 'none', but experiment.model=belief_rounded rounds its answers", field="rounding")
         # any player: its answers are replaced, only which pairs there are is kept
         player = next(player for player in player_names(study) if player != HUMAN)
@@ -149,13 +148,13 @@ def _model(cfg: DictConfig, study: xr.Dataset) -> SbcModel:
 
 
 def _priors(cfg: DictConfig, kind: Callable[..., Any]) -> Any:
-    given = OmegaConf.to_container(cfg.experiment.priors)
+    given = cast("dict[str, Any]", OmegaConf.to_container(cfg.experiment.priors))
     valid = tuple(vars(kind()))
-    for name, value in given.items():  # type: ignore[union-attr]
+    for name, value in given.items():
         if name not in valid:
-            raise unknown_choice("experiment.priors setting", str(name), valid)
+            raise unknown_choice("experiment.priors setting", name, valid)
         if not isinstance(value, int | float) or isinstance(value, bool):
-            raise InputError(f"is {value!r}, should be a number", field=f"experiment.priors.{name!s}")
+            raise InputError(f"is {value!r}, should be a number", field=f"experiment.priors.{name}")
     return kind(**given)
 
 
@@ -252,7 +251,7 @@ def summary(table: pd.DataFrame, cfg: DictConfig, settings: SbcSettings) -> str:
     """Say in words whether the posterior is calibrated, and how surely."""
     n_fits, probability = int(cfg.experiment.n_fits), float(cfg.experiment.probability)
     n_inside, n_all = int(table["inside"].sum()), len(table)
-    worst = table.loc[table["p_value"].idxmin()]
+    worst = table.sort_values("p_value").iloc[0]
     joint = table.loc[table["quantity"] == "log_likelihood"].iloc[0]
     lucky = 1 - probability**n_all
     text = (
@@ -308,7 +307,7 @@ def figure(ranks: pd.DataFrame, band: EcdfBand, table: pd.DataFrame) -> Figure:
             visible = [axes for axes in grid[:, column] if axes.get_visible()]
             if visible:
                 visible[-1].tick_params(labelbottom=True)
-        fig.supxlabel("rank of the truth, as a share", fontsize=9)
+                visible[-1].set_xlabel("rank of the truth", fontsize=8.5)
         fig.supylabel("ECDF minus uniform", fontsize=9)
         fig.suptitle(
             f"Simulation-based calibration: {table['model'].iloc[0]}, {band.n_fits} fits",

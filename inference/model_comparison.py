@@ -6,8 +6,8 @@ with the largest weights smoothed by a generalised Pareto distribution (Vehtari,
 others 2024). Its shape :math:`\hat k` says whether that can be believed: above 0.7 it cannot.
 
 **Under a hierarchical model** the group often has parameters of its own, such as a participant's slope or an item's
-intercept. The log-likelihood here is conditional on them, and the full posterior of a group's own parameters is far from
-the one without its rows: their prior. :math:`\hat k` is then large for many groups, and the estimate too good: it
+intercept. The log-likelihood here is conditional on them, and the full posterior of a group's own parameters is far
+from the one without its rows: their prior. :math:`\hat k` is then large for many groups, and the estimate too good: it
 still knows the group. What would be right there is to integrate the group's own parameters out of each draw's
 likelihood (Merkle, Furr and Rabe-Hesketh 2019), or to fit again without the group. Nothing here does so; such
 groups are counted and named, and the warning of the result says it.
@@ -113,10 +113,10 @@ def loo_by(idata: InferenceData, by: ArrayLike | str, *, variable: str | None = 
             raise unknown_choice("dim", by, dims, source=source)
         n_other = int(np.prod([rows.sizes[dim] for dim in dims if dim != by]))
         summed = rows.sum([dim for dim in dims if dim != by])
-        label, n_rows = summed[by].values, np.full(rows.sizes[by], n_other)
-        values = summed.transpose("chain", "draw", by).values
+        label, n_rows = summed[by].to_numpy(), np.full(rows.sizes[by], n_other)
+        values = summed.transpose("chain", "draw", by).to_numpy()
     else:
-        values = rows.transpose("chain", "draw", ...).values.reshape(rows.sizes["chain"], rows.sizes["draw"], -1)
+        values = rows.transpose("chain", "draw", ...).to_numpy().reshape(rows.sizes["chain"], rows.sizes["draw"], -1)
         given = np.asarray(by).ravel()
         if given.size != values.shape[2]:
             raise InputError(f"are {given.size}, the model has {values.shape[2]} rows", source=source, field="by")
@@ -142,9 +142,7 @@ def _log_likelihood(idata: InferenceData, variable: str | None) -> xr.DataArray:
     return found[chosen]
 
 
-def compare(
-    models: Mapping[str, InferenceData], by: ArrayLike | str, *, variable: str | None = None
-) -> pd.DataFrame:
+def compare(models: Mapping[str, InferenceData], by: ArrayLike | str, *, variable: str | None = None) -> pd.DataFrame:
     """Compare models of the same rows by leave-one-group-out; see :func:`loo_by` and :func:`comparison_table`.
 
     Examples

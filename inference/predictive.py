@@ -31,7 +31,7 @@ class LogLikelihood:
     inputs : tuple of str
         Names of the parameters it needs, on their own scale.
     outputs : tuple of str
-        Names of the observed variables, and of potentials with named dims (such as the box of a rounded report).
+        Names of the observed variables, and of potentials with named dims (such as the log-probability of a box).
     dims : mapping of str to tuple of str
         Dims of each output.
     function : callable
@@ -83,7 +83,7 @@ def log_likelihood(model: pm.Model | CompiledModel) -> LogLikelihood:
         If the model has neither observed variables nor such potentials.
     """
     from pymc.pytensorf import compile as compile_function  # noqa: PLC0415 - seconds that only a fit should cost
-    from pytensor import clone_replace  # noqa: PLC0415
+    from pytensor.graph.replace import clone_replace  # noqa: PLC0415
 
     program = _model_of(model)
     outputs = [*program.observed_RVs, *_rows_of_potentials(program)]
@@ -168,7 +168,7 @@ def _check_generative(model: pm.Model) -> None:
     if model.potentials:
         names = ", ".join(repr(potential.name) for potential in model.potentials)
         raise InputError(
-            f"has potentials ({names}), from which nothing can be drawn; give a generative model of the same parameters",
+            f"has potentials ({names}), from which nothing can be drawn; give a generative model instead",
             source="model",
         )
 
@@ -198,8 +198,7 @@ def complete(
         About as many draws of the posterior, evenly spaced, get data drawn from them.
     generative : pymc.Model, optional
         The model with an observed variable in the place of each potential, where `model` has potentials. Its free
-        parameters are among those of the posterior. (Reports that are rounded enter the belief model as a potential;
-        the model of the same player's raw answers, with ``centred=False``, generates them.)
+        parameters are among those of the posterior.
     progress : bool
 
     Returns

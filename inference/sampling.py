@@ -52,9 +52,7 @@ class CompiledModel:
     program: Any
 
 
-def compile_model(
-    model: pm.Model, *, jitter: bool = True, start: Mapping[str, Any] | None = None
-) -> CompiledModel:
+def compile_model(model: pm.Model, *, jitter: bool = True, start: Mapping[str, Any] | None = None) -> CompiledModel:
     """Compile a model for nutpie, which takes seconds, so that several fits share it.
 
     Parameters
@@ -168,7 +166,7 @@ def sample(
     progress = sys.stderr.isatty() if progress is None else progress
     compiled = model if isinstance(model, CompiledModel) else None
     program = compiled.model if compiled is not None else model
-    settings = {"draws": draws, "tune": tune, "chains": chains, "target_accept": target_accept}
+    settings: dict[str, Any] = {"draws": draws, "tune": tune, "chains": chains, "target_accept": target_accept}
     with whole_or_not_at_all():
         if sampler == "nutpie":
             chosen = compiled or compile_model(program)

@@ -1,4 +1,4 @@
-r"""Simulation-based calibration: does the sampler, on data drawn from the model itself, give the right posterior?
+r"""Simulation-based calibration: whether the posterior is right, on data drawn from the model itself.
 
 Parameters are drawn from the prior, data from the parameters, and the model is fitted to the data. Over many such fits
 the rank of the true value among (nearly independent) posterior draws is uniform, for every function of parameters and
@@ -473,10 +473,11 @@ def _element(values: Mapping[str, NDArray[Any]], quantity: str) -> float:
 def _quantities(idata: Any, model: SbcModel, rows: LogLikelihood) -> dict[str, FloatArray]:
     """Draws (chain, draw) of every quantity."""
     posterior = group(idata, "posterior")
-    found = {
-        name: posterior[_variable(name)].transpose("chain", "draw", ...).values[(..., *_position(name))]
-        for name in model.quantities
-    }
+    found = {}
+    for name in model.quantities:
+        of_draw = posterior[_variable(name)].transpose("chain", "draw", ...)
+        position = dict(zip(of_draw.dims[2:], _position(name), strict=True))
+        found[name] = of_draw.isel(position).to_numpy()
     terms: Sequence[FloatArray] = list(rows.of_draws(posterior).values())
     joint = [term.reshape(*term.shape[:2], -1).sum(axis=2) for term in terms]
     return found | {JOINT_LOG_LIKELIHOOD: np.sum(joint, axis=0)}

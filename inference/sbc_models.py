@@ -15,11 +15,10 @@ from inference.sbc import SbcModel
 
 if TYPE_CHECKING:
     import pymc as pm
-
-    from models.belief import BeliefPriors
     import xarray as xr
     from numpy.typing import NDArray
 
+    from models.belief import BeliefPriors
     from models.belief_data import BeliefData
     from models.calibration import CalibrationPriors
     from models.calibration_data import OutcomeData, ReportData
@@ -41,12 +40,14 @@ _BELIEF = ("mu", "a", "b", "b2", "sigma", "omega", "c", "t_b", "kap", "rho", "ga
 
 def belief_sbc(data: BeliefData, priors: BeliefPriors | None = None) -> SbcModel:
     """Belief model of one player, raw or rounded as `data` is; its answers are only the shape of those simulated."""
+    from models.belief import BeliefPriors  # noqa: PLC0415
+
     return SbcModel(
         name="belief" if data.is_raw else "belief_rounded",
         build=partial(_belief, data, priors),
         quantities=_BELIEF,
         start=partial(_belief_start, priors),
-        key=_fingerprint(vars(data), {} if priors is None else vars(priors)),
+        key=_fingerprint(vars(data), vars(priors or BeliefPriors())),
     )
 
 
@@ -111,12 +112,14 @@ def _most_frequent(values: NDArray[Any], n: int) -> NDArray[Any]:
 
 def calibration_sbc(data: OutcomeData, family: str = "llo", priors: CalibrationPriors | None = None) -> SbcModel:
     """Calibration curves; the outcomes of `data` are only the shape of those simulated."""
+    from models.calibration import CalibrationPriors  # noqa: PLC0415
+
     coefficients = ("bias", "slope") if family == "llo" else ("bias", "slope_low", "slope_high")
     return SbcModel(
         name="calibration" if family == "llo" else f"calibration_{family}",
         build=partial(_calibration, data, family, priors),
         quantities=tuple(f"{name}{part}" for name in coefficients for part in ("_mean", "_spread", "[0]")),
-        key=_fingerprint(vars(data), {} if priors is None else vars(priors)),
+        key=_fingerprint(vars(data), vars(priors or CalibrationPriors())),
     )
 
 
@@ -128,14 +131,23 @@ def _calibration(data: OutcomeData, family: str, priors: CalibrationPriors | Non
 
 def report_sbc(data: ReportData, priors: ReportPriors | None = None) -> SbcModel:
     """How reports come about; the reports of `data` are only the shape of those simulated."""
-    scalars = ("strength", "bias_spread", "log_slope_mean", "log_slope_spread", "log_noise_mean", "log_noise_spread")
+    from models.report_process import ReportPriors  # noqa: PLC0415
+
+    scalars: tuple[str, ...] = (
+        "strength",
+        "bias_spread",
+        "log_slope_mean",
+        "log_slope_spread",
+        "log_noise_mean",
+        "log_noise_spread",
+    )
     scalars += ("logit_lapse_mean", "logit_lapse_spread", "half_share")
     scalars += () if data.on_truth else ("bias_mean",)
     return SbcModel(
         name="reports",
         build=partial(_reports, data, priors),
         quantities=(*scalars, "bias[0]", "slope[0]", "noise[0]", "lapse[0]"),
-        key=_fingerprint(vars(data), {} if priors is None else vars(priors)),
+        key=_fingerprint(vars(data), vars(priors or ReportPriors())),
     )
 
 
@@ -147,13 +159,28 @@ def _reports(data: ReportData, priors: ReportPriors | None) -> pm.Model:
 
 def participant_sbc(data: ParticipantData, priors: ParticipantPriors | None = None) -> SbcModel:
     """Participants with a shared belief; the reports of `data` are only the shape of those simulated."""
-    scalars = ("mu", "a", "b", "b2", "sigma", "omega", "c", "t_b", "kap", "rho", "slope_spread", "bias_spread")
+    from models.participants import ParticipantPriors  # noqa: PLC0415
+
+    scalars: tuple[str, ...] = (
+        "mu",
+        "a",
+        "b",
+        "b2",
+        "sigma",
+        "omega",
+        "c",
+        "t_b",
+        "kap",
+        "rho",
+        "slope_spread",
+        "bias_spread",
+    )
     scalars += ("log_noise", "noise_spread", "logit_lapse", "lapse_spread", "half")
     return SbcModel(
         name="participants",
         build=partial(_participants, data, priors),
         quantities=(*scalars, "A[0]", "s[0]", "slope[0]", "bias[0]", "noise[0]", "lapse[0]"),
-        key=_fingerprint(vars(data), {} if priors is None else vars(priors)),
+        key=_fingerprint(vars(data), vars(priors or ParticipantPriors())),
     )
 
 

@@ -35,8 +35,8 @@ def result(prior_sd: float, noise: float = 1.0, n: int = 2000, seed: int = 1) ->
 def exact(prior_sd: float, noise: float = 1.0) -> np.ndarray:
     found = []
     for who in range(N_GROUPS):
-        centre, sd = posterior_of_mean(Y[WHO != who] / noise, prior_sd / noise)
-        mine = Y[WHO == who]
+        centre, sd = posterior_of_mean(Y[who != WHO] / noise, prior_sd / noise)
+        mine = Y[who == WHO]
         covariance = noise**2 * (np.eye(mine.size) + sd**2)
         found.append(multivariate_normal.logpdf(mine, np.full(mine.size, centre * noise), covariance))
     return np.array(found)
@@ -72,7 +72,7 @@ def test_a_dim_is_a_grouping_too() -> None:
 
 
 def test_groups_with_parameters_of_their_own_are_flagged() -> None:
-    """A mean for every group, told by 50 rows that nearly alone know it: the full posterior knows what it should not."""
+    """A mean for every group, told by its own 50 rows: the full posterior knows what it should not."""
     rng = np.random.default_rng(2)
     who = np.repeat(np.arange(6), 50)
     y = rng.normal(0, 3, 6)[who] + rng.normal(0, 1, who.size)
