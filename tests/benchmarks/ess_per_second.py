@@ -90,7 +90,7 @@ def plain_belief(data: BeliefData) -> pm.Model:
             lower, upper = data.pair_lower[at], data.pair_upper[at]
             item, log_g = data.pair_item[at], data.pair_log_g[at]
             mean = intercept[item] + slope[item] * (log_g + 5) + b2 * np.maximum(-log_g - 7, 0)
-            bounds = (None if side == "below" else lower, None if side == "above" else upper)
+            bounds = (None if side == "below" else pt.constant(lower), None if side == "above" else pt.constant(upper))
             start = {"inside": (lower + upper) / 2, "above": lower + 1, "below": upper - 1}[side]
             pm.CustomDist(
                 f"v_{side}",
@@ -98,7 +98,7 @@ def plain_belief(data: BeliefData) -> pm.Model:
                 (s * pt.exp(ga))[item],
                 (s * pt.exp(-ga))[item],
                 logp=log_density,
-                transform=pm.distributions.transforms.Interval(*bounds),
+                transform=pm.distributions.transforms.Interval(bounds_fn=lambda *_, bounds=bounds: bounds),
                 initval=start,
                 shape=at.size,
             )
