@@ -115,7 +115,11 @@ def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
         boxes=np.asarray(scheme.values),
         points=_points(outcomes, game),
         tail=tail,
-    ).assign_attrs(n_responses=reports.row.size, n_shared_responses=int((reports.question >= 0).sum()))
+    ).assign_attrs(
+        **_beta_against_linear(fits, outcomes, study["response_item"].to_numpy()[outcomes.row]),
+        n_responses=reports.row.size,
+        n_shared_responses=int((reports.question >= 0).sum()),
+    )
     failed = [
         f"{name}: {'; '.join(fit.convergence.reasons)}" for name, fit in fits.items() if not fit.convergence.passed
     ]
@@ -172,6 +176,23 @@ def _fits(cfg: DictConfig, reports: ReportData, outcomes: OutcomeData, game: Out
     }
     set_weights(linear, game)
     return {**fits, "game": fitted(program, "game")}
+
+
+def _beta_against_linear(fits: dict[str, _Fit], outcomes: OutcomeData, item: NDArray[Any]) -> dict[str, float]:
+    """How much better beta calibration predicts the outcomes of an item that was left out, nats over all items."""
+    from inference.calibration_curves import outcome_log_likelihood  # noqa: PLC0415
+    from inference.model_comparison import loo_by  # noqa: PLC0415
+
+    linear, beta = (
+        loo_by(outcome_log_likelihood(fits[name].posterior, outcomes, name), item) for name in ("llo", "beta")
+    )
+    difference = beta.elpd_nats - linear.elpd_nats
+    return {
+        "loo_difference_nats": float(difference.sum()),
+        "loo_difference_se_nats": float(difference.std(ddof=1) * np.sqrt(difference.size)),
+        "loo_n_items": int(difference.size),
+        "loo_n_bad": int((linear.is_bad | beta.is_bad).sum()),
+    }
 
 
 def _table(

@@ -54,6 +54,7 @@ def summary(table: pd.DataFrame, dataset: xr.Dataset, cfg: DictConfig) -> str:
         _differences(typical, own),
         _shape(dataset),
         _people(table),
+        _families(dataset),
         _truths(own),
         _identified(dataset),
     ]
@@ -200,6 +201,24 @@ def _truths(own: pd.DataFrame) -> str:
         "belief, the model's per nat of evidence on which token is true). The simulated beliefs are not normal, as "
         "the model's evidence is; and what differs between items for all participants alike is noise where they did "
         "not see the same two tokens."
+    )
+
+
+def _families(dataset: xr.Dataset) -> str:
+    found = dataset.attrs
+    difference, se = float(found["loo_difference_nats"]), float(found["loo_difference_se_nats"])
+    better = "the data do not choose between them"
+    if abs(difference) > 2 * se:
+        better = "beta calibration predicts better" if difference > 0 else "linear in log-odds predicts better"
+    doubt = (
+        f" For {found['loo_n_bad']} items the estimate is not to be believed (Pareto k above 0.7)."
+        if found["loo_n_bad"]
+        else ""
+    )
+    return (
+        f"Shape of the curve: leaving out one of {found['loo_n_items']} items at a time, the expected log predictive "
+        f"density of beta calibration is {difference:+.1f} nats (standard error {se:.1f}) from that of the curve that "
+        f"is linear in log-odds; {better}.{doubt}"
     )
 
 

@@ -5,18 +5,25 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 
 from estimators.errors import InputError
+from inference.arviz_adapter import InferenceData, add_groups, of_posterior
 from models.calibration import Family, curve_features
-from models.calibration_data import ReportData
+from models.calibration_data import OutcomeData, ReportData
 from models.report_process import draw_reports
 
 if TYPE_CHECKING:
     import pymc as pm
-    import xarray as xr
 
-__all__ = ["predicted_reports", "prior_reports", "reliability_curves", "report_shares"]
+__all__ = [
+    "outcome_log_likelihood",
+    "predicted_reports",
+    "prior_reports",
+    "reliability_curves",
+    "report_shares",
+]
 
 FloatArray = NDArray[np.float64]
 
@@ -56,6 +63,38 @@ def reliability_curves(posterior: xr.Dataset, family: Family | str, report: Arra
     means = np.stack([_flat(posterior, f"{name}_mean") for name in names], axis=-1)
     own = np.stack([_flat(posterior, name) for name in names], axis=-1)
     return _sigmoid(means @ features), _sigmoid(own @ features)
+
+
+def outcome_log_likelihood(posterior: xr.Dataset, data: OutcomeData, family: Family | str) -> InferenceData:
+    """Add the log-probability of every outcome, weighted as in the model, to a posterior of it.
+
+    Parameters
+    ----------
+    posterior : xarray.Dataset
+        Of :func:`models.calibration.calibration_model`.
+    data : OutcomeData
+        What it was fitted to.
+    family : {"llo", "beta"}
+        The model's.
+
+    Returns
+    -------
+    arviz.InferenceData
+        Groups posterior and log_likelihood (``outcome``, dims chain, draw, response), as
+        :func:`inference.model_comparison.loo_by` wants it.
+
+    Raises
+    ------
+    InputError
+        For an unknown family.
+    """
+    features = curve_features(data.report, family)
+    logit = np.zeros((posterior.sizes["chain"], posterior.sizes["draw"], data.row.size))
+    for name, feature in zip(_COEFFICIENTS[family], features, strict=True):
+        logit += posterior[name].transpose("chain", "draw", "participant").values[..., data.person] * feature
+    values = -data.weight * np.logaddexp(0, -(2 * data.outcome - 1) * logit)
+    found = xr.Dataset({"outcome": (("chain", "draw", "response"), values)}, coords={"response": data.row})
+    return add_groups(of_posterior(posterior), {"log_likelihood": found})
 
 
 def predicted_reports(

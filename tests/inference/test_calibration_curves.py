@@ -8,12 +8,19 @@ import xarray as xr
 from scipy.special import expit, logit
 
 from estimators import InputError, round_reports
-from inference.calibration_curves import predicted_reports, prior_reports, reliability_curves, report_shares
+from inference.calibration_curves import (
+    outcome_log_likelihood,
+    predicted_reports,
+    prior_reports,
+    reliability_curves,
+    report_shares,
+)
 from inference.convergence import check_convergence
 from inference.sampling import sample
 from models.calibration import calibration_model
 from models.calibration_data import ReportData, binary_outcomes, binary_reports
 from models.report_process import report_model
+from tests.oracles.calibration import outcome_log_likelihood as oracle
 
 N_PEOPLE, N_QUESTIONS = 16, 60
 TRUE = {"strength": 1.3, "noise": 0.9, "lapse": 0.06}
@@ -127,6 +134,18 @@ def test_curves_of_known_coefficients():
         reliability_curves(posterior, "beta", report)
     with pytest.raises(InputError, match="platt"):
         reliability_curves(posterior, "platt", report)
+
+
+@pytest.mark.parametrize("family", ["llo", "beta"])
+def test_pointwise_log_likelihood_is_the_oracle_s(family):
+    rng = np.random.default_rng(8)
+    data = binary_outcomes(["a", "b", "a", "b"], rng.uniform(0.1, 0.9, 4), [1, 0, 0, 1])
+    names = ("bias", "slope") if family == "llo" else ("bias", "slope_low", "slope_high")
+    posterior = xr.Dataset({name: (("chain", "draw", "participant"), rng.normal(size=(1, 3, 2))) for name in names})
+    found = outcome_log_likelihood(posterior, data, family).log_likelihood["outcome"]
+    for draw in range(3):
+        point = {name: posterior[name].values[0, draw] for name in names}
+        np.testing.assert_allclose(found.values[0, draw], oracle(data, family, point), rtol=1e-10)
 
 
 def test_shares_of_log_odds_are_those_of_their_boxes():
