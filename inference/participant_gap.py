@@ -1,0 +1,283 @@
+r"""The loss gap of the belief that participants share, draw by draw of the participant model's posterior.
+
+The model's log-ratios :math:`D_x = \ln h(x)/h(y)` are known up to one positive factor *c*, the temperature of the
+belief. For every c the item's gap is
+
+.. math:: R_q(c) = \ln \frac{g(y)}{h_c(y)} = \ln g(y) + \ln \sum_x e^{c D_x}
+
+over the whole vocabulary: the target (D = 0), the tokens asked about (at their posterior), the stored candidates that
+were not asked (from the posterior predictive), and the mass of tokens never drawn, which
+:mod:`models.tokens` represents by a tail.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit, ndtr, ndtri
+
+from estimators.errors import InputError, unknown_choice
+from models.participant_data import ParticipantData
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["OBJECTIVES", "SharedBelief", "loss_gap", "outcome_temperature", "shared_belief", "top1_rate"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+
+OBJECTIVES = ("rank", "pair")
+"""How the outcomes fix the temperature: the target among all tokens shown with it, or against one at a time."""
+
+_NEEDED = ("A", "s", "zeta", "b", "b2", "d", "t_b", "e_unit", "slope", "bias", "noise", "lapse", "half")
+_FAR = 60.0
+_TEMPERATURES = (1e-3, 30.0)
+_HALVINGS = 45
+
+
+@dataclass(frozen=True, eq=False)
+class SharedBelief:
+    r"""Posterior draws of :math:`D_x = \ln h(x)/h(y)`, at the scale at which the model was fitted.
+
+    Attributes
+    ----------
+    data : ParticipantData
+    pair_log_ratio : ndarray, shape (draw, pair)
+        Chains one after the other. Pairs that nobody answered (any more) are predicted.
+    rest_log_ratio : ndarray, shape (draw, rest)
+        One predicted value a draw.
+    tail_log_ratio : ndarray, shape (draw, tail)
+        Mean of the prediction.
+    item_scale : ndarray, shape (draw, item)
+        Its standard deviation s_q.
+    """
+
+    data: ParticipantData
+    pair_log_ratio: FloatArray
+    rest_log_ratio: FloatArray
+    tail_log_ratio: FloatArray
+    item_scale: FloatArray
+
+    @property
+    def n_draws(self) -> int:
+        """Posterior draws."""
+        return len(self.item_scale)
+
+
+def shared_belief(posterior: xr.Dataset, data: ParticipantData, rng: np.random.Generator) -> SharedBelief:
+    """Complete posterior draws: residuals that were integrated out, and tokens that nobody was asked about.
+
+    Parameters
+    ----------
+    posterior : xarray.Dataset
+        Of :func:`models.participants.participant_model`; dims ``chain`` and ``draw``.
+    data : ParticipantData
+        What it was fitted to.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    SharedBelief
+
+    Raises
+    ------
+    InputError
+        If the posterior lacks a variable or is of other items.
+    """
+    missing = [name for name in _NEEDED if name not in posterior]
+    if missing:
+        raise InputError(f"lacks {', '.join(missing)}", source="posterior of the participant model")
+    if not np.array_equal(posterior["item"].values, data.item):
+        raise InputError("are not those of the data", source="posterior of the participant model", field="item")
+    n = posterior.sizes["chain"] * posterior.sizes["draw"]
+    draws = {name: posterior[name].transpose("chain", "draw", ...).values.reshape(n, -1) for name in _NEEDED}
+
+    def mean(item: IntArray, log_g: FloatArray, frequency: FloatArray) -> FloatArray:
+        slope = draws["b"] + draws["t_b"] * draws["zeta"]
+        v: FloatArray = draws["A"][:, item] + slope[:, item] * (log_g + 5)
+        v += draws["b2"] * np.maximum(-log_g - 7, 0) + draws["d"] * frequency
+        v += log_g - data.target_log_g[item]
+        return v
+
+    pair = mean(data.pair_item, data.pair_log_g, data.pair_frequency)
+    pair[:, : data.n_shared] += draws["s"][:, data.pair_item[: data.n_shared]] * draws["e_unit"]
+    n_answers = np.bincount(data.row_pair, minlength=data.pair_item.size)
+    silent = np.flatnonzero((np.arange(n_answers.size) >= data.n_shared) & (n_answers == 0))
+    pair[:, silent] += draws["s"][:, data.pair_item[silent]] * rng.standard_normal((n, silent.size))
+    single = np.flatnonzero(data.row_pair >= data.n_shared)
+    pair[:, data.row_pair[single]] += _residuals(draws, data, pair[:, data.row_pair[single]], single, rng)
+
+    rest = mean(data.rest_item, data.rest_log_g, data.rest_frequency)
+    rest += draws["s"][:, data.rest_item] * rng.standard_normal(rest.shape)
+    tail = mean(data.tail_item, data.tail_log_g, data.tail_frequency)
+    return SharedBelief(data, pair, rest, tail, draws["s"])
+
+
+def _residuals(
+    draws: dict[str, FloatArray], data: ParticipantData, mean: FloatArray, row: IntArray, rng: np.random.Generator
+) -> FloatArray:
+    """Draw the residual of D of pairs with one answer, (draw, row), from its distribution given the answer."""
+    person, box = data.row_participant[row], data.row_box[row]
+    k, noise = draws["slope"][:, person], draws["noise"][:, person]
+    scale = draws["s"][:, data.pair_item[data.row_pair[row]]]
+    centre = k * (draws["bias"][:, person] - mean)
+    spread = np.hypot(k * scale, noise)
+    edges = np.clip(data.box_edges, -_FAR, _FAR)
+    low, high = (edges[box, 0] - centre) / spread, (edges[box, 1] - centre) / spread
+    # in the tail where the CDF keeps its relative precision
+    flipped = low + high > 0
+    low, high = np.where(flipped, -high, low), np.where(flipped, -low, high)
+    start, end = ndtr(low), ndtr(high)
+    slip = draws["half"] * (box == data.half_box) + (1 - draws["half"]) / len(edges)
+    lapse = draws["lapse"][:, person]
+    slipped = rng.random(centre.shape) * (lapse * slip + (1 - lapse) * (end - start)) < lapse * slip
+    report = np.clip(ndtri(np.clip(start + rng.random(centre.shape) * (end - start), 1e-300, 1.0)), low, high)
+    report = np.where(flipped, -report, report)
+    e = -k * scale**2 / spread * report + scale * noise / spread * rng.standard_normal(centre.shape)
+    unrelated = scale * rng.standard_normal(centre.shape)
+    residual: FloatArray = np.where(slipped, unrelated, e)
+    return residual
+
+
+def outcome_temperature(belief: SharedBelief, item_weight: ArrayLike, *, objective: str = "rank") -> FloatArray:
+    r"""Find the temperature at which the shared belief best fits which of the tokens was the true one.
+
+    One token of each pair is from the text and one from the known generator, so that a belief that is right has
+
+    .. math:: \mathrm{logit}\, P(y \text{ is the true one}) = -c D_x + \ln \frac{g(x)}{g(y)} .
+
+    ``rank`` takes all tokens shown on an item together, so that the target counts once: it minimises
+    :math:`\sum_q w_q \ln (1 + n_{\mathrm{same}} + \sum_x n_x e^{c D_x - \ln g(x)/g(y)})`, with :math:`n_x` how often x
+    was shown. ``pair`` maximises :math:`\sum_q w_q \sum_x n_x \ln \sigma(-c D_x + \ln g(x)/g(y))`. Both have one
+    optimum.
+    The target itself and answers that the site gave enter only as tokens shown.
+
+    Parameters
+    ----------
+    belief : SharedBelief
+    item_weight : array_like, shape (draw, item) or (item,)
+        w_q, not negative; draws of a Bayesian bootstrap carry the uncertainty from which items were asked.
+    objective : str
+        One of :data:`OBJECTIVES`.
+
+    Returns
+    -------
+    ndarray, shape (draw,)
+        c, between .001 and 30.
+
+    Raises
+    ------
+    InputError
+        For an unknown objective.
+    """
+    if objective not in OBJECTIVES:
+        raise unknown_choice("objective of the outcome anchor", objective, OBJECTIVES)
+    data = belief.data
+    shown = np.flatnonzero(data.pair_n_shown > 0)
+    shown = shown[np.argsort(data.pair_item[shown], kind="stable")]
+    item, times = data.pair_item[shown], data.pair_n_shown[shown]
+    ratio, shift = belief.pair_log_ratio[:, shown], data.pair_log_g_ratio[shown]
+    weight = np.broadcast_to(np.asarray(item_weight, dtype=float), belief.item_scale.shape)
+    start = np.flatnonzero(np.diff(item, prepend=-1))
+    group = np.cumsum(np.diff(item, prepend=-1) > 0) - 1
+    asked = item[start]
+
+    def slope(c: FloatArray) -> FloatArray:
+        """Derivative of the objective, which grows with c."""
+        term = c[:, None] * ratio - shift
+        if objective == "pair":
+            by_pair: FloatArray = (weight[:, item] * times * ratio * expit(term)).sum(axis=1)
+            return by_pair
+        own = np.log1p(data.n_same[asked])
+        term = term + np.log(times)
+        top = np.maximum(np.maximum.reduceat(term, start, axis=1), own)
+        part = np.exp(term - top[:, group])
+        total = np.add.reduceat(part, start, axis=1) + np.exp(own - top)
+        by_item = np.add.reduceat(part * ratio, start, axis=1) / total
+        total_slope: FloatArray = (weight[:, asked] * by_item).sum(axis=1)
+        return total_slope
+
+    low, high = (np.full(belief.n_draws, end) for end in _TEMPERATURES)
+    for _ in range(_HALVINGS):
+        middle = np.sqrt(low * high)
+        too_low = slope(middle) < 0
+        low, high = np.where(too_low, middle, low), np.where(too_low, high, middle)
+    temperature: FloatArray = np.sqrt(low * high)
+    return temperature
+
+
+def loss_gap(belief: SharedBelief, temperature: ArrayLike = 1.0) -> FloatArray:
+    r"""Compute :math:`R_q(c)` for every draw.
+
+    Parameters
+    ----------
+    belief : SharedBelief
+    temperature : array_like, scalar or shape (draw,)
+        c.
+
+    Returns
+    -------
+    ndarray, shape (draw, item)
+        Nats; its mean over items is the loss gap to the generator.
+    """
+    data = belief.data
+    c = np.broadcast_to(np.asarray(temperature, dtype=float), belief.n_draws)[:, None]
+    log_g_y, n_items = data.target_log_g, data.item.size
+    # by item: the target, tokens asked, tokens not asked, tail
+    tail = c * belief.tail_log_ratio + log_g_y[data.tail_item] + np.log(data.tail_mass) - data.tail_log_g
+    tail += (c * belief.item_scale[:, data.tail_item]) ** 2 / 2
+    terms = np.concatenate(
+        [
+            np.broadcast_to(log_g_y, (belief.n_draws, n_items)),
+            c * belief.pair_log_ratio + log_g_y[data.pair_item],
+            c * belief.rest_log_ratio + log_g_y[data.rest_item],
+            tail,
+        ],
+        axis=1,
+    )
+    item = np.concatenate([np.arange(n_items), data.pair_item, data.rest_item, data.tail_item])
+    order = np.argsort(item, kind="stable")
+    item, terms = item[order], terms[:, order]
+    start = np.searchsorted(item, np.arange(n_items))
+    largest = np.maximum.reduceat(terms, start, axis=1)
+    total = np.add.reduceat(np.exp(terms - largest[:, item]), start, axis=1)
+    gaps: FloatArray = np.log(total) + largest
+    return gaps
+
+
+def top1_rate(belief: SharedBelief, rng: np.random.Generator) -> FloatArray:
+    """Share of the items whose target is the most probable token of the shared belief.
+
+    It does not depend on the temperature, so that it checks the shape of the belief whatever the anchor.
+
+    Parameters
+    ----------
+    belief : SharedBelief
+    rng : numpy.random.Generator
+        For the tokens never drawn, each a draw of the prediction.
+
+    Returns
+    -------
+    ndarray, shape (draw,)
+    """
+    data = belief.data
+    tail = belief.tail_log_ratio + belief.item_scale[:, data.tail_item] * rng.standard_normal(
+        belief.tail_log_ratio.shape
+    )
+    best = np.zeros((belief.n_draws, data.item.size))
+    for item, ratio in (
+        (data.pair_item, belief.pair_log_ratio),
+        (data.rest_item, belief.rest_log_ratio),
+        (data.tail_item, tail),
+    ):
+        order = np.argsort(item, kind="stable")
+        start = np.flatnonzero(np.diff(item[order], prepend=-1))
+        if start.size:
+            which = item[order][start]
+            best[:, which] = np.maximum(best[:, which], np.maximum.reduceat(ratio[:, order], start, axis=1))
+    rate: FloatArray = (best <= 0).mean(axis=1)
+    return rate

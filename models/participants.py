@@ -1,0 +1,301 @@
+r"""Participants as noisy, miscalibrated, rounded views of one shared belief (level 2 of the report model)."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+from numpy.typing import NDArray
+
+from estimators.errors import InputError
+from models.participant_data import ParticipantData, participant_data
+
+__all__ = ["ParticipantData", "ParticipantPriors", "participant_data", "participant_model", "set_participant_data"]
+
+_FAR = 60.0
+_SCALE_FLOOR = 0.02
+_SLOPE_BOUND = 1.5
+_ITEM_SCALE_BOUND = 0.5
+_TINY = 1e-12
+
+
+@dataclass(frozen=True)
+class ParticipantPriors:
+    """Scales of the priors of :func:`participant_model`, weak by default; nats or per nat.
+
+    Attributes
+    ----------
+    mu, a, b, b2, c, d : float
+        Standard deviations of normals around zero.
+    sigma, omega, t_b : float
+        Scales of half-normals.
+    kap_mean, kap : float
+        Mean and standard deviation of kap.
+    log_rho : float
+        Standard deviation of ln rho.
+    nu : float
+        Degrees of freedom of the items' intercepts.
+    slope_spread, bias_spread, noise_spread, lapse_spread : float
+        Scales of half-normals for the spread over participants of ln slope, bias (nats), ln noise and logit lapse.
+    noise_median, log_noise : float
+        Median of the typical noise (nats of log-odds) and standard deviation of its logarithm.
+    lapse_median, logit_lapse : float
+        Median of the typical lapse rate and standard deviation of its logit.
+    half_alpha, half_beta : float
+        Beta prior of the share of the lapses that are "50%".
+    """
+
+    mu: float = 1.0
+    a: float = 0.7
+    b: float = 0.6
+    b2: float = 0.3
+    sigma: float = 1.5
+    omega: float = 0.2
+    c: float = 0.15
+    d: float = 0.3
+    t_b: float = 0.2
+    kap_mean: float = 0.7
+    kap: float = 0.6
+    log_rho: float = 0.5
+    nu: float = 5.0
+    slope_spread: float = 0.4
+    bias_spread: float = 0.5
+    noise_median: float = 0.9
+    log_noise: float = 0.5
+    noise_spread: float = 0.4
+    lapse_median: float = 0.05
+    logit_lapse: float = 0.7
+    lapse_spread: float = 0.7
+    half_alpha: float = 2.0
+    half_beta: float = 2.0
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if not np.isfinite(value) or (value <= 0 and name != "kap_mean"):
+                raise InputError(f"is {value}, should be a positive number", source="participant priors", field=name)
+        if self.lapse_median >= 1:
+            raise InputError(
+                f"is {self.lapse_median}, should be below 1", source="participant priors", field="lapse_median"
+            )
+
+
+def participant_model(
+    data: ParticipantData, priors: ParticipantPriors | None = None, *, scale: float = 1.0
+) -> pm.Model:
+    r"""Build the participant model.
+
+    The shared belief is that of :func:`models.belief.belief_model`: with
+    :math:`D_{qx} = \ln h(x)/h(y) = v_{qx} + \ln g(x)/g(y)` and f the frequency of a token beyond the target's,
+
+    .. math::
+
+        s_q^2 &= (\sigma e^{\beta(\omega z_q) + c (E_q - 4)})^2 + 0.02^2 \\
+        A_q &\sim \mathrm{StudentT}_5\!\left(\mu + a (L_q + 3) - t_b \zeta_q (L_q + 5)
+               - \kappa s_q^2 / 2,\ \rho s_q\right) \\
+        v_{qx} &= A_q + (b + t_b \zeta_q)(\ln g(x) + 5) + b_2 \max(-\ln g(x) - 7, 0) + d f_{qx}
+                  + \mathrm{Normal}(0, s_q)
+
+    with :math:`\beta(u) = \tfrac12 \tanh 2u`: what an item's own spread can be is bounded, because noisy reports say
+    little of it and :math:`e^{s^2/2}` enters the loss. Participant *u* puts on the target the log-odds
+
+    .. math::
+
+        \mathrm{logit}\, r = k_u (-D_{qx} + \mathrm{bias}_u) + \mathrm{Normal}(0, \mathrm{noise}_u)
+
+    of which only the box of the grid is seen. With probability :math:`\mathrm{lapse}_u` the answer has nothing to do
+    with the belief: "50%" with probability *half*, otherwise any box. All four parameters are partially pooled over
+    participants: :math:`\ln k_u`, bias (Student t with 4 degrees of freedom), ln noise and logit lapse.
+
+    Identification. Reports alone do not say how large the log-odds D are: slopes twice as steep of a belief half as
+    strong give the same answers. The geometric mean of the slopes is therefore a constant, `scale`, called k0; bias
+    that all share is the items' intercept :math:`\mu`, so that the mean bias is zero. Deviations of ln k are bounded at
+    1.5, since an unbounded slope drifts off where a participant answers at the ends of the grid alone. Where k0 comes
+    from is for :mod:`inference.participant_fit` to decide: assumed, or from which of the tokens were true (the outcome
+    anchor). It never enters here, as the likelihood of these reports is given which token is y, and would use the
+    outcomes twice.
+
+    A pair with one answer has its residual integrated out in closed form (it adds :math:`k_u^2 s_q^2` to the variance
+    of the noise); only pairs with several answers have a residual that is sampled.
+
+    Parameters
+    ----------
+    data : ParticipantData
+    priors : ParticipantPriors, optional
+    scale : float
+        k0, the geometric mean of the slopes.
+
+    Returns
+    -------
+    pymc.Model
+        Dims ``item``, ``pair``, ``shared_pair``, ``participant`` and ``row``; observed variable ``box``. Answers and
+        scale are data that :func:`set_participant_data` exchanges.
+    """
+    p = priors or ParticipantPriors()
+    coords = {
+        "item": data.item,
+        "participant": data.participant,
+        "row": np.arange(data.row_pair.size),
+        "pair": np.arange(data.pair_item.size),
+        "shared_pair": np.arange(data.n_shared),
+    }
+    with pm.Model(coords=coords) as model:
+        for name in ("pair_item", "pair_log_g", "pair_frequency", "pair_n_shown"):
+            pm.Data(name, getattr(data, name), dims="pair")
+        for name in ("target_log_g", "surprisal", "unseen_mass", "n_same"):
+            pm.Data(name, getattr(data, name), dims="item")
+        mean, s = _belief(data, p)
+        # residuals of the pairs with several answers; the others' are integrated out
+        e_unit = pm.Normal("e_unit", 0, 1, dims="shared_pair")
+        pair_s = s[data.pair_item]
+        n = data.n_shared
+        log_ratio = pt.join(0, mean[:n] + pair_s[:n] * e_unit, mean[n:])  # type: ignore[no-untyped-call]
+        open_s = pt.join(0, pt.zeros(n), pair_s[n:])  # type: ignore[no-untyped-call]
+        _reports(data, p, log_ratio + data.pair_log_g_ratio, open_s, scale)
+    return model
+
+
+def _belief(data: ParticipantData, p: ParticipantPriors) -> tuple[Any, Any]:
+    """Mean of v for every pair, and spread of v in every item."""
+    mu = pm.Normal("mu", 0, p.mu)
+    a = pm.Normal("a", 0, p.a)
+    b = pm.Normal("b", 0, p.b)
+    b2 = pm.Normal("b2", 0, p.b2)
+    sigma = pm.HalfNormal("sigma", p.sigma)
+    omega = pm.HalfNormal("omega", p.omega)
+    c = pm.Normal("c", 0, p.c)
+    d = pm.Normal("d", 0, p.d)
+    t_b = pm.HalfNormal("t_b", p.t_b)
+    kap = pm.Normal("kap", p.kap_mean, p.kap)
+    rho = pm.LogNormal("rho", 0, p.log_rho)
+    z = pm.Normal("z", 0, 1, dims="item")
+    zeta = pm.Normal("zeta", 0, 1, dims="item")
+    own = _ITEM_SCALE_BOUND * pt.tanh(omega * z / _ITEM_SCALE_BOUND)
+    variance = (sigma * pt.exp(own + c * (data.surprisal - 4))) ** 2 + _SCALE_FLOOR**2
+    s = pm.Deterministic("s", pt.sqrt(variance), dims="item")
+    logit = data.target_logit
+    place = mu + a * (logit + 3) - t_b * zeta * (logit + 5) - kap * variance / 2
+    unit = pm.StudentT("A_unit", nu=p.nu, mu=0, sigma=1, dims="item")
+    intercept = pm.Deterministic("A", place + rho * s * unit, dims="item")
+    slope = (b + t_b * zeta)[data.pair_item]
+    beyond = np.maximum(-data.pair_log_g - 7, 0)
+    mean = intercept[data.pair_item] + slope * (data.pair_log_g + 5) + b2 * beyond + d * data.pair_frequency
+    return mean, s
+
+
+def _reports(data: ParticipantData, p: ParticipantPriors, log_ratio: Any, open_s: Any, scale: float) -> None:
+    """Participants and their answers, given D of every pair and the spread that is still to be added to it."""
+    row_pair = pm.Data("row_pair", data.row_pair, dims="row")
+    row_participant = pm.Data("row_participant", data.row_participant, dims="row")
+    row_box = pm.Data("row_box", data.row_box, dims="row")
+    # participants that are left out keep their parameters, but do not count in what is centred
+    present = pm.Data("present", data.answers.astype(float), dims="participant")
+    k0 = pm.Data("k0", np.float64(scale))
+
+    def centred(values: Any) -> Any:
+        return values - (present * values).sum() / present.sum()
+
+    slope_spread = pm.HalfNormal("slope_spread", p.slope_spread)
+    slope_unit = pm.Normal("slope_unit", 0, 1, dims="participant")
+    deviation = _SLOPE_BOUND * pt.tanh(slope_spread * slope_unit / _SLOPE_BOUND)
+    slope = pm.Deterministic("slope", k0 * pt.exp(centred(deviation)), dims="participant")
+    bias_spread = pm.HalfNormal("bias_spread", p.bias_spread)
+    bias_unit = pm.StudentT("bias_unit", nu=4, mu=0, sigma=1, dims="participant")
+    bias = pm.Deterministic("bias", centred(bias_spread * bias_unit), dims="participant")
+    log_noise = pm.Normal("log_noise", np.log(p.noise_median), p.log_noise)
+    noise_spread = pm.HalfNormal("noise_spread", p.noise_spread)
+    noise_unit = pm.Normal("noise_unit", 0, 1, dims="participant")
+    noise = pm.Deterministic("noise", pt.exp(log_noise + noise_spread * noise_unit), dims="participant")
+    logit_lapse = pm.Normal("logit_lapse", np.log(p.lapse_median / (1 - p.lapse_median)), p.logit_lapse)
+    lapse_spread = pm.HalfNormal("lapse_spread", p.lapse_spread)
+    lapse_unit = pm.Normal("lapse_unit", 0, 1, dims="participant")
+    lapse = pm.Deterministic("lapse", pm.math.sigmoid(logit_lapse + lapse_spread * lapse_unit), dims="participant")
+    half = pm.Beta("half", p.half_alpha, p.half_beta)
+
+    k = slope[row_participant]
+    centre = k * (bias[row_participant] - log_ratio[row_pair])
+    spread = pt.sqrt((k * open_s[row_pair]) ** 2 + noise[row_participant] ** 2)
+    edges = np.clip(data.box_edges, -_FAR, _FAR)
+    pm.CustomDist(
+        "box",
+        centre,
+        spread,
+        lapse[row_participant],
+        half,
+        logp=partial(_log_box, edges=edges, half_box=data.half_box),
+        random=partial(_random_box, edges=edges, half_box=data.half_box),
+        observed=row_box,
+        dims="row",
+        dtype="int64",
+    )
+
+
+def set_participant_data(model: pm.Model, data: ParticipantData, *, scale: float) -> None:
+    """Put other answers and another scale into a model, so that it need not be compiled again.
+
+    Parameters
+    ----------
+    model : pymc.Model
+        From :func:`participant_model`.
+    data : ParticipantData
+        With the items, pairs and participants of the model, but any answers
+        (:func:`~models.participant_data.with_reports`, :func:`~models.participant_data.without_participants`).
+    scale : float
+        k0.
+
+    Raises
+    ------
+    InputError
+        If items, pairs or participants differ, or the scale is not positive.
+    """
+    for dim, values in (("item", data.item), ("participant", data.participant), ("pair", data.pair_item)):
+        same = len(model.coords[dim]) == len(values)
+        if not same or (dim != "pair" and not np.array_equal(model.coords[dim], values)):
+            raise InputError("are not those of the model", source=f"study {data.study!r}", field=f"{dim}s")
+    if not (np.isfinite(scale) and scale > 0):
+        raise InputError(f"is {scale}, should be a positive number", field="scale")
+    row = {"row": np.arange(data.row_pair.size)}
+    # the dim grows or shrinks with the first of its variables, and PyMC warns of the others
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", pm.exceptions.ShapeWarning)
+        model.set_data("row_pair", data.row_pair, coords=row)
+        model.set_data("row_participant", data.row_participant, coords=row)
+        model.set_data("row_box", data.row_box, coords=row)
+        model.set_data("present", data.answers.astype(float))
+        model.set_data("k0", np.float64(scale))
+
+
+def _log_box(
+    value: Any, centre: Any, spread: Any, lapse: Any, half: Any, *, edges: NDArray[np.float64], half_box: int
+) -> Any:
+    """Log-probability of a box."""
+    low, high = (pt.as_tensor(edges[:, side])[value] for side in (0, 1))
+    slip = half * pt.eq(value, half_box) + (1 - half) / len(edges)
+    inside = _box_probability((low - centre) / spread, (high - centre) / spread)
+    return pt.log((1 - lapse) * inside + lapse * slip + _TINY)
+
+
+def _box_probability(low: Any, high: Any) -> Any:
+    """Probability between two standardised edges, from the tail that keeps its relative precision."""
+    is_upper = low + high > 0
+    near, far = pt.switch(is_upper, low, -high), pt.switch(is_upper, high, -low)
+    return 0.5 * (pt.erfc(near / np.sqrt(2)) - pt.erfc(far / np.sqrt(2)))
+
+
+def _random_box(
+    *parameters: NDArray[np.float64],
+    rng: np.random.Generator,
+    size: tuple[int, ...] | None = None,
+    edges: NDArray[np.float64],
+    half_box: int,
+) -> NDArray[np.int64]:
+    centre, spread, lapse, half = parameters
+    shape = np.broadcast_shapes(*(np.shape(x) for x in (centre, spread, lapse, half))) if size is None else size
+    report = centre + spread * rng.standard_normal(shape)
+    box = np.searchsorted(edges[1:, 0], report)
+    slipped = np.where(rng.random(shape) < half, half_box, rng.integers(0, len(edges), shape))
+    return np.where(rng.random(shape) < lapse, slipped, box).astype(np.int64)
