@@ -22,7 +22,7 @@ _MAX_NAMED = 6
 
 
 def unusual(table: pd.DataFrame) -> pd.DataFrame:
-    """Participants with a large bias that excludes zero, or who give an end of the scale in most answers.
+    """Participants with a large bias that excludes zero, or who give an end of the scale in most answers (twice the usual share).
 
     Parameters
     ----------
@@ -37,7 +37,9 @@ def unusual(table: pd.DataFrame) -> pd.DataFrame:
     own = table[table["participant"] != TYPICAL]
     outside = (own["bias_nats_lower"] > 0) | (own["bias_nats_upper"] < 0)
     large = outside & (own["bias_nats_median"].abs() > _LARGE_BIAS_NATS)
-    found = own[large | (own["share_ends"] > _MANY_ENDS)]
+    # where everybody lives at the ends, that is nobody's mark
+    pooled = float(table.loc[table["participant"] == TYPICAL, "share_ends"].iloc[0])
+    found = own[large | (own["share_ends"] > max(_MANY_ENDS, 2 * pooled))]
     return found.loc[found["bias_nats_median"].abs().sort_values(ascending=False).index]
 
 
