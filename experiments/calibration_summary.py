@@ -22,7 +22,7 @@ _MAX_NAMED = 6
 
 
 def unusual(table: pd.DataFrame) -> pd.DataFrame:
-    """Participants with a large bias that excludes zero, or who give an end of the scale in most answers (twice the usual share).
+    """Participants with a large bias that excludes zero, or unusually many answers at an end of the scale (most of them).
 
     Parameters
     ----------
