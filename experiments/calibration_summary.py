@@ -22,7 +22,7 @@ _MAX_NAMED = 6
 
 
 def unusual(table: pd.DataFrame) -> pd.DataFrame:
-    """Participants with a large bias that excludes zero, or unusually many answers at an end of the scale (most of them).
+    """Participants with a large bias that excludes zero, or with unusually many answers at the ends of the scale.
 
     Parameters
     ----------
