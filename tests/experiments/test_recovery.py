@@ -136,7 +136,7 @@ def test_the_same_studies_serve_every_cell(tmp_path: Path, monkeypatch: pytest.M
 
 @pytest.mark.slow
 def test_twenty_fresh_studies_of_the_real_data(lm_game_root: Path, tmp_path: Path) -> None:
-    """Bounds are the RMSE of the first 13 of these studies (.142, .163, .019, .042, .002) and three to four of its errors.
+    """Bounds are the RMSE of the first 13 studies (.142, .163, .019, .042, .002) and three to four of its errors.
 
     With so few studies the Monte-Carlo error of an RMSE is about a fifth of itself.
     """
