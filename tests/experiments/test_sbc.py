@@ -116,13 +116,13 @@ def test_small_study_keeps_who_answered_most() -> None:
 
 def test_models_of_participants_are_built() -> None:
     """Cheap part of those that take long to compile: the design, and that every quantity is there."""
-    for name in ("calibration", "calibration_beta", "reports"):
+    for name in ("calibration", "calibration_beta", "reports", "participants"):
         cfg = config(f"experiment.model={name}", "experiment.n_participants=3")
         model = experiment._model(cfg, load_study(cfg))
         program = model.build()
         for quantity in model.quantities:
             assert quantity.partition("[")[0] in program.named_vars, quantity
-    assert {"participants", "belief", "belief_rounded"} < set(MODELS)
+    assert {"belief", "belief_rounded"} < set(MODELS)
 
 
 @pytest.mark.parametrize(
