@@ -169,6 +169,7 @@ def participant_sbc(data: ParticipantData, priors: ParticipantPriors | None = No
         "sigma",
         "omega",
         "c",
+        "d",
         "t_b",
         "kap",
         "rho",
