@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimators.errors import InputError
-from inference.sampling import CompiledModel
+from inference.sampling import CompiledModel, compile_model
 from models import two_piece
 from models.belief_data import BeliefData
 
@@ -78,13 +78,10 @@ def compile_belief(data: BeliefData, priors: BeliefPriors | None = None) -> Comp
     -------
     CompiledModel
     """
-    import nutpie  # noqa: PLC0415 - seconds that only a fit should cost
-
-    from models.belief import belief_model, start_values  # noqa: PLC0415
+    from models.belief import belief_model, start_values  # noqa: PLC0415 - seconds that only a fit should cost
 
     model = belief_model(data, priors)
-    start = start_values(model, priors)
-    return CompiledModel(model, nutpie.compile_pymc_model(model, jitter_rvs=set(), initial_points=start))
+    return compile_model(model, jitter=False, start=start_values(model, priors))
 
 
 def belief_gap(

@@ -17,10 +17,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit, ndtr, ndtri
+from scipy.special import expit, log_ndtr, ndtr, ndtri
 
 from estimators.errors import InputError, unknown_choice
+from models import two_piece
 from models.participant_data import ParticipantData
+from models.participants import added_noise
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -33,7 +35,7 @@ IntArray = NDArray[np.intp]
 OBJECTIVES = ("rank", "pair")
 """How the outcomes fix the temperature: the target among all tokens shown with it, or against one at a time."""
 
-_NEEDED = ("A", "s", "zeta", "b", "b2", "d", "t_b", "e_unit", "slope", "bias", "noise", "lapse", "half")
+_NEEDED = ("A", "s", "zeta", "b", "b2", "d", "t_b", "ga", "e_unit", "slope", "bias", "noise", "lapse", "half")
 _FAR = 60.0
 _TEMPERATURES = (1e-3, 30.0)
 _HALVINGS = 45
@@ -52,20 +54,21 @@ class SharedBelief:
         One predicted value a draw.
     tail_log_ratio : ndarray, shape (draw, tail)
         Mean of the prediction.
-    item_scale : ndarray, shape (draw, item)
-        Its standard deviation s_q.
+    item_left, item_right : ndarray, shape (draw, item)
+        Scales of its two-piece normal.
     """
 
     data: ParticipantData
     pair_log_ratio: FloatArray
     rest_log_ratio: FloatArray
     tail_log_ratio: FloatArray
-    item_scale: FloatArray
+    item_left: FloatArray
+    item_right: FloatArray
 
     @property
     def n_draws(self) -> int:
         """Posterior draws."""
-        return len(self.item_scale)
+        return len(self.item_left)
 
 
 def shared_belief(posterior: xr.Dataset, data: ParticipantData, rng: np.random.Generator) -> SharedBelief:
@@ -103,43 +106,62 @@ def shared_belief(posterior: xr.Dataset, data: ParticipantData, rng: np.random.G
         v += log_g - data.target_log_g[item]
         return v
 
+    left, right = draws["s"] * np.exp(draws["ga"]), draws["s"] * np.exp(-draws["ga"])
     pair = mean(data.pair_item, data.pair_log_g, data.pair_frequency)
     pair[:, : data.n_shared] += draws["s"][:, data.pair_item[: data.n_shared]] * draws["e_unit"]
     n_answers = np.bincount(data.row_pair, minlength=data.pair_item.size)
     silent = np.flatnonzero((np.arange(n_answers.size) >= data.n_shared) & (n_answers == 0))
-    pair[:, silent] += draws["s"][:, data.pair_item[silent]] * rng.standard_normal((n, silent.size))
+    silent_item = data.pair_item[silent]
+    pair[:, silent] += two_piece.draw(left[:, silent_item], right[:, silent_item], rng)
     single = np.flatnonzero(data.row_pair >= data.n_shared)
-    pair[:, data.row_pair[single]] += _residuals(draws, data, pair[:, data.row_pair[single]], single, rng)
+    answered = data.row_pair[single]
+    scales = left[:, data.pair_item[answered]], right[:, data.pair_item[answered]]
+    pair[:, answered] += _residuals(draws, data, (pair[:, answered], *scales), single, rng)
 
     rest = mean(data.rest_item, data.rest_log_g, data.rest_frequency)
-    rest += draws["s"][:, data.rest_item] * rng.standard_normal(rest.shape)
+    rest += two_piece.draw(left[:, data.rest_item], right[:, data.rest_item], rng)
     tail = mean(data.tail_item, data.tail_log_g, data.tail_frequency)
-    return SharedBelief(data, pair, rest, tail, draws["s"])
+    return SharedBelief(data, pair, rest, tail, left, right)
 
 
 def _residuals(
-    draws: dict[str, FloatArray], data: ParticipantData, mean: FloatArray, row: IntArray, rng: np.random.Generator
+    draws: dict[str, FloatArray],
+    data: ParticipantData,
+    prior: tuple[FloatArray, FloatArray, FloatArray],
+    row: IntArray,
+    rng: np.random.Generator,
 ) -> FloatArray:
-    """Draw the residual of D of pairs with one answer, (draw, row), from its distribution given the answer."""
+    """Draw the residual of D of pairs with one answer, (draw, row), from its distribution given the answer.
+
+    `prior` has the mean of D and the two scales of the residual.
+    """
+    mean, left, right = prior
     person, box = data.row_participant[row], data.row_box[row]
     k, noise = draws["slope"][:, person], draws["noise"][:, person]
-    scale = draws["s"][:, data.pair_item[data.row_pair[row]]]
     centre = k * (draws["bias"][:, person] - mean)
-    spread = np.hypot(k * scale, noise)
-    edges = np.clip(data.box_edges, -_FAR, _FAR)
-    low, high = (edges[box, 0] - centre) / spread, (edges[box, 1] - centre) / spread
-    # in the tail where the CDF keeps its relative precision
-    flipped = low + high > 0
-    low, high = np.where(flipped, -high, low), np.where(flipped, -low, high)
-    start, end = ndtr(low), ndtr(high)
-    slip = draws["half"] * (box == data.half_box) + (1 - draws["half"]) / len(edges)
+    low, high = (np.clip(data.box_edges, -_FAR, _FAR)[box, side] - centre for side in (0, 1))
+    # what the report is off by has the sign of -e, so that left and right change places
+    report_scales = added_noise(k * right, k * left, noise)
+    inside = two_piece.probability_inside(*report_scales, low, high)
+    slip = draws["half"] * (box == data.half_box) + (1 - draws["half"]) / len(data.box_edges)
     lapse = draws["lapse"][:, person]
-    slipped = rng.random(centre.shape) * (lapse * slip + (1 - lapse) * (end - start)) < lapse * slip
-    report = np.clip(ndtri(np.clip(start + rng.random(centre.shape) * (end - start), 1e-300, 1.0)), low, high)
-    report = np.where(flipped, -report, report)
-    e = -k * scale**2 / spread * report + scale * noise / spread * rng.standard_normal(centre.shape)
-    unrelated = scale * rng.standard_normal(centre.shape)
-    residual: FloatArray = np.where(slipped, unrelated, e)
+    slipped = rng.random(mean.shape) * (lapse * slip + (1 - lapse) * inside) < lapse * slip
+    off = two_piece.draw_inside(*report_scales, low, high, rng)
+    # e given off = -k e + noise: on each side of its mode a normal, cut off there
+    mode = two_piece.mode(left, right)
+    pieces, log_mass = [], []
+    for scale, sign in ((left, -1.0), (right, 1.0)):
+        variance = 1 / (1 / scale**2 + (k / noise) ** 2)
+        place = variance * (mode / scale**2 - k * off / noise**2)
+        sd = np.sqrt(variance)
+        reach = sign * (place - mode) / sd
+        log_mass.append(np.log(sd) + log_ndtr(reach) + (place**2 / variance - mode**2 / scale**2) / 2)
+        # distance from the mode on this side, by inversion in the lower tail
+        u = np.clip(rng.random(mean.shape) * ndtr(reach), 1e-300, 1.0)
+        pieces.append(mode + sign * np.maximum(sd * (reach - ndtri(u)), 0.0))
+    is_left = rng.random(mean.shape) < expit(log_mass[0] - log_mass[1])
+    e = np.where(is_left, pieces[0], pieces[1])
+    residual: FloatArray = np.where(slipped, two_piece.draw(left, right, rng), e)
     return residual
 
 
@@ -181,7 +203,7 @@ def outcome_temperature(belief: SharedBelief, item_weight: ArrayLike, *, objecti
     shown = shown[np.argsort(data.pair_item[shown], kind="stable")]
     item, times = data.pair_item[shown], data.pair_n_shown[shown]
     ratio, shift = belief.pair_log_ratio[:, shown], data.pair_log_g_ratio[shown]
-    weight = np.broadcast_to(np.asarray(item_weight, dtype=float), belief.item_scale.shape)
+    weight = np.broadcast_to(np.asarray(item_weight, dtype=float), belief.item_left.shape)
     start = np.flatnonzero(np.diff(item, prepend=-1))
     group = np.cumsum(np.diff(item, prepend=-1) > 0) - 1
     asked = item[start]
@@ -229,7 +251,7 @@ def loss_gap(belief: SharedBelief, temperature: ArrayLike = 1.0) -> FloatArray:
     log_g_y, n_items = data.target_log_g, data.item.size
     # by item: the target, tokens asked, tokens not asked, tail
     tail = c * belief.tail_log_ratio + log_g_y[data.tail_item] + np.log(data.tail_mass) - data.tail_log_g
-    tail += (c * belief.item_scale[:, data.tail_item]) ** 2 / 2
+    tail += two_piece.log_mean_exp(c * belief.item_left, c * belief.item_right)[:, data.tail_item]
     terms = np.concatenate(
         [
             np.broadcast_to(log_g_y, (belief.n_draws, n_items)),
@@ -265,9 +287,8 @@ def top1_rate(belief: SharedBelief, rng: np.random.Generator) -> FloatArray:
     ndarray, shape (draw,)
     """
     data = belief.data
-    tail = belief.tail_log_ratio + belief.item_scale[:, data.tail_item] * rng.standard_normal(
-        belief.tail_log_ratio.shape
-    )
+    scales = belief.item_left[:, data.tail_item], belief.item_right[:, data.tail_item]
+    tail = belief.tail_log_ratio + two_piece.draw(*scales, rng)
     best = np.zeros((belief.n_draws, data.item.size))
     for item, ratio in (
         (data.pair_item, belief.pair_log_ratio),

@@ -14,8 +14,16 @@ from numpy.typing import NDArray
 
 from estimators.errors import InputError
 from models.participant_data import ParticipantData, participant_data
+from models.two_piece import draw
 
-__all__ = ["ParticipantData", "ParticipantPriors", "participant_data", "participant_model", "set_participant_data"]
+__all__ = [
+    "ParticipantData",
+    "ParticipantPriors",
+    "added_noise",
+    "participant_data",
+    "participant_model",
+    "set_participant_data",
+]
 
 _FAR = 60.0
 _SCALE_FLOOR = 0.02
@@ -32,6 +40,9 @@ class ParticipantPriors:
     ----------
     mu, a, b, b2, c, d : float
         Standard deviations of normals around zero.
+    ga_mean, ga : float
+        Mean and standard deviation of ga. Log-ratios of two distributions over words have a longer tail to the left:
+        a word can be as improbable as it likes, but not as probable.
     sigma, omega, t_b : float
         Scales of half-normals.
     kap_mean, kap : float
@@ -63,6 +74,8 @@ class ParticipantPriors:
     kap: float = 0.6
     log_rho: float = 0.5
     nu: float = 5.0
+    ga_mean: float = 0.1
+    ga: float = 0.1
     slope_spread: float = 0.4
     bias_spread: float = 0.5
     noise_median: float = 0.9
@@ -76,7 +89,7 @@ class ParticipantPriors:
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
-            if not np.isfinite(value) or (value <= 0 and name != "kap_mean"):
+            if not np.isfinite(value) or (value <= 0 and name not in {"kap_mean", "ga_mean"}):
                 raise InputError(f"is {value}, should be a positive number", source="participant priors", field=name)
         if self.lapse_median >= 1:
             raise InputError(
@@ -97,11 +110,12 @@ def participant_model(
         s_q^2 &= (\sigma e^{\beta(\omega z_q) + c (E_q - 4)})^2 + 0.02^2 \\
         A_q &\sim \mathrm{StudentT}_5\!\left(\mu + a (L_q + 3) - t_b \zeta_q (L_q + 5)
                - \kappa s_q^2 / 2,\ \rho s_q\right) \\
-        v_{qx} &= A_q + (b + t_b \zeta_q)(\ln g(x) + 5) + b_2 \max(-\ln g(x) - 7, 0) + d f_{qx}
-                  + \mathrm{Normal}(0, s_q)
+        v_{qx} &= A_q + (b + t_b \zeta_q)(\ln g(x) + 5) + b_2 \max(-\ln g(x) - 7, 0) + d f_{qx} + e_{qx}
 
-    with :math:`\beta(u) = \tfrac12 \tanh 2u`: what an item's own spread can be is bounded, because noisy reports say
-    little of it and :math:`e^{s^2/2}` enters the loss. Participant *u* puts on the target the log-odds
+    with *e* the mean-zero two-piece normal (:mod:`models.two_piece`) of scales :math:`s_q e^{\gamma}` on the left and
+    :math:`s_q e^{-\gamma}` on the right, and :math:`\beta(u) = \tfrac12 \tanh 2u`: what an item's own spread can be is
+    bounded, because noisy reports say little of it and :math:`e^{s^2/2}` enters the loss. Participant *u* puts on the
+    target the log-odds
 
     .. math::
 
@@ -119,8 +133,8 @@ def participant_model(
     anchor). It never enters here, as the likelihood of these reports is given which token is y, and would use the
     outcomes twice.
 
-    A pair with one answer has its residual integrated out in closed form (it adds :math:`k_u^2 s_q^2` to the variance
-    of the noise); only pairs with several answers have a residual that is sampled.
+    Only pairs with several answers have a residual that is sampled; a pair with one has it integrated out. The sum of
+    :math:`-k_u e` and the noise is taken as the two-piece normal with its mean, variance and third moment.
 
     Parameters
     ----------
@@ -149,13 +163,16 @@ def participant_model(
         for name in ("target_log_g", "surprisal", "unseen_mass", "n_same"):
             pm.Data(name, getattr(data, name), dims="item")
         mean, s = _belief(data, p)
+        ga = pm.Normal("ga", p.ga_mean, p.ga)
         # residuals of the pairs with several answers; the others' are integrated out
-        e_unit = pm.Normal("e_unit", 0, 1, dims="shared_pair")
+        e_unit = pm.CustomDist(
+            "e_unit", pt.exp(ga), pt.exp(-ga), logp=_unit_density, random=_unit_draw, dims="shared_pair"
+        )
         pair_s = s[data.pair_item]
         n = data.n_shared
         log_ratio = pt.join(0, mean[:n] + pair_s[:n] * e_unit, mean[n:])  # type: ignore[no-untyped-call]
         open_s = pt.join(0, pt.zeros(n), pair_s[n:])  # type: ignore[no-untyped-call]
-        _reports(data, p, log_ratio + data.pair_log_g_ratio, open_s, scale)
+        _reports(data, p, log_ratio + data.pair_log_g_ratio, (open_s, ga), scale)
     return model
 
 
@@ -187,8 +204,10 @@ def _belief(data: ParticipantData, p: ParticipantPriors) -> tuple[Any, Any]:
     return mean, s
 
 
-def _reports(data: ParticipantData, p: ParticipantPriors, log_ratio: Any, open_s: Any, scale: float) -> None:
-    """Participants and their answers, given D of every pair and the spread that is still to be added to it."""
+def _reports(
+    data: ParticipantData, p: ParticipantPriors, log_ratio: Any, open_residual: tuple[Any, Any], scale: float
+) -> None:
+    """Participants and their answers, given D of every pair, and scale and skew of what is still to be added to it."""
     row_pair = pm.Data("row_pair", data.row_pair, dims="row")
     row_participant = pm.Data("row_participant", data.row_participant, dims="row")
     row_box = pm.Data("row_box", data.row_box, dims="row")
@@ -218,12 +237,16 @@ def _reports(data: ParticipantData, p: ParticipantPriors, log_ratio: Any, open_s
 
     k = slope[row_participant]
     centre = k * (bias[row_participant] - log_ratio[row_pair])
-    spread = pt.sqrt((k * open_s[row_pair]) ** 2 + noise[row_participant] ** 2)
+    open_s, ga = open_residual
+    left, right = added_noise(
+        k * open_s[row_pair] * pt.exp(-ga), k * open_s[row_pair] * pt.exp(ga), noise[row_participant]
+    )
     edges = np.clip(data.box_edges, -_FAR, _FAR)
     pm.CustomDist(
         "box",
         centre,
-        spread,
+        left,
+        right,
         lapse[row_participant],
         half,
         logp=partial(_log_box, edges=edges, half_box=data.half_box),
@@ -269,21 +292,67 @@ def set_participant_data(model: pm.Model, data: ParticipantData, *, scale: float
         model.set_data("k0", np.float64(scale))
 
 
+def added_noise(left: Any, right: Any, noise: Any) -> tuple[Any, Any]:
+    r"""Scales of the two-piece normal that is near to the sum of a two-piece normal and a normal.
+
+    Mean, variance and third moment agree: with :math:`\delta = s_R - s_L` a two-piece normal has the variance
+    :math:`(1 - 2/\pi) \delta^2 + s_L s_R` and the third moment
+    :math:`\sqrt{2/\pi}\, \delta ((4/\pi - 1) \delta^2 + s_L s_R)`; a normal adds to the first only. The new
+    :math:`\delta` solves a cubic, whose leading terms are kept: for \|ln s_R/s_L\| up to .6 the third moment is met to
+    1%.
+
+    Parameters
+    ----------
+    left, right, noise : array_like or tensor, one shape
+        Scales of the two pieces, and standard deviation of the normal.
+
+    Returns
+    -------
+    tuple
+        Scales of the new pieces.
+    """
+    delta, product = right - left, left * right
+    variance = (1 - 2 / np.pi) * delta**2 + product + noise**2
+    third = delta * ((4 / np.pi - 1) * delta**2 + product)
+    first = third / variance
+    skew = first * (1 + (2 - 6 / np.pi) * first**2 / variance)
+    rest = variance - (1 - 2 / np.pi) * skew**2
+    root = (skew**2 + 4 * rest) ** 0.5
+    return (root - skew) / 2, (root + skew) / 2
+
+
+def _unit_density(value: Any, left: Any, right: Any) -> Any:
+    offset = value - np.sqrt(2 / np.pi) * (left - right)
+    scale = pt.switch(offset < 0, left, right)
+    return -0.5 * (offset / scale) ** 2 - pt.log((left + right) / 2) - 0.5 * np.log(2 * np.pi)
+
+
+def _unit_draw(
+    left: NDArray[np.float64],
+    right: NDArray[np.float64],
+    rng: np.random.Generator,
+    size: tuple[int, ...] | None = None,
+) -> NDArray[np.float64]:
+    shape = np.broadcast_shapes(np.shape(left), np.shape(right)) if size is None else size
+    return draw(np.broadcast_to(left, shape), np.broadcast_to(right, shape), rng)
+
+
 def _log_box(
-    value: Any, centre: Any, spread: Any, lapse: Any, half: Any, *, edges: NDArray[np.float64], half_box: int
+    value: Any, centre: Any, left: Any, right: Any, lapse: Any, half: Any, *, edges: NDArray[np.float64], half_box: int
 ) -> Any:
     """Log-probability of a box."""
-    low, high = (pt.as_tensor(edges[:, side])[value] for side in (0, 1))
+    mode = centre + np.sqrt(2 / np.pi) * (left - right)
+    low, high = (pt.as_tensor(edges[:, side])[value] - mode for side in (0, 1))
     slip = half * pt.eq(value, half_box) + (1 - half) / len(edges)
-    inside = _box_probability((low - centre) / spread, (high - centre) / spread)
+
+    def tail(distance: Any) -> Any:
+        return pt.erfc(distance / np.sqrt(2))  # twice the normal CDF at minus the distance
+
+    # both pieces are written as lower tails, where the CDF keeps its relative precision
+    below = tail(-pt.minimum(high, 0) / left) - tail(-pt.minimum(low, 0) / left)
+    above = tail(pt.maximum(low, 0) / right) - tail(pt.maximum(high, 0) / right)
+    inside = (left * below + right * above) / (left + right)
     return pt.log((1 - lapse) * inside + lapse * slip + _TINY)
-
-
-def _box_probability(low: Any, high: Any) -> Any:
-    """Probability between two standardised edges, from the tail that keeps its relative precision."""
-    is_upper = low + high > 0
-    near, far = pt.switch(is_upper, low, -high), pt.switch(is_upper, high, -low)
-    return 0.5 * (pt.erfc(near / np.sqrt(2)) - pt.erfc(far / np.sqrt(2)))
 
 
 def _random_box(
@@ -293,9 +362,8 @@ def _random_box(
     edges: NDArray[np.float64],
     half_box: int,
 ) -> NDArray[np.int64]:
-    centre, spread, lapse, half = parameters
-    shape = np.broadcast_shapes(*(np.shape(x) for x in (centre, spread, lapse, half))) if size is None else size
-    report = centre + spread * rng.standard_normal(shape)
-    box = np.searchsorted(edges[1:, 0], report)
+    shape = np.broadcast_shapes(*map(np.shape, parameters)) if size is None else size
+    centre, left, right, lapse, half = (np.broadcast_to(x, shape) for x in parameters)
+    box = np.searchsorted(edges[1:, 0], centre + draw(left, right, rng))
     slipped = np.where(rng.random(shape) < half, half_box, rng.integers(0, len(edges), shape))
     return np.where(rng.random(shape) < lapse, slipped, box).astype(np.int64)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtr, ndtri
 
-__all__ = ["draw", "draw_inside", "log_mean_exp", "mode"]
+__all__ = ["draw", "draw_inside", "log_mean_exp", "mode", "probability_inside"]
 
 FloatArray = NDArray[np.float64]
 
@@ -50,6 +50,17 @@ def draw(s_left: FloatArray, s_right: FloatArray, rng: np.random.Generator) -> F
     half = np.abs(rng.standard_normal(size))
     left = rng.random(size) * (s_left + s_right) < s_left
     return mode(s_left, s_right) + np.where(left, -half * s_left, half * s_right)
+
+
+def probability_inside(s_left: FloatArray, s_right: FloatArray, lower: FloatArray, upper: FloatArray) -> FloatArray:
+    """Probability of a residual between two edges in nats; an edge can be infinite."""
+    centre = mode(s_left, s_right)
+    low, high = lower - centre, upper - centre
+    # both pieces are written as lower tails, where the normal CDF keeps its relative precision
+    left = ndtr(np.minimum(high, 0) / s_left) - ndtr(np.minimum(low, 0) / s_left)
+    right = ndtr(-np.maximum(low, 0) / s_right) - ndtr(-np.maximum(high, 0) / s_right)
+    probability: FloatArray = 2 * (s_left * left + s_right * right) / (s_left + s_right)
+    return probability
 
 
 def draw_inside(
