@@ -35,7 +35,7 @@ IntArray = NDArray[np.intp]
 OBJECTIVES = ("rank", "pair")
 """How the outcomes fix the temperature: the target among all tokens shown with it, or against one at a time."""
 
-_NEEDED = ("A", "s", "zeta", "b", "b2", "d", "t_b", "ga", "e_unit", "slope", "bias", "noise", "lapse", "half")
+_NEEDED = ("A", "s", "zeta", "b", "b2", "t_b", "ga", "e_unit", "slope", "bias", "noise", "lapse", "half")
 _FAR = 60.0
 _TEMPERATURES = (1e-3, 30.0)
 _HALVINGS = 45
@@ -99,15 +99,15 @@ def shared_belief(posterior: xr.Dataset, data: ParticipantData, rng: np.random.G
     n = posterior.sizes["chain"] * posterior.sizes["draw"]
     draws = {name: posterior[name].transpose("chain", "draw", ...).values.reshape(n, -1) for name in _NEEDED}
 
-    def mean(item: IntArray, log_g: FloatArray, frequency: FloatArray) -> FloatArray:
+    def mean(item: IntArray, log_g: FloatArray) -> FloatArray:
         slope = draws["b"] + draws["t_b"] * draws["zeta"]
         v: FloatArray = draws["A"][:, item] + slope[:, item] * (log_g + 5)
-        v += draws["b2"] * np.maximum(-log_g - 7, 0) + draws["d"] * frequency
+        v += draws["b2"] * np.maximum(-log_g - 7, 0)
         v += log_g - data.target_log_g[item]
         return v
 
     left, right = draws["s"] * np.exp(draws["ga"]), draws["s"] * np.exp(-draws["ga"])
-    pair = mean(data.pair_item, data.pair_log_g, data.pair_frequency)
+    pair = mean(data.pair_item, data.pair_log_g)
     pair[:, : data.n_shared] += draws["s"][:, data.pair_item[: data.n_shared]] * draws["e_unit"]
     n_answers = np.bincount(data.row_pair, minlength=data.pair_item.size)
     silent = np.flatnonzero((np.arange(n_answers.size) >= data.n_shared) & (n_answers == 0))
@@ -118,9 +118,9 @@ def shared_belief(posterior: xr.Dataset, data: ParticipantData, rng: np.random.G
     scales = left[:, data.pair_item[answered]], right[:, data.pair_item[answered]]
     pair[:, answered] += _residuals(draws, data, (pair[:, answered], *scales), single, rng)
 
-    rest = mean(data.rest_item, data.rest_log_g, data.rest_frequency)
+    rest = mean(data.rest_item, data.rest_log_g)
     rest += two_piece.draw(left[:, data.rest_item], right[:, data.rest_item], rng)
-    tail = mean(data.tail_item, data.tail_log_g, data.tail_frequency)
+    tail = mean(data.tail_item, data.tail_log_g)
     return SharedBelief(data, pair, rest, tail, left, right)
 
 

@@ -45,18 +45,17 @@ class ParticipantData:
         Probability that g gives to tokens that are neither the target nor among the stored candidates.
     n_same : ndarray of int, shape (item,)
         Shown candidates that were the target itself.
-    pair_item, pair_log_g, pair_frequency : ndarray, shape (pair,)
-        Item, ln g(x), and frequency beyond the target's (:func:`models.tokens.token_frequency`). Pairs with several
-        rows come first.
+    pair_item, pair_log_g : ndarray, shape (pair,)
+        Item and ln g(x). Pairs with several rows come first.
     pair_column : ndarray of int, shape (pair,)
         A position along ``candidate`` at which the token stands.
     pair_n_shown : ndarray of int, shape (pair,)
         How often the pair was shown, automatic answers included.
     n_shared : int
         How many pairs have several rows.
-    rest_item, rest_log_g, rest_frequency : ndarray, shape (rest,)
+    rest_item, rest_log_g : ndarray, shape (rest,)
         The distinct stored candidates that nobody answered.
-    tail_item, tail_log_g, tail_frequency, tail_mass : ndarray, shape (tail,)
+    tail_item, tail_log_g, tail_mass : ndarray, shape (tail,)
         The tokens that stand for those never drawn; see :class:`~models.tokens.StudyTokens`.
     participant : ndarray of str, shape (participant,)
         Those with a row.
@@ -80,16 +79,13 @@ class ParticipantData:
     n_same: IntArray
     pair_item: IntArray
     pair_log_g: FloatArray
-    pair_frequency: FloatArray
     pair_column: IntArray
     pair_n_shown: IntArray
     n_shared: int
     rest_item: IntArray
     rest_log_g: FloatArray
-    rest_frequency: FloatArray
     tail_item: IntArray
     tail_log_g: FloatArray
-    tail_frequency: FloatArray
     tail_mass: FloatArray
     participant: NDArray[np.str_]
     row_pair: IntArray
@@ -171,16 +167,13 @@ def participant_data(study: xr.Dataset, grid: RoundingScheme | str = "interface"
         n_same=np.bincount(token.response_item[token.response_token < 0], minlength=n_items).astype(np.intp),
         pair_item=token.item[pairs],
         pair_log_g=token.log_g[pairs],
-        pair_frequency=token.frequency[pairs],
         pair_column=token.column[pairs],
         pair_n_shown=shown[pairs].astype(np.intp),
         n_shared=int((count > 1).sum()),
         rest_item=token.item[~asked],
         rest_log_g=token.log_g[~asked],
-        rest_frequency=token.frequency[~asked],
         tail_item=token.tail_item,
         tail_log_g=token.tail_log_g,
-        tail_frequency=token.tail_frequency,
         tail_mass=token.tail_mass,
         participant=people,
         row_pair=pair_of_token[row_token],

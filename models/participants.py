@@ -38,7 +38,7 @@ class ParticipantPriors:
 
     Attributes
     ----------
-    mu, a, b, b2, c, d : float
+    mu, a, b, b2, c : float
         Standard deviations of normals around zero.
     ga_mean, ga : float
         Mean and standard deviation of ga. Log-ratios of two distributions over words have a longer tail to the left:
@@ -68,7 +68,6 @@ class ParticipantPriors:
     sigma: float = 1.5
     omega: float = 0.2
     c: float = 0.15
-    d: float = 0.3
     t_b: float = 0.2
     kap_mean: float = 0.7
     kap: float = 0.6
@@ -102,15 +101,16 @@ def participant_model(
 ) -> pm.Model:
     r"""Build the participant model.
 
-    The shared belief is that of :func:`models.belief.belief_model`: with
-    :math:`D_{qx} = \ln h(x)/h(y) = v_{qx} + \ln g(x)/g(y)` and f the frequency of a token beyond the target's,
+    The shared belief is that of :func:`models.belief.belief_model` without its term for frequent words, which
+    made the loss of players with known loss worse on the questions that people were asked. With
+    :math:`D_{qx} = \ln h(x)/h(y) = v_{qx} + \ln g(x)/g(y)`,
 
     .. math::
 
         s_q^2 &= (\sigma e^{\beta(\omega z_q) + c (E_q - 4)})^2 + 0.02^2 \\
         A_q &\sim \mathrm{StudentT}_5\!\left(\mu + a (L_q + 3) - t_b \zeta_q (L_q + 5)
                - \kappa s_q^2 / 2,\ \rho s_q\right) \\
-        v_{qx} &= A_q + (b + t_b \zeta_q)(\ln g(x) + 5) + b_2 \max(-\ln g(x) - 7, 0) + d f_{qx} + e_{qx}
+        v_{qx} &= A_q + (b + t_b \zeta_q)(\ln g(x) + 5) + b_2 \max(-\ln g(x) - 7, 0) + e_{qx}
 
     with *e* the mean-zero two-piece normal (:mod:`models.two_piece`) of scales :math:`s_q e^{\gamma}` on the left and
     :math:`s_q e^{-\gamma}` on the right, and :math:`\beta(u) = \tfrac12 \tanh 2u`: what an item's own spread can be is
@@ -158,7 +158,7 @@ def participant_model(
         "shared_pair": np.arange(data.n_shared),
     }
     with pm.Model(coords=coords) as model:
-        for name in ("pair_item", "pair_log_g", "pair_frequency", "pair_n_shown"):
+        for name in ("pair_item", "pair_log_g", "pair_n_shown"):
             pm.Data(name, getattr(data, name), dims="pair")
         for name in ("target_log_g", "surprisal", "unseen_mass", "n_same"):
             pm.Data(name, getattr(data, name), dims="item")
@@ -185,7 +185,6 @@ def _belief(data: ParticipantData, p: ParticipantPriors) -> tuple[Any, Any]:
     sigma = pm.HalfNormal("sigma", p.sigma)
     omega = pm.HalfNormal("omega", p.omega)
     c = pm.Normal("c", 0, p.c)
-    d = pm.Normal("d", 0, p.d)
     t_b = pm.HalfNormal("t_b", p.t_b)
     kap = pm.Normal("kap", p.kap_mean, p.kap)
     rho = pm.LogNormal("rho", 0, p.log_rho)
@@ -200,7 +199,7 @@ def _belief(data: ParticipantData, p: ParticipantPriors) -> tuple[Any, Any]:
     intercept = pm.Deterministic("A", place + rho * s * unit, dims="item")
     slope = (b + t_b * zeta)[data.pair_item]
     beyond = np.maximum(-data.pair_log_g - 7, 0)
-    mean = intercept[data.pair_item] + slope * (data.pair_log_g + 5) + b2 * beyond + d * data.pair_frequency
+    mean = intercept[data.pair_item] + slope * (data.pair_log_g + 5) + b2 * beyond
     return mean, s
 
 
@@ -337,10 +336,9 @@ def _unit_draw(
     return draw(np.broadcast_to(left, shape), np.broadcast_to(right, shape), rng)
 
 
-def _log_box(
-    value: Any, centre: Any, left: Any, right: Any, lapse: Any, half: Any, *, edges: NDArray[np.float64], half_box: int
-) -> Any:
+def _log_box(value: Any, *parameters: Any, edges: NDArray[np.float64], half_box: int) -> Any:
     """Log-probability of a box."""
+    centre, left, right, lapse, half = parameters
     mode = centre + np.sqrt(2 / np.pi) * (left - right)
     low, high = (pt.as_tensor(edges[:, side])[value] - mode for side in (0, 1))
     slip = half * pt.eq(value, half_box) + (1 - half) / len(edges)
