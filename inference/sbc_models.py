@@ -35,7 +35,7 @@ __all__ = [
     "small_study",
 ]
 
-_BELIEF = ("mu", "a", "b", "b2", "sigma", "omega", "c", "t_b", "kap", "rho", "ga", "A[0]", "s[0]")
+_BELIEF = ("mu", "a", "b", "b2", "sigma", "omega", "c", "d", "t_b", "kap", "rho", "ga", "A[0]", "s[0]")
 
 
 def belief_sbc(data: BeliefData, priors: BeliefPriors | None = None) -> SbcModel:
@@ -169,10 +169,10 @@ def participant_sbc(data: ParticipantData, priors: ParticipantPriors | None = No
         "sigma",
         "omega",
         "c",
-        "d",
         "t_b",
         "kap",
         "rho",
+        "ga",
         "slope_spread",
         "bias_spread",
     )
