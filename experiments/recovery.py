@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
 import numpy as np
@@ -23,12 +23,21 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import PercentFormatter
 from omegaconf import DictConfig, OmegaConf
 
-from estimators import HUMAN, InputError, RoundingScheme, rounding_scheme
+from estimators import InputError, RoundingScheme, rounding_scheme
 from estimators.errors import unknown_choice
 from experiments.bayes import require_bayes
 from experiments.figures import STYLE, new_figure, player_label
 from experiments.outputs import ExperimentResult
-from experiments.settings import chosen_players, chosen_rounding, rows_of, tail_probability, whole_numbers
+from experiments.recovery_participants import participants
+from experiments.recovery_settings import (
+    Population,
+    decisive_settings,
+    language_models,
+    numbers,
+    sampler_settings,
+    study_of,
+)
+from experiments.settings import chosen_rounding, rows_of, tail_probability, whole_numbers
 
 if TYPE_CHECKING:
     from inference.replicates import Row, Task
@@ -50,45 +59,18 @@ SUMMARY_COLUMNS = (
 RECOVERY_COLUMNS = ("population", "player", "rounding", "n", "estimator", *SUMMARY_COLUMNS)
 """Columns of the table of the population ``players``."""
 
-_Numbers = TypeVar("_Numbers")
-
 _REPLICATES = "replicates.jsonl"
 _BAND = 0.05
-_COLOURS = {"importance": "#D55E00", "jackknife": "#E69F00"}
+_COLOURS = {"importance": "#D55E00", "jackknife": "#E69F00", "assumed": "#56B4E9"}
 _OURS_COLOUR = "#0072B2"
 _MARKERS = {"importance": "s", "jackknife": "D"}
-_ESTIMATOR_LABELS = {"importance": "equation 5", "jackknife": "jackknife", "belief": "belief model"}
-
-
-@dataclass(frozen=True)
-class Population:
-    """Who answers the fresh studies, and what is done with each of them.
-
-    Attributes
-    ----------
-    tasks : tuple of mapping
-        See :func:`inference.replicates.run_replicates`. Every task has its ``population`` and a ``seed`` that is
-        unique within its cell; its other fields say which cell it is.
-    work : callable
-        Takes a task; gives a row an estimator, with the fields that :func:`inference.recovery.summarise_rows` needs.
-    settings : mapping
-        Everything that the rows depend on besides the task.
-    about : str
-        For the report: what is simulated, and what the intervals of the classical estimators are.
-    label : callable
-        What a cell, a row of the table, is called in the figure.
-    """
-
-    tasks: tuple[Task, ...]
-    work: Callable[[Task], Sequence[Row]]
-    settings: Mapping[str, Any]
-    about: str
-    label: Callable[[Any], str]
-
-    @property
-    def cell(self) -> tuple[str, ...]:
-        """Fields of a task that say which cell it is, in order."""
-        return tuple(name for name in self.tasks[0] if name != "seed")
+_ESTIMATOR_LABELS = {
+    "importance": "equation 5",
+    "jackknife": "jackknife",
+    "belief": "belief model",
+    "outcomes": "participant model, outcomes",
+    "assumed": "participant model, k0 known",
+}
 
 
 def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
@@ -114,7 +96,7 @@ def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
     return ExperimentResult(
         table=table,
         dataset=_dataset(rows),
-        figures={"recovery": figure(table, cfg, population.label)},
+        figures={"recovery": figure(table, cfg, population)},
         summary=summary_text(table, cfg, population),
         warnings=_warnings(table, population.label),
     )
@@ -146,11 +128,11 @@ def players(cfg: DictConfig, study: xr.Dataset) -> Population:
             source=source,
             field="experiment.n",
         )
-    priors = _numbers(cfg, "priors", BeliefPriors)
-    thresholds = _numbers(cfg, "gate", GateThresholds)
+    priors = numbers(cfg, "priors", BeliefPriors)
+    thresholds = numbers(cfg, "gate", GateThresholds)
     scheme = chosen_rounding(cfg)
     schemes = {each.name: each for each in (rounding_scheme("none"), scheme)}
-    chosen = _language_models(cfg, study)
+    chosen = language_models(cfg, study)
     generator = study.attrs["generator"]
     # all cells of one study after the other, so that a run that stops early has something of every cell
     tasks: tuple[Task, ...] = tuple(
@@ -166,21 +148,15 @@ def players(cfg: DictConfig, study: xr.Dataset) -> Population:
             f"leaves only the generator {generator!r} without rounding, whose gap every estimator finds exactly",
             field="players",
         )
-    sampler = dict(cfg.sampler)
-    sampler["sampler"] = sampler.pop("name")
     decisive = {
-        "study": study.attrs.get("data_sha256") or OmegaConf.to_container(cfg.study, resolve=True),
-        "seed": int(cfg.seed),
+        **decisive_settings(cfg, study),
         "n_items": counts["n_items"][0],
-        "interval": float(settings.interval),
         "rounding": asdict(scheme),
-        # cores change no number
-        "sampler": {name: value for name, value in sampler.items() if name != "cores"},
         "priors": asdict(priors),
         "gate": asdict(thresholds),
     }
     config = json.dumps(OmegaConf.to_container(cfg, resolve=True), sort_keys=True)
-    _studies[config] = study
+    study_of(config, study)
     return Population(
         tasks=tasks,
         work=partial(_player_work, config=config, rounding=scheme),
@@ -200,35 +176,30 @@ def players(cfg: DictConfig, study: xr.Dataset) -> Population:
             f"estimate \N{PLUS-MINUS SIGN} {_normal_quantile(settings.interval):.3f} standard errors over items, "
             "source (i) of the paper. The belief model's is its posterior's, with equal tails."
         ),
+        each=f"{counts['n_items'][0]} items each",
         label=lambda row: f"{player_label(row.player)}, {_rounding_label(row.rounding)}, n = {row.n}",
     )
 
 
-POPULATIONS: Mapping[str, Callable[[DictConfig, xr.Dataset], Population]] = MappingProxyType({"players": players})
+POPULATIONS: Mapping[str, Callable[[DictConfig, xr.Dataset], Population]] = MappingProxyType(
+    {"players": players, "participants": participants}
+)
 """What ``experiment.population`` can be."""
-
-# studies of this process by config, so that a worker loads the study once
-_studies: dict[str, xr.Dataset] = {}
 
 
 def _player_work(task: Task, *, config: str, rounding: RoundingScheme) -> Sequence[Row]:
     """One fresh study of one player."""
-    from experiments.studies import load_study  # noqa: PLC0415
     from inference.convergence import GateThresholds  # noqa: PLC0415
     from inference.recovery import fresh_study, player_rows  # noqa: PLC0415
     from models.belief import BeliefPriors  # noqa: PLC0415
 
     cfg = OmegaConf.create(json.loads(config))
-    if config not in _studies:
-        _studies[config] = load_study(cfg)
     seed = int(task["seed"])
     which = zlib.crc32("/".join(str(task[name]) for name in ("player", "rounding", "n")).encode())
-    sampler = dict(cfg.sampler)
-    sampler["sampler"] = sampler.pop("name")
     n_items = whole_numbers(cfg, "n_items")[0]
     return player_rows(
         fresh_study(
-            _studies[config],
+            study_of(config),
             n_items=n_items,
             n=int(task["n"]),
             rng=np.random.default_rng(np.random.SeedSequence(int(cfg.seed), spawn_key=(seed, 0))),
@@ -236,33 +207,11 @@ def _player_work(task: Task, *, config: str, rounding: RoundingScheme) -> Sequen
         str(task["player"]),
         rounding if task["rounding"] == rounding.name else rounding_scheme(str(task["rounding"])),
         interval=float(cfg.experiment.interval),
-        sampler=sampler,
+        sampler=sampler_settings(cfg),
         thresholds=GateThresholds(**cfg.experiment.gate),
         priors=BeliefPriors(**cfg.experiment.priors),
         rng=np.random.default_rng(np.random.SeedSequence(int(cfg.seed), spawn_key=(seed, 1, which))),
     )
-
-
-def _language_models(cfg: DictConfig, study: xr.Dataset) -> list[str]:
-    chosen = chosen_players(cfg, study)
-    if cfg.players is None:
-        return [player for player in chosen if player != HUMAN]
-    if HUMAN in chosen:
-        raise InputError(
-            f"names {HUMAN!r}, whose truth nobody knows; the population is language models", field="players"
-        )
-    return chosen
-
-
-def _numbers(cfg: DictConfig, key: str, kind: type[_Numbers]) -> _Numbers:
-    """A dataclass of numbers from ``experiment.KEY``, which names only those to change."""
-    valid = tuple(vars(kind()))
-    for name, value in cfg.experiment[key].items():
-        if name not in valid:
-            raise unknown_choice(f"experiment.{key} setting", name, valid)
-        if not isinstance(value, int | float) or isinstance(value, bool):
-            raise InputError(f"is {value!r}, should be a number", field=f"experiment.{key}.{name}")
-    return kind(**cfg.experiment[key])
 
 
 def _n_jobs(cfg: DictConfig) -> int:
@@ -366,11 +315,11 @@ def _estimator_style(estimator: str) -> dict[str, Any]:
     return {"color": _COLOURS.get(estimator, _OURS_COLOUR), "marker": _MARKERS.get(estimator, "o"), "markersize": 4.5}
 
 
-def figure(table: pd.DataFrame, cfg: DictConfig, label: Callable[[Any], str]) -> Figure:
+def figure(table: pd.DataFrame, cfg: DictConfig, population: Population) -> Figure:
     """RMSE, bias and coverage of every estimator, a line a cell."""
     nominal = float(cfg.experiment.interval)
     estimators = list(dict.fromkeys(table["estimator"]))
-    labels = [label(row) for row in rows_of(table)]
+    labels = [population.label(row) for row in rows_of(table)]
     cells = list(dict.fromkeys(labels))
     offsets = dict(zip(estimators, np.linspace(0.2, -0.2, len(estimators)), strict=True))
     with mpl.rc_context(STYLE):
@@ -405,9 +354,8 @@ def figure(table: pd.DataFrame, cfg: DictConfig, label: Callable[[Any], str]) ->
                 each.axhline(-line + 0.5, color="0.9", linewidth=0.6, zorder=0)
         n_studies = sorted({int(count) for count in table["n_studies"]})
         counts = str(n_studies[0]) if len(n_studies) == 1 else f"{n_studies[0]} to {n_studies[-1]}"
-        n_items = whole_numbers(cfg, "n_items")[0]
         fig.suptitle(
-            f"Recovery of a known loss gap: {counts} fresh studies a line, {n_items} items each ({cfg.study.name})",
+            f"Recovery of a known loss gap: {counts} fresh studies a line, {population.each} ({cfg.study.name})",
             x=0.01,
             ha="left",
             fontsize=10,

@@ -1,0 +1,206 @@
+r"""Recovery of a known loss gap from simulated participants on a study's own design."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimators.comparison import HUMAN
+from estimators.errors import InputError, unknown_choice
+from estimators.perplexity import estimate_gap, log_terms, response_pairs
+from estimators.rounding import RoundingScheme
+from estimators.simulation import ParticipantPopulation, draw_participants, simulate_reports
+from inference.convergence import GateThresholds
+from inference.participant_fit import Anchor, compile_participants, fit_participants
+from inference.recovery import CLASSICAL
+from inference.replicates import Row
+from inference.sampling import CompiledModel
+from models.participant_data import ParticipantData, participant_data, with_reports
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from models.participants import ParticipantPriors
+
+__all__ = ["SimulatedAnswers", "participant_rows", "simulate_answers"]
+
+_compiled: dict[tuple[object, ...], CompiledModel] = {}
+
+
+@dataclass(frozen=True, eq=False)
+class SimulatedAnswers:
+    """Answers of simulated participants whose shared belief is a language model of the study.
+
+    Attributes
+    ----------
+    study : xarray.Dataset
+        The study with these answers in place of the real ones.
+    data : ParticipantData
+    truth_nats : float
+        Loss gap of the belief to the generator, mean over the items asked.
+    """
+
+    study: xr.Dataset
+    data: ParticipantData
+    truth_nats: float
+
+
+def simulate_answers(
+    study: xr.Dataset,
+    player: str,
+    *,
+    k0: float,
+    population: ParticipantPopulation,
+    grid: RoundingScheme,
+    rng: np.random.Generator,
+) -> SimulatedAnswers:
+    """Let as many simulated participants answer the very questions that the study's participants answered.
+
+    Everybody's belief is that of the language model; slopes have exactly the geometric mean `k0` and biases the mean
+    zero, so that what the truth is does not depend on who was drawn.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A comparison study.
+    player : str
+        A language model of the study.
+    k0 : float
+    population : ParticipantPopulation
+        Its ``slope_median`` is not used.
+    grid : RoundingScheme
+        What the answers are rounded to, and the study's were.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    SimulatedAnswers
+
+    Raises
+    ------
+    InputError
+        For an unknown player, or a `k0` that is not positive.
+    """
+    models = study["model"].values.tolist()
+    if player not in models:
+        raise unknown_choice("player", player, models, source=f"study {study.attrs.get('name')!r}")
+    if not (np.isfinite(k0) and k0 > 0):
+        raise InputError(f"is {k0}, should be a positive number", field="k0")
+    real = participant_data(study, grid)
+    order = np.argsort(study["item"].values, kind="stable")
+    position = order[np.searchsorted(study["item"].values, real.item, sorter=order)]
+    who, generator = models.index(player), models.index(study.attrs["generator"])
+    target = study["target_logprob"].values[:, position]
+    candidate = study["candidate_logprob"].values[who, position[real.pair_item], real.pair_column]
+    log_odds = target[who, real.pair_item] - candidate
+
+    people = draw_participants(population, real.participant.size, int(rng.integers(2**31)))
+    slope = k0 * people.slope / np.exp(np.log(people.slope).mean())
+    person = real.row_participant
+    report = simulate_reports(
+        log_odds[real.row_pair],
+        rng=rng,
+        bias=(people.bias - people.bias.mean())[person],
+        slope=slope[person],
+        noise_sd=people.noise_sd[person],
+        lapse_rate=people.lapse_rate[person],
+        rounding=grid.name,
+    )
+    box = np.abs(report[:, None] - np.asarray(grid.values)).argmin(axis=1)
+    everything = study["report"].values.astype(float).copy()
+    everything[real.row_response] = report
+    return SimulatedAnswers(
+        study=study.assign(report=("response", everything)),
+        data=with_reports(real, box),
+        truth_nats=float((target[generator] - target[who]).mean()),
+    )
+
+
+def participant_rows(
+    answers: SimulatedAnswers,
+    *,
+    k0: float,
+    interval: float,
+    sampler: Mapping[str, int | float | str | None],
+    thresholds: GateThresholds,
+    priors: ParticipantPriors,
+    rng: np.random.Generator,
+) -> list[Row]:
+    """Estimate the loss gap of the shared belief in every way, beside the truth.
+
+    The participant model gives its posterior median and equal-tailed interval with the scale from the outcomes, and
+    with the scale known to be `k0` (the same posterior at another temperature). The classical estimators of
+    :data:`~inference.recovery.CLASSICAL` give their value and a normal interval from the paper's standard error over
+    items (source (i)). One compiled model serves all calls of a process on the same questions with the same priors.
+
+    Parameters
+    ----------
+    answers : SimulatedAnswers
+    k0 : float
+        The true one.
+    interval : float
+        Probability of the intervals.
+    sampler : mapping
+        Arguments of :func:`inference.sampling.sample`, by name, without the seed.
+    thresholds : GateThresholds
+        What the posterior must reach to count as converged.
+    priors : ParticipantPriors
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    list of dict
+        As of :func:`inference.recovery.player_rows`; the estimators of the model are ``outcomes`` and ``assumed``.
+    """
+    from scipy.special import ndtri  # noqa: PLC0415
+
+    truth = answers.truth_nats
+    no_sampler = {"converged": None, "r_hat_max": None, "ess_bulk_min": None, "n_divergent": None}
+    pairs = response_pairs(answers.study)
+    terms = log_terms(pairs, HUMAN)
+    rows: list[Row] = []
+    for name in CLASSICAL:
+        gap = estimate_gap(terms, pairs.item, estimator=name)
+        half = float(ndtri((1 + interval) / 2)) * gap.se_items_nats
+        found = {"estimate": gap.gap_nats, "lower": gap.gap_nats - half, "upper": gap.gap_nats + half}
+        rows.append({"estimator": name, **found, "truth": truth, **no_sampler})
+    fit = fit_participants(
+        answers.data,
+        priors=priors,
+        anchor=Anchor("outcomes"),
+        compiled=_model(answers.data, priors) if sampler.get("sampler", "nutpie") == "nutpie" else None,
+        thresholds=thresholds,
+        seed=int(rng.integers(2**31)),
+        progress=False,
+        **sampler,
+    )
+    verdict = fit.convergence
+    tail = (1 - interval) / 2
+    for name, draws in (("outcomes", fit.gap_nats), ("assumed", fit.gap_at(k0))):
+        median, lower, upper = (float(value) for value in np.quantile(draws, [0.5, tail, 1 - tail]))
+        rows.append(
+            {
+                "estimator": name,
+                "estimate": median,
+                "lower": lower,
+                "upper": upper,
+                "truth": truth,
+                "converged": verdict.passed,
+                "r_hat_max": verdict.r_hat_max,
+                "ess_bulk_min": verdict.ess_bulk_min,
+                "n_divergent": verdict.n_divergent,
+            }
+        )
+    return rows
+
+
+def _model(data: ParticipantData, priors: ParticipantPriors) -> CompiledModel:
+    arrays: tuple[NDArray[np.generic], ...] = (data.item, data.pair_item, data.pair_log_g, data.row_pair)
+    key = (*(array.tobytes() for array in arrays), priors)
+    if key not in _compiled:
+        _compiled[key] = compile_participants(data, priors)
+    return _compiled[key]
