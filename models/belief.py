@@ -70,7 +70,7 @@ def belief_model(data: BeliefData, priors: BeliefPriors | None = None, *, centre
     For item *q* with target *y* and candidate *x*, :math:`v = \ln\frac{h(x)g(y)}{h(y)g(x)}`, :math:`l = \ln g(x)`,
     :math:`L = \mathrm{logit}\, g(y)` clipped to [-16, 9], :math:`H(l) = \max(-l - 7, 0)`, :math:`E_q` the mean
     surprisal of the candidates and :math:`f` the frequency of a token in the study's other items
-    (:func:`models.belief_data.token_frequency`),
+    (:func:`models.tokens.token_frequency`),
 
     .. math::
 

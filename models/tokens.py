@@ -28,7 +28,7 @@ _LOGIT_RANGE = (-16.0, 9.0)
 _DEFAULT_SURPRISAL = 4.0
 _KEY_DECIMALS = 5
 _SAME_LOG_G = 1e-3
-_BIN_NATS = 0.1
+_BIN_NATS = 0.25
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +83,7 @@ def study_tokens(study: xr.Dataset) -> StudyTokens:
     """Gather the tokens of the items that have responses.
 
     Tokens that were never drawn are known where the study has the generator's whole distribution
-    (``reference_logprob``): all of them enter, gathered in bins of ln g and of frequency that are 0.1 nats wide, each
+    (``reference_logprob``): all of them enter, gathered in bins of ln g and of frequency that are 0.25 nats wide, each
     at its means. Elsewhere their mass is spread evenly over the item's candidates drawn once (Good-Turing); where an
     item has none, over all of its distinct ones; where it has not even those, it is one token of that mass.
 
