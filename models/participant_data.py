@@ -243,7 +243,7 @@ def without_participants(data: ParticipantData, names: Sequence[str]) -> Partici
 def _boxes(report: FloatArray, scheme: RoundingScheme, source: str) -> IntArray:
     values = np.asarray(scheme.values)
     nearest = np.abs(report[:, None] - values).argmin(axis=1)
-    off = np.abs(report - values[nearest]) > _GRID_TOLERANCE
+    off = ~(np.abs(report - values[nearest]) <= _GRID_TOLERANCE)  # a report that is no number is off, too
     if off.any():
         raise InputError(
             f"{report[off][0]} is not a value of the grid {scheme.name!r} ({', '.join(f'{v:g}' for v in values)})",

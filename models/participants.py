@@ -173,6 +173,7 @@ def participant_model(
         log_ratio = pt.join(0, mean[:n] + pair_s[:n] * e_unit, mean[n:])  # type: ignore[no-untyped-call]
         open_s = pt.join(0, pt.zeros(n), pair_s[n:])  # type: ignore[no-untyped-call]
         _reports(data, p, log_ratio + data.pair_log_g_ratio, (open_s, ga), scale)
+    model.participant_grid = data.box_edges
     return model
 
 
@@ -272,12 +273,19 @@ def set_participant_data(model: pm.Model, data: ParticipantData, *, scale: float
     Raises
     ------
     InputError
-        If items, pairs or participants differ, or the scale is not positive.
+        If items, pairs, participants or the grid differ, or the scale is not positive.
     """
-    for dim, values in (("item", data.item), ("participant", data.participant), ("pair", data.pair_item)):
-        same = len(model.coords[dim]) == len(values)
-        if not same or (dim != "pair" and not np.array_equal(model.coords[dim], values)):
-            raise InputError("are not those of the model", source=f"study {data.study!r}", field=f"{dim}s")
+    shared_pair = np.arange(data.n_shared)
+    for field, old, new in (
+        ("items", model.coords["item"], data.item),
+        ("participants", model.coords["participant"], data.participant),
+        ("pairs", model["pair_item"].get_value(), data.pair_item),
+        ("pairs", model["pair_log_g"].get_value(), data.pair_log_g),
+        ("pairs with several answers", model.coords["shared_pair"], shared_pair),
+        ("values of the grid", model.participant_grid, data.box_edges),
+    ):
+        if not np.array_equal(old, new):
+            raise InputError("are not those of the model", source=f"study {data.study!r}", field=field)
     if not (np.isfinite(scale) and scale > 0):
         raise InputError(f"is {scale}, should be a positive number", field="scale")
     row = {"row": np.arange(data.row_pair.size)}
