@@ -17,6 +17,9 @@ from models.participant_data import ParticipantData, participant_data
 from models.two_piece import draw
 
 __all__ = [
+    "ITEM_SCALE_BOUND",
+    "SCALE_FLOOR",
+    "SLOPE_BOUND",
     "ParticipantData",
     "ParticipantPriors",
     "added_noise",
@@ -26,10 +29,14 @@ __all__ = [
 ]
 
 _FAR = 60.0
-_SCALE_FLOOR = 0.02
-_SLOPE_BOUND = 1.5
-_ITEM_SCALE_BOUND = 0.5
 _TINY = 1e-12
+
+SCALE_FLOOR = 0.02
+"""Smallest spread of an item, nats: players who differ from the generator nowhere have none."""
+SLOPE_BOUND = 1.5
+"""Largest deviation of ln slope."""
+ITEM_SCALE_BOUND = 0.5
+"""Largest deviation of an item's own ln spread."""
 
 
 @dataclass(frozen=True)
@@ -191,8 +198,8 @@ def _belief(data: ParticipantData, p: ParticipantPriors) -> tuple[Any, Any]:
     rho = pm.LogNormal("rho", 0, p.log_rho)
     z = pm.Normal("z", 0, 1, dims="item")
     zeta = pm.Normal("zeta", 0, 1, dims="item")
-    own = _ITEM_SCALE_BOUND * pt.tanh(omega * z / _ITEM_SCALE_BOUND)
-    variance = (sigma * pt.exp(own + c * (data.surprisal - 4))) ** 2 + _SCALE_FLOOR**2
+    own = ITEM_SCALE_BOUND * pt.tanh(omega * z / ITEM_SCALE_BOUND)
+    variance = (sigma * pt.exp(own + c * (data.surprisal - 4))) ** 2 + SCALE_FLOOR**2
     s = pm.Deterministic("s", pt.sqrt(variance), dims="item")
     logit = data.target_logit
     place = mu + a * (logit + 3) - t_b * zeta * (logit + 5) - kap * variance / 2
@@ -220,7 +227,7 @@ def _reports(
 
     slope_spread = pm.HalfNormal("slope_spread", p.slope_spread)
     slope_unit = pm.Normal("slope_unit", 0, 1, dims="participant")
-    deviation = _SLOPE_BOUND * pt.tanh(slope_spread * slope_unit / _SLOPE_BOUND)
+    deviation = SLOPE_BOUND * pt.tanh(slope_spread * slope_unit / SLOPE_BOUND)
     slope = pm.Deterministic("slope", k0 * pt.exp(centred(deviation)), dims="participant")
     bias_spread = pm.HalfNormal("bias_spread", p.bias_spread)
     bias_unit = pm.StudentT("bias_unit", nu=4, mu=0, sigma=1, dims="participant")
