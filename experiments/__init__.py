@@ -34,6 +34,7 @@ EXPERIMENTS: Mapping[str, str] = MappingProxyType(
         "bootstrap": "experiments.bootstrap:run",
         "sample_size": "experiments.sample_size:run",
         "belief": "experiments.belief:run",
+        "human_loss": "experiments.human_loss:run",
         "calibration": "experiments.calibration:run",
         "recovery": "experiments.recovery:run",
         "sbc": "experiments.sbc:run",

@@ -56,9 +56,9 @@ if TYPE_CHECKING:
     from inference.sampling import CompiledModel
     from models.belief_data import BeliefData
 
-__all__ = ["BELIEF_COLUMNS", "run"]
+__all__ = ["BELIEF_COLUMNS", "POSTERIOR_COLUMNS", "PlayerFit", "fit_player", "posterior_columns", "run", "schemes_of"]
 
-BELIEF_COLUMNS = (
+POSTERIOR_COLUMNS = (
     "gap_median_nats",
     "gap_lower_nats",
     "gap_upper_nats",
@@ -66,17 +66,31 @@ BELIEF_COLUMNS = (
     "perplexity_posterior_lower",
     "perplexity_posterior_upper",
     "error_median_nats",
-    *CONVERGENCE_COLUMNS,
 )
+"""What a posterior says of a gap; see :func:`posterior_columns`."""
+
+BELIEF_COLUMNS = (*POSTERIOR_COLUMNS, *CONVERGENCE_COLUMNS)
 """Columns after those of :data:`~experiments.settings.TABLE_COLUMNS`."""
 
 
-@dataclass(frozen=True)
-class _Fit:
-    """Posterior draws of a player's gap; ``convergence`` is None where nothing had to be fitted."""
+FloatArray = np.ndarray[Any, np.dtype[np.float64]]
+
+
+@dataclass(frozen=True, eq=False)
+class PlayerFit:
+    """Posterior draws of a player's gap to the control model.
+
+    Attributes
+    ----------
+    item : ndarray of int, shape (item,)
+        Labels.
+    item_gap_nats : ndarray, shape (draw, item)
+    convergence : Convergence or None
+        None where nothing had to be fitted.
+    """
 
     item: np.ndarray[Any, np.dtype[np.intp]]
-    item_gap_nats: np.ndarray[Any, np.dtype[np.float64]]
+    item_gap_nats: FloatArray
     convergence: Convergence | None
 
 
@@ -86,14 +100,14 @@ def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
     study = with_n_responses(cfg, study)
     control = control_model(study, cfg.generator.name, control_only=cfg.generator.control_only)
     players = _players(cfg, study)
-    schemes = list(dict.fromkeys([rounding_scheme("none"), chosen_rounding(cfg)]))
     compiled: dict[str, CompiledModel] = {}
     rows, fits, results = [], [], []
     for player in players:
-        for scheme in schemes:
+        for scheme in schemes_of(cfg):
             result = estimate(cfg, study, player, scheme)
-            fit = _fit(cfg, study, player, scheme, control=control, compiled=compiled)
-            rows.append({**table_row(result, control), **_posterior_columns(result, fit, tail_probability(cfg))})
+            fit = fit_player(cfg, study, player, scheme, control=control, compiled=compiled)
+            found = posterior_columns(result, fit.item_gap_nats.mean(axis=1), tail_probability(cfg))
+            rows.append({**table_row(result, control), **found, **convergence_columns(fit.convergence)})
             fits.append(fit)
             results.append(result)
     table = pd.DataFrame(rows, columns=[*TABLE_COLUMNS, *BELIEF_COLUMNS])
@@ -131,7 +145,12 @@ def _players(cfg: DictConfig, study: xr.Dataset) -> list[str]:
     return players
 
 
-def _fit(
+def schemes_of(cfg: DictConfig) -> list[RoundingScheme]:
+    """No rounding and the config's, which may be the same."""
+    return list(dict.fromkeys([rounding_scheme("none"), chosen_rounding(cfg)]))
+
+
+def fit_player(
     cfg: DictConfig,
     study: xr.Dataset,
     player: str,
@@ -139,7 +158,29 @@ def _fit(
     *,
     control: str,
     compiled: dict[str, CompiledModel],
-) -> _Fit:
+    priors: str = "priors",
+) -> PlayerFit:
+    """Fit the belief model to a player without noise.
+
+    Parameters
+    ----------
+    cfg : DictConfig
+    study : xarray.Dataset
+    player : str
+        A language model.
+    scheme : RoundingScheme
+        How its reports are rounded.
+    control : str
+        The model to which the gap is.
+    compiled : dict
+        Programs by rounding, of this and of other players; a new one is added.
+    priors : str
+        Key under ``experiment`` of the priors to change.
+
+    Returns
+    -------
+    PlayerFit
+    """
     from inference.belief_gap import belief_gap  # noqa: PLC0415 - seconds of imports that only a fit should cost
     from models.belief import belief_data  # noqa: PLC0415
 
@@ -148,18 +189,18 @@ def _fit(
     target = study["target_logprob"].sel(item=data.item)
     shift = (target.sel(model=control) - target.sel(model=data.generator)).to_numpy()
     if data.is_generator_itself:
-        return _Fit(data.item, shift[None, :], None)
-    idata = sample_model(cfg, _program(cfg, data, compiled), f"belief sampler {player} {scheme.name}")
+        return PlayerFit(data.item, shift[None, :], None)
+    idata = sample_model(cfg, _program(cfg, data, compiled, priors), f"belief sampler {player} {scheme.name}")
     gap = belief_gap(idata.posterior, data, rng_for(cfg, f"belief gap {player} {scheme.name}"))
-    return _Fit(data.item, gap.item_gap_nats + shift, gate(cfg, idata))
+    return PlayerFit(data.item, gap.item_gap_nats + shift, gate(cfg, idata))
 
 
-def _program(cfg: DictConfig, data: BeliefData, compiled: dict[str, CompiledModel]) -> Any:
+def _program(cfg: DictConfig, data: BeliefData, compiled: dict[str, CompiledModel], key: str) -> Any:
     """Model with this player's answers; for nutpie compiled once for all players."""
     from inference.belief_gap import compile_belief  # noqa: PLC0415
     from models.belief import BeliefPriors, belief_model, set_answers  # noqa: PLC0415
 
-    priors = BeliefPriors(**OmegaConf.to_container(cfg.experiment.priors))  # type: ignore[arg-type]
+    priors = BeliefPriors(**OmegaConf.to_container(cfg.experiment[key]))  # type: ignore[arg-type]
     if cfg.sampler.name != "nutpie":
         return belief_model(data, priors)
     if data.rounding not in compiled:
@@ -168,9 +209,25 @@ def _program(cfg: DictConfig, data: BeliefData, compiled: dict[str, CompiledMode
     return compiled[data.rounding]
 
 
-def _posterior_columns(result: PerplexityEstimate, fit: _Fit, tail: float) -> dict[str, Any]:
-    gap = fit.item_gap_nats.mean(axis=1)
-    median, lower, upper = np.quantile(gap, [0.5, tail, 1 - tail])
+def posterior_columns(
+    result: PerplexityEstimate, gap: FloatArray, tail: float, weight: FloatArray | None = None
+) -> dict[str, float]:
+    """Give the values of :data:`POSTERIOR_COLUMNS`.
+
+    Parameters
+    ----------
+    result : PerplexityEstimate
+        Of the same player, for the loss to which the gap is added, and the truth.
+    gap : ndarray, shape (draw,)
+        Nats.
+    tail : float
+        Probability below the interval.
+    weight : ndarray, shape (draw,), optional
+        Of the draws.
+    """
+    from inference.participant_sensitivity import weighted_quantile  # noqa: PLC0415
+
+    median, lower, upper = weighted_quantile(gap, [0.5, tail, 1 - tail], weight)
     base = result.reference_loss_nats
     return {
         "gap_median_nats": median,
@@ -180,11 +237,10 @@ def _posterior_columns(result: PerplexityEstimate, fit: _Fit, tail: float) -> di
         "perplexity_posterior_lower": np.exp(base + lower),
         "perplexity_posterior_upper": np.exp(base + upper),
         "error_median_nats": median - result.true_gap_nats,
-        **convergence_columns(fit.convergence),
     }
 
 
-def _dataset(rows: list[dict[str, Any]], fits: list[_Fit], control: str) -> xr.Dataset:
+def _dataset(rows: list[dict[str, Any]], fits: list[PlayerFit], control: str) -> xr.Dataset:
     """The table, every draw of the mean gap, and every item's posterior median."""
     scalars = pd.DataFrame(rows)
     n_draws = max(fit.item_gap_nats.shape[0] for fit in fits)

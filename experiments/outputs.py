@@ -8,7 +8,7 @@ import platform
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -43,11 +43,12 @@ __all__ = [
 
 _OUTPUTS = ("table.csv", "results.nc", "figures", "report.md")
 _STATUS = "status.json"
+_POSTERIOR = "posterior_{}.nc"
 _SAID_ONCE = ("rounding", "estimator", "generator", "n_items", "n_responses", "n_repeats", "reference_loss_nats")
 _ON_SCREEN = (
     *("job", "status", "player", "bootstrap", "rounding", "estimator", "generator", "n", "n_items", "n_responses"),
     *("n_repeats", "reference_loss_nats", "perplexity", "perplexity_lower", "perplexity_upper", "perplexity_full"),
-    *("perplexity_median", "perplexity_posterior_lower", "perplexity_posterior_upper"),
+    *("what", "k0_median", "perplexity_median", "perplexity_posterior_lower", "perplexity_posterior_upper"),
     *("true_perplexity_asked", "error_nats", "error_median_nats", "pareto_k", "verdict", "converged", "error"),
 )
 _PACKAGES = ("shannon-game", "numpy", "xarray", "pandas", "h5netcdf", "matplotlib", "hydra-core")
@@ -71,6 +72,8 @@ class ExperimentResult:
         What the reader should doubt.
     gate_failed : bool
         A convergence check failed that the config does not excuse: the outputs are written, the exit code is 3.
+    posteriors : mapping of str to arviz.InferenceData
+        By what follows ``posterior_`` in the name of the file.
     """
 
     table: pd.DataFrame
@@ -79,6 +82,7 @@ class ExperimentResult:
     summary: str
     warnings: tuple[str, ...] = ()
     gate_failed: bool = False
+    posteriors: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -179,6 +183,8 @@ def clear_outputs(folder: Path) -> None:
     """Remove what an earlier run of the same job left, so that old results never stand beside a new status."""
     for name in (*_OUTPUTS, _STATUS):
         _remove(folder / name)
+    for path in folder.glob(_POSTERIOR.format("*")):
+        _remove(path)
 
 
 def _remove(path: Path) -> None:
@@ -224,7 +230,7 @@ def write_outputs(
     overrides: Sequence[str] = (),
     timings: Mapping[str, float] | None = None,
 ) -> None:
-    """Write ``table.csv``, ``results.nc``, ``figures/*.png`` and ``.svg``, ``report.md``: all of them or none.
+    """Write ``table.csv``, ``results.nc``, ``figures/*.png`` and ``.svg``, ``report.md``, posteriors: all or none.
 
     Parameters
     ----------
@@ -250,11 +256,20 @@ def write_outputs(
             version=_version("shannon-game"),
         )
         dataset.to_netcdf(staging / "results.nc", engine="h5netcdf")
+        _save_posteriors(staging, result.posteriors)
         figures = staging / "figures"
         figures.mkdir()
         save_figures(figures, result.figures, dpi=int(cfg.output.dpi))
         report = _report(cfg, study, result, overrides, timings or {})
         (staging / "report.md").write_text(report, encoding="utf-8")
+
+
+def _save_posteriors(folder: Path, posteriors: Mapping[str, Any]) -> None:
+    if posteriors:
+        from inference.storage import save_posterior  # noqa: PLC0415 - only a Bayesian experiment has any
+
+        for name, idata in posteriors.items():
+            save_posterior(idata, folder / _POSTERIOR.format(name))
 
 
 def save_figures(folder: Path, figures: Mapping[str, Figure], *, dpi: int) -> None:

@@ -32,8 +32,10 @@ __all__ = [
     "interval",
     "of_posterior",
     "psis_loo",
+    "psis_weights",
     "r_hat",
     "read",
+    "thin",
     "without_unconstrained",
     "write",
 ]
@@ -174,6 +176,28 @@ def psis_loo(
     return np.asarray(found.loo_i.values), np.asarray(found.pareto_k.values), float(found.p_loo)
 
 
+def psis_weights(log_ratio: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+    """Pareto-smoothed importance weights of draws.
+
+    Parameters
+    ----------
+    log_ratio : ndarray, shape (chain, draw)
+        Log-density that is wanted minus that of the draws, up to a constant.
+
+    Returns
+    -------
+    weight : ndarray, shape (chain, draw)
+        They sum to one.
+    pareto_k : float
+        Above .7 they are not to be believed.
+    """
+    import arviz as az  # noqa: PLC0415
+
+    log_weight, pareto_k = az.psislw(np.ravel(log_ratio))
+    weight = np.exp(np.asarray(log_weight, dtype=float)).reshape(log_ratio.shape)
+    return weight / weight.sum(), float(pareto_k)
+
+
 def interval(draws: NDArray[np.float64], *, probability: float, kind: Literal["eti", "hdi"]) -> tuple[float, float]:
     """Equal-tailed or highest-density interval of draws of any shape."""
     if not 0 < probability < 1:
@@ -189,6 +213,14 @@ def interval(draws: NDArray[np.float64], *, probability: float, kind: Literal["e
     else:
         raise unknown_choice("kind", kind, ("eti", "hdi"))
     return float(lower), float(upper)
+
+
+def thin(idata: InferenceData, n_draws: int) -> InferenceData:
+    """Keep about `n_draws` draws, evenly spaced, the same number of every chain, in all groups that have draws."""
+    posterior = group(idata, "posterior")
+    per_chain = max(1, min(round(n_draws / posterior.sizes["chain"]), posterior.sizes["draw"]))
+    at = np.floor((np.arange(per_chain) + 0.5) * posterior.sizes["draw"] / per_chain).astype(int)
+    return idata.isel(draw=at, groups=["posterior", "sample_stats"])
 
 
 def write(idata: InferenceData, path: Path) -> None:

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimators.errors import InputError, unknown_choice
-from inference.arviz_adapter import InferenceData
+from inference.arviz_adapter import InferenceData, thin
 from inference.convergence import Convergence, GateThresholds, check_convergence
 from inference.participant_gap import SharedBelief, loss_gap, outcome_temperature, shared_belief, top1_rate
 from inference.sampling import CompiledModel, compile_model, sample
@@ -40,7 +40,7 @@ ANCHORS = ("outcomes", "assumed")
 """Where the scale of the belief comes from."""
 
 _SCALES = (0.05, 20.0)
-_SAME_SCALE = 1.15
+_NEAR_ENOUGH = 5.0
 
 
 @dataclass(frozen=True)
@@ -143,6 +143,7 @@ def fit_participants(
     anchor: Anchor | None = None,
     compiled: CompiledModel | None = None,
     thresholds: GateThresholds | None = None,
+    keep: int | None = None,
     seed: int = 0,
     **settings: Any,
 ) -> ParticipantFit:
@@ -158,6 +159,9 @@ def fit_participants(
     compiled : CompiledModel, optional
         From :func:`compile_participants`, for the same questions and participants.
     thresholds : GateThresholds, optional
+    keep : int, optional
+        About as many draws, evenly spaced, are kept once convergence has been judged on all of them; every draw of
+        the gap costs thousands of tokens.
     seed : int
     **settings
         Of :func:`inference.sampling.sample`: sampler, draws, tune, chains, cores, target_accept, progress.
@@ -183,21 +187,23 @@ def fit_participants(
 
     scale = anchor.k0
     if anchor.name == "outcomes":
-        chains = {"chains": min(2, settings.get("chains", 4)), "draws": 100, "tune": settings.get("tune", 1000) // 2}
         for attempt in range(2):
             set_participant_data(model, data, scale=scale)
-            short = sample(program, **{**settings, **chains}, seed=_integer(seeds[attempt]))
-            rng = np.random.default_rng(seeds[2].spawn(1)[0])
-            found = outcome_temperature(
-                shared_belief(short.posterior, data, rng), np.ones(data.item.size), objective=anchor.objective
-            )
+            settings_first = {"chains": 1, "draws": 100, "tune": settings.get("tune", 1000) // 2}
+            first = sample(program, **{**settings, **settings_first}, seed=_integer(seeds[attempt]))
+            belief = shared_belief(first.posterior, data, np.random.default_rng(seeds[attempt].spawn(1)[0]))
+            found = outcome_temperature(belief, np.ones(data.item.size), objective=anchor.objective)
             step = float(np.median(found))
             scale = float(np.clip(scale / step, *_SCALES))
-            if 1 / _SAME_SCALE < step < _SAME_SCALE:
+            # at a scale that is off by so much the priors, meant for the right one, do not distort c by more than 10%
+            if 1 / _NEAR_ENOUGH < step < _NEAR_ENOUGH:
                 break
 
     set_participant_data(model, data, scale=scale)
     idata = sample(program, **settings, seed=_integer(seeds[2]))
+    convergence = check_convergence(idata, thresholds)
+    if keep is not None:
+        idata = thin(idata, keep)
     rng = np.random.default_rng(seeds[3])
     belief = shared_belief(idata.posterior, data, rng)
     temperature = np.ones(belief.n_draws)
@@ -209,7 +215,7 @@ def fit_participants(
         anchor=anchor,
         scale=scale,
         idata=idata,
-        convergence=check_convergence(idata, thresholds),
+        convergence=convergence,
         belief=belief,
         temperature=temperature,
         item_gap_nats=loss_gap(belief, temperature),

@@ -27,7 +27,7 @@ from models.participants import added_noise
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["OBJECTIVES", "SharedBelief", "loss_gap", "outcome_temperature", "shared_belief", "top1_rate"]
+__all__ = ["OBJECTIVES", "SharedBelief", "loss_gap", "outcome_temperature", "shared_belief", "tail_share", "top1_rate"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
@@ -246,29 +246,62 @@ def loss_gap(belief: SharedBelief, temperature: ArrayLike = 1.0) -> FloatArray:
     ndarray, shape (draw, item)
         Nats; its mean over items is the loss gap to the generator.
     """
+    return _by_item(belief, temperature)[0]
+
+
+def tail_share(belief: SharedBelief, temperature: ArrayLike = 1.0) -> FloatArray:
+    """Share of the belief that lies on tokens which the study never drew, and knows only through the prediction.
+
+    Parameters
+    ----------
+    belief : SharedBelief
+    temperature : array_like, scalar or shape (draw,)
+        c.
+
+    Returns
+    -------
+    ndarray, shape (draw, item)
+    """
+    return _by_item(belief, temperature)[1]
+
+
+def _by_item(
+    belief: SharedBelief, temperature: ArrayLike, max_cells: int = 20_000_000
+) -> tuple[FloatArray, FloatArray]:
+    """R_q, and the share of the tail in the sum behind it, both (draw, item)."""
     data = belief.data
-    c = np.broadcast_to(np.asarray(temperature, dtype=float), belief.n_draws)[:, None]
+    every = np.broadcast_to(np.asarray(temperature, dtype=float), belief.n_draws)[:, None]
     log_g_y, n_items = data.target_log_g, data.item.size
     # by item: the target, tokens asked, tokens not asked, tail
-    tail = c * belief.tail_log_ratio + log_g_y[data.tail_item] + np.log(data.tail_mass) - data.tail_log_g
-    tail += two_piece.log_mean_exp(c * belief.item_left, c * belief.item_right)[:, data.tail_item]
-    terms = np.concatenate(
-        [
-            np.broadcast_to(log_g_y, (belief.n_draws, n_items)),
-            c * belief.pair_log_ratio + log_g_y[data.pair_item],
-            c * belief.rest_log_ratio + log_g_y[data.rest_item],
-            tail,
-        ],
-        axis=1,
-    )
     item = np.concatenate([np.arange(n_items), data.pair_item, data.rest_item, data.tail_item])
     order = np.argsort(item, kind="stable")
-    item, terms = item[order], terms[:, order]
-    start = np.searchsorted(item, np.arange(n_items))
-    largest = np.maximum.reduceat(terms, start, axis=1)
-    total = np.add.reduceat(np.exp(terms - largest[:, item]), start, axis=1)
-    gaps: FloatArray = np.log(total) + largest
-    return gaps
+    sorted_item = item[order]
+    start = np.searchsorted(sorted_item, np.arange(n_items))
+    in_tail = order >= item.size - data.tail_item.size
+    gaps, shares = [], []
+    # thousands of tokens a draw: not all draws at once
+    step = max(1, max_cells // item.size)
+    for first in range(0, belief.n_draws, step):
+        rows = slice(first, first + step)
+        c = every[rows]
+        tail = c * belief.tail_log_ratio[rows] + log_g_y[data.tail_item] + np.log(data.tail_mass) - data.tail_log_g
+        left, right = c * belief.item_left[rows], c * belief.item_right[rows]
+        tail += two_piece.log_mean_exp(left, right)[:, data.tail_item]
+        terms = np.concatenate(
+            [
+                np.broadcast_to(log_g_y, (len(c), n_items)),
+                c * belief.pair_log_ratio[rows] + log_g_y[data.pair_item],
+                c * belief.rest_log_ratio[rows] + log_g_y[data.rest_item],
+                tail,
+            ],
+            axis=1,
+        )[:, order]
+        largest = np.maximum.reduceat(terms, start, axis=1)
+        part = np.exp(terms - largest[:, sorted_item])
+        total = np.add.reduceat(part, start, axis=1)
+        gaps.append(np.log(total) + largest)
+        shares.append(np.add.reduceat(part * in_tail, start, axis=1) / total)
+    return np.concatenate(gaps), np.concatenate(shares)
 
 
 def top1_rate(belief: SharedBelief, rng: np.random.Generator) -> FloatArray:
@@ -280,7 +313,7 @@ def top1_rate(belief: SharedBelief, rng: np.random.Generator) -> FloatArray:
     ----------
     belief : SharedBelief
     rng : numpy.random.Generator
-        For the tokens never drawn, each a draw of the prediction.
+        For the tokens never drawn: the largest of as many predictions as there are such tokens.
 
     Returns
     -------
@@ -288,7 +321,8 @@ def top1_rate(belief: SharedBelief, rng: np.random.Generator) -> FloatArray:
     """
     data = belief.data
     scales = belief.item_left[:, data.tail_item], belief.item_right[:, data.tail_item]
-    tail = belief.tail_log_ratio + two_piece.draw(*scales, rng)
+    n_tokens = np.maximum(data.tail_mass / np.exp(data.tail_log_g), 1)
+    tail = belief.tail_log_ratio + _largest(*scales, n_tokens, rng)
     best = np.zeros((belief.n_draws, data.item.size))
     for item, ratio in (
         (data.pair_item, belief.pair_log_ratio),
@@ -302,3 +336,13 @@ def top1_rate(belief: SharedBelief, rng: np.random.Generator) -> FloatArray:
             best[:, which] = np.maximum(best[:, which], np.maximum.reduceat(ratio[:, order], start, axis=1))
     rate: FloatArray = (best <= 0).mean(axis=1)
     return rate
+
+
+def _largest(left: FloatArray, right: FloatArray, n: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """Draw the largest of `n` residuals, by inversion of the n-th power of their CDF."""
+    above = -np.expm1(np.log(rng.uniform(1e-300, 1, left.shape)) / n)  # upper tail, where it is small
+    p_right = right / (left + right)
+    high = -right * ndtri(np.minimum(above / (2 * p_right), 0.5))
+    low = left * ndtri(np.minimum((1 - above) / (2 * (1 - p_right)), 0.5))
+    largest: FloatArray = two_piece.mode(left, right) + np.where(above < p_right, high, low)
+    return largest
