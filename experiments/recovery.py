@@ -7,7 +7,6 @@ import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
-from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,6 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import xarray as xr
-from hydra.core.hydra_config import HydraConfig
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -33,11 +31,11 @@ from experiments.recovery_settings import (
     Population,
     decisive_settings,
     language_models,
-    numbers,
     sampler_settings,
     study_of,
 )
-from experiments.settings import chosen_rounding, rows_of, tail_probability, whole_numbers
+from experiments.replication import n_jobs, progress_bar, replicates_path
+from experiments.settings import chosen_rounding, numbers_of, rows_of, tail_probability, whole_numbers
 
 if TYPE_CHECKING:
     from inference.replicates import Row, Task
@@ -59,7 +57,6 @@ SUMMARY_COLUMNS = (
 RECOVERY_COLUMNS = ("population", "player", "rounding", "n", "estimator", *SUMMARY_COLUMNS)
 """Columns of the table of the population ``players``."""
 
-_REPLICATES = "replicates.jsonl"
 _BAND = 0.05
 _COLOURS = {"importance": "#D55E00", "jackknife": "#E69F00", "assumed": "#56B4E9"}
 _OURS_COLOUR = "#0072B2"
@@ -86,10 +83,10 @@ def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
     rows = run_replicates(
         population.work,
         population.tasks,
-        path=_replicates_path(cfg),
+        path=replicates_path(cfg),
         settings=population.settings,
-        n_jobs=_n_jobs(cfg),
-        progress=_progress_bar(),
+        n_jobs=n_jobs(cfg),
+        progress=progress_bar("fresh studies"),
     )
     found = summarise_rows(rows, (*population.cell, "estimator"))
     table = pd.DataFrame([{**cell, **_in_nats(asdict(summary))} for cell, summary in found])
@@ -128,8 +125,8 @@ def players(cfg: DictConfig, study: xr.Dataset) -> Population:
             source=source,
             field="experiment.n",
         )
-    priors = numbers(cfg, "priors", BeliefPriors)
-    thresholds = numbers(cfg, "gate", GateThresholds)
+    priors = numbers_of(cfg, "priors", BeliefPriors)
+    thresholds = numbers_of(cfg, "gate", GateThresholds)
     scheme = chosen_rounding(cfg)
     schemes = {each.name: each for each in (rounding_scheme("none"), scheme)}
     chosen = language_models(cfg, study)
@@ -212,38 +209,6 @@ def _player_work(task: Task, *, config: str, rounding: RoundingScheme) -> Sequen
         priors=BeliefPriors(**cfg.experiment.priors),
         rng=np.random.default_rng(np.random.SeedSequence(int(cfg.seed), spawn_key=(seed, 1, which))),
     )
-
-
-def _n_jobs(cfg: DictConfig) -> int:
-    found = whole_numbers(cfg, "n_jobs")
-    if len(found) > 1:
-        raise InputError(f"is {found}, should be one whole number", field="experiment.n_jobs")
-    return found[0]
-
-
-def _replicates_path(cfg: DictConfig) -> Path:
-    if cfg.experiment.replicates is not None:
-        return Path(str(cfg.experiment.replicates)).expanduser()
-    if not HydraConfig.initialized():
-        raise InputError("is null, and there is no output folder; name a file", field="experiment.replicates")
-    return Path(HydraConfig.get().runtime.output_dir) / _REPLICATES
-
-
-def _progress_bar() -> Callable[[int, int], None]:
-    """Progress on stderr."""
-    from tqdm import tqdm  # noqa: PLC0415
-
-    bar: Any = None
-
-    def show(done: int, total: int) -> None:
-        nonlocal bar
-        if bar is None:
-            bar = tqdm(total=total, initial=done, desc="fresh studies", mininterval=1)
-        bar.update(done - bar.n)
-        if done == total:
-            bar.close()
-
-    return show
 
 
 def _in_nats(summary: Mapping[str, Any]) -> dict[str, Any]:

@@ -20,11 +20,10 @@ from experiments.recovery_settings import (
     Population,
     decisive_settings,
     language_models,
-    numbers,
     sampler_settings,
     study_of,
 )
-from experiments.settings import chosen_rounding, tail_probability, whole_numbers
+from experiments.settings import chosen_rounding, numbers_of, tail_probability, whole_numbers
 
 if TYPE_CHECKING:
     from inference.replicates import Row, Task
@@ -44,8 +43,8 @@ def participants(cfg: DictConfig, study: xr.Dataset) -> Population:
         raise InputError(f"is {n_studies}, should be one whole number", field="experiment.n_studies")
     scales = _scales(cfg)
     population = _population(cfg)
-    priors = numbers(cfg, "priors", ParticipantPriors)
-    thresholds = numbers(cfg, "gate", GateThresholds)
+    priors = numbers_of(cfg, "priors", ParticipantPriors)
+    thresholds = numbers_of(cfg, "gate", GateThresholds)
     grid = chosen_rounding(cfg)
     data = participant_data(study, grid)
     tasks: tuple[Task, ...] = tuple(

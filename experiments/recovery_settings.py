@@ -5,21 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import xarray as xr
 from omegaconf import DictConfig, OmegaConf
 
 from estimators import HUMAN, InputError
-from estimators.errors import unknown_choice
 from experiments.settings import chosen_players
 
 if TYPE_CHECKING:
     from inference.replicates import Row, Task
 
-__all__ = ["Population", "decisive_settings", "language_models", "numbers", "sampler_settings", "study_of"]
-
-_Numbers = TypeVar("_Numbers")
+__all__ = ["Population", "decisive_settings", "language_models", "sampler_settings", "study_of"]
 
 # studies of this process by config, so that a worker loads the study once
 _studies: dict[str, xr.Dataset] = {}
@@ -69,17 +66,6 @@ def language_models(cfg: DictConfig, study: xr.Dataset) -> list[str]:
             f"names {HUMAN!r}, whose truth nobody knows; the population is language models", field="players"
         )
     return chosen
-
-
-def numbers(cfg: DictConfig, key: str, kind: type[_Numbers]) -> _Numbers:
-    """A dataclass of numbers from ``experiment.KEY``, which names only those to change."""
-    valid = tuple(vars(kind()))
-    for name, value in cfg.experiment[key].items():
-        if name not in valid:
-            raise unknown_choice(f"experiment.{key} setting", name, valid)
-        if not isinstance(value, int | float) or isinstance(value, bool):
-            raise InputError(f"is {value!r}, should be a number", field=f"experiment.{key}.{name}")
-    return kind(**cfg.experiment[key])
 
 
 def sampler_settings(cfg: DictConfig) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -21,11 +21,14 @@ from estimators import (
 )
 from estimators.errors import unknown_choice
 
+_Numbers = TypeVar("_Numbers")
+
 __all__ = [
     "TABLE_COLUMNS",
     "chosen_players",
     "chosen_rounding",
     "estimate",
+    "numbers_of",
     "rng_for",
     "rows_of",
     "table_row",
@@ -179,6 +182,23 @@ def table_row(result: PerplexityEstimate, generator: str) -> dict[str, Any]:
         "share_starved": weights.share_starved,
         "verdict": weights.verdict,
     }
+
+
+def numbers_of(cfg: DictConfig, key: str, kind: type[_Numbers]) -> _Numbers:
+    """Read a dataclass of numbers from ``experiment.KEY``, which names only those to change.
+
+    Raises
+    ------
+    InputError
+        If a name is no field of it, or a value no number, or the dataclass refuses it.
+    """
+    valid = tuple(vars(kind()))
+    for name, value in cfg.experiment[key].items():
+        if name not in valid:
+            raise unknown_choice(f"experiment.{key} setting", name, valid)
+        if not isinstance(value, int | float) or isinstance(value, bool):
+            raise InputError(f"is {value!r}, should be a number", field=f"experiment.{key}.{name}")
+    return kind(**cfg.experiment[key])
 
 
 def rows_of(table: pd.DataFrame) -> list[Any]:

@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 
 from estimators.comparison import HUMAN
 from estimators.errors import InputError, unknown_choice
-from estimators.perplexity import estimate_gap, log_terms, response_pairs
 from estimators.rounding import RoundingScheme
 from estimators.simulation import ParticipantPopulation, draw_participants, simulate_reports
 from inference.convergence import GateThresholds
 from inference.participant_fit import Anchor, compile_participants, fit_participants
-from inference.recovery import CLASSICAL
+from inference.recovery import classical_rows, posterior_row
 from inference.replicates import Row
 from inference.sampling import CompiledModel
 from models.participant_data import ParticipantData, participant_data, with_reports
@@ -156,18 +155,8 @@ def participant_rows(
     list of dict
         As of :func:`inference.recovery.player_rows`; the estimators of the model are ``outcomes`` and ``assumed``.
     """
-    from scipy.special import ndtri  # noqa: PLC0415
-
     truth = answers.truth_nats
-    no_sampler = {"converged": None, "r_hat_max": None, "ess_bulk_min": None, "n_divergent": None}
-    pairs = response_pairs(answers.study)
-    terms = log_terms(pairs, HUMAN)
-    rows: list[Row] = []
-    for name in CLASSICAL:
-        gap = estimate_gap(terms, pairs.item, estimator=name)
-        half = float(ndtri((1 + interval) / 2)) * gap.se_items_nats
-        found = {"estimate": gap.gap_nats, "lower": gap.gap_nats - half, "upper": gap.gap_nats + half}
-        rows.append({"estimator": name, **found, "truth": truth, **no_sampler})
+    rows = classical_rows(answers.study, HUMAN, "none", truth=truth, interval=interval)
     fit = fit_participants(
         answers.data,
         priors=priors,
@@ -176,25 +165,10 @@ def participant_rows(
         thresholds=thresholds,
         seed=int(rng.integers(2**31)),
         progress=False,
-        **sampler,
+        **sampler,  # type: ignore[arg-type]
     )
-    verdict = fit.convergence
-    tail = (1 - interval) / 2
     for name, draws in (("outcomes", fit.gap_nats), ("assumed", fit.gap_at(k0))):
-        median, lower, upper = (float(value) for value in np.quantile(draws, [0.5, tail, 1 - tail]))
-        rows.append(
-            {
-                "estimator": name,
-                "estimate": median,
-                "lower": lower,
-                "upper": upper,
-                "truth": truth,
-                "converged": verdict.passed,
-                "r_hat_max": verdict.r_hat_max,
-                "ess_bulk_min": verdict.ess_bulk_min,
-                "n_divergent": verdict.n_divergent,
-            }
-        )
+        rows.append(posterior_row(name, draws, truth=truth, interval=interval, verdict=fit.convergence))
     return rows
 
 

@@ -18,7 +18,7 @@ from estimators.errors import InputError
 from estimators.perplexity import estimate_gap, log_terms, response_pairs, true_loss
 from estimators.rounding import RoundingScheme
 from inference.belief_gap import belief_gap, compile_belief
-from inference.convergence import GateThresholds, check_convergence
+from inference.convergence import Convergence, GateThresholds, check_convergence
 from inference.replicates import Row
 from inference.sampling import CompiledModel, sample
 
@@ -29,7 +29,17 @@ if TYPE_CHECKING:
     from models.belief import BeliefPriors
     from models.belief_data import BeliefData
 
-__all__ = ["RecoverySummary", "fresh_items", "fresh_study", "player_rows", "summarise", "summarise_rows"]
+__all__ = [
+    "CLASSICAL",
+    "RecoverySummary",
+    "classical_rows",
+    "fresh_items",
+    "fresh_study",
+    "player_rows",
+    "posterior_row",
+    "summarise",
+    "summarise_rows",
+]
 
 CLASSICAL = ("importance", "jackknife")
 """Estimators of :data:`estimators.perplexity.ESTIMATORS` beside the belief model; the first is equation 5."""
@@ -279,13 +289,29 @@ def player_rows(
         One an estimator: ``estimator``, ``estimate``, ``lower``, ``upper``, ``truth`` (nats), ``converged`` (None
         where nothing had to), ``r_hat_max``, ``ess_bulk_min``, ``n_divergent``.
     """
-    from scipy.special import ndtri  # noqa: PLC0415
-
     from models.belief import belief_data  # noqa: PLC0415 - seconds of imports that only a fit should cost
 
     pairs = response_pairs(study)
     asked = np.isin(study["item"].values, pairs.item)
     truth = true_loss(study, player, asked) - true_loss(study, study.attrs["generator"], asked)
+    rows = classical_rows(study, player, rounding, truth=truth, interval=interval)
+    data = belief_data(study, player, rounding)
+    model = _with_answers(data, priors, str(sampler["sampler"]))
+    idata = sample(model, seed=int(rng.integers(2**31)), progress=False, **sampler)  # type: ignore[arg-type]
+    # a model that was compiled for other items keeps their labels
+    gap_draws = belief_gap(idata.posterior.assign_coords(item=data.item), data, rng)
+    verdict = check_convergence(idata, thresholds)
+    rows.append(posterior_row("belief", gap_draws.gap_nats, truth=truth, interval=interval, verdict=verdict))
+    return rows
+
+
+def classical_rows(
+    study: xr.Dataset, player: str, rounding: RoundingScheme | str, *, truth: float, interval: float
+) -> list[Row]:
+    """Rows of the estimators of :data:`CLASSICAL`, with normal intervals from the standard error over items."""
+    from scipy.special import ndtri  # noqa: PLC0415
+
+    pairs = response_pairs(study)
     terms = log_terms(pairs, player, rounding)
     no_sampler = {"converged": None, "r_hat_max": None, "ess_bulk_min": None, "n_divergent": None}
     rows: list[Row] = []
@@ -294,27 +320,24 @@ def player_rows(
         half = float(ndtri((1 + interval) / 2)) * gap.se_items_nats
         found = {"estimate": gap.gap_nats, "lower": gap.gap_nats - half, "upper": gap.gap_nats + half}
         rows.append({"estimator": name, **found, "truth": truth, **no_sampler})
-    data = belief_data(study, player, rounding)
-    model = _with_answers(data, priors, str(sampler["sampler"]))
-    idata = sample(model, seed=int(rng.integers(2**31)), progress=False, **sampler)  # type: ignore[arg-type]
-    # a model that was compiled for other items keeps their labels
-    gap_draws = belief_gap(idata.posterior.assign_coords(item=data.item), data, rng)
-    median, lower, upper = gap_draws.interval(interval)
-    verdict = check_convergence(idata, thresholds)
-    rows.append(
-        {
-            "estimator": "belief",
-            "estimate": median,
-            "lower": lower,
-            "upper": upper,
-            "truth": truth,
-            "converged": verdict.passed,
-            "r_hat_max": verdict.r_hat_max,
-            "ess_bulk_min": verdict.ess_bulk_min,
-            "n_divergent": verdict.n_divergent,
-        }
-    )
     return rows
+
+
+def posterior_row(estimator: str, draws: ArrayLike, *, truth: float, interval: float, verdict: Convergence) -> Row:
+    """Row of a posterior of the gap: median and equal-tailed interval."""
+    tail = (1 - interval) / 2
+    median, lower, upper = (float(value) for value in np.quantile(np.asarray(draws), [0.5, tail, 1 - tail]))
+    return {
+        "estimator": estimator,
+        "estimate": median,
+        "lower": lower,
+        "upper": upper,
+        "truth": truth,
+        "converged": verdict.passed,
+        "r_hat_max": verdict.r_hat_max,
+        "ess_bulk_min": verdict.ess_bulk_min,
+        "n_divergent": verdict.n_divergent,
+    }
 
 
 def _with_answers(data: BeliefData, priors: BeliefPriors, sampler: str) -> CompiledModel | pm.Model:

@@ -13,6 +13,7 @@ import pytensor.tensor as pt
 
 from estimators.errors import InputError
 from models.belief_data import BeliefData, belief_data
+from models.priors import check_priors
 from models.two_piece import draw
 
 if TYPE_CHECKING:
@@ -59,9 +60,7 @@ class BeliefPriors:
     nu: float = 3.0
 
     def __post_init__(self) -> None:
-        for name, value in vars(self).items():
-            if not np.isfinite(value) or (value <= 0 and name != "kap_mean"):
-                raise InputError(f"is {value}, should be a positive number", source="belief priors", field=name)
+        check_priors(self, "belief priors", any_sign=("kap_mean",))
 
 
 def belief_model(data: BeliefData, priors: BeliefPriors | None = None, *, centred: bool | None = None) -> pm.Model:

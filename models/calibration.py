@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from estimators.errors import InputError, unknown_choice
 from models.calibration_data import OutcomeData, binary_outcomes, favoured_outcomes
+from models.priors import check_priors
 
 __all__ = [
     "FAMILIES",
@@ -52,9 +53,7 @@ class CalibrationPriors:
     slope_spread: float = 0.5
 
     def __post_init__(self) -> None:
-        for name, value in vars(self).items():
-            if not np.isfinite(value) or (value <= 0 and name != "slope_mean"):
-                raise InputError(f"is {value}, should be a positive number", source="calibration priors", field=name)
+        check_priors(self, "calibration priors", any_sign=("slope_mean",))
 
 
 def curve_features(report: ArrayLike, family: Family | str) -> NDArray[np.float64]:

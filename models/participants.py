@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from estimators.errors import InputError
 from models.participant_data import ParticipantData, participant_data
+from models.priors import check_priors
 from models.two_piece import draw
 
 __all__ = [
@@ -94,13 +95,7 @@ class ParticipantPriors:
     half_beta: float = 2.0
 
     def __post_init__(self) -> None:
-        for name, value in vars(self).items():
-            if not np.isfinite(value) or (value <= 0 and name not in {"kap_mean", "ga_mean"}):
-                raise InputError(f"is {value}, should be a positive number", source="participant priors", field=name)
-        if self.lapse_median >= 1:
-            raise InputError(
-                f"is {self.lapse_median}, should be below 1", source="participant priors", field="lapse_median"
-            )
+        check_priors(self, "participant priors", any_sign=("kap_mean", "ga_mean"), shares=("lapse_median",))
 
 
 def participant_model(

@@ -10,8 +10,8 @@ import pymc as pm
 import pytensor.tensor as pt
 from numpy.typing import NDArray
 
-from estimators.errors import InputError
 from models.calibration_data import ReportData, binary_reports, reports_on_truth, with_reports
+from models.priors import check_priors
 
 __all__ = [
     "ReportData",
@@ -76,11 +76,7 @@ class ReportPriors:
     half_beta: float = 2.0
 
     def __post_init__(self) -> None:
-        for name, value in vars(self).items():
-            if not np.isfinite(value) or value <= 0:
-                raise InputError(f"is {value}, should be a positive number", source="report priors", field=name)
-        if self.lapse_median >= 1:
-            raise InputError(f"is {self.lapse_median}, should be below 1", source="report priors", field="lapse_median")
+        check_priors(self, "report priors", shares=("lapse_median",))
 
 
 def report_model(data: ReportData, priors: ReportPriors | None = None) -> pm.Model:

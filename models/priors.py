@@ -1,0 +1,37 @@
+"""What every set of priors must be."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import numpy as np
+
+from estimators.errors import InputError
+
+__all__ = ["check_priors"]
+
+
+def check_priors(priors: object, source: str, *, any_sign: Collection[str] = (), shares: Collection[str] = ()) -> None:
+    """Check the fields of a dataclass of priors.
+
+    Parameters
+    ----------
+    priors : object
+        A dataclass of numbers.
+    source : str
+        What it is called in the message.
+    any_sign : collection of str
+        Fields that are places; all others are scales, medians or degrees of freedom, and positive.
+    shares : collection of str
+        Fields that are also below 1.
+
+    Raises
+    ------
+    InputError
+        Names the field and its value.
+    """
+    for name, value in vars(priors).items():
+        if not np.isfinite(value) or (value <= 0 and name not in any_sign):
+            raise InputError(f"is {value}, should be a positive number", source=source, field=name)
+        if name in shares and value >= 1:
+            raise InputError(f"is {value}, should be below 1", source=source, field=name)
