@@ -3,5 +3,6 @@
 What lives here: samplers with their convergence gates and simulation-based calibration; batched scoring of text on
 CPU or GPU, word probabilities and their store.
 What does not: the models themselves (``models``), reading studies, tables and figures (``experiments``).
-So far: the posterior of the belief model. It may import ``models`` and ``estimators``, nothing above.
+So far: sampling, gates, what follows from a posterior (gaps, curves, predictions), leave-one-out, recovery and
+simulation-based calibration. It may import ``models`` and ``estimators``, nothing above.
 """
