@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -34,10 +35,8 @@ from experiments.settings import (
 )
 
 if TYPE_CHECKING:
-    from inference.convergence import Convergence
     from inference.participant_fit import Anchor, ParticipantFit
     from inference.sampling import CompiledModel
-    from models.participant_data import ParticipantData
     from models.participants import ParticipantPriors
 
 __all__ = ["HUMAN_LOSS_COLUMNS", "run"]
@@ -67,6 +66,7 @@ HUMAN_LOSS_COLUMNS = (
 
 _SHORT = ("draws", "tune", "chains", "target_accept")
 _FACTORS = {"narrow": 0.5, "wide": 2.0}
+_CURVE_DRAWS = 500
 
 log = logging.getLogger("shannon-game")
 
@@ -75,7 +75,7 @@ log = logging.getLogger("shannon-game")
 class _Row:
     """One row of the table, and what stands behind it."""
 
-    values: dict[str, Any]
+    cells: dict[str, Any]
     gap_nats: FloatArray
     item: NDArray[np.intp]
     item_median_nats: FloatArray
@@ -116,7 +116,8 @@ def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
     for player in (name for name in players if name != HUMAN):
         for scheme in schemes_of(cfg):
             with _timed(f"{player}, rounding {scheme.name}"):
-                rows.append(_model_row(cfg, study, player, scheme, control, compiled, true_gap))
+                row = _model_row(cfg, study, player, scheme, control=control, compiled=compiled, true_gap=true_gap)
+                rows.append(row)
 
     participants = _Participants(cfg, study, control, true_gap)
     humans = participants.fits()
@@ -126,7 +127,7 @@ def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
         rows += [*participants.without_each(humans[0]), *participants.prior_rows()]
 
     columns = [*TABLE_COLUMNS, *HUMAN_LOSS_COLUMNS, *(f"p_worse_than_{name}" for name in models)]
-    table = pd.DataFrame([row.values for row in rows], columns=columns)
+    table = pd.DataFrame([row.cells for row in rows], columns=columns)
     curves = {
         human.what: participants.curve(human) for human in humans if human.fit.anchor.name == cfg.experiment.anchor
     }
@@ -142,7 +143,7 @@ def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
     }
     if cfg.experiment.sensitivity:
         figures["sensitivity"] = sensitivity_figure(table, cfg)
-    failed, short = _unconverged(table, rows)
+    failed, short = _unconverged(rows)
     return ExperimentResult(
         table=table,
         dataset=dataset,
@@ -160,51 +161,53 @@ def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
 def _check(cfg: DictConfig) -> None:
     require_bayes()
     from inference.participant_fit import Anchor, top1_weights  # noqa: PLC0415
+    from inference.participant_gap import OBJECTIVES  # noqa: PLC0415
     from models.belief import BeliefPriors  # noqa: PLC0415
     from models.participants import ParticipantPriors  # noqa: PLC0415
 
     check_bayesian(cfg, {"priors": ParticipantPriors, "player_priors": BeliefPriors})
     settings = cfg.experiment
+    _check_numbers(settings)
     for name in ("sensitivity", "save_posterior"):
         if not isinstance(settings[name], bool):
             raise InputError(f"is {settings[name]!r}, should be true or false", field=f"experiment.{name}")
-    for key, lowest in (("n_draws", 100), ("max_refits", 0), ("curve.points", 2)):
-        value = OmegaConf.select(settings, key)
-        if not isinstance(value, int) or isinstance(value, bool) or value < lowest:
-            raise InputError(f"is {value!r}, should be a whole number, {lowest} or larger", field=f"experiment.{key}")
-    for key in ("k0", "curve.low", "curve.high", "top1.se"):
-        value = OmegaConf.select(settings, key)
-        if not isinstance(value, int | float) or isinstance(value, bool) or not value > 0:
-            raise InputError(f"is {value!r}, should be a positive number", field=f"experiment.{key}")
     if settings.curve.low >= settings.curve.high:
         raise InputError(f"is {settings.curve.low}, should be below curve.high", field="experiment.curve.low")
-    Anchor(settings.anchor, k0=float(settings.k0), objective=settings.objective)
-    from inference.participant_gap import OBJECTIVES  # noqa: PLC0415
-
     if settings.objective not in OBJECTIVES:
         raise unknown_choice("objective of the outcome anchor", settings.objective, OBJECTIVES)
+    Anchor(settings.anchor, k0=float(settings.k0), objective=settings.objective)
     if settings.top1.rate is not None:
-        if not isinstance(settings.top1.rate, int | float) or isinstance(settings.top1.rate, bool):
-            raise InputError(f"is {settings.top1.rate!r}, should be a share or null", field="experiment.top1.rate")
         top1_weights([0.5], float(settings.top1.rate), float(settings.top1.se))
     if settings.leave_out != "auto" and not isinstance(settings.leave_out, ListConfig):
         raise InputError(
             f"is {settings.leave_out!r}, should be auto or a list of participants", field="experiment.leave_out"
         )
+
+
+def _check_numbers(settings: DictConfig) -> None:
+    def is_number(value: Any, *, whole: bool) -> bool:
+        return isinstance(value, int if whole else int | float) and not isinstance(value, bool)
+
+    for key, lowest in (("n_draws", 100), ("max_refits", 0), ("curve.points", 2)):
+        value = OmegaConf.select(settings, key)
+        if not is_number(value, whole=True) or value < lowest:
+            raise InputError(f"is {value!r}, should be a whole number, {lowest} or larger", field=f"experiment.{key}")
+    optional = ["top1.rate"] if settings.top1.rate is not None else []
+    for key in ("k0", "curve.low", "curve.high", "top1.se", *optional):
+        value = OmegaConf.select(settings, key)
+        if not is_number(value, whole=False) or not value > 0:
+            raise InputError(f"is {value!r}, should be a positive number", field=f"experiment.{key}")
     for group in ("participant_sampler", "short_sampler"):
         for name, value in settings[group].items():
             if name not in _SHORT:
                 raise unknown_choice(f"experiment.{group} setting", name, _SHORT)
-            kind = int | float if name == "target_accept" else int
-            if not isinstance(value, kind) or isinstance(value, bool):
+            if not is_number(value, whole=name != "target_accept"):
                 raise InputError(f"is {value!r}, should be a number", field=f"experiment.{group}.{name}")
 
 
 @contextmanager
 def _timed(what: str) -> Iterator[None]:
     """Say in the log, and where somebody watches, what is done now."""
-    import sys  # noqa: PLC0415
-
     start = time.perf_counter()
     yield
     seconds = time.perf_counter() - start
@@ -223,6 +226,7 @@ def _model_row(
     study: xr.Dataset,
     player: str,
     scheme: RoundingScheme,
+    *,
     control: str,
     compiled: dict[str, CompiledModel],
     true_gap: Mapping[str, float],
@@ -388,7 +392,7 @@ class _Participants:
                 continue
             weight = top1_weights(human.top1, float(rate), float(self.cfg.experiment.top1.se))
             row = self.row(human, weight)
-            row.values.update(what=f"{human.what}, top-1 rate", top1_rate_given=float(rate))
+            row.cells.update(what=f"{human.what}, top-1 rate", top1_rate_given=float(rate))
             rows.append(row)
         return rows
 
@@ -407,7 +411,7 @@ class _Participants:
             if one.participant in again:
                 human = self.fit("without one", headline.fit.anchor, left_out=(one.participant,), short=True)
                 row = self.row(human)
-                row.values.update(method="participant model, short fit")
+                row.cells.update(method="participant model, short fit")
             else:
                 gap = one.gap_nats + headline.shift_nats.mean()
                 result = self.equation5((one.participant,))
@@ -423,7 +427,7 @@ class _Participants:
                     "converged": True,
                 }
                 row = _Row(values, gap, headline.fit.data.item, np.full(headline.fit.data.item.size, np.nan))
-            row.values["pareto_k_left_out"] = one.pareto_k
+            row.cells["pareto_k_left_out"] = one.pareto_k
             rows.append(row)
         return rows
 
@@ -460,13 +464,10 @@ class _Participants:
         return grid, np.quantile(gaps, [tail, 0.5, 1 - tail], axis=1)
 
 
-_CURVE_DRAWS = 500
-
-
-def _unconverged(table: pd.DataFrame, rows: list[_Row]) -> tuple[list[str], list[str]]:
+def _unconverged(rows: list[_Row]) -> tuple[list[str], list[str]]:
     """Main fits that missed the gate, with the numbers, and short ones, by name."""
     failed, short = [], []
-    for values in (row.values for row in rows):
+    for values in (row.cells for row in rows):
         if values["converged"] or ", top-1" in values["what"]:
             continue
         name = (
@@ -481,7 +482,8 @@ def _unconverged(table: pd.DataFrame, rows: list[_Row]) -> tuple[list[str], list
         else:
             failed.append(
                 f"{name}: R-hat {values['r_hat_max']:.3f}, ESS {values['ess_bulk_min']:.0f} (bulk) and "
-                f"{values['ess_tail_min']:.0f} (tail), {values['n_divergent']} divergent, E-BFMI {values['bfmi_min']:.2f}"
+                f"{values['ess_tail_min']:.0f} (tail), {values['n_divergent']} divergent, "
+                f"E-BFMI {values['bfmi_min']:.2f}"
             )
     return failed, short
 

@@ -66,7 +66,8 @@ def _density(draws: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Kernel density on a grid, highest point 1."""
     spread = min(draws.std(), np.subtract(*np.quantile(draws, [0.75, 0.25])) / 1.34)
     width = max(0.9 * spread * draws.size ** (-0.2), 1e-6)
-    grid = np.linspace(*np.quantile(draws, [0.002, 0.998]), _DENSITY_POINTS)
+    low, high = np.quantile(draws, [0.002, 0.998])
+    grid = np.linspace(low, high, _DENSITY_POINTS)
     height = np.exp(-0.5 * ((grid[:, None] - draws) / width) ** 2).sum(axis=1)
     return grid, height / height.max()
 
@@ -82,12 +83,12 @@ def loss_figure(table: pd.DataFrame, dataset: xr.Dataset, cfg: DictConfig) -> Fi
     shown = pd.concat([shown[shown["player"] != HUMAN], shown[shown["player"] == HUMAN]])
     colours = player_colours(list(dict.fromkeys(shown["player"])))
     with mpl.rc_context(STYLE):
-        fig = new_figure(7.2, 1.9 + 0.42 * len(shown))
+        fig = new_figure(7.2, 1.9 + 0.36 * len(shown) + 0.22 * (shown["player"] == HUMAN).sum())
         axes = fig.add_subplot()
         heights, labels, height, before = [], [], 0.0, None
         for number, row in zip(shown.index, rows_of(shown), strict=True):
             if before is not None and before != row.player:
-                height -= 0.3
+                height -= 0.6 if row.player == HUMAN else 0.3
             before = row.player
             colour = _WITHOUT if row.left_out else colours[row.player]
             hollow = row.player != HUMAN and row.rounding != "none"
@@ -97,18 +98,11 @@ def loss_figure(table: pd.DataFrame, dataset: xr.Dataset, cfg: DictConfig) -> Fi
                 axes.fill_between(
                     np.exp(row.reference_loss_nats + grid),
                     height + 0.12,
-                    height + 0.12 + 0.5 * density,
+                    height + 0.12 + 0.75 * density,
                     color=colour,
                     alpha=0.25,
                     linewidth=0,
                 )
-            _bar(
-                axes,
-                row.perplexity_median,
-                row.perplexity_posterior_lower,
-                row.perplexity_posterior_upper,
-                height + 0.12,
-            )
             axes.plot(
                 [row.perplexity_posterior_lower, row.perplexity_posterior_upper],
                 [height + 0.12] * 2,
@@ -146,10 +140,10 @@ def loss_figure(table: pd.DataFrame, dataset: xr.Dataset, cfg: DictConfig) -> Fi
                 )
             heights.append(height)
             labels.append(_human_label(row, cfg) if row.player == HUMAN else _model_label(row))
-            height -= 1.0
+            height -= 1.6 if row.player == HUMAN else 1.0
         axes.set_yticks(heights, labels)
         axes.tick_params(axis="y", length=0)
-        axes.set_ylim(height + 0.5, 0.75)
+        axes.set_ylim(height + 0.8, 0.75)
         log_perplexity_axis(
             axes,
             "x",
@@ -171,12 +165,6 @@ def loss_figure(table: pd.DataFrame, dataset: xr.Dataset, cfg: DictConfig) -> Fi
         )
         fig.legend(handles=_loss_handles(cfg), loc="outside lower center", ncols=2)
     return fig
-
-
-def _bar(axes: Axes, middle: float, low: float, high: float, at: float) -> None:
-    axes.errorbar(
-        middle, at, xerr=[[middle - low], [high - middle]], fmt="none", ecolor="0.2", capsize=0, linewidth=0.5
-    )
 
 
 def _loss_handles(cfg: DictConfig) -> list[Any]:

@@ -26,7 +26,7 @@ def summary(table: pd.DataFrame, dataset: xr.Dataset, cfg: DictConfig) -> str:
     main = humans["everyone"]
     paragraphs = [
         _identified(cfg, dataset),
-        "\n".join(_line(row, cfg, dataset) for row in humans.values() if not _is_sensitivity(row)),
+        "\n".join(_line(row, dataset) for row in humans.values() if not _is_sensitivity(row)),
         _order(humans, dataset),
         f"Of the belief's probability, {main.tail_share_median:.0%} (posterior median, mean over items) lies on tokens "
         "that the study never drew, and so rests on the model's prediction alone. "
@@ -63,7 +63,7 @@ def _identified(cfg: DictConfig, dataset: xr.Dataset) -> str:
     return text
 
 
-def _line(row: Any, cfg: DictConfig, dataset: xr.Dataset) -> str:
+def _line(row: Any, dataset: xr.Dataset) -> str:
     who = "all participants" if not row.left_out else f"without {row.left_out}"
     if row.anchor == "outcomes":
         how = f"scale from the outcomes, k0 {row.k0_median:.2f} [{row.k0_lower:.2f}, {row.k0_upper:.2f}]"
@@ -108,8 +108,8 @@ def _order(humans: dict[str, Any], dataset: xr.Dataset) -> str:
     return (
         f"**The order of humans and the weakest model ({label}).** "
         + _capital("; ".join(said))
-        + f". (It follows if the probability is at least {_SURE:g}. Equation 5 alone cannot show it: noise and rounding "
-        "of reports raise its value even for a belief that is right.)"
+        + f". (It follows if the probability is at least {_SURE:g}. Equation 5 alone cannot show it: noise and "
+        "rounding of reports raise its value even for a belief that is right.)"
     )
 
 
@@ -134,10 +134,12 @@ def _sensitivity(humans: dict[str, Any], table: pd.DataFrame) -> str:
     if weak.any():
         text += f", and {weak.sum()} with such a k but no new fit, whose rows are not to be believed"
     if len(good):
-        low, high = good.loc[good["gap_median_nats"].idxmin()], good.loc[good["gap_median_nats"].idxmax()]
+        by_gap = good.sort_values("gap_median_nats").to_dict("records")
+        low, high = by_gap[0], by_gap[-1]
         text += (
             f". Of the rest, the median gap goes from {low['gap_median_nats']:.2f} (without {low['left_out']}) to "
-            f"{high['gap_median_nats']:.2f} (without {high['left_out']}); with everyone it is {main.gap_median_nats:.2f}"
+            f"{high['gap_median_nats']:.2f} (without {high['left_out']}); with everyone it is "
+            f"{main.gap_median_nats:.2f}"
         )
     for name, how in (("narrow", "half as wide"), ("wide", "twice as wide")):
         row = humans.get(f"priors: {name}")

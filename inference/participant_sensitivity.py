@@ -2,12 +2,12 @@ r"""How much of a result about participants hangs on one of them, on the priors,
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy import stats
 from scipy.special import expit, logsumexp
 
@@ -60,7 +60,7 @@ def unusual_participants(data: ParticipantData, *, mostly: float = 0.8, typicall
     ----------
     data : ParticipantData
     mostly : float
-        Share of a participant's answers in the lowest or the highest box above which the use of the scale is unusual ...
+        Share of a participant's answers in the lowest or the highest box above which the use is unusual ...
     typically : float
         ... if the median participant's share is below this one; where everybody lives at the ends, it marks nobody.
 
@@ -106,29 +106,28 @@ def scaled_priors(priors: ParticipantPriors, factor: float) -> ParticipantPriors
     return replace(priors, **{name: factor * getattr(priors, name) for name in _SCALES})
 
 
-def weighted_quantile(draws: ArrayLike, probability: ArrayLike, weight: ArrayLike | None = None) -> FloatArray:
+def weighted_quantile(draws: FloatArray, probability: Sequence[float], weight: FloatArray | None = None) -> FloatArray:
     """Quantiles of draws that may carry weights.
 
     Parameters
     ----------
-    draws : array_like, shape (draw,)
-    probability : array_like, shape (quantile,)
-    weight : array_like, shape (draw,), optional
+    draws : ndarray, shape (draw,)
+    probability : sequence of float, shape (quantile,)
+    weight : ndarray, shape (draw,), optional
         Not negative, of any sum.
 
     Returns
     -------
     ndarray, shape (quantile,)
     """
-    values = np.asarray(draws, dtype=float)
     if weight is None:
-        plain: FloatArray = np.quantile(values, probability)
+        plain: FloatArray = np.quantile(draws, probability)
         return plain
-    order = np.argsort(values)
-    mass = np.asarray(weight, dtype=float)[order]
+    order = np.argsort(draws)
+    mass = weight[order]
     # every draw stands for the middle of its mass
     at = (np.cumsum(mass) - mass / 2) / mass.sum()
-    found: FloatArray = np.interp(probability, at, values[order])
+    found: FloatArray = np.interp(probability, at, draws[order])
     return found
 
 
