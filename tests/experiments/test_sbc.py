@@ -101,9 +101,23 @@ def test_wrong_ranks_fail_the_gate(bands: str, monkeypatch: pytest.MonkeyPatch, 
 
 
 def test_bands_for_all_quantities_together_are_wider() -> None:
-    table = pd.DataFrame({"quantity": ["a", "b"], "inside": [False, True], "p_value": [0.04, 0.5]})
-    assert experiment._outside(table, config()) == ["a"]
-    assert experiment._outside(table, config("experiment.bands=together")) == []
+    """Ranks whose p-value is between 5% over the number of quantities and 5%: the default gate lets them pass."""
+    every = np.arange(64)
+    narrow = (0.85 * every + 4).astype(int)
+    rows = [
+        {"quantity": name, "rank": rank, "ess": 100.0, "converged": True}
+        for name, ranks in (("a", narrow), ("b", every), ("c", every))
+        for rank in ranks
+    ]
+    table = experiment._table("model", pd.DataFrame(rows), 63, 0.95)
+    assert tuple(table.columns) == SBC_COLUMNS
+    assert 0.05 / 3 < table["p_value"][0] < 0.05
+    assert table["inside"].tolist() == [False, True, True]
+    assert table["inside_together"].all()
+    assert experiment._outside(table, config("experiment.bands=each")) == ["a"]
+    assert experiment._outside(table, config()) == []
+    warned = experiment._warnings(table.assign(n_unconverged=0), [], config())
+    assert "inside those of all quantities together" in warned[0]
 
 
 def test_small_study_keeps_who_answered_most() -> None:
