@@ -111,6 +111,8 @@ def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
     models = [str(name) for name in study["model"].to_numpy()]
     true_gap = {name: estimate(cfg, study, name, rounding_scheme("none")).true_gap_nats for name in models}
 
+    # mistakes in the data and in who is left out come before any fit
+    participants = _Participants(cfg, study, control, true_gap)
     rows: list[_Row] = []
     compiled: dict[str, CompiledModel] = {}
     for player in (name for name in players if name != HUMAN):
@@ -119,7 +121,6 @@ def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
                 row = _model_row(cfg, study, player, scheme, control=control, compiled=compiled, true_gap=true_gap)
                 rows.append(row)
 
-    participants = _Participants(cfg, study, control, true_gap)
     humans = participants.fits()
     rows += [participants.row(human) for human in humans]
     rows += participants.constrained_rows(humans)
@@ -252,10 +253,9 @@ class _Participants:
     """The participants of a study: data, compiled model, and the fits that share it."""
 
     def __init__(self, cfg: DictConfig, study: xr.Dataset, control: str, true_gap: Mapping[str, float]) -> None:
-        from inference.participant_fit import compile_participants  # noqa: PLC0415
         from inference.participant_sensitivity import unusual_participants  # noqa: PLC0415
         from models.participant_data import participant_data, without_participants  # noqa: PLC0415
-        from models.participants import ParticipantPriors, participant_model  # noqa: PLC0415
+        from models.participants import ParticipantPriors  # noqa: PLC0415
 
         self.cfg, self.study, self.control, self.true_gap = cfg, study, control, true_gap
         grid = cfg.experiment.grid
@@ -266,11 +266,7 @@ class _Participants:
         given: Any = OmegaConf.to_container(cfg.experiment.priors)
         self.priors: ParticipantPriors = ParticipantPriors(**given)
         self.posteriors: dict[str, Any] = {}
-        with _timed("compiling the participant model"):
-            if cfg.sampler.name == "nutpie":
-                self.program: Any = compile_participants(self.data, self.priors)
-            else:
-                self.program = participant_model(self.data, self.priors)
+        self.program: Any = None
 
     @property
     def true_k0(self) -> float:
@@ -285,6 +281,8 @@ class _Participants:
         from inference.participant_fit import Anchor  # noqa: PLC0415
 
         settings = self.cfg.experiment
+        with _timed("compiling the participant model"):
+            self.program = self._built(self.priors)
         assumed = Anchor("assumed", k0=float(settings.k0))
         anchor = assumed if settings.anchor == "assumed" else Anchor(settings.anchor, objective=settings.objective)
         found = [self.fit("everyone", anchor)]
@@ -345,6 +343,14 @@ class _Participants:
             top1=fit.top1_rate(rng_for(cfg, f"top1 {purpose}")),
             tail_share=tail_share(fit.belief, fit.temperature).mean(axis=1),
         )
+
+    def _built(self, priors: ParticipantPriors) -> Any:
+        """Model of everyone's answers; for nutpie compiled."""
+        from inference.participant_fit import compile_participants  # noqa: PLC0415
+        from models.participants import participant_model  # noqa: PLC0415
+
+        build: Callable[..., Any] = compile_participants if self.cfg.sampler.name == "nutpie" else participant_model
+        return build(self.data, priors)
 
     def _seed(self, purpose: str) -> int:
         return int(rng_for(self.cfg, purpose).integers(2**31))
@@ -433,9 +439,8 @@ class _Participants:
 
     def prior_rows(self) -> list[_Row]:
         """The headline analysis under narrower and wider priors, by short fits."""
-        from inference.participant_fit import Anchor, compile_participants  # noqa: PLC0415
+        from inference.participant_fit import Anchor  # noqa: PLC0415
         from inference.participant_sensitivity import scaled_priors  # noqa: PLC0415
-        from models.participants import participant_model  # noqa: PLC0415
 
         settings = self.cfg.experiment
         anchor = Anchor(
@@ -445,9 +450,7 @@ class _Participants:
         )
         rows = []
         for name, factor in _FACTORS.items():
-            priors = scaled_priors(self.priors, factor)
-            build: Callable[..., Any] = compile_participants if self.cfg.sampler.name == "nutpie" else participant_model
-            program = build(self.data, priors)
+            program = self._built(scaled_priors(self.priors, factor))
             rows.append(self.row(self.fit(f"priors: {name}", anchor, priors=name, program=program, short=True)))
         return rows
 

@@ -241,6 +241,7 @@ def curve_figure(table: pd.DataFrame, dataset: xr.Dataset, cfg: DictConfig) -> F
                 zorder=4,
                 label=f"all participants, fitted at k\N{SUBSCRIPT ZERO} = {row.k0_median:g}",
             )
+        axes.set_ylim(*_curve_range(humans.reset_index(), dataset))
         _model_lines(axes, dataset)
         axes.set_xscale("log")
         axes.set_xlim(k0.min(), k0.max())
@@ -257,20 +258,42 @@ def curve_figure(table: pd.DataFrame, dataset: xr.Dataset, cfg: DictConfig) -> F
     return fig
 
 
-def _model_lines(axes: Axes, dataset: xr.Dataset) -> None:
+def _curve_range(humans: pd.DataFrame, dataset: xr.Dataset) -> tuple[float, float]:
+    """Range of the gap that shows the anchors and the models; far off, the curve may leave it."""
+    main = humans[humans["what"].isin(["everyone", "without", "assumed"])]
+    low, high = finite_range(
+        main["gap_lower_nats"], main["gap_upper_nats"], main["true_gap_nats"], list(_true_gaps(dataset).values())
+    )
+    margin = 0.15 * (high - low)
+    return low - margin, high + margin
+
+
+def _true_gaps(dataset: xr.Dataset) -> dict[str, float]:
     prefix = "true_gap_nats_"
-    truths = {name.removeprefix(prefix): value for name, value in dataset.attrs.items() if name.startswith(prefix)}
+    return {name.removeprefix(prefix): float(at) for name, at in dataset.attrs.items() if name.startswith(prefix)}
+
+
+def _model_lines(axes: Axes, dataset: xr.Dataset) -> None:
+    truths = _true_gaps(dataset)
     colours = player_colours(list(truths))
-    for name, value in truths.items():
-        axes.axhline(value, color=colours[name], linewidth=1, linestyle="--", zorder=1)
+    low, high = axes.get_ylim()
+    names: list[list[str]] = []
+    for name in sorted(truths, key=lambda model: truths[model]):
+        axes.axhline(truths[name], color=colours[name], linewidth=1, linestyle="--", zorder=1)
+        # names of lines that nearly coincide share a label
+        if names and truths[name] - truths[names[-1][0]] < 0.05 * (high - low):
+            names[-1].append(name)
+        else:
+            names.append([name])
+    for group in names:
         axes.annotate(
-            player_label(name),
-            (1, value),
+            "\n".join(player_label(name) for name in reversed(group)),
+            (1, float(np.mean([truths[name] for name in group]))),
             xycoords=("axes fraction", "data"),
             xytext=(4, 0),
             textcoords="offset points",
             va="center",
-            color=colours[name],
+            color=colours[group[0]] if len(group) == 1 else "0.3",
             fontsize=8.5,
         )
 

@@ -22,7 +22,7 @@ _K_BAD = 0.7
 def summary(table: pd.DataFrame, dataset: xr.Dataset, cfg: DictConfig) -> str:
     """Say what is identified and what is assumed, then the numbers, then what follows for the order."""
     records = table[table["player"] == HUMAN].to_dict("records")
-    humans = {str(record["what"]): SimpleNamespace(**record) for record in records}
+    humans = {str(record["what"]): SimpleNamespace(**{str(k): v for k, v in record.items()}) for record in records}
     main = humans["everyone"]
     paragraphs = [
         _identified(cfg, dataset),
@@ -103,7 +103,7 @@ def _order(humans: dict[str, Any], dataset: xr.Dataset) -> str:
             said.append(
                 f"{who}, equation 5 puts humans {_side(humans[what].gap_nats - value)} the {label} "
                 f"({humans[what].gap_nats:.2f} against a true {value:.2f} nats), while the posterior probability that "
-                f"their loss is above it is {p:.2f}: that humans are worse {verdict} follow"
+                f"the loss of their shared belief is above it is {p:.2f}: that humans are worse {verdict} follow"
             )
     return (
         f"**The order of humans and the weakest model ({label}).** "
