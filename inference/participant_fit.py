@@ -25,7 +25,14 @@ from numpy.typing import NDArray
 from estimators.errors import InputError, unknown_choice
 from inference.arviz_adapter import InferenceData, thin
 from inference.convergence import Convergence, GateThresholds, check_convergence
-from inference.participant_gap import SharedBelief, loss_gap, outcome_temperature, shared_belief, top1_rate
+from inference.participant_gap import (
+    OBJECTIVES,
+    SharedBelief,
+    loss_gap,
+    outcome_temperature,
+    shared_belief,
+    top1_rate,
+)
 from inference.sampling import CompiledModel, compile_model, sample
 from models.participant_data import ParticipantData
 
@@ -64,6 +71,8 @@ class Anchor:
     def __post_init__(self) -> None:
         if self.name not in ANCHORS:
             raise unknown_choice("anchor", self.name, ANCHORS)
+        if self.objective not in OBJECTIVES:
+            raise unknown_choice("objective of the outcome anchor", self.objective, OBJECTIVES)
         if not (np.isfinite(self.k0) and _SCALES[0] <= self.k0 <= _SCALES[1]):
             raise InputError(f"is {self.k0}, should be from {_SCALES[0]} to {_SCALES[1]}", source="anchor", field="k0")
 
