@@ -138,7 +138,7 @@ def test_old_posteriors_are_cleared(tmp_path: Path) -> None:
         ("experiment.max_refits=-1", "max_refits"),
         ("experiment.n_draws=10", "n_draws"),
         ("+experiment.priors.sigmas=1", "sigmas"),
-        ("+experiment.player_priors.nu=1", "nu"),
+        ("+experiment.player_priors.slopes=1", "slopes"),
         ("experiment.gate.r_hat=low", "r_hat"),
     ],
 )
