@@ -33,7 +33,7 @@ __all__ = ["BeliefGap", "belief_gap", "compile_belief"]
 
 FloatArray = NDArray[np.float64]
 
-_NEEDED = ("A", "zeta", "s", "b", "b2", "d", "t_b", "ga")
+_NEEDED = ("A", "zeta", "s", "b", "b2", "d", "t_b", "t_d", "xi", "ga")
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,8 @@ def _item_gaps(draws: dict[str, FloatArray], data: BeliefData, rng: np.random.Ge
     def mean(item: NDArray[np.intp], log_g: FloatArray, frequency: FloatArray) -> FloatArray:
         slope = draws["b"] + draws["t_b"] * draws["zeta"]
         result: FloatArray = draws["A"][:, item] + slope[:, item] * (log_g + 5)
-        result += draws["b2"] * np.maximum(-log_g - 7, 0) + draws["d"] * frequency
+        result += draws["b2"] * np.maximum(-log_g - 7, 0)
+        result += (draws["d"] + draws["t_d"] * draws["xi"][:, item]) * frequency
         return result
 
     target = np.broadcast_to(data.target_log_g, (n_draws, n_items))

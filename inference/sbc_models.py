@@ -35,7 +35,7 @@ __all__ = [
     "small_study",
 ]
 
-_BELIEF = ("mu", "a", "b", "b2", "sigma", "omega", "c", "d", "t_b", "kap", "rho", "ga", "A[0]", "s[0]")
+_BELIEF = ("mu", "a", "b", "b2", "sigma", "omega", "c", "d", "t_b", "t_d", "kap", "rho", "ga", "A[0]", "s[0]")
 
 
 def belief_sbc(data: BeliefData, priors: BeliefPriors | None = None) -> SbcModel:

@@ -34,7 +34,7 @@ class BeliefPriors:
     ----------
     mu, a, b, b2, c, d, ga : float
         Standard deviations of normals around zero.
-    sigma, omega, t_b : float
+    sigma, omega, t_b, t_d : float
         Scales of half-normals.
     kap_mean, kap : float
         Mean and standard deviation of kap (0 if y comes from g, 2 if y comes from h).
@@ -53,6 +53,7 @@ class BeliefPriors:
     c: float = 0.15
     d: float = 0.3
     t_b: float = 0.2
+    t_d: float = 0.15
     kap_mean: float = 0.7
     kap: float = 0.6
     log_rho: float = 0.5
@@ -76,13 +77,14 @@ def belief_model(data: BeliefData, priors: BeliefPriors | None = None, *, centre
         s_q^2 &= (\sigma e^{\omega z_q + c (E_q - 4)})^2 + 0.02^2 \\
         A_q &\sim \mathrm{StudentT}_3\!\left(\mu + a (L_q + 3) - t_b \zeta_q (L_q + 5)
                - \kappa s_q^2 / 2,\ \rho s_q\right) \\
-        v_{qx} &= A_q + (b + t_b \zeta_q)(l + 5) + b_2 H(l) + d (f_{qx} - f_{qy}) + e_{qx}
+        v_{qx} &= A_q + (b + t_b \zeta_q)(l + 5) + b_2 H(l) + (d + t_d \xi_q)(f_{qx} - f_{qy}) + e_{qx}
 
     with *e* the mean-zero two-piece normal (:mod:`models.two_piece`) of scales :math:`s_q e^{\gamma}` on the left and
     :math:`s_q e^{-\gamma}` on the right. The normalisation of h gives :math:`A_q` its place: :math:`\kappa` is 0 if
     y comes from g, 2 if it comes from h. A weaker model than the generator leans on words that are frequent anywhere, a
-    stronger one does not need to: *d* says how much. Priors: normal for mu, a, b, b2, c, d, kap, ga; half-normal for
-    sigma, omega, t_b; log-normal for rho; standard normal for z and zeta.
+    stronger one does not need to: *d* says how much, and items differ in it, since words that stand in
+    the context already are no rarer than others there. Priors: normal for mu, a, b, b2, c, d, kap, ga; half-normal for
+    sigma, omega, t_b, t_d; log-normal for rho; standard normal for z, zeta and xi.
 
     Raw answers enter as the observed variable ``v``. Rounded ones enter as the observed variable ``box``, the position
     of the reported value on the grid: v lies between the edges of that box, and the probability of this is a difference
@@ -124,8 +126,10 @@ def belief_model(data: BeliefData, priors: BeliefPriors | None = None, *, centre
         kap = pm.Normal("kap", p.kap_mean, p.kap)
         rho = pm.LogNormal("rho", 0, p.log_rho)
         ga = pm.Normal("ga", 0, p.ga)
+        t_d = pm.HalfNormal("t_d", p.t_d)
         z = pm.Normal("z", 0, 1, dims="item")
         zeta = pm.Normal("zeta", 0, 1, dims="item")
+        xi = pm.Normal("xi", 0, 1, dims="item")
 
         variance = (sigma * pt.exp(omega * z + c * (surprisal - 4))) ** 2 + _SCALE_FLOOR**2
         s = pm.Deterministic("s", pt.sqrt(variance), dims="item")
@@ -135,7 +139,12 @@ def belief_model(data: BeliefData, priors: BeliefPriors | None = None, *, centre
         else:
             unit = pm.StudentT("A_unit", nu=p.nu, mu=0, sigma=1, dims="item")
             intercept = pm.Deterministic("A", place + rho * s * unit, dims="item")
-        mean = intercept[item] + (b + t_b * zeta[item]) * (log_g + 5) + b2 * pt.maximum(-log_g - 7, 0) + d * frequency
+        mean = (
+            intercept[item]
+            + (b + t_b * zeta[item]) * (log_g + 5)
+            + b2 * pt.maximum(-log_g - 7, 0)
+            + (d + t_d * xi[item]) * frequency
+        )
         s_left, s_right = (s * pt.exp(ga))[item], (s * pt.exp(-ga))[item]
         if data.is_raw:
             v = pm.Data("v_data", data.pair_lower, dims="pair")
@@ -206,9 +215,9 @@ def start_values(model: pm.Model, priors: BeliefPriors | None = None) -> dict[st
     """
     p = priors or BeliefPriors()
     start: dict[str, Any] = dict.fromkeys(("mu", "a", "b", "b2", "c", "d", "ga"), 0.02)
-    start |= {name: 0.9 * getattr(p, name) for name in ("sigma", "omega", "t_b")}
+    start |= {name: 0.9 * getattr(p, name) for name in ("sigma", "omega", "t_b", "t_d")}
     start["kap"] = p.kap_mean + 0.02
-    per_item = ("z", "zeta", "A_unit") if "A_unit" in model.named_vars else ("z", "zeta")
+    per_item = ("z", "zeta", "xi", "A_unit") if "A_unit" in model.named_vars else ("z", "zeta", "xi")
     return start | {name: np.full(len(model.coords["item"]), 0.02) for name in per_item}
 
 

@@ -20,8 +20,10 @@ from tests.oracles.belief import mean_and_scales
 
 def draws(n_items: int, item: np.ndarray, s: float, n_draws: int = 5, seed: int = 0) -> xr.Dataset:
     rng = np.random.default_rng(seed)
-    values = {name: (("chain", "draw"), rng.normal(0, 0.2, (2, n_draws))) for name in ("b", "b2", "d", "t_b", "ga")}
-    values |= {name: (("chain", "draw", "item"), rng.normal(0, 1, (2, n_draws, n_items))) for name in ("A", "zeta")}
+    scalars = ("b", "b2", "d", "t_b", "t_d", "ga")
+    values = {name: (("chain", "draw"), rng.normal(0, 0.2, (2, n_draws))) for name in scalars}
+    by_item = ("A", "zeta", "xi")
+    values |= {name: (("chain", "draw", "item"), rng.normal(0, 1, (2, n_draws, n_items))) for name in by_item}
     values["s"] = (("chain", "draw", "item"), np.full((2, n_draws, n_items), s))
     return xr.Dataset(values, coords={"item": item})
 
@@ -34,7 +36,7 @@ def test_gap_against_a_loop_when_residuals_vanish():
     flat = posterior.stack(sample=("chain", "draw"))
     for d in range(flat.sizes["sample"]):
         one = flat.isel(sample=d)
-        point = {name: one[name].values for name in ("A", "zeta", "b", "b2", "d", "t_b", "ga")}
+        point = {name: one[name].values for name in ("A", "zeta", "xi", "b", "b2", "d", "t_b", "t_d", "ga")}
         point |= {"sigma": 0.0, "omega": 0.0, "c": 0.0, "z": np.zeros(data.item.size)}
         for q in range(data.item.size):
             total = np.exp(data.target_log_g[q])
@@ -56,7 +58,7 @@ def test_never_drawn_mass_has_the_mean_of_exp():
     data = belief_data(small_study(), "weak")
     alone = data.tail_item.size and np.bincount(data.tail_item, minlength=data.item.size).argmax()
     posterior = draws(data.item.size, data.item, 0.8, n_draws=4000)
-    for name in ("A", "zeta", "b", "b2", "d", "t_b"):
+    for name in ("A", "zeta", "xi", "b", "b2", "d", "t_b", "t_d"):
         posterior[name] = xr.zeros_like(posterior[name])
     posterior["ga"] = xr.full_like(posterior["ga"], 0.2)
     found = np.exp(belief_gap(posterior, data, np.random.default_rng(1)).item_gap_nats[:, alone]).mean()

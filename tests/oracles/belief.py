@@ -36,7 +36,8 @@ def mean_and_scales(
 ) -> tuple[float, float, float]:
     s = scale(point, data, q)
     slope = point["b"] + point["t_b"] * point["zeta"][q]
-    mean = point["A"][q] + slope * (log_g + 5) + point["b2"] * max(-log_g - 7, 0) + point["d"] * frequency
+    mean = point["A"][q] + slope * (log_g + 5) + point["b2"] * max(-log_g - 7, 0)
+    mean += (point["d"] + point["t_d"] * point["xi"][q]) * frequency
     return mean, s * np.exp(point["ga"]), s * np.exp(-point["ga"])
 
 
@@ -59,11 +60,11 @@ def log_density(point: Mapping[str, Any], data: Any) -> float:
     for name, sd in (("mu", 1), ("a", 0.3), ("b", 0.3), ("b2", 0.3), ("c", 0.15), ("d", 0.3), ("ga", 0.15)):
         total += stats.norm.logpdf(point[name], 0, sd)
     total += stats.norm.logpdf(point["kap"], 0.7, 0.6)
-    for name, sd in (("sigma", 1.5), ("omega", 0.4), ("t_b", 0.2)):
+    for name, sd in (("sigma", 1.5), ("omega", 0.4), ("t_b", 0.2), ("t_d", 0.15)):
         total += stats.halfnorm.logpdf(point[name], scale=sd)
     total += stats.lognorm.logpdf(point["rho"], 0.5)
     for q in range(len(data.item)):
-        total += stats.norm.logpdf(point["z"][q]) + stats.norm.logpdf(point["zeta"][q])
+        total += sum(stats.norm.logpdf(point[name][q]) for name in ("z", "zeta", "xi"))
         total += stats.t.logpdf(point["A"][q], 3, place(point, data, q), point["rho"] * scale(point, data, q))
     pairs = (data.pair_item, data.pair_log_g, data.pair_frequency, data.pair_lower, data.pair_upper)
     for q, log_g, frequency, lower, upper in zip(*pairs, strict=True):
