@@ -125,7 +125,7 @@ def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
     rows += [participants.row(human) for human in humans]
     rows += participants.constrained_rows(humans)
     if cfg.experiment.sensitivity:
-        rows += [*participants.without_each(humans[0]), *participants.prior_rows()]
+        rows += [*participants.without_each(humans), *participants.prior_rows()]
 
     columns = [*TABLE_COLUMNS, *HUMAN_LOSS_COLUMNS, *(f"p_worse_than_{name}" for name in models)]
     table = pd.DataFrame([row.cells for row in rows], columns=columns)
@@ -402,19 +402,25 @@ class _Participants:
             rows.append(row)
         return rows
 
-    def without_each(self, headline: _Human) -> list[_Row]:
+    def without_each(self, humans: list[_Human]) -> list[_Row]:
         """Every single participant left out; by a new fit where the weights are no good, as far as settings allow."""
         from inference.model_comparison import K_BAD  # noqa: PLC0415
         from inference.participant_sensitivity import leave_one_out  # noqa: PLC0415
 
+        headline = humans[0]
+        known = {human.left_out: human for human in humans if human.fit.anchor.name == headline.fit.anchor.name}
         with _timed("leaving out each participant"):
             ones = list(leave_one_out(headline.fit, rng_for(self.cfg, "leave one out")))
         bad = sorted((one for one in ones if not one.pareto_k <= K_BAD), key=lambda one: -one.pareto_k)
+        bad = [one for one in bad if (one.participant,) not in known]
         again = {one.participant for one in bad[: int(self.cfg.experiment.max_refits)]}
         rows = []
         for one in ones:
             values: dict[str, Any]
-            if one.participant in again:
+            if (one.participant,) in known:
+                row = self.row(known[one.participant,])
+                row.cells.update(what="without one")
+            elif one.participant in again:
                 human = self.fit("without one", headline.fit.anchor, left_out=(one.participant,), short=True)
                 row = self.row(human)
                 row.cells.update(method="participant model, short fit")
@@ -430,7 +436,7 @@ class _Participants:
                     "priors": "default",
                     **posterior_columns(result, gap, tail_probability(self.cfg), one.weight),
                     **_p_worse(gap, self.true_gap, one.weight),
-                    "converged": True,
+                    "converged": one.pareto_k <= K_BAD,
                 }
                 row = _Row(values, gap, headline.fit.data.item, np.full(headline.fit.data.item.size, np.nan))
             row.cells["pareto_k_left_out"] = one.pareto_k
@@ -471,7 +477,7 @@ def _unconverged(rows: list[_Row]) -> tuple[list[str], list[str]]:
     """Main fits that missed the gate, with the numbers, and short ones, by name."""
     failed, short = [], []
     for values in (row.cells for row in rows):
-        if values["converged"] or ", top-1" in values["what"]:
+        if values["converged"] or ", top-1" in values["what"] or values["method"] == "importance weights":
             continue
         name = (
             f"{values['player']}/{values['rounding']}"

@@ -357,7 +357,7 @@ def sensitivity_figure(table: pd.DataFrame, cfg: DictConfig) -> Figure:
                 row.gap_median_nats,
                 height,
                 xerr=[[row.gap_median_nats - row.gap_lower_nats], [row.gap_upper_nats - row.gap_median_nats]],
-                fmt="D" if row.method.endswith("short fit") else "o",
+                fmt="D" if row.method.startswith("participant") else "o",
                 color=colour,
                 alpha=0.4 if weak else 1,
                 markerfacecolor="white" if weak else colour,

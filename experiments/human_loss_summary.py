@@ -127,7 +127,7 @@ def _sensitivity(humans: dict[str, Any], table: pd.DataFrame) -> str:
         return ""
     main = humans["everyone"]
     weak = (ones["method"] == "importance weights") & ~(ones["pareto_k_left_out"] <= _K_BAD)
-    refitted = ones["method"].str.endswith("short fit")
+    refitted = ones["method"].str.startswith("participant")
     good = ones[~weak]
     text = f"**Sensitivity.** Leaving out one participant at a time by importance weights: {len(ones)} participants"
     text += f", {refitted.sum()} of them by a new fit because their Pareto k is above {_K_BAD:g}"
