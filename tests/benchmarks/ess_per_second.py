@@ -92,6 +92,7 @@ def plain_belief(data: BeliefData) -> pm.Model:
         log_s = pm.Normal("log_s", pt.log(sigma) + c * (data.surprisal - 4), omega, shape=n_items)
         s = pt.sqrt(pt.exp(2 * log_s) + 0.02**2)
         slope = pm.Normal("slope", b, t_b, shape=n_items)
+        lean = pm.Normal("lean", d, pm.HalfNormal("t_d", p.t_d), shape=n_items)
         place = mu + a * (data.target_logit + 3) - (slope - b) * (data.target_logit + 5) - kap * s**2 / 2
         intercept = pm.StudentT("A", nu=p.nu, mu=place, sigma=rho * s, shape=n_items)
         # boxes at the ends of the scale are open, and PyMC bounds a variable on one side or on both
@@ -106,7 +107,7 @@ def plain_belief(data: BeliefData) -> pm.Model:
             lower, upper = data.pair_lower[at], data.pair_upper[at]
             item, log_g = data.pair_item[at], data.pair_log_g[at]
             mean = intercept[item] + slope[item] * (log_g + 5) + b2 * np.maximum(-log_g - 7, 0)
-            mean += d * data.pair_frequency[at]
+            mean += lean[item] * data.pair_frequency[at]
             bounds = (None if side == "below" else pt.constant(lower), None if side == "above" else pt.constant(upper))
             start = {"inside": (lower + upper) / 2, "above": lower + 1, "below": upper - 1}[side]
             pm.CustomDist(
@@ -125,7 +126,7 @@ def plain_belief(data: BeliefData) -> pm.Model:
 def belief_contest(study: Any, player: str) -> Contest:
     """Build the contest of the belief model on one rounded player."""
     data = belief_data(study, player, "interface")
-    parameters = ("mu", "a", "b", "b2", "sigma", "omega", "c", "d", "t_b", "kap", "rho", "ga")
+    parameters = ("mu", "a", "b", "b2", "sigma", "omega", "c", "d", "t_b", "t_d", "kap", "rho", "ga")
     return Contest(
         f"belief, {player} rounded to the boxes: {data.item.size} items, {data.pair_item.size} pairs",
         lambda: compile_belief(data),
