@@ -31,7 +31,7 @@ def summary(table: pd.DataFrame, dataset: xr.Dataset, cfg: DictConfig) -> str:
         f"Of the belief's probability, {main.tail_share_median:.0%} (posterior median, mean over items) lies on tokens "
         "that the study never drew, and so rests on the model's prediction alone. "
         f"The belief's most probable token is the true one on {main.top1_model_median:.0%} "
-        f"[{main.top1_model_lower:.0%}, {main.top1_model_upper:.0%}] of the items, whatever the scale"
+        f"[{main.top1_model_lower:.0%}, {main.top1_model_upper:.0%}] of the items, whatever the temperature"
         + (
             f"; measured was {cfg.experiment.top1.rate:.1%}."
             if cfg.experiment.top1.rate is not None
@@ -74,7 +74,7 @@ def _line(row: Any, dataset: xr.Dataset) -> str:
     truth = f", in truth {row.true_gap_nats:.2f}" if np.isfinite(row.true_gap_nats) else ""
     unsure = "" if row.converged else " The posterior did NOT converge."
     worse = ", ".join(
-        f"{player_label(name)} {getattr(row, column):.2f}"
+        f"{player_label(name)} {getattr(row, column):.3f}"
         for name, column in _worse_columns(dataset)
         if hasattr(row, column)
     )
@@ -103,7 +103,7 @@ def _order(humans: dict[str, Any], dataset: xr.Dataset) -> str:
             said.append(
                 f"{who}, equation 5 puts humans {_side(humans[what].gap_nats - value)} the {label} "
                 f"({humans[what].gap_nats:.2f} against a true {value:.2f} nats), while the posterior probability that "
-                f"the loss of their shared belief is above it is {p:.2f}: that humans are worse {verdict} follow"
+                f"the loss of their shared belief is above it is {p:.3f}: that humans are worse {verdict} follow"
             )
     return (
         f"**The order of humans and the weakest model ({label}).** "
