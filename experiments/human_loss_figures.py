@@ -45,15 +45,17 @@ def short_name(name: str) -> str:
 def assumption(cfg: DictConfig, anchor: str) -> str:
     """Say where the scale of the humans' belief comes from."""
     if anchor == "outcomes":
-        return "scale of belief from which tokens were true"
-    return f"scale assumed: k\N{SUBSCRIPT ZERO} = {cfg.experiment.k0:g}"
+        return "its scale from which tokens were true"
+    return f"scale assumed, k\N{SUBSCRIPT ZERO} = {cfg.experiment.k0:g}"
 
 
 def _human_label(row: Any, cfg: DictConfig) -> str:
-    who = "humans" if not row.left_out else f"humans without {row.left_out.count(';') + 1}"
-    text = f"{who}\n{assumption(cfg, row.anchor)}"
+    text = "humans" if not row.left_out else f"humans, {row.left_out.count(';') + 1} left out"
+    # the title says what holds where a row does not
+    beside = [assumption(cfg, row.anchor)] if row.anchor != cfg.experiment.anchor else []
     if ", top-1" in row.what:
-        text += f", top-1 rate {row.top1_rate_given:g}"
+        beside.append(f"top-1 rate near {row.top1_rate_given:g}")
+    text += f"\n{', '.join(beside)}" if beside else ""
     return text if row.converged else f"{text} (not converged)"
 
 
@@ -158,7 +160,8 @@ def loss_figure(table: pd.DataFrame, dataset: xr.Dataset, cfg: DictConfig) -> Fi
         axes.set_xlabel("perplexity per token (log scale)")
         fig.suptitle(
             f"Next-token loss of humans and models, {cfg.study.name}\n"
-            f"Humans: shared, de-noised belief; {assumption(cfg, cfg.experiment.anchor)} unless the row says otherwise",
+            f"Humans: their shared, de-noised belief; {assumption(cfg, cfg.experiment.anchor)},\n"
+            "unless the row says otherwise",
             x=0.01,
             ha="left",
             fontsize=10,
