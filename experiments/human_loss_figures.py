@@ -45,7 +45,7 @@ def short_name(name: str) -> str:
 def assumption(cfg: DictConfig, anchor: str) -> str:
     """Say where the scale of the humans' belief comes from."""
     if anchor == "outcomes":
-        return "its scale from which tokens were true"
+        return "scale from which tokens were true"
     return f"scale assumed, k\N{SUBSCRIPT ZERO} = {cfg.experiment.k0:g}"
 
 
