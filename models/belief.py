@@ -34,8 +34,10 @@ class BeliefPriors:
     ----------
     mu, a, b, b2, c, d, ga : float
         Standard deviations of normals around zero.
-    sigma, omega, t_b, t_d : float
+    sigma, omega : float
         Scales of half-normals.
+    t_b, t_d : float
+        3/2 of the means of gamma distributions of shape 2, which leave out zero: chains get stuck there.
     kap_mean, kap : float
         Mean and standard deviation of kap (0 if y comes from g, 2 if y comes from h).
     log_rho : float
@@ -84,7 +86,7 @@ def belief_model(data: BeliefData, priors: BeliefPriors | None = None, *, centre
     y comes from g, 2 if it comes from h. A weaker model than the generator leans on words that are frequent anywhere, a
     stronger one does not need to: *d* says how much, and items differ in it, since words that stand in
     the context already are no rarer than others there. Priors: normal for mu, a, b, b2, c, d, kap, ga; half-normal for
-    sigma, omega, t_b, t_d; log-normal for rho; standard normal for z, zeta and xi.
+    sigma, omega; gamma of shape 2 for t_b, t_d; log-normal for rho; standard normal for z, zeta and xi.
 
     Raw answers enter as the observed variable ``v``. Rounded ones enter as the observed variable ``box``, the position
     of the reported value on the grid: v lies between the edges of that box, and the probability of this is a difference
@@ -122,11 +124,11 @@ def belief_model(data: BeliefData, priors: BeliefPriors | None = None, *, centre
         omega = pm.HalfNormal("omega", p.omega)
         c = pm.Normal("c", 0, p.c)
         d = pm.Normal("d", 0, p.d)
-        t_b = pm.HalfNormal("t_b", p.t_b)
+        t_b = pm.Gamma("t_b", alpha=2, beta=np.float64(3 / p.t_b))
         kap = pm.Normal("kap", p.kap_mean, p.kap)
         rho = pm.LogNormal("rho", 0, p.log_rho)
         ga = pm.Normal("ga", 0, p.ga)
-        t_d = pm.HalfNormal("t_d", p.t_d)
+        t_d = pm.Gamma("t_d", alpha=2, beta=np.float64(3 / p.t_d))
         z = pm.Normal("z", 0, 1, dims="item")
         zeta = pm.Normal("zeta", 0, 1, dims="item")
         xi = pm.Normal("xi", 0, 1, dims="item")

@@ -86,13 +86,13 @@ def plain_belief(data: BeliefData) -> pm.Model:
         b2, c, ga = pm.Normal("b2", 0, p.b2), pm.Normal("c", 0, p.c), pm.Normal("ga", 0, p.ga)
         d = pm.Normal("d", 0, p.d)
         sigma, omega = pm.HalfNormal("sigma", p.sigma), pm.HalfNormal("omega", p.omega)
-        t_b, kap = pm.HalfNormal("t_b", p.t_b), pm.Normal("kap", p.kap_mean, p.kap)
+        t_b, kap = pm.Gamma("t_b", alpha=2, beta=np.float64(3 / p.t_b)), pm.Normal("kap", p.kap_mean, p.kap)
         rho = pm.LogNormal("rho", 0, p.log_rho)
         n_items = data.item.size
         log_s = pm.Normal("log_s", pt.log(sigma) + c * (data.surprisal - 4), omega, shape=n_items)
         s = pt.sqrt(pt.exp(2 * log_s) + 0.02**2)
         slope = pm.Normal("slope", b, t_b, shape=n_items)
-        lean = pm.Normal("lean", d, pm.HalfNormal("t_d", p.t_d), shape=n_items)
+        lean = pm.Normal("lean", d, pm.Gamma("t_d", alpha=2, beta=np.float64(3 / p.t_d)), shape=n_items)
         place = mu + a * (data.target_logit + 3) - (slope - b) * (data.target_logit + 5) - kap * s**2 / 2
         intercept = pm.StudentT("A", nu=p.nu, mu=place, sigma=rho * s, shape=n_items)
         # boxes at the ends of the scale are open, and PyMC bounds a variable on one side or on both

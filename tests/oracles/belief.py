@@ -60,8 +60,10 @@ def log_density(point: Mapping[str, Any], data: Any) -> float:
     for name, sd in (("mu", 1), ("a", 0.3), ("b", 0.3), ("b2", 0.3), ("c", 0.15), ("d", 0.3), ("ga", 0.15)):
         total += stats.norm.logpdf(point[name], 0, sd)
     total += stats.norm.logpdf(point["kap"], 0.7, 0.6)
-    for name, sd in (("sigma", 1.5), ("omega", 0.4), ("t_b", 0.2), ("t_d", 0.15)):
+    for name, sd in (("sigma", 1.5), ("omega", 0.4)):
         total += stats.halfnorm.logpdf(point[name], scale=sd)
+    for name, sd in (("t_b", 0.2), ("t_d", 0.15)):
+        total += stats.gamma.logpdf(point[name], 2, scale=sd / 3)
     total += stats.lognorm.logpdf(point["rho"], 0.5)
     for q in range(len(data.item)):
         total += sum(stats.norm.logpdf(point[name][q]) for name in ("z", "zeta", "xi"))
