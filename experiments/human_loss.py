@@ -162,7 +162,6 @@ def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
 def _check(cfg: DictConfig) -> None:
     require_bayes()
     from inference.participant_fit import Anchor, top1_weights  # noqa: PLC0415
-    from inference.participant_gap import OBJECTIVES  # noqa: PLC0415
     from models.belief import BeliefPriors  # noqa: PLC0415
     from models.participants import ParticipantPriors  # noqa: PLC0415
 
@@ -174,8 +173,6 @@ def _check(cfg: DictConfig) -> None:
             raise InputError(f"is {settings[name]!r}, should be true or false", field=f"experiment.{name}")
     if settings.curve.low >= settings.curve.high:
         raise InputError(f"is {settings.curve.low}, should be below curve.high", field="experiment.curve.low")
-    if settings.objective not in OBJECTIVES:
-        raise unknown_choice("objective of the outcome anchor", settings.objective, OBJECTIVES)
     Anchor(settings.anchor, k0=float(settings.k0), objective=settings.objective)
     if settings.top1.rate is not None:
         top1_weights([0.5], float(settings.top1.rate), float(settings.top1.se))

@@ -333,7 +333,7 @@ def figure(table: pd.DataFrame, cfg: DictConfig, population: Population) -> Figu
             Patch(color="0.88", label=f"{nominal - _BAND:.0%} to {min(nominal + _BAND, 1):.0%}", linewidth=0)
         )
         handles.append(Line2D([], [], color="0.3", label="2 Monte-Carlo se; 95% for coverage"))
-        fig.legend(handles=handles, loc="outside lower center", ncols=len(handles))
+        fig.legend(handles=handles, loc="outside lower center", ncols=min(3, len(handles)))
     return fig
 
 

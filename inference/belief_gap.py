@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.errors import InputError
+from inference.item_draws import flat_draws, log_sum_by_item
 from inference.sampling import CompiledModel, compile_model
 from models import two_piece
 from models.belief_data import BeliefData
@@ -109,17 +109,7 @@ def belief_gap(
     InputError
         If the posterior lacks a variable or is of other items.
     """
-    missing = [name for name in _NEEDED if name not in posterior]
-    if missing:
-        raise InputError(f"lacks {', '.join(missing)}", source="posterior of the belief model")
-    if not np.array_equal(posterior["item"].values, data.item):
-        raise InputError("are not those of the data", source="posterior of the belief model", field="item")
-    flat = {
-        name: posterior[name]
-        .transpose("chain", "draw", ...)
-        .values.reshape(posterior.sizes["chain"] * posterior.sizes["draw"], -1)
-        for name in _NEEDED
-    }
+    flat = flat_draws(posterior, _NEEDED, data.item, source="posterior of the belief model")
     n_draws = flat["A"].shape[0]
     n_tokens = sum(map(len, (data.item, data.pair_item, data.rest_item, data.tail_item)))
     step = max(1, max_cells // n_tokens)
@@ -161,10 +151,4 @@ def _item_gaps(draws: dict[str, FloatArray], data: BeliefData, rng: np.random.Ge
     never += two_piece.log_mean_exp(s_left, s_right)[:, data.tail_item]
 
     item = np.concatenate([np.arange(n_items), data.pair_item, data.rest_item, data.tail_item])
-    order = np.argsort(item, kind="stable")
-    start = np.searchsorted(item[order], np.arange(n_items))
-    terms = np.concatenate([target, asked, rest, never], axis=1)[:, order]
-    largest = np.maximum.reduceat(terms, start, axis=1)
-    total = np.add.reduceat(np.exp(terms - largest[:, item[order]]), start, axis=1)
-    gaps: FloatArray = np.log(total) + largest
-    return gaps
+    return log_sum_by_item(np.concatenate([target, asked, rest, never], axis=1), item, n_items)

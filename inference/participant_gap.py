@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, log_ndtr, ndtr, ndtri
 
-from estimators.errors import InputError, unknown_choice
+from estimators.errors import unknown_choice
+from inference.item_draws import flat_draws, log_sum_by_item
 from models import two_piece
 from models.participant_data import ParticipantData
 from models.participants import added_noise
@@ -91,13 +92,7 @@ def shared_belief(posterior: xr.Dataset, data: ParticipantData, rng: np.random.G
     InputError
         If the posterior lacks a variable or is of other items.
     """
-    missing = [name for name in _NEEDED if name not in posterior]
-    if missing:
-        raise InputError(f"lacks {', '.join(missing)}", source="posterior of the participant model")
-    if not np.array_equal(posterior["item"].values, data.item):
-        raise InputError("are not those of the data", source="posterior of the participant model", field="item")
-    n = posterior.sizes["chain"] * posterior.sizes["draw"]
-    draws = {name: posterior[name].transpose("chain", "draw", ...).values.reshape(n, -1) for name in _NEEDED}
+    draws = flat_draws(posterior, _NEEDED, data.item, source="posterior of the participant model")
 
     def mean(item: IntArray, log_g: FloatArray) -> FloatArray:
         slope = draws["b"] + draws["t_b"] * draws["zeta"]
@@ -246,7 +241,7 @@ def loss_gap(belief: SharedBelief, temperature: ArrayLike = 1.0) -> FloatArray:
     ndarray, shape (draw, item)
         Nats; its mean over items is the loss gap to the generator.
     """
-    return _by_item(belief, temperature)[0]
+    return _log_sum(belief, temperature)
 
 
 def tail_share(belief: SharedBelief, temperature: ArrayLike = 1.0) -> FloatArray:
@@ -262,46 +257,36 @@ def tail_share(belief: SharedBelief, temperature: ArrayLike = 1.0) -> FloatArray
     -------
     ndarray, shape (draw, item)
     """
-    return _by_item(belief, temperature)[1]
+    drawn = _log_sum(belief, temperature, with_tail=False)
+    return -np.expm1(drawn - _log_sum(belief, temperature))
 
 
-def _by_item(
-    belief: SharedBelief, temperature: ArrayLike, max_cells: int = 20_000_000
-) -> tuple[FloatArray, FloatArray]:
-    """R_q, and the share of the tail in the sum behind it, both (draw, item)."""
+def _log_sum(
+    belief: SharedBelief, temperature: ArrayLike, *, with_tail: bool = True, max_cells: int = 20_000_000
+) -> FloatArray:
+    """Log of the sum of R_q over all tokens, or over those that were drawn, (draw, item)."""
     data = belief.data
     every = np.broadcast_to(np.asarray(temperature, dtype=float), belief.n_draws)[:, None]
     log_g_y, n_items = data.target_log_g, data.item.size
-    # by item: the target, tokens asked, tokens not asked, tail
-    item = np.concatenate([np.arange(n_items), data.pair_item, data.rest_item, data.tail_item])
-    order = np.argsort(item, kind="stable")
-    sorted_item = item[order]
-    start = np.searchsorted(sorted_item, np.arange(n_items))
-    in_tail = order >= item.size - data.tail_item.size
-    gaps, shares = [], []
+    # the target itself, tokens asked, tokens not asked, tail
+    item = np.concatenate([np.arange(n_items), data.pair_item, data.rest_item, *([data.tail_item] * with_tail)])
+    sums = []
     # thousands of tokens a draw: not all draws at once
     step = max(1, max_cells // item.size)
     for first in range(0, belief.n_draws, step):
         rows = slice(first, first + step)
         c = every[rows]
-        tail = c * belief.tail_log_ratio[rows] + log_g_y[data.tail_item] + np.log(data.tail_mass) - data.tail_log_g
-        left, right = c * belief.item_left[rows], c * belief.item_right[rows]
-        tail += two_piece.log_mean_exp(left, right)[:, data.tail_item]
-        terms = np.concatenate(
-            [
-                np.broadcast_to(log_g_y, (len(c), n_items)),
-                c * belief.pair_log_ratio[rows] + log_g_y[data.pair_item],
-                c * belief.rest_log_ratio[rows] + log_g_y[data.rest_item],
-                tail,
-            ],
-            axis=1,
-        )[:, order]
-        largest = np.maximum.reduceat(terms, start, axis=1)
-        part = np.exp(terms - largest[:, sorted_item])
-        total = np.add.reduceat(part, start, axis=1)
-        gaps.append(np.log(total) + largest)
-        shares.append(np.add.reduceat(part * in_tail, start, axis=1) / total)
-    return np.concatenate(gaps), np.concatenate(shares)
+        terms = [
+            np.broadcast_to(log_g_y, (len(c), n_items)),
+            c * belief.pair_log_ratio[rows] + log_g_y[data.pair_item],
+            c * belief.rest_log_ratio[rows] + log_g_y[data.rest_item],
+        ]
+        if with_tail:
+            tail = c * belief.tail_log_ratio[rows] + log_g_y[data.tail_item] + np.log(data.tail_mass) - data.tail_log_g
+            left, right = c * belief.item_left[rows], c * belief.item_right[rows]
+            terms.append(tail + two_piece.log_mean_exp(left, right)[:, data.tail_item])
+        sums.append(log_sum_by_item(np.concatenate(terms, axis=1), item, n_items))
+    return np.concatenate(sums)
 
 
 def top1_rate(belief: SharedBelief, rng: np.random.Generator) -> FloatArray:

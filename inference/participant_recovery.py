@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from estimators.comparison import HUMAN
 from estimators.errors import InputError, unknown_choice
-from estimators.rounding import RoundingScheme
+from estimators.rounding import RoundingScheme, round_reports
 from estimators.simulation import ParticipantPopulation, draw_participants, simulate_reports
 from inference.convergence import GateThresholds
 from inference.participant_fit import Anchor, compile_participants, fit_participants
@@ -100,15 +100,16 @@ def simulate_answers(
     people = draw_participants(population, real.participant.size, int(rng.integers(2**31)))
     slope = k0 * people.slope / np.exp(np.log(people.slope).mean())
     person = real.row_participant
-    report = simulate_reports(
+    unrounded = simulate_reports(
         log_odds[real.row_pair],
         rng=rng,
         bias=(people.bias - people.bias.mean())[person],
         slope=slope[person],
         noise_sd=people.noise_sd[person],
         lapse_rate=people.lapse_rate[person],
-        rounding=grid.name,
+        rounding="none",
     )
+    report = round_reports(unrounded, grid)
     box = np.abs(report[:, None] - np.asarray(grid.values)).argmin(axis=1)
     everything = study["report"].values.astype(float).copy()
     everything[real.row_response] = report

@@ -15,6 +15,7 @@ from estimators.errors import InputError
 from models.belief_data import BeliefData, belief_data
 from models.priors import check_priors
 from models.two_piece import draw
+from models.two_piece_tensor import box_probability, log_density
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -150,7 +151,7 @@ def belief_model(data: BeliefData, priors: BeliefPriors | None = None, *, centre
         s_left, s_right = (s * pt.exp(ga))[item], (s * pt.exp(-ga))[item]
         if data.is_raw:
             v = pm.Data("v_data", data.pair_lower, dims="pair")
-            pm.CustomDist("v", mean, s_left, s_right, logp=_log_density, random=_random, observed=v, dims="pair")
+            pm.CustomDist("v", mean, s_left, s_right, logp=log_density, random=_random, observed=v, dims="pair")
         else:
             shift = pm.Data("pair_shift", _shift(data), dims="pair")
             box = pm.Data("box_data", data.pair_box, dims="pair")
@@ -228,13 +229,6 @@ def _shift(data: BeliefData) -> NDArray[np.float64]:
     return data.target_log_g[data.pair_item] - data.pair_log_g
 
 
-def _log_density(value: Any, mean: Any, s_left: Any, s_right: Any) -> Any:
-    """Log-density of mean + e, e the mean-zero two-piece normal."""
-    offset = value - mean - np.sqrt(2 / np.pi) * (s_left - s_right)
-    scale = pt.switch(offset < 0, s_left, s_right)
-    return -0.5 * (offset / scale) ** 2 - pt.log((s_left + s_right) / 2) - 0.5 * np.log(2 * np.pi)
-
-
 def _random(
     mean: NDArray[np.float64],
     s_left: NDArray[np.float64],
@@ -253,7 +247,8 @@ def _log_box(box: Any, mean: Any, s_left: Any, s_right: Any, shift: Any, *, edge
     """Log-probability of a box of the grid."""
     # an infinite edge becomes a far one: infinity times a vanished density has no gradient
     edge = pt.constant(np.clip(edges, -_FAR, _FAR))
-    return _log_box_probability(mean, s_left, s_right, shift - edge[box + 1], shift - edge[box])
+    inside = box_probability(mean, s_left, s_right, shift - edge[box + 1], shift - edge[box])
+    return pt.log(inside + _FLOOR)
 
 
 def _random_box(
@@ -268,17 +263,3 @@ def _random_box(
 ) -> NDArray[np.intp]:
     log_odds = shift - _random(mean, s_left, s_right, rng=rng, size=size)
     return np.searchsorted(edges[1:-1], log_odds, side="right")
-
-
-def _log_box_probability(mean: Any, s_left: Any, s_right: Any, lower: Any, upper: Any) -> Any:
-    """Log-probability that mean + e lies between two edges."""
-    centre = mean + np.sqrt(2 / np.pi) * (s_left - s_right)
-    low, high = lower - centre, upper - centre
-
-    def tail(distance: Any) -> Any:
-        return pt.erfc(distance / np.sqrt(2))  # twice the normal CDF at minus the distance
-
-    # both pieces are written as lower tails, where the CDF keeps its relative precision
-    left = tail(-pt.minimum(high, 0) / s_left) - tail(-pt.minimum(low, 0) / s_left)
-    right = tail(pt.maximum(low, 0) / s_right) - tail(pt.maximum(high, 0) / s_right)
-    return pt.log((s_left * left + s_right * right) / (s_left + s_right) + _FLOOR)

@@ -16,6 +16,7 @@ from estimators.errors import InputError
 from models.participant_data import ParticipantData, participant_data
 from models.priors import check_priors
 from models.two_piece import draw
+from models.two_piece_tensor import box_probability, log_density
 
 __all__ = [
     "ITEM_SCALE_BOUND",
@@ -331,9 +332,7 @@ def added_noise(left: Any, right: Any, noise: Any) -> tuple[Any, Any]:
 
 
 def _unit_density(value: Any, left: Any, right: Any) -> Any:
-    offset = value - np.sqrt(2 / np.pi) * (left - right)
-    scale = pt.switch(offset < 0, left, right)
-    return -0.5 * (offset / scale) ** 2 - pt.log((left + right) / 2) - 0.5 * np.log(2 * np.pi)
+    return log_density(value, 0.0, left, right)
 
 
 def _unit_draw(
@@ -349,17 +348,9 @@ def _unit_draw(
 def _log_box(value: Any, *parameters: Any, edges: NDArray[np.float64], half_box: int) -> Any:
     """Log-probability of a box."""
     centre, left, right, lapse, half = parameters
-    mode = centre + np.sqrt(2 / np.pi) * (left - right)
-    low, high = (pt.as_tensor(edges[:, side])[value] - mode for side in (0, 1))
+    low, high = (pt.as_tensor(edges[:, side])[value] for side in (0, 1))
     slip = half * pt.eq(value, half_box) + (1 - half) / len(edges)
-
-    def tail(distance: Any) -> Any:
-        return pt.erfc(distance / np.sqrt(2))  # twice the normal CDF at minus the distance
-
-    # both pieces are written as lower tails, where the CDF keeps its relative precision
-    below = tail(-pt.minimum(high, 0) / left) - tail(-pt.minimum(low, 0) / left)
-    above = tail(pt.maximum(low, 0) / right) - tail(pt.maximum(high, 0) / right)
-    inside = (left * below + right * above) / (left + right)
+    inside = box_probability(centre, left, right, low, high)
     return pt.log((1 - lapse) * inside + lapse * slip + _TINY)
 
 

@@ -116,8 +116,12 @@ def study_tokens(study: xr.Dataset) -> StudyTokens:
 
     drawn = study["candidate_token"].values[items].astype(str)[token_item, column]
     target = study["target_token"].values[items].astype(str)
-    own = token_frequency(study, items, np.arange(n_items), target)
-    frequency = token_frequency(study, items, token_item, drawn) - own[token_item]
+    # of targets and candidates at once, as it counts the whole study's candidates
+    every = token_frequency(
+        study, items, np.concatenate([np.arange(n_items), token_item]), np.concatenate([target, drawn])
+    )
+    own = every[:n_items]
+    frequency = every[n_items:] - own[token_item]
 
     seen_mass = np.exp(target_log_g) + np.bincount(token_item, np.exp(token_log_g), n_items)
     unseen_mass = np.maximum(1 - seen_mass, 0.0)

@@ -1,0 +1,59 @@
+"""Arrays over posterior draws: draws of all chains one after the other, and sums of tokens by item."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimators.errors import InputError
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["flat_draws", "log_sum_by_item"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+
+
+def flat_draws(posterior: xr.Dataset, names: Sequence[str], item: IntArray, *, source: str) -> dict[str, FloatArray]:
+    """Take variables of a posterior as arrays, (draw, element), chains one after the other.
+
+    Raises
+    ------
+    InputError
+        If the posterior lacks a variable or is of other items; `source` says whose posterior it should be.
+    """
+    missing = [name for name in names if name not in posterior]
+    if missing:
+        raise InputError(f"lacks {', '.join(missing)}", source=source)
+    if not np.array_equal(posterior["item"].values, item):
+        raise InputError("are not those of the data", source=source, field="item")
+    n = posterior.sizes["chain"] * posterior.sizes["draw"]
+    return {name: posterior[name].transpose("chain", "draw", ...).values.reshape(n, -1) for name in names}
+
+
+def log_sum_by_item(log_term: FloatArray, item: IntArray, n_items: int) -> FloatArray:
+    """Log of the sum of an item's terms.
+
+    Parameters
+    ----------
+    log_term : ndarray, shape (draw, term)
+    item : ndarray of int, shape (term,)
+        Every item from 0 to `n_items` - 1 has a term.
+    n_items : int
+
+    Returns
+    -------
+    ndarray, shape (draw, item)
+    """
+    order = np.argsort(item, kind="stable")
+    item, log_term = item[order], log_term[:, order]
+    start = np.searchsorted(item, np.arange(n_items))
+    largest = np.maximum.reduceat(log_term, start, axis=1)
+    total = np.add.reduceat(np.exp(log_term - largest[:, item]), start, axis=1)
+    log_sum: FloatArray = np.log(total) + largest
+    return log_sum
