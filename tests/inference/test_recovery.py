@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 from scipy.stats import beta
 
-from estimators import InputError
+from estimators import (
+    InputError,
+    ParticipantPopulation,
+    RoundingScheme,
+    SimulationSettings,
+    round_reports,
+    simulate_comparison_study,
+)
+from inference.participant_recovery import simulate_answers
 from inference.recovery import fresh_items, fresh_study, summarise, summarise_rows
 from tests.estimators.studies import small_study
 
@@ -115,3 +123,20 @@ def test_an_item_filter_holds_for_fresh_items_too() -> None:
 def test_too_few_items_or_candidates(n_items: int, n: int, part: str) -> None:
     with pytest.raises(InputError, match=part):
         fresh_study(half_asked_study(), n_items=n_items, n=n, rng=np.random.default_rng(0))
+
+
+def test_simulated_people_answer_on_any_grid() -> None:
+    study = simulate_comparison_study(
+        SimulationSettings(n_items=6, n_reference_items=20, n_participants=4, n_candidates=20, vocab_size=200)
+    )
+    halves = RoundingScheme("custom", (0.25, 0.75))
+    on_grid = study.assign(report=("response", round_reports(study["report"].values, halves)))
+    found = simulate_answers(
+        on_grid,
+        "lm-weak",
+        k0=1.0,
+        population=ParticipantPopulation(),
+        grid=halves,
+        rng=np.random.default_rng(0),
+    )
+    assert set(found.study["report"].values[found.data.row_response]) == {0.25, 0.75}
