@@ -9,15 +9,7 @@ project, and importing it pulls in neither xarray nor pandas.
 """
 
 from estimators.bootstrap import BootstrapGap, bias_curve, cluster_bootstrap, half_sample_bootstrap
-from estimators.comparison import (
-    HUMAN,
-    add_note,
-    is_word_token,
-    notes,
-    response_positions,
-    same_token,
-    validate_comparison_study,
-)
+from estimators.comparison import HUMAN, is_word_token, response_positions, same_token, validate_comparison_study
 from estimators.diagnostics import WeightDiagnostics, fit_pareto_shape, pareto_khat, smooth_tail
 from estimators.errors import InputError
 from estimators.logmean import (
@@ -62,6 +54,7 @@ from estimators.simulation import (
     simulate_comparison_study,
     simulate_reports,
 )
+from estimators.study_notes import add_note, notes
 from estimators.units import bits_from_nats, loss_from_perplexity, nats_from_bits, perplexity_from_loss
 
 __all__ = [

@@ -7,8 +7,7 @@ target. See :func:`validate_comparison_study` for the variables.
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +20,7 @@ if TYPE_CHECKING:
 __all__ = [
     "HUMAN",
     "SAME_TOKEN_TOLERANCE_NATS",
-    "add_note",
     "is_word_token",
-    "notes",
     "response_positions",
     "same_token",
     "validate_comparison_study",
@@ -105,7 +102,7 @@ def validate_comparison_study(study: xr.Dataset) -> xr.Dataset:
     A participant may answer a pair more than once: every answer counts, loaders decide what to keep.
 
     Attributes: ``name``; ``generator``, the model that drew the candidates; ``notes``, see
-    :func:`notes`.
+    :func:`estimators.study_notes.notes`.
 
     Parameters
     ----------
@@ -288,22 +285,3 @@ def same_token(study: xr.Dataset) -> NDArray[np.bool_]:
 def is_word_token(token: str) -> bool:
     """Whether a token is a word token: a space, then one letter or more and nothing else."""
     return len(token) > 1 and token[0] == " " and token[1:].isalpha()
-
-
-def notes(study: xr.Dataset) -> list[dict[str, Any]]:
-    """What a loader counted, dropped, repaired or kept in spite of doubts.
-
-    Returns
-    -------
-    list of dict
-        Each with ``level`` ("info" or "warning"), ``text`` and ``count`` (None if there is nothing to count).
-    """
-    entries: list[dict[str, Any]] = json.loads(study.attrs.get("notes", "[]"))
-    return entries
-
-
-def add_note(
-    study: xr.Dataset, text: str, *, count: int | None = None, level: Literal["info", "warning"] = "info"
-) -> None:
-    """Append one note to ``study.attrs["notes"]`` (JSON, so that netCDF keeps it)."""
-    study.attrs["notes"] = json.dumps([*notes(study), {"level": level, "text": text, "count": count}])

@@ -32,9 +32,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from estimators.comparison import HUMAN, add_note, validate_comparison_study
+from estimators.comparison import HUMAN, validate_comparison_study
 from estimators.errors import InputError, unknown_choice
 from estimators.rounding import SCHEMES, round_reports
+from estimators.study_notes import add_note
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from estimators.errors import unknown_choice
 
@@ -25,22 +25,32 @@ if TYPE_CHECKING:
 
     Experiment = Callable[[DictConfig, xr.Dataset], ExperimentResult]
 
-__all__ = ["EXPERIMENTS", "load_experiment"]
+__all__ = ["EXPERIMENTS", "ExperimentEntry", "load_experiment", "study_kind"]
 
-EXPERIMENTS: Mapping[str, str] = MappingProxyType(
+
+class ExperimentEntry(NamedTuple):
+    """Where an experiment lives, and the kind of study that it takes."""
+
+    kind: str
+    """A key of :data:`experiments.studies.VALIDATORS`."""
+    target: str
+    """``module:function``; imported when asked for."""
+
+
+EXPERIMENTS: Mapping[str, ExperimentEntry] = MappingProxyType(
     {
-        "perplexity": "experiments.perplexity:run",
-        "rounding": "experiments.rounding:run",
-        "bootstrap": "experiments.bootstrap:run",
-        "sample_size": "experiments.sample_size:run",
-        "belief": "experiments.belief:run",
-        "human_loss": "experiments.human_loss:run",
-        "calibration": "experiments.calibration:run",
-        "recovery": "experiments.recovery:run",
-        "sbc": "experiments.sbc:run",
+        "perplexity": ExperimentEntry("comparison", "experiments.perplexity:run"),
+        "rounding": ExperimentEntry("comparison", "experiments.rounding:run"),
+        "bootstrap": ExperimentEntry("comparison", "experiments.bootstrap:run"),
+        "sample_size": ExperimentEntry("comparison", "experiments.sample_size:run"),
+        "belief": ExperimentEntry("comparison", "experiments.belief:run"),
+        "human_loss": ExperimentEntry("comparison", "experiments.human_loss:run"),
+        "calibration": ExperimentEntry("comparison", "experiments.calibration:run"),
+        "recovery": ExperimentEntry("comparison", "experiments.recovery:run"),
+        "sbc": ExperimentEntry("comparison", "experiments.sbc:run"),
     }
 )
-"""Name of every experiment -> ``module:function``; imported when asked for."""
+"""Name of every experiment -> its entry."""
 
 
 def load_experiment(name: str) -> Experiment:
@@ -61,8 +71,17 @@ def load_experiment(name: str) -> Experiment:
     InputError
         If there is no such experiment; the message lists those that exist.
     """
-    if name not in EXPERIMENTS:
-        raise unknown_choice("experiment", name, EXPERIMENTS)
-    module, function = EXPERIMENTS[name].split(":")
+    module, function = _entry(name).target.split(":")
     run: Experiment = getattr(import_module(module), function)
     return run
+
+
+def study_kind(name: str) -> str:
+    """Return the kind of study that an experiment takes; raises as :func:`load_experiment` does."""
+    return _entry(name).kind
+
+
+def _entry(name: str) -> ExperimentEntry:
+    if name not in EXPERIMENTS:
+        raise unknown_choice("experiment", name, EXPERIMENTS)
+    return EXPERIMENTS[name]

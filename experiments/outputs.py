@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from omegaconf import DictConfig, OmegaConf
 
-from estimators.comparison import notes
+from estimators.study_notes import notes
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -27,7 +27,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
 from estimators.errors import InputError, unknown_choice
-from experiments import EXPERIMENTS, load_experiment, sweep
+from experiments import EXPERIMENTS, load_experiment, study_kind, sweep
 from experiments.outputs import (
     JobStatus,
     clear_outputs,
@@ -177,7 +177,7 @@ def _run(cfg: DictConfig, folder: Path, overrides: Sequence[str], *, quiet: bool
         raise _no_experiment()
     experiment = load_experiment(str(cfg.experiment.name))
     imported = time.perf_counter()
-    study = load_study(cfg)
+    study = load_study(cfg, kind=study_kind(str(cfg.experiment.name)))
     loaded = time.perf_counter()
     log.info("loaded study %s in %.2f s", study.attrs.get("name"), loaded - imported)
     result = experiment(cfg, study)

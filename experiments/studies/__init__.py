@@ -1,8 +1,8 @@
-"""Loaders: each reads one layout of data and gives a comparison study.
+"""Loaders: each reads one layout of data and gives a study of one kind.
 
 What lives here: one module per layout and what they share. What does not: estimates, figures.
 A loader raises :class:`~estimators.errors.InputError` for data that cannot be used, and adds a counted note to the
-study (``estimators.comparison.add_note``) for everything that it drops, repairs or keeps in spite of doubts.
+study (``estimators.study_notes.add_note``) for everything that it drops, repairs or keeps in spite of doubts.
 """
 
 from __future__ import annotations
@@ -10,53 +10,84 @@ from __future__ import annotations
 from collections.abc import Mapping
 from importlib import import_module
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from omegaconf import OmegaConf
 
-from estimators.comparison import validate_comparison_study
-from estimators.errors import unknown_choice
+from estimators.errors import InputError, unknown_choice
 
 if TYPE_CHECKING:
     import xarray as xr
     from omegaconf import DictConfig
 
-__all__ = ["STUDIES", "load_study"]
+__all__ = ["STUDIES", "VALIDATORS", "StudyLoader", "load_study"]
 
-STUDIES: Mapping[str, str] = MappingProxyType(
+
+class StudyLoader(NamedTuple):
+    """Where a study is loaded, and what kind of study it is."""
+
+    kind: str
+    """A key of :data:`VALIDATORS`."""
+    target: str
+    """``module:function``; the function takes the mapping of ``conf/study/NAME.yaml``."""
+
+
+VALIDATORS: Mapping[str, str] = MappingProxyType(
     {
-        "simulated": "experiments.studies.simulated:load",
-        "lm_game": "experiments.studies.lm_game:load",
+        "comparison": "estimators.comparison:validate_comparison_study",
     }
 )
-"""Name of every study -> ``module:function``; the function takes the mapping of ``conf/study/NAME.yaml``."""
+"""Every kind of study -> ``module:function`` of its validator, whose docstring says what such a study holds."""
+
+STUDIES: Mapping[str, StudyLoader] = MappingProxyType(
+    {
+        "simulated": StudyLoader("comparison", "experiments.studies.simulated:load"),
+        "lm_game": StudyLoader("comparison", "experiments.studies.lm_game:load"),
+    }
+)
+"""Name of every study -> its loader."""
 
 
-def load_study(cfg: DictConfig) -> xr.Dataset:
+def load_study(cfg: DictConfig, *, kind: str | None = None) -> xr.Dataset:
     """Load the study that a config asks for, validated.
 
     Parameters
     ----------
     cfg : DictConfig
         The run's config: ``study.name`` says which loader, the other keys of ``study`` are its settings.
+    kind : str, optional
+        The kind of study that the experiment can use; any by default.
 
     Returns
     -------
     xarray.Dataset
-        See :func:`estimators.comparison.validate_comparison_study`.
+        Passes the validator of its kind, see :data:`VALIDATORS`.
 
     Raises
     ------
     InputError
-        If there is no such study, or its loader or the validator rejects the data.
+        If there is no such study, it is of another kind, or its loader or the validator rejects the data.
     """
     settings = cast("dict[str, Any]", OmegaConf.to_container(cfg.study, resolve=True, throw_on_missing=True))
     name = settings.pop("name", None)
     if name not in STUDIES:
         raise unknown_choice("study", name, STUDIES)
+    loader = STUDIES[name]
+    if kind is not None and loader.kind != kind:
+        fitting = ", ".join(other for other, its in STUDIES.items() if its.kind == kind)
+        raise InputError(
+            f"is {name!r}, a {loader.kind} study; {cfg.experiment.name} needs a {kind} study: {fitting}",
+            source="settings",
+            field="study",
+        )
     # a simulation can draw its candidates from any of its models; a study that was read has drawn them already
     if name == "simulated" and cfg.generator.name is not None and not cfg.generator.control_only:
         settings["generator"] = cfg.generator.name
-    module, function = STUDIES[name].split(":")
-    study: xr.Dataset = getattr(import_module(module), function)(settings)
-    return validate_comparison_study(study)
+    study: xr.Dataset = _function(loader.target)(settings)
+    validated: xr.Dataset = _function(VALIDATORS[loader.kind])(study)
+    return validated
+
+
+def _function(target: str) -> Any:
+    module, function = target.split(":")
+    return getattr(import_module(module), function)

@@ -20,13 +20,9 @@ import pooch
 import xarray as xr
 from numpy.typing import NDArray
 
-from estimators.comparison import (
-    add_note,
-    is_word_token,
-    same_token,
-    validate_comparison_study,
-)
+from estimators.comparison import is_word_token, same_token, validate_comparison_study
 from estimators.errors import InputError, unknown_choice
+from estimators.study_notes import add_note
 from experiments.studies.cache import DamagedCacheError, read_cache, write_cache
 from experiments.studies.files import (
     ArchiveFiles,

@@ -62,7 +62,7 @@ _STRINGS = ("context", "vocabulary", "participants")
 
 @dataclass(frozen=True)
 class Note:
-    """A note for the study, see :func:`estimators.comparison.add_note`."""
+    """A note for the study, see :func:`estimators.study_notes.add_note`."""
 
     text: str
     count: int | None = None

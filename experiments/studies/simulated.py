@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from estimators.comparison import add_note, is_word_token, response_positions, validate_comparison_study
+from estimators.comparison import is_word_token, response_positions, validate_comparison_study
 from estimators.errors import InputError, unknown_choice
 from estimators.simulation import ParticipantPopulation, SimulationSettings, simulate_comparison_study
+from estimators.study_notes import add_note
 
 if TYPE_CHECKING:
     import xarray as xr

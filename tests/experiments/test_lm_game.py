@@ -20,8 +20,9 @@ import pytest
 import xarray as xr
 from omegaconf import OmegaConf
 
-from estimators.comparison import notes, response_positions, same_token, validate_comparison_study
+from estimators.comparison import response_positions, same_token, validate_comparison_study
 from estimators.errors import InputError
+from estimators.study_notes import notes
 from experiments.studies.files import read_manifest, write_manifest
 from experiments.studies.lm_game import DEFAULTS, MANIFEST, load, make_manifest
 from tests.experiments.tiny_lm_game import (

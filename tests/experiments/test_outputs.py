@@ -11,7 +11,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 from omegaconf import OmegaConf
 
-from estimators.comparison import add_note
+from estimators.study_notes import add_note
 from experiments.outputs import (
     ExperimentResult,
     JobStatus,

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from omegaconf import OmegaConf
 
-from estimators.comparison import is_word_token, notes, response_positions
+from estimators.comparison import is_word_token, response_positions
 from estimators.errors import InputError
 from estimators.simulation import ParticipantPopulation, SimulationSettings, simulate_comparison_study
+from estimators.study_notes import notes
 from experiments.studies.simulated import load
 
 CONFIG = Path(__file__).parents[2] / "conf" / "study" / "simulated.yaml"
