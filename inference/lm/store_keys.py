@@ -1,0 +1,214 @@
+"""What identifies a result: the operation, and the context it was applied to; and what follows from a key alone.
+
+A key is a hash of content, so that the same context asked twice is the same key, in any order, process or study.
+The seed of a context's random numbers and the shard that computes it come from its key, never from its position.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimators.errors import InputError
+
+__all__ = [
+    "OperationKey",
+    "Shard",
+    "canonical_json",
+    "context_seed",
+    "operation_key",
+    "parse_shard",
+    "result_key",
+]
+
+KEY_LENGTH = 32
+"""Hexadecimal digits of a key: 128 bits, where two among a billion contexts agree with probability 1e-21."""
+
+
+def canonical_json(value: Any, *, field: str = "value") -> str:
+    """Write a value as JSON that is the same for equal values, whatever the order of a mapping's keys.
+
+    Parameters
+    ----------
+    value : JSON value
+        Mappings with string keys, sequences, strings, finite numbers, booleans, None; NumPy arrays and scalars too.
+    field : str, optional
+        Named in the error.
+
+    Returns
+    -------
+    str
+        ASCII, so that half of a surrogate pair has a form too.
+
+    Raises
+    ------
+    InputError
+        If the value is not of these types, or a number is not finite.
+    """
+    try:
+        return json.dumps(
+            value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False, default=_plain
+        )
+    except (TypeError, ValueError) as problem:
+        raise InputError(f"cannot be written as JSON ({problem})", field=field) from None
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{type(value).__name__} is no JSON type")
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+@dataclass(frozen=True)
+class OperationKey:
+    """What was done by which model: results of two operations never mix. Made by :func:`operation_key`.
+
+    Parameters
+    ----------
+    name : str
+    description : str
+        Canonical JSON of name, model and parameters; equal descriptions are the same operation.
+    """
+
+    name: str
+    description: str
+
+    @cached_property
+    def digest(self) -> str:
+        """The first 32 hexadecimal digits of the description's SHA-256."""
+        return _sha256(self.description)[:KEY_LENGTH]
+
+
+def operation_key(name: str, *, model: Mapping[str, Any], parameters: Mapping[str, Any]) -> OperationKey:
+    """Build the key of an operation from everything that decides its results, apart from the context.
+
+    Parameters
+    ----------
+    name : str
+        Lower-case letters, digits and underscores: ``"next_token"``.
+    model : mapping
+        The model's identity: what tells its weights from all others (revision or hash), dtype, the tokenizer's hash,
+        temperature, handling of BOS. Not the device or the batch size, which decide nothing.
+    parameters : mapping
+        The operation's own: number of candidates, seed, top-k. Not the contexts.
+
+    Returns
+    -------
+    OperationKey
+
+    Raises
+    ------
+    InputError
+        If the name is not of this form, or a value cannot be written as JSON.
+    """
+    if not re.fullmatch(r"[a-z][a-z0-9_]{0,63}", name):
+        raise InputError(f"is {name!r}, should be lower-case letters, digits and underscores", field="operation")
+    description = canonical_json(
+        {"operation": name, "model": dict(model), "parameters": dict(parameters)}, field="operation"
+    )
+    return OperationKey(name, description)
+
+
+def result_key(*content: Any) -> str:
+    """Hash what an operation is applied to.
+
+    Parameters
+    ----------
+    *content : JSON value
+        A context as a string or as token ids, and what else belongs to this one result (its target, its words).
+        ``"12"``, ``12`` and ``[12]`` have different keys.
+
+    Returns
+    -------
+    str
+        32 hexadecimal digits.
+
+    Raises
+    ------
+    InputError
+        If the content cannot be written as JSON.
+    """
+    return _sha256(canonical_json(list(content), field="key"))[:KEY_LENGTH]
+
+
+def context_seed(seed: int, key: str) -> int:
+    """Seed for the random numbers of one context: 64 bits of SHA-256 over the run's seed and the key.
+
+    The same context gets the same candidates, whatever stands before it, in whichever batch or shard it is.
+
+    Parameters
+    ----------
+    seed : int
+        Of the run.
+    key : str
+        Of the context, see :func:`result_key`.
+
+    Returns
+    -------
+    int
+        0 to 2**64 - 1; ``numpy.random.default_rng`` and ``torch.Generator.manual_seed`` take it.
+    """
+    return int(_sha256(canonical_json(["seed", int(seed), key]))[:16], 16)
+
+
+@dataclass(frozen=True)
+class Shard:
+    """One of `count` equal parts of the work; every key belongs to exactly one of them.
+
+    Parameters
+    ----------
+    index : int
+        0 to `count` - 1.
+    count : int
+    """
+
+    index: int
+    count: int
+
+    def __post_init__(self) -> None:
+        if not (self.count >= 1 and 0 <= self.index < self.count):
+            raise InputError(
+                f"is {self.index}/{self.count}, should be i/n with i from 0 to n - 1, such as 0/8", field="shard"
+            )
+
+    def holds(self, keys: Sequence[str]) -> NDArray[np.bool_]:
+        """Which of the keys belong to this shard.
+
+        Returns
+        -------
+        ndarray of bool, shape (keys,)
+        """
+        return np.fromiter((int(key[:15], 16) % self.count == self.index for key in keys), dtype=bool, count=len(keys))
+
+
+def parse_shard(text: str | None) -> Shard | None:
+    """Read ``"0/8"``; None stays None, which is all of the work.
+
+    Raises
+    ------
+    InputError
+        If the text is not of this form.
+    """
+    if text is None:
+        return None
+    # a config gives a number for "1"
+    found = re.fullmatch(r"(\d{1,6})/(\d{1,6})", str(text))
+    if found is None:
+        raise InputError(f"is {text!r}, should be i/n with i from 0 to n - 1, such as 0/8, or null", field="shard")
+    return Shard(int(found[1]), int(found[2]))

@@ -1,0 +1,162 @@
+"""Compute what a store does not have yet, batch by batch, and read all of it back."""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimators.errors import InputError
+from inference.lm.store import OperationKey, Store
+from inference.lm.store_keys import Shard
+
+__all__ = ["StoredResults", "compute_stored"]
+
+log = logging.getLogger("shannon-game")
+
+_Item = TypeVar("_Item")
+
+
+@dataclass(frozen=True, eq=False)
+class StoredResults:
+    """What :func:`compute_stored` found and computed.
+
+    Parameters
+    ----------
+    arrays : mapping of str to ndarray
+        Results of ``items[positions]``, in this order.
+    positions : ndarray of int
+        Items with results: all of them, unless a shard was computed and the others are not there yet.
+    n_computed : int
+        Distinct keys that this call computed.
+    n_found : int
+        Distinct keys whose results were there: before, or from another process meanwhile.
+    n_left : int
+        Distinct keys that belong to other shards and are not there yet.
+    n_batches : int
+        Batches that this call computed.
+    """
+
+    arrays: Mapping[str, NDArray[Any]]
+    positions: NDArray[np.intp]
+    n_computed: int
+    n_found: int
+    n_left: int
+    n_batches: int
+
+    @property
+    def complete(self) -> bool:
+        """Whether every item has its results."""
+        return self.n_left == 0
+
+
+def compute_stored(
+    store: Store,
+    operation: OperationKey,
+    items: Sequence[_Item],
+    keys: Sequence[str],
+    compute_batch: Callable[[list[_Item]], Mapping[str, NDArray[Any]]],
+    *,
+    batches: Callable[[list[_Item]], Iterable[Sequence[int]]] | int = 64,
+    shard: Shard | None = None,
+    provenance: Mapping[str, Any] | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> StoredResults:
+    """Compute the items that the store lacks, one atomic append a batch, and read the results of all.
+
+    Killed at any moment, it has lost one batch; called again, it goes on. Several processes can work on one store:
+    each looks before every batch what the others have done meanwhile and takes the batches in an order of its own.
+    For that the result of an item must depend on the item alone: random numbers come from
+    :func:`~inference.lm.store.context_seed` of its key.
+
+    Parameters
+    ----------
+    store : Store
+    operation : OperationKey
+    items : sequence
+        What the operation is applied to.
+    keys : sequence of str, of the same length
+        See :func:`~inference.lm.store.result_key`. Items with equal keys are computed once.
+    compute_batch : callable
+        Takes a list of items, gives the arrays with one row an item, see :meth:`~inference.lm.store.Store.append`.
+    batches : callable or int, optional
+        Takes the list of missing items, gives the batches as lists of positions in it, each position once: sorted by
+        length and cut by a budget, say. A number cuts the list in pieces of that size.
+    shard : Shard, optional
+        Compute only this part. What other parts have put into the store is read all the same.
+    provenance : mapping, optional
+        Kept with every batch, see :meth:`~inference.lm.store.Store.append`.
+    progress : callable, optional
+        Told how many keys of this shard are done, and of how many.
+
+    Returns
+    -------
+    StoredResults
+
+    Raises
+    ------
+    InputError
+        If `keys` do not fit the items, `batches` leaves an item out or repeats one, or the store is damaged.
+    """
+    if len(keys) != len(items):
+        raise InputError(f"are {len(keys)}, should be one for each of the {len(items)} items", field="keys")
+    # the first item of each key
+    first: dict[str, int] = {}
+    for position, key in enumerate(keys):
+        first.setdefault(key, position)
+    distinct = list(first)
+    mine = np.ones(len(distinct), dtype=bool) if shard is None else shard.holds(distinct)
+    to_do = [distinct[i] for i in store.missing(operation, distinct) if mine[i]]
+    n_mine, n_before = int(mine.sum()), len(to_do)
+    if progress is not None:
+        progress(n_mine - n_before, n_mine)
+    n_computed = n_batches = n_done = 0
+    for batch in _batches(batches, [items[first[key]] for key in to_do]):
+        batch_keys = [to_do[i] for i in batch]
+        left = [batch_keys[i] for i in store.missing(operation, batch_keys)]
+        if left:
+            arrays = compute_batch([items[first[key]] for key in left])
+            store.append(operation, left, arrays, provenance=provenance)
+            n_computed += len(left)
+            n_batches += 1
+            log.debug("stored %s: %d computed", operation.name, n_computed)
+        n_done += len(batch_keys)
+        if progress is not None:
+            progress(n_mine - n_before + n_done, n_mine)
+    missing = {distinct[i] for i in store.missing(operation, distinct)}
+    positions = np.array([i for i, key in enumerate(keys) if key not in missing], dtype=np.intp)
+    result = StoredResults(
+        arrays=store.read(operation, [keys[i] for i in positions]),
+        positions=positions,
+        n_computed=n_computed,
+        n_found=len(distinct) - len(missing) - n_computed,
+        n_left=len(missing),
+        n_batches=n_batches,
+    )
+    log.info(
+        "store: %s: %d computed in %d batches, %d found, %d left to other shards",
+        *(operation.name, result.n_computed, result.n_batches, result.n_found, result.n_left),
+    )
+    return result
+
+
+def _batches(batches: Callable[[list[_Item]], Iterable[Sequence[int]]] | int, items: list[_Item]) -> list[list[int]]:
+    """Every position in exactly one batch; the batches in an order that another process does not share."""
+    if not items:
+        return []
+    if isinstance(batches, int):
+        if batches < 1:
+            raise InputError(f"is {batches}, should be at least 1", field="batches")
+        found = [list(range(start, min(start + batches, len(items)))) for start in range(0, len(items), batches)]
+    else:
+        found = [[int(position) for position in batch] for batch in batches(items) if len(batch)]
+    if sorted(position for batch in found for position in batch) != list(range(len(items))):
+        raise InputError(f"should hold each of the {len(items)} positions once", field="batches")
+    # what is in a batch stays the same, so that the numbers do too
+    random.SystemRandom().shuffle(found)
+    return found
