@@ -35,6 +35,7 @@ class StudyLoader(NamedTuple):
 VALIDATORS: Mapping[str, str] = MappingProxyType(
     {
         "comparison": "estimators.comparison:validate_comparison_study",
+        "cloze": "estimators.cloze:validate_cloze_study",
     }
 )
 """Every kind of study -> ``module:function`` of its validator, whose docstring says what such a study holds."""
@@ -43,6 +44,7 @@ STUDIES: Mapping[str, StudyLoader] = MappingProxyType(
     {
         "simulated": StudyLoader("comparison", "experiments.studies.simulated:load"),
         "lm_game": StudyLoader("comparison", "experiments.studies.lm_game:load"),
+        "provo": StudyLoader("cloze", "experiments.studies.provo:load"),
     }
 )
 """Name of every study -> its loader."""

@@ -1,0 +1,303 @@
+"""One function that makes words comparable: what people typed, what models generated, what the corpus printed."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimators.errors import InputError, unknown_choice
+
+__all__ = ["FAILED", "WORD_RULES", "NormalisedWords", "WordRules", "normalise_words", "word_rules"]
+
+FAILED = "Failed to generate word"
+"""What "Predict the Next Word" wrote where a model's sample held no word."""
+
+_CHOICES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "case": ("lower", "keep"),
+        "unicode": ("NFC", "NFKC", "keep"),
+        "newlines": ("space", "delete"),
+        "contractions": ("host", "join", "keep"),
+        "punctuation": ("all", "edges", "keep"),
+        "pieces": ("first", "join", "keep", "drop"),
+        "failed": ("drop", "keep"),
+        "junk": ("drop", "keep"),
+    }
+)
+_APOSTROPHES = "\u2019\u2018\u02bc\u0060\u00b4\u02b9\uff07"
+_ENDINGS = r"(?:n't|'(?:s|re|ve|ll|d|m))"
+_IRREGULAR = {"won't": "will", "shan't": "shall", "can't": "can", "ain't": "be", "let's": "let", "y'all": "you"}
+# contractions whose apostrophe is lost and that are no other English word; "its", "were", "well", "lets", "hell", "id"
+# ("I'd"), "ill", "wed", "shed", "shell", "whos" and the like stay as they are
+_BARE = {
+    f"{verb}nt": verb
+    for verb in ("do", "does", "did", "is", "are", "was", "were", "have", "has", "had", "could", "would", "should")
+} | {
+    "mustnt": "must",
+    "neednt": "need",
+    "wont": "will",
+    "cant": "can",
+    "im": "i",
+    "ive": "i",
+    "youre": "you",
+    "youve": "you",
+    "youll": "you",
+    "theyre": "they",
+    "theyve": "they",
+    "theyll": "they",
+    "weve": "we",
+    "hes": "he",
+    "shes": "she",
+    "thats": "that",
+    "theres": "there",
+    "whats": "what",
+    "heres": "here",
+    "wheres": "where",
+    "itll": "it",
+}
+_NO_LETTER = re.compile(r"[\W_]*\Z")
+
+
+@dataclass(frozen=True)
+class WordRules:
+    """How a string becomes a word. The steps are taken in the order of the fields.
+
+    Parameters
+    ----------
+    name : str
+        Stated with every result.
+    drop_matching : tuple of str
+        Regular expressions; a raw string in which one is found is junk.
+    mac_roman : bool
+        Read a capital O with tilde as an apostrophe, and a lone capital N with tilde as a dash: what the Mac's
+        encoding of those two looks like when taken for Latin-1 (in the Provo Corpus).
+    unicode : {"NFC", "NFKC", "keep"}
+        Unicode normal form.
+    newlines : {"space", "delete"}
+        What a line break becomes; ``"delete"`` glues the words around it, as the paper's code does.
+    case : {"lower", "keep"}
+    pieces : {"first", "join", "keep", "drop"}
+        Of several space-separated pieces take the first (one that is punctuation only does not count, unless
+        punctuation is kept), write them together with a space, leave the string alone, or treat it as junk.
+    contractions : {"host", "join", "keep"}
+        ``"host"`` cuts a contraction down to its first part ("don't" and "dont" become "do", "you're" "you",
+        "bird's" "bird"), which is how the human answers of the Provo Corpus stand in the public files;
+        ``"join"`` deletes the apostrophe; ``"keep"`` only makes every kind of apostrophe the same.
+    punctuation : {"all", "edges", "keep"}
+        What is deleted: everything that is neither letter, digit, underscore nor space; only around the word; nothing.
+        ``"edges"`` and ``contractions="keep"`` leave the apostrophe inside a word alone, ``"all"`` does not.
+    failed : {"drop", "keep"}
+        Whether :data:`FAILED` is missing or a word of its own.
+    junk : {"drop", "keep"}
+        Whether a word without any letter or digit ("?") is missing; where nothing at all is left it always is.
+    """
+
+    name: str = "clean"
+    drop_matching: tuple[str, ...] = ()
+    mac_roman: bool = False
+    unicode: str = "NFC"
+    newlines: str = "space"
+    case: str = "lower"
+    pieces: str = "first"
+    contractions: str = "keep"
+    punctuation: str = "edges"
+    failed: str = "drop"
+    junk: str = "drop"
+
+    def __post_init__(self) -> None:
+        """Check every choice."""
+        for field, valid in _CHOICES.items():
+            if getattr(self, field) not in valid:
+                raise unknown_choice(field, getattr(self, field), valid, source="word rules")
+        patterns: Any = self.drop_matching
+        if not isinstance(patterns, list | tuple) or not all(isinstance(text, str) for text in patterns):
+            raise InputError(
+                f"is {patterns!r}, should be a list of regular expressions", source="word rules", field="drop_matching"
+            )
+        # a config gives a list, and a frozen dataclass should hash
+        object.__setattr__(self, "drop_matching", tuple(patterns))
+        for text in self.drop_matching:
+            try:
+                re.compile(text)
+            except re.error as error:
+                raise InputError(
+                    f"{text!r} is no regular expression: {error}", source="word rules", field="drop_matching"
+                ) from error
+        mac_roman: Any = self.mac_roman
+        if not isinstance(mac_roman, bool):
+            raise InputError(f"is {self.mac_roman!r}, should be true or false", source="word rules", field="mac_roman")
+
+
+WORD_RULES: Mapping[str, WordRules] = MappingProxyType(
+    {
+        "clean": WordRules(),
+        "provo": WordRules("provo", drop_matching=(r"^\*\*",), mac_roman=True, contractions="host", punctuation="all"),
+        "published_human": WordRules(
+            "published_human", (), False, "keep", "space", "lower", "keep", "keep", "keep", "keep", "keep"
+        ),
+        "published_model": WordRules(
+            "published_model", (), False, "keep", "delete", "lower", "first", "keep", "all", "keep", "keep"
+        ),
+        "none": WordRules("none", (), False, "keep", "space", "keep", "keep", "keep", "keep", "keep", "keep"),
+    }
+)
+"""Named rules. ``clean``: for any study. ``provo``: for the Provo Corpus, on both sides. ``published_human`` and
+``published_model``: what the code of "Predict the Next Word" does to people's answers and corpus words (lower case,
+nothing else) and to generated strings."""
+
+
+@dataclass(frozen=True, eq=False)
+class NormalisedWords:
+    """Strings and the words that they became.
+
+    Parameters
+    ----------
+    words : ndarray of str objects, shape (string,)
+        "" where the string is missing.
+    missing : ndarray of bool, shape (string,)
+    reason : ndarray of str objects, shape (string,)
+        Why it is missing: "blank", "failed", "junk"; "" where it is not.
+    """
+
+    words: NDArray[np.object_]
+    missing: NDArray[np.bool_]
+    reason: NDArray[np.object_]
+
+
+def word_rules(name: str, changes: Mapping[str, Any] | None = None) -> WordRules:
+    """Return named rules, some of them changed.
+
+    Parameters
+    ----------
+    name : str
+        A key of :data:`WORD_RULES`.
+    changes : mapping, optional
+        Fields of :class:`WordRules` and their new values.
+
+    Returns
+    -------
+    WordRules
+
+    Raises
+    ------
+    InputError
+        If the name, a field or a value does not exist.
+    """
+    if name not in WORD_RULES:
+        raise unknown_choice("word rules", name, WORD_RULES)
+    if not changes:
+        return WORD_RULES[name]
+    valid = [field.name for field in fields(WordRules) if field.name != "name"]
+    for field in changes:
+        if field not in valid:
+            raise unknown_choice("word rule", field, valid)
+    return replace(WORD_RULES[name], name=f"{name}, changed", **dict(changes))
+
+
+def normalise_words(strings: Sequence[str] | NDArray[Any], rules: WordRules) -> NormalisedWords:
+    """Turn strings into comparable words.
+
+    Parameters
+    ----------
+    strings : sequence of str
+        As typed, generated or printed; "" is an answer left blank.
+    rules : WordRules
+
+    Returns
+    -------
+    NormalisedWords
+
+    Raises
+    ------
+    InputError
+        If an element is no string: a missing answer should be "" by now, and the word "nan" is a word.
+    """
+    words = np.empty(len(strings), dtype=object)
+    reason = np.full(len(strings), "", dtype=object)
+    one = _normaliser(rules)
+    # strings of an array are plain objects only after tolist()
+    plain: Iterable[Any] = strings.tolist() if isinstance(strings, np.ndarray) else strings
+    for position, text in enumerate(plain):
+        if not isinstance(text, str):
+            raise InputError(f"is {text!r} at position {position}, should be a string", field="strings")
+        words[position], reason[position] = one(text)
+    return NormalisedWords(words, reason != "", reason)
+
+
+_PUNCTUATION = re.compile(r"[^\w\s]")
+_EDGES = re.compile(r"^[\W_]+|[\W_]+$")
+_MAC_APOSTROPHE = re.compile("(?<=[a-z])\u00d5")
+_MAC_DASH = re.compile("(?<!\\w)\u00d1(?!\\w)")
+_TO_APOSTROPHE = str.maketrans(dict.fromkeys(_APOSTROPHES, "'"))
+_ENDING = re.compile(rf"(?<=[^\W\d_]){_ENDINGS}\Z|(?<=s)'\Z")
+_POSSESSIVE = re.compile(r"s'\W*\Z")
+
+
+def _normaliser(rules: WordRules) -> Callable[[str], tuple[str, str]]:
+    unwanted = [re.compile(text) for text in rules.drop_matching]
+    space = re.compile(r" +" if rules.unicode == "keep" else r"\s+")
+
+    def one(text: str) -> tuple[str, str]:
+        if not text or text.isspace():
+            return "", "blank"
+        if text == FAILED:
+            kept = text.lower() if rules.case == "lower" else text
+            return (kept, "") if rules.failed == "keep" else ("", "failed")
+        if any(pattern.search(text) for pattern in unwanted):
+            return "", "junk"
+        word = _pieces(_characters(text, rules), rules, space)
+        word = _without_punctuation(word, rules)
+        if not word or (rules.junk == "drop" and _NO_LETTER.match(word)):
+            return "", "junk"
+        return word, ""
+
+    return one
+
+
+def _characters(text: str, rules: WordRules) -> str:
+    word = text
+    if rules.mac_roman:
+        word = _MAC_DASH.sub("-", _MAC_APOSTROPHE.sub("'", word))
+    if rules.unicode != "keep":
+        form: Any = rules.unicode
+        word = unicodedata.normalize(form, word).translate(_TO_APOSTROPHE)
+    word = word.replace("\n", "" if rules.newlines == "delete" else " ")
+    return word.lower() if rules.case == "lower" else word
+
+
+def _pieces(word: str, rules: WordRules, space: re.Pattern[str]) -> str:
+    if rules.pieces == "keep":
+        return word
+    pieces = [piece for piece in space.split(word) if piece]
+    if rules.punctuation != "keep":
+        # a lone dash or quotation mark is no word
+        pieces = [piece for piece in pieces if _PUNCTUATION.sub("", piece)]
+    if rules.pieces == "join":
+        return " ".join(pieces)
+    # more than one piece where one is asked for: nothing is left, which is junk
+    return pieces[0] if pieces and (rules.pieces == "first" or len(pieces) == 1) else ""
+
+
+def _without_punctuation(word: str, rules: WordRules) -> str:
+    if rules.contractions == "host":
+        word = " ".join(map(_host, word.split(" ")))
+    elif rules.contractions == "join":
+        word = word.replace("'", "")
+    if rules.punctuation == "all":
+        return _PUNCTUATION.sub("", word)
+    return _EDGES.sub("", word) if rules.punctuation == "edges" else word
+
+
+def _host(piece: str) -> str:
+    """Cut a contraction or possessive down to its first part."""
+    core = _EDGES.sub("", piece) + ("'" if _POSSESSIVE.search(piece) else "")
+    low = core.lower()
+    found = _IRREGULAR.get(low) or _BARE.get(low)
+    return found if found is not None else _ENDING.sub("", core)
