@@ -1,0 +1,291 @@
+"""One forward pass for many contexts: token trees, batches, and log-probabilities reduced where they are made.
+
+A causal model's state at a token depends on the tokens before it alone. Contexts that are prefixes of one another
+therefore share one pass, and so do continuations of one context: they form a tree, laid out in one row in which every
+token attends to its ancestors only, at the position of its depth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimators.errors import InputError
+from inference.lm.batching import plan_batches, run_halving
+from inference.lm.language_model import LanguageModel
+
+if TYPE_CHECKING:
+    import torch
+
+__all__ = ["TokenTree", "TreePlace", "plant_trees", "reduce_log_probs", "with_bos"]
+
+# a row's attention mask has this many squared entries
+_LARGEST_TREE = 2048
+
+
+@dataclass(frozen=True, eq=False)
+class TokenTree:
+    """Sequences that begin alike, each token once.
+
+    Parameters
+    ----------
+    tokens : ndarray of int, shape (node,)
+    parents : ndarray of int, shape (node,)
+        Position of the token before; -1 for the first, always an earlier position otherwise.
+    """
+
+    tokens: NDArray[np.int64]
+    parents: NDArray[np.int64]
+
+    @property
+    def is_chain(self) -> bool:
+        """Whether the tree is one sequence."""
+        return bool((self.parents == np.arange(len(self.parents)) - 1).all())
+
+    def depths(self) -> NDArray[np.int64]:
+        """Number of tokens before each node."""
+        depths = np.zeros(len(self.tokens), dtype=np.int64)
+        for node in range(1, len(depths)):
+            depths[node] = depths[self.parents[node]] + 1
+        return depths
+
+    def ancestors(self) -> NDArray[np.bool_]:
+        """Which nodes (second axis) each node (first axis) attends to: itself and its ancestors."""
+        seen = np.eye(len(self.tokens), dtype=np.bool_)
+        for node in range(1, len(seen)):
+            seen[node] |= seen[self.parents[node]]
+        return seen
+
+
+@dataclass(frozen=True, eq=False)
+class TreePlace:
+    """Where sequences lie in trees.
+
+    Parameters
+    ----------
+    tree : ndarray of int, shape (sequence,)
+    path : list of ndarray of int, each of shape (token of the sequence,)
+        Nodes of the sequence's tokens.
+    """
+
+    tree: NDArray[np.intp]
+    path: list[NDArray[np.intp]]
+
+
+def with_bos(model: LanguageModel, sequences: Sequence[Sequence[int]], *, source: object = None) -> list[list[int]]:
+    """Put the model's BOS token before every sequence.
+
+    Parameters
+    ----------
+    model : LanguageModel
+    sequences : sequence of sequence of int
+    source : object, optional
+        Named in the error.
+
+    Returns
+    -------
+    list of list of int
+
+    Raises
+    ------
+    InputError
+        If a sequence is empty and there is no BOS token, is longer than the model takes, or holds a token that the
+        model does not have.
+    """
+    start = [] if model.bos_id is None else [model.bos_id]
+    full = [start + [int(token) for token in sequence] for sequence in sequences]
+    for position, tokens in enumerate(full):
+        if not tokens:
+            raise InputError(
+                f"context {position} has no token, and {model.name} has no BOS token to start from; set bos",
+                source=source,
+            )
+        if len(tokens) > model.max_tokens:
+            raise InputError(
+                f"context {position} has {len(tokens)} tokens, {model.name} takes {model.max_tokens}; shorten it",
+                source=source,
+            )
+        if min(tokens) < 0 or max(tokens) >= model.vocab_size:
+            raise InputError(
+                f"context {position} has token {max(tokens) if min(tokens) >= 0 else min(tokens)}, "
+                f"{model.name} has 0 to {model.vocab_size - 1}",
+                source=source,
+            )
+    return full
+
+
+def plant_trees(
+    sequences: Sequence[Sequence[int]], *, branching: bool, largest: int = _LARGEST_TREE
+) -> tuple[list[TokenTree], TreePlace]:
+    """Lay sequences out in few tokens.
+
+    Parameters
+    ----------
+    sequences : sequence of sequence of int
+        None is empty.
+    branching : bool
+        False: only a sequence that another one begins with shares its tokens, and every tree is a chain. True:
+        sequences that have their first half or more in common form a tree.
+    largest : int
+        Most nodes of a tree; a single longer sequence is a tree of its own.
+
+    Returns
+    -------
+    trees : list of TokenTree
+    place : TreePlace
+        For every sequence, in the order given.
+    """
+    trees: list[TokenTree] = []
+    of_tree = np.zeros(len(sequences), dtype=np.intp)
+    paths: list[NDArray[np.intp]] = [np.zeros(0, dtype=np.intp)] * len(sequences)
+    tokens: list[int] = []
+    parents: list[int] = []
+    last: Sequence[int] = ()
+    last_path: list[int] = []
+
+    def close() -> None:
+        trees.append(TokenTree(np.array(tokens, dtype=np.int64), np.array(parents, dtype=np.int64)))
+
+    # in lexicographic order a prefix stands before what it begins, and neighbours have most in common
+    for index in sorted(range(len(sequences)), key=lambda i: tuple(sequences[i])):
+        sequence = sequences[index]
+        shared = _common(last, sequence)
+        fits = len(tokens) + len(sequence) - shared <= largest
+        joins = 2 * shared >= len(sequence) and fits if branching else shared == len(last)
+        if not (last and joins):
+            if tokens:
+                close()
+            tokens, parents, last_path, shared = [], [], [], 0
+        path = last_path[:shared]
+        for token in sequence[shared:]:
+            parents.append(path[-1] if path else -1)
+            path.append(len(tokens))
+            tokens.append(int(token))
+        last, last_path = sequence, path
+        of_tree[index], paths[index] = len(trees), np.array(path, dtype=np.intp)
+    if tokens:
+        close()
+    return trees, TreePlace(of_tree, paths)
+
+
+def _common(first: Sequence[int], second: Sequence[int]) -> int:
+    limit = min(len(first), len(second))
+    for position in range(limit):
+        if first[position] != second[position]:
+            return position
+    return limit
+
+
+def reduce_log_probs(
+    model: LanguageModel,
+    trees: Sequence[TokenTree],
+    wanted: Sequence[NDArray[np.intp]],
+    reduce: Callable[[NDArray[np.intp], torch.Tensor], None],
+    *,
+    progress: Callable[[int], None] | None = None,
+) -> None:
+    """Compute the next-token distribution at nodes of trees and hand it to a function, block by block.
+
+    The vocabulary-sized rows are never kept: ``reduce`` takes from them what it needs on the device.
+
+    Parameters
+    ----------
+    model : LanguageModel
+    trees : sequence of TokenTree
+    wanted : sequence of ndarray of int, each of shape (node,)
+        Nodes of each tree after which the distribution of the next token is wanted. All of them together, in order,
+        are the rows.
+    reduce : callable
+        Takes the rows' numbers, shape (row in block,), and ``torch.Tensor`` of float32 log-probabilities (nats),
+        shape (row in block, token). Every row comes exactly once, unless a block did not fit in memory while it was
+        being reduced.
+    progress : callable, optional
+        Takes the number of rows done since its last call.
+
+    Raises
+    ------
+    RuntimeError
+        If a single sequence does not fit in memory.
+    """
+    import torch  # noqa: PLC0415 - importing this module does not need it
+
+    first_row = np.concatenate([[0], np.cumsum([len(nodes) for nodes in wanted])]).astype(np.intp)
+    per_block = max(1, (model.settings.logits_mib << 20) // (4 * model.vocab_size))
+    chains = np.array([tree.is_chain for tree in trees], dtype=np.bool_)
+    with torch.inference_mode():
+        sizes = np.array([len(tree.tokens) for tree in trees], dtype=np.intp)
+        for group in (np.flatnonzero(chains), np.flatnonzero(~chains)):
+            lengths = sizes[group].tolist()
+            for batch in plan_batches(lengths, model.settings.tokens_per_batch):
+                states = run_halving(group[batch], lambda part: _states(model, trees, wanted, part))
+                for part, state in states:
+                    rows = np.concatenate([np.arange(first_row[i], first_row[i + 1]) for i in part])
+                    _reduce_rows(model, rows, state, per_block, reduce)
+                    if progress is not None:
+                        progress(len(rows))
+
+
+def _reduce_rows(
+    model: LanguageModel,
+    rows: NDArray[np.intp],
+    state: torch.Tensor,
+    per_block: int,
+    reduce: Callable[[NDArray[np.intp], torch.Tensor], None],
+) -> None:
+    def one_block(block: NDArray[np.intp]) -> None:
+        import torch  # noqa: PLC0415
+
+        chosen = state[torch.as_tensor(block, device=state.device)]
+        logits = (model.module.get_output_embeddings()(chosen) if model.split_head else chosen).float()
+        if model.settings.temperature != 1:
+            logits /= model.settings.temperature
+        reduce(rows[block], torch.log_softmax(logits, dim=-1))
+
+    for start in range(0, len(rows), per_block):
+        for _ in run_halving(np.arange(start, min(start + per_block, len(rows))), one_block):
+            pass
+
+
+def _states(
+    model: LanguageModel, trees: Sequence[TokenTree], wanted: Sequence[NDArray[np.intp]], part: NDArray[np.intp]
+) -> torch.Tensor:
+    """Last hidden states (or logits, where the head cannot be split off) at the wanted nodes, shape (row, feature)."""
+    import torch  # noqa: PLC0415
+
+    longest = max(len(trees[index].tokens) for index in part)
+    tokens = np.zeros((len(part), longest), dtype=np.int64)
+    for row, index in enumerate(part):
+        tokens[row, : len(trees[index].tokens)] = trees[index].tokens
+    inputs = {"input_ids": torch.from_numpy(tokens).to(model.device)}
+    if not all(trees[index].is_chain for index in part):
+        inputs |= _tree_inputs(model, [trees[index] for index in part], longest)
+    # what comes after a sequence does not change its states, so that padding on the right needs no mask
+    run = model.module.base_model if model.split_head else model.module
+    output = run(**inputs, use_cache=False)
+    states = output.last_hidden_state if model.split_head else output.logits
+    at_row = torch.from_numpy(np.repeat(np.arange(len(part)), [len(wanted[index]) for index in part]))
+    at_node = torch.from_numpy(np.concatenate([wanted[index] for index in part]).astype(np.int64))
+    chosen: torch.Tensor = states[at_row.to(model.device), at_node.to(model.device)]
+    return chosen
+
+
+def _tree_inputs(model: LanguageModel, trees: Sequence[TokenTree], longest: int) -> dict[str, torch.Tensor]:
+    import torch  # noqa: PLC0415
+
+    positions = np.zeros((len(trees), longest), dtype=np.int64)
+    # padding attends to itself: a row of nothing but minus infinity has no softmax
+    seen = np.repeat(np.eye(longest, dtype=np.bool_)[None], len(trees), axis=0)
+    for row, tree in enumerate(trees):
+        n_nodes = len(tree.tokens)
+        positions[row, :n_nodes] = tree.depths()
+        seen[row, :n_nodes, :n_nodes] = tree.ancestors()
+    dtype = model.module.dtype
+    mask = torch.zeros(seen.shape, dtype=dtype).masked_fill_(torch.from_numpy(~seen), torch.finfo(dtype).min)
+    return {
+        "position_ids": torch.from_numpy(positions).to(model.device),
+        "attention_mask": mask[:, None].to(model.device),
+    }

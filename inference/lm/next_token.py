@@ -1,0 +1,290 @@
+"""What a language model thinks comes next: target, rank, entropy, best tokens, drawn candidates."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimators.errors import InputError
+from inference.lm.forward import plant_trees, reduce_log_probs, with_bos
+from inference.lm.language_model import LanguageModel, model_record
+
+if TYPE_CHECKING:
+    import torch
+    import xarray as xr
+
+__all__ = ["context_rng", "next_token_distributions"]
+
+
+def next_token_distributions(
+    model: LanguageModel,
+    contexts: Sequence[Sequence[int]],
+    *,
+    targets: Sequence[int] | None = None,
+    probed: Sequence[Sequence[int]] | None = None,
+    top_k: int = 0,
+    n_candidates: int = 0,
+    replace: bool = True,
+    seed: int = 0,
+    whole: bool = False,
+    progress: Callable[[int], None] | None = None,
+) -> xr.Dataset:
+    r"""Next-token distribution of every context, reduced on the device to what is asked for.
+
+    With :math:`q(y \mid c)` the model's probability of token *y* after context *c* (the BOS token of the model's
+    settings before it):
+
+    ==========================  ====================  =====================================================
+    variable                    dims                  meaning
+    ==========================  ====================  =====================================================
+    ``entropy_nats``            context               :math:`-\sum_y q(y) \ln q(y)`
+    ``best_token``              context               id of the most probable token
+    ``target_logprob``          context               :math:`\ln q(\text{target})`, nats (with ``targets``)
+    ``target_rank``             context               1 + number of tokens more probable than the target: ties
+                                                      share the best rank (with ``targets``)
+    ``probed_logprob``          context, probe        :math:`\ln q` of the tokens of ``probed``
+    ``top_token``               context, rank         ids of the ``top_k`` most probable tokens, best first
+    ``top_logprob``             context, rank         their log-probabilities, nats
+    ``candidate_token``         context, candidate    ids of tokens drawn from *q*
+    ``candidate_logprob``       context, candidate    their log-probabilities, nats
+    ``logprob``                 context, token        the whole distribution, nats (with ``whole``)
+    ==========================  ====================  =====================================================
+
+    Contexts that are prefixes of one another share one forward pass. Results do not depend on the order of the
+    contexts or on the size of batches beyond float32 noise; the random numbers of a context come from ``seed`` and its
+    own tokens.
+
+    Parameters
+    ----------
+    model : LanguageModel
+    contexts : sequence of sequence of int
+        Tokens of each context, without BOS. Empty contexts need a model with a BOS token.
+    targets : sequence of int, shape (context,), optional
+    probed : sequence of sequence of int, shape (context, probe), optional
+        Tokens whose log-probabilities are wanted as well: the candidates that another model drew.
+    top_k : int
+    n_candidates : int
+        Tokens to draw from each distribution.
+    replace : bool
+        True: independent draws, by inversion. False: different tokens in the order of sampling without replacement
+        (Gumbel top-k; Kool, van Hoof and Welling 2019).
+    seed : int
+        Of the draws.
+    whole : bool
+        Also return the whole distribution: context x vocabulary x 4 bytes.
+    progress : callable, optional
+        Takes the number of forward passes' rows done since its last call.
+
+    Returns
+    -------
+    xarray.Dataset
+        float32 log-probabilities, int64 tokens; ``attrs["model"]`` is :func:`model_record` as JSON.
+
+    Raises
+    ------
+    InputError
+        If a context, a target or a number is unusable.
+    """
+    import torch  # noqa: PLC0415 - importing this module does not need it
+    import xarray as xr  # noqa: PLC0415
+
+    _check_tokens(model, len(contexts), targets=targets, probed=probed)
+    _check_sizes(model, top_k=top_k, n_candidates=n_candidates, replace=replace)
+    full = with_bos(model, contexts)
+    # the same context twice is computed once
+    unique: dict[tuple[int, ...], int] = {}
+    slot = np.array([unique.setdefault(tuple(tokens), len(unique)) for tokens in full], dtype=np.intp)
+    members = _members(slot, len(unique))
+    keys = list(unique)
+    trees, place = plant_trees(keys, branching=False)
+    # rows are grouped by tree; `order` says which unique context each row is
+    order = np.argsort(place.tree, kind="stable")
+    ends = np.array([path[-1] for path in place.path], dtype=np.intp)
+    wanted = np.split(ends[order], np.cumsum(np.bincount(place.tree, minlength=len(trees)))[:-1]) if keys else []
+
+    columns = _empty(
+        len(full),
+        vocab_size=model.vocab_size if whole else 0,
+        with_targets=targets is not None,
+        n_probed=None if probed is None else np.asarray(probed).reshape(len(full), -1).shape[1],
+        top_k=top_k,
+        n_candidates=n_candidates,
+    )
+    target_of = None if targets is None else np.asarray(targets, dtype=np.int64)
+    probed_of = None if probed is None else np.asarray(probed, dtype=np.int64)
+
+    def reduce(rows: NDArray[np.intp], log_probs: torch.Tensor) -> None:
+        contexts_of = [members[order[row]] for row in rows]
+        at = np.concatenate(contexts_of)
+        row = np.repeat(np.arange(len(rows)), [len(some) for some in contexts_of])
+        _whole_columns(columns, log_probs, rows=row, at=at)
+        if target_of is not None:
+            _target_columns(columns, log_probs, rows=row, at=at, targets=target_of[at])
+        if probed_of is not None:
+            columns["probed_logprob"][at] = _gather(log_probs, row, probed_of[at])
+        if top_k:
+            best = torch.topk(log_probs, top_k, dim=-1)
+            columns["top_token"][at] = best.indices.cpu().numpy()[row]
+            columns["top_logprob"][at] = best.values.cpu().numpy()[row]
+        if n_candidates:
+            drawn = _draw(log_probs, [keys[order[r]] for r in rows], n_candidates, replace=replace, seed=seed)
+            columns["candidate_token"][at] = drawn[row]
+            columns["candidate_logprob"][at] = _gather(log_probs, row, drawn[row])
+
+    reduce_log_probs(model, trees, wanted, reduce, progress=progress)
+    return xr.Dataset(
+        {name: (_DIMS[name], values, {"units": "nats"} if name in _NATS else {}) for name, values in columns.items()},
+        attrs={"model": json.dumps(model_record(model), sort_keys=True), "seed": seed, "replace": int(replace)},
+    )
+
+
+_DIMS = {
+    "entropy_nats": ("context",),
+    "best_token": ("context",),
+    "target_logprob": ("context",),
+    "target_rank": ("context",),
+    "probed_logprob": ("context", "probe"),
+    "top_token": ("context", "rank"),
+    "top_logprob": ("context", "rank"),
+    "candidate_token": ("context", "candidate"),
+    "candidate_logprob": ("context", "candidate"),
+    "logprob": ("context", "token"),
+}
+_NATS = ("entropy_nats", "target_logprob", "probed_logprob", "top_logprob", "candidate_logprob", "logprob")
+
+
+def context_rng(seed: int, tokens: Sequence[int]) -> np.random.Generator:
+    """Build the random generator of one context: its own stream of ``seed``, whatever else is computed.
+
+    Parameters
+    ----------
+    seed : int
+        At least 0.
+    tokens : sequence of int
+        The context, BOS token included.
+
+    Returns
+    -------
+    numpy.random.Generator
+    """
+    digest = hashlib.sha256(np.asarray(tokens, dtype="<i8").tobytes()).digest()
+    return np.random.default_rng([seed, *np.frombuffer(digest, dtype="<u4").tolist()])
+
+
+def _check_tokens(
+    model: LanguageModel, n_contexts: int, *, targets: Sequence[int] | None, probed: Sequence[Sequence[int]] | None
+) -> None:
+    for field, values in (("targets", targets), ("probed", probed)):
+        if values is None:
+            continue
+        if len(values) != n_contexts:
+            raise InputError(f"has {len(values)} entries for {n_contexts} contexts", field=field)
+        array = np.asarray(values, dtype=np.int64)
+        if array.size and (array.min() < 0 or array.max() >= model.vocab_size):
+            wrong = array[(array < 0) | (array >= model.vocab_size)].flat[0]
+            raise InputError(f"has token {wrong}; {model.name} has 0 to {model.vocab_size - 1}", field=field)
+
+
+def _check_sizes(model: LanguageModel, *, top_k: int, n_candidates: int, replace: bool) -> None:
+    limits = (("top_k", top_k, model.vocab_size), ("n_candidates", n_candidates, None if replace else model.vocab_size))
+    for field, value, largest in limits:
+        if value < 0 or (largest is not None and value > largest):
+            bound = "at least 0" if largest is None else f"0 to {largest}, the size of the vocabulary"
+            raise InputError(f"is {value}, should be {bound}", field=field)
+
+
+def _members(slot: NDArray[np.intp], n_unique: int) -> list[NDArray[np.intp]]:
+    """Positions of the contexts in each slot."""
+    order = np.argsort(slot, kind="stable")
+    return np.split(order, np.cumsum(np.bincount(slot, minlength=n_unique))[:-1])
+
+
+def _empty(
+    n_contexts: int, *, vocab_size: int, with_targets: bool, n_probed: int | None, top_k: int, n_candidates: int
+) -> dict[str, NDArray[Any]]:
+    floats: dict[str, tuple[int, ...]] = {"entropy_nats": ()}
+    integers: dict[str, tuple[int, ...]] = {"best_token": ()}
+    if with_targets:
+        floats["target_logprob"], integers["target_rank"] = (), ()
+    if n_probed is not None:
+        floats["probed_logprob"] = (n_probed,)
+    if top_k:
+        floats["top_logprob"], integers["top_token"] = (top_k,), (top_k,)
+    if n_candidates:
+        floats["candidate_logprob"], integers["candidate_token"] = (n_candidates,), (n_candidates,)
+    if vocab_size:
+        floats["logprob"] = (vocab_size,)
+    columns: dict[str, NDArray[Any]] = {
+        name: np.full((n_contexts, *shape), np.nan, dtype=np.float32) for name, shape in floats.items()
+    }
+    columns.update({name: np.full((n_contexts, *shape), -1, dtype=np.int64) for name, shape in integers.items()})
+    return columns
+
+
+def _whole_columns(
+    columns: dict[str, NDArray[Any]], log_probs: torch.Tensor, *, rows: NDArray[np.intp], at: NDArray[np.intp]
+) -> None:
+    import torch  # noqa: PLC0415
+
+    # entr is p ln p with 0 ln 0 = 0
+    columns["entropy_nats"][at] = torch.special.entr(log_probs.exp()).sum(dim=-1).cpu().numpy()[rows]
+    columns["best_token"][at] = log_probs.argmax(dim=-1).cpu().numpy()[rows]
+    if "logprob" in columns:
+        columns["logprob"][at] = log_probs.cpu().numpy()[rows]
+
+
+def _target_columns(
+    columns: dict[str, NDArray[Any]],
+    log_probs: torch.Tensor,
+    *,
+    rows: NDArray[np.intp],
+    at: NDArray[np.intp],
+    targets: NDArray[np.int64],
+) -> None:
+    import torch  # noqa: PLC0415
+
+    row = torch.from_numpy(rows).to(log_probs.device)
+    logprob = log_probs[row, torch.from_numpy(targets).to(log_probs.device)]
+    columns["target_logprob"][at] = logprob.cpu().numpy()
+    if len(np.unique(rows)) == len(rows):
+        more = (log_probs > logprob[:, None]).sum(dim=-1).cpu().numpy()
+    else:
+        # contexts with the same tokens and different targets share a row: no copy of a row for each of them
+        more = np.array([int((log_probs[r] > value).sum()) for r, value in zip(row, logprob, strict=True)])
+    columns["target_rank"][at] = 1 + more
+
+
+def _gather(log_probs: torch.Tensor, rows: NDArray[np.intp], tokens: NDArray[np.int64]) -> NDArray[np.float32]:
+    import torch  # noqa: PLC0415
+
+    row = torch.from_numpy(rows).to(log_probs.device)
+    chosen = log_probs[row[:, None], torch.from_numpy(tokens).to(log_probs.device)]
+    values: NDArray[np.float32] = chosen.cpu().numpy()
+    return values
+
+
+def _draw(
+    log_probs: torch.Tensor, keys: Sequence[tuple[int, ...]], n: int, *, replace: bool, seed: int
+) -> NDArray[np.int64]:
+    """Draw tokens of every row; the random numbers are NumPy's, so that every device draws the same."""
+    import torch  # noqa: PLC0415
+
+    rngs = [context_rng(seed, key) for key in keys]
+    n_tokens = log_probs.shape[1]
+    if not replace:
+        noise = np.stack([rng.gumbel(size=n_tokens) for rng in rngs]).astype(np.float32)
+        ranked = torch.topk(log_probs + torch.from_numpy(noise).to(log_probs.device), n, dim=-1)
+        without: NDArray[np.int64] = ranked.indices.cpu().numpy()
+        return without
+    uniform = torch.from_numpy(np.stack([rng.random(n) for rng in rngs]))
+    # float32 sums of a vocabulary's probabilities are off by more than the rarest tokens have; mps has no float64
+    exact = log_probs.cpu() if log_probs.device.type == "mps" else log_probs
+    cumulative = exact.double().exp_().cumsum_(dim=-1)
+    uniform = uniform.to(cumulative.device) * cumulative[:, -1:]
+    drawn: NDArray[np.int64] = torch.searchsorted(cumulative, uniform, right=True).cpu().numpy()
+    return np.minimum(drawn, n_tokens - 1)
