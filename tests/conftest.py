@@ -17,3 +17,12 @@ def lm_game_root() -> Path:
     if not (root / "multi_comparisons").is_dir():
         pytest.skip(f"the next-token game's data are not at {root}; set SHANNON_DATA to the folder above them")
     return root
+
+
+@pytest.fixture(scope="session")
+def rank_perplexity_root() -> Path:
+    """Folder with the four archives of the rank-based perplexity data; the test is skipped where it is absent."""
+    root = DATA / "rank_perplexity"
+    if not (root / "n = 30 reftext1.zip").is_file():
+        pytest.skip(f"the rank-based perplexity data are not at {root}; set SHANNON_DATA to the folder above them")
+    return root

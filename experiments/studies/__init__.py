@@ -35,6 +35,8 @@ class StudyLoader(NamedTuple):
 VALIDATORS: Mapping[str, str] = MappingProxyType(
     {
         "comparison": "estimators.comparison:validate_comparison_study",
+        "documents": "estimators.documents:validate_documents_study",
+        "ranking": "estimators.ranking:validate_ranking_study",
         "cloze": "estimators.cloze:validate_cloze_study",
     }
 )
@@ -44,6 +46,11 @@ STUDIES: Mapping[str, StudyLoader] = MappingProxyType(
     {
         "simulated": StudyLoader("comparison", "experiments.studies.simulated:load"),
         "lm_game": StudyLoader("comparison", "experiments.studies.lm_game:load"),
+        "comparison_file": StudyLoader("comparison", "experiments.studies.comparison_file:load"),
+        "texts": StudyLoader("documents", "experiments.studies.texts:load"),
+        "lm_game_documents": StudyLoader("documents", "experiments.studies.lm_game_documents:load"),
+        "rank_perplexity": StudyLoader("ranking", "experiments.studies.rank_perplexity:load"),
+        "ranking_table": StudyLoader("ranking", "experiments.studies.ranking_table:load"),
         "provo": StudyLoader("cloze", "experiments.studies.provo:load"),
     }
 )

@@ -30,6 +30,7 @@ __all__ = [
     "LayeredFiles",
     "MissingFilesError",
     "check_hash",
+    "checked_members",
     "fetch_archive",
     "open_files",
     "read_manifest",
@@ -63,6 +64,9 @@ class Files(Protocol):
 
     def read(self, names: Sequence[str]) -> Iterator[tuple[str, bytes]]:
         """Contents of the named files, in the order given; missing ones are an error before the first is read."""
+
+    def listed(self, folder: str) -> list[str]:
+        """Names of the files in one top folder, sorted."""
 
 
 @dataclass(frozen=True)
@@ -106,6 +110,13 @@ class FolderFiles:
             except OSError as error:
                 raise InputError(f"cannot be read: {error.strerror}", source=self.where(name)) from error
 
+    def listed(self, folder: str) -> list[str]:
+        """Names of the files in one folder, sorted."""
+        try:
+            return sorted(f"{folder}/{entry.name}" for entry in (self.root / folder).iterdir() if entry.is_file())
+        except OSError as error:
+            raise InputError(f"cannot be read: {error.strerror}", source=self.where(folder)) from error
+
 
 @dataclass(frozen=True)
 class ArchiveFiles:
@@ -136,12 +147,8 @@ class ArchiveFiles:
 
     def read(self, names: Sequence[str]) -> Iterator[tuple[str, bytes]]:
         """Contents of the named files."""
-        try:
-            archive = zipfile.ZipFile(self.path)
-        except (zipfile.BadZipFile, OSError, ValueError) as error:
-            raise InputError(f"is not a readable zip archive ({error}); fetch it again", source=self.path) from error
-        with archive:
-            members = _checked_members(archive, self.path)
+        with self._opened() as archive:
+            members = checked_members(archive, self.path)
             prefixes = {folder: _prefix(folder, members, self.path) for folder in {n.split("/")[0] for n in names}}
             places = {name: prefixes[name.split("/")[0]] + name for name in names}
             missing = [name for name, place in places.items() if place not in members]
@@ -156,6 +163,20 @@ class ArchiveFiles:
                         source=self.where(places[name]),
                     ) from error
                 yield name, content
+
+    def listed(self, folder: str) -> list[str]:
+        """Names of the files in one top folder, sorted."""
+        with self._opened() as archive:
+            members = checked_members(archive, self.path)
+        prefix = _prefix(folder, members, self.path)
+        inside = [name.removeprefix(prefix) for name in members if name.startswith(f"{prefix}{folder}/")]
+        return sorted(name for name in inside if not name.endswith("/"))
+
+    def _opened(self) -> zipfile.ZipFile:
+        try:
+            return zipfile.ZipFile(self.path)
+        except (zipfile.BadZipFile, OSError, ValueError) as error:
+            raise InputError(f"is not a readable zip archive ({error}); fetch it again", source=self.path) from error
 
 
 @dataclass(frozen=True)
@@ -182,6 +203,10 @@ class LayeredFiles:
         """Contents of the named files."""
         for layer, part in self._groups(names):
             yield from layer.read(part)
+
+    def listed(self, folder: str) -> list[str]:
+        """Names of the files in one top folder, sorted."""
+        return self._layer(f"{folder}/").listed(folder)
 
     def _layer(self, name: str) -> Files:
         return self.layers[name.split("/", maxsplit=1)[0]]
@@ -367,27 +392,50 @@ def _stamp(status: os.stat_result) -> str:
     return f"{status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}"
 
 
-def _checked_members(archive: zipfile.ZipFile, path: Path) -> dict[str, zipfile.ZipInfo]:
+def checked_members(
+    archive: zipfile.ZipFile, source: object, *, member_limit_bytes: int = MEMBER_LIMIT_BYTES
+) -> dict[str, zipfile.ZipInfo]:
+    """Look at every member of an archive before any is read.
+
+    Parameters
+    ----------
+    archive : zipfile.ZipFile
+    source : object
+        What the archive is called in a message.
+    member_limit_bytes : int
+        A larger member, unpacked, is refused.
+
+    Returns
+    -------
+    dict of str to zipfile.ZipInfo
+        By the name that the archive itself gives.
+
+    Raises
+    ------
+    InputError
+        For a name that leads elsewhere, a link or device, an encrypted or too large member, or a name that is there
+        twice.
+    """
     members: dict[str, zipfile.ZipInfo] = {}
     total = 0
     for member in archive.infolist():
         # `filename` is already tidied up by zipfile; what the archive really says is in `orig_filename`
         name = member.orig_filename
-        problem = _member_problem(member, name)
+        problem = _member_problem(member, name, member_limit_bytes)
         if problem is None and name in members:
             problem = "is there twice"
         if problem is not None:
-            raise InputError(f"member {name!r} {problem}; the archive is refused", source=path)
+            raise InputError(f"member {name!r} {problem}; the archive is refused", source=source)
         members[name] = member
         total += member.file_size
     if total > _TOTAL_LIMIT_BYTES:
         raise InputError(
-            f"would unpack to {total} bytes, more than {_TOTAL_LIMIT_BYTES}; the archive is refused", source=path
+            f"would unpack to {total} bytes, more than {_TOTAL_LIMIT_BYTES}; the archive is refused", source=source
         )
     return members
 
 
-def _member_problem(member: zipfile.ZipInfo, name: str) -> str | None:
+def _member_problem(member: zipfile.ZipInfo, name: str, limit: int) -> str | None:
     kind = stat.S_IFMT(member.external_attr >> 16)
     problems = (
         (name.startswith("/"), "has an absolute path"),
@@ -400,8 +448,8 @@ def _member_problem(member: zipfile.ZipInfo, name: str) -> str | None:
         (kind not in (0, stat.S_IFREG, stat.S_IFDIR), "is not a plain file"),
         (member.flag_bits & 1, "is encrypted"),
         (
-            member.file_size > MEMBER_LIMIT_BYTES,
-            f"would unpack to {member.file_size} bytes, more than {MEMBER_LIMIT_BYTES}",
+            member.file_size > limit,
+            f"would unpack to {member.file_size} bytes, more than {limit}",
         ),
     )
     return next((problem for found, problem in problems if found), None)
