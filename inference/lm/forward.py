@@ -21,10 +21,10 @@ from inference.lm.language_model import LanguageModel
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["TokenTree", "TreePlace", "plant_trees", "reduce_log_probs", "with_bos"]
+__all__ = ["TokenTree", "TreePlace", "plant_trees", "reduce_last", "reduce_log_probs", "with_bos"]
 
-# a row's attention mask has this many squared entries
-_LARGEST_TREE = 2048
+# attention within a row costs its square: beyond this more than sharing saves
+_LARGEST_TREE = 1024
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,6 +227,47 @@ def reduce_log_probs(
                     _reduce_rows(model, rows, state, per_block, reduce)
                     if progress is not None:
                         progress(len(rows))
+
+
+def reduce_last(
+    model: LanguageModel,
+    sequences: Sequence[Sequence[int]],
+    reduce: Callable[[NDArray[np.intp], torch.Tensor], None],
+    *,
+    branching: bool = True,
+    progress: Callable[[int], None] | None = None,
+) -> None:
+    """Compute the next-token distribution after each of many sequences and hand it to a function, block by block.
+
+    Parameters
+    ----------
+    model : LanguageModel
+    sequences : sequence of sequence of int
+        BOS token included; none is empty.
+    reduce : callable
+        As in :func:`reduce_log_probs`; takes positions in ``sequences``.
+    branching : bool
+        Let sequences with a first half in common share its pass; False shares whole prefixes only, which pays for
+        unrelated sequences.
+    progress : callable, optional
+        Takes the number of sequences done since its last call.
+
+    Raises
+    ------
+    RuntimeError
+        If a single sequence does not fit in memory.
+    """
+    if not sequences:
+        return
+    trees, place = plant_trees(sequences, branching=branching and model.tree_attention)
+    order = np.argsort(place.tree, kind="stable")
+    ends = np.array([path[-1] for path in place.path], dtype=np.intp)
+    wanted = np.split(ends[order], np.cumsum(np.bincount(place.tree, minlength=len(trees)))[:-1])
+
+    def by_sequence(rows: NDArray[np.intp], log_probs: torch.Tensor) -> None:
+        reduce(order[rows], log_probs)
+
+    reduce_log_probs(model, trees, wanted, by_sequence, progress=progress)
 
 
 def _reduce_rows(

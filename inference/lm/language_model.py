@@ -40,6 +40,9 @@ class LanguageModel:
     split_head : bool
         Logits are the output embedding times the last hidden state (checked at loading), so that they are only
         computed where they are asked for.
+    tree_attention : bool
+        The model takes an attention mask and positions as they are (checked at loading), so that continuations of one
+        context share its pass.
     """
 
     settings: ModelSettings
@@ -53,6 +56,7 @@ class LanguageModel:
     tokenizer_sha256: str
     revision: str = ""
     split_head: bool = True
+    tree_attention: bool = False
 
     @property
     def name(self) -> str:
@@ -128,6 +132,7 @@ def model_record(model: LanguageModel) -> dict[str, Any]:
         "revision": model.revision,
         "max_tokens": model.max_tokens,
         "split_head": model.split_head,
+        "tree_attention": model.tree_attention,
         "torch": torch.__version__,
         "transformers": transformers.__version__,
     }

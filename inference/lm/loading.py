@@ -17,7 +17,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from estimators.errors import InputError
+from inference.lm.forward import reduce_last
 from inference.lm.language_model import LanguageModel
 from inference.lm.settings import BOS_CHOICES, ModelSettings
 
@@ -104,6 +108,7 @@ def load_language_model(settings: ModelSettings) -> LanguageModel:
         revision=revision,
     )
     model = replace(model, split_head=_head_is_split(model))
+    model = replace(model, tree_attention=_takes_trees(model))
     if settings.compile:
         module.base_model.compile()
     log.info("loaded %s on %s: %s", settings.name, device, type(module).__name__)
@@ -372,3 +377,24 @@ def _head_is_split(model: LanguageModel) -> bool:
         split = head(hidden).float()
     tolerance = 1e-4 if model.settings.dtype == "float32" else 1e-2
     return bool((whole - split).abs().max() <= tolerance * max(1.0, float(whole.abs().max())))
+
+
+def _takes_trees(model: LanguageModel) -> bool:
+    """Whether a branching tree in one row gives what its branches give alone: not so with, say, ALiBi positions."""
+    tokens = [number % model.vocab_size for number in range(3, 3 + min(_PROBE_LENGTH, model.max_tokens - 2))]
+    branches = [[*tokens, 1, 2 % model.vocab_size], [*tokens, 2 % model.vocab_size], tokens]
+    results = []
+    for candidate in (replace(model, tree_attention=True), replace(model, tree_attention=False)):
+        rows = np.full((len(branches), model.vocab_size), np.nan, dtype=np.float32)
+
+        def keep(at: NDArray[np.intp], log_probs: torch.Tensor, rows: NDArray[np.float32] = rows) -> None:
+            rows[at] = log_probs.cpu().numpy()
+
+        try:
+            reduce_last(candidate, branches, keep)
+        except (RuntimeError, ValueError, TypeError, NotImplementedError) as error:
+            log.info("%s takes no tree mask: %s", model.name, error)
+            return False
+        results.append(rows)
+    tolerance = 1e-4 if model.settings.dtype == "float32" else 0.1
+    return bool(np.abs(results[0] - results[1]).max() <= tolerance * max(1.0, np.abs(results[1]).max()))

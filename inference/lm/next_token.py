@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimators.errors import InputError
-from inference.lm.forward import plant_trees, reduce_log_probs, with_bos
+from inference.lm.forward import reduce_last, with_bos
 from inference.lm.language_model import LanguageModel, model_record
 
 if TYPE_CHECKING:
@@ -101,11 +101,6 @@ def next_token_distributions(
     slot = np.array([unique.setdefault(tuple(tokens), len(unique)) for tokens in full], dtype=np.intp)
     members = _members(slot, len(unique))
     keys = list(unique)
-    trees, place = plant_trees(keys, branching=False)
-    # rows are grouped by tree; `order` says which unique context each row is
-    order = np.argsort(place.tree, kind="stable")
-    ends = np.array([path[-1] for path in place.path], dtype=np.intp)
-    wanted = np.split(ends[order], np.cumsum(np.bincount(place.tree, minlength=len(trees)))[:-1]) if keys else []
 
     columns = _empty(
         len(full),
@@ -119,7 +114,7 @@ def next_token_distributions(
     probed_of = None if probed is None else np.asarray(probed, dtype=np.int64)
 
     def reduce(rows: NDArray[np.intp], log_probs: torch.Tensor) -> None:
-        contexts_of = [members[order[row]] for row in rows]
+        contexts_of = [members[row] for row in rows]
         at = np.concatenate(contexts_of)
         row = np.repeat(np.arange(len(rows)), [len(some) for some in contexts_of])
         _whole_columns(columns, log_probs, rows=row, at=at)
@@ -132,11 +127,11 @@ def next_token_distributions(
             columns["top_token"][at] = best.indices.cpu().numpy()[row]
             columns["top_logprob"][at] = best.values.cpu().numpy()[row]
         if n_candidates:
-            drawn = _draw(log_probs, [keys[order[r]] for r in rows], n_candidates, replace=replace, seed=seed)
+            drawn = _draw(log_probs, [keys[row] for row in rows], n_candidates, replace=replace, seed=seed)
             columns["candidate_token"][at] = drawn[row]
             columns["candidate_logprob"][at] = _gather(log_probs, row, drawn[row])
 
-    reduce_log_probs(model, trees, wanted, reduce, progress=progress)
+    reduce_last(model, keys, reduce, branching=False, progress=progress)
     return xr.Dataset(
         {name: (_DIMS[name], values, {"units": "nats"} if name in _NATS else {}) for name, values in columns.items()},
         attrs={"model": json.dumps(model_record(model), sort_keys=True), "seed": seed, "replace": int(replace)},

@@ -1,0 +1,143 @@
+"""Loss, perplexity and top-1 accuracy of a model on documents, with intervals clustered by document."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from estimators.errors import InputError
+
+__all__ = ["ClusteredMean", "CorpusScores", "clustered_mean", "corpus_scores"]
+
+
+@dataclass(frozen=True)
+class ClusteredMean:
+    """A mean over tokens and its standard error, documents being what was sampled.
+
+    Parameters
+    ----------
+    mean : float
+    se : float
+        NaN with a single document.
+    """
+
+    mean: float
+    se: float
+
+
+@dataclass(frozen=True)
+class CorpusScores:
+    """Scores of a model on a corpus; natural logarithms.
+
+    Parameters
+    ----------
+    n_documents, n_tokens : int
+        Documents with a scored token, and scored tokens.
+    loss_nats : ClusteredMean
+        Mean of :math:`-\\ln q` over all tokens.
+    perplexity_of_token_mean : float
+        :math:`\\exp` of ``loss_nats``: what most papers print.
+    mean_sequence_perplexity : ClusteredMean
+        Mean over documents of each one's own perplexity, as in table 1 of Shlegeris et al. (2022): never less than
+        the exponential of the mean loss over documents, and led by the worst documents.
+    top1_accuracy : ClusteredMean
+        Share of tokens that were the model's best guess.
+    bits_per_byte : float
+        Total loss over the number of UTF-8 bytes of the scored text: comparable across tokenizers. NaN if the bytes
+        are not given.
+    """
+
+    n_documents: int
+    n_tokens: int
+    loss_nats: ClusteredMean
+    perplexity_of_token_mean: float
+    mean_sequence_perplexity: ClusteredMean
+    top1_accuracy: ClusteredMean
+    bits_per_byte: float
+
+
+def clustered_mean(values: ArrayLike, cluster: ArrayLike) -> ClusteredMean:
+    r"""Mean over all values, with the standard error of a ratio of cluster totals.
+
+    .. math:: \mathrm{se}^2 = \frac{D}{D - 1} \frac{1}{N^2} \sum_d \Big(\sum_{i \in d} (v_i - \bar v)\Big)^2
+
+    for :math:`D` clusters and :math:`N` values (the linearised variance of a cluster sample; Cochran 1977, section
+    9A.2, without the finite-population correction).
+
+    Parameters
+    ----------
+    values : array_like, shape (value,)
+    cluster : array_like, shape (value,)
+        Label of each value's cluster.
+
+    Returns
+    -------
+    ClusteredMean
+
+    Raises
+    ------
+    InputError
+        If there is no value or the shapes differ.
+    """
+    numbers = np.asarray(values, dtype=float)
+    labels = np.asarray(cluster)
+    if numbers.ndim != 1 or numbers.shape != labels.shape or numbers.size == 0:
+        raise InputError(
+            f"has shape {numbers.shape} for clusters of shape {labels.shape}; one value or more, and a cluster for each",
+            field="values",
+        )
+    _, member = np.unique(labels, return_inverse=True)
+    mean = float(numbers.mean())
+    totals = np.bincount(member, weights=numbers - mean)
+    n_clusters = len(totals)
+    if n_clusters < 2:
+        return ClusteredMean(mean, float("nan"))
+    se = np.sqrt(n_clusters / (n_clusters - 1) * (totals**2).sum()) / numbers.size
+    return ClusteredMean(mean, float(se))
+
+
+def corpus_scores(
+    logprob: ArrayLike, is_best: ArrayLike, document: ArrayLike, *, n_bytes: float | None = None
+) -> CorpusScores:
+    """Summarise the scores of every token of some documents.
+
+    Parameters
+    ----------
+    logprob : array_like, shape (token,)
+        Nats.
+    is_best : array_like of bool, shape (token,)
+        Whether the token was the model's best guess.
+    document : array_like, shape (token,)
+        Label of each token's document.
+    n_bytes : float, optional
+        UTF-8 bytes of the scored text.
+
+    Returns
+    -------
+    CorpusScores
+
+    Raises
+    ------
+    InputError
+        If there is no token, the shapes differ, or a log-probability is not finite.
+    """
+    nats = -np.asarray(logprob, dtype=float)
+    labels = np.asarray(document)
+    if not np.isfinite(nats).all():
+        bad = int(np.flatnonzero(~np.isfinite(nats))[0])
+        raise InputError(f"is {-nats[bad]} at token {bad}, should be finite", field="logprob")
+    loss = clustered_mean(nats, labels)
+    accuracy = clustered_mean(np.asarray(is_best, dtype=float), labels)
+    _, member = np.unique(labels, return_inverse=True)
+    sequence_loss: NDArray[np.float64] = np.bincount(member, weights=nats) / np.bincount(member)
+    return CorpusScores(
+        n_documents=len(sequence_loss),
+        n_tokens=len(nats),
+        loss_nats=loss,
+        perplexity_of_token_mean=float(np.exp(loss.mean)),
+        mean_sequence_perplexity=clustered_mean(np.exp(sequence_loss), np.arange(len(sequence_loss))),
+        top1_accuracy=accuracy,
+        bits_per_byte=float("nan") if n_bytes is None else float(nats.sum() / np.log(2) / n_bytes),
+    )

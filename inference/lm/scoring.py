@@ -1,0 +1,149 @@
+"""Scores of every token of documents: log-probability, rank, entropy, and whether the best guess was right."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimators.errors import InputError
+from inference.lm.forward import TokenTree, reduce_log_probs
+from inference.lm.language_model import LanguageModel, model_record
+
+if TYPE_CHECKING:
+    import torch
+    import xarray as xr
+
+__all__ = ["score_documents"]
+
+
+def score_documents(
+    model: LanguageModel,
+    documents: Sequence[Sequence[int]],
+    *,
+    window: int | None = None,
+    stride: int | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> xr.Dataset:
+    r"""Score every token of documents once, each given the tokens before it.
+
+    With a BOS token the first token of a document is scored after it; without one it has no score and is left out, so
+    that losses with and without BOS are means over different tokens.
+
+    A document of up to ``window`` tokens (BOS included) is scored in one pass, every token given all before it. In a
+    longer one, windows begin every ``stride`` tokens, and a token is scored in the first window that holds it: given
+    at least ``window - stride`` tokens. Later windows begin in the middle of the text, without a BOS token.
+
+    ==================  =======  ===========================================================
+    variable            dims     meaning
+    ==================  =======  ===========================================================
+    ``document_index``  token    position of the token's document in ``documents``
+    ``position``        token    position of the token in its document, from 0
+    ``token_id``        token    its id
+    ``n_context``       token    tokens that it was scored given, BOS included
+    ``logprob``         token    :math:`\ln q(y_t \mid y_{<t})`, nats
+    ``rank``            token    1 + number of tokens more probable: ties share the best rank
+    ``entropy_nats``    token    of the distribution that it was scored under
+    ``best_token``      token    the most probable token
+    ==================  =======  ===========================================================
+
+    Parameters
+    ----------
+    model : LanguageModel
+    documents : sequence of sequence of int
+        Tokens of each document, without BOS. A document without a token to score gives none.
+    window : int, optional
+        Tokens that the model sees at once; the longest it takes by default.
+    stride : int, optional
+        Tokens between the beginnings of windows; half a window by default.
+    progress : callable, optional
+        Takes the number of tokens scored since its last call.
+
+    Returns
+    -------
+    xarray.Dataset
+        ``attrs`` hold ``model`` (:func:`model_record` as JSON), ``window``, ``stride``.
+
+    Raises
+    ------
+    InputError
+        If window or stride do not fit each other or the model.
+    """
+    import torch  # noqa: PLC0415 - importing this module does not need it
+    import xarray as xr  # noqa: PLC0415
+
+    window, stride = _window(model, documents, window, stride)
+    trees: list[TokenTree] = []
+    wanted: list[NDArray[np.intp]] = []
+    pieces: dict[str, list[NDArray[np.int64]]] = {
+        name: [np.zeros(0, dtype=np.int64)] for name in ("document_index", "position", "token", "n_context")
+    }
+    start = [] if model.bos_id is None else [model.bos_id]
+    for index, document in enumerate(documents):
+        tokens = np.array([*start, *document], dtype=np.int64)
+        for first, scored_from, stop in _windows(len(tokens), window, stride):
+            seen = tokens[first:stop]
+            # the token at node i is scored by the distribution at node i - 1
+            nodes = np.arange(scored_from - first - 1, stop - first - 1)
+            trees.append(TokenTree(seen[:-1], np.arange(len(seen) - 1) - 1))
+            wanted.append(nodes.astype(np.intp))
+            pieces["document_index"].append(np.full(len(nodes), index))
+            pieces["position"].append(nodes + 1 + first - len(start))
+            pieces["token"].append(seen[nodes + 1])
+            pieces["n_context"].append(nodes + 1)
+    columns = {name: np.concatenate(parts) for name, parts in pieces.items()}
+    n_tokens = len(columns["token"])
+    logprob, entropy = np.full(n_tokens, np.nan, dtype=np.float32), np.full(n_tokens, np.nan, dtype=np.float32)
+    rank, best = np.zeros(n_tokens, dtype=np.int64), np.zeros(n_tokens, dtype=np.int64)
+
+    def reduce(rows: NDArray[np.intp], log_probs: torch.Tensor) -> None:
+        target = torch.from_numpy(columns["token"][rows]).to(log_probs.device)
+        own = log_probs.gather(1, target[:, None])
+        logprob[rows] = own[:, 0].cpu().numpy()
+        rank[rows] = 1 + (log_probs > own).sum(dim=-1).cpu().numpy()
+        best[rows] = log_probs.argmax(dim=-1).cpu().numpy()
+        entropy[rows] = torch.special.entr(log_probs.exp()).sum(dim=-1).cpu().numpy()
+
+    reduce_log_probs(model, trees, wanted, reduce, progress=progress)
+    nats = {"units": "nats"}
+    return xr.Dataset(
+        {
+            **{name: ("token", values) for name, values in columns.items() if name != "token"},
+            "token_id": ("token", columns["token"]),
+            "logprob": ("token", logprob, nats),
+            "rank": ("token", rank),
+            "entropy_nats": ("token", entropy, nats),
+            "best_token": ("token", best),
+        },
+        attrs={"model": json.dumps(model_record(model), sort_keys=True), "window": window, "stride": stride},
+    )
+
+
+def _window(
+    model: LanguageModel, documents: Sequence[Sequence[int]], window: int | None, stride: int | None
+) -> tuple[int, int]:
+    longest = max((len(document) for document in documents), default=0) + (model.bos_id is not None)
+    # of models without a longest sequence the whole document is one window
+    window = min(model.max_tokens, max(longest, 2)) if window is None else window
+    if not 2 <= window <= model.max_tokens:
+        raise InputError(f"is {window}; {model.name} takes 2 to {model.max_tokens} tokens", field="window")
+    stride = max(1, window // 2) if stride is None else stride
+    if not 1 <= stride < window:
+        raise InputError(f"is {stride}; with a window of {window} it is 1 to {window - 1}", field="stride")
+    return window, stride
+
+
+def _windows(n_tokens: int, window: int, stride: int) -> list[tuple[int, int, int]]:
+    """First token, first token scored, and end of every window."""
+    windows = []
+    scored = 1
+    first = 0
+    while scored < n_tokens:
+        stop = min(first + window, n_tokens)
+        windows.append((first, scored, stop))
+        scored = stop
+        first += stride
+    return windows

@@ -1,0 +1,185 @@
+"""The bytes of every token, and where words begin and end in them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimators.errors import InputError, unknown_choice
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+    from inference.lm.language_model import LanguageModel
+
+__all__ = ["BOUNDARIES", "Vocabulary", "vocabulary"]
+
+_WHITESPACE = b" \t\n\r\x0b\x0c"
+# apostrophe and hyphen stand inside words: don't, well-known
+_PUNCTUATION = b'!"#$%&()*+,./:;<=>?@[\\]^_`{|}~'
+BOUNDARIES: Mapping[str, bytes] = {"whitespace": _WHITESPACE, "punctuation": _WHITESPACE + _PUNCTUATION}
+"""Bytes at which a word ends: whitespace alone, or ASCII punctuation other than apostrophe and hyphen as well."""
+
+
+@dataclass(frozen=True, eq=False)
+class Vocabulary:
+    """The tokens of a model as bytes.
+
+    Parameters
+    ----------
+    token_bytes : list of bytes, by token
+        Empty for special tokens and for logits beyond the tokenizer's vocabulary, which end every text.
+    by_bytes : mapping of bytes to list of int
+        Tokens that stand for given bytes.
+    ends : ndarray of int
+        Tokens that end a word when they come next: those that begin with a boundary byte, and those that end a text.
+    begins : ndarray of int
+        Tokens that begin with a byte of a word.
+    spaced_begins : ndarray of int
+        Tokens that begin with a space and then a byte of a word.
+    spaces : ndarray of int
+        Tokens that are one space.
+    crossing : mapping of bytes to ndarray of int
+        Tokens that hold the end of a word (the key, with the space before it if the token begins with one) and what
+        follows it. Byte-pair vocabularies that are cut at spaces have few or none.
+    boundary : bytes
+        Bytes that end a word.
+    """
+
+    token_bytes: list[bytes]
+    by_bytes: Mapping[bytes, list[int]]
+    ends: NDArray[np.int64]
+    begins: NDArray[np.int64]
+    spaced_begins: NDArray[np.int64]
+    spaces: NDArray[np.int64]
+    crossing: Mapping[bytes, NDArray[np.int64]]
+    boundary: bytes
+
+
+def vocabulary(model: LanguageModel, *, boundary: str = "punctuation") -> Vocabulary:
+    """Return the model's tokens as bytes, sorted by what they do to words.
+
+    Parameters
+    ----------
+    model : LanguageModel
+    boundary : {"punctuation", "whitespace"}
+        See :data:`BOUNDARIES`.
+
+    Returns
+    -------
+    Vocabulary
+
+    Raises
+    ------
+    InputError
+        If the boundary is unknown.
+    """
+    if boundary not in BOUNDARIES:
+        raise unknown_choice("boundary", boundary, BOUNDARIES)
+    return _vocabulary(model, BOUNDARIES[boundary])
+
+
+@lru_cache(maxsize=8)
+def _vocabulary(model: LanguageModel, boundary: bytes) -> Vocabulary:
+    token_bytes = _token_bytes(model.tokenizer)
+    token_bytes += [b""] * (model.vocab_size - len(token_bytes))
+    del token_bytes[model.vocab_size :]
+    by_bytes: dict[bytes, list[int]] = {}
+    crossing: dict[bytes, list[int]] = {}
+    for token, content in enumerate(token_bytes):
+        if not content:
+            continue
+        by_bytes.setdefault(content, []).append(token)
+        space = content[:1] == b" "
+        word = content[1:] if space else content
+        end = next((i for i, byte in enumerate(word) if byte in boundary), None)
+        # a token that begins with a boundary ends the word before it, and holds none that counts
+        if end:
+            crossing.setdefault(content[: end + space], []).append(token)
+
+    def tokens_where(holds: list[bool]) -> NDArray[np.int64]:
+        return np.flatnonzero(holds).astype(np.int64)
+
+    return Vocabulary(
+        token_bytes=token_bytes,
+        by_bytes=by_bytes,
+        ends=tokens_where([not content or content[0] in boundary for content in token_bytes]),
+        begins=tokens_where([bool(content) and content[0] not in boundary for content in token_bytes]),
+        spaced_begins=tokens_where(
+            [len(content) > 1 and content[:1] == b" " and content[1] not in boundary for content in token_bytes]
+        ),
+        spaces=np.array(by_bytes.get(b" ", []), dtype=np.int64),
+        crossing={head: np.array(tokens, dtype=np.int64) for head, tokens in crossing.items()},
+        boundary=boundary,
+    )
+
+
+def _token_bytes(tokenizer: PreTrainedTokenizerBase) -> list[bytes]:
+    vocab = tokenizer.get_vocab()
+    pieces: list[str | None] = [None] * (max(vocab.values()) + 1)
+    for piece, token in vocab.items():
+        pieces[token] = piece
+    special = set(tokenizer.all_special_ids)
+    # added tokens are written as they are, whatever the rest of the vocabulary is written in
+    plain = {token for token, added in tokenizer.added_tokens_decoder.items() if not added.special}
+    special |= {token for token, added in tokenizer.added_tokens_decoder.items() if added.special}
+    convert = _converter(tokenizer)
+    contents = []
+    for token, written in enumerate(pieces):
+        if written is None or token in special:
+            contents.append(b"")
+        else:
+            contents.append(written.encode() if token in plain else convert(written))
+    return contents
+
+
+def _converter(tokenizer: PreTrainedTokenizerBase) -> Any:
+    """Return the function from a piece of the vocabulary to its bytes."""
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is None:
+        raise InputError(
+            f"{type(tokenizer).__name__} is no fast tokenizer, whose vocabulary can be read; convert it first",
+            field="tokenizer",
+        )
+    described = json.loads(backend.to_str())
+    decoders = _types(described.get("decoder"))
+    if "ByteLevel" in decoders:
+        table = _byte_level_table()
+        return lambda piece: bytes(table[character] for character in piece)
+    if {"Metaspace", "Replace"} & decoders:
+        return _sentencepiece_bytes
+    if not decoders or "Fuse" in decoders:
+        return lambda piece: piece.encode()
+    raise InputError(
+        f"pieces of a tokenizer with decoder {', '.join(sorted(decoders))} have no bytes of their own; "
+        "byte-level and SentencePiece tokenizers have",
+        field="tokenizer",
+    )
+
+
+def _types(decoder: Any) -> set[str]:
+    if decoder is None:
+        return set()
+    return {decoder["type"]}.union(*(_types(part) for part in decoder.get("decoders", [])))
+
+
+def _sentencepiece_bytes(piece: str) -> bytes:
+    if len(piece) == 6 and piece.startswith("<0x") and piece.endswith(">"):
+        return bytes([int(piece[3:5], 16)])
+    return piece.replace("\N{LOWER ONE EIGHTH BLOCK}", " ").encode()
+
+
+@lru_cache(maxsize=1)
+def _byte_level_table() -> dict[str, int]:
+    """The characters that byte-level BPE writes bytes as: visible ones as themselves, the others from U+0100 on."""
+    visible = [*range(ord("!"), ord("~") + 1), *range(0xA1, 0xAC + 1), *range(0xAE, 0xFF + 1)]
+    table = {chr(byte): byte for byte in visible}
+    others = [byte for byte in range(256) if byte not in set(visible)]
+    table.update({chr(0x100 + shift): byte for shift, byte in enumerate(others)})
+    return table

@@ -1,0 +1,177 @@
+"""Whole words drawn from a model of tokens, as a cloze study draws them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimators.errors import InputError
+from inference.lm.forward import reduce_last, with_bos
+from inference.lm.language_model import LanguageModel
+from inference.lm.next_token import context_rng
+from inference.lm.vocabulary import Vocabulary, vocabulary
+
+if TYPE_CHECKING:
+    import torch
+
+__all__ = ["SampledWords", "sample_words"]
+
+
+@dataclass(frozen=True, eq=False)
+class SampledWords:
+    """Words drawn after one context.
+
+    Parameters
+    ----------
+    words : tuple of str
+        The draws that gave a word, in order.
+    n_samples : int
+    n_no_start : int
+        Draws that did not begin a word: the last word went on, or punctuation or the end of the text followed.
+    n_too_long : int
+        Draws without a boundary after ``max_tokens`` tokens.
+    """
+
+    words: tuple[str, ...]
+    n_samples: int
+    n_no_start: int
+    n_too_long: int
+
+
+def sample_words(
+    model: LanguageModel,
+    contexts: Sequence[Sequence[int]],
+    *,
+    n_samples: int,
+    max_tokens: int = 10,
+    boundary: str = "punctuation",
+    start: str = " ",
+    seed: int = 0,
+    progress: Callable[[int], None] | None = None,
+) -> list[SampledWords]:
+    """Draw whole words: tokens until past a boundary, joined, and the first word of them.
+
+    Draws that agree so far share their forward passes. Draws are independent, from the whole distribution.
+
+    Parameters
+    ----------
+    model : LanguageModel
+    contexts : sequence of sequence of int
+        Tokens of each context, without BOS.
+    n_samples : int
+        Draws for each context; those that fail are counted, not made again.
+    max_tokens : int
+        Tokens of a draw, the one that holds the boundary included.
+    boundary, start : str
+        As in :func:`inference.lm.words.word_log_probs`.
+    seed : int
+        A context's random numbers come from it and from its own tokens.
+    progress : callable, optional
+        Takes the number of contexts done since its last call.
+
+    Returns
+    -------
+    list of SampledWords, by context
+
+    Raises
+    ------
+    InputError
+        If a number or a context is unusable.
+    """
+    for field, value in (("n_samples", n_samples), ("max_tokens", max_tokens)):
+        if value < 1:
+            raise InputError(f"is {value}, should be at least 1", field=field)
+    if start not in {" ", ""}:
+        raise InputError(f"is {start!r}, should be a space or nothing", field="start")
+    vocab = vocabulary(model, boundary=boundary)
+    results = []
+    for context in with_bos(model, contexts):
+        results.append(
+            _sample_context(
+                model, vocab, context, n_samples=n_samples, max_tokens=max_tokens, start=start.encode(), seed=seed
+            )
+        )
+        if progress is not None:
+            progress(1)
+    return results
+
+
+def _sample_context(
+    model: LanguageModel,
+    vocab: Vocabulary,
+    context: list[int],
+    *,
+    n_samples: int,
+    max_tokens: int,
+    start: bytes,
+    seed: int,
+) -> SampledWords:
+    uniform = context_rng(seed, context).random((max_tokens, n_samples))
+    words: list[str | None] = [None] * n_samples
+    n_no_start = 0
+    # draws that agree so far, by their tokens
+    open_draws: dict[tuple[int, ...], NDArray[np.intp]] = {(): np.arange(n_samples)}
+    for step in range(max_tokens):
+        if not open_draws:
+            break
+        prefixes = list(open_draws)
+        drawn = _draw_next(model, context, prefixes, [uniform[step, open_draws[prefix]] for prefix in prefixes])
+        grown: dict[tuple[int, ...], NDArray[np.intp]] = {}
+        for prefix, tokens in zip(prefixes, drawn, strict=True):
+            draws = open_draws[prefix]
+            written = b"".join(vocab.token_bytes[token] for token in prefix)
+            for token in np.unique(tokens):
+                who = draws[tokens == token]
+                state = _first_word(written, vocab.token_bytes[token], start, vocab.boundary)
+                if state is None:
+                    grown[*prefix, int(token)] = who
+                elif state:
+                    word = state.decode(errors="replace")
+                    for draw in who:
+                        words[draw] = word
+                else:
+                    n_no_start += len(who)
+        open_draws = grown
+    found = tuple(word for word in words if word is not None)
+    n_too_long = sum(len(draws) for draws in open_draws.values())
+    return SampledWords(words=found, n_samples=n_samples, n_no_start=n_no_start, n_too_long=n_too_long)
+
+
+def _first_word(written: bytes, added: bytes, start: bytes, boundary: bytes) -> bytes | None:
+    """Return the first word of a text if it is complete, nothing if there is none, None if that is not known yet."""
+    text = written + added
+    if not text.startswith(start[: len(text)]) or (not text and not added):
+        return b""
+    word = text[len(start) :]
+    end = next((i for i, byte in enumerate(word) if byte in boundary), None)
+    if end is not None:
+        return word[:end]
+    # a token without bytes ends the text
+    return None if added else word
+
+
+def _draw_next(
+    model: LanguageModel,
+    context: list[int],
+    prefixes: Sequence[tuple[int, ...]],
+    uniforms: Sequence[NDArray[np.float64]],
+) -> list[NDArray[np.int64]]:
+    import torch  # noqa: PLC0415
+
+    sequences = [(*context, *prefix) for prefix in prefixes]
+    drawn = [np.zeros(0, dtype=np.int64)] * len(prefixes)
+
+    def reduce(at: NDArray[np.intp], log_probs: torch.Tensor) -> None:
+        exact = log_probs.cpu() if log_probs.device.type == "mps" else log_probs
+        cumulative = exact.double().exp_().cumsum_(dim=-1)
+        for row, index in enumerate(at):
+            values = torch.from_numpy(uniforms[index]).to(cumulative.device) * cumulative[row, -1]
+            tokens = torch.searchsorted(cumulative[row], values, right=True).cpu().numpy()
+            drawn[index] = np.minimum(tokens, cumulative.shape[1] - 1)
+
+    reduce_last(model, sequences, reduce)
+    return drawn
