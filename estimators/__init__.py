@@ -8,10 +8,31 @@ What does not: files, downloads, plots, samplers, language models. Nothing here 
 project, and importing it pulls in neither xarray nor pandas.
 """
 
+from estimators.accuracy import (
+    ParticipantAccuracy,
+    PooledAccuracy,
+    PracticeCurve,
+    bayesian_bootstrap_accuracy,
+    bootstrap_accuracy,
+    enough_answers,
+    participant_accuracy,
+    pooled_accuracy,
+    practice_curve,
+    wilson_interval,
+)
 from estimators.bootstrap import BootstrapGap, bias_curve, cluster_bootstrap, half_sample_bootstrap
 from estimators.comparison import HUMAN, is_word_token, response_positions, same_token, validate_comparison_study
 from estimators.diagnostics import WeightDiagnostics, fit_pareto_shape, pareto_khat, smooth_tail
 from estimators.errors import InputError
+from estimators.guess import (
+    guess_contexts,
+    is_visible_token,
+    is_word_position,
+    prior_guesses,
+    repeated_guesses,
+    validate_guess_study,
+    with_model_answers,
+)
 from estimators.logmean import (
     ItemTerms,
     LogMeans,
@@ -87,8 +108,11 @@ __all__ = [
     "ItemTerms",
     "LogMeans",
     "LossGap",
+    "ParticipantAccuracy",
     "ParticipantPopulation",
     "PerplexityEstimate",
+    "PooledAccuracy",
+    "PracticeCurve",
     "ResponsePairs",
     "RoundingScheme",
     "SimulationSettings",
@@ -97,14 +121,17 @@ __all__ = [
     "add_note",
     "approximate_perplexity",
     "average_score",
+    "bayesian_bootstrap_accuracy",
     "bias_curve",
     "bits_from_nats",
+    "bootstrap_accuracy",
     "candidate_log_terms",
     "cluster_bootstrap",
     "conditioned_on_other_text",
     "control_model",
     "delta_log_mean",
     "diagnose_weights",
+    "enough_answers",
     "estimate_gap",
     "estimate_perplexity",
     "expected_counts",
@@ -112,7 +139,10 @@ __all__ = [
     "exponential_score",
     "fit_pareto_shape",
     "group_terms",
+    "guess_contexts",
     "half_sample_bootstrap",
+    "is_visible_token",
+    "is_word_position",
     "is_word_token",
     "jackknife_log_mean",
     "linear_score",
@@ -124,9 +154,13 @@ __all__ = [
     "notes",
     "optimal_report",
     "pareto_khat",
+    "participant_accuracy",
     "perplexity_from_loss",
     "plain_log_mean",
     "player_names",
+    "pooled_accuracy",
+    "practice_curve",
+    "prior_guesses",
     "psis_log_mean",
     "rank_at",
     "ranks_among",
@@ -137,6 +171,7 @@ __all__ = [
     "reciprocal_score",
     "reference_log_probability",
     "reference_loss",
+    "repeated_guesses",
     "report_boxes",
     "report_from_log_ratio",
     "response_pairs",
@@ -154,5 +189,8 @@ __all__ = [
     "true_loss",
     "two_alternative_report",
     "validate_comparison_study",
+    "validate_guess_study",
     "validate_ranking_study",
+    "wilson_interval",
+    "with_model_answers",
 ]

@@ -47,6 +47,7 @@ EXPERIMENTS: Mapping[str, ExperimentEntry] = MappingProxyType(
         "human_loss": ExperimentEntry("comparison", "experiments.human_loss:run"),
         "calibration": ExperimentEntry("comparison", "experiments.calibration:run"),
         "recovery": ExperimentEntry("comparison", "experiments.recovery:run"),
+        "accuracy": ExperimentEntry("guess", "experiments.accuracy:run"),
         "sbc": ExperimentEntry("comparison", "experiments.sbc:run"),
     }
 )

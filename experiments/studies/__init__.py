@@ -35,6 +35,7 @@ class StudyLoader(NamedTuple):
 VALIDATORS: Mapping[str, str] = MappingProxyType(
     {
         "comparison": "estimators.comparison:validate_comparison_study",
+        "guess": "estimators.guess:validate_guess_study",
         "documents": "estimators.documents:validate_documents_study",
         "ranking": "estimators.ranking:validate_ranking_study",
         "cloze": "estimators.cloze:validate_cloze_study",
@@ -46,6 +47,8 @@ STUDIES: Mapping[str, StudyLoader] = MappingProxyType(
     {
         "simulated": StudyLoader("comparison", "experiments.studies.simulated:load"),
         "lm_game": StudyLoader("comparison", "experiments.studies.lm_game:load"),
+        "lm_game_top1": StudyLoader("guess", "experiments.studies.lm_game_top1:load"),
+        "guess_table": StudyLoader("guess", "experiments.studies.guess_table:load"),
         "comparison_file": StudyLoader("comparison", "experiments.studies.comparison_file:load"),
         "texts": StudyLoader("documents", "experiments.studies.texts:load"),
         "lm_game_documents": StudyLoader("documents", "experiments.studies.lm_game_documents:load"),

@@ -60,6 +60,7 @@ DEFAULTS: Mapping[str, Any] = {
     "items": "all",
     "automatic": "keep",
     "off_grid": "error",
+    "answers": True,
     "sets": {"set 1": (10000, 10039), "set 2": (20010, 20089)},
     "reference": (10000, 10999),
     "cache": True,
@@ -96,6 +97,7 @@ class _Options:
     items: str
     automatic: str
     off_grid: str
+    answers: bool
     sets: Mapping[str, range]
     reference: range
     cache: bool
@@ -135,7 +137,8 @@ def load(config: Mapping[str, Any]) -> xr.Dataset:
     mean -ln g(y) is the generator's loss. ``report`` is the probability given to the target;
     ``row_id`` (response) is the row's own number in the response file. Answers pass these steps,
     each counted in the notes: questions of the sets; ``exclude_participants``; ``participants``;
-    ``repeats``; ``items``; ``automatic``.
+    ``repeats``; ``items``; ``automatic``. With ``answers=false`` only the questions are read, and the
+    study has no responses: the layout as ``+exp=build_study`` writes it.
 
     Parameters
     ----------
@@ -158,7 +161,8 @@ def load(config: Mapping[str, Any]) -> xr.Dataset:
     options = _options(config)
     parsed, cache_notes = _parsed(options)
     study, model_notes = _items(parsed, options)
-    rows = _filtered(parsed, options, study)
+    no_answers = _Rows(np.arange(0), [Note("answers were not read (answers=false)")])
+    rows = _filtered(parsed, options, study) if options.answers else no_answers
     taken = rows.kept
     report = parsed.guess[taken] / 100.0
     study = study.assign(
@@ -177,7 +181,7 @@ def load(config: Mapping[str, Any]) -> xr.Dataset:
 def make_manifest(root: Path, path: Path = MANIFEST) -> None:
     """Write the manifest of hashes from a folder with the published files.
 
-    It lists the questions, the documents and the two response files. Run
+    It lists the questions, the documents, the two response files and the stored accuracies. Run
     ``python -c "from pathlib import Path; from experiments.studies.lm_game import make_manifest;
     make_manifest(Path('FOLDER'))"`` after a change of the pinned commit.
 
@@ -190,7 +194,12 @@ def make_manifest(root: Path, path: Path = MANIFEST) -> None:
     """
     names = [
         file.relative_to(root).as_posix()
-        for pattern in (f"{QUESTION_FOLDER}/doc*.json", "docs/doc*.json", "results_raw/res_*_anonym.json")
+        for pattern in (
+            f"{QUESTION_FOLDER}/doc*.json",
+            "docs/doc*.json",
+            "results_raw/res_*_anonym.json",
+            "results_raw/model_perfs*.json",
+        )
         for file in root.glob(pattern)
     ]
     write_manifest(root, names, path)
@@ -209,8 +218,9 @@ def _options(config: Mapping[str, Any]) -> _Options:
     for key, valid in _CHOICES.items():
         if given[key] not in valid:
             raise unknown_choice(key, given[key], valid, source=_SOURCE)
-    if not isinstance(given["cache"], bool):
-        raise InputError(f"is {given['cache']!r}, should be true or false", source=_SOURCE, field="cache")
+    for key in ("cache", "answers"):
+        if not isinstance(given[key], bool):
+            raise InputError(f"is {given[key]!r}, should be true or false", source=_SOURCE, field=key)
     commit = given["commit"]
     if not isinstance(commit, str) or not re.fullmatch(r"\w[\w.-]*", commit):
         raise InputError(f"is {commit!r}, should be a commit's name", source=_SOURCE, field="commit")
@@ -227,6 +237,7 @@ def _options(config: Mapping[str, Any]) -> _Options:
         items=given["items"],
         automatic=given["automatic"],
         off_grid=given["off_grid"],
+        answers=given["answers"],
         sets=_sets(given["sets"]),
         reference=_span(given["reference"], "reference"),
         cache=given["cache"],
@@ -281,16 +292,18 @@ def _is_list(value: Any) -> TypeGuard[Sequence[Any]]:
 
 def _parsed(options: _Options) -> tuple[Parsed, list[Note]]:
     items = options.questions
-    names = [*map(question_file, items), RESPONSE_FILE]
+    names = [*map(question_file, items), *([RESPONSE_FILE] if options.answers else [])]
     manifest = read_manifest(options.manifest)
     verify = options.root is None
     if options.root is None:
         files: Files = _fetched(options, names, manifest)
     else:
-        files = open_files(options.root, (QUESTION_FOLDER, RESPONSE_FILE.split("/")[0]))
+        folders = (QUESTION_FOLDER, RESPONSE_FILE.split("/")[0]) if options.answers else (QUESTION_FOLDER,)
+        files = open_files(options.root, folders)
     try:
-        if not options.cache:
-            return parse(files, items, manifest=manifest, verify=verify), []
+        # the cache holds no empty arrays, and without answers there are some
+        if not (options.cache and options.answers):
+            return parse(files, items, manifest=manifest, verify=verify, answers=options.answers), []
         return _through_cache(options, files, names, manifest, verify=verify)
     except MissingFilesError as error:
         raise InputError(

@@ -26,9 +26,13 @@ __all__ = [
     "RESPONSE_FILE",
     "Note",
     "Parsed",
+    "digest_of",
     "from_cached",
     "parse",
+    "parse_json",
+    "publication_notes",
     "question_file",
+    "shown",
     "to_cached",
 ]
 
@@ -113,7 +117,9 @@ def question_file(item: int) -> str:
     return f"{QUESTION_FOLDER}/doc{item}.json"
 
 
-def parse(files: Files, items: Sequence[int], *, manifest: Mapping[str, str], verify: bool) -> Parsed:
+def parse(
+    files: Files, items: Sequence[int], *, manifest: Mapping[str, str], verify: bool, answers: bool = True
+) -> Parsed:
     """Read and check the questions and all answers.
 
     Parameters
@@ -125,6 +131,8 @@ def parse(files: Files, items: Sequence[int], *, manifest: Mapping[str, str], ve
         SHA-256 of the published files by name.
     verify : bool
         Whether a file that differs from the manifest is an error; otherwise it is counted.
+    answers : bool, optional
+        False: the file of answers is not read, and there are none.
 
     Returns
     -------
@@ -139,14 +147,14 @@ def parse(files: Files, items: Sequence[int], *, manifest: Mapping[str, str], ve
     questions: list[_Question] = []
     vocabulary: dict[str, int] = {}
     codes: list[list[int]] = []
-    rows: _Rows | None = None
+    rows = _Rows.none()
     item_of = {question_file(item): item for item in items}
-    for name, content in files.read([*item_of, RESPONSE_FILE]):
+    for name, content in files.read([*item_of, *([RESPONSE_FILE] if answers else [])]):
         source = files.where(name)
         digests[name] = hashlib.sha256(content).hexdigest()
         if verify:
             check_hash(name, digests[name], manifest, source=source)
-        data = _json(content, source)
+        data = parse_json(content, source)
         if name == RESPONSE_FILE:
             rows = _rows(data, source)
             continue
@@ -155,7 +163,7 @@ def parse(files: Files, items: Sequence[int], *, manifest: Mapping[str, str], ve
             _check_alike(question, questions[0], files.where(question_file(items[0])), source)
         questions.append(question)
         codes.append([vocabulary.setdefault(token, len(vocabulary)) for token in question.candidates])
-    if rows is None or not questions:
+    if not questions:
         raise InputError("no questions were asked for", source=files.label)
 
     disagreeing = [name for name, question in zip(item_of, questions, strict=True) if not question.probabilities_agree]
@@ -176,8 +184,8 @@ def parse(files: Files, items: Sequence[int], *, manifest: Mapping[str, str], ve
         guess=rows.guess,
         response_item=rows.item,
         response_candidate=rows.candidate,
-        data_sha256=_digest_of(digests),
-        notes=(*_publication_notes(digests, manifest), *_probability_notes(disagreeing), *_row_notes(rows)),
+        data_sha256=digest_of(digests),
+        notes=(*publication_notes(digests, manifest), *_probability_notes(disagreeing), *_row_notes(rows)),
     )
 
 
@@ -205,7 +213,8 @@ def from_cached(cached: Cached) -> Parsed:
     return Parsed(**fields)
 
 
-def _json(content: bytes, source: str) -> Any:
+def parse_json(content: bytes, source: str) -> Any:
+    """Parse a file's JSON; InputError names the file where it is none."""
     try:
         return json.loads(content)
     except (ValueError, RecursionError) as error:
@@ -281,27 +290,27 @@ def _field(data: dict[str, Any], field: str, source: str) -> Any:
 def _string(data: dict[str, Any], field: str, source: str) -> str:
     value = _field(data, field, source)
     if not isinstance(value, str):
-        raise InputError(f"is {_shown(value)}, should be a string", source=source, field=field)
+        raise InputError(f"is {shown(value)}, should be a string", source=source, field=field)
     return value
 
 
 def _integer(data: dict[str, Any], field: str, source: str) -> int:
     value = _field(data, field, source)
     if type(value) is not int:  # bool is an int to isinstance, and no position
-        raise InputError(f"is {_shown(value)}, should be an integer", source=source, field=field)
+        raise InputError(f"is {shown(value)}, should be an integer", source=source, field=field)
     return value
 
 
 def _strings(data: dict[str, Any], field: str, source: str) -> list[str]:
     value = _field(data, field, source)
     if not isinstance(value, list):
-        raise InputError(f"is {_shown(value)}, should be a list of strings", source=source, field=field)
+        raise InputError(f"is {shown(value)}, should be a list of strings", source=source, field=field)
     if not value:
         raise InputError("is empty; at least one is needed", source=source, field=field)
     if set(map(type, value)) != {str}:
         position = next(i for i, part in enumerate(value) if not isinstance(part, str))
         raise InputError(
-            f"holds {_shown(value[position])} at [{position}], should be a string", source=source, field=field
+            f"holds {shown(value[position])} at [{position}], should be a string", source=source, field=field
         )
     return value
 
@@ -326,7 +335,7 @@ def _numbers(data: dict[str, Any], field: str, shape: tuple[int, ...], source: s
     if array.dtype.kind not in "iuf":
         flat = [part for row in value for part in row] if len(shape) == 2 else value
         bad = next((part for part in flat if type(part) not in (int, float)), flat[0])
-        raise InputError(f"holds {_shown(bad)}, should be numbers only", source=source, field=field)
+        raise InputError(f"holds {shown(bad)}, should be numbers only", source=source, field=field)
     return array.astype(np.float64, copy=False)
 
 
@@ -353,6 +362,11 @@ class _Rows:
     item: NDArray[np.int64]
     candidate: NDArray[np.int64]
 
+    @classmethod
+    def none(cls) -> _Rows:
+        whole = np.zeros(0, dtype=np.int64)
+        return cls(whole, _objects([]), whole, whole.astype(np.float64), whole, whole)
+
 
 def _rows(data: Any, source: str) -> _Rows:
     if not isinstance(data, list):
@@ -363,7 +377,7 @@ def _rows(data: Any, source: str) -> _Rows:
     codes = []
     for position, row in enumerate(data):
         if not isinstance(row, list) or len(row) != len(_ROW_FIELDS):
-            raise InputError(f"row {position} is {_shown(row)}, should be [{', '.join(_ROW_FIELDS)}]", source=source)
+            raise InputError(f"row {position} is {shown(row)}, should be [{', '.join(_ROW_FIELDS)}]", source=source)
         for field, value in zip(_ROW_FIELDS, row, strict=True):
             _check_cell(field, value, position, source)
         codes.append(participants.setdefault(str(row[1]), len(participants)))
@@ -385,10 +399,11 @@ def _check_cell(field: str, value: Any, position: int, source: str) -> None:
     else:
         right, wanted = type(value) is int and -(2**63) <= value < 2**63, "a 64-bit integer"
     if not right:
-        raise InputError(f"is {_shown(value)} in row {position}, should be {wanted}", source=source, field=field)
+        raise InputError(f"is {shown(value)} in row {position}, should be {wanted}", source=source, field=field)
 
 
-def _publication_notes(digests: Mapping[str, str], manifest: Mapping[str, str]) -> list[Note]:
+def publication_notes(digests: Mapping[str, str], manifest: Mapping[str, str]) -> list[Note]:
+    """Say how many of the files read, given as name -> SHA-256, are those of the manifest."""
     same = sum(manifest.get(name) == digest for name, digest in digests.items())
     changed = [name for name, digest in digests.items() if manifest.get(name, digest) != digest]
     found = [Note(f"files byte for byte as published, of {len(digests)} read", same)]
@@ -415,7 +430,8 @@ def _row_notes(rows: _Rows) -> list[Note]:
     return [Note(f"rows of {RESPONSE_FILE} with a row_id that was there before; kept", repeated, "warning")]
 
 
-def _digest_of(digests: Mapping[str, str]) -> str:
+def digest_of(digests: Mapping[str, str]) -> str:
+    """SHA-256 of the contents of files, given as name -> SHA-256."""
     lines = "".join(f"{name} {digest}\n" for name, digest in sorted(digests.items()))
     return hashlib.sha256(lines.encode()).hexdigest()
 
@@ -428,7 +444,7 @@ def _objects(strings: Sequence[str]) -> NDArray[np.object_]:
 
 def _lengths(value: Any) -> str:
     if not isinstance(value, list):
-        return _shown(value)
+        return shown(value)
     if not any(isinstance(part, list) for part in value):
         return str(len(value))
     inner = sorted({len(part) if isinstance(part, list) else 0 for part in value})
@@ -440,6 +456,7 @@ def _kind(value: Any) -> str:
     return names.get(type(value), "number")
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
+    """Show a value in a message, cut short where it is long."""
     text = repr(value)
     return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."

@@ -1,0 +1,447 @@
+r"""Accuracy of guesses: pooled and by participant, with intervals that know who guessed and where; practice curves.
+
+Guesses of one participant, and guesses in one document, are alike. Wilson's interval takes all guesses for independent
+and is right for one participant on one kind of text; for the pooled accuracy the cluster bootstrap resamples
+participants and documents, as weights instead of loops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from estimators.errors import InputError
+
+__all__ = [
+    "ParticipantAccuracy",
+    "PooledAccuracy",
+    "PracticeCurve",
+    "bayesian_bootstrap_accuracy",
+    "bootstrap_accuracy",
+    "enough_answers",
+    "participant_accuracy",
+    "pooled_accuracy",
+    "practice_curve",
+    "wilson_interval",
+]
+
+FloatArray = NDArray[np.float64]
+_CHUNK_CELLS = 2_000_000  # replicates are made in blocks of this many (replicate, document) cells: 16 MB a matrix
+
+
+@dataclass(frozen=True)
+class PooledAccuracy:
+    """Share of all guesses that are right.
+
+    Attributes
+    ----------
+    n_guesses, n_participants, n_documents : int
+    accuracy : float
+        Every guess counts the same, so that who guessed most counts most.
+    wilson_lower, wilson_upper : float
+        As if all guesses were independent.
+    se, lower, upper : float
+        Standard deviation and quantiles of the bootstrap over participants and documents.
+    participant_mean : float
+        Mean over participants of their own accuracies: everybody counts the same.
+    participant_mean_se : float
+        Standard deviation over participants / sqrt(n_participants); NaN for one.
+    """
+
+    n_guesses: int
+    n_participants: int
+    n_documents: int
+    accuracy: float
+    wilson_lower: float
+    wilson_upper: float
+    se: float
+    lower: float
+    upper: float
+    participant_mean: float
+    participant_mean_se: float
+
+
+@dataclass(frozen=True, eq=False)
+class ParticipantAccuracy:
+    """Accuracy of every participant, sorted by name.
+
+    Attributes
+    ----------
+    participant : ndarray of str, shape (participant,)
+    n_guesses, n_hits : ndarray of int
+    accuracy, lower, upper : ndarray of float
+        Share, and Wilson's interval.
+    """
+
+    participant: NDArray[np.str_]
+    n_guesses: NDArray[np.int64]
+    n_hits: NDArray[np.int64]
+    accuracy: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class PracticeCurve:
+    """Accuracy by the number of guesses given before; bins without a guess are left out.
+
+    Attributes
+    ----------
+    n_from, n_to : ndarray of int, shape (bin,)
+        Guesses given before, both included.
+    n_guesses, n_participants : ndarray of int
+    accuracy : ndarray of float
+        Share of right guesses; who plays longer is in more of the bins, so that it mixes practice with people.
+    excess : ndarray of float
+        Mean of (right or wrong) minus the participant's own accuracy over all bins: people are taken out. What else
+        changes as a player goes on (the place in the document) is not.
+    excess_lower, excess_upper : ndarray of float
+        Bootstrap over participants; NaN where the bin has a single one.
+    """
+
+    n_from: NDArray[np.int64]
+    n_to: NDArray[np.int64]
+    n_guesses: NDArray[np.int64]
+    n_participants: NDArray[np.int64]
+    accuracy: FloatArray
+    excess: FloatArray
+    excess_lower: FloatArray
+    excess_upper: FloatArray
+
+
+def wilson_interval(n_hits: ArrayLike, n: ArrayLike, *, probability: float = 0.95) -> tuple[FloatArray, FloatArray]:
+    r"""Wilson's score interval of a share.
+
+    .. math:: \frac{\hat p + z^2 / 2n \pm z \sqrt{\hat p (1 - \hat p) / n + z^2 / 4 n^2}}{1 + z^2 / n}
+
+    Never outside [0, 1] and never empty, unlike the normal interval; Wilson (1927), Brown, Cai and DasGupta (2001).
+
+    Parameters
+    ----------
+    n_hits, n : array_like, same shape
+        Whole numbers, or effective ones; 0 <= n_hits <= n, n > 0.
+    probability : float
+
+    Returns
+    -------
+    lower, upper : ndarray
+
+    Raises
+    ------
+    InputError
+        If counts are impossible or the probability is not between 0 and 1.
+    """
+    hits, total = np.asarray(n_hits, dtype=float), np.asarray(n, dtype=float)
+    if not ((hits >= 0) & (hits <= total) & (total > 0)).all():
+        raise InputError("should have 0 <= n_hits <= n and n > 0 everywhere", field="n_hits, n")
+    z = NormalDist().inv_cdf((1 + _probability(probability)) / 2)
+    share = hits / total
+    middle = share + z**2 / (2 * total)
+    half = z * np.sqrt(share * (1 - share) / total + z**2 / (4 * total**2))
+    scale = 1 + z**2 / total
+    # the exact limits at 0 and 1 are those values; rounding must not leave a hair beyond or short of them
+    lower = np.where(hits == 0, 0.0, (middle - half) / scale)
+    upper = np.where(hits == total, 1.0, (middle + half) / scale)
+    return lower, upper
+
+
+def enough_answers(participant: ArrayLike, minimum: int) -> NDArray[np.bool_]:
+    """Guesses of participants who gave at least `minimum`.
+
+    Parameters
+    ----------
+    participant : array_like, shape (response,)
+    minimum : int
+        50 in the paper.
+
+    Returns
+    -------
+    ndarray of bool, shape (response,)
+
+    Raises
+    ------
+    InputError
+        If `minimum` is negative.
+    """
+    if minimum < 0:
+        raise InputError(f"is {minimum}, should be at least 0", field="minimum")
+    code, count = np.unique(np.asarray(participant), return_inverse=True, return_counts=True)[1:]
+    kept: NDArray[np.bool_] = count[code] >= minimum
+    return kept
+
+
+def participant_accuracy(
+    correct: ArrayLike, participant: ArrayLike, *, probability: float = 0.95
+) -> ParticipantAccuracy:
+    """Accuracy of every participant with Wilson's interval.
+
+    Parameters
+    ----------
+    correct : array_like of bool, shape (response,)
+    participant : array_like, shape (response,)
+    probability : float
+
+    Returns
+    -------
+    ParticipantAccuracy
+
+    Raises
+    ------
+    InputError
+        If there are no guesses, or shapes differ.
+    """
+    right, who = _columns(correct, participant=participant)
+    name, code = np.unique(who, return_inverse=True)
+    count = np.bincount(code)
+    hits = np.bincount(code, weights=right).astype(np.int64)
+    lower, upper = wilson_interval(hits, count, probability=probability)
+    return ParticipantAccuracy(name.astype(str), count.astype(np.int64), hits, hits / count, lower, upper)
+
+
+def pooled_accuracy(
+    correct: ArrayLike,
+    participant: ArrayLike,
+    document: ArrayLike,
+    *,
+    rng: np.random.Generator,
+    n_replicates: int = 2000,
+    probability: float = 0.95,
+) -> PooledAccuracy:
+    """Accuracy over all guesses, with Wilson's interval and one that resamples participants and documents.
+
+    Parameters
+    ----------
+    correct : array_like of bool, shape (response,)
+    participant, document : array_like, shape (response,)
+    rng : numpy.random.Generator
+    n_replicates : int
+    probability : float
+
+    Returns
+    -------
+    PooledAccuracy
+
+    Raises
+    ------
+    InputError
+        If there are no guesses, shapes differ, or a number is out of range.
+    """
+    right, who, where = _columns(correct, participant=participant, document=document)
+    n, hits = right.size, float(right.sum())
+    tail = (1 - _probability(probability)) / 2
+    replicates = bootstrap_accuracy(right, who, where, n_replicates=n_replicates, rng=rng)
+    wilson = wilson_interval(hits, n, probability=probability)
+    own = participant_accuracy(right, who).accuracy
+    lower, upper = np.quantile(replicates, [tail, 1 - tail])
+    return PooledAccuracy(
+        n_guesses=n,
+        n_participants=own.size,
+        n_documents=np.unique(where).size,
+        accuracy=hits / n,
+        wilson_lower=float(wilson[0]),
+        wilson_upper=float(wilson[1]),
+        se=float(replicates.std(ddof=1)) if replicates.size > 1 else np.nan,
+        lower=float(lower),
+        upper=float(upper),
+        participant_mean=float(own.mean()),
+        participant_mean_se=float(own.std(ddof=1) / np.sqrt(own.size)) if own.size > 1 else np.nan,
+    )
+
+
+def bootstrap_accuracy(
+    correct: ArrayLike,
+    participant: ArrayLike,
+    document: ArrayLike,
+    *,
+    n_replicates: int,
+    rng: np.random.Generator,
+    resample_participants: bool = True,
+    resample_documents: bool = True,
+) -> FloatArray:
+    """Pooled accuracy with participants and documents drawn with replacement, both at once.
+
+    The pigeonhole bootstrap for crossed random effects (Owen 2007): a guess counts as often as its participant times
+    its document were drawn. Where every document was seen by one participant, as in most of the game's, it errs on
+    the wide side, as the noise of single guesses is counted up to three times.
+
+    Parameters
+    ----------
+    correct : array_like of bool or share, shape (response,)
+    participant, document : array_like, shape (response,)
+    n_replicates : int
+    rng : numpy.random.Generator
+    resample_participants, resample_documents : bool
+        Either can be held fixed.
+
+    Returns
+    -------
+    ndarray of float, shape (replicate,)
+        Fewer than asked for where some replicates held no guess.
+
+    Raises
+    ------
+    InputError
+        If nothing is resampled, there are no guesses or replicates, or no replicate holds a guess.
+    """
+    if not (resample_participants or resample_documents):
+        raise InputError("are both false: nothing would be resampled", field="resample_participants/documents")
+    if n_replicates < 1:
+        raise InputError(f"is {n_replicates}, should be at least 1", field="n_replicates")
+    right, who, where = _columns(correct, participant=participant, document=document)
+    people, person = np.unique(who, return_inverse=True)
+    places, place = np.unique(where, return_inverse=True)
+    shape = (people.size, places.size)
+    cell = person * shape[1] + place
+    hits = np.bincount(cell, weights=right, minlength=shape[0] * shape[1]).reshape(shape)
+    count = np.bincount(cell, minlength=shape[0] * shape[1]).reshape(shape).astype(float)
+    shares = np.empty(n_replicates)
+    step = max(1, _CHUNK_CELLS // shape[1])
+    for begin in range(0, n_replicates, step):
+        size = min(step, n_replicates - begin)
+        drawn = _times_drawn(shape[0], size, rng, wanted=resample_participants)
+        documents = _times_drawn(shape[1], size, rng, wanted=resample_documents)
+        with np.errstate(invalid="ignore"):
+            shares[begin : begin + size] = ((drawn @ hits) * documents).sum(axis=1) / ((drawn @ count) * documents).sum(
+                axis=1
+            )
+    kept: FloatArray = shares[np.isfinite(shares)]
+    if kept.size == 0:
+        raise InputError("no replicate has a guess: too few participants saw the same documents")
+    return kept
+
+
+def _times_drawn(size: int, n_replicates: int, rng: np.random.Generator, *, wanted: bool) -> FloatArray:
+    if not wanted:
+        return np.ones((n_replicates, size))
+    return rng.multinomial(size, np.full(size, 1 / size), size=n_replicates).astype(float)
+
+
+def bayesian_bootstrap_accuracy(
+    hit: ArrayLike, cluster: ArrayLike, *, n_draws: int, rng: np.random.Generator
+) -> FloatArray:
+    """Draws of the accuracy of one player over new clusters (documents), from the guesses in those seen.
+
+    Rubin's (1981) Bayesian bootstrap of a ratio: clusters get Dirichlet(1, ..., 1) weights. With one guess a cluster
+    the draws are close to Beta(hits, misses).
+
+    Parameters
+    ----------
+    hit : array_like of float, shape (guess,)
+        From 0 to 1.
+    cluster : array_like, shape (guess,)
+    n_draws : int
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    ndarray of float, shape (draw,)
+
+    Raises
+    ------
+    InputError
+        If there are no guesses or draws, or shapes differ.
+    """
+    if n_draws < 1:
+        raise InputError(f"is {n_draws}, should be at least 1", field="n_draws")
+    right, where = _columns(hit, cluster=cluster)
+    code = np.unique(where, return_inverse=True)[1]
+    weight = rng.dirichlet(np.ones(int(code.max()) + 1), size=n_draws)
+    draws: FloatArray = (weight @ np.bincount(code, weights=right)) / (weight @ np.bincount(code))
+    return draws
+
+
+def practice_curve(
+    correct: ArrayLike,
+    participant: ArrayLike,
+    n_before: ArrayLike,
+    *,
+    starts: Sequence[int],
+    rng: np.random.Generator,
+    n_replicates: int = 1000,
+    probability: float = 0.95,
+) -> PracticeCurve:
+    """Accuracy as participants go on, raw and relative to their own.
+
+    Parameters
+    ----------
+    correct : array_like of bool, shape (response,)
+    participant : array_like, shape (response,)
+    n_before : array_like of int, shape (response,)
+        Guesses that the participant had given before.
+    starts : sequence of int
+        First `n_before` of every bin, rising from 0; the last bin has no end.
+    rng : numpy.random.Generator
+    n_replicates : int
+    probability : float
+
+    Returns
+    -------
+    PracticeCurve
+
+    Raises
+    ------
+    InputError
+        If there are no guesses, shapes differ, or the bins do not start at 0 and rise.
+    """
+    if n_replicates < 1:
+        raise InputError(f"is {n_replicates}, should be at least 1", field="n_replicates")
+    right, who, before = _columns(correct, participant=participant, n_before=n_before)
+    edges = np.asarray(starts)
+    if not edges.size or edges[0] != 0 or (np.diff(edges) <= 0).any():
+        raise InputError(f"are {list(starts)}, should rise from 0", field="starts")
+    tail = (1 - _probability(probability)) / 2
+    code = np.unique(who, return_inverse=True)[1]
+    # numbers of bins that hold a guess, so that none is empty
+    used, column = np.unique(np.searchsorted(edges, before, side="right") - 1, return_inverse=True)
+    shape = (int(code.max()) + 1, used.size)
+    cell = code * shape[1] + column
+
+    def summed(weights: FloatArray | None = None) -> FloatArray:
+        return np.bincount(cell, weights=weights, minlength=shape[0] * shape[1]).reshape(shape).astype(float)
+
+    own = np.bincount(code, weights=right) / np.bincount(code)
+    count, excess = summed(), summed(right - own[code])
+    weight = _times_drawn(shape[0], n_replicates, rng, wanted=True)
+    with np.errstate(invalid="ignore"):
+        replicates = (weight @ excess) / (weight @ count)
+    n_participants = (count > 0).sum(axis=0)
+    alone = n_participants < 2
+    lower, upper = np.where(alone, np.nan, np.nanquantile(replicates, [tail, 1 - tail], axis=0))
+    last = np.append(edges[1:] - 1, max(int(before.max()), int(edges[-1])))
+    return PracticeCurve(
+        n_from=edges[used].astype(np.int64),
+        n_to=last[used].astype(np.int64),
+        n_guesses=count.sum(axis=0).astype(np.int64),
+        n_participants=n_participants.astype(np.int64),
+        accuracy=summed(right).sum(axis=0) / count.sum(axis=0),
+        excess=excess.sum(axis=0) / count.sum(axis=0),
+        excess_lower=lower,
+        excess_upper=upper,
+    )
+
+
+def _columns(correct: ArrayLike, **columns: ArrayLike) -> list[NDArray[Any]]:
+    right = np.asarray(correct, dtype=float)
+    if right.ndim != 1 or right.size == 0:
+        raise InputError(f"has shape {right.shape}; one value a guess, and at least one, is needed", field="correct")
+    if not ((right >= 0) & (right <= 1)).all():
+        raise InputError("should be true or false, or a share from 0 to 1, for every guess", field="correct")
+    found: list[NDArray[Any]] = [right]
+    for name, values in columns.items():
+        array = np.asarray(values)
+        if array.shape != right.shape:
+            raise InputError(f"has shape {array.shape}, `correct` has {right.shape}", field=name)
+        # fixed-width strings sort ten times faster than objects
+        found.append(array.astype(str) if array.dtype == object else array)
+    return found
+
+
+def _probability(value: float) -> float:
+    if not 0 < value < 1:
+        raise InputError(f"is {value}, should be between 0 and 1", field="probability")
+    return value

@@ -1,0 +1,441 @@
+"""The top-1 game: people guess the next token of a text, as a guess study.
+
+Data of section 3 of "Language Models Are Better Than Humans at Next-token Prediction" (Shlegeris, Roger, Chan, McLean),
+in the public layout of :mod:`experiments.studies.lm_game`: ``docs/doc{i}.json`` is the list of token strings of one
+document, ``results_raw/res_accuracy_anonym.json`` holds every guess as ``[row_id, user, guess, (ignored),
+guessed_token_idx, doc_id]``, ``results_raw/model_perfs*.json`` the accuracies of language models. The settings and
+their defaults are in ``conf/study/lm_game_top1.yaml``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pooch
+import xarray as xr
+from numpy.typing import NDArray
+
+from estimators.errors import InputError, unknown_choice
+from estimators.guess import is_visible_token, is_word_position, prior_guesses, validate_guess_study
+from estimators.study_notes import add_note
+from experiments.studies import lm_game
+from experiments.studies.files import (
+    ArchiveFiles,
+    Files,
+    MissingFilesError,
+    check_hash,
+    fetch_archive,
+    open_files,
+    read_manifest,
+)
+from experiments.studies.lm_game_parse import Note, digest_of, parse_json, publication_notes, shown
+
+__all__ = ["DEFAULTS", "TESTERS", "load"]
+
+TESTERS = ("-6247052403041399844", "7513247084907933005", "3056584949900737159")
+"""Participants who tested the site, left out by the authors."""
+
+DEFAULTS: Mapping[str, Any] = {
+    "name": "lm_game_top1",
+    "root": None,
+    "exclude_participants": TESTERS,
+    "anonymous": "drop",
+    "anonymous_name": "1812031566398576187",
+    "items": "visible",
+    "repeats": "keep",
+    "cache_dir": None,
+    "commit": lm_game.DEFAULTS["commit"],
+    "url": lm_game.DEFAULTS["url"],
+    "manifest": None,
+}
+"""Every setting with the value it has when it is not given."""
+
+_SOURCE = "study=lm_game_top1"
+_CHOICES = {
+    "anonymous": ("drop", "keep"),
+    "items": ("all", "visible", "word_tokens"),
+    "repeats": ("keep", "first", "last", "error"),
+}
+_DOCUMENTS = "docs"
+_RESULTS = "results_raw"
+_RESPONSE_FILE = f"{_RESULTS}/res_accuracy_anonym.json"
+_ROW_FIELDS = ("row_id", "user", "guess", "answer", "guessed_token_idx", "doc_id")
+_N_DOCUMENTS = 10_000  # the site's first training rounds had other texts, with numbers from here on
+_SAMPLED = 1000  # guesses on which the authors' script asked each language model
+# file -> which tokens it is of, and on how many guesses (0: unknown; those shares are of no round number)
+_STORED: Mapping[str, tuple[str, int]] = {
+    "model_perfs.json": ("visible", _SAMPLED),
+    "model_perfs_origin.json": ("visible", 0),
+    "model_perfs_new_new_orig.json": ("visible", _SAMPLED),
+    "model_perfs_new_new_new_orig.json": ("visible", _SAMPLED),
+    "model_perfs_new.json": ("word", _SAMPLED),
+    "model_perfs_new_new.json": ("word", _SAMPLED),
+    "model_perfs_new_new_new.json": ("word", _SAMPLED),
+}
+
+
+@dataclass(frozen=True)
+class _Options:
+    root: Path | None
+    exclude_participants: tuple[str, ...]
+    anonymous: str
+    anonymous_name: str
+    items: str
+    repeats: str
+    cache_dir: Path
+    commit: str
+    url: str
+    manifest: Path
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Guesses in the order in which they were given (that of ``row_id``)."""
+
+    row_id: NDArray[np.int64]
+    participant: NDArray[np.str_]
+    guess: NDArray[np.object_]
+    position: NDArray[np.int64]  # of the target, from 0
+    document: NDArray[np.int64]
+
+
+@dataclass
+class _Kept:
+    """Rows that the filters have left, and what the filters noted."""
+
+    at: NDArray[np.intp]
+    notes: list[Note] = field(default_factory=list)
+
+    def keep(self, mask: NDArray[np.bool_], what: str) -> None:
+        """Keep the rows where `mask` (over those left) holds, and note how many went."""
+        dropped = int((~mask).sum())
+        if self.at.size and not mask.any():
+            raise InputError(f"no guess is left: all {dropped} that were left are {what}", source=_SOURCE)
+        self.at = self.at[mask]
+        if dropped:
+            self.notes.append(Note(f"guesses left out: {what}", dropped))
+
+
+def load(config: Mapping[str, Any]) -> xr.Dataset:
+    """Load the top-1 game as a guess study.
+
+    A guess is right where its string is the document's token. Guesses pass these steps, each counted in the notes:
+    ``exclude_participants``; documents and positions that do not exist; ``anonymous``; ``items``; ``repeats``. The
+    order of ``row_id`` is the order in time; ``n_before`` counts a participant's guesses before any of these steps.
+
+    Parameters
+    ----------
+    config : mapping
+        Settings, see ``conf/study/lm_game_top1.yaml``; one that is absent has its default (:data:`DEFAULTS`).
+
+    Returns
+    -------
+    xarray.Dataset
+        Passes :func:`estimators.guess.validate_guess_study`, with targets, guesses, whole texts, and the accuracies of
+        language models that the files hold; ``row_id`` (response) is the row's own number.
+
+    Raises
+    ------
+    InputError
+        For an unknown setting or value, missing, malformed or unverifiable files, a failed download, and a filter that
+        leaves nothing; names the file, the field and the value.
+    """
+    options = _options(config)
+    manifest = read_manifest(options.manifest)
+    verify = options.root is None
+    files = _fetched(options, manifest) if options.root is None else open_files(options.root, (_DOCUMENTS, _RESULTS))
+    digests: dict[str, str] = {}
+    try:
+        content = _read(files, [_RESPONSE_FILE], digests)
+        rows, row_notes = _rows(content[_RESPONSE_FILE], files.where(_RESPONSE_FILE))
+        numbers = np.unique(rows.document[_exists(rows)]).tolist()
+        content = _read(files, [_document_file(number) for number in numbers], digests)
+    except MissingFilesError as error:
+        raise InputError(f"{error}; the public archive {options.url} has them all") from None
+    documents = {n: _document(content[_document_file(n)], files.where(_document_file(n))) for n in numbers}
+    stored, missing = _stored(files, digests)
+    if verify:
+        for name, digest in digests.items():
+            check_hash(name, digest, manifest, source=files.where(name))
+    kept = _filtered(rows, documents, options)
+    study = _study(rows, documents, kept.at, options).assign_attrs(data_sha256=digest_of(digests))
+    study = study.assign(stored) if stored else study
+    missing_notes = [Note("files of stored accuracies that are not there: " + ", ".join(missing), len(missing))]
+    for note in (
+        *publication_notes(digests, manifest),
+        *row_notes,
+        *kept.notes,
+        *(missing_notes if missing else []),
+        *_kept_notes(study, options),
+    ):
+        add_note(study, note.text, count=note.count, level=note.level)
+    return validate_guess_study(study)
+
+
+# ------------------------------------------------------------------------------------------- settings
+
+
+def _options(config: Mapping[str, Any]) -> _Options:
+    for key in config:
+        if key not in DEFAULTS:
+            raise unknown_choice("setting", key, DEFAULTS, source=_SOURCE)
+    given = {**DEFAULTS, **config}
+    if given["name"] != DEFAULTS["name"]:
+        raise InputError(f"is {given['name']!r}, this loader reads 'lm_game_top1'", source=_SOURCE, field="name")
+    for key, valid in _CHOICES.items():
+        if given[key] not in valid:
+            raise unknown_choice(key, given[key], valid, source=_SOURCE)
+    for key, pattern, right in (
+        ("commit", r"\w[\w.-]*", "a commit's name"),
+        ("url", r"https?://.+", "an address that starts with https://"),
+    ):
+        if not isinstance(given[key], str) or not re.fullmatch(pattern, given[key]):
+            raise InputError(f"is {given[key]!r}, should be {right}", source=_SOURCE, field=key)
+    excluded = given["exclude_participants"]
+    if not isinstance(excluded, Sequence) or isinstance(excluded, str | bytes):
+        raise InputError(f"is {excluded!r}, should be a list of names", source=_SOURCE, field="exclude_participants")
+    return _Options(
+        root=_path(given["root"], "root"),
+        exclude_participants=tuple(map(str, excluded)),
+        anonymous=given["anonymous"],
+        anonymous_name=str(given["anonymous_name"]),
+        items=given["items"],
+        repeats=given["repeats"],
+        cache_dir=_path(given["cache_dir"], "cache_dir") or Path(pooch.os_cache("shannon-game")),
+        commit=given["commit"],
+        url=given["url"].replace("{commit}", given["commit"]),
+        manifest=_path(given["manifest"], "manifest") or lm_game.MANIFEST,
+    )
+
+
+def _path(value: Any, setting: str) -> Path | None:
+    if value is None:
+        return None
+    if not isinstance(value, str | Path) or not str(value):
+        raise InputError(f"is {value!r}, should be a path or null", source=_SOURCE, field=setting)
+    return Path(value).expanduser()
+
+
+# ---------------------------------------------------------------------------------------------- files
+
+
+def _fetched(options: _Options, manifest: Mapping[str, str]) -> ArchiveFiles:
+    def check(archive: ArchiveFiles) -> None:
+        # the documents are checked when they are read: only the guesses say which ones are needed
+        for name, content in archive.read([_RESPONSE_FILE]):
+            check_hash(name, hashlib.sha256(content).hexdigest(), manifest, source=archive.where(name))
+
+    return fetch_archive(options.url, options.cache_dir / f"lm-game-analysis-{options.commit}.zip", check)
+
+
+def _read(files: Files, names: Sequence[str], digests: dict[str, str]) -> dict[str, bytes]:
+    content = dict(files.read(names))
+    digests.update({name: hashlib.sha256(data).hexdigest() for name, data in content.items()})
+    return content
+
+
+def _document_file(number: int) -> str:
+    return f"{_DOCUMENTS}/doc{number}.json"
+
+
+def _document(content: bytes, source: str) -> list[str]:
+    tokens = parse_json(content, source)
+    if not isinstance(tokens, list) or not tokens:
+        raise InputError(f"holds {shown(tokens)}, should be a list of the document's tokens", source=source)
+    bad = next((at for at, token in enumerate(tokens) if not isinstance(token, str)), None)
+    if bad is not None:
+        raise InputError(f"holds {shown(tokens[bad])} at [{bad}], should be a string", source=source)
+    # half of a surrogate pair, which JSON can hold and netCDF cannot, becomes U+FFFD, as any other part of a character
+    return [token.encode("utf-16", "surrogatepass").decode("utf-16", "replace") for token in tokens]
+
+
+def _rows(content: bytes, source: str) -> tuple[_Rows, list[Note]]:
+    data = parse_json(content, source)
+    wanted = f"[{', '.join(_ROW_FIELDS)}]"
+    if not isinstance(data, list) or not data:
+        raise InputError(f"holds {shown(data)}, should be a list of {wanted}, and not empty", source=source)
+    for number, row in enumerate(data):
+        if not isinstance(row, list) or len(row) != len(_ROW_FIELDS):
+            raise InputError(f"row {number} is {shown(row)}, should be {wanted}", source=source)
+        _check_row(row, number, source)
+    order = np.argsort(np.array([row[0] for row in data], dtype=np.int64), kind="stable")
+    rows = [data[at] for at in order]
+    guesses = np.empty(len(rows), dtype=object)
+    guesses[:] = [row[2].encode("utf-16", "surrogatepass").decode("utf-16", "replace") for row in rows]
+    found = _Rows(
+        row_id=np.array([row[0] for row in rows], dtype=np.int64),
+        participant=np.array([str(row[1]) for row in rows]),
+        guess=guesses,
+        position=np.array([row[4] for row in rows], dtype=np.int64) - 1,
+        document=np.array([row[5] for row in rows], dtype=np.int64),
+    )
+    notes = [Note("guesses in the file, by everybody who tried", len(rows))]
+    repeated = len(rows) - np.unique(found.row_id).size
+    if repeated:
+        text = "rows with a row_id that was there before; kept, but which came first is not known"
+        notes.append(Note(text, repeated, "warning"))
+    return found, notes
+
+
+def _check_row(row: list[Any], number: int, source: str) -> None:
+    for name, at in (("row_id", 0), ("guessed_token_idx", 4), ("doc_id", 5)):
+        if type(row[at]) is not int or abs(row[at]) >= 2**63:
+            raise InputError(f"is {shown(row[at])} in row {number}, should be an integer", source=source, field=name)
+    if type(row[1]) is not int and not (isinstance(row[1], str) and row[1]):
+        right = "should be an integer or a name"
+        raise InputError(f"is {shown(row[1])} in row {number}, {right}", source=source, field="user")
+    if not isinstance(row[2], str):
+        raise InputError(f"is {shown(row[2])} in row {number}, should be a string", source=source, field="guess")
+
+
+def _stored(files: Files, digests: dict[str, str]) -> tuple[dict[str, Any], list[str]]:
+    """Variables of the accuracies that the files hold, and the files that are not there."""
+    entries: list[tuple[str, float, str, int, str]] = []
+    missing = []
+    for name, (tokens, n) in _STORED.items():
+        path = f"{_RESULTS}/{name}"
+        try:
+            content = _read(files, [path], digests)[path]
+        except MissingFilesError:
+            missing.append(name)
+            continue
+        data, source = parse_json(content, files.where(path)), files.where(path)
+        if not isinstance(data, dict):
+            raise InputError(f"holds {shown(data)}, should map models to accuracies", source=source)
+        for model, accuracy in data.items():
+            if type(accuracy) not in (int, float) or not 0 <= accuracy <= 1:
+                raise InputError(f"is {shown(accuracy)}, should be from 0 to 1", source=source, field=model)
+            entries.append((model, float(accuracy), tokens, n, name))
+    if not entries:
+        return {}, missing
+    model, accuracy, of, count, source_of = zip(*entries, strict=True)
+    return {
+        "stored_model": ("stored", np.array(model, dtype=object)),
+        "stored_accuracy": ("stored", np.array(accuracy)),
+        "stored_tokens": ("stored", np.array(of, dtype=object)),
+        "stored_n": ("stored", np.array(count, dtype=np.int64)),
+        "stored_source": ("stored", np.array(source_of, dtype=object)),
+    }, missing
+
+
+# ---------------------------------------------------------------------------------------------- filters
+
+
+def _exists(rows: _Rows) -> NDArray[np.bool_]:
+    known: NDArray[np.bool_] = (rows.document >= 0) & (rows.document < _N_DOCUMENTS)
+    return known
+
+
+def _filtered(rows: _Rows, documents: Mapping[int, list[str]], options: _Options) -> _Kept:
+    kept = _Kept(np.arange(rows.row_id.size))
+    for name in options.exclude_participants:
+        if name not in rows.participant and name not in TESTERS:
+            raise InputError(
+                f"there is no participant {name!r} among the {np.unique(rows.participant).size}",
+                source=_SOURCE,
+                field="exclude_participants",
+            )
+    excluded = np.isin(rows.participant, options.exclude_participants)
+    kept.keep(~excluded, f"by the {len(options.exclude_participants)} excluded participants (exclude_participants)")
+    known = _exists(rows)
+    kept.keep(known[kept.at], f"on documents that do not exist (doc_id from 0 to {_N_DOCUMENTS - 1})")
+    length = np.array([len(documents[n]) for n in rows.document[kept.at].tolist()])
+    position = rows.position[kept.at]
+    kept.keep((position >= 0) & (position < length), "at positions outside their document (guessed_token_idx)")
+    anonymous = rows.participant[kept.at] == options.anonymous_name
+    if options.anonymous == "drop":
+        kept.keep(~anonymous, "under the name that people shared who gave none (anonymous=drop)")
+    elif anonymous.any():
+        text = "guesses under the name that people shared who gave none; they count as one participant (anonymous=keep)"
+        kept.notes.append(Note(text, int(anonymous.sum()), "warning"))
+    if options.items != "all":
+        visible = np.array([is_visible_token(_token(documents, rows, at)) for at in kept.at])
+        kept.keep(visible, "of tokens that cannot be seen: a line break, a part of a character, nothing")
+    if options.items == "word_tokens":
+        words = np.array([_is_word(documents, rows, at) for at in kept.at])
+        kept.keep(words, "of tokens that are no whole word (items=word_tokens)")
+    _keep_repeats(kept, rows, options)
+    return kept
+
+
+def _token(documents: Mapping[int, list[str]], rows: _Rows, at: int) -> str:
+    return documents[int(rows.document[at])][int(rows.position[at])]
+
+
+def _is_word(documents: Mapping[int, list[str]], rows: _Rows, at: int) -> bool:
+    tokens, position = documents[int(rows.document[at])], int(rows.position[at])
+    return is_word_position(tokens[position], tokens[position + 1] if position + 1 < len(tokens) else None)
+
+
+def _keep_repeats(kept: _Kept, rows: _Rows, options: _Options) -> None:
+    person = np.unique(rows.participant, return_inverse=True)[1]
+    keys = np.stack([person, rows.document, rows.position], axis=1)[kept.at]
+    again = ~_first_of_key(keys)
+    if not again.any():
+        return
+    if options.repeats == "error":
+        row = kept.at[again][0]
+        raise InputError(
+            f"participant {rows.participant[row]} guessed at token {rows.position[row] + 1} of document "
+            f"{rows.document[row]} more than once ({int(again.sum())} such guesses, this one has row_id "
+            f"{rows.row_id[row]}); study.repeats=first, last or keep says what to do",
+            source=_RESPONSE_FILE,
+            field="row_id",
+        )
+    if options.repeats == "keep":
+        text = "guesses at a place at which the participant had guessed before, and had been shown the token; kept"
+        kept.notes.append(Note(text, int(again.sum())))
+        return
+    mask = ~again if options.repeats == "first" else _first_of_key(keys[::-1])[::-1]
+    kept.keep(mask, f"of a participant at the same place; the {options.repeats} one counts (repeats)")
+
+
+def _first_of_key(keys: NDArray[np.int64]) -> NDArray[np.bool_]:
+    first = np.zeros(len(keys), dtype=bool)
+    first[np.unique(keys, axis=0, return_index=True)[1]] = True
+    return first
+
+
+# ------------------------------------------------------------------------------------------------ study
+
+
+def _study(rows: _Rows, documents: Mapping[int, list[str]], taken: NDArray[np.intp], options: _Options) -> xr.Dataset:
+    place = np.stack([rows.document[taken], rows.position[taken]], axis=1)
+    items, response_item = np.unique(place, axis=0, return_inverse=True)
+    numbers = np.unique(items[:, 0]).tolist()
+    lengths = {n: np.cumsum([0, *map(len, documents[n])]) for n in numbers}
+    targets = [documents[n][at] for n, at in items.tolist()]
+    following = [documents[n][at + 1] if at + 1 < len(documents[n]) else None for n, at in items.tolist()]
+    names = rows.participant.astype(object)
+    if options.anonymous == "keep":
+        names[names == options.anonymous_name] = "anon"
+    return xr.Dataset(
+        {
+            "text": ("document", np.array(["".join(documents[n]) for n in numbers], dtype=object)),
+            "item_document": ("item", items[:, 0].astype(str).astype(object)),
+            "item_position": ("item", items[:, 1]),
+            "target_token": ("item", np.array(targets, dtype=object)),
+            "target_start": ("item", np.array([lengths[n][at] for n, at in items.tolist()], dtype=np.int64)),
+            "word_token": ("item", np.array(list(map(is_word_position, targets, following)), dtype=bool)),
+            "participant": ("response", names[taken]),
+            "response_item": ("response", response_item.ravel().astype(np.int64)),
+            "guess": ("response", rows.guess[taken]),
+            "correct": ("response", rows.guess[taken] == np.array(targets, dtype=object)[response_item.ravel()]),
+            "n_before": ("response", prior_guesses(rows.participant)[taken]),
+            "row_id": ("response", rows.row_id[taken]),
+        },
+        coords={"document": np.array(list(map(str, numbers)), dtype=object), "item": np.arange(len(items))},
+        attrs={"name": "lm_game_top1", "tokens": "word" if options.items == "word_tokens" else options.items},
+    )
+
+
+def _kept_notes(study: xr.Dataset, options: _Options) -> list[Note]:
+    people = len(set(study["participant"].values.tolist()))
+    text = f"guesses used (items={options.items}), by {people} participants in {study.sizes['document']} documents"
+    return [Note(text, study.sizes["response"])]
