@@ -23,6 +23,7 @@ from estimators.accuracy import (
 from estimators.bootstrap import BootstrapGap, bias_curve, cluster_bootstrap, half_sample_bootstrap
 from estimators.comparison import HUMAN, is_word_token, response_positions, same_token, validate_comparison_study
 from estimators.diagnostics import WeightDiagnostics, fit_pareto_shape, pareto_khat, smooth_tail
+from estimators.documents import document_tokens, validate_documents_study
 from estimators.errors import InputError
 from estimators.guess import (
     guess_contexts,
@@ -131,6 +132,7 @@ __all__ = [
     "control_model",
     "delta_log_mean",
     "diagnose_weights",
+    "document_tokens",
     "enough_answers",
     "estimate_gap",
     "estimate_perplexity",
@@ -189,6 +191,7 @@ __all__ = [
     "true_loss",
     "two_alternative_report",
     "validate_comparison_study",
+    "validate_documents_study",
     "validate_guess_study",
     "validate_ranking_study",
     "wilson_interval",

@@ -76,6 +76,9 @@ ESTIMATORS = ("naive", *LOG_MEANS, "rao_blackwell")
 class ResponsePairs:
     """The pairs (target, candidate) that participants were shown, one a response, sorted by item.
 
+    In a study that nobody answered, built for language models alone, a player is shown every candidate of the items
+    asked.
+
     Read once from a study, it gives the terms of any player under any rounding (:func:`log_terms`).
 
     Attributes
@@ -84,9 +87,10 @@ class ResponsePairs:
         Name of the study, for errors.
     models : tuple of str
     item, participant : ndarray of int, shape (response,)
-        Label of the item; code of the participant.
+        Label of the item; code of the participant (position of the candidate where there are no participants: the
+        one that a participant sees on every item).
     report : ndarray, shape (response,)
-        Probability that the participant gave to the target.
+        Probability that the participant gave to the target; NaN where there are no participants.
     model_log_ratio : ndarray, shape (model, response)
         ln q(x|c) - ln q(y|c) of every model, nats.
     sampled_logprob, control_logprob : ndarray, shape (response,)
@@ -297,8 +301,9 @@ def _are_constant(terms: ItemTerms, log_weight: FloatArray) -> bool:
 
 
 def player_names(study: xr.Dataset) -> list[str]:
-    """Players of a study: the participants first, then its language models."""
-    return [HUMAN, *study["model"].values.tolist()]
+    """Players of a study: the participants first, where there are any, then its language models."""
+    humans = [HUMAN] if study.sizes["response"] else []
+    return [*humans, *study["model"].values.tolist()]
 
 
 def control_model(study: xr.Dataset, generator: str | None = None, *, control_only: bool = False) -> str:
@@ -349,33 +354,49 @@ def response_pairs(study: xr.Dataset, *, control: str | None = None) -> Response
     Raises
     ------
     InputError
-        If the study has no response.
+        If the study has no response and no item that is asked and selected.
     """
     name = str(study.attrs.get("name"))
+    items = study["item"].values
     if study.sizes["response"] == 0:
-        raise InputError("has no response", source=f"study {name!r}")
-    order = np.argsort(study["response_item"].values, kind="stable")
-    position = response_positions(study)[order]
-    column = study["response_candidate"].values[order]
+        position, column = _every_candidate(study, name)
+        participant, report = column, np.full(column.size, np.nan)
+    else:
+        order = np.argsort(study["response_item"].values, kind="stable")
+        position = response_positions(study)[order]
+        column = study["response_candidate"].values[order].astype(np.intp)
+        people: dict[object, int] = {}
+        names = study["participant"].values[order].tolist()
+        participant = np.array([people.setdefault(who, len(people)) for who in names], dtype=np.intp)
+        report = study["report"].values[order]
     models = tuple(study["model"].values.tolist())
     target = study["target_logprob"].values[:, position]
     candidate = study["candidate_logprob"].values[:, position, column]
     sampler = study.attrs["generator"]
-    people: dict[object, int] = {}
     return ResponsePairs(
         study=name,
         models=models,
-        item=study["response_item"].values[order].astype(np.intp),
-        participant=np.array(
-            [people.setdefault(who, len(people)) for who in study["participant"].values[order].tolist()], dtype=np.intp
-        ),
-        report=study["report"].values[order],
+        item=items[position].astype(np.intp),
+        participant=participant,
+        report=report,
         model_log_ratio=candidate - target,
         sampled_logprob=candidate[models.index(sampler)],
         control_logprob=target[models.index(control or sampler)],
         candidate=study["candidate_token"].values[position, column],
-        draw=column.astype(np.intp),
+        draw=column,
     )
+
+
+def _every_candidate(study: xr.Dataset, name: str) -> tuple[IntArray, IntArray]:
+    """Positions along ``item``, sorted by label, and ``candidate`` of all pairs of the items asked."""
+    asked = np.flatnonzero((study["item_set"].values != "") & study["selected"].values)
+    if not asked.size:
+        raise InputError(
+            "has no response, and no item that is selected and belongs to an item_set", source=f"study {name!r}"
+        )
+    asked = asked[np.argsort(study["item"].values[asked], kind="stable")]
+    n_candidates = study.sizes["candidate"]
+    return np.repeat(asked, n_candidates), np.tile(np.arange(n_candidates), asked.size)
 
 
 def log_terms(pairs: ResponsePairs, player: str = HUMAN, rounding: RoundingScheme | str = "none") -> FloatArray:
@@ -397,10 +418,12 @@ def log_terms(pairs: ResponsePairs, player: str = HUMAN, rounding: RoundingSchem
     Raises
     ------
     InputError
-        If the player or the rounding is unknown.
+        If the player or the rounding is unknown, or the player is ``human`` and nobody answered.
     """
     scheme = rounding_scheme(rounding) if isinstance(rounding, str) else rounding
     if player == HUMAN:
+        if np.isnan(pairs.report).any():
+            raise InputError("has no response of a participant; its models can play", source=f"study {pairs.study!r}")
         log_ratio = log_ratio_from_report(round_reports(pairs.report, scheme))
     elif player in pairs.models:
         log_ratio = _rounded_log_ratio(pairs.model_log_ratio[pairs.models.index(player)], scheme)
@@ -506,15 +529,21 @@ def _reference_items(study: xr.Dataset, reference: str, asked: NDArray[np.bool_]
 
 
 def subsample_responses(study: xr.Dataset, n: int, rng: np.random.Generator) -> xr.Dataset:
-    """Keep n random responses of every item, without replacement.
+    """Keep n random responses of every item, without replacement; n candidates of a study that nobody answered.
 
     Raises
     ------
     InputError
-        If n is not positive or an item that was asked has fewer responses.
+        If n is not positive or an item that was asked has fewer responses (the study fewer candidates).
     """
     if n < 1:
         raise InputError(f"is {n}, should be at least 1", field="n")
+    if study.sizes["response"] == 0:
+        n_candidates = study.sizes["candidate"]
+        if n > n_candidates:
+            raise InputError(f"is {n}, but every item has {n_candidates} candidates", field="n")
+        # they are independent draws, so that the same columns do for all items
+        return study.isel(candidate=np.sort(rng.choice(n_candidates, n, replace=False)))
     item = study["response_item"].values
     labels, code, count = np.unique(item, return_inverse=True, return_counts=True)
     if (count < n).any():

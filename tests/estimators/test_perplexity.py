@@ -16,6 +16,7 @@ from estimators import (
     estimate_perplexity,
     group_terms,
     log_terms,
+    player_names,
     reference_loss,
     response_pairs,
     subsample_responses,
@@ -209,3 +210,31 @@ def test_own_scheme_and_control() -> None:
     result = estimate_perplexity(study, "human", rounding=own)
     assert result.rounding == "halves"
     assert group_terms(log_terms(response_pairs(study), "human", own), study["response_item"]).n.sum() == 24
+
+
+def test_models_play_all_candidates_of_a_study_that_nobody_answered() -> None:
+    """The estimate is that of one participant a candidate, who sees it on every item."""
+    study = small_study()
+    nobody = study.isel(response=slice(0))
+    assert player_names(nobody) == study["model"].values.tolist()
+    asked = np.flatnonzero((study["item_set"].values != "") & study["selected"].values)
+    player = study["model"].values[-1]
+    terms = candidate_log_terms(study, player, "interface")[asked]
+    found = estimate_perplexity(nobody, player, rounding="interface")
+    assert found.gap.gap_nats == pytest.approx(np.log(np.exp(terms).mean(axis=1)).mean(), abs=1e-12)
+    assert (found.gap.n_items, found.gap.n_responses) == (terms.shape[0], terms.size)
+    assert found.true_gap_nats == pytest.approx(estimate_perplexity(study, player).true_gap_nats, abs=1e-12)
+    with pytest.raises(InputError, match="has no response of a participant; its models can play"):
+        estimate_perplexity(nobody, "human")
+    with pytest.raises(InputError, match="has no response, and no item that is selected"):
+        estimate_perplexity(nobody.assign(selected=("item", np.zeros(study.sizes["item"], dtype=bool))), player)
+
+
+def test_fewer_candidates_of_a_study_that_nobody_answered() -> None:
+    nobody = small_study().isel(response=slice(0))
+    rng = np.random.default_rng(0)
+    n_candidates = nobody.sizes["candidate"]
+    fewer = subsample_responses(nobody, n_candidates - 1, rng)
+    assert fewer.sizes["candidate"] == n_candidates - 1
+    with pytest.raises(InputError, match=f"n: is {n_candidates + 1}, but every item has {n_candidates} candidates"):
+        subsample_responses(nobody, n_candidates + 1, rng)
