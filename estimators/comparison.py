@@ -51,6 +51,8 @@ _OPTIONAL: dict[str, tuple[str, ...]] = {
     "human_target_logprob": ("item",),
     "human_candidate_logprob": ("item", "candidate"),
     "reference_logprob": ("item", "token"),
+    "kl_nats": ("model", "item"),
+    "human_kl_nats": ("item",),
 }
 _DTYPES = {
     **dict.fromkeys(("item", "response_item", "response_candidate"), ("iu", "an integer")),
@@ -58,6 +60,7 @@ _DTYPES = {
     **dict.fromkeys(("context", "target_token", "candidate_token", "item_set", "participant"), ("OUT", "str")),
     **dict.fromkeys(("report", "target_logprob", "candidate_logprob"), ("f", "float")),
     **dict.fromkeys(("human_target_logprob", "human_candidate_logprob", "reference_logprob"), ("f", "float")),
+    **dict.fromkeys(("kl_nats", "human_kl_nats"), ("f", "float")),
 }
 _LOGPROBS = (
     "target_logprob",
@@ -97,6 +100,8 @@ def validate_comparison_study(study: xr.Dataset) -> xr.Dataset:
     ``human_target_logprob``    item                      optional truth of a simulation: ln h(y|c), nats
     ``human_candidate_logprob`` item, candidate           optional truth of a simulation: ln h(x|c), nats
     ``reference_logprob``       item, token               optional: the generator's whole distribution, nats
+    ``kl_nats``                 model, item               optional: KL(model || generator), exact, nats
+    ``human_kl_nats``           item                      optional truth of a simulation: KL(h || generator), nats
     ==========================  ========================  ==================================================
 
     A participant may answer a pair more than once: every answer counts, loaders decide what to keep.
@@ -124,6 +129,7 @@ def validate_comparison_study(study: xr.Dataset) -> xr.Dataset:
     _check_layout(study, source)
     _check_models(study, source)
     _check_logprobs(study, source)
+    _check_divergences(study, source)
     _check_responses(study, source)
     return study
 
@@ -183,6 +189,19 @@ def _check_logprobs(study: xr.Dataset, source: str) -> None:
             source=source,
             field=name,
         )
+
+
+def _check_divergences(study: xr.Dataset, source: str) -> None:
+    for name in ("kl_nats", "human_kl_nats"):
+        if name not in study:
+            continue
+        values = study[name].values
+        # infinity is legal: the generator may rule out what a player expects
+        bad = ~(values >= -_LOGPROB_SLACK)
+        if bad.any():
+            raise InputError(
+                f"is {values[bad][0]} ({int(bad.sum())} such); a divergence is at least 0", source=source, field=name
+            )
 
 
 def _check_responses(study: xr.Dataset, source: str) -> None:

@@ -29,16 +29,16 @@ class ClusteredMean:
 
 @dataclass(frozen=True)
 class CorpusScores:
-    """Scores of a model on a corpus; natural logarithms.
+    r"""Scores of a model on a corpus; natural logarithms.
 
     Parameters
     ----------
     n_documents, n_tokens : int
         Documents with a scored token, and scored tokens.
     loss_nats : ClusteredMean
-        Mean of :math:`-\\ln q` over all tokens.
+        Mean of :math:`-\ln q` over all tokens.
     perplexity_of_token_mean : float
-        :math:`\\exp` of ``loss_nats``: what most papers print.
+        :math:`\exp` of ``loss_nats``: what most papers print.
     mean_sequence_perplexity : ClusteredMean
         Mean over documents of each one's own perplexity, as in table 1 of Shlegeris et al. (2022): never less than
         the exponential of the mean loss over documents, and led by the worst documents.
@@ -85,7 +85,7 @@ def clustered_mean(values: ArrayLike, cluster: ArrayLike) -> ClusteredMean:
     labels = np.asarray(cluster)
     if numbers.ndim != 1 or numbers.shape != labels.shape or numbers.size == 0:
         raise InputError(
-            f"has shape {numbers.shape} for clusters of shape {labels.shape}; one value or more, and a cluster for each",
+            f"has shape {numbers.shape} for clusters of shape {labels.shape}; one or more, and a cluster for each",
             field="values",
         )
     _, member = np.unique(labels, return_inverse=True)

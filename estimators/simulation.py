@@ -399,6 +399,13 @@ def simulate_language(settings: SimulationSettings) -> Language:
     return Language(_vocabulary(n_tokens, _stream(seed, "vocabulary")), unigram, true_logprob, players)
 
 
+def _divergence(logprob: NDArray[np.floating], generator: NDArray[np.floating]) -> NDArray[np.float64]:
+    """KL(player || generator) of every item, nats; both of shape (item, token)."""
+    # in float32 the sum of thousands of terms that cancel can come out a hair below zero
+    kl: NDArray[np.float64] = np.maximum(np.einsum("ij,ij->i", np.exp(logprob), logprob - generator), 0).astype(float)
+    return kl
+
+
 def simulate_comparison_study(settings: SimulationSettings | None = None) -> xr.Dataset:
     """Simulate a comparison study, as a loader would give it, together with the truth.
 
@@ -415,6 +422,7 @@ def simulate_comparison_study(settings: SimulationSettings | None = None) -> xr.
         it does not determine the item's distribution. In addition to the study's own variables:
 
         - ``human_target_logprob``, ``human_candidate_logprob``: the participants' shared belief h, nats;
+        - ``kl_nats``, ``human_kl_nats``: KL(player || generator), nats;
         - ``true_bias``, ``true_slope``, ``true_noise``, ``true_lapse``, dim ``participant_truth`` (names of
           the participants): see :class:`Participants`;
         - ``reference_logprob`` (item, token) if asked for, nats, with the tokens as coordinate;
@@ -439,6 +447,8 @@ def simulate_comparison_study(settings: SimulationSettings | None = None) -> xr.
     candidate = _sample(generator, settings.n_candidates, _stream(seed, "candidate"))
     human_target, human_candidate = _looked_up(language.player_logprob[HUMAN], target, candidate)
     looked_up = [_looked_up(language.player_logprob[model], target, candidate) for model in LANGUAGE_MODELS]
+
+    kl = {player: _divergence(logprob, generator) for player, logprob in language.player_logprob.items()}
 
     people = draw_participants(settings.participants, settings.n_participants, seed)
     names = _participant_names(settings.n_participants)
@@ -475,6 +485,8 @@ def simulate_comparison_study(settings: SimulationSettings | None = None) -> xr.
             "automatic": ("response", same.ravel()),
             "human_target_logprob": ("item", human_target),
             "human_candidate_logprob": (("item", "candidate"), human_candidate),
+            "kl_nats": (("model", "item"), np.stack([kl[model] for model in LANGUAGE_MODELS])),
+            "human_kl_nats": ("item", kl[HUMAN]),
             "true_bias": ("participant_truth", people.bias),
             "true_slope": ("participant_truth", people.slope),
             "true_noise": ("participant_truth", people.noise_sd),

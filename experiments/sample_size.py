@@ -1,4 +1,4 @@
-"""``+exp=sample_size``: error of the estimated loss against the number of candidates an item (figure 3)."""
+"""``+exp=sample_size``: error of the loss against the number of candidates (figure 3) and the player's distance."""
 
 from __future__ import annotations
 
@@ -9,14 +9,27 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from numpy.typing import NDArray
 from omegaconf import DictConfig
 
-from estimators import HUMAN, InputError, bias_curve, candidate_log_terms, player_names, true_loss
+from estimators import (
+    HUMAN,
+    InputError,
+    bias_curve,
+    candidate_log_terms,
+    diagnose_weights,
+    group_terms,
+    player_names,
+    true_loss,
+)
 from experiments.figures import STYLE, new_figure, player_colours, player_label
 from experiments.outputs import ExperimentResult
 from experiments.settings import chosen_players, chosen_rounding, rng_for, rows_of, tail_probability, whole_numbers
 
-__all__ = ["run"]
+__all__ = ["draw_bias_by_kl", "run"]
+
+_MARKERS = ("o", "s", "D", "^", "v", "P", "X")
 
 
 def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
@@ -44,6 +57,7 @@ def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
         terms, n=sizes, n_repeats=n_repeats, rng=rng_for(cfg, "sample_size"), estimator=cfg.estimator.name
     )
     errors = gaps - truths[:, None, None]
+    kl = {player: _divergence(study, player, items) for player in players}
     for p, player in enumerate(players):
         for s, n in enumerate(sizes):
             lower, upper = np.quantile(errors[p, s], [tail, 1 - tail])
@@ -64,6 +78,8 @@ def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
                     "error_sd_nats": errors[p, s].std(ddof=1) if n_repeats > 1 else np.nan,
                     "error_lower_nats": lower,
                     "error_upper_nats": upper,
+                    "kl_nats": kl[player][0],
+                    "kl_is_exact": kl[player][1],
                     "reference_loss_nats": base,
                     "perplexity": float(np.exp(gap + base)),
                     "perplexity_lower": float(np.exp(truth + lower + base)),
@@ -79,8 +95,26 @@ def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
         attrs={"generator": sampler, "rounding": scheme.name, "estimator": cfg.estimator.name},
     )
     return ExperimentResult(
-        table=table, dataset=dataset, figures={"sample_size": figure(table, cfg)}, summary=summary(table), warnings=()
+        table=table,
+        dataset=dataset,
+        figures={
+            "sample_size": figure(table, cfg),
+            "bias_by_kl": draw_bias_by_kl(table, f"Error against the distance to the generator ({cfg.study.name})"),
+        },
+        summary=summary(table),
+        warnings=(),
     )
+
+
+def _divergence(study: xr.Dataset, player: str, items: NDArray[np.bool_]) -> tuple[float, bool]:
+    """KL(player || generator), mean over items, nats; and whether it is exact or estimated from the candidates."""
+    if player == HUMAN and "human_kl_nats" in study:
+        return float(study["human_kl_nats"].to_numpy()[items].mean()), True
+    if player != HUMAN and "kl_nats" in study:
+        return float(study["kl_nats"].sel(model=player).to_numpy()[items].mean()), True
+    log_weights = candidate_log_terms(study, player, "none")[items]
+    grouped = group_terms(log_weights.ravel(), np.repeat(np.arange(len(log_weights)), log_weights.shape[1]))
+    return diagnose_weights(grouped).kl_nats, False
 
 
 def _players_with_truth(cfg: DictConfig, study: xr.Dataset, sampler: str) -> list[str]:
@@ -161,4 +195,59 @@ def figure(table: pd.DataFrame, cfg: DictConfig) -> Figure:
             title=f"mean and central {float(cfg.experiment.interval):.0%} of {first['n_repeats']} repeats",
             loc="lower right",
         )
+    return fig
+
+
+def draw_bias_by_kl(table: pd.DataFrame, title: str) -> Figure:
+    """Error of every player against its divergence from the generator, one line a number of candidates.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        Rows of this experiment, of one run or of a sweep over generators.
+    title : str
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    sizes = sorted(set(table["n"]))
+    shades = dict(zip(sizes, mpl.colormaps["viridis"](np.linspace(0.9, 0.05, len(sizes))), strict=True))
+    markers = dict(zip(dict.fromkeys(table["player"]), _MARKERS * len(table), strict=False))
+    with mpl.rc_context(STYLE):
+        fig = new_figure(7.2, 3.9)
+        axes = fig.add_subplot()
+        axes.axhline(0, color="0.5", linewidth=0.8, linestyle="--")
+        for n, shade in shades.items():
+            trend = table[table["n"] == n].sort_values("kl_nats")
+            # a guide for the eye: neighbours may be different players
+            axes.plot(trend["kl_nats"], trend["error_nats"], color=shade, linewidth=0.8, alpha=0.5)
+            for player, rows in trend.groupby("player", sort=False):
+                axes.plot(
+                    rows["kl_nats"],
+                    rows["error_nats"],
+                    color=shade,
+                    marker=markers[player],
+                    markersize=5.5,
+                    markeredgecolor="white",
+                    markeredgewidth=0.4,
+                    linestyle="none",
+                )
+        axes.grid(axis="y", color="0.92", linewidth=0.6)
+        axes.set_axisbelow(True)
+        axes.set_xlim(left=0)
+        exact = "" if bool(table["kl_is_exact"].astype(bool).all()) else ", estimated from all candidates"
+        axes.set_xlabel(f"KL(player \N{PARALLEL TO} generator), mean over items (nats{exact})")
+        axes.set_ylabel("estimated \N{MINUS SIGN} true loss (nats per token)")
+        axes.set_title(title)
+        by_size = [Line2D([], [], color=shade, linewidth=3, label=f"{n:g}") for n, shade in shades.items()]
+        by_player = [
+            Line2D([], [], color="0.3", marker=marker, linestyle="none", label=player_label(str(player)))
+            for player, marker in markers.items()
+        ]
+        first = axes.legend(
+            handles=by_size, title="candidates an item", loc="upper left", bbox_to_anchor=(1.01, 1), alignment="left"
+        )
+        axes.add_artist(first)
+        axes.legend(handles=by_player, title="player", loc="lower left", bbox_to_anchor=(1.01, 0), alignment="left")
     return fig

@@ -203,7 +203,11 @@ def _figure(table: pd.DataFrame, title: str) -> Figure | None:
     done = table[table["status"] == "ok"]
     if value is None or done.empty or not done[value].notna().any():
         return None
-    from experiments.sweep_figure import draw_summary  # noqa: PLC0415 - matplotlib takes half a second
+    if {"kl_is_exact", "error_sd_nats"} <= set(columns):
+        from experiments.sample_size import draw_bias_by_kl  # noqa: PLC0415 - matplotlib takes half a second
+
+        return draw_bias_by_kl(done, title)
+    from experiments.sweep_figure import draw_summary  # noqa: PLC0415
 
     return draw_summary(done, value, title)
 

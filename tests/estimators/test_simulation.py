@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2, chisquare, kstest
 
-from estimators.comparison import is_word_token, same_token, validate_comparison_study
+from estimators.comparison import HUMAN, is_word_token, same_token, validate_comparison_study
 from estimators.diagnostics import pareto_khat
 from estimators.errors import InputError
 from estimators.simulation import (
@@ -517,3 +517,15 @@ def test_defaults_give_the_losses_of_the_real_models() -> None:
     assert losses["lm-weak"] == pytest.approx(4.606, abs=0.01)
     assert losses["lm-medium"] == pytest.approx(3.194, abs=0.01)
     assert losses["lm-strong"] == pytest.approx(2.919, abs=0.01)
+
+
+def test_divergences_from_the_generator_equal_a_loop():
+    language = simulate_language(TINY)
+    study = simulate_comparison_study(TINY)
+    generator = language.player_logprob[TINY.generator].astype(float)
+    for player, stored in ((HUMAN, study["human_kl_nats"]), ("lm-weak", study["kl_nats"].sel(model="lm-weak"))):
+        belief = language.player_logprob[player].astype(float)
+        for item in (0, 7, 29):
+            by_hand = sum(np.exp(b) * (b - g) for b, g in zip(belief[item], generator[item], strict=True))
+            assert float(stored[item]) == pytest.approx(by_hand, abs=1e-5)
+    assert (study["kl_nats"].sel(model=TINY.generator) == 0).all()

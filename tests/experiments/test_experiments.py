@@ -306,3 +306,19 @@ def test_custom_rounding_and_subsample() -> None:
     assert set(result.table["rounding"]) == {"none", "custom"}
     assert set(result.table["n_responses"]) == {36}
     assert estimate_perplexity(study).gap.n_responses == 96
+
+
+def test_sample_size_says_how_far_each_player_is_from_the_generator():
+    _, study, result = result_of("+exp=sample_size", *TINY)
+    players = result.table.drop_duplicates("player").set_index("player")
+    assert players["kl_is_exact"].all()
+    assert players.loc["lm-weak", "kl_nats"] == pytest.approx(float(study["kl_nats"].sel(model="lm-weak").mean()))
+    assert players.loc["lm-weak", "kl_nats"] > players.loc["lm-strong", "kl_nats"] > 0
+    assert set(result.figures) == {"sample_size", "bias_by_kl"}
+    estimated = load_experiment("sample_size")(
+        config("+exp=sample_size", *TINY), study.drop_vars(["kl_nats", "human_kl_nats"])
+    ).table.drop_duplicates("player")
+    assert not estimated["kl_is_exact"].any()
+    # 40 draws miss part of the tail: the estimate is a lower bound, and not a wild one
+    ratio = estimated.set_index("player")["kl_nats"] / players["kl_nats"]
+    assert ((ratio > 0.4) & (ratio < 1.1)).all()
