@@ -29,6 +29,7 @@ _CHOICES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "pieces": ("first", "join", "keep", "drop"),
         "failed": ("drop", "keep"),
         "junk": ("drop", "keep"),
+        "blank": ("drop", "keep"),
     }
 )
 _APOSTROPHES = "\u2019\u2018\u02bc\u0060\u00b4\u02b9\uff07"
@@ -97,6 +98,8 @@ class WordRules:
         Whether :data:`FAILED` is missing or a word of its own.
     junk : {"drop", "keep"}
         Whether a word without any letter or digit ("?") is missing; where nothing at all is left it always is.
+    blank : {"drop", "keep"}
+        Whether an empty string is missing, or a word of its own, "".
     """
 
     name: str = "clean"
@@ -110,6 +113,7 @@ class WordRules:
     punctuation: str = "edges"
     failed: str = "drop"
     junk: str = "drop"
+    blank: str = "drop"
 
     def __post_init__(self) -> None:
         """Check every choice."""
@@ -139,18 +143,19 @@ WORD_RULES: Mapping[str, WordRules] = MappingProxyType(
     {
         "clean": WordRules(),
         "provo": WordRules("provo", drop_matching=(r"^\*\*",), mac_roman=True, contractions="host", punctuation="all"),
-        "published_human": WordRules(
-            "published_human", (), False, "keep", "space", "lower", "keep", "keep", "keep", "keep", "keep"
+        "published": WordRules(
+            "published", (), False, "keep", "space", "lower", "keep", "keep", "keep", "keep", "keep", "keep"
         ),
-        "published_model": WordRules(
-            "published_model", (), False, "keep", "delete", "lower", "first", "keep", "all", "keep", "keep"
+        "published_raw": WordRules(
+            "published_raw", (), False, "keep", "delete", "lower", "first", "keep", "all", "drop", "keep", "drop"
         ),
-        "none": WordRules("none", (), False, "keep", "space", "keep", "keep", "keep", "keep", "keep", "keep"),
+        "none": WordRules("none", (), False, "keep", "space", "keep", "keep", "keep", "keep", "keep", "keep", "keep"),
     }
 )
-"""Named rules. ``clean``: for any study. ``provo``: for the Provo Corpus, on both sides. ``published_human`` and
-``published_model``: what the code of "Predict the Next Word" does to people's answers and corpus words (lower case,
-nothing else) and to generated strings."""
+"""Named rules. ``clean``: for any study. ``provo``: for the Provo Corpus, on both sides. ``published``: what the
+analysis code of "Predict the Next Word" does to people's answers and to the words of the GPT-2 files (lower case,
+nothing else); ``published_raw``: what its preprocessing made of generated strings (BLOOM, ChatGPT). ``none``: the
+string itself, as that code takes the corpus word."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,7 +251,7 @@ def _normaliser(rules: WordRules) -> Callable[[str], tuple[str, str]]:
 
     def one(text: str) -> tuple[str, str]:
         if not text or text.isspace():
-            return "", "blank"
+            return "", "" if rules.blank == "keep" else "blank"
         if text == FAILED:
             kept = text.lower() if rules.case == "lower" else text
             return (kept, "") if rules.failed == "keep" else ("", "failed")
