@@ -9,54 +9,34 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["plan_batches", "run_halving"]
+__all__ = ["run_batches"]
 
 log = logging.getLogger(__name__)
 
 _Result = TypeVar("_Result")
 
 
-def plan_batches(lengths: Sequence[int], tokens_per_batch: int | None) -> Iterator[NDArray[np.intp]]:
-    """Cut sequences into batches of similar length.
+def run_batches(
+    lengths: Sequence[int], tokens_per_batch: int, compute: Callable[[NDArray[np.intp]], _Result]
+) -> Iterator[tuple[NDArray[np.intp], _Result]]:
+    """Compute sequences in batches of similar length; where memory does not suffice, in smaller ones.
 
-    Longest first, so that a batch that does not fit in memory fails at the start; a batch of k sequences costs k times
-    its longest, padding included. A sequence longer than the budget is a batch of its own.
+    Longest first, so that what does not fit in memory fails at the start; a batch of k sequences costs k times its
+    longest, padding included. A sequence longer than the budget is a batch of its own. A batch that did not fit is
+    halved, and so is the budget of all that come after it.
 
     Parameters
     ----------
     lengths : sequence of int
         Tokens of each sequence.
-    tokens_per_batch : int, optional
-        Largest cost of a batch; None is no bound.
-
-    Yields
-    ------
-    ndarray of int, shape (sequence in batch,)
-        Positions in ``lengths``.
-    """
-    order = np.argsort(-np.asarray(lengths, dtype=np.intp), kind="stable")
-    start = 0
-    while start < len(order):
-        longest = max(int(lengths[order[start]]), 1)
-        stop = len(order) if tokens_per_batch is None else start + max(1, tokens_per_batch // longest)
-        yield order[start:stop]
-        start = stop
-
-
-def run_halving(
-    batch: NDArray[np.intp], compute: Callable[[NDArray[np.intp]], _Result]
-) -> Iterator[tuple[NDArray[np.intp], _Result]]:
-    """Compute a batch; where memory does not suffice, its halves.
-
-    Parameters
-    ----------
-    batch : ndarray of int, shape (sequence,)
+    tokens_per_batch : int
+        Largest cost of a batch.
     compute : callable
-        Takes such an array.
+        Takes positions in ``lengths``, shape (sequence in batch,).
 
     Yields
     ------
-    batch : ndarray of int
+    batch : ndarray of int, shape (sequence in batch,)
         What was computed at once.
     result : object
 
@@ -65,27 +45,34 @@ def run_halving(
     RuntimeError
         If a single sequence does not fit.
     """
-    pending = [batch]
-    while pending:
-        part = pending.pop()
+    order = np.argsort(-np.asarray(lengths, dtype=np.intp), kind="stable")
+    budget, start = tokens_per_batch, 0
+    while start < len(order):
+        longest = max(int(lengths[order[start]]), 1)
+        batch = order[start : start + max(1, budget // longest)]
         try:
-            result = compute(part)
+            result = compute(batch)
         except RuntimeError as error:
-            if len(part) == 1 or not _out_of_memory(error):
+            if len(batch) == 1 or not _out_of_memory(error):
                 raise
             # the frames in the traceback hold the tensors that were too much
             error.__traceback__ = None
-            _free()
-            half = (len(part) + 1) // 2
-            log.warning("a batch of %d sequences did not fit in memory; trying %d at a time", len(part), half)
-            pending += [part[half:], part[:half]]
+            half = (len(batch) + 1) // 2
+            budget = half * longest
+            log.warning("a batch of %d sequences did not fit in memory; trying %d at a time", len(batch), half)
+        else:
+            yield batch, result
+            # the next batch may need its memory
+            del result
+            start += len(batch)
             continue
-        yield part, result
+        _free()
 
 
 def _out_of_memory(error: RuntimeError) -> bool:
-    # torch.OutOfMemoryError is a RuntimeError; the CPU allocator raises a plain one
-    return type(error).__name__ == "OutOfMemoryError" or "can't allocate memory" in str(error)
+    # torch.OutOfMemoryError is a RuntimeError; the allocators of mps and of the CPU raise a plain one
+    told = str(error).lower()
+    return type(error).__name__ == "OutOfMemoryError" or "out of memory" in told or "can't allocate memory" in told
 
 
 def _free() -> None:

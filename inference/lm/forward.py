@@ -15,16 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimators.errors import InputError
-from inference.lm.batching import plan_batches, run_halving
+from inference.lm.batching import run_batches
 from inference.lm.language_model import LanguageModel
 
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["TokenTree", "TreePlace", "plant_trees", "reduce_last", "reduce_log_probs", "with_bos"]
+__all__ = ["LARGEST_TREE", "TokenTree", "TreePlace", "plant_trees", "reduce_last", "reduce_log_probs", "with_bos"]
 
-# attention within a row costs its square: beyond this more than sharing saves
-_LARGEST_TREE = 1024
+LARGEST_TREE = 1024
+"""Most tokens of a tree that branches: attention within a row costs its square, beyond this more than sharing saves."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +119,7 @@ def with_bos(model: LanguageModel, sequences: Sequence[Sequence[int]], *, source
 
 
 def plant_trees(
-    sequences: Sequence[Sequence[int]], *, branching: bool, largest: int = _LARGEST_TREE
+    sequences: Sequence[Sequence[int]], *, branching: bool, largest: int = LARGEST_TREE
 ) -> tuple[list[TokenTree], TreePlace]:
     """Lay sequences out in few tokens.
 
@@ -210,23 +210,29 @@ def reduce_log_probs(
     ------
     RuntimeError
         If a single sequence does not fit in memory.
+    InputError
+        If the model gives NaN.
     """
     import torch  # noqa: PLC0415 - importing this module does not need it
 
     first_row = np.concatenate([[0], np.cumsum([len(nodes) for nodes in wanted])]).astype(np.intp)
     per_block = max(1, (model.settings.logits_mib << 20) // (4 * model.vocab_size))
+    # loading fills it in
+    tokens_per_batch = model.settings.tokens_per_batch or LARGEST_TREE
     chains = np.array([tree.is_chain for tree in trees], dtype=np.bool_)
     with torch.inference_mode():
         sizes = np.array([len(tree.tokens) for tree in trees], dtype=np.intp)
         for group in (np.flatnonzero(chains), np.flatnonzero(~chains)):
-            lengths = sizes[group].tolist()
-            for batch in plan_batches(lengths, model.settings.tokens_per_batch):
-                states = run_halving(group[batch], lambda part: _states(model, trees, wanted, part))
-                for part, state in states:
-                    rows = np.concatenate([np.arange(first_row[i], first_row[i + 1]) for i in part])
-                    _reduce_rows(model, rows, state, per_block, reduce)
-                    if progress is not None:
-                        progress(len(rows))
+
+            def compute(batch: NDArray[np.intp], group: NDArray[np.intp] = group) -> torch.Tensor:
+                return _states(model, trees, wanted, group[batch])
+
+            for batch, state in run_batches(sizes[group].tolist(), tokens_per_batch, compute):
+                rows = np.concatenate([np.arange(first_row[i], first_row[i + 1]) for i in group[batch]])
+                _reduce_rows(model, rows, state, per_block, reduce)
+                del state
+                if progress is not None:
+                    progress(len(rows))
 
 
 def reduce_last(
@@ -284,11 +290,15 @@ def _reduce_rows(
         logits = (model.module.get_output_embeddings()(chosen) if model.split_head else chosen).float()
         if model.settings.temperature != 1:
             logits /= model.settings.temperature
-        reduce(rows[block], torch.log_softmax(logits, dim=-1))
+        log_probs = torch.log_softmax(logits, dim=-1)
+        # one number that is none makes a row of them
+        if bool(log_probs[:, 0].isnan().any()):
+            advice = "; use dtype float32 or bfloat16" if model.settings.dtype == "float16" else ""
+            raise InputError(f"gives numbers that are none (NaN){advice}", source=f"model {model.name!r}")
+        reduce(rows[block], log_probs)
 
-    for start in range(0, len(rows), per_block):
-        for _ in run_halving(np.arange(start, min(start + per_block, len(rows))), one_block):
-            pass
+    for _ in run_batches([1] * len(rows), per_block, one_block):
+        pass
 
 
 def _states(

@@ -17,12 +17,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from estimators.errors import InputError
-from inference.lm.forward import reduce_last
 from inference.lm.language_model import LanguageModel
+from inference.lm.probes import splits_head, takes_trees
 from inference.lm.settings import BOS_CHOICES, ModelSettings
 
 if TYPE_CHECKING:
@@ -53,8 +50,6 @@ _EXTRA = 'pip install "shannon-game[lm]"'
 # caches of a CPU are small, and it gains little from more; a GPU wants thousands of tokens at once
 _TOKENS_PER_BATCH = {"cpu": 512}
 _TOKENS_PER_BATCH_GPU = 16_384
-# a probe of the output layer: any tokens do
-_PROBE_LENGTH = 8
 # of models whose configuration states no longest sequence (rotary or ALiBi positions)
 _UNBOUNDED = 1 << 30
 
@@ -107,8 +102,8 @@ def load_language_model(settings: ModelSettings) -> LanguageModel:
         tokenizer_sha256=_hash_tokenizer(tokenizer),
         revision=revision,
     )
-    model = replace(model, split_head=_head_is_split(model))
-    model = replace(model, tree_attention=_takes_trees(model))
+    model = replace(model, split_head=splits_head(model))
+    model = replace(model, tree_attention=takes_trees(model))
     if settings.compile:
         module.base_model.compile()
     log.info("loaded %s on %s: %s", settings.name, device, type(module).__name__)
@@ -193,6 +188,7 @@ def _from_pretrained(
     settings: ModelSettings, place: str, **more: Any
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     import torch  # noqa: PLC0415
+    from safetensors import SafetensorError  # noqa: PLC0415
     from transformers import AutoModelForCausalLM, AutoTokenizer  # noqa: PLC0415
 
     common = {"revision": settings.revision, "trust_remote_code": False, **more}
@@ -200,21 +196,47 @@ def _from_pretrained(
     source = f"model {settings.name!r}"
     try:
         tokenizer = AutoTokenizer.from_pretrained(place, **common)
-        module = AutoModelForCausalLM.from_pretrained(
+        loaded: Any = AutoModelForCausalLM.from_pretrained(
             place,
             dtype=getattr(torch, settings.dtype),
             attn_implementation=settings.attention,
+            output_loading_info=True,
+            # told in one line by the check below
+            ignore_mismatched_sizes=True,
             **({} if more else {"use_safetensors": True}),
             **common,
         )
     except OSError as error:
         raise InputError(_why_not_found(settings, place, error), source=source) from error
-    except (ValueError, KeyError, ImportError) as error:
+    except (ValueError, KeyError, ImportError, SafetensorError) as error:
         first = " ".join(str(error).split())[:300]
         if "trust_remote_code" in first:
             first = "it needs Python code of its repository, which is never run here"
+        if "attn_implementation" in first or "attention implementation" in first:
+            raise InputError(
+                f"is {settings.attention!r}, which this model does not have; use eager",
+                source=source,
+                field="attention",
+            ) from error
         raise InputError(f"{place} cannot be loaded: {first}", source=source) from error
+    module, found = loaded
+    _check_complete(settings, place, found)
     return module, tokenizer
+
+
+def _check_complete(settings: ModelSettings, place: str, found: Mapping[str, Any]) -> None:
+    """Refuse weights that do not fit the configuration: transformers fills the gaps with random numbers."""
+    for kind, what in (("missing_keys", "has no weights for"), ("mismatched_keys", "has weights of another shape for")):
+        wrong = sorted(str(key if isinstance(key, str) else key[0]) for key in found.get(kind) or ())
+        if wrong:
+            more = f" and {len(wrong) - 3} more" if len(wrong) > 3 else ""
+            raise InputError(
+                f"{place} {what} {', '.join(wrong[:3])}{more}, which its config.json asks for",
+                source=f"model {settings.name!r}",
+            )
+    unused = sorted(str(key) for key in found.get("unexpected_keys") or ())
+    if unused:
+        log.warning("%s: %d weights have no place in the model, %s first", settings.name, len(unused), unused[0])
 
 
 def _why_not_found(settings: ModelSettings, place: str, error: OSError) -> str:
@@ -333,8 +355,7 @@ def _bos_id(settings: ModelSettings, module: PreTrainedModel, tokenizer: PreTrai
     if settings.bos == "none":
         return None
     if settings.bos == "tokenizer":
-        ids: list[int] = tokenizer("", add_special_tokens=True)["input_ids"]
-        return int(ids[0]) if ids else None
+        return _tokenizers_bos(settings, tokenizer)
     token: str | None = settings.bos
     if settings.bos == "family":
         family = str(module.config.model_type)
@@ -362,39 +383,15 @@ def _bos_id(settings: ModelSettings, module: PreTrainedModel, tokenizer: PreTrai
     return int(found)
 
 
-def _head_is_split(model: LanguageModel) -> bool:
-    """Whether logits are the output embedding times the last hidden state: not so with soft caps or scales."""
-    import torch  # noqa: PLC0415
-
-    module = model.module
-    tokens = torch.arange(min(_PROBE_LENGTH, model.vocab_size, model.max_tokens), device=model.device)[None]
-    with torch.inference_mode():
-        whole = module(input_ids=tokens, use_cache=False).logits.float()
-        hidden = module.base_model(input_ids=tokens, use_cache=False).last_hidden_state
-        head = module.get_output_embeddings()
-        if hidden.shape[-1] != head.weight.shape[1]:
-            return False
-        split = head(hidden).float()
-    tolerance = 1e-4 if model.settings.dtype == "float32" else 1e-2
-    return bool((whole - split).abs().max() <= tolerance * max(1.0, float(whole.abs().max())))
-
-
-def _takes_trees(model: LanguageModel) -> bool:
-    """Whether a branching tree in one row gives what its branches give alone: not so with, say, ALiBi positions."""
-    tokens = [number % model.vocab_size for number in range(3, 3 + min(_PROBE_LENGTH, model.max_tokens - 2))]
-    branches = [[*tokens, 1, 2 % model.vocab_size], [*tokens, 2 % model.vocab_size], tokens]
-    results = []
-    for candidate in (replace(model, tree_attention=True), replace(model, tree_attention=False)):
-        rows = np.full((len(branches), model.vocab_size), np.nan, dtype=np.float32)
-
-        def keep(at: NDArray[np.intp], log_probs: torch.Tensor, rows: NDArray[np.float32] = rows) -> None:
-            rows[at] = log_probs.cpu().numpy()
-
-        try:
-            reduce_last(candidate, branches, keep)
-        except (RuntimeError, ValueError, TypeError, NotImplementedError) as error:
-            log.info("%s takes no tree mask: %s", model.name, error)
-            return False
-        results.append(rows)
-    tolerance = 1e-4 if model.settings.dtype == "float32" else 0.1
-    return bool(np.abs(results[0] - results[1]).max() <= tolerance * max(1.0, np.abs(results[1]).max()))
+def _tokenizers_bos(settings: ModelSettings, tokenizer: PreTrainedTokenizerBase) -> int | None:
+    # some put a token after the text instead of before it, so that an empty text does not tell
+    plain: list[int] = tokenizer("a", add_special_tokens=False)["input_ids"]
+    full: list[int] = tokenizer("a", add_special_tokens=True)["input_ids"]
+    n_before = next((n for n in range(len(full)) if full[n : n + len(plain)] == plain), 0)
+    if n_before > 1:
+        raise InputError(
+            f"is 'tokenizer', but the tokenizer puts {n_before} tokens before a text; name one of them",
+            source=f"model {settings.name!r}",
+            field="bos",
+        )
+    return full[0] if n_before else None

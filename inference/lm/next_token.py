@@ -78,7 +78,7 @@ def next_token_distributions(
     whole : bool
         Also return the whole distribution: context x vocabulary x 4 bytes.
     progress : callable, optional
-        Takes the number of forward passes' rows done since its last call.
+        Takes the number of contexts done since its last call.
 
     Returns
     -------
@@ -93,8 +93,9 @@ def next_token_distributions(
     import torch  # noqa: PLC0415 - importing this module does not need it
     import xarray as xr  # noqa: PLC0415
 
-    _check_tokens(model, len(contexts), targets=targets, probed=probed)
-    _check_sizes(model, top_k=top_k, n_candidates=n_candidates, replace=replace)
+    target_of = _tokens(model, len(contexts), targets, "targets", n_dims=1)
+    probed_of = _tokens(model, len(contexts), probed, "probed", n_dims=2)
+    _check_sizes(model, top_k=top_k, n_candidates=n_candidates, replace=replace, seed=seed)
     full = with_bos(model, contexts)
     # the same context twice is computed once
     unique: dict[tuple[int, ...], int] = {}
@@ -105,13 +106,11 @@ def next_token_distributions(
     columns = _empty(
         len(full),
         vocab_size=model.vocab_size if whole else 0,
-        with_targets=targets is not None,
-        n_probed=None if probed is None else np.asarray(probed).reshape(len(full), -1).shape[1],
+        with_targets=target_of is not None,
+        n_probed=None if probed_of is None else probed_of.shape[1],
         top_k=top_k,
         n_candidates=n_candidates,
     )
-    target_of = None if targets is None else np.asarray(targets, dtype=np.int64)
-    probed_of = None if probed is None else np.asarray(probed, dtype=np.int64)
 
     def reduce(rows: NDArray[np.intp], log_probs: torch.Tensor) -> None:
         contexts_of = [members[row] for row in rows]
@@ -131,7 +130,10 @@ def next_token_distributions(
             columns["candidate_token"][at] = drawn[row]
             columns["candidate_logprob"][at] = _gather(log_probs, row, drawn[row])
 
-    reduce_last(model, keys, reduce, branching=False, progress=progress)
+        if progress is not None:
+            progress(len(at))
+
+    reduce_last(model, keys, reduce, branching=False)
     return xr.Dataset(
         {name: (_DIMS[name], values, {"units": "nats"} if name in _NATS else {}) for name, values in columns.items()},
         attrs={"model": json.dumps(model_record(model), sort_keys=True), "seed": seed, "replace": int(replace)},
@@ -171,26 +173,31 @@ def context_rng(seed: int, tokens: Sequence[int]) -> np.random.Generator:
     return np.random.default_rng([seed, *np.frombuffer(digest, dtype="<u4").tolist()])
 
 
-def _check_tokens(
-    model: LanguageModel, n_contexts: int, *, targets: Sequence[int] | None, probed: Sequence[Sequence[int]] | None
-) -> None:
-    for field, values in (("targets", targets), ("probed", probed)):
-        if values is None:
-            continue
-        if len(values) != n_contexts:
-            raise InputError(f"has {len(values)} entries for {n_contexts} contexts", field=field)
-        array = np.asarray(values, dtype=np.int64)
-        if array.size and (array.min() < 0 or array.max() >= model.vocab_size):
-            wrong = array[(array < 0) | (array >= model.vocab_size)].flat[0]
-            raise InputError(f"has token {wrong}; {model.name} has 0 to {model.vocab_size - 1}", field=field)
+def _tokens(
+    model: LanguageModel, n_contexts: int, values: Sequence[Any] | None, field: str, *, n_dims: int
+) -> NDArray[np.int64] | None:
+    """Return tokens by context as an array, checked."""
+    if values is None:
+        return None
+    if len(values) != n_contexts:
+        raise InputError(f"has {len(values)} entries for {n_contexts} contexts", field=field)
+    if n_dims == 2 and len({len(some) for some in values}) > 1:
+        raise InputError("has lists of different lengths; give as many tokens for every context", field=field)
+    array = np.asarray(values, dtype=np.int64).reshape((n_contexts, -1)[:n_dims] if n_contexts else (0,) * n_dims)
+    if array.size and (array.min() < 0 or array.max() >= model.vocab_size):
+        wrong = array[(array < 0) | (array >= model.vocab_size)].flat[0]
+        raise InputError(f"has token {wrong}; {model.name} has 0 to {model.vocab_size - 1}", field=field)
+    return array
 
 
-def _check_sizes(model: LanguageModel, *, top_k: int, n_candidates: int, replace: bool) -> None:
+def _check_sizes(model: LanguageModel, *, top_k: int, n_candidates: int, replace: bool, seed: int) -> None:
     limits = (("top_k", top_k, model.vocab_size), ("n_candidates", n_candidates, None if replace else model.vocab_size))
     for field, value, largest in limits:
         if value < 0 or (largest is not None and value > largest):
             bound = "at least 0" if largest is None else f"0 to {largest}, the size of the vocabulary"
             raise InputError(f"is {value}, should be {bound}", field=field)
+    if seed < 0:
+        raise InputError(f"is {seed}, should be at least 0", field="seed")
 
 
 def _members(slot: NDArray[np.intp], n_unique: int) -> list[NDArray[np.intp]]:

@@ -70,7 +70,7 @@ def score_documents(
     Raises
     ------
     InputError
-        If window or stride do not fit each other or the model.
+        If window or stride do not fit each other or the model, or a document has a token that the model has not.
     """
     import torch  # noqa: PLC0415 - importing this module does not need it
     import xarray as xr  # noqa: PLC0415
@@ -84,6 +84,9 @@ def score_documents(
     start = [] if model.bos_id is None else [model.bos_id]
     for index, document in enumerate(documents):
         tokens = np.array([*start, *document], dtype=np.int64)
+        if len(tokens) and not 0 <= tokens.min() <= tokens.max() < model.vocab_size:
+            wrong = tokens[(tokens < 0) | (tokens >= model.vocab_size)][0]
+            raise InputError(f"document {index} has token {wrong}; {model.name} has 0 to {model.vocab_size - 1}")
         for first, scored_from, stop in _windows(len(tokens), window, stride):
             seen = tokens[first:stop]
             # the token at node i is scored by the distribution at node i - 1

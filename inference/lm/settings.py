@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
@@ -84,6 +85,11 @@ class ModelSettings:
         source = f"model {self.name!r}"
         if not self.name:
             raise InputError("is empty; give the model a name", source="model", field="name")
+        for field in ("name", "source", "path", "revision", "dtype", "device", "attention", "bos"):
+            value = getattr(self, field)
+            missing = value is None and field in {"path", "revision"}
+            if not missing and not (isinstance(value, str) and value):
+                raise InputError(f"is {value!r}, should be text", source=source, field=field)
         if self.source not in SOURCES:
             raise unknown_choice("source", self.source, SOURCES, source=source)
         if (self.path is None) != (self.source == "smollm2"):
@@ -102,8 +108,8 @@ class ModelSettings:
             value = getattr(self, field)
             if not (value is None and field != "logits_mib") and not (_is_whole(value) and value >= 1):
                 raise InputError(f"is {value!r}, should be a whole number of at least 1", source=source, field=field)
-        if isinstance(self.temperature, bool) or not self.temperature > 0:
-            raise InputError(f"is {self.temperature!r}, should be above 0", source=source, field="temperature")
+        if not _is_number(self.temperature) or not 0 < self.temperature < math.inf:
+            raise InputError(f"is {self.temperature!r}, should be a number above 0", source=source, field="temperature")
         for field in ("compile", "cache"):
             if not isinstance(getattr(self, field), bool):
                 raise InputError(f"is {getattr(self, field)!r}, should be true or false", source=source, field=field)
@@ -111,6 +117,10 @@ class ModelSettings:
     def record(self) -> dict[str, Any]:
         """Return the settings as plain values, for an output's attributes."""
         return asdict(self)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _is_whole(value: object) -> bool:

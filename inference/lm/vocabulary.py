@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,9 @@ _WHITESPACE = b" \t\n\r\x0b\x0c"
 _PUNCTUATION = b'!"#$%&()*+,./:;<=>?@[\\]^_`{|}~'
 BOUNDARIES: Mapping[str, bytes] = {"whitespace": _WHITESPACE, "punctuation": _WHITESPACE + _PUNCTUATION}
 """Bytes at which a word ends: whitespace alone, or ASCII punctuation other than apostrophe and hyphen as well."""
+
+# of a model that nobody uses any more nothing is kept
+_VOCABULARIES: WeakKeyDictionary[LanguageModel, dict[str, Vocabulary]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,11 +86,13 @@ def vocabulary(model: LanguageModel, *, boundary: str = "punctuation") -> Vocabu
     """
     if boundary not in BOUNDARIES:
         raise unknown_choice("boundary", boundary, BOUNDARIES)
-    return _vocabulary(model, BOUNDARIES[boundary])
+    known = _VOCABULARIES.setdefault(model, {})
+    if boundary not in known:
+        known[boundary] = _sort_tokens(model, BOUNDARIES[boundary])
+    return known[boundary]
 
 
-@lru_cache(maxsize=8)
-def _vocabulary(model: LanguageModel, boundary: bytes) -> Vocabulary:
+def _sort_tokens(model: LanguageModel, boundary: bytes) -> Vocabulary:
     token_bytes = _token_bytes(model.tokenizer)
     token_bytes += [b""] * (model.vocab_size - len(token_bytes))
     del token_bytes[model.vocab_size :]
@@ -148,25 +154,25 @@ def _converter(tokenizer: PreTrainedTokenizerBase) -> Any:
             field="tokenizer",
         )
     described = json.loads(backend.to_str())
-    decoders = _types(described.get("decoder"))
+    decoders = _types(described.get("decoder"), "decoders") or _types(described.get("pre_tokenizer"), "pretokenizers")
     if "ByteLevel" in decoders:
         table = _byte_level_table()
         return lambda piece: bytes(table[character] for character in piece)
     if {"Metaspace", "Replace"} & decoders:
         return _sentencepiece_bytes
-    if not decoders or "Fuse" in decoders:
+    if "Fuse" in decoders:
         return lambda piece: piece.encode()
     raise InputError(
-        f"pieces of a tokenizer with decoder {', '.join(sorted(decoders))} have no bytes of their own; "
-        "byte-level and SentencePiece tokenizers have",
+        f"pieces of a tokenizer with decoder {', '.join(sorted(decoders)) or None} have no bytes of their own; "
+        "those of byte-level and SentencePiece tokenizers have",
         field="tokenizer",
     )
 
 
-def _types(decoder: Any) -> set[str]:
-    if decoder is None:
+def _types(step: Any, parts: str) -> set[str]:
+    if step is None:
         return set()
-    return {decoder["type"]}.union(*(_types(part) for part in decoder.get("decoders", [])))
+    return {step["type"]}.union(*(_types(part, parts) for part in step.get(parts, [])))
 
 
 def _sentencepiece_bytes(piece: str) -> bytes:

@@ -85,6 +85,8 @@ def sample_words(
     for field, value in (("n_samples", n_samples), ("max_tokens", max_tokens)):
         if value < 1:
             raise InputError(f"is {value}, should be at least 1", field=field)
+    if seed < 0:
+        raise InputError(f"is {seed}, should be at least 0", field="seed")
     if start not in {" ", ""}:
         raise InputError(f"is {start!r}, should be a space or nothing", field="start")
     vocab = vocabulary(model, boundary=boundary)
