@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from estimators.cpd import Cpds, TopWords, WordCounts, probability_at, top_words
 from estimators.errors import InputError
 
+Floats = NDArray[np.float64]
+
 __all__ = [
     "Oracles",
     "independent_oracles",
@@ -96,6 +98,7 @@ def legacy_oracles(
     *,
     size: int | Literal["half"] = 20,
     in_place: bool = False,
+    remove_odd: bool = True,
 ) -> Oracles:
     """Split as the code of "Predict the Next Word" does.
 
@@ -115,6 +118,8 @@ def legacy_oracles(
     in_place : bool, optional
         Only the first split removes the odd answer, and the later ones start from what it left, as where the paper's
         code splits the same list again; by default every split starts from the full list.
+    remove_odd : bool, optional
+        False in appendix A: oracle 2 has one answer more where their number is odd.
 
     Returns
     -------
@@ -133,7 +138,7 @@ def legacy_oracles(
     first, second = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
     seen = np.full(shape, np.iinfo(np.int64).max)
     for total in np.unique(totals):
-        even = int(total) - int(total) % 2
+        even = int(total) - (int(total) % 2 if remove_odd else 0)
         n_first = even // 2 if size == "half" else int(size)
         if n_first > even or total == 0:
             raise InputError(f"a context has {total} answers, too few for an oracle of {n_first}", field="size")
@@ -141,7 +146,7 @@ def legacy_oracles(
         lists = answers[starts[members][:, None] + np.arange(total)]
         for split, seed in enumerate(seeds):
             before = seeds[0] if in_place and split else None
-            kept, sampled = _legacy_positions(int(total), seed, n_first, before)
+            kept, sampled = _legacy_positions(int(total), seed, n_first, before, remove_odd)
             of_first = lists[:, kept][:, sampled]
             np.add.at(first[split], of_first.ravel(), 1)
             rest = np.delete(lists[:, kept], sampled, axis=1)
@@ -168,18 +173,18 @@ def legacy_bootstrap_oracles(counts: WordCounts, seeds: tuple[int, int] = (0, 1)
 
 @functools.lru_cache(maxsize=4096)
 def _legacy_positions(
-    total: int, seed: int, size: int, removed_before: int | None
+    total: int, seed: int, size: int, removed_before: int | None, remove_odd: bool
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """(positions left after the removal, positions of oracle 1 among them); whose seed removed, if an earlier call."""
     draw = random.Random(seed)
     kept = list(range(total))
-    if total % 2:
+    if total % 2 and remove_odd:
         remover = draw if removed_before is None else random.Random(removed_before)
         del kept[remover.sample(range(total), 1)[0]]
     return np.array(kept), np.array(draw.sample(range(len(kept)), size))
 
 
-def tvd_between_oracles(oracles: Oracles) -> NDArray[np.float64]:
+def tvd_between_oracles(oracles: Oracles) -> Floats:
     """TVD of oracle 1 and oracle 2: the human-human baseline at their sample size. Shape (split, context)."""
     p, q = (_normalised(oracles, part) for part in (oracles.first, oracles.second))
     return _half_sums(oracles.counts, np.abs(p - q))
@@ -190,8 +195,8 @@ def tvd_to_oracles(
     oracles: Oracles,
     which: Literal["first", "second"] = "first",
     *,
-    remaining: NDArray[np.float64] | None = None,
-) -> NDArray[np.float64]:
+    remaining: Floats | None = None,
+) -> Floats:
     """TVD of a cpd of the same contexts and one oracle, for every split. Shape (split, context).
 
     Parameters
@@ -205,10 +210,12 @@ def tvd_to_oracles(
     """
     p = _normalised(oracles, getattr(oracles, which))
     at_rows = probability_at(q, oracles.counts)
-    if remaining is None:
-        remaining = 1 - np.bincount(oracles.counts.context, weights=at_rows, minlength=oracles.counts.n_contexts)
-        remaining = np.where(q.mass > 0, np.maximum(remaining, 0), np.nan)
-    return _half_sums(oracles.counts, np.abs(p - at_rows)) + remaining / 2
+    rest = remaining
+    if rest is None:
+        listed = np.bincount(oracles.counts.context, weights=at_rows, minlength=oracles.counts.n_contexts)
+        rest = np.where(q.mass > 0, np.maximum(1 - listed, 0), np.nan)
+    distance: Floats = _half_sums(oracles.counts, np.abs(p - at_rows)) + rest / 2
+    return distance
 
 
 def oracle_tops(oracles: Oracles, which: Literal["first", "second"] = "first") -> list[TopWords]:
@@ -230,18 +237,20 @@ def oracle_tops(oracles: Oracles, which: Literal["first", "second"] = "first") -
     return tops
 
 
-def _normalised(oracles: Oracles, part: NDArray[np.int64]) -> NDArray[np.float64]:
+def _normalised(oracles: Oracles, part: NDArray[np.int64]) -> Floats:
     totals = _by_context(oracles.counts, part)[:, oracles.counts.context]
-    return np.divide(part, totals, out=np.full(part.shape, np.nan), where=totals > 0)
+    shares: Floats = np.divide(part, totals, out=np.full(part.shape, np.nan), where=totals > 0)
+    return shares
 
 
-def _by_context(counts: WordCounts, values: NDArray[np.int64] | NDArray[np.float64]) -> NDArray[np.float64]:
+def _by_context(counts: WordCounts, values: NDArray[np.int64] | Floats) -> Floats:
     shift = np.arange(len(values))[:, None] * counts.n_contexts
     flat = np.bincount(
         (counts.context + shift).ravel(), weights=values.ravel(), minlength=len(values) * counts.n_contexts
     )
-    return flat.reshape(len(values), counts.n_contexts)
+    sums: Floats = flat.astype(float).reshape(len(values), counts.n_contexts)
+    return sums
 
 
-def _half_sums(counts: WordCounts, values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _half_sums(counts: WordCounts, values: Floats) -> Floats:
     return _by_context(counts, values) / 2

@@ -1,0 +1,121 @@
+"""What share of its contexts a model would have to answer like a person to be as good as an oracle (section 5)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from estimators.errors import InputError
+
+__all__ = ["NeededShare", "improved_legacy", "needed_share"]
+
+
+@dataclass(frozen=True, eq=False)
+class NeededShare:
+    """Share of contexts to improve.
+
+    Parameters
+    ----------
+    share : float
+        1 - margin / (mean TVD of the model - mean TVD between oracles); 0 where the model is within the margin.
+    lower, upper : float
+        Of the bootstrap over groups of contexts.
+    gap : float
+        The difference of the means that the margin is compared with.
+    margin : float
+    draws : ndarray of float, shape (replicate,)
+    """
+
+    share: float
+    lower: float
+    upper: float
+    gap: float
+    margin: float
+    draws: NDArray[np.float64]
+
+
+def improved_legacy(model: ArrayLike, oracle: ArrayLike, share: float, *, skip_draws: int = 0) -> NDArray[np.float64]:
+    """Replace a random share of a model's TVDs by those between oracles, with the random numbers of the paper's code.
+
+    It calls ``numpy.random.seed(int(10 * share))`` and keeps the model's value where a uniform number exceeds the
+    share; the biased estimator takes the first set of uniform numbers and the unbiased the second (``skip_draws=1``).
+
+    Parameters
+    ----------
+    model, oracle : array_like of float, shape (context,)
+    share : float
+    skip_draws : int, optional
+        Sets of uniform numbers drawn before.
+
+    Returns
+    -------
+    ndarray of float, shape (context,)
+    """
+    model, oracle = np.asarray(model, dtype=float), np.asarray(oracle, dtype=float)
+    # the legacy generator is what the published numbers came from
+    draw = np.random.RandomState(int(share * 10))
+    for _ in range(skip_draws):
+        draw.random_sample(len(model))
+    return np.where(draw.random_sample(len(model)) > share, model, oracle)
+
+
+def needed_share(
+    model: ArrayLike,
+    oracle: ArrayLike,
+    groups: ArrayLike,
+    *,
+    margin: float,
+    rng: np.random.Generator,
+    n_replicates: int = 2000,
+    probability: float = 0.9,
+) -> NeededShare:
+    """Share of contexts in which the model has to become an oracle for its mean TVD to be within a margin of one's.
+
+    Replacing a random share *k* leaves (1 - k) of the gap between the mean TVDs, so that the share needed is
+    1 - margin / gap; at no share below one are both equal. The interval resamples groups (passages) of contexts.
+
+    Parameters
+    ----------
+    model, oracle : array_like of float, shape (context,)
+        TVD of the model and of one oracle to another, in the same contexts.
+    groups : array_like, shape (context,)
+    margin : float
+        Difference of mean TVDs that counts as none.
+    rng : numpy.random.Generator
+    n_replicates : int, optional
+    probability : float, optional
+        Of the interval, equal tails.
+
+    Returns
+    -------
+    NeededShare
+
+    Raises
+    ------
+    InputError
+        If the margin is not positive, a value is NaN, or the shapes differ.
+    """
+    model, oracle = np.asarray(model, dtype=float), np.asarray(oracle, dtype=float)
+    if model.shape != oracle.shape or model.ndim != 1 or not len(model):
+        raise InputError(f"has shape {oracle.shape}, the model {model.shape}", field="oracle")
+    if not margin > 0:
+        raise InputError(f"is {margin}, should be larger than 0", field="margin")
+    gaps = model - oracle
+    if np.isnan(gaps).any():
+        raise InputError(f"holds {int(np.isnan(gaps).sum())} NaN; leave those contexts out", field="model or oracle")
+    _, group = np.unique(np.asarray(groups), return_inverse=True)
+    size = np.bincount(group)
+    sums = np.bincount(group, weights=gaps)
+    drawn = rng.integers(len(size), size=(n_replicates, len(size)))
+    means = sums[drawn].sum(axis=1) / size[drawn].sum(axis=1)
+    draws = _share(means, margin)
+    tail = (1 - probability) / 2
+    lower, upper = np.quantile(draws, [tail, 1 - tail])
+    gap = float(gaps.mean())
+    return NeededShare(float(_share(np.array([gap]), margin)[0]), float(lower), float(upper), gap, margin, draws)
+
+
+def _share(gap: NDArray[np.float64], margin: float) -> NDArray[np.float64]:
+    return np.where(gap > margin, 1 - margin / np.maximum(gap, margin), 0.0)
