@@ -1,0 +1,254 @@
+"""Token trees, batches, running out of memory; what kind of model takes what."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from estimators import InputError
+from inference.lm.batching import run_batches
+from inference.lm.forward import plant_trees, reduce_last, with_bos
+from tests.inference.lm import tiny_models
+from tests.oracles import language_model as oracle
+
+FAMILIES = {
+    # family: (logits are the output embedding times a state, continuations share a pass)
+    "gpt2": (True, True),
+    "llama": (True, True),
+    "gpt_neox": (True, True),
+    "opt": (True, True),
+    "gemma2": (False, True),
+    "granite": (False, True),
+    "cohere": (False, True),
+    "bloom": (True, False),
+    "mistral": (True, False),
+    "gpt_neo": (True, False),
+    "mamba": (True, False),
+}
+
+
+def after(model, sequences, *, branching=True):
+    """Log-probabilities after each sequence, and how often each came."""
+    found = np.full((len(sequences), model.vocab_size), np.nan)
+    times = np.zeros(len(sequences), dtype=int)
+
+    def keep(at, log_probs):
+        found[at] = log_probs.numpy()
+        times[at] += 1
+
+    reduce_last(model, sequences, keep, branching=branching)
+    return found, times
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_family_gives_what_one_context_at_a_time_gives(family, model_of):
+    model = model_of(family)
+    assert (model.split_head, model.tree_attention) == FAMILIES[family]
+    # longer than the attention of mistral and gpt_neo reaches back
+    sequences = [
+        started for c in tiny_models.contexts(24, model.vocab_size, longest=60) for started in with_bos(model, [c])
+    ]
+    exact = np.stack([oracle.log_probs(model, tokens)[-1] for tokens in sequences])
+    assert np.ptp(exact) > 3, "a distribution near the uniform one would hide mistakes"
+    for branching in (True, False):
+        found, times = after(model, sequences, branching=branching)
+        np.testing.assert_allclose(found, exact, atol=1e-4, rtol=0)
+        assert (times == 1).all()
+
+
+@pytest.mark.parametrize("tokens_per_batch", [1, 7, 50, 512, 10_000])
+def test_batches_of_any_size_and_any_order(tokens_per_batch, model_of):
+    model = model_of("llama", tokens_per_batch=tokens_per_batch)
+    sequences = with_bos(model, tiny_models.contexts(30, model.vocab_size))
+    reference, _ = after(model_of("llama"), sequences)
+    order = np.random.default_rng(tokens_per_batch).permutation(len(sequences))
+    found, _ = after(model, [sequences[i] for i in order])
+    np.testing.assert_allclose(found, reference[order], atol=1e-4, rtol=0)
+
+
+def test_log_probabilities_sum_to_one(model_of):
+    for family in ("gpt2", "granite"):
+        model = model_of(family)
+        found, _ = after(model, tiny_models.contexts(20, model.vocab_size))
+        np.testing.assert_allclose(np.exp(found).sum(axis=1), 1, atol=1e-6)
+
+
+sequences_of_few_tokens = st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=12), min_size=1, max_size=25)
+
+
+@given(sequences=sequences_of_few_tokens, branching=st.booleans(), largest=st.sampled_from([1, 5, 1000]))
+@settings(max_examples=200, deadline=None)
+def test_every_sequence_is_a_path_of_its_tree(sequences, branching, largest):
+    trees, place = plant_trees(sequences, branching=branching, largest=largest)
+    for index, sequence in enumerate(sequences):
+        tree, path = trees[place.tree[index]], place.path[index]
+        assert tree.tokens[path].tolist() == sequence
+        assert tree.parents[path].tolist() == [-1, *path[:-1]]
+        assert tree.depths()[path].tolist() == list(range(len(path)))
+        # a node sees its ancestors and itself, and nothing else
+        assert np.flatnonzero(tree.ancestors()[path[-1]]).tolist() == path.tolist()
+    assert all((tree.parents < np.arange(len(tree.parents))).all() for tree in trees)
+    if branching:
+        assert all(len(tree.tokens) <= max(largest, max(map(len, sequences))) for tree in trees)
+    else:
+        assert all(tree.is_chain for tree in trees)
+    assert sum(len(tree.tokens) for tree in trees) <= sum(map(len, sequences))
+
+
+def test_prefixes_of_a_passage_cost_the_passage_alone():
+    passage = list(range(50))
+    trees, _ = plant_trees([passage[:n] for n in range(1, 51)], branching=False)
+    assert [len(tree.tokens) for tree in trees] == [50]
+    continuations = [[*passage, word] for word in range(100, 120)]
+    trees, _ = plant_trees(continuations, branching=True)
+    assert [len(tree.tokens) for tree in trees] == [50 + 20]
+
+
+def sizes_seen(model, monkeypatch, *, most=None):
+    """Record the tokens of every forward pass; refuse those above ``most`` as a full GPU does."""
+    seen, refused = [], []
+    base = model.module.base_model
+    forward = base.forward
+
+    def recording(*args, **kwargs):
+        size = kwargs["input_ids"].numel()
+        if most is not None and size > most:
+            refused.append(size)
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate too much")
+        seen.append(size)
+        return forward(*args, **kwargs)
+
+    monkeypatch.setattr(base, "forward", recording)
+    return seen, refused
+
+
+def test_memory_is_bounded_by_the_budget_whatever_the_input(model_of, monkeypatch):
+    model = model_of("llama", tokens_per_batch=64, logits_mib=1)
+    for n in (40, 400):
+        seen, _ = sizes_seen(model, monkeypatch)
+        sequences = with_bos(model, tiny_models.contexts(n, model.vocab_size, longest=30, seed=n))
+        after(model, sequences, branching=False)
+        assert max(seen) <= 64
+        assert len(seen) > n / 40
+        monkeypatch.undo()
+
+
+def test_a_block_of_logits_is_cut_at_its_budget(model_of):
+    from inference.lm.scoring import score_documents
+
+    model = model_of("llama", tokens_per_batch=4096, logits_mib=1)
+    rows = []
+    handle = model.module.get_output_embeddings().register_forward_hook(
+        lambda module, inputs, output: rows.append(output.shape[0])
+    )
+    documents = [np.random.default_rng(i).integers(0, model.vocab_size, size=90).tolist() for i in range(20)]
+    score_documents(model, documents)
+    handle.remove()
+    block = (1 << 20) // (4 * model.vocab_size)
+    assert 0 < block < 20 * 90 / 3
+    assert max(rows) == block
+
+
+@pytest.mark.parametrize("branching", [True, False])
+def test_a_batch_that_does_not_fit_is_halved_and_those_after_it_stay_small(branching, model_of, monkeypatch, caplog):
+    model = model_of("gpt2", tokens_per_batch=512)
+    sequences = with_bos(model, tiny_models.contexts(60, model.vocab_size, longest=30))
+    reference, _ = after(model, sequences, branching=branching)
+    seen, refused = sizes_seen(model, monkeypatch, most=100)
+    with caplog.at_level(logging.WARNING, logger="inference.lm.batching"):
+        found, times = after(model, sequences, branching=branching)
+    assert (times == 1).all()
+    np.testing.assert_allclose(found, reference, atol=1e-4, rtol=0)
+    assert max(seen) <= 100
+    # chains and trees each learn it once: 512 to 256 to 128 to 64
+    assert 1 <= len(refused) <= 8
+    assert "did not fit in memory" in caplog.text
+
+
+def test_one_sequence_that_does_not_fit_is_an_error(model_of, monkeypatch):
+    model = model_of("gpt2", tokens_per_batch=512)
+    sizes_seen(model, monkeypatch, most=10)
+    with pytest.raises(torch.OutOfMemoryError):
+        after(model, [list(range(20)), list(range(5))])
+
+
+@pytest.mark.parametrize(
+    "message", ["MPS backend out of memory (MPS allocated: 9 GB)", "DefaultCPUAllocator: can't allocate memory: you"]
+)
+def test_other_allocators_run_out_of_memory_as_well(message):
+    def compute(batch):
+        if len(batch) > 1:
+            raise RuntimeError(message)
+        return batch * 10
+
+    done = {int(batch[0]): int(result[0]) for batch, result in run_batches([3, 9, 1, 4], 100, compute)}
+    assert done == {i: 10 * i for i in range(4)}
+
+
+def test_other_errors_are_not_retried():
+    calls = []
+
+    def compute(batch):
+        calls.append(len(batch))
+        raise RuntimeError("mat1 and mat2 shapes cannot be multiplied")
+
+    with pytest.raises(RuntimeError, match="shapes"):
+        list(run_batches([1, 2, 3], 100, compute))
+    assert calls == [3]
+
+
+@given(lengths=st.lists(st.integers(1, 50), max_size=40), budget=st.integers(1, 200))
+@settings(max_examples=100, deadline=None)
+def test_batches_hold_every_sequence_once_within_the_budget(lengths, budget):
+    batches = [batch for batch, _ in run_batches(lengths, budget, lambda batch: None)]
+    assert sorted(i for batch in batches for i in batch) == list(range(len(lengths)))
+    for batch in batches:
+        assert len(batch) == 1 or len(batch) * max(lengths[i] for i in batch) <= budget
+
+
+@pytest.mark.parametrize(
+    ("context", "message"),
+    [
+        ([], "no BOS token to start from"),
+        (list(range(97)), "has 97 tokens, gpt2 takes 96"),
+        ([3, 400], "has token 400, gpt2 has 0 to 399"),
+        ([3, -1], "has token -1"),
+    ],
+)
+def test_unusable_contexts_are_named(context, message, model_of):
+    with pytest.raises(InputError, match=message) as caught:
+        with_bos(model_of("gpt2"), [[1], context])
+    assert "context 1" in str(caught.value)
+
+
+def test_numbers_that_are_none_are_an_error(model_of, monkeypatch):
+    model = model_of("gpt2")
+    head = model.module.get_output_embeddings()
+    handle = head.register_forward_hook(
+        lambda module, inputs, output: output.index_fill(0, torch.tensor([0]), torch.inf)
+    )
+    try:
+        with pytest.raises(InputError, match="NaN"):
+            after(model, [[1, 2]])
+    finally:
+        handle.remove()
+
+
+def test_trees_that_a_model_cannot_take_would_be_wrong(model_of):
+    """What loading finds out matters: forced to take trees, such a model gives other numbers."""
+    for family in ("mistral", "gpt_neo", "bloom"):
+        model = replace(model_of(family), tree_attention=True)
+        common = np.random.default_rng(0).integers(0, model.vocab_size, size=60).tolist()
+        sequences = [[*common, i, i + 1] for i in range(6)]
+        exact = np.stack([oracle.log_probs(model, tokens)[-1] for tokens in sequences])
+        try:
+            found, _ = after(model, sequences)
+        except (RuntimeError, TypeError, ValueError):
+            continue
+        assert np.abs(found - exact).max() > 0.1

@@ -1,0 +1,241 @@
+"""Next-token distributions against the oracle, and draws against the exact distribution."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from scipy import stats
+
+from estimators import InputError
+from inference.lm.next_token import context_rng, next_token_distributions
+from tests.inference.lm import tiny_models
+from tests.oracles import language_model as oracle
+
+LETTERS = ["a", "b", "c", "d", "e", "f", "g", "Ġ", ".", ","]
+
+
+@pytest.fixture(scope="module")
+def asked(model_of):
+    """Contexts with everything asked, and their exact distributions."""
+    model = model_of("llama")
+    contexts = tiny_models.contexts(40, model.vocab_size)
+    contexts[3] = []
+    rng = np.random.default_rng(1)
+    targets = rng.integers(0, model.vocab_size, size=len(contexts)).tolist()
+    probed = rng.integers(0, model.vocab_size, size=(len(contexts), 5)).tolist()
+    found = next_token_distributions(
+        model, contexts, targets=targets, probed=probed, top_k=7, n_candidates=30, seed=4, whole=True
+    )
+    return model, contexts, targets, probed, found, oracle.next_token(model, contexts)
+
+
+def test_everything_is_what_the_whole_distribution_says(asked):
+    model, contexts, targets, probed, found, exact = asked
+    rows = np.arange(len(contexts))
+    np.testing.assert_allclose(found["logprob"], exact, atol=1e-4, rtol=0)
+    np.testing.assert_allclose(np.exp(found["logprob"].values.astype(float)).sum(axis=1), 1, atol=1e-6)
+    np.testing.assert_allclose(found["entropy_nats"], -(np.exp(exact) * exact).sum(axis=1), atol=1e-4)
+    np.testing.assert_allclose(found["target_logprob"], exact[rows, targets], atol=1e-4, rtol=0)
+    np.testing.assert_allclose(found["probed_logprob"], exact[rows[:, None], probed], atol=1e-4, rtol=0)
+    assert found["best_token"].values.tolist() == exact.argmax(axis=1).tolist()
+    ranks = 1 + (exact > exact[rows, targets][:, None]).sum(axis=1)
+    assert found["target_rank"].values.tolist() == ranks.tolist()
+    best = np.argsort(-exact, axis=1, kind="stable")[:, :7]
+    assert found["top_token"].values.tolist() == best.tolist()
+    np.testing.assert_allclose(found["top_logprob"], np.take_along_axis(exact, best, axis=1), atol=1e-4, rtol=0)
+    drawn = found["candidate_token"].values
+    np.testing.assert_allclose(found["candidate_logprob"], np.take_along_axis(exact, drawn, axis=1), atol=1e-4, rtol=0)
+    assert {name: found[name].dims for name in found} == {
+        "entropy_nats": ("context",),
+        "best_token": ("context",),
+        "target_logprob": ("context",),
+        "target_rank": ("context",),
+        "probed_logprob": ("context", "probe"),
+        "top_token": ("context", "rank"),
+        "top_logprob": ("context", "rank"),
+        "candidate_token": ("context", "candidate"),
+        "candidate_logprob": ("context", "candidate"),
+        "logprob": ("context", "token"),
+    }
+    assert found["logprob"].attrs["units"] == found["entropy_nats"].attrs["units"] == "nats"
+    record = json.loads(found.attrs["model"])
+    assert {"weights_sha256", "tokenizer_sha256", "bos_id", "dtype", "attention", "device", "tokens_per_batch"} <= set(
+        record
+    )
+
+
+@pytest.mark.parametrize("tokens_per_batch", [1, 60, 4096])
+def test_results_do_not_depend_on_batches_order_or_company(tokens_per_batch, asked, model_of):
+    model, contexts, targets, _, found, _ = asked
+    other = model_of("llama", tokens_per_batch=tokens_per_batch, logits_mib=1 if tokens_per_batch == 60 else 128)
+    order = np.random.default_rng(tokens_per_batch).permutation(len(contexts))[: len(contexts) // 2]
+    again = next_token_distributions(
+        other,
+        [contexts[i] for i in order],
+        targets=[targets[i] for i in order],
+        n_candidates=30,
+        seed=4,
+    )
+    for name in ("target_logprob", "entropy_nats"):
+        np.testing.assert_allclose(again[name], found[name].values[order], atol=1e-4, rtol=0)
+    # a draw next to an edge of the cumulative distribution may fall on its other side: about 1 in 10,000
+    same = again["candidate_token"].values == found["candidate_token"].values[order]
+    assert same.mean() > 0.999
+
+
+def test_the_same_context_twice_is_the_same_with_targets_of_its_own(model_of):
+    model = model_of("gpt2")
+    contexts = [[5, 6], [7], [5, 6], [5, 6]]
+    found = next_token_distributions(model, contexts, targets=[1, 2, 3, 1], n_candidates=50)
+    exact = oracle.next_token(model, contexts)
+    np.testing.assert_allclose(found["target_logprob"], exact[range(4), [1, 2, 3, 1]], atol=1e-4, rtol=0)
+    assert found["target_rank"].values.tolist() == [
+        1 + int((row > row[target]).sum()) for row, target in zip(exact, [1, 2, 3, 1], strict=True)
+    ]
+    drawn = found["candidate_token"].values
+    assert (drawn[0] == drawn[2]).all()
+    assert (drawn[0] != drawn[1]).any()
+
+
+def test_tied_tokens_share_the_best_rank(model_of):
+    model = model_of("gpt2")
+    weight = model.module.get_output_embeddings().weight
+    before = weight[11].clone()
+    weight[11] = weight[10]
+    try:
+        found = next_token_distributions(model, [[3, 4], [3, 4]], targets=[10, 11])
+    finally:
+        weight[11] = before
+    assert found["target_rank"].values[0] == found["target_rank"].values[1]
+
+
+@pytest.fixture(scope="module")
+def forgetful(tmp_path_factory):
+    """A model that sees only the last token: contexts that end alike have one distribution and draws of their own."""
+    model = tiny_models.load(
+        tiny_models.save(tmp_path_factory.mktemp("forgetful"), "llama", tiny_models.by_hand(LETTERS), seed=3),
+        bos=tiny_models.END,
+    )
+    for layer in model.module.model.layers:
+        layer.self_attn.o_proj.weight.zero_()
+    size = model.vocab_size
+    contexts = [[i, j, k, 5] for i in range(size) for j in range(size) for k in range(size)]
+    p = np.exp(oracle.next_token(model, [[5]])[0])
+    assert 2 < 1 / (p**2).sum(), "draws from one token show nothing"
+    return model, contexts, p
+
+
+def chi_square(counts, expected):
+    """P value, cells with fewer than five expected together."""
+    few = expected < 5
+    if few.any():
+        counts = np.append(counts[~few], counts[few].sum())
+        expected = np.append(expected[~few], expected[few].sum())
+    return stats.chisquare(counts, expected * counts.sum() / expected.sum()).pvalue
+
+
+def test_candidates_follow_the_distribution(forgetful):
+    model, contexts, p = forgetful
+    drawn = next_token_distributions(model, contexts, n_candidates=20, seed=1)["candidate_token"].values
+    assert chi_square(np.bincount(drawn.ravel(), minlength=len(p)), p * drawn.size) > 1e-3
+    # independent of one another: pairs of neighbours in a row follow the product
+    pairs = np.bincount(drawn[:, 0] * len(p) + drawn[:, 1], minlength=len(p) ** 2)
+    assert chi_square(pairs, np.outer(p, p).ravel() * len(drawn)) > 1e-3
+
+
+def test_candidates_without_replacement_follow_the_closed_form(forgetful):
+    model, contexts, p = forgetful
+    found = next_token_distributions(model, contexts, n_candidates=2, replace=False, seed=2)
+    first, second = found["candidate_token"].values.T
+    assert (first != second).all()
+    # the first is a draw; the second a draw from the others
+    ordered = np.outer(p / (1 - p), p)
+    np.fill_diagonal(ordered, 0)
+    pairs = np.bincount(first * len(p) + second, minlength=len(p) ** 2)
+    assert chi_square(pairs, ordered.ravel() * len(first)) > 1e-3
+    # first-order inclusion: either
+    inclusion = p + ordered.sum(axis=0)
+    standard_error = np.sqrt(inclusion * (1 - inclusion) / len(first))
+    shares = np.bincount(first, minlength=len(p)) + np.bincount(second, minlength=len(p))
+    assert (np.abs(shares / len(first) - inclusion) <= 4 * standard_error + 1e-12).all()
+
+
+def test_all_tokens_without_replacement_are_a_permutation(model_of):
+    model = model_of("gpt2")
+    found = next_token_distributions(model, [[4, 9]], n_candidates=model.vocab_size, replace=False)
+    assert sorted(found["candidate_token"].values[0].tolist()) == list(range(model.vocab_size))
+
+
+def test_seeds_are_a_contexts_own():
+    assert context_rng(3, [1, 2]).random() == context_rng(3, [1, 2]).random()
+    streams = [
+        context_rng(seed, tokens).random() for seed, tokens in [(3, [1, 2]), (4, [1, 2]), (3, [2, 1]), (3, [12])]
+    ]
+    assert len(set(streams)) == 4
+
+
+def test_seeds_change_the_draws(model_of):
+    model = model_of("gpt2")
+    drawn = [
+        next_token_distributions(model, [[1, 2, 3]], n_candidates=50, seed=seed)["candidate_token"].values
+        for seed in (0, 0, 1)
+    ]
+    assert (drawn[0] == drawn[1]).all()
+    assert (drawn[0] != drawn[2]).any()
+
+
+def test_no_context_gives_empty_arrays(model_of):
+    found = next_token_distributions(model_of("gpt2"), [], targets=[], probed=[], top_k=3, n_candidates=2)
+    assert found.sizes["context"] == 0
+
+
+def test_progress_counts_contexts(model_of):
+    done = []
+    contexts = tiny_models.contexts(30, 300)
+    next_token_distributions(model_of("gpt2", tokens_per_batch=50), contexts, progress=done.append)
+    assert sum(done) == len(contexts)
+    assert len(done) > 1
+
+
+def test_temperature_divides_the_logits(model_of):
+    plain, hot = model_of("gpt2"), model_of("gpt2", temperature=2.0)
+    contexts = tiny_models.contexts(5, plain.vocab_size)
+    found = next_token_distributions(hot, contexts, whole=True)["logprob"].values
+    halves = oracle.next_token(plain, contexts) / 2
+    np.testing.assert_allclose(found, halves - np.logaddexp.reduce(halves, axis=1)[:, None], atol=1e-4, rtol=0)
+    assert plain.identity != hot.identity
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_half_precision_is_close_and_normalised(dtype, model_of):
+    model = model_of("llama", dtype=dtype)
+    contexts = tiny_models.contexts(12, model.vocab_size)
+    found = next_token_distributions(model, contexts, whole=True, n_candidates=5)
+    assert found["logprob"].dtype == np.float32
+    assert model.module.dtype == getattr(torch, dtype)
+    np.testing.assert_allclose(np.exp(found["logprob"].values.astype(float)).sum(axis=1), 1, atol=1e-5)
+    exact = oracle.next_token(model_of("llama"), contexts)
+    # logits of up to 20 with 8 or 11 bits
+    assert np.abs(found["logprob"].values - exact).mean() < {"bfloat16": 0.1, "float16": 0.02}[dtype]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"targets": [1]}, "targets.*has 1 entries for 2 contexts"),
+        ({"targets": [1, 400]}, "targets.*has token 400; gpt2 has 0 to 399"),
+        ({"probed": [[1], [-3]]}, "probed.*has token -3"),
+        ({"probed": [[1], [3, 4]]}, "probed.*lists of different lengths"),
+        ({"top_k": 401}, "top_k.*is 401, should be 0 to 400"),
+        ({"top_k": -1}, "top_k.*is -1"),
+        ({"n_candidates": 401, "replace": False}, "n_candidates.*is 401"),
+        ({"n_candidates": -1}, "n_candidates.*at least 0"),
+        ({"n_candidates": 2, "seed": -1}, "seed.*is -1"),
+    ],
+)
+def test_unusable_arguments_are_named(settings, message, model_of):
+    with pytest.raises(InputError, match=message):
+        next_token_distributions(model_of("gpt2"), [[1, 2], [3]], **settings)

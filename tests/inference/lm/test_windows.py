@@ -1,0 +1,80 @@
+"""Windows of a text against one forward pass a token."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from estimators.errors import InputError
+from inference.lm.windows import score_windows
+from tests.oracles import language_model as oracle
+
+FAMILIES = ("gpt2", "llama", "gemma2", "bloom")
+
+
+def windows_of(vocab_size: int, *, n: int = 3, size: int = 14) -> list[list[int]]:
+    return np.random.default_rng(3).integers(0, vocab_size, size=(n, size)).tolist()
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("sliding", [True, False])
+@pytest.mark.parametrize("bos", ["tokenizer", "none"])
+def test_every_token_as_if_it_were_alone(model_of, family, sliding, bos):
+    model = model_of(family, bos=bos)
+    windows = windows_of(len(model.tokenizer))
+    found = score_windows(model, windows, context_length=9, sliding=sliding, top_k=4, temperatures=[0.5, 1.0, 3.0])
+    assert dict(found.sizes) == {"window": 3, "position": 5, "rank_at": 4, "temperature": 3}
+    for w, window in enumerate(windows):
+        for i in range(5):
+            context = window[i if sliding else 0 : 9 + i]
+            truth = oracle.next_token(model, [context])[0]
+            target = window[9 + i]
+            cell = found.isel(window=w, position=i)
+            assert float(cell["logprob"]) == pytest.approx(truth[target], abs=1e-4)
+            assert int(cell["rank"]) == 1 + int((truth > truth[target]).sum())
+            assert float(cell["entropy_nats"]) == pytest.approx(-(np.exp(truth) * truth).sum(), abs=1e-4)
+            best = np.argsort(-truth)[:4]
+            np.testing.assert_allclose(cell["top_logprob"], truth[best], atol=1e-4)
+            np.testing.assert_allclose(truth[cell["top_token"].to_numpy()], truth[best], atol=1e-4)
+            for column, temperature in enumerate((0.5, 1.0, 3.0)):
+                scaled = truth / temperature
+                expected = scaled[target] - np.logaddexp.reduce(scaled)
+                assert float(cell["tempered_logprob"][column]) == pytest.approx(expected, abs=1e-4)
+
+
+def test_a_temperature_of_the_model_moves_perplexity_and_no_rank(model_of):
+    cold, hot = model_of("llama"), model_of("llama", temperature=2.5)
+    windows = windows_of(len(cold.tokenizer))
+    first, second = (
+        score_windows(model, windows, context_length=9, sliding=False, top_k=4, temperatures=[2.5])
+        for model in (cold, hot)
+    )
+    np.testing.assert_array_equal(first["rank"], second["rank"])
+    np.testing.assert_allclose(first["tempered_logprob"][..., 0], second["logprob"], atol=1e-4)
+    assert abs(float((first["logprob"] - second["logprob"]).mean())) > 0.05
+
+
+def test_the_first_token_is_the_same_in_both_windows(model_of):
+    model = model_of("gpt2")
+    windows = windows_of(len(model.tokenizer))
+    growing, sliding = (score_windows(model, windows, context_length=9, sliding=kind) for kind in (False, True))
+    np.testing.assert_allclose(growing["logprob"][:, 0], sliding["logprob"][:, 0], atol=1e-4)
+    assert float(np.abs(growing["logprob"][:, 1:] - sliding["logprob"][:, 1:]).max()) > 1e-3
+
+
+@pytest.mark.parametrize(
+    ("windows", "settings", "said"),
+    [
+        ([[1, 2, 3], [1, 2]], {"context_length": 1}, "should all have as many"),
+        ([[1, 2, 3]], {"context_length": 3}, "context_length: is 3"),
+        ([[1, 2, 3]], {"context_length": 0}, "context_length: is 0"),
+        ([[1, 2, 3]], {"context_length": 1, "top_k": 0}, "top_k: is 0"),
+        ([[1, 2, 3]], {"context_length": 1, "top_k": 10**6}, "top_k: is 1000000"),
+        ([[1, 2, 3]], {"context_length": 1, "temperatures": [0.0]}, "should be above 0"),
+        ([[1, 2, 10**6, 3]], {"context_length": 2}, "has token 1000000"),
+        ([[1] * 200], {"context_length": 150}, "shorten it"),
+    ],
+)
+def test_bad_input(model_of, windows, settings, said):
+    with pytest.raises(InputError, match=said):
+        score_windows(model_of("gpt2"), windows, sliding=False, **({"top_k": 2} | settings))

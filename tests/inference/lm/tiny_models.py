@@ -1,0 +1,160 @@
+"""Small language models with random weights and tokenizers trained on the spot, as folders in the Hub's layout."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from inference.lm.language_model import LanguageModel
+from inference.lm.loading import load_language_model
+from inference.lm.settings import ModelSettings
+
+TEXTS = [
+    "The old clock in the hall struck nine, and nobody moved.",
+    "She asked the baker for bread; the baker gave her a cake instead.",
+    "Rain fell on the roof, on the road, and on the river behind the road.",
+    "They walked and talked until the lamps were lit. Then they walked home.",
+    "A reader reads; a writer writes. The readers wrote to the writer.",
+    "Naïve café-goers don't well-known things like “quotes” — 日本語 too.",
+]
+END = "<|endoftext|>"
+MAX_TOKENS = 96
+
+
+def byte_level(size: int = 400, texts: list[str] = TEXTS) -> Any:
+    """A byte-level BPE tokenizer in the manner of GPT-2: no BOS token of its own before a text."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+    from transformers import PreTrainedTokenizerFast
+
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=size,
+        special_tokens=[END],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(texts, trainer)
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token=END, eos_token=END)
+
+
+def sentencepiece(size: int = 320, texts: list[str] = TEXTS) -> Any:
+    """A BPE tokenizer in the manner of Llama 1 and 2: a space before every text, bytes as <0x41>, <s> before it all."""
+    from tokenizers import Tokenizer, decoders, models, normalizers, processors, trainers
+    from transformers import PreTrainedTokenizerFast
+
+    normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
+    trained = Tokenizer(models.BPE())
+    trained.normalizer = normalizer
+    # pieces do not cross spaces in the training alone
+    marked = [piece for text in texts for piece in text.replace(" ", " \n").split("\n")]
+    trained.train_from_iterator(
+        [piece.rstrip(" ") for piece in marked], trainers.BpeTrainer(vocab_size=size, show_progress=False)
+    )
+    model = json.loads(trained.to_str())["model"]
+    pieces = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256)), *model["vocab"]]
+    tokenizer = Tokenizer(
+        models.BPE(
+            vocab={piece: index for index, piece in enumerate(pieces)},
+            merges=[tuple(pair) for pair in model["merges"]],
+            unk_token="<unk>",
+            fuse_unk=True,
+            byte_fallback=True,
+        )
+    )
+    tokenizer.normalizer = normalizer
+    tokenizer.decoder = decoders.Sequence(
+        [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
+    )
+    tokenizer.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 1)])
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token="<s>", eos_token="</s>", unk_token="<unk>")
+
+
+def by_hand(pieces: list[str], merges: list[tuple[str, str]] = []) -> Any:  # noqa: B006 - never changed
+    """A byte-level tokenizer with exactly these pieces (a space is written Ġ) after the end-of-text token."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+
+    vocab = {piece: index for index, piece in enumerate([END, *pieces])}
+    tokenizer = Tokenizer(models.BPE(vocab=vocab, merges=merges))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token=END, eos_token=END)
+
+
+def config(family: str, vocab_size: int) -> Any:
+    """A configuration of two blocks of width 32 whose random weights give distributions that are far from uniform."""
+    import transformers as t
+
+    ids = {"bos_token_id": 0, "eos_token_id": 0, "pad_token_id": None}
+    rotary = {
+        "vocab_size": vocab_size,
+        "hidden_size": 32,
+        "intermediate_size": 48,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+        "num_key_value_heads": 2,
+        "head_dim": 16,
+        "max_position_embeddings": MAX_TOKENS,
+        "initializer_range": 0.4,
+        **ids,
+    }
+    neox = {key: value for key, value in rotary.items() if key not in {"num_key_value_heads", "head_dim"}}
+    absolute = {"vocab_size": vocab_size, "initializer_range": 0.4, **ids}
+    return {
+        "gpt2": lambda: t.GPT2Config(n_positions=MAX_TOKENS, n_embd=32, n_layer=2, n_head=2, **absolute),
+        "llama": lambda: t.LlamaConfig(**rotary),
+        "gpt_neox": lambda: t.GPTNeoXConfig(**neox),
+        "opt": lambda: t.OPTConfig(
+            hidden_size=32, ffn_dim=48, num_hidden_layers=2, num_attention_heads=2, word_embed_proj_dim=32,
+            max_position_embeddings=MAX_TOKENS, init_std=0.4, vocab_size=vocab_size, **ids,
+        ),
+        # logits are capped or scaled after the output embedding
+        "gemma2": lambda: t.Gemma2Config(**rotary, final_logit_softcapping=5.0, sliding_window=4096),
+        "granite": lambda: t.GraniteConfig(**rotary, logits_scaling=4.0),
+        "cohere": lambda: t.CohereConfig(**{k: v for k, v in rotary.items() if k != "head_dim"}, logit_scale=0.5),
+        # positions are distances in the row
+        "bloom": lambda: t.BloomConfig(hidden_size=32, n_layer=2, n_head=2, **absolute),
+        # attention does not reach back to the beginning of a long context
+        "mistral": lambda: t.MistralConfig(**rotary, sliding_window=24),
+        "gpt_neo": lambda: t.GPTNeoConfig(
+            hidden_size=32, num_layers=2, num_heads=2, attention_types=[[["global", "local"], 1]], window_size=24,
+            max_position_embeddings=MAX_TOKENS, intermediate_size=48, **absolute,
+        ),
+        # no attention at all
+        "mamba": lambda: t.MambaConfig(hidden_size=32, num_hidden_layers=2, state_size=4, **absolute),
+    }[family]()  # fmt: skip
+
+
+def save(folder: Path, family: str, tokenizer: Any, *, padded: int = 0, seed: int = 0) -> Path:
+    """Write a model with random weights and its tokenizer; ``padded`` logits stand for no token."""
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        module = AutoModelForCausalLM.from_config(config(family, len(tokenizer) + padded))
+    module.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def load(folder: Path, **settings: Any) -> LanguageModel:
+    """Load a saved model; ``bos`` is the token that every tokenizer here has."""
+    given = {"name": folder.name, "source": "folder", "path": str(folder), "device": "cpu", "bos": "tokenizer"}
+    return load_language_model(ModelSettings(**(given | settings)))
+
+
+def contexts(n: int, vocab_size: int, *, longest: int = 40, seed: int = 0) -> list[list[int]]:
+    """Random contexts: unrelated ones, prefixes of one another, with common beginnings, and twice the same."""
+    rng = np.random.default_rng(seed)
+    found: list[list[int]] = []
+    while len(found) < n:
+        long = rng.integers(0, vocab_size, size=rng.integers(2, longest + 1)).tolist()
+        half = long[: len(long) // 2 + 1]
+        found += [long, long[: rng.integers(1, len(long))], [*half, int(rng.integers(vocab_size))], long]
+    return [found[i] for i in rng.permutation(len(found))[:n]]
