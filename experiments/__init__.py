@@ -48,6 +48,7 @@ EXPERIMENTS: Mapping[str, ExperimentEntry] = MappingProxyType(
         "calibration": ExperimentEntry("comparison", "experiments.calibration:run"),
         "recovery": ExperimentEntry("comparison", "experiments.recovery:run"),
         "accuracy": ExperimentEntry("guess", "experiments.accuracy:run"),
+        "context_length": ExperimentEntry("documents", "experiments.context_length:run"),
         "sbc": ExperimentEntry("comparison", "experiments.sbc:run"),
     }
 )
