@@ -96,7 +96,7 @@ def answer_statistics(counts: WordCounts, names: tuple[str, ...] = ("entropy", "
     return AnswerStatistics(tuple(names), value, covariance)
 
 
-def pooled_covariance(found: AnswerStatistics, *, window: int = 41) -> Floats:
+def pooled_covariance(found: AnswerStatistics, *, window: int = 41, shrinkage: float = 0.1) -> Floats:
     """Average the errors over contexts with similar statistics, as a single context's are rough and can be zero.
 
     Parameters
@@ -105,19 +105,22 @@ def pooled_covariance(found: AnswerStatistics, *, window: int = 41) -> Floats:
         Without NaN.
     window : int, optional
         Contexts to average over: those next in the order of the first statistic. All of them where there are fewer.
+    shrinkage : float, optional
+        Weight of the average over all contexts: where nearly all answers differ, a window's errors lie on a line.
 
     Returns
     -------
     ndarray, shape (context, statistic, statistic)
-        Positive definite unless a whole window has no error.
 
     Raises
     ------
     InputError
-        If the window is not positive or a context has no errors.
+        If the window is not positive, the shrinkage no share, or a context has no errors.
     """
     if window < 1:
         raise InputError(f"is {window}, should be at least 1", field="window")
+    if not 0 <= shrinkage <= 1:
+        raise InputError(f"is {shrinkage}, should be between 0 and 1", field="shrinkage")
     if not np.isfinite(found.covariance).all():
         n_bad = int((~np.isfinite(found.covariance).all(axis=(1, 2))).sum())
         raise InputError(f"are unknown for {n_bad} contexts, which have fewer than 3 answers", field="errors")
@@ -129,7 +132,7 @@ def pooled_covariance(found: AnswerStatistics, *, window: int = 41) -> Floats:
     summed = np.concatenate([np.zeros((1, *found.covariance.shape[1:])), np.cumsum(found.covariance[order], axis=0)])
     averaged = np.empty_like(found.covariance)
     averaged[order] = (summed[start + width] - summed[start]) / width
-    return averaged
+    return (1 - shrinkage) * averaged + shrinkage * found.covariance.mean(axis=0)
 
 
 def half_split_terms(total: int) -> Floats:

@@ -90,7 +90,7 @@ def test_pooled_errors_know_no_certainty() -> None:
     assert (np.linalg.eigvalsh(pooled) > 1e-12).all()
     everything = pooled_covariance(found, window=1000)
     np.testing.assert_allclose(everything, np.broadcast_to(found.covariance.mean(axis=0), everything.shape))
-    np.testing.assert_allclose(pooled_covariance(found, window=1), found.covariance, atol=1e-15)
+    np.testing.assert_allclose(pooled_covariance(found, window=1, shrinkage=0), found.covariance, atol=1e-15)
 
 
 def test_too_few_answers_and_mistakes() -> None:
@@ -101,5 +101,7 @@ def test_too_few_answers_and_mistakes() -> None:
         pooled_covariance(few)
     with pytest.raises(InputError, match="window: is 0"):
         pooled_covariance(few, window=0)
+    with pytest.raises(InputError, match="shrinkage: is 2"):
+        pooled_covariance(few, shrinkage=2)
     with pytest.raises(InputError, match="unknown statistic 'mean'"):
         answer_statistics(counts_of([3]), ("mean",))
