@@ -22,6 +22,7 @@ from estimators.accuracy import (
 )
 from estimators.bootstrap import BootstrapGap, bias_curve, cluster_bootstrap, half_sample_bootstrap
 from estimators.comparison import HUMAN, is_word_token, response_positions, same_token, validate_comparison_study
+from estimators.corpus import ClusteredMean, CorpusScores, clustered_mean, corpus_scores
 from estimators.diagnostics import WeightDiagnostics, fit_pareto_shape, pareto_khat, smooth_tail
 from estimators.documents import document_tokens, validate_documents_study
 from estimators.errors import InputError
@@ -105,6 +106,8 @@ __all__ = [
     "SCHEMES",
     "ApproximatePerplexity",
     "BootstrapGap",
+    "ClusteredMean",
+    "CorpusScores",
     "InputError",
     "ItemTerms",
     "LogMeans",
@@ -128,8 +131,10 @@ __all__ = [
     "bootstrap_accuracy",
     "candidate_log_terms",
     "cluster_bootstrap",
+    "clustered_mean",
     "conditioned_on_other_text",
     "control_model",
+    "corpus_scores",
     "delta_log_mean",
     "diagnose_weights",
     "document_tokens",

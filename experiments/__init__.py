@@ -48,8 +48,16 @@ EXPERIMENTS: Mapping[str, ExperimentEntry] = MappingProxyType(
         "calibration": ExperimentEntry("comparison", "experiments.calibration:run"),
         "recovery": ExperimentEntry("comparison", "experiments.recovery:run"),
         "accuracy": ExperimentEntry("guess", "experiments.accuracy:run"),
+        "build_study": ExperimentEntry("documents", "experiments.build_study:run"),
+        "corpus": ExperimentEntry("documents", "experiments.corpus:run"),
         "context_length": ExperimentEntry("documents", "experiments.context_length:run"),
+        "ranks": ExperimentEntry("ranking", "experiments.ranks:run"),
+        "rank_recovery": ExperimentEntry("ranking", "experiments.rank_recovery:run"),
         "sbc": ExperimentEntry("comparison", "experiments.sbc:run"),
+        "tvd": ExperimentEntry("cloze", "experiments.tvd:run"),
+        "tvd_sample_size": ExperimentEntry("cloze", "experiments.tvd_sample_size:run"),
+        "improve": ExperimentEntry("cloze", "experiments.improve:run"),
+        "distributions": ExperimentEntry("cloze", "experiments.distributions:run"),
     }
 )
 """Name of every experiment -> its entry."""

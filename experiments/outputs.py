@@ -6,7 +6,7 @@ import hashlib
 import json
 import platform
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
@@ -42,6 +42,8 @@ __all__ = [
 ]
 
 _OUTPUTS = ("table.csv", "results.nc", "figures", "report.md")
+# what an experiment may write besides, see ExperimentResult.files
+_FILES = ("study.nc", "lm_game", "tables")
 _STATUS = "status.json"
 _POSTERIOR = "posterior_{}.nc"
 _SAID_ONCE = ("rounding", "estimator", "generator", "n_items", "n_responses", "n_repeats", "reference_loss_nats")
@@ -74,6 +76,10 @@ class ExperimentResult:
         A convergence check failed that the config does not excuse: the outputs are written, the exit code is 3.
     posteriors : mapping of str to arviz.InferenceData
         By what follows ``posterior_`` in the name of the file.
+    on_screen : pandas.DataFrame, optional
+        What the command prints, where the table is too long to read.
+    files : mapping of str to callable
+        Other files or folders, ``study.nc``, ``lm_game`` or ``tables``: what writes them, given the path.
     """
 
     table: pd.DataFrame
@@ -83,6 +89,8 @@ class ExperimentResult:
     warnings: tuple[str, ...] = ()
     gate_failed: bool = False
     posteriors: Mapping[str, Any] = field(default_factory=dict)
+    on_screen: pd.DataFrame | None = None
+    files: Mapping[str, Callable[[Path], object]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -181,7 +189,7 @@ def read_status(folder: Path) -> JobStatus | None:
 
 def clear_outputs(folder: Path) -> None:
     """Remove what an earlier run of the same job left, so that old results never stand beside a new status."""
-    for name in (*_OUTPUTS, _STATUS):
+    for name in (*_OUTPUTS, *_FILES, _STATUS):
         _remove(folder / name)
     for path in folder.glob(_POSTERIOR.format("*")):
         _remove(path)
@@ -257,6 +265,10 @@ def write_outputs(
         )
         dataset.to_netcdf(staging / "results.nc", engine="h5netcdf")
         _save_posteriors(staging, result.posteriors)
+        for name, write in result.files.items():
+            if name not in _FILES:
+                raise ValueError(f"{name!r} is none of the files that a later run would clear: {', '.join(_FILES)}")
+            write(staging / name)
         figures = staging / "figures"
         figures.mkdir()
         save_figures(figures, result.figures, dpi=int(cfg.output.dpi))

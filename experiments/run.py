@@ -60,6 +60,7 @@ _USER_ERRORS = (InputError, HydraException, OmegaConfBaseException)
 # the keys of conf/config.yaml, and the sampler that the Bayesian experiments add
 _SETTINGS = (
     *("study", "estimator", "rounding", "generator", "experiment", "seed", "n", "players", "sampler"),
+    "models",
     *("resume", "sweep", "output"),
 )
 
@@ -188,7 +189,8 @@ def _run(cfg: DictConfig, folder: Path, overrides: Sequence[str], *, quiet: bool
     warnings = warnings_of(study, result)
     if not quiet:
         if cfg.output.print:
-            print_table(for_screen(result.table), f"{cfg.experiment.name}: {study.attrs.get('name')}")
+            shown = for_screen(result.table) if result.on_screen is None else result.on_screen
+            print_table(shown, f"{cfg.experiment.name}: {study.attrs.get('name')}")
         for text in warnings:
             log.warning("warning: %s", text)
         stages = ", ".join(f"{stage} {seconds:.2f} s" for stage, seconds in timings.items())
