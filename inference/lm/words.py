@@ -83,12 +83,14 @@ def word_log_probs(
     Raises
     ------
     InputError
-        If a word is empty or holds a boundary, or a context is unusable.
+        If a word is empty, holds a boundary or cannot be written, or a context or a setting is unusable.
     """
     import xarray as xr  # noqa: PLC0415
 
     if start not in {" ", ""}:
         raise InputError(f"is {start!r}, should be a space or nothing", field="start")
+    if other_tokenisations_nats is not None and not other_tokenisations_nats >= 0:
+        raise InputError(f"is {other_tokenisations_nats}, should be at least 0", field="other_tokenisations_nats")
     if len(words) != len(contexts):
         raise InputError(f"has {len(words)} entries for {len(contexts)} contexts", field="words")
     vocab = vocabulary(model, boundary=boundary)

@@ -97,16 +97,18 @@ def first_words(
             both = so_far * float(probability)
             after = text + token_bytes[token]
             begun, word = after[: len(start)], after[len(start) :]
-            if begun != start[: len(after)] or (not token_bytes[token] and not word):
-                found.append(Path(path, both, None))
-            elif not token_bytes[token]:
-                found.append(Path(path, both, word))
-            elif ends := [place for place, byte in enumerate(word) if byte in boundary]:
-                found.append(Path(path, both, word[: ends[0]] or None))
-            elif len(word) > longest:
-                found.append(Path(path, both, TOO_LONG))
-            else:
+            ends = [place for place, byte in enumerate(word) if byte in boundary]
+            first: bytes | None
+            if begun != start[: len(after)]:
+                first = None
+            elif ends or not token_bytes[token]:
+                first = (word[: ends[0]] if ends else word) or None
+            elif len(word) <= longest:
                 unfinished.append((path, both))
+                continue
+            else:
+                first = word
+            found.append(Path(path, both, TOO_LONG if first is not None and len(first) > longest else first))
     return found
 
 

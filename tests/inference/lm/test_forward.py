@@ -95,7 +95,7 @@ def test_every_sequence_is_a_path_of_its_tree(sequences, branching, largest):
         assert np.flatnonzero(tree.ancestors()[path[-1]]).tolist() == path.tolist()
     assert all((tree.parents < np.arange(len(tree.parents))).all() for tree in trees)
     if branching:
-        assert all(len(tree.tokens) <= max(largest, max(map(len, sequences))) for tree in trees)
+        assert all(len(tree.tokens) <= max(largest, *map(len, sequences)) for tree in trees)
     else:
         assert all(tree.is_chain for tree in trees)
     assert sum(len(tree.tokens) for tree in trees) <= sum(map(len, sequences))

@@ -33,7 +33,7 @@ def asked(model_of):
 
 
 def test_everything_is_what_the_whole_distribution_says(asked):
-    model, contexts, targets, probed, found, exact = asked
+    _, contexts, targets, probed, found, exact = asked
     rows = np.arange(len(contexts))
     np.testing.assert_allclose(found["logprob"], exact, atol=1e-4, rtol=0)
     np.testing.assert_allclose(np.exp(found["logprob"].values.astype(float)).sum(axis=1), 1, atol=1e-6)
@@ -69,7 +69,7 @@ def test_everything_is_what_the_whole_distribution_says(asked):
 
 @pytest.mark.parametrize("tokens_per_batch", [1, 60, 4096])
 def test_results_do_not_depend_on_batches_order_or_company(tokens_per_batch, asked, model_of):
-    model, contexts, targets, _, found, _ = asked
+    _, contexts, targets, _, found, _ = asked
     other = model_of("llama", tokens_per_batch=tokens_per_batch, logits_mib=1 if tokens_per_batch == 60 else 128)
     order = np.random.default_rng(tokens_per_batch).permutation(len(contexts))[: len(contexts) // 2]
     again = next_token_distributions(
@@ -124,7 +124,7 @@ def forgetful(tmp_path_factory):
     size = model.vocab_size
     contexts = [[i, j, k, 5] for i in range(size) for j in range(size) for k in range(size)]
     p = np.exp(oracle.next_token(model, [[5]])[0])
-    assert 2 < 1 / (p**2).sum(), "draws from one token show nothing"
+    assert 1 / (p**2).sum() > 2, "draws from one token show nothing"
     return model, contexts, p
 
 

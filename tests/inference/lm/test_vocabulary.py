@@ -1,0 +1,138 @@
+"""The bytes of tokens."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from estimators import InputError
+from inference.lm.language_model import encode, token_strings
+from inference.lm.vocabulary import vocabulary
+from tests.inference.lm import tiny_models
+
+STRANGE = [
+    *tiny_models.TEXTS,
+    "",
+    "  two  spaces,\n\nlines\tand tabs ",
+    "ñandú Ω 語 🙂\u200d e\u0301 \x00\x7f",
+    "well-known 'quotes' ... 1,000.5%",
+]
+
+
+@pytest.mark.parametrize("text", STRANGE)
+@pytest.mark.parametrize(("family", "before"), [("gpt2", ""), ("gpt_neox", ""), ("llama", " ")])
+def test_the_bytes_of_a_texts_tokens_are_the_texts(family, before, text, model_of):
+    model = model_of(family)
+    vocab = vocabulary(model)
+    written = b"".join(vocab.token_bytes[token] for token in encode(model, [text])[0])
+    assert written == ((before if text else "") + text).encode()
+
+
+@pytest.mark.parametrize("family", ["gpt2", "gpt_neox", "llama"])
+@pytest.mark.parametrize("boundary", ["punctuation", "whitespace"])
+def test_tokens_are_sorted_by_what_they_do_to_words(family, boundary, model_of):
+    model = model_of(family)
+    vocab = vocabulary(model, boundary=boundary)
+    assert len(vocab.token_bytes) == model.vocab_size
+    special = {*model.tokenizer.all_special_ids, *range(len(model.tokenizer), model.vocab_size)}
+    assert {token for token, content in enumerate(vocab.token_bytes) if not content} == special
+    assert set(vocab.ends) | set(vocab.begins) == set(range(model.vocab_size))
+    assert not set(vocab.ends) & set(vocab.begins)
+    assert special <= set(vocab.ends)
+    for token in vocab.spaced_begins:
+        assert vocab.token_bytes[token][0] == ord(" ")
+        assert vocab.token_bytes[token][1] not in vocab.boundary
+    # SentencePiece has a piece and a byte
+    assert [vocab.token_bytes[token] for token in vocab.spaces] == [b" "] * (2 if family == "llama" else 1)
+    comma = encode(model, ["a,"])[0][-1]
+    assert (comma in vocab.ends) == (boundary == "punctuation")
+    for head, tokens in vocab.crossing.items():
+        for token in tokens:
+            rest = vocab.token_bytes[token].removeprefix(head)
+            assert rest != vocab.token_bytes[token]
+            assert rest[0] in vocab.boundary
+
+
+def test_byte_level_table_is_the_tokenizers_own():
+    from tokenizers import pre_tokenizers
+
+    from inference.lm.vocabulary import _byte_level_table
+
+    table = _byte_level_table()
+    assert set(table) == set(pre_tokenizers.ByteLevel.alphabet())
+    assert sorted(table.values()) == list(range(256))
+    split = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    for byte in range(128):
+        assert [table[c] for c in split.pre_tokenize_str(chr(byte))[0][0]] == [byte]
+
+
+def test_added_tokens_are_written_as_they_are(tmp_path):
+    tokenizer = tiny_models.byte_level(300)
+    tokenizer.add_tokens(["  ", "naïve"])
+    tokenizer.add_special_tokens({"additional_special_tokens": ["<|chat|>"]})
+    model = tiny_models.load(tiny_models.save(tmp_path, "gpt2", tokenizer))
+    vocab = vocabulary(model)
+    ids = tokenizer.get_vocab()
+    assert vocab.token_bytes[ids["naïve"]] == "naïve".encode()
+    assert vocab.token_bytes[ids["  "]] == b"  "
+    assert vocab.token_bytes[ids["<|chat|>"]] == b""
+    assert ids["<|chat|>"] in vocab.ends
+
+
+def test_unreadable_tokenizers_are_refused(tmp_path):
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+
+    words = {"[UNK]": 0, "the": 1, "##s": 2}
+    word_piece = Tokenizer(models.WordPiece(words, unk_token="[UNK]"))
+    word_piece.pre_tokenizer = pre_tokenizers.Whitespace()
+    word_piece.decoder = decoders.WordPiece()
+    bare = Tokenizer(models.WordLevel(words, unk_token="[UNK]"))
+    bare.pre_tokenizer = pre_tokenizers.Whitespace()
+    for name, tokenizer in (("WordPiece", word_piece), ("Whitespace", bare)):
+        made = PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token="[UNK]")
+        model = tiny_models.load(tiny_models.save(tmp_path / name, "gpt2", made), bos="none")
+        with pytest.raises(InputError, match=f"{name}.*have no bytes of their own"):
+            vocabulary(model)
+
+
+def test_a_byte_level_tokenizer_without_decoder_is_read_all_the_same(tmp_path):
+    tokenizer = tiny_models.byte_level(300)
+    tokenizer.backend_tokenizer.decoder = None
+    model = tiny_models.load(tiny_models.save(tmp_path, "gpt2", tokenizer))
+    assert b" " in vocabulary(model).by_bytes
+
+
+def test_unknown_boundaries_are_named(model_of):
+    with pytest.raises(InputError, match=r"boundary.*punctuation"):
+        vocabulary(model_of("gpt2"), boundary="comma")
+
+
+def test_the_vocabulary_of_a_model_does_not_keep_it_alive(model_of):
+    model = replace(model_of("gpt2"))
+    assert vocabulary(model) is vocabulary(model)
+    assert vocabulary(model) is not vocabulary(model, boundary="whitespace")
+    gone = weakref.ref(model)
+    del model
+    gc.collect()
+    assert gone() is None
+
+
+def test_token_strings(model_of):
+    model = model_of("gpt_neox")
+    ids = encode(model, [tiny_models.TEXTS[0]])[0]
+    assert "".join(token_strings(model, ids)) == tiny_models.TEXTS[0]
+    byte = encode(model, ["Ω"])[0]
+    assert len(byte) == 2
+    assert token_strings(model, byte) == ["\N{REPLACEMENT CHARACTER}"] * 2
+    assert token_strings(model, [model.vocab_size - 1, np.int64(0)]) == ["", tiny_models.END]
+
+
+def test_only_text_is_tokenised(model_of):
+    assert encode(model_of("gpt2"), []) == []
+    with pytest.raises(InputError, match="text 1 is a int"):
+        encode(model_of("gpt2"), ["a", 3])

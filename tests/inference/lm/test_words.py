@@ -1,0 +1,270 @@
+"""Word probabilities against every string that a small vocabulary can write."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from estimators import InputError
+from inference.lm.language_model import encode
+from inference.lm.vocabulary import BOUNDARIES, vocabulary
+from inference.lm.word_samples import sample_words
+from inference.lm.words import word_log_probs, word_tokens
+from tests.inference.lm import tiny_models
+from tests.oracles import language_model as oracle
+
+# space, letters, pieces of words with and without the space before them, and pieces that run over a word's end
+PIECES = ["Ġ", "a", "b", "Ġa", "Ġb", "ab", "Ġab", "a.", "Ġb,", "b.a", "bĠa", ".", ",", "ĠĠ", "Ċ", "Ġa.Ġb"]
+MERGES = [("Ġ", "a"), ("Ġ", "b"), ("a", "b"), ("a", ".")]
+BYTES = [b"", *(piece.replace("Ġ", " ").replace("Ċ", "\n").encode() for piece in PIECES)]
+LONGEST = 3
+WORDS = [
+    "".join(letters)
+    for n in range(1, LONGEST + 1)
+    for letters in np.array(np.meshgrid(*[["a", "b"]] * n)).reshape(n, -1).T.tolist()
+]
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    folder = tiny_models.save(tmp_path_factory.mktemp("small"), "llama", tiny_models.by_hand(PIECES, MERGES), seed=5)
+    return tiny_models.load(folder, bos=tiny_models.END)
+
+
+CONTEXTS = [[2, 3], [], [9, 1, 12]]
+
+
+@pytest.fixture(scope="module")
+def enumerated(small):
+    """What the first word is, by enumeration: for each context, start and boundary."""
+    return {
+        (start, boundary): [
+            oracle.first_words(
+                small, BYTES, context, start=start.encode(), boundary=BOUNDARIES[boundary], longest=LONGEST
+            )
+            for context in CONTEXTS
+        ]
+        for start in (" ", "")
+        for boundary in BOUNDARIES
+    }
+
+
+def test_the_hand_made_vocabulary_is_read(small):
+    assert vocabulary(small).token_bytes == BYTES
+    assert set(vocabulary(small).crossing) == {b"a", b" b", b"b", b" a"}
+
+
+def test_the_oracle_misses_nothing(enumerated):
+    for paths in enumerated.values():
+        for some in paths:
+            assert sum(path.probability for path in some) == pytest.approx(1, abs=1e-9)
+
+
+@pytest.mark.parametrize("boundary", BOUNDARIES)
+@pytest.mark.parametrize("start", [" ", ""])
+def test_with_every_tokenisation_words_match_enumeration_and_sum_to_one(start, boundary, small, enumerated):
+    words = [word for word in WORDS if start or word]
+    if boundary == "whitespace":
+        words = [*words, "a.", "b,", "b.b", "."]
+    found = word_log_probs(
+        small, CONTEXTS, [words] * len(CONTEXTS), start=start, boundary=boundary, other_tokenisations_nats=np.inf
+    )
+    for index, paths in enumerate(enumerated[start, boundary]):
+        exact = oracle.word_probabilities(paths)
+        begins = 1 - exact[None]
+        assert found["start_logprob"].values[index] == pytest.approx(np.log(begins), abs=1e-5)
+        mine = (found["context_index"] == index).values
+        texts = found["text"].values[mine].tolist()
+        assert texts == words
+        logprob = found["logprob"].values[mine]
+        np.testing.assert_allclose(logprob, [np.log(exact[text.encode()] / begins) for text in texts], atol=1e-4)
+        if boundary == "punctuation":
+            # all words of up to three letters, and those that are longer
+            assert set(exact) == {None, oracle.TOO_LONG, *(word.encode() for word in words)}
+            assert np.exp(logprob).sum() + exact[oracle.TOO_LONG] / begins == pytest.approx(1, abs=1e-5)
+
+
+@pytest.mark.parametrize("boundary", BOUNDARIES)
+@pytest.mark.parametrize("start", [" ", ""])
+def test_the_tokenizers_own_way_counts_its_tokens_and_those_that_run_over_the_end(start, boundary, small, enumerated):
+    found = word_log_probs(small, CONTEXTS, [WORDS] * len(CONTEXTS), start=start, boundary=boundary)
+    assert set(found["n_tokenisations"].values) == {1}
+    crossed = 0
+    for index, paths in enumerate(enumerated[start, boundary]):
+        begins = 1 - oracle.word_probabilities(paths)[None]
+        for word, logprob in zip(WORDS, found["logprob"].values[(found["context_index"] == index).values], strict=True):
+            way = word_tokens(small, start + word)
+            own = [
+                path
+                for path in paths
+                if path.word == word.encode() and list(path.tokens[:-1]) == way[: len(path.tokens) - 1]
+            ]
+            crossed += sum(len(path.tokens) <= len(way) for path in own)
+            assert logprob == pytest.approx(np.log(sum(path.probability for path in own) / begins), abs=1e-4)
+    assert crossed > 10
+
+
+def test_other_tokenisations_never_decrease_a_probability(small):
+    steps = [None, 0.0, 1.0, 3.0, 10.0, np.inf]
+    results = [
+        word_log_probs(small, CONTEXTS, [WORDS] * len(CONTEXTS), other_tokenisations_nats=nats) for nats in steps
+    ]
+    for less, more in itertools.pairwise(results):
+        assert (more["logprob"].values >= less["logprob"].values - 1e-5).all()
+        assert (more["n_tokenisations"].values >= less["n_tokenisations"].values).all()
+    assert (results[-1]["logprob"].values > results[0]["logprob"].values + 0.1).any()
+    assert results[-1]["n_tokenisations"].max() > 3
+
+
+def test_words_of_a_real_kind_of_tokenizer_match_the_plain_product(model_of):
+    """Byte-level pieces never run over a word's end: the product of the tokens, and of the boundary after them."""
+    for family in ("gpt2", "llama", "granite"):
+        model = model_of(family)
+        vocab = vocabulary(model)
+        contexts = encode(model, ["The old clock", "She asked the baker for"])
+        words = ["the", "baker's", "well-known", "q", "naïve", "日本", "ROAD"]
+        found = word_log_probs(model, contexts, [words] * 2)
+        expected = []
+        for context in contexts:
+            spaced = [
+                t for t, b in enumerate(vocab.token_bytes) if len(b) > 1 and b[0] == 32 and b[1] not in vocab.boundary
+            ]
+            spaces = [t for t, b in enumerate(vocab.token_bytes) if b == b" "]
+            letters = [t for t, b in enumerate(vocab.token_bytes) if b and b[0] not in vocab.boundary]
+            row, *after = np.exp(oracle.next_token(model, [context, *([*context, space] for space in spaces)]))
+            begins = row[spaced].sum() + sum(
+                row[t] * then[letters].sum() for t, then in zip(spaces, after, strict=True)
+            )
+            for word in words:
+                way = word_tokens(model, " " + word)
+                assert b"".join(vocab.token_bytes[t] for t in way) == f" {word}".encode()
+                rows = oracle.log_probs(model, oracle.started(model, [*context, *way]))[-len(way) - 1 :]
+                path = sum(row[token] for row, token in zip(rows, way, strict=False))
+                crossing = [
+                    sum(row[token] for row, token in zip(rows, way[:n], strict=False)) + rows[n][t]
+                    for n in range(len(way))
+                    for t, content in enumerate(vocab.token_bytes)
+                    if (rest := b"".join(vocab.token_bytes[w] for w in way[n:])) != content
+                    and content.startswith(rest)
+                    and content[len(rest)] in vocab.boundary
+                ]
+                ends = [t for t in range(model.vocab_size) if t not in letters]
+                whole = path + np.logaddexp.reduce(rows[-1][ends])
+                expected.append(np.logaddexp.reduce([whole, *crossing]) - np.log(begins))
+        np.testing.assert_allclose(found["logprob"], expected, atol=1e-4, rtol=0)
+
+
+def test_words_do_not_depend_on_batches_order_or_company(model_of):
+    rng = np.random.default_rng(0)
+    words = ["the", "road", "naïve", "walked", "a", "reader"]
+    contexts = tiny_models.contexts(20, 400, longest=20)
+    asked = [rng.permutation(words)[: rng.integers(0, 7)].tolist() for _ in contexts]
+    model = model_of("gpt2")
+    reference = word_log_probs(model, contexts, asked, other_tokenisations_nats=4.0)
+    starts = reference["start_logprob"].values
+    # bloom-like models share no continuations: the same numbers by separate passes
+    separate = word_log_probs(model_of("gpt2", tokens_per_batch=30), contexts, asked, other_tokenisations_nats=4.0)
+    np.testing.assert_allclose(separate["logprob"], reference["logprob"], atol=1e-4, rtol=0)
+    for i in range(0, len(contexts), 5):
+        alone = word_log_probs(model, [contexts[i]], [asked[i]], other_tokenisations_nats=4.0)
+        mine = (reference["context_index"] == i).values
+        assert alone["text"].values.tolist() == asked[i]
+        np.testing.assert_allclose(alone["logprob"], reference["logprob"].values[mine], atol=1e-4, rtol=0)
+        assert alone["start_logprob"].values[0] == pytest.approx(starts[i], abs=1e-4)
+
+
+def test_models_without_trees_give_the_same_words(model_of, monkeypatch):
+    model = model_of("llama")
+    contexts = tiny_models.contexts(6, model.vocab_size, longest=20)
+    words = [["the", "road", "baker"]] * 6
+    trees = word_log_probs(model, contexts, words)
+    from dataclasses import replace
+
+    alone = word_log_probs(replace(model, tree_attention=False), contexts, words)
+    np.testing.assert_allclose(alone["logprob"], trees["logprob"], atol=1e-4, rtol=0)
+
+
+def test_no_word_gives_no_row(model_of):
+    found = word_log_probs(model_of("gpt2"), [[1], [2]], [[], []])
+    assert found.sizes == {"word": 0, "context": 2}
+    assert word_log_probs(model_of("gpt2"), [], []).sizes == {"word": 0, "context": 0}
+
+
+@pytest.mark.parametrize(
+    ("words", "settings", "message"),
+    [
+        ([["the"]], {}, "words.*has 1 entries for 2 contexts"),
+        ([["the"], ["two words"]], {}, "'two words' of context 1"),
+        ([["the"], [""]], {}, "'' of context 1"),
+        ([["end."], ["a"]], {}, "'end.' of context 0"),
+        ([["a"], ["b"]], {"start": "_"}, "start.*should be a space or nothing"),
+        ([["a"], ["b"]], {"boundary": "none"}, "boundary"),
+        ([["a"], ["b"]], {"other_tokenisations_nats": -1.0}, "other_tokenisations_nats.*is -1"),
+        ([["a"], ["b"]], {"other_tokenisations_nats": float("nan")}, "other_tokenisations_nats.*is nan"),
+    ],
+)
+def test_unusable_arguments_are_named(words, settings, message, model_of):
+    with pytest.raises(InputError, match=message):
+        word_log_probs(model_of("gpt2"), [[1, 2], [3]], words, **settings)
+
+
+def test_words_that_cannot_be_written_are_named(small):
+    with pytest.raises(InputError, match=r"' abc' cannot be written: no token for b'c'"):
+        word_log_probs(small, [[1]], [["abc"]])
+
+
+@pytest.mark.parametrize("start", [" ", ""])
+def test_drawn_words_have_the_exact_frequencies(start, small, enumerated):
+    n = 20_000
+    results = sample_words(small, CONTEXTS, n_samples=n, max_tokens=60, start=start, seed=11)
+    for drawn, paths in zip(results, enumerated[start, "punctuation"], strict=True):
+        exact = oracle.word_probabilities(paths)
+        long = sum(len(word) > LONGEST for word in drawn.words)
+        counts = {None: drawn.n_no_start, oracle.TOO_LONG: long}
+        counts |= {word.encode(): drawn.words.count(word) for word in WORDS}
+        assert sum(counts.values()) == n == len(drawn.words) + drawn.n_no_start + drawn.n_too_long
+        assert drawn.n_too_long == 0
+        assert set(counts) == set(exact)
+        # fixed seed; some 16 frequencies a context, 4 standard errors each
+        for word, probability in exact.items():
+            standard_error = np.sqrt(probability * (1 - probability) / n)
+            assert abs(counts[word] / n - probability) <= 4 * standard_error + 1 / n, word
+
+
+def test_draws_that_stay_open_are_counted(small, enumerated):
+    """With one token a draw, only tokens that run over the end of a word show it."""
+    n = 20_000
+    (drawn,) = sample_words(small, CONTEXTS[:1], n_samples=n, max_tokens=1, seed=3)
+    paths = [path for path in enumerated[" ", "punctuation"][0] if len(path.tokens) == 1]
+    for word, count in ((None, drawn.n_no_start), (b"a", drawn.words.count("a")), (b"b", drawn.words.count("b"))):
+        probability = sum(path.probability for path in paths if path.word == word)
+        assert 0 < probability < 1
+        assert abs(count / n - probability) <= 4 * np.sqrt(probability * (1 - probability) / n)
+    assert drawn.n_too_long == n - drawn.n_no_start - len(drawn.words)
+
+
+def test_draws_are_a_contexts_own(small):
+    together = sample_words(small, CONTEXTS, n_samples=200, seed=1)
+    alone = [sample_words(small, [context], n_samples=200, seed=1)[0] for context in CONTEXTS]
+    agree = [
+        a == b for one, two in zip(together, alone, strict=True) for a, b in zip(one.words, two.words, strict=True)
+    ]
+    assert np.mean(agree) > 0.99
+    other = sample_words(small, CONTEXTS, n_samples=200, seed=2)
+    assert other[0].words != together[0].words
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"n_samples": 0}, "n_samples.*at least 1"),
+        ({"n_samples": 5, "max_tokens": 0}, "max_tokens.*at least 1"),
+        ({"n_samples": 5, "start": "x"}, "start"),
+        ({"n_samples": 5, "seed": -1}, "seed.*is -1"),
+    ],
+)
+def test_unusable_draws_are_named(settings, message, small):
+    with pytest.raises(InputError, match=message):
+        sample_words(small, [[1]], **settings)
