@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from estimators.cloze import SAMPLES, entry_positions, item_positions
+from estimators.cloze import SAMPLES, entry_positions
 from estimators.cpd import Cpds
 from estimators.errors import InputError
 from estimators.words import WordRules, normalise_words
@@ -89,8 +89,3 @@ def biased_cpds(
     context = union // width
     mass = np.bincount(context, weights=total, minlength=len(entries))
     return Cpds(context, union % width, total / mass[context], len(entries))
-
-
-def scored_items(study: xr.Dataset, model: str) -> np.ndarray:
-    """Positions along ``item`` of the model's entries, the contexts of :func:`biased_cpds`."""
-    return item_positions(study, "entry_item")[entry_positions(study, model)]

@@ -32,6 +32,7 @@ from estimators.errors import InputError
 from estimators.oracles import legacy_oracles, oracle_tops, tvd_between_oracles, tvd_to_oracles
 from estimators.study_words import StudyWords, study_words
 from estimators.words import WORD_RULES
+from experiments.provo_appendices import appendix_lists
 
 __all__ = ["LegacyResults", "legacy_results", "published_table", "stored_comparison"]
 
@@ -124,7 +125,8 @@ class _Legacy:
         self._oracles()
         for name in self._models:
             self._model(name)
-        return LegacyResults(self._values, self._lists, self._items)
+        lists, items = appendix_lists(self._study)
+        return LegacyResults(self._values, {**self._lists, **lists}, {**self._items, **items})
 
     def stored_items(self, name: str) -> NDArray[np.intp]:
         rows = self._study["result_list"].values == self._names.index(name)
@@ -220,9 +222,7 @@ class _Legacy:
         tops = oracle_tops(many)[len(seeds) - len(_SEEDS) :]
         self._calibration(name, top_words(counts), self._words.target[items], top_words(human).word, tops)
 
-    def _in_stored_order(
-        self, name: str, values: Floats, items: NDArray[np.intp]
-    ) -> tuple[Floats, NDArray[np.intp]]:
+    def _in_stored_order(self, name: str, values: Floats, items: NDArray[np.intp]) -> tuple[Floats, NDArray[np.intp]]:
         """Values in the order of a stored list; NaN where the samples are not public.
 
         A context that is there twice (passage 3 of GPT-2) has two entries, and the list both.
@@ -268,6 +268,8 @@ def stored_comparison(study: xr.Dataset, results: LegacyResults) -> pd.DataFrame
             continue
         stored = study["result_value"].values[study["result_list"].values == names.index(name)]
         known = ~np.isnan(values)
+        if not known.any():
+            continue
         rows.append(
             {
                 "list": name,
