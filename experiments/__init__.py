@@ -55,7 +55,6 @@ EXPERIMENTS: Mapping[str, ExperimentEntry] = MappingProxyType(
         "rank_recovery": ExperimentEntry("ranking", "experiments.rank_recovery:run"),
         "sbc": ExperimentEntry("comparison", "experiments.sbc:run"),
         "tvd": ExperimentEntry("cloze", "experiments.tvd:run"),
-        "tvd": ExperimentEntry("cloze", "experiments.tvd:run"),
         "tvd_sample_size": ExperimentEntry("cloze", "experiments.tvd_sample_size:run"),
         "improve": ExperimentEntry("cloze", "experiments.improve:run"),
         "distributions": ExperimentEntry("cloze", "experiments.distributions:run"),
