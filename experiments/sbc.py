@@ -45,7 +45,7 @@ SBC_COLUMNS = (
 ``inside``: in the quantity's own band; ``inside_together``: in the wider one that holds all quantities at once.
 """
 
-MODELS = ("belief", "belief_rounded", "calibration", "calibration_beta", "reports", "participants")
+MODELS = ("belief", "belief_rounded", "calibration", "calibration_beta", "reports", "participants", "accuracy")
 _BANDS = ("each", "together")
 _GOOD, _DOUBTFUL, _BAD = "#0072B2", "#B8860B", "#D55E00"
 _N_COLUMNS = 4
@@ -132,6 +132,12 @@ def _model(cfg: DictConfig, study: xr.Dataset) -> SbcModel:
         player = next(player for player in player_names(study) if player != HUMAN)
         design = sbc_models.small_belief_design(belief_data(study, player, scheme), settings.n_items, settings.n_pairs)
         return sbc_models.belief_sbc(design, numbers_of(cfg, "priors", BeliefPriors))
+    if name == "accuracy":
+        from models.accuracy import AccuracyPriors  # noqa: PLC0415
+
+        # a design of its own: a comparison study has no guesses
+        imagined = sbc_models.small_accuracy_design(settings.n_participants, settings.n_items, settings.n_pairs)
+        return sbc_models.accuracy_sbc(imagined, numbers_of(cfg, "priors", AccuracyPriors))
     small = sbc_models.small_study(study, settings.n_items, settings.n_participants)
     if name in {"calibration", "calibration_beta"}:
         from models.calibration import CalibrationPriors, favoured_outcomes  # noqa: PLC0415

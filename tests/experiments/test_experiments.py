@@ -22,7 +22,7 @@ from tests.oracles.comparison_game import gap_and_errors, nearest, round_half_ev
 from tests.oracles.lm_game import raw_answers
 
 # the Bayesian experiments compile a model for many seconds and have tests of their own
-BAYESIAN = {"belief", "calibration", "human_loss", "rank_recovery", "ranks", "recovery", "sbc"}
+BAYESIAN = {"accuracy", "belief", "calibration", "human_loss", "rank_recovery", "ranks", "recovery", "sbc"}
 # these need a model and documents, and have tests of their own with tiny ones
 LANGUAGE_MODELS = {"build_study", "corpus"}
 EXPERIMENTS = sorted(
