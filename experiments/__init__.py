@@ -58,6 +58,9 @@ EXPERIMENTS: Mapping[str, ExperimentEntry] = MappingProxyType(
         "tvd_sample_size": ExperimentEntry("cloze", "experiments.tvd_sample_size:run"),
         "improve": ExperimentEntry("cloze", "experiments.improve:run"),
         "distributions": ExperimentEntry("cloze", "experiments.distributions:run"),
+        "tvd_sample_size": ExperimentEntry("cloze", "experiments.tvd_sample_size:run"),
+        "improve": ExperimentEntry("cloze", "experiments.improve:run"),
+        "distributions": ExperimentEntry("cloze", "experiments.distributions:run"),
     }
 )
 """Name of every experiment -> its entry."""
