@@ -87,3 +87,33 @@ def test_importing_estimators_loads_nothing_heavy():
     code = f"import sys, estimators; print([name for name in {HEAVY} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_importing_the_language_model_engine_loads_no_torch():
+    modules = sorted(path.stem for path in (ROOT / "inference/lm").glob("*.py") if path.stem != "__init__")
+    assert {"loading", "forward", "next_token", "words", "scoring", "store"} <= set(modules)
+    imports = ", ".join(f"inference.lm.{module}" for module in modules)
+    heavy = (
+        "torch",
+        "transformers",
+        "tokenizers",
+        "safetensors",
+        "huggingface_hub",
+        "gguf",
+        "pymc",
+        "xarray",
+        "pandas",
+    )
+    code = f"import sys, {imports}; print([name for name in {heavy} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_torch_is_imported_nowhere_outside_functions():
+    wrong = {
+        str(path.relative_to(ROOT))
+        for package in FLOORS
+        for path in (ROOT / package).rglob("*.py")
+        if {"torch", "transformers"} & set(at_import(ast.parse(path.read_text(encoding="utf-8"))))
+    }
+    assert wrong == set()

@@ -15,9 +15,10 @@ from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from estimators.errors import InputError
+from inference.lm.checkpoints import from_pretrained, hub_commit, model_folder
 from inference.lm.language_model import LanguageModel
 from inference.lm.probes import splits_head, takes_trees
 from inference.lm.settings import BOS_CHOICES, ModelSettings
@@ -78,14 +79,15 @@ def load_language_model(settings: ModelSettings) -> LanguageModel:
     if settings.source in ("gguf", "smollm2"):
         module, tokenizer, weights = _load_gguf(settings, _gguf_file(settings))
         revision = ""
+    elif settings.source == "hub":
+        revision = hub_commit(settings)
+        module, tokenizer = from_pretrained(replace(settings, revision=revision), str(settings.path))
+        weights = hashlib.sha256(f"{settings.path}@{revision}".encode()).hexdigest()
     else:
-        module, tokenizer = _from_pretrained(settings, _place(settings))
-        revision = str(getattr(module.config, "_commit_hash", None) or "") if settings.source == "hub" else ""
-        weights = (
-            hashlib.sha256(f"{settings.path}@{revision}".encode()).hexdigest()
-            if settings.source == "hub"
-            else _hash_files(sorted(Path(str(settings.path)).expanduser().glob("*.safetensors")))
-        )
+        revision = ""
+        folder = model_folder(settings)
+        module, tokenizer = from_pretrained(settings, folder)
+        weights = _hash_files(sorted(Path(folder).glob("*.safetensors")))
     if settings.n_layers is not None:
         _keep_layers(settings, module)
     module.eval().requires_grad_(requires_grad=False)
@@ -164,92 +166,6 @@ def _gguf_file(settings: ModelSettings) -> Path:
     )
 
 
-def _place(settings: ModelSettings) -> str:
-    if settings.source == "hub":
-        return str(settings.path)
-    folder = Path(str(settings.path)).expanduser()
-    if not (folder / "config.json").is_file():
-        raise InputError(
-            f"{folder} has no config.json; a folder in the Hub's layout is needed",
-            source=f"model {settings.name!r}",
-            field="path",
-        )
-    if not list(folder.glob("*.safetensors")):
-        raise InputError(
-            f"{folder} has no .safetensors file; pickled weights (.bin, .pt) are not read, because reading them runs "
-            "what they hold: convert them first",
-            source=f"model {settings.name!r}",
-            field="path",
-        )
-    return str(folder)
-
-
-def _from_pretrained(
-    settings: ModelSettings, place: str, **more: Any
-) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    import torch  # noqa: PLC0415
-    from safetensors import SafetensorError  # noqa: PLC0415
-    from transformers import AutoModelForCausalLM, AutoTokenizer  # noqa: PLC0415
-
-    common = {"revision": settings.revision, "trust_remote_code": False, **more}
-    common = {key: value for key, value in common.items() if value is not None}
-    source = f"model {settings.name!r}"
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(place, **common)
-        loaded: Any = AutoModelForCausalLM.from_pretrained(
-            place,
-            dtype=getattr(torch, settings.dtype),
-            attn_implementation=settings.attention,
-            output_loading_info=True,
-            # told in one line by the check below
-            ignore_mismatched_sizes=True,
-            **({} if more else {"use_safetensors": True}),
-            **common,
-        )
-    except OSError as error:
-        raise InputError(_why_not_found(settings, place, error), source=source) from error
-    except (ValueError, KeyError, ImportError, SafetensorError) as error:
-        first = " ".join(str(error).split())[:300]
-        if "trust_remote_code" in first:
-            first = "it needs Python code of its repository, which is never run here"
-        if "attn_implementation" in first or "attention implementation" in first:
-            raise InputError(
-                f"is {settings.attention!r}, which this model does not have; use eager",
-                source=source,
-                field="attention",
-            ) from error
-        raise InputError(f"{place} cannot be loaded: {first}", source=source) from error
-    module, found = loaded
-    _check_complete(settings, place, found)
-    return module, tokenizer
-
-
-def _check_complete(settings: ModelSettings, place: str, found: Mapping[str, Any]) -> None:
-    """Refuse weights that do not fit the configuration: transformers fills the gaps with random numbers."""
-    for kind, what in (("missing_keys", "has no weights for"), ("mismatched_keys", "has weights of another shape for")):
-        wrong = sorted(str(key if isinstance(key, str) else key[0]) for key in found.get(kind) or ())
-        if wrong:
-            more = f" and {len(wrong) - 3} more" if len(wrong) > 3 else ""
-            raise InputError(
-                f"{place} {what} {', '.join(wrong[:3])}{more}, which its config.json asks for",
-                source=f"model {settings.name!r}",
-            )
-    unused = sorted(str(key) for key in found.get("unexpected_keys") or ())
-    if unused:
-        log.warning("%s: %d weights have no place in the model, %s first", settings.name, len(unused), unused[0])
-
-
-def _why_not_found(settings: ModelSettings, place: str, error: OSError) -> str:
-    first = " ".join(str(error).split())[:200]
-    if settings.source != "hub":
-        return f"{place} cannot be loaded: {first}"
-    return (
-        f"{place} at revision {settings.revision} is neither in the local cache nor to be had from the Hub ({first}); "
-        "without a network, copy a snapshot of it here and use source=folder path=FOLDER, or use the model smollm2, "
-        "which a package carries"
-    )
-
-
 def _load_gguf(settings: ModelSettings, path: Path) -> tuple[PreTrainedModel, PreTrainedTokenizerBase, str]:
     for package in ("gguf", "accelerate"):
         if find_spec(package) is None:
@@ -259,11 +175,11 @@ def _load_gguf(settings: ModelSettings, path: Path) -> tuple[PreTrainedModel, Pr
     digest = _hash_files([path])
     converted = _converted_folder(digest) if settings.cache else None
     if converted is not None and (converted / "config.json").is_file():
-        module, tokenizer = _from_pretrained(settings, str(converted))
+        module, tokenizer = from_pretrained(settings, str(converted))
         return module, tokenizer, digest
     log.warning("%s: reading %s takes about half a minute", settings.name, path.name)
     # weights come out in float32 whatever is asked for, so that the copy kept serves every dtype
-    module, tokenizer = _from_pretrained(
+    module, tokenizer = from_pretrained(
         replace(settings, dtype="float32"), str(path.resolve().parent), gguf_file=path.name
     )
     module = _plain(module)

