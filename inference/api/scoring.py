@@ -1,0 +1,248 @@
+"""Windows of text scored through an endpoint, as a ranking study; and what that will cost, before the first call."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from estimators.errors import InputError
+from estimators.ranking import validate_ranking_study
+from estimators.study_notes import add_note
+from inference.api.calls import Position, call_for
+from inference.api.client import ApiClient
+from inference.api.settings import ApiSettings
+from inference.api.store import AnswerStore, Ledger
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["CostEstimate", "TextWindow", "estimate_cost", "score_windows"]
+
+
+@dataclass(frozen=True)
+class TextWindow:
+    """A run of reference tokens with what stands before it, in the tokens of the model.
+
+    Attributes
+    ----------
+    text, name : str
+        Names of the text, and of the window in it.
+    context : tuple of str
+        Tokens before the first reference token; the window's context length is their number.
+    reference : tuple of str
+        The tokens to score.
+    sliding : bool
+        Every reference token is scored after exactly ``len(context)`` tokens, the first ones dropped; otherwise the
+        context grows from token to token. A reused completion grows within itself either way.
+    """
+
+    text: str
+    name: str
+    context: tuple[str, ...]
+    reference: tuple[str, ...]
+    sliding: bool = True
+
+    def before(self, position: int) -> str:
+        """Text before a reference token."""
+        start = position if self.sliding else 0
+        return "".join((*self.context, *self.reference[:position])[start:])
+
+
+@dataclass(frozen=True)
+class CostEstimate:
+    """What scoring windows will take.
+
+    Attributes
+    ----------
+    n_calls_least, n_calls_most : int
+        Were every completion right throughout, and were none.
+    usd_least, usd_most : float
+        At the caller's count of tokens; the hard bound of the budget counts bytes.
+    """
+
+    n_calls_least: int
+    n_calls_most: int
+    usd_least: float
+    usd_most: float
+
+
+def estimate_cost(windows: Sequence[TextWindow], settings: ApiSettings) -> CostEstimate:
+    """Estimate calls and price; nothing is asked.
+
+    Parameters
+    ----------
+    windows : sequence of TextWindow
+    settings : ApiSettings
+
+    Returns
+    -------
+    CostEstimate
+        Without what the store has already.
+    """
+    per_call = settings.tokens_per_call
+    calls, usd = [0, 0], [0.0, 0.0]
+    for window in windows:
+        for which, step in enumerate((per_call, 1)):
+            for position in range(0, len(window.reference), step):
+                calls[which] += 1
+                n_input = len(window.context) + (0 if window.sliding else position)
+                usd[which] += settings.cost_usd(n_input, per_call)
+    return CostEstimate(calls[0], calls[1], usd[0], usd[1])
+
+
+def score_windows(
+    windows: Sequence[TextWindow],
+    settings: ApiSettings,
+    store: Path,
+    *,
+    before: Callable[[CostEstimate, Ledger], None] | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> xr.Dataset:
+    """Score every reference token through an endpoint.
+
+    Every answer is in the store before it is used; a stopped run goes on with the same call and pays nothing twice.
+
+    Parameters
+    ----------
+    windows : sequence of TextWindow
+        No two of the same text, context length and name.
+    settings : ApiSettings
+    store : Path
+        SQLite file of :class:`~inference.api.store.AnswerStore`.
+    before : callable, optional
+        Told the estimate and what the store has cost so far, before the first call; it may raise.
+    progress : callable, optional
+        Told how many tokens are scored, and of how many.
+
+    Returns
+    -------
+    xarray.Dataset
+        Passes :func:`estimators.ranking.validate_ranking_study`; ``generated_token`` is the sampled one.
+
+    Raises
+    ------
+    InputError
+        If the windows or settings are wrong, the least that it can cost is above the budget (before the first call),
+        or as :meth:`inference.api.client.ApiClient.positions`.
+    """
+    _check(windows)
+    with AnswerStore(store) as answers:
+        ledger = answers.ledger()
+        estimate = estimate_cost(windows, settings)
+        if before is not None:
+            before(estimate, ledger)
+        if not ledger.n_answers and estimate.usd_least > settings.budget_usd:
+            raise InputError(
+                f"is ${settings.budget_usd:.4f}, but these windows cost ${estimate.usd_least:.4f} to "
+                f"${estimate.usd_most:.4f}; nothing was asked",
+                source="model=api",
+                field="budget_usd",
+            )
+        found = asyncio.run(_score(windows, settings, answers, progress))
+        after = answers.ledger()
+    study = _study(windows, settings, found)
+    if after.n_unsure:
+        add_note(
+            study,
+            f"calls without a usable answer that may have been paid for (time-outs, broken answers, killed runs), at "
+            f"most ${after.unsure_usd:.4f}; all were asked again",
+            count=after.n_unsure,
+            level="warning",
+        )
+    add_note(study, f"answers in the store, ${after.paid_usd:.4f}", count=after.n_answers)
+    return validate_ranking_study(study)
+
+
+def _check(windows: Sequence[TextWindow]) -> None:
+    if not windows:
+        raise InputError("is empty", field="windows")
+    keys = [(window.text, len(window.context), window.name) for window in windows]
+    for window, key in zip(windows, keys, strict=True):
+        if not window.context or not window.reference or not all((*window.context, *window.reference)):
+            raise InputError(f"window {key} has no context, no reference or an empty token", field="windows")
+        if keys.count(key) > 1:
+            raise InputError(f"{key} is there twice", field="windows")
+
+
+async def _score(
+    windows: Sequence[TextWindow],
+    settings: ApiSettings,
+    store: AnswerStore,
+    progress: Callable[[int, int], None] | None,
+) -> list[list[Position]]:
+    total = sum(len(window.reference) for window in windows)
+    done = 0
+
+    def scored() -> None:
+        nonlocal done
+        done += 1
+        if progress is not None:
+            progress(done, total)
+
+    async with ApiClient(settings, store) as client:
+        tasks = [asyncio.ensure_future(_window(client, window, scored)) for window in windows]
+        try:
+            return list(await asyncio.gather(*tasks))
+        except BaseException:
+            # what is in flight may be paid for: it is let to end and is stored, nothing new is begun
+            client.stop()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            raise
+
+
+async def _window(client: ApiClient, window: TextWindow, scored: Callable[[], None]) -> list[Position]:
+    """Score a window token by token, going on with a completion only while its sampled tokens are the reference."""
+    found: list[Position] = []
+    completion: list[Position] = []
+    for position, reference in enumerate(window.reference):
+        goes_on = bool(completion) and found[-1].sampled == window.reference[position - 1]
+        if not goes_on:
+            completion = await client.positions(call_for(client.settings, window.before(position)))
+            if not completion:
+                raise InputError(
+                    f"answered without any token before {reference!r} (an end of text?)",
+                    source=client.settings.base_url,
+                )
+        found.append(completion[0])
+        completion = completion[1:] if client.settings.reuse else []
+        scored()
+    return found
+
+
+def _study(windows: Sequence[TextWindow], settings: ApiSettings, found: Sequence[Sequence[Position]]) -> xr.Dataset:
+    import xarray as xr  # noqa: PLC0415
+
+    rows = [
+        (window, at, position)
+        for window, positions in zip(windows, found, strict=True)
+        for at, position in enumerate(positions)
+    ]
+    longest = max(len(position.token) for _, _, position in rows)
+    token = np.full((len(rows), longest), None, dtype=object)
+    logprob = np.full((len(rows), longest), np.nan)
+    for row, (_, _, position) in enumerate(rows):
+        token[row, : len(position.token)] = position.token
+        logprob[row, : len(position.logprob)] = position.logprob
+
+    def text(values: list[str]) -> tuple[str, object]:
+        return "token", np.array(values, dtype=object)
+
+    return xr.Dataset(
+        {
+            "model": text([settings.model] * len(rows)),
+            "text": text([window.text for window, _, _ in rows]),
+            "context_length": ("token", np.array([len(window.context) for window, _, _ in rows])),
+            "window": text([window.name for window, _, _ in rows]),
+            "position": ("token", np.array([at for _, at, _ in rows])),
+            "reference_token": text([window.reference[at] for window, at, _ in rows]),
+            "generated_token": text([position.sampled for _, _, position in rows]),
+            "ranked_token": (("token", "rank"), token),
+            "ranked_logprob": (("token", "rank"), logprob, {"units": "nats"}),
+        },
+        attrs={"name": f"api {settings.model}"},
+    )

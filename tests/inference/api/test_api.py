@@ -1,0 +1,336 @@
+"""An endpoint that fails, a process that is killed, and a purse that is limited."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from estimators import InputError, notes, score_study
+from inference.api.calls import UnusableAnswerError, call_for, positions_of, usage_of
+from inference.api.scoring import TextWindow, estimate_cost, score_windows
+from inference.api.settings import ApiSettings, key_of
+from inference.api.store import AnswerStore, BudgetSpentError
+from tests.inference.api.fake_server import FAULTS, KEY, FakeEndpoint, completion, never, ranking, serving, three_in_ten
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_KEY", KEY)
+    monkeypatch.setenv("NO_PROXY", "*")
+
+
+def settings(url: str, **changes) -> ApiSettings:
+    default = {
+        "model": "fake",
+        "key_env": "FAKE_KEY",
+        "top_logprobs": 5,
+        "reuse": False,
+        "timeout_s": 0.4,
+        "backoff_s": 0.005,
+        "backoff_max_s": 0.02,
+        "max_attempts": 12,
+        "concurrency": 8,
+        "usd_per_million_input": 100.0,
+        "usd_per_million_output": 100.0,
+        "budget_usd": 100.0,
+    }
+    return ApiSettings(base_url=url, **{**default, **changes})
+
+
+def windows(n_windows: int = 3, n_tokens: int = 10, sliding: bool = False) -> list[TextWindow]:
+    """Reference text that the fake model itself often predicts."""
+    found = []
+    for number in range(n_windows):
+        context = (f"{number}", " sat", " on", " mat")
+        half = n_tokens // 2
+        tokens = [sampled for sampled, _ in completion("".join(context), half, 5)] + [" zebra"]
+        tokens += [sampled for sampled, _ in completion("".join((*context, *tokens)), n_tokens - half - 1, 5)]
+        found.append(TextWindow("text", f"window {number}", context, tuple(tokens), sliding=sliding))
+    return found
+
+
+def test_rankings_are_those_of_the_text_before(tmp_path: Path) -> None:
+    given = windows(sliding=True)
+    with serving(FakeEndpoint(never)) as endpoint:
+        study = score_windows(given, settings(endpoint.url), tmp_path / "store.db")
+    assert study.sizes["token"] == 30
+    flat = [(window, position) for window in given for position in range(10)]
+    for row, (window, position) in enumerate(flat):
+        expected = ranking(window.before(position), 5)
+        assert study["ranked_token"].to_numpy()[row].tolist() == [token for token, _ in expected]
+        np.testing.assert_allclose(study["ranked_logprob"].to_numpy()[row], [value for _, value in expected])
+    assert set(study["context_length"].to_numpy()) == {4}
+    assert score_study(study).average.max() == 1
+    assert endpoint.most_at_once <= 8
+
+
+@pytest.mark.parametrize("kind", ["completions", "chat"])
+def test_reuse_never_conditions_on_other_text_than_the_reference(tmp_path: Path, kind: str) -> None:
+    """Growing windows: with and without reuse the rankings are the same, for fewer calls."""
+    given = windows(4, 20, sliding=False)
+    tables = {}
+    for reuse in (False, True):
+        with serving(FakeEndpoint(never)) as endpoint:
+            chosen = settings(endpoint.url, reuse=reuse, max_tokens=6, kind=kind)
+            tables[reuse] = score_windows(given, chosen, tmp_path / f"{reuse}.db")
+        if reuse:
+            assert sum(endpoint.charged.values()) < 40
+        else:
+            assert sum(endpoint.charged.values()) == 80
+    for name in ("ranked_token", "ranked_logprob"):
+        np.testing.assert_array_equal(tables[True][name].to_numpy(), tables[False][name].to_numpy())
+    # the fake model samples another token than its best one now and then: the rule of the top-ranked token goes wrong
+    wrong = 0
+    for window in given:
+        for position, reference in enumerate(window.reference):
+            sampled, ranked = completion(window.before(position), 1, 5)[0]
+            wrong += ranked[0][0] == reference != sampled or (sampled == reference != ranked[0][0])
+    assert wrong
+
+
+def test_faults_lose_no_call_and_double_none(tmp_path: Path) -> None:
+    with serving(FakeEndpoint(three_in_ten(1))) as endpoint:
+        study = score_windows(windows(8, 10), settings(endpoint.url), tmp_path / "store.db")
+        assert set(endpoint.faults) == set(FAULTS)
+        assert list(endpoint.charged.values()) == [1] * 80
+        with AnswerStore(tmp_path / "store.db") as store:
+            ledger = store.ledger()
+        assert ledger.n_answers == 80
+        # 10 tokens in and 1 out at $100 a million
+        assert ledger.paid_usd == pytest.approx(80 * 11e-4)
+        unsure = sum(endpoint.faults[name] for name in ("timeout", "truncated", "broken off", "no logprobs"))
+        assert ledger.n_unsure == unsure
+        before = endpoint.n_requests
+        again = score_windows(windows(8, 10), settings(endpoint.url), tmp_path / "store.db")
+        assert endpoint.n_requests == before
+    assert again.drop_attrs().equals(study.drop_attrs())
+    assert any(note["level"] == "warning" and note["count"] == unsure for note in notes(study))
+
+
+RUN = """
+import sys
+from pathlib import Path
+from inference.api.scoring import score_windows
+from tests.inference.api.test_api import settings, windows
+study = score_windows(windows(20, 10), settings(sys.argv[1]), Path(sys.argv[2]))
+print(study.sizes["token"])
+"""
+
+
+def started(endpoint: FakeEndpoint, store: Path) -> subprocess.Popen[str]:
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    return subprocess.Popen(
+        [sys.executable, "-c", RUN, endpoint.url, str(store)],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def killed_and_run_again(endpoint: FakeEndpoint, store: Path) -> str:
+    process = started(endpoint, store)
+    deadline = time.monotonic() + 60
+    while endpoint.n_requests < 80 and time.monotonic() < deadline and process.poll() is None:
+        time.sleep(0.005)
+    assert process.poll() is None, process.communicate()
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+    assert 80 <= endpoint.n_requests < 250
+    process = started(endpoint, store)
+    output, errors = process.communicate(timeout=120)
+    assert process.returncode == 0, errors
+    assert output.strip() == "200"
+    return errors
+
+
+def test_a_killed_run_with_faults_loses_no_paid_call_and_doubles_none(tmp_path: Path) -> None:
+    """200 calls, 30% faults, one SIGKILL, an endpoint that knows idempotency keys."""
+    with serving(FakeEndpoint(three_in_ten(2), seconds=0.005)) as endpoint:
+        killed_and_run_again(endpoint, tmp_path / "store.db")
+        assert len(endpoint.charged) == 200
+        assert set(endpoint.charged.values()) == {1}
+        assert sum(endpoint.faults.values()) / endpoint.n_requests == pytest.approx(0.3, abs=0.1)
+        keys = set(endpoint.charged)
+    with sqlite3.connect(tmp_path / "store.db") as connection:
+        stored = {row[0] for row in connection.execute("SELECT key FROM answers")}
+    connection.close()
+    assert stored == keys
+
+
+def test_without_idempotency_only_what_was_in_flight_can_be_paid_twice(tmp_path: Path) -> None:
+    with serving(FakeEndpoint(three_in_ten(3, ("429", "500")), idempotent=False, seconds=0.01)) as endpoint:
+        killed_and_run_again(endpoint, tmp_path / "store.db")
+        assert len(endpoint.charged) == 200
+        doubled = sum(endpoint.charged.values()) - 200
+    with AnswerStore(tmp_path / "store.db") as store:
+        ledger = store.ledger()
+    # at most the calls in flight, and every one of them is in the books
+    assert doubled <= ledger.n_unsure <= 8
+    assert ledger.most_usd >= sum(endpoint.charged.values()) * 11e-4
+
+
+def test_hard_budget(tmp_path: Path) -> None:
+    """A call may cost 100 bytes' worth at most; the run stops before the budget, keeps its answers and goes on."""
+    store = tmp_path / "store.db"
+    with serving(FakeEndpoint(never)) as endpoint:
+        with pytest.raises(
+            InputError, match=r"\$0.0010, but these windows cost \$0.0285 to \$0.0285; nothing was asked"
+        ):
+            score_windows(windows(), settings(endpoint.url, budget_usd=0.001), store)
+        assert endpoint.n_requests == 0
+        with pytest.raises(BudgetSpentError, match="a larger budget_usd goes on"):
+            score_windows(windows(), settings(endpoint.url, budget_usd=0.03), store)
+        paid = sum(endpoint.charged.values())
+        assert 0 < paid < 30
+        assert paid * 11e-4 <= 0.03
+        with AnswerStore(store) as answers:
+            assert answers.ledger().most_usd <= 0.03
+        score_windows(windows(), settings(endpoint.url), store)
+        assert sum(endpoint.charged.values()) == 30
+
+
+def test_the_estimate_comes_before_the_first_call(tmp_path: Path) -> None:
+    told = []
+
+    def before(estimate, ledger) -> None:
+        told.append(estimate)
+        raise KeyboardInterrupt
+
+    with serving(FakeEndpoint(never)) as endpoint:
+        chosen = settings(endpoint.url, reuse=True, max_tokens=4)
+        with pytest.raises(KeyboardInterrupt):
+            score_windows(windows(), chosen, tmp_path / "s.db", before=before)
+        assert endpoint.n_requests == 0
+    assert (told[0].n_calls_least, told[0].n_calls_most) == (9, 30)
+    assert told[0].usd_least == pytest.approx(3 * (8 + 12 + 16) * 1e-4)
+    assert told[0] == estimate_cost(windows(), chosen)
+
+
+@pytest.mark.parametrize(
+    ("fault", "message", "n_requests"),
+    [
+        ("401", r"refused the call, HTTP 401: .*bad key \[key\]", 1),
+        ("quota", "refused the call, HTTP 429: .*insufficient_quota", 1),
+        ("500", "no usable answer in 3 attempts, the last: HTTP 500: oops", 3),
+        ("truncated", "no usable answer in 3 attempts, the last: the answer is not JSON", 3),
+        ("no logprobs", "the last: the answer has no logprobs; does the endpoint give them", 3),
+    ],
+)
+def test_lasting_faults(tmp_path: Path, fault: str, message: str, n_requests: int) -> None:
+    with serving(FakeEndpoint(lambda _: fault)) as endpoint, pytest.raises(InputError, match=message):
+        score_windows(windows(1, 1), settings(endpoint.url, max_attempts=3), tmp_path / "s.db")
+    assert endpoint.n_requests == n_requests
+
+
+def test_nobody_listens(tmp_path: Path) -> None:
+    with serving(FakeEndpoint(never)) as endpoint:
+        pass
+    with pytest.raises(InputError, match="the endpoint cannot be reached"):
+        score_windows(windows(1, 1), settings(endpoint.url, max_attempts=2), tmp_path / "s.db")
+    with AnswerStore(tmp_path / "s.db") as store:
+        assert store.ledger().most_usd == 0
+
+
+def test_the_key_is_in_no_log_store_or_error(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG), serving(FakeEndpoint(three_in_ten(5))) as endpoint:
+        score_windows(windows(), settings(endpoint.url), tmp_path / "s.db")
+        assert endpoint.headers[0]["Authorization"] == f"Bearer {KEY}"
+    with caplog.at_level(logging.DEBUG), serving(FakeEndpoint(lambda _: "401")) as endpoint:
+        with pytest.raises(InputError) as caught:
+            score_windows(windows(), settings(endpoint.url), tmp_path / "t.db")
+        # the whole chain of causes
+        error: BaseException | None = caught.value
+        while error is not None:
+            assert KEY not in str(error)
+            error = error.__cause__ or error.__context__
+    assert KEY not in caplog.text
+    assert caplog.text
+    for path in tmp_path.iterdir():
+        assert KEY.encode() not in path.read_bytes()
+    assert KEY not in repr(settings("http://localhost"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"base_url": "ftp://x"}, "base_url: is 'ftp://x'"),
+        ({"base_url": "https://me:pw@host/v1"}, "base_url: has a name, password"),
+        ({"base_url": "http://far.example/v1"}, "a key is not sent over plain http"),
+        ({"model": ""}, "model: is empty"),
+        ({"kind": "embeddings"}, "unknown kind 'embeddings'"),
+        ({"concurrency": 0}, "concurrency: is 0"),
+        ({"top_logprobs": True}, "top_logprobs: is True"),
+        ({"budget_usd": float("nan")}, "budget_usd: is nan"),
+        ({"timeout_s": 0}, "timeout_s: is 0"),
+    ],
+)
+def test_wrong_settings(changes: dict, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        ApiSettings(**{"base_url": "https://host/v1", "model": "m", **changes})
+
+
+def test_missing_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("FAKE_KEY")
+    with pytest.raises(InputError, match="the environment variable FAKE_KEY is not set"):
+        key_of(settings("https://host"))
+    assert key_of(settings("https://host", key_env="")) == ""
+
+
+def test_wrong_windows(tmp_path: Path) -> None:
+    chosen = settings("http://localhost")
+    for given, message in (
+        ([], "windows: is empty"),
+        (windows(1) * 2, "is there twice"),
+        ([TextWindow("t", "w", (), ("a",))], "has no context"),
+        ([TextWindow("t", "w", ("a",), ("",))], "an empty token"),
+    ):
+        with pytest.raises(InputError, match=message):
+            score_windows(given, chosen, tmp_path / "s.db")
+
+
+def test_a_foreign_file_is_no_store(tmp_path: Path) -> None:
+    (tmp_path / "s.db").write_bytes(b"not a database at all, but long enough to be read" * 50)
+    with pytest.raises(InputError, match="is not a store of answers"):
+        AnswerStore(tmp_path / "s.db")
+
+
+def test_answers_of_other_shapes() -> None:
+    for answer, message in (
+        ([], "no choices"),
+        ({"choices": []}, "no choices"),
+        ({"choices": [{"logprobs": None}]}, "no logprobs"),
+        ({"choices": [{"logprobs": {"tokens": ["a"], "top_logprobs": None}}]}, "cannot be read"),
+        ({"choices": [{"logprobs": {"tokens": ["a"], "top_logprobs": [{}]}}]}, "no ranked tokens"),
+        ({"choices": [{"logprobs": {"tokens": ["a"], "top_logprobs": [{"a": 0.5}]}}]}, "above 0"),
+        ({"choices": [{"logprobs": {"content": [{"token": "a"}]}}]}, "cannot be read"),
+    ):
+        with pytest.raises(UnusableAnswerError, match=message):
+            positions_of(answer, 5)
+    # the sampled token besides the best two, first
+    found = positions_of(
+        {"choices": [{"logprobs": {"tokens": ["z"], "top_logprobs": [{"z": -9, "a": -1, "b": -2}]}}]}, 2
+    )
+    assert found[0].token == ("a", "b")
+    assert found[0].sampled == "z"
+    assert usage_of({"usage": {"prompt_tokens": 3, "completion_tokens": 1}}) == (3, 1)
+    assert usage_of({"usage": {"prompt_tokens": "3"}}) is None
+
+
+def test_identity_of_a_call() -> None:
+    first = settings("https://host/v1")
+    assert call_for(first, "text").key == call_for(settings("https://host/v1/", timeout_s=9.0), "text").key
+    for other in (settings("https://other/v1"), settings("https://host/v1", temperature=1.0)):
+        assert call_for(other, "text").key != call_for(first, "text").key
+    assert call_for(first, "é").most_input_tokens == 3
