@@ -27,14 +27,26 @@ from estimators.study_notes import add_note
 from experiments.studies import lm_game
 from experiments.studies.files import (
     ArchiveFiles,
-    Files,
     MissingFilesError,
     check_hash,
     fetch_archive,
     open_files,
     read_manifest,
 )
-from experiments.studies.lm_game_parse import Note, digest_of, parse_json, publication_notes, shown
+from experiments.studies.lm_game_parse import Note, digest_of, publication_notes
+from experiments.studies.lm_game_top1_parse import (
+    DOCUMENTS,
+    N_DOCUMENTS,
+    RESPONSE_FILE,
+    RESULTS,
+    Rows,
+    document_exists,
+    document_file,
+    parse_document,
+    parse_rows,
+    read_files,
+    read_stored,
+)
 
 __all__ = ["DEFAULTS", "TESTERS", "load"]
 
@@ -62,22 +74,7 @@ _CHOICES = {
     "items": ("all", "visible", "word_tokens"),
     "repeats": ("keep", "first", "last", "error"),
 }
-_DOCUMENTS = "docs"
-_RESULTS = "results_raw"
-_RESPONSE_FILE = f"{_RESULTS}/res_accuracy_anonym.json"
-_ROW_FIELDS = ("row_id", "user", "guess", "answer", "guessed_token_idx", "doc_id")
-_N_DOCUMENTS = 10_000  # the site's first training rounds had other texts, with numbers from here on
-_SAMPLED = 1000  # guesses on which the authors' script asked each language model
-# file -> which tokens it is of, and on how many guesses (0: unknown; those shares are of no round number)
-_STORED: Mapping[str, tuple[str, int]] = {
-    "model_perfs.json": ("visible", _SAMPLED),
-    "model_perfs_origin.json": ("visible", 0),
-    "model_perfs_new_new_orig.json": ("visible", _SAMPLED),
-    "model_perfs_new_new_new_orig.json": ("visible", _SAMPLED),
-    "model_perfs_new.json": ("word", _SAMPLED),
-    "model_perfs_new_new.json": ("word", _SAMPLED),
-    "model_perfs_new_new_new.json": ("word", _SAMPLED),
-}
+_HASH_OF_NO_NAME = "0"  # Python's, with which the names were made anonymous
 
 
 @dataclass(frozen=True)
@@ -92,17 +89,6 @@ class _Options:
     commit: str
     url: str
     manifest: Path
-
-
-@dataclass(frozen=True)
-class _Rows:
-    """Guesses in the order in which they were given (that of ``row_id``)."""
-
-    row_id: NDArray[np.int64]
-    participant: NDArray[np.str_]
-    guess: NDArray[np.object_]
-    position: NDArray[np.int64]  # of the target, from 0
-    document: NDArray[np.int64]
 
 
 @dataclass
@@ -149,17 +135,17 @@ def load(config: Mapping[str, Any]) -> xr.Dataset:
     options = _options(config)
     manifest = read_manifest(options.manifest)
     verify = options.root is None
-    files = _fetched(options, manifest) if options.root is None else open_files(options.root, (_DOCUMENTS, _RESULTS))
+    files = _fetched(options, manifest) if options.root is None else open_files(options.root, (DOCUMENTS, RESULTS))
     digests: dict[str, str] = {}
     try:
-        content = _read(files, [_RESPONSE_FILE], digests)
-        rows, row_notes = _rows(content[_RESPONSE_FILE], files.where(_RESPONSE_FILE))
-        numbers = np.unique(rows.document[_exists(rows)]).tolist()
-        content = _read(files, [_document_file(number) for number in numbers], digests)
+        content = read_files(files, [RESPONSE_FILE], digests)
+        rows, row_notes = parse_rows(content[RESPONSE_FILE], files.where(RESPONSE_FILE))
+        numbers = np.unique(rows.document[document_exists(rows)]).tolist()
+        content = read_files(files, [document_file(number) for number in numbers], digests)
     except MissingFilesError as error:
         raise InputError(f"{error}; the public archive {options.url} has them all") from None
-    documents = {n: _document(content[_document_file(n)], files.where(_document_file(n))) for n in numbers}
-    stored, missing = _stored(files, digests)
+    documents = {n: parse_document(content[document_file(n)], files.where(document_file(n))) for n in numbers}
+    stored, missing = read_stored(files, digests)
     if verify:
         for name, digest in digests.items():
             check_hash(name, digest, manifest, source=files.where(name))
@@ -228,111 +214,16 @@ def _path(value: Any, setting: str) -> Path | None:
 def _fetched(options: _Options, manifest: Mapping[str, str]) -> ArchiveFiles:
     def check(archive: ArchiveFiles) -> None:
         # the documents are checked when they are read: only the guesses say which ones are needed
-        for name, content in archive.read([_RESPONSE_FILE]):
+        for name, content in archive.read([RESPONSE_FILE]):
             check_hash(name, hashlib.sha256(content).hexdigest(), manifest, source=archive.where(name))
 
     return fetch_archive(options.url, options.cache_dir / f"lm-game-analysis-{options.commit}.zip", check)
 
 
-def _read(files: Files, names: Sequence[str], digests: dict[str, str]) -> dict[str, bytes]:
-    content = dict(files.read(names))
-    digests.update({name: hashlib.sha256(data).hexdigest() for name, data in content.items()})
-    return content
-
-
-def _document_file(number: int) -> str:
-    return f"{_DOCUMENTS}/doc{number}.json"
-
-
-def _document(content: bytes, source: str) -> list[str]:
-    tokens = parse_json(content, source)
-    if not isinstance(tokens, list) or not tokens:
-        raise InputError(f"holds {shown(tokens)}, should be a list of the document's tokens", source=source)
-    bad = next((at for at, token in enumerate(tokens) if not isinstance(token, str)), None)
-    if bad is not None:
-        raise InputError(f"holds {shown(tokens[bad])} at [{bad}], should be a string", source=source)
-    # half of a surrogate pair, which JSON can hold and netCDF cannot, becomes U+FFFD, as any other part of a character
-    return [token.encode("utf-16", "surrogatepass").decode("utf-16", "replace") for token in tokens]
-
-
-def _rows(content: bytes, source: str) -> tuple[_Rows, list[Note]]:
-    data = parse_json(content, source)
-    wanted = f"[{', '.join(_ROW_FIELDS)}]"
-    if not isinstance(data, list) or not data:
-        raise InputError(f"holds {shown(data)}, should be a list of {wanted}, and not empty", source=source)
-    for number, row in enumerate(data):
-        if not isinstance(row, list) or len(row) != len(_ROW_FIELDS):
-            raise InputError(f"row {number} is {shown(row)}, should be {wanted}", source=source)
-        _check_row(row, number, source)
-    order = np.argsort(np.array([row[0] for row in data], dtype=np.int64), kind="stable")
-    rows = [data[at] for at in order]
-    guesses = np.empty(len(rows), dtype=object)
-    guesses[:] = [row[2].encode("utf-16", "surrogatepass").decode("utf-16", "replace") for row in rows]
-    found = _Rows(
-        row_id=np.array([row[0] for row in rows], dtype=np.int64),
-        participant=np.array([str(row[1]) for row in rows]),
-        guess=guesses,
-        position=np.array([row[4] for row in rows], dtype=np.int64) - 1,
-        document=np.array([row[5] for row in rows], dtype=np.int64),
-    )
-    notes = [Note("guesses in the file, by everybody who tried", len(rows))]
-    repeated = len(rows) - np.unique(found.row_id).size
-    if repeated:
-        text = "rows with a row_id that was there before; kept, but which came first is not known"
-        notes.append(Note(text, repeated, "warning"))
-    return found, notes
-
-
-def _check_row(row: list[Any], number: int, source: str) -> None:
-    for name, at in (("row_id", 0), ("guessed_token_idx", 4), ("doc_id", 5)):
-        if type(row[at]) is not int or abs(row[at]) >= 2**63:
-            raise InputError(f"is {shown(row[at])} in row {number}, should be an integer", source=source, field=name)
-    if type(row[1]) is not int and not (isinstance(row[1], str) and row[1]):
-        right = "should be an integer or a name"
-        raise InputError(f"is {shown(row[1])} in row {number}, {right}", source=source, field="user")
-    if not isinstance(row[2], str):
-        raise InputError(f"is {shown(row[2])} in row {number}, should be a string", source=source, field="guess")
-
-
-def _stored(files: Files, digests: dict[str, str]) -> tuple[dict[str, Any], list[str]]:
-    """Variables of the accuracies that the files hold, and the files that are not there."""
-    entries: list[tuple[str, float, str, int, str]] = []
-    missing = []
-    for name, (tokens, n) in _STORED.items():
-        path = f"{_RESULTS}/{name}"
-        try:
-            content = _read(files, [path], digests)[path]
-        except MissingFilesError:
-            missing.append(name)
-            continue
-        data, source = parse_json(content, files.where(path)), files.where(path)
-        if not isinstance(data, dict):
-            raise InputError(f"holds {shown(data)}, should map models to accuracies", source=source)
-        for model, accuracy in data.items():
-            if type(accuracy) not in (int, float) or not 0 <= accuracy <= 1:
-                raise InputError(f"is {shown(accuracy)}, should be from 0 to 1", source=source, field=model)
-            entries.append((model, float(accuracy), tokens, n, name))
-    if not entries:
-        return {}, missing
-    model, accuracy, of, count, source_of = zip(*entries, strict=True)
-    return {
-        "stored_model": ("stored", np.array(model, dtype=object)),
-        "stored_accuracy": ("stored", np.array(accuracy)),
-        "stored_tokens": ("stored", np.array(of, dtype=object)),
-        "stored_n": ("stored", np.array(count, dtype=np.int64)),
-        "stored_source": ("stored", np.array(source_of, dtype=object)),
-    }, missing
-
-
 # ---------------------------------------------------------------------------------------------- filters
 
 
-def _exists(rows: _Rows) -> NDArray[np.bool_]:
-    known: NDArray[np.bool_] = (rows.document >= 0) & (rows.document < _N_DOCUMENTS)
-    return known
-
-
-def _filtered(rows: _Rows, documents: Mapping[int, list[str]], options: _Options) -> _Kept:
+def _filtered(rows: Rows, documents: Mapping[int, list[str]], options: _Options) -> _Kept:
     kept = _Kept(np.arange(rows.row_id.size))
     for name in options.exclude_participants:
         if name not in rows.participant and name not in TESTERS:
@@ -343,8 +234,8 @@ def _filtered(rows: _Rows, documents: Mapping[int, list[str]], options: _Options
             )
     excluded = np.isin(rows.participant, options.exclude_participants)
     kept.keep(~excluded, f"by the {len(options.exclude_participants)} excluded participants (exclude_participants)")
-    known = _exists(rows)
-    kept.keep(known[kept.at], f"on documents that do not exist (doc_id from 0 to {_N_DOCUMENTS - 1})")
+    known = document_exists(rows)
+    kept.keep(known[kept.at], f"on documents that do not exist (doc_id from 0 to {N_DOCUMENTS - 1})")
     length = np.array([len(documents[n]) for n in rows.document[kept.at].tolist()])
     position = rows.position[kept.at]
     kept.keep((position >= 0) & (position < length), "at positions outside their document (guessed_token_idx)")
@@ -364,16 +255,16 @@ def _filtered(rows: _Rows, documents: Mapping[int, list[str]], options: _Options
     return kept
 
 
-def _token(documents: Mapping[int, list[str]], rows: _Rows, at: int) -> str:
+def _token(documents: Mapping[int, list[str]], rows: Rows, at: int) -> str:
     return documents[int(rows.document[at])][int(rows.position[at])]
 
 
-def _is_word(documents: Mapping[int, list[str]], rows: _Rows, at: int) -> bool:
+def _is_word(documents: Mapping[int, list[str]], rows: Rows, at: int) -> bool:
     tokens, position = documents[int(rows.document[at])], int(rows.position[at])
     return is_word_position(tokens[position], tokens[position + 1] if position + 1 < len(tokens) else None)
 
 
-def _keep_repeats(kept: _Kept, rows: _Rows, options: _Options) -> None:
+def _keep_repeats(kept: _Kept, rows: Rows, options: _Options) -> None:
     person = np.unique(rows.participant, return_inverse=True)[1]
     keys = np.stack([person, rows.document, rows.position], axis=1)[kept.at]
     again = ~_first_of_key(keys)
@@ -385,7 +276,7 @@ def _keep_repeats(kept: _Kept, rows: _Rows, options: _Options) -> None:
             f"participant {rows.participant[row]} guessed at token {rows.position[row] + 1} of document "
             f"{rows.document[row]} more than once ({int(again.sum())} such guesses, this one has row_id "
             f"{rows.row_id[row]}); study.repeats=first, last or keep says what to do",
-            source=_RESPONSE_FILE,
+            source=RESPONSE_FILE,
             field="row_id",
         )
     if options.repeats == "keep":
@@ -405,7 +296,7 @@ def _first_of_key(keys: NDArray[np.int64]) -> NDArray[np.bool_]:
 # ------------------------------------------------------------------------------------------------ study
 
 
-def _study(rows: _Rows, documents: Mapping[int, list[str]], taken: NDArray[np.intp], options: _Options) -> xr.Dataset:
+def _study(rows: Rows, documents: Mapping[int, list[str]], taken: NDArray[np.intp], options: _Options) -> xr.Dataset:
     place = np.stack([rows.document[taken], rows.position[taken]], axis=1)
     items, response_item = np.unique(place, axis=0, return_inverse=True)
     numbers = np.unique(items[:, 0]).tolist()
@@ -436,6 +327,15 @@ def _study(rows: _Rows, documents: Mapping[int, list[str]], taken: NDArray[np.in
 
 
 def _kept_notes(study: xr.Dataset, options: _Options) -> list[Note]:
-    people = len(set(study["participant"].values.tolist()))
+    names = study["participant"].values.tolist()
+    people = len(set(names))
+    nameless = names.count(_HASH_OF_NO_NAME)
+    notes = []
+    if nameless:
+        text = (
+            f"guesses by user {_HASH_OF_NO_NAME}, the hash of an empty name: perhaps several people; kept as one, as "
+            "in the paper (exclude_participants leaves them out)"
+        )
+        notes.append(Note(text, nameless))
     text = f"guesses used (items={options.items}), by {people} participants in {study.sizes['document']} documents"
-    return [Note(text, study.sizes["response"])]
+    return [*notes, Note(text, study.sizes["response"])]
