@@ -57,11 +57,11 @@ class ArdPriors:
     """
 
     intercept: float = 1.5
-    coefficient: float = 0.2
-    coefficient_shape: float = 1.0
+    coefficient: float = 0.25
+    coefficient_shape: float = 2.0
     n_relevant: float = 2.0
-    slab: float = 1.0
-    slab_df: float = 4.0
+    slab: float = 0.5
+    slab_df: float = 20.0
     local_df: float = 1.0
     text_spread: float = 0.5
     item_spread: float = 0.5
