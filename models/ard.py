@@ -148,7 +148,7 @@ def ard_model(
         Dims ``predictor``, ``row``, ``item``, ``text``, ``player``, ``noisy``, ``exact``. Observed: ``target`` and
         ``measured_NAME`` for each noisy predictor. ``intercept``; ``coefficient``, ``scale`` (predictor);
         ``text_effect``, ``text_spread`` and the like; ``concentration`` or ``noise``; ``latent_mean``,
-        ``latent_spread``, ``latent_slope``, ``latent_cross``; ``latent_unit`` (noisy, item).
+        ``latent_spread``, ``latent_slope``, ``latent_cross``; ``latent_unit`` (noisy, item). ``eta`` (row).
 
     Raises
     ------
@@ -195,6 +195,7 @@ def ard_model(
                 sd = pm.HalfNormal(f"{group}_spread", spread * unit)
                 deviate = pm.Normal(f"{group}_unit", 0, 1, dims=group)
                 eta = eta + pm.Deterministic(f"{group}_effect", sd * deviate, dims=group)[of_row]
+        eta = pm.Deterministic("eta", eta, dims="row")
         add_likelihood(data, eta, likelihood, p, noise=None if fixed is None else fixed.noise)
     return model
 
@@ -217,7 +218,9 @@ def _coefficients(data: ArdData, prior: str, likelihood: str, p: ArdPriors, unit
             source="ard priors",
             field="n_relevant",
         )
-    global_0 = p.n_relevant / (n_predictors - p.n_relevant) * _pseudo_noise(data, likelihood) / np.sqrt(data.target.size)
+    global_0 = (
+        p.n_relevant / (n_predictors - p.n_relevant) * _pseudo_noise(data, likelihood) / np.sqrt(data.target.size)
+    )
     global_scale = pm.HalfCauchy("global_scale", global_0)
     local = pm.HalfStudentT("local_scale", p.local_df, 1, dims="predictor")
     slab = pm.InverseGamma("slab_variance", p.slab_df / 2, p.slab_df / 2 * (p.slab * unit) ** 2)

@@ -11,18 +11,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimators.answer_statistics import answer_statistics, pooled_covariance
-from estimators.cloze import model_names
 from estimators.cpd import WordCounts, entropy_nats, relative_frequencies
 from estimators.errors import InputError, unknown_choice
 from estimators.oracles import Oracles, independent_oracles, legacy_oracles, tvd_between_oracles, tvd_to_oracles
 from estimators.study_words import StudyWords, study_words
-from estimators.words import WORD_RULES, word_rules
+from estimators.words import WORD_RULES, WordRules, word_rules
 from models.ard_data import Measured
 
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["DESIGNS", "PREDICTORS", "ArdColumns", "Design", "clean_columns", "known_models", "legacy_columns", "measured_error", "study_column"]
+__all__ = [
+    "DESIGNS",
+    "PREDICTORS",
+    "ArdColumns",
+    "Design",
+    "clean_columns",
+    "legacy_columns",
+    "measured_error",
+    "study_column",
+]
 
 Floats = NDArray[np.float64]
 
@@ -137,6 +145,7 @@ def clean_columns(
     target_answers: int = 18,
     oracle_answers: int = 9,
     design: Design | str = "disjoint",
+    rules: WordRules | None = None,
 ) -> ArdColumns:
     """Rows whose target and human predictors come from different people.
 
@@ -163,6 +172,8 @@ def clean_columns(
         A context with fewer answers than ``target_answers + 2 * oracle_answers`` is left out and counted.
     design : {"disjoint", "resplit", "shared"}, optional
         Only "disjoint" has errors of measurement.
+    rules : WordRules, optional
+        For all sides; by default the study's own.
 
     Returns
     -------
@@ -178,7 +189,7 @@ def clean_columns(
     for name, value in (("target_answers", target_answers), ("oracle_answers", oracle_answers)):
         if value < 2:
             raise InputError(f"is {value}, should be at least 2", field=name)
-    rules = word_rules(str(study.attrs.get("word_rules", "clean")))
+    rules = rules or word_rules(str(study.attrs.get("word_rules", "clean")))
     words = study_words(study, human=rules, model=rules, corpus=rules, models=list(models))
     answers = words.answers()
     needed = target_answers + 2 * oracle_answers
@@ -331,12 +342,3 @@ def _left_out(words: StudyWords, models: Sequence[str]) -> list[tuple[str, int]]
             if number:
                 notes.append((f"samples of {name} left out as {reason}", int(number)))
     return notes
-
-
-def known_models(study: xr.Dataset, models: Sequence[str]) -> list[str]:
-    """Check the names of models; all of the study's where none is given."""
-    names = model_names(study)
-    for model in models:
-        if model not in names:
-            raise unknown_choice("model", model, names, source="experiment.models")
-    return list(models) or names
