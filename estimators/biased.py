@@ -82,9 +82,9 @@ def biased_cpds(
     context, word, probability = context[word >= 0], word[word >= 0], probability[word >= 0]
     width = len(codes)
     union, inverse = np.unique(context * width + word, return_inverse=True)
-    total = np.bincount(inverse, weights=probability)
+    total = np.bincount(inverse, weights=probability).astype(float)
     if same == "last":
-        total = np.zeros(len(union))
+        total[:] = 0
         total[inverse] = probability
     context = union // width
     mass = np.bincount(context, weights=total, minlength=len(entries))

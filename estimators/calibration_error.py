@@ -73,33 +73,33 @@ def expected_calibration_error(
     InputError
         If a confidence is no probability, the shapes differ, or nothing is left.
     """
-    confidence, correct = np.asarray(confidence, dtype=float), np.asarray(correct, dtype=float)
-    if confidence.shape != correct.shape or confidence.ndim != 1:
-        raise InputError(f"has shape {correct.shape}, the confidences {confidence.shape}", field="correct")
+    sure, right = np.asarray(confidence, dtype=float), np.asarray(correct, dtype=float)
+    if sure.shape != right.shape or sure.ndim != 1:
+        raise InputError(f"has shape {right.shape}, the confidences {sure.shape}", field="correct")
     if bins not in BINNINGS:
         raise unknown_choice("binning", bins, BINNINGS)
     if n_bins < 1:
         raise InputError(f"is {n_bins}, should be at least 1", field="n_bins")
-    kept = ~np.isnan(confidence)
-    confidence, correct = confidence[kept], correct[kept]
-    if not len(confidence):
+    kept = ~np.isnan(sure)
+    sure, right = sure[kept], right[kept]
+    if not len(sure):
         raise InputError("holds no prediction", field="confidence")
-    if (confidence < 0).any() or (confidence > 1).any():
-        worst = confidence[np.argmax(np.abs(confidence - 0.5))]
+    if (sure < 0).any() or (sure > 1).any():
+        worst = sure[np.argmax(np.abs(sure - 0.5))]
         raise InputError(f"holds {worst}, should be probabilities", field="confidence")
     if bins == "legacy":
-        confidence = confidence.astype(np.float32).astype(float)
+        sure = sure.astype(np.float32).astype(float)
         lower = np.arange(0, 1, 1 / n_bins)
-        member = (confidence[:, None] >= lower) & (confidence[:, None] < lower + 1 / n_bins)
+        member = (sure[:, None] >= lower) & (sure[:, None] < lower + 1 / n_bins)
         which = np.where(member.any(axis=1), member.argmax(axis=1), -1)
         edges = np.append(lower, lower[-1] + 1 / n_bins)
     elif bins == "fixed":
         edges = np.linspace(0, 1, n_bins + 1)
-        which = np.clip(np.searchsorted(edges, confidence, side="right") - 1, 0, n_bins - 1)
+        which = np.clip(np.searchsorted(edges, sure, side="right") - 1, 0, n_bins - 1)
     else:
-        edges = np.unique(np.quantile(confidence, np.linspace(0, 1, n_bins + 1), method="lower"))
+        edges = np.unique(np.quantile(sure, np.linspace(0, 1, n_bins + 1), method="lower"))
         edges = edges if len(edges) > 1 else np.array([edges[0], edges[0]])
-        which = np.clip(np.searchsorted(edges, confidence, side="right") - 1, 0, len(edges) - 2)
+        which = np.clip(np.searchsorted(edges, sure, side="right") - 1, 0, len(edges) - 2)
     n_found = len(edges) - 1
     inside = which >= 0
     count = np.bincount(which[inside], minlength=n_found)
@@ -110,11 +110,11 @@ def expected_calibration_error(
             out=np.full(n_found, np.nan),
             where=count > 0,
         )
-        for values in (confidence, correct)
+        for values in (sure, right)
     ]
     gaps = np.abs(means[0] - means[1])
-    ece = float(np.sum(np.where(count > 0, gaps, 0.0) * count) / len(confidence))
-    return CalibrationError(ece, means[0], means[1], count, edges, len(confidence), int((~inside).sum()))
+    ece = float(np.sum(np.where(count > 0, gaps, 0.0) * count) / len(sure))
+    return CalibrationError(ece, means[0], means[1], count, edges, len(sure), int((~inside).sum()))
 
 
 def share_correct(

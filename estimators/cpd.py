@@ -91,7 +91,7 @@ class Cpds:
     @property
     def mass(self) -> Floats:
         """Probability of the words listed, shape (context,)."""
-        return np.bincount(self.context, weights=self.probability, minlength=self.n_contexts)
+        return _sums(self.context, self.probability, self.n_contexts)
 
     def take(self, contexts: ArrayLike) -> Cpds:
         """Distributions of some contexts, in the order asked for; one may be there several times."""
@@ -187,22 +187,22 @@ def cpds_from_proportions(
     InputError
         If without rescaling a context sums to more than one.
     """
-    context, word = (np.asarray(values, dtype=np.int64) for values in (context, word))
-    proportion = np.asarray(proportion, dtype=float)
-    kept = (word >= 0) & (proportion > 0)
-    context, word, proportion = context[kept], word[kept], proportion[kept]
-    width = int(word.max(initial=0)) + 1
-    _, first, row = np.unique(context * width + word, return_index=True, return_inverse=True)
-    summed = np.bincount(row.ravel(), weights=proportion, minlength=len(first))
-    order = np.lexsort((first, context[first]))
-    context, word, summed = context[first][order], word[first][order], summed[order]
-    mass = np.bincount(context, weights=summed, minlength=n_contexts)
+    contexts, words = (np.asarray(values, dtype=np.int64) for values in (context, word))
+    shares = np.asarray(proportion, dtype=float)
+    kept = (words >= 0) & (shares > 0)
+    contexts, words, shares = contexts[kept], words[kept], shares[kept]
+    width = int(words.max(initial=0)) + 1
+    _, first, row = np.unique(contexts * width + words, return_index=True, return_inverse=True)
+    summed = np.bincount(row.ravel(), weights=shares, minlength=len(first)).astype(float)
+    order = np.lexsort((first, contexts[first]))
+    contexts, words, summed = contexts[first][order], words[first][order], summed[order]
+    mass = _sums(contexts, summed, n_contexts)
     if rescale:
-        summed = summed / mass[context]
+        summed = summed / mass[contexts]
     elif (mass > 1 + 1e-9).any():
         worst = int(mass.argmax())
         raise InputError(f"sums to {mass[worst]:.4f} in context {worst}, should be at most 1", field="proportion")
-    return Cpds(context, word, summed, n_contexts)
+    return Cpds(contexts, words, summed, n_contexts)
 
 
 def align(p: Cpds, q: Cpds) -> AlignedCpds:
@@ -360,11 +360,11 @@ def _rows_of(context: Ints, n_contexts: int, wanted: Ints) -> tuple[Ints, Ints]:
 def _sums(context: Ints, values: Floats, n_contexts: int) -> Floats:
     """Sum rows within contexts, over the last axis."""
     if values.ndim == 1:
-        return np.bincount(context, weights=values, minlength=n_contexts)
+        return np.bincount(context, weights=values, minlength=n_contexts).astype(float)
     flat = values.reshape(-1, values.shape[-1])
     shift = np.arange(len(flat))[:, None] * n_contexts
     summed = np.bincount((context + shift).ravel(), weights=flat.ravel(), minlength=len(flat) * n_contexts)
-    return summed.reshape(*values.shape[:-1], n_contexts)
+    return summed.astype(float).reshape(*values.shape[:-1], n_contexts)
 
 
 def _check_same_contexts(p: Cpds, q: WordCounts | Cpds) -> None:

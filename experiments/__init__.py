@@ -56,6 +56,7 @@ EXPERIMENTS: Mapping[str, ExperimentEntry] = MappingProxyType(
         "sbc": ExperimentEntry("comparison", "experiments.sbc:run"),
         "tvd": ExperimentEntry("cloze", "experiments.tvd:run"),
         "tvd_sample_size": ExperimentEntry("cloze", "experiments.tvd_sample_size:run"),
+        "tvd_coverage": ExperimentEntry("cloze", "experiments.tvd_coverage:run"),
         "improve": ExperimentEntry("cloze", "experiments.improve:run"),
         "distributions": ExperimentEntry("cloze", "experiments.distributions:run"),
         "tvd_sample_size": ExperimentEntry("cloze", "experiments.tvd_sample_size:run"),

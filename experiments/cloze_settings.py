@@ -150,4 +150,4 @@ def colours(players: Sequence[str]) -> dict[str, str]:
 
 def groups_of(study: xr.Dataset, items: NDArray[np.intp]) -> NDArray[np.object_]:
     """Text of each context."""
-    return np.asarray(study["text_id"].values[items], dtype=object)
+    return np.asarray(study["text_id"].to_numpy()[items], dtype=object)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from omegaconf import DictConfig, ListConfig
 
 from estimators import InputError
-from estimators.cpd import Cpds, WordCounts, relative_frequencies, total_variation
+from estimators.cpd import Cpds, relative_frequencies
 from estimators.study_words import StudyWords, study_words
 from estimators.words import WORD_RULES
 from experiments.cloze_settings import chosen_models, colours, label, mode_of, whole, wide_rules
@@ -52,8 +52,8 @@ def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
         | {"word_num": ("row", table["word_num"].to_numpy())},
     )
     text = (
-        f"The {n_words} most probable words of people and of each model in {len(items)} contexts; `target` marks the word "
-        "of the text. A word that a player gave fewer times than these is in the table with its probability all the same."
+        f"The {n_words} most probable words of people and of each model in {len(items)} contexts; `target` marks the "
+        "word of the text. A word that is among them for one player is in the table for all of them."
     )
     return ExperimentResult(table, dataset, figures, text)
 
@@ -62,7 +62,7 @@ def _items(cfg: DictConfig, study: xr.Dataset) -> NDArray[np.intp]:
     """Contexts of ``experiment.item``: "TEXT:WORD", "TEXT" for all of a text, or a list of them."""
     value = cfg.experiment.item
     wanted = list(value) if isinstance(value, ListConfig) else [value]
-    text, number = study["text_id"].values.astype(str), study["word_num"].values
+    text, number = study["text_id"].to_numpy().astype(str), study["word_num"].to_numpy()
     found: list[int] = []
     for one in wanted:
         name, colon, word = str(one).rpartition(":") if ":" in str(one) else (str(one), "", "")
@@ -113,8 +113,8 @@ def _rows(study: xr.Dataset, words: StudyWords, cpds: dict[str, Cpds], item: int
         for code in union:
             rows.append(
                 {
-                    "text_id": str(study["text_id"].values[item]),
-                    "word_num": int(study["word_num"].values[item]),
+                    "text_id": str(study["text_id"].to_numpy()[item]),
+                    "word_num": int(study["word_num"].to_numpy()[item]),
                     "player": name,
                     "word": str(words.strings[code]),
                     "probability": table.get(code, 0.0),
@@ -126,14 +126,14 @@ def _rows(study: xr.Dataset, words: StudyWords, cpds: dict[str, Cpds], item: int
 
 
 def _pages(study: xr.Dataset, items: NDArray[np.intp]) -> dict[str, NDArray[np.intp]]:
-    text = study["text_id"].values[items].astype(str)
+    text = study["text_id"].to_numpy()[items].astype(str)
     pages: dict[str, NDArray[np.intp]] = {}
     for name in dict.fromkeys(text.tolist()):
         mine = items[text == name]
         for start in range(0, len(mine), _PER_PAGE):
             part = mine[start : start + _PER_PAGE]
             safe = "".join(letter if letter.isalnum() else "_" for letter in name)
-            first, last = study["word_num"].values[part[[0, -1]]]
+            first, last = study["word_num"].to_numpy()[part[[0, -1]]]
             pages[f"text_{safe}_words_{first}_{last}"] = part
     return pages
 
@@ -144,26 +144,26 @@ def page(
     """One row of panels for each context, one panel for each player: horizontal bars, most probable on top."""
     n_words = whole(cfg, "n_words")
     palette = colours(players)
-    keys = [(str(study["text_id"].values[i]), int(study["word_num"].values[i])) for i in items]
+    keys = [(str(study["text_id"].to_numpy()[i]), int(study["word_num"].to_numpy()[i])) for i in items]
     with mpl.rc_context(STYLE):
         fig = new_figure(1.0 + 1.75 * len(players), (0.75 + 0.135 * n_words) * len(items) + 0.3)
         parts = fig.subfigures(len(items), 1, squeeze=False)[:, 0]
         for part, item, (text, word) in zip(parts, items, keys, strict=True):
             here = table[(table["text_id"] == text) & (table["word_num"] == word)]
-            context = str(study["context"].values[item])
+            context = str(study["context"].to_numpy()[item])
             shown = context if len(context) <= 150 else "..." + context[-147:]
-            target = str(study["target_word"].values[item])
+            target = str(study["target_word"].to_numpy()[item])
             title = f"{text}:{word}  {shown} ___" + (f"  [{target}]" if target else "")
             part.suptitle("\n".join(textwrap.wrap(title, 25 + 22 * len(players))), x=0.01, ha="left", fontsize=8.5)
             axes = part.subplots(1, len(players), squeeze=False)[0]
             highest = max(here["probability"].max(), 0.05)
             for ax, player in zip(axes, players, strict=True):
                 mine = here[(here["player"] == player) & (here["rank"] > 0)].sort_values("rank").head(n_words)
-                _bars(ax, mine, palette[player], n_words, highest, label(player))
+                _bars(ax, mine, colour=palette[player], n_words=n_words, highest=highest, name=label(player))
     return fig
 
 
-def _bars(ax: Axes, rows: pd.DataFrame, colour: str, n_words: int, highest: float, name: str) -> None:
+def _bars(ax: Axes, rows: pd.DataFrame, *, colour: str, n_words: int, highest: float, name: str) -> None:
     ax.set_title(name, fontsize=8)
     ax.set_xlim(0, highest * 1.05)
     ax.set_ylim(n_words - 0.4, -0.6)
@@ -178,8 +178,3 @@ def _bars(ax: Axes, rows: pd.DataFrame, colour: str, n_words: int, highest: floa
     for tick, hit in zip(ax.get_yticklabels(), rows["target"], strict=True):
         if hit:
             tick.set_fontweight("bold")
-
-
-def distance(first: WordCounts, second: WordCounts) -> NDArray[np.float64]:
-    """TVD of counts (for titles)."""
-    return total_variation(relative_frequencies(first), relative_frequencies(second))

@@ -121,28 +121,28 @@ def _clean(cfg: DictConfig, study: xr.Dataset) -> Curves:
 def _has_logprobs(study: xr.Dataset, name: str) -> bool:
     if "sample_logprob" not in study:
         return False
-    mine = np.isin(study["sample_entry"].values, entry_positions(study, name))
-    samples = study["source"].values.tolist().index("samples")
-    rows = mine & (study["sample_source"].values == samples)
+    mine = np.isin(study["sample_entry"].to_numpy(), entry_positions(study, name))
+    samples = study["source"].to_numpy().tolist().index("samples")
+    rows = mine & (study["sample_source"].to_numpy() == samples)
     # GPT-2 at temperature 0.5 was scored without temperature: renormalised, that is another model
-    return bool(np.isfinite(study["sample_logprob"].values[rows]).any()) and name != "gpt2-t0.5"
+    return bool(np.isfinite(study["sample_logprob"].to_numpy()[rows]).any()) and name != "gpt2-t0.5"
 
 
 def _legacy(study: xr.Dataset) -> Curves:
     """The stored lists of appendix E (all 2,687 contexts, of which 798 can be computed again: see +exp=tvd)."""
     if "result_name" not in study.dims:
         raise InputError("holds no stored results; mode=clean works for every cloze study", source="mode=legacy")
-    names = study["result_name"].values.tolist()
+    names = study["result_name"].to_numpy().tolist()
     found: Curves = {}
     for kind in ("unbiased", "biased"):
         lists = [f"cal_metrics_improved_model/{share}/tvd_{kind}" for share in (0, 1)]
         if any(name not in names for name in lists):
             raise InputError(f"has no list {lists[0]}", source="study", field="result_name")
-        rows = [study["result_list"].values == names.index(name) for name in lists]
-        items = study["result_item"].values[rows[0]].astype(np.intp)
+        rows = [study["result_list"].to_numpy() == names.index(name) for name in lists]
+        items = study["result_item"].to_numpy()[rows[0]].astype(np.intp)
         found["gpt2", kind] = {
-            "model": study["result_value"].values[rows[0]],
-            "oracle": study["result_value"].values[rows[1]],
+            "model": study["result_value"].to_numpy()[rows[0]],
+            "oracle": study["result_value"].to_numpy()[rows[1]],
             "groups": groups_of(study, items),
             "items": items,
         }
@@ -214,7 +214,7 @@ def density_figure(curves: Curves, cfg: DictConfig) -> Figure:
             one = curves[key]
             order = rng_for(cfg, f"replaced {key}").random(len(one["model"]))
             for share in _SHOWN:
-                values = np.where(order < share, one["oracle"], one["model"])
+                values = np.asarray(np.where(order < share, one["oracle"], one["model"]))
                 ax.plot(grid, kernel_density(values, grid), color=colour_map(0.9 * share), label=f"{share:.0%}")
             ax.set_title(label(key[0]))
             ax.set_yticks([])

@@ -46,7 +46,7 @@ def appendix_lists(study: xr.Dataset) -> tuple[dict[str, Floats], dict[str, NDAr
         By the name of the stored list: one value a context in its order, NaN where the samples are not public; and
         the contexts' positions.
     """
-    names = study["result_name"].values.tolist()
+    names = study["result_name"].to_numpy().tolist()
     lists: Lists = _oracle_lists(study, names)
     for model in ("gpt2", "gpt2-ft"):
         if model in model_names(study):
@@ -55,8 +55,8 @@ def appendix_lists(study: xr.Dataset) -> tuple[dict[str, Floats], dict[str, NDAr
 
 
 def _items(study: xr.Dataset, names: list[str], name: str) -> NDArray[np.intp]:
-    rows = study["result_list"].values == names.index(name)
-    return study["result_item"].values[rows].astype(np.intp)
+    rows = study["result_list"].to_numpy() == names.index(name)
+    return np.asarray(study["result_item"].to_numpy()[rows], dtype=np.intp)
 
 
 def _oracle_lists(study: xr.Dataset, names: list[str]) -> Lists:

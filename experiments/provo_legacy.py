@@ -60,7 +60,7 @@ class LegacyResults:
 
     Parameters
     ----------
-    values : mapping of str to float
+    numbers : mapping of str to float
         By quantity, see the published table.
     lists : mapping of str to ndarray
         By the name of the stored list; one value a context, in its order, without the last one as in the files.
@@ -69,7 +69,7 @@ class LegacyResults:
         Positions of the contexts of every list.
     """
 
-    values: Mapping[str, float]
+    numbers: Mapping[str, float]
     lists: Mapping[str, Floats]
     items: Mapping[str, NDArray[np.intp]]
 
@@ -104,7 +104,7 @@ class _Legacy:
                 field="study",
             )
         self._study = study
-        self._names = study["result_name"].values.tolist()
+        self._names = study["result_name"].to_numpy().tolist()
         published, raw = WORD_RULES["published"], WORD_RULES["published_raw"]
         self._models = model_names(study)
         self._words: StudyWords = study_words(
@@ -129,12 +129,12 @@ class _Legacy:
         return LegacyResults(self._values, {**self._lists, **lists}, {**self._items, **items})
 
     def stored_items(self, name: str) -> NDArray[np.intp]:
-        rows = self._study["result_list"].values == self._names.index(name)
-        return self._study["result_item"].values[rows].astype(np.intp)
+        rows = self._study["result_list"].to_numpy() == self._names.index(name)
+        return np.asarray(self._study["result_item"].to_numpy()[rows], dtype=np.intp)
 
     def stored(self, name: str) -> Floats:
-        rows = self._study["result_list"].values == self._names.index(name)
-        return np.asarray(self._study["result_value"].values[rows])
+        rows = self._study["result_list"].to_numpy() == self._names.index(name)
+        return np.asarray(self._study["result_value"].to_numpy()[rows])
 
     def _keep(self, name: str, values: Floats, items: NDArray[np.intp]) -> None:
         self._lists[name], self._items[name] = values, items
@@ -176,7 +176,7 @@ class _Legacy:
         can give.
         """
         target = self._words.target[items].copy()
-        passage = self._study["text_id"].values[items]
+        passage = self._study["text_id"].to_numpy()[items]
         twice = np.flatnonzero((passage[1:] == "36") & (items[1:] == items[:-1]))
         target[twice] = -1
         return target
@@ -261,12 +261,12 @@ def stored_comparison(study: xr.Dataset, results: LegacyResults) -> pd.DataFrame
     pandas.DataFrame
         ``list``, ``n_stored``, ``n_compared``, ``mean_stored``, ``mean_compared``, ``largest_difference``.
     """
-    names = study["result_name"].values.tolist()
+    names = study["result_name"].to_numpy().tolist()
     rows = []
     for name, values in results.lists.items():
         if name not in names:
             continue
-        stored = study["result_value"].values[study["result_list"].values == names.index(name)]
+        stored = study["result_value"].to_numpy()[study["result_list"].to_numpy() == names.index(name)]
         known = ~np.isnan(values)
         if not known.any():
             continue

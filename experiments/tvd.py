@@ -34,12 +34,12 @@ def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
         return run_legacy(cfg, study, players)
     posteriors, warnings, gate_failed = _bayes(cfg, study, players)
     table = pd.DataFrame([{**player.row, **posteriors.get(player.player, {})} for player in players])
-    figures = {"tvd": distributions(players, cfg), "calibration": reliability(players, cfg)}
+    figures = {"tvd": distributions(players, cfg), "calibration": reliability(players)}
     return ExperimentResult(
         table=table,
         dataset=_dataset(study, players),
         figures=figures,
-        summary=summary(table, study, players, cfg),
+        summary=summary(table, study, players),
         warnings=tuple(warnings),
         gate_failed=gate_failed,
     )
@@ -82,16 +82,16 @@ def _dataset(study: xr.Dataset, players: list[PlayerTvd]) -> xr.Dataset:
             renamed.get(name, name): (("player", "item"), values, {"units": units.get(name, "1")})
             for name, values in stacked.items()
         }
-        | {"word_num": ("item", study["word_num"].values)},
+        | {"word_num": ("item", study["word_num"].to_numpy())},
         coords={
             "player": [player.player for player in players],
-            "item": study["item"].values,
-            "text_id": ("item", study["text_id"].values.astype(str)),
+            "item": study["item"].to_numpy(),
+            "text_id": ("item", study["text_id"].to_numpy().astype(str)),
         },
     )
 
 
-def summary(table: pd.DataFrame, study: xr.Dataset, players: list[PlayerTvd], cfg: DictConfig) -> str:
+def summary(table: pd.DataFrame, study: xr.Dataset, players: list[PlayerTvd]) -> str:
     """Say what the numbers mean, and show the contexts at both ends."""
     human = table[table["player"] == ORACLE].iloc[0]
     lines = [
@@ -121,7 +121,7 @@ def examples(study: xr.Dataset, players: list[PlayerTvd]) -> str:
         order = np.argsort(player.raw, kind="stable")
         for where, position in (("nearest", order[0]), ("farthest", order[-1])):
             item = int(player.items[position])
-            context = str(study["context"].values[item])[-60:].replace("|", "/")
+            context = str(study["context"].to_numpy()[item])[-60:].replace("|", "/")
             rows.append(
                 f"| {label(player.player)} | {where} | {player.raw[position]:.3f} | {player.between_oracles[position]:.3f} "
                 f"| ...{context} | {study['target_word'].values[item]} |"
@@ -167,7 +167,7 @@ def kernel_density(values: np.ndarray, grid: np.ndarray) -> np.ndarray:
     return np.asarray(kernels.sum(axis=1) / (len(values) * width * np.sqrt(2 * np.pi)))
 
 
-def reliability(players: list[PlayerTvd], cfg: DictConfig) -> Figure:
+def reliability(players: list[PlayerTvd]) -> Figure:
     """Reliability diagrams of the most probable word, one panel a gold label."""
     palette = colours([player.player for player in players])
     with mpl.rc_context(STYLE):

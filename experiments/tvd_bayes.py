@@ -13,7 +13,7 @@ from estimators import InputError
 from estimators.oracles import independent_oracles
 from experiments.cloze_settings import ORACLE, clean_words, label, number, whole
 from experiments.settings import rng_for, tail_probability
-from experiments.tvd_results import PlayerTvd, _part
+from experiments.tvd_results import PlayerTvd, part_counts
 from inference.word_pairs import TvdPosterior, WordPairSettings, tvd_posterior
 
 __all__ = ["bayesian_columns", "split_r_hat"]
@@ -53,7 +53,7 @@ def bayesian_columns(
         human = answers.take(items)
         if player.player == ORACLE:
             split = independent_oracles(human, n_splits=1, rng=rng)
-            pair = _part(split, 0, "first"), _part(split, 0, "second")
+            pair = part_counts(split, 0, "first"), part_counts(split, 0, "second")
         else:
             model = words.models[player.player]
             pair = human, model.counts.take(np.searchsorted(model.item, items))

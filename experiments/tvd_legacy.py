@@ -63,10 +63,10 @@ def legacy_table(results: LegacyResults, clean: list[PlayerTvd]) -> pd.DataFrame
     """``quantity``, ``legacy``, ``published_legacy``, ``difference``, ``paper``, ``clean``, ``note``."""
     published = published_table().set_index("quantity")
     known = {player.player: player for player in clean}
-    quantities = [*published.index, *(name for name in results.values if name not in published.index)]
+    quantities = [*published.index, *(name for name in results.numbers if name not in published.index)]
     rows = []
     for name in quantities:
-        legacy = results.values.get(name, np.nan)
+        legacy = results.numbers.get(name, np.nan)
         stated = published.loc[name] if name in published.index else None
         rows.append(
             {

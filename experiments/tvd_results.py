@@ -11,20 +11,18 @@ from numpy.typing import NDArray
 
 from estimators.calibration_error import CalibrationError, expected_calibration_error, share_correct
 from estimators.cpd import (
-    TopWords,
     WordCounts,
     entropy_nats,
     jensen_shannon_nats,
     relative_frequencies,
     top_words,
-    total_variation,
 )
 from estimators.oracles import Oracles, independent_oracles, oracle_tops, tvd_between_oracles, tvd_to_oracles
 from estimators.study_words import StudyWords
 from estimators.tvd_bias import tvd_with_baseline
 from experiments.cloze_settings import ORACLE, cluster_se, groups_of
 
-__all__ = ["GOLD", "PlayerTvd", "model_tvd", "oracle_tvd"]
+__all__ = ["GOLD", "PlayerTvd", "model_tvd", "oracle_tvd", "part_counts"]
 
 Floats = NDArray[np.float64]
 
@@ -85,7 +83,7 @@ def model_tvd(
     between = tvd_between_oracles(splits)
     to_oracle = tvd_to_oracles(cpd, splits).mean(axis=0)
     divergence = jensen_shannon_nats(cpd, relative_frequencies(human))
-    calibration, oracle_ece = _calibration(words, counts, human, items, splits, n_bins)
+    calibration, oracle_ece = _calibration(words, counts, human, items, splits=splits, n_bins=n_bins)
     dropped = sum(model.missing.values())
     extra = {
         "n_samples": float(counts.totals.mean()),
@@ -94,9 +92,21 @@ def model_tvd(
         "share_dropped": dropped / model.n_samples,
     }
     return _collect(
-        study, name, items, human, against.raw, against.baseline, against.corrected, to_oracle, between,
-        entropy_nats(cpd), divergence, calibration, oracle_ece, extra,
-    )  # fmt: skip
+        study,
+        name,
+        items=items,
+        human=human,
+        raw=against.raw,
+        baseline=against.baseline,
+        corrected=against.corrected,
+        to_oracle=to_oracle,
+        between=between,
+        entropy=entropy_nats(cpd),
+        divergence=divergence,
+        calibration=calibration,
+        oracle_ece=oracle_ece,
+        extra=extra,
+    )
 
 
 def oracle_tvd(
@@ -108,19 +118,32 @@ def oracle_tvd(
     human = answers.take(items)
     splits = independent_oracles(human, n_splits=n_splits, rng=rng)
     between = tvd_between_oracles(splits)
-    second = _part(splits, 0, "second")
-    first = _part(splits, 0, "first")
+    second = part_counts(splits, 0, "second")
+    first = part_counts(splits, 0, "first")
     against = tvd_with_baseline(second, first)
     divergence = jensen_shannon_nats(relative_frequencies(second), relative_frequencies(first))
-    calibration, oracle_ece = _calibration(words, second, human, items, splits, n_bins, own=True)
+    calibration, oracle_ece = _calibration(words, second, human, items, splits=splits, n_bins=n_bins, own=True)
     extra = {"n_samples": float(second.totals.mean()), "share_failed": 0.0, "share_dropped": 0.0}
     return _collect(
-        study, ORACLE, items, human, between.mean(axis=0), against.baseline, against.corrected, between.mean(axis=0),
-        between, entropy_nats(relative_frequencies(second)), divergence, calibration, oracle_ece, extra,
-    )  # fmt: skip
+        study,
+        ORACLE,
+        items=items,
+        human=human,
+        raw=between.mean(axis=0),
+        baseline=against.baseline,
+        corrected=against.corrected,
+        to_oracle=between.mean(axis=0),
+        between=between,
+        entropy=entropy_nats(relative_frequencies(second)),
+        divergence=divergence,
+        calibration=calibration,
+        oracle_ece=oracle_ece,
+        extra=extra,
+    )
 
 
-def _part(splits: Oracles, split: int, which: str) -> WordCounts:
+def part_counts(splits: Oracles, split: int, which: str) -> WordCounts:
+    """Counts of one part of one split."""
     part = getattr(splits, which)[split]
     kept = part > 0
     counts = splits.counts
@@ -132,9 +155,9 @@ def _calibration(
     counts: WordCounts,
     human: WordCounts,
     items: NDArray[np.intp],
+    *,
     splits: Oracles,
     n_bins: int,
-    *,
     own: bool = False,
 ) -> tuple[dict[tuple[str, str], CalibrationError], dict[str, float]]:
     top = top_words(counts)
@@ -148,19 +171,17 @@ def _calibration(
         for gold, gold_counts, gold_top in (
             ("corpus", corpus, top_words(corpus)),
             ("human", human, everyone),
-            ("oracle1", _part(splits, 0, "first"), firsts[0]),
+            ("oracle1", part_counts(splits, 0, "first"), firsts[0]),
         ):
             right = share_correct(counts, top, gold_counts, gold_top, ties="average")
             sure = np.where(np.isnan(right), np.nan, top.confidence)
             if not np.isnan(sure).all():
-                found[gold, bins] = expected_calibration_error(sure, right, bins=bins, n_bins=n_bins)  # type: ignore[arg-type]
+                found[gold, bins] = expected_calibration_error(sure, right, bins=bins, n_bins=n_bins)
         errors = []
         for split, first in enumerate(firsts):
-            mine, mine_top = (_part(splits, split, "second"), seconds[split]) if own else (counts, top)
-            right = share_correct(mine, mine_top, _part(splits, split, "first"), first, ties="average")
-            errors.append(
-                expected_calibration_error(mine_top.confidence, right, bins=bins, n_bins=n_bins).ece  # type: ignore[arg-type]
-            )
+            mine, mine_top = (part_counts(splits, split, "second"), seconds[split]) if own else (counts, top)
+            right = share_correct(mine, mine_top, part_counts(splits, split, "first"), first, ties="average")
+            errors.append(expected_calibration_error(mine_top.confidence, right, bins=bins, n_bins=n_bins).ece)
         means[bins] = float(np.mean(errors))
     return found, means
 
@@ -173,6 +194,7 @@ def _as_counts(target: NDArray[np.int64]) -> WordCounts:
 def _collect(
     study: xr.Dataset,
     player: str,
+    *,
     items: NDArray[np.intp],
     human: WordCounts,
     raw: Floats,
@@ -212,13 +234,3 @@ def _collect(
         player, items, raw, baseline, corrected, to_oracle, between.mean(axis=0), entropy, divergence,
         between.mean(axis=1), calibration, oracle_ece, row,
     )  # fmt: skip
-
-
-def top_of(counts: WordCounts) -> TopWords:
-    """Most frequent words (for figures)."""
-    return top_words(counts)
-
-
-def raw_tvd(first: WordCounts, second: WordCounts) -> Floats:
-    """Raw TVD of counts."""
-    return total_variation(relative_frequencies(first), relative_frequencies(second))

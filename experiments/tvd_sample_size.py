@@ -87,12 +87,12 @@ def subsample(counts: WordCounts, size: int, rng: np.random.Generator) -> WordCo
 def _large_enough(cfg: DictConfig, study: xr.Dataset, sizes: list[int]) -> list[str]:
     models = chosen_models(cfg, study)
     samples = np.bincount(
-        study["sample_entry"].values,
-        weights=study["sample_count"].values * _is_sample(study),
+        study["sample_entry"].to_numpy(),
+        weights=study["sample_count"].to_numpy() * _is_sample(study),
         minlength=study.sizes["entry"],
     )
-    entry_model = study["entry_model"].values
-    names = study["model"].values.tolist()
+    entry_model = study["entry_model"].to_numpy()
+    names = study["model"].to_numpy().tolist()
     enough = [name for name in models if np.median(samples[entry_model == names.index(name)]) >= 2 * max(sizes)]
     if not enough or (cfg.players is not None and len(enough) < len(models)):
         raise InputError(
@@ -104,7 +104,7 @@ def _large_enough(cfg: DictConfig, study: xr.Dataset, sizes: list[int]) -> list[
 
 
 def _is_sample(study: xr.Dataset) -> NDArray[np.bool_]:
-    return np.asarray(study["sample_source"].values == study["source"].values.tolist().index("samples"))
+    return np.asarray(study["sample_source"].to_numpy() == study["source"].to_numpy().tolist().index("samples"))
 
 
 def _clean(cfg: DictConfig, study: xr.Dataset, name: str, sizes: list[int]) -> dict[str, Any]:
@@ -154,11 +154,11 @@ def _legacy(study: xr.Dataset, name: str, sizes: list[int], cfg: DictConfig) -> 
             pieces[n].append((context, np.array(answers[start:stop])))
     by_size = {}
     for n, parts in pieces.items():
-        context = np.repeat([one for one, _ in parts], n)
+        owner = np.repeat([one for one, _ in parts], n)
         drawn = count_words(
-            context,
+            owner,
             np.concatenate([part for _, part in parts]),
-            np.ones(len(context)),
+            np.ones(len(owner)),
             n_contexts=model.counts.n_contexts,
         )
         by_size[n] = tvd_to_oracles(relative_frequencies(drawn), split)[0]

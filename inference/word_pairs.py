@@ -37,7 +37,14 @@ __all__ = ["PARAMETERS", "TvdPosterior", "WordPairPriors", "WordPairSettings", "
 
 Floats = NDArray[np.float64]
 
-PARAMETERS = ("log_mass_shared", "log_mass_first", "log_mass_second", "logit_d_shared", "logit_d_exclusive", "log_sigma")
+PARAMETERS = (
+    "log_mass_shared",
+    "log_mass_first",
+    "log_mass_second",
+    "logit_d_shared",
+    "logit_d_exclusive",
+    "log_sigma",
+)
 """Parameters of each context, in the order of the draws."""
 
 _N_NODES = 11
@@ -53,8 +60,6 @@ class WordPairPriors:
     ----------
     mean, sd : mapping of str to float
         By parameter (:data:`PARAMETERS`), on the scale of its name.
-    population_n : float
-        How many contexts the prior of a population mean is worth.
     population_df : float
         Degrees of freedom of the inverse chi-squared prior of a population variance.
     population_scale : float
@@ -67,7 +72,6 @@ class WordPairPriors:
     sd: Mapping[str, float] = field(
         default_factory=lambda: MappingProxyType(dict(zip(PARAMETERS, (1.5, 1.5, 1.5, 1.0, 1.0, 0.8), strict=True)))
     )
-    population_n: float = 0.2
     population_df: float = 3.0
     population_scale: float = 0.55
 
@@ -150,7 +154,7 @@ class _Data:
     log_weights: Floats
 
     def by_context(self, values: Floats) -> Floats:
-        return np.bincount(self.context, weights=values, minlength=self.n)
+        return np.bincount(self.context, weights=values, minlength=self.n).astype(float)
 
     def each_word(self) -> _Data:
         """The same with one row a word, for what differs between words of one pair of counts."""
@@ -218,7 +222,9 @@ def _data(first: WordCounts, second: WordCounts) -> _Data:
         if (total == 0).any():
             raise InputError(f"has no answer in context {int(np.argmin(total))}; leave the context out", field=name)
     a, b = (np.rint(p * total[both.context]) for p, total in zip((both.p, both.q), totals, strict=True))
-    cases, words = np.unique(np.stack([both.context, a.astype(np.int64), b.astype(np.int64)]), axis=1, return_counts=True)
+    cases, words = np.unique(
+        np.stack([both.context, a.astype(np.int64), b.astype(np.int64)]), axis=1, return_counts=True
+    )
     nodes, weights = np.polynomial.hermite_e.hermegauss(_N_NODES)
     return _Data(
         cases[0],
@@ -243,7 +249,7 @@ def _parts(theta: Floats, data: _Data) -> _Parts:
 
 
 def _word_terms(parts: _Parts, data: _Data) -> tuple[Floats, Floats]:
-    """Log-likelihood of each row as a shared word at every node, and as a word of one side (-inf where both have it)."""
+    """Log-likelihood of each row as a shared word at every node, and as a word of one side (-inf: both have it)."""
     from scipy.special import gammaln  # noqa: PLC0415 - half a second that importing this module does not need
 
     context, n = data.context, data.a + data.b
@@ -312,39 +318,130 @@ def _unseen(log_mass: Floats, discount: Floats, log_1p_u: Floats, rng: np.random
     return np.asarray(rng.standard_gamma(mean / scale) * scale)
 
 
+@dataclass
+class _State:
+    """Where a chain is: parameters of all contexts, their population, the log-likelihood, and the step sizes."""
+
+    theta: Floats
+    mean: Floats
+    sd: Floats
+    value: Floats
+    step: Floats
+    joint: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class _Population:
+    """Prior of means (normal) and of sds over contexts (their squares scaled inverse chi-squared), independent."""
+
+    mean: Floats
+    sd: Floats
+    df: float
+    scale: float
+
+    def log_density(self, mean: Floats, sd: Floats) -> float:
+        """Of the means and the logarithms of the sds."""
+        spread = self.df * (self.scale * self.sd) ** 2
+        far = ((mean - self.mean) / self.sd) ** 2
+        return float(np.sum(-self.df * np.log(sd) - 0.5 * spread / sd**2 - 0.5 * far))
+
+    def draw(self, theta: Floats, sd: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
+        """Draw means given sds, then sds given means, given the parameters of all contexts (each conjugate)."""
+        n = theta.shape[1]
+        precision = n / sd**2 + 1 / self.sd**2
+        centre = (theta.sum(axis=1) / sd**2 + self.mean / self.sd**2) / precision
+        mean = centre + rng.standard_normal(len(sd)) / np.sqrt(precision)
+        squares = self.df * (self.scale * self.sd) ** 2 + ((theta - mean[:, None]) ** 2).sum(axis=1)
+        return mean, np.sqrt(squares / rng.chisquare(self.df + n, size=len(sd)))
+
+
 def _chain(
     data: _Data, pooled: bool, priors: WordPairPriors, settings: WordPairSettings, rng: np.random.Generator
 ) -> tuple[Floats, Floats]:
     """Metropolis within Gibbs: each parameter of all contexts at once, then the population."""
     mean, sd = (np.array([values[name] for name in PARAMETERS]) for values in (priors.mean, priors.sd))
-    prior_mean, prior_sd = mean.copy(), sd.copy()
+    prior = _Population(mean, sd, priors.population_df, priors.population_scale)
     theta = np.empty((_N_PARAMETERS + 2, data.n))
     # chains start apart, or they could not tell that they have not met
-    theta[:_N_PARAMETERS] = mean[:, None] + 0.5 * sd[:, None] * rng.standard_normal((_N_PARAMETERS, data.n))
+    apart = rng.standard_normal((_N_PARAMETERS, 1)) + 0.2 * rng.standard_normal((_N_PARAMETERS, data.n))
+    theta[:_N_PARAMETERS] = mean[:, None] + 0.5 * sd[:, None] * apart
     theta[_N_PARAMETERS:] = np.log([data.n_a, data.n_b]) - 0.5
+    step = np.full((3, _N_PARAMETERS), 0.3)
+    state = _State(theta, mean.copy(), sd.copy(), _log_likelihood(theta, data), step, 0.1 * np.eye(_N_PARAMETERS))
     moves = _moves()
-    step = np.full((len(moves), data.n), 0.5)
-    value = _log_likelihood(theta, data)
+    own_step = np.full((len(moves), data.n), 0.5)
     each_word = data.each_word()
-    kept, population = [], []
+    kept, population, history = [], [], []
     for sweep in range(settings.tune + settings.draws):
-        for m, direction in enumerate(moves):
-            proposal = theta + direction[:, None] * (step[m] * rng.standard_normal(data.n))
+        tuning = sweep < settings.tune
+        _move_each(state, data, moves, own_step, rng, tuning=tuning)
+        if pooled:
+            state.mean, state.sd = prior.draw(state.theta[:_N_PARAMETERS], state.sd, rng)
+            _shift_and_stretch(state, data, prior, rng, tuning=tuning)
+            if tuning:
+                history.append(state.mean.copy())
+                if sweep in (settings.tune // 3, 2 * settings.tune // 3):
+                    state.joint = _joint_directions(np.stack(history[len(history) // 2 :]))
+        if not tuning and (sweep - settings.tune) % settings.thin == 0:
+            kept.append(_draw_tvd(state.theta, each_word, rng))
+            population.append(state.mean.copy() if pooled else state.theta[:_N_PARAMETERS].mean(axis=1))
+    return np.stack(kept), np.stack(population)
+
+
+def _joint_directions(history: Floats) -> Floats:
+    """Principal directions of what the means have done, each as long as its sd."""
+    covariance = np.cov(history.T) + 1e-4 * np.eye(_N_PARAMETERS)
+    values, vectors = np.linalg.eigh(covariance)
+    return np.asarray((vectors * np.sqrt(values)).T)
+
+
+def _move_each(
+    state: _State, data: _Data, moves: list[Floats], step: Floats, rng: np.random.Generator, *, tuning: bool
+) -> None:
+    """Random walk of every context by itself, along each direction in turn."""
+    for m, direction in enumerate(moves):
+        proposal = state.theta + direction[:, None] * (step[m] * rng.standard_normal(data.n))
+        with np.errstate(over="ignore", invalid="ignore"):
+            proposed = _log_likelihood(proposal, data)
+        change = proposed - state.value + _log_prior(proposal, state.mean, state.sd)
+        change -= _log_prior(state.theta, state.mean, state.sd)
+        # a proposal far out overflows to NaN or inf, which is no better than impossible
+        accepted = np.log(rng.random(data.n)) < np.where(np.isfinite(change), change, -np.inf)
+        state.theta[:, accepted] = proposal[:, accepted]
+        state.value = np.where(accepted, proposed, state.value)
+        if tuning:
+            step[m] *= np.exp((accepted - _ADAPT_TO) * 0.15)
+
+
+def _shift_and_stretch(
+    state: _State, data: _Data, prior: _Population, rng: np.random.Generator, *, tuning: bool
+) -> None:
+    """Shift parameters of all contexts with their means, and stretch them around their means with their sds.
+
+    One context at a time a population that hardly varies hardly moves; these are the updates with contexts in units
+    of the population (Yu and Meng 2011). Shifts go along each parameter, and along what the means have done together
+    while tuning, because a larger shared mass does what a smaller discount does.
+    """
+    unit = np.eye(_N_PARAMETERS)
+    for kind, directions in ((0, unit), (1, unit), (2, state.joint)):
+        for j, direction in enumerate(directions):
+            move = state.step[kind, j] * rng.standard_normal() * direction
+            if kind == 1:
+                centre, spread = state.mean, state.sd * np.exp(move)
+            else:
+                centre, spread = state.mean + move * (state.sd if kind == 0 else 1), state.sd
+            proposal = state.theta.copy()
+            units = (state.theta[:_N_PARAMETERS] - state.mean[:, None]) / state.sd[:, None]
+            proposal[:_N_PARAMETERS] = centre[:, None] + units * spread[:, None]
             with np.errstate(over="ignore", invalid="ignore"):
                 proposed = _log_likelihood(proposal, data)
-            change = proposed - value + _log_prior(proposal, mean, sd) - _log_prior(theta, mean, sd)
-            # a proposal far out overflows to NaN or inf, which is no better than impossible
-            accepted = np.log(rng.random(data.n)) < np.where(np.isfinite(change), change, -np.inf)
-            theta[:, accepted] = proposal[:, accepted]
-            value = np.where(accepted, proposed, value)
-            if sweep < settings.tune:
-                step[m] *= np.exp((accepted - _ADAPT_TO) * 0.15)
-        if pooled:
-            mean, sd = _population(theta[:_N_PARAMETERS], prior_mean, prior_sd, priors, rng)
-        if sweep >= settings.tune and (sweep - settings.tune) % settings.thin == 0:
-            kept.append(_draw_tvd(theta, each_word, rng))
-            population.append(mean if pooled else theta[:_N_PARAMETERS].mean(axis=1))
-    return np.stack(kept), np.stack(population)
+            change = proposed.sum() - state.value.sum() + prior.log_density(centre, spread)
+            change -= prior.log_density(state.mean, state.sd)
+            accepted = bool(np.isfinite(change) and np.log(rng.random()) < change)
+            if accepted:
+                state.theta, state.mean, state.sd, state.value = proposal, centre, spread, proposed
+            if tuning:
+                state.step[kind, j] *= np.exp((accepted - _ADAPT_TO) * 0.2)
 
 
 def _moves() -> list[Floats]:
@@ -360,18 +457,3 @@ def _moves() -> list[Floats]:
 def _log_prior(theta: Floats, mean: Floats, sd: Floats) -> Floats:
     scaled = (theta[:_N_PARAMETERS] - mean[:, None]) / sd[:, None]
     return np.asarray(-0.5 * (scaled**2).sum(axis=0))
-
-
-def _population(
-    theta: Floats, prior_mean: Floats, prior_sd: Floats, priors: WordPairPriors, rng: np.random.Generator
-) -> tuple[Floats, Floats]:
-    """Draw means and sds of the parameters over contexts (normal-inverse-chi-squared, conjugate)."""
-    n = theta.shape[1]
-    found = theta.mean(axis=1)
-    worth = priors.population_n + n
-    squares = priors.population_df * (priors.population_scale * prior_sd) ** 2
-    squares = squares + ((theta - found[:, None]) ** 2).sum(axis=1)
-    squares = squares + priors.population_n * n / worth * (found - prior_mean) ** 2
-    sd = np.sqrt(squares / rng.chisquare(priors.population_df + n, size=len(found)))
-    centre = (priors.population_n * prior_mean + n * found) / worth
-    return centre + sd / np.sqrt(worth) * rng.standard_normal(len(found)), sd
