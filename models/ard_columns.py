@@ -285,7 +285,7 @@ def study_column(study: xr.Dataset, name: str) -> Floats:
     return values
 
 
-def _columns(
+def _columns(  # noqa: PLR0917 - each is one column
     study: xr.Dataset,
     target: Floats,
     made: Mapping[str, Floats],

@@ -197,7 +197,7 @@ def _strings(values: Sequence[str] | NDArray[np.str_], y: Floats, field: str) ->
     return found
 
 
-def _errors(
+def _errors(  # noqa: PLR0917 - parts of one data set
     measured: Measured | None,
     names: tuple[str, ...],
     columns: Mapping[str, Floats],

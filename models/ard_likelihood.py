@@ -22,7 +22,7 @@ __all__ = ["LIKELIHOODS", "LINK_SCALE", "add_likelihood", "check_likelihood", "r
 LIKELIHOODS = ("beta", "logit_normal", "gaussian")
 
 LINK_SCALE: Mapping[str, float] = MappingProxyType({"beta": 1.0, "logit_normal": 1.0, "gaussian": 0.25})
-"""Length on the scale of the linear predictor of what is 1 on log-odds: the logistic function's slope is at most 1/4."""
+"""Length on the linear predictor's scale of what is 1 on log-odds: the logistic function's slope is at most 1/4."""
 
 Floats = NDArray[np.float64]
 
@@ -115,7 +115,7 @@ def _ordered_beta_logp(value: Any, eta: Any, concentration: Any, low: Any, high:
     return pt.switch(value <= 0, zero, pt.switch(value >= 1, one, between + beta))
 
 
-def _ordered_beta_random(
+def _ordered_beta_random(  # noqa: PLR0917 - PyMC passes them by position
     eta: Floats, concentration: Floats, low: Floats, high: Floats, rng: np.random.Generator, size: Any = None
 ) -> Floats:
     shape = np.broadcast_shapes(np.shape(eta), np.shape(concentration), () if size is None else tuple(size))
@@ -145,7 +145,7 @@ def _log_normal_cdf(z: Any) -> Any:
     )
 
 
-def _censored_logit_normal_random(
+def _censored_logit_normal_random(  # noqa: PLR0917 - PyMC passes them by position
     eta: Floats, noise: Floats, low: Floats, high: Floats, rng: np.random.Generator, size: Any = None
 ) -> Floats:
     shape = np.broadcast_shapes(np.shape(eta), np.shape(noise), () if size is None else tuple(size))
