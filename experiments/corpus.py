@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from omegaconf import DictConfig
 
 from estimators import InputError, corpus_scores
-from experiments.figures import STYLE, log_perplexity_axis, new_figure, player_colours, player_label
+from experiments.figures import STYLE, finite_range, log_perplexity_axis, new_figure, player_colours, player_label
 from experiments.language_models import Work, batches_by_length, chosen_models, generator_settings, open_work
 from experiments.outputs import ExperimentResult
 from experiments.settings import rng_for
@@ -54,6 +54,10 @@ TABLE_COLUMNS = (
 """``perplexity`` is exp of the mean loss over tokens, ``mean_sequence_perplexity`` the mean of the documents' own."""
 
 _EVERYTHING = "every split"
+_ON_SCREEN = (
+    *("model", "split", "n_documents", "n_tokens", "loss_nats", "perplexity", "mean_sequence_perplexity"),
+    *("top1_accuracy", "bits_per_byte"),
+)
 _N_SE = 2.0
 _SCORES = ("logprob", "is_best", "entropy_nats", "rank")
 
@@ -103,6 +107,7 @@ def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
         figures={"corpus": _figure(table, str(study.attrs.get("name", "documents")))},
         summary=_summary(table, work),
         warnings=_warnings(scored, options, work),
+        on_screen=table[list(_ON_SCREEN)],
     )
 
 
@@ -291,21 +296,24 @@ def _figure(table: pd.DataFrame, title: str) -> Figure:
     )
     with mpl.rc_context(STYLE):
         fig = new_figure(7.4, 1.3 + 0.32 * len(rows))
-        for column, (axes, (name, label)) in enumerate(zip(fig.subplots(1, 3, sharey=True), panels, strict=True)):
+        both = [name for name, _ in panels if "perplexity" in name]
+        # no perplexity is below 1, whatever its standard error says
+        ends = [table[f"{name}{end}"].clip(lower=1) for name in both for end in ("", "_lower", "_upper")]
+        for axes, (name, label) in zip(fig.subplots(1, 3, sharey=True), panels, strict=True):
             for height, row in enumerate(rows):
                 centre, lower, upper = row[name], row[f"{name}_lower"], row[f"{name}_upper"]
-                bar = [[centre - lower], [upper - centre]] if np.isfinite(lower) else None
+                if name in both:
+                    lower = max(lower, 1)
+                bar = [[centre - lower], [upper - centre]] if np.isfinite(upper) else None
                 axes.errorbar(centre, -height, xerr=bar, fmt="o", color=colours[row["model"]], markersize=5, capsize=3)
             axes.set_xlabel(label)
             axes.set_ylim(-len(rows) + 0.4, 0.6)
             axes.tick_params(axis="y", length=0)
-            if name == "perplexity":
-                ends = table[[name, f"{name}_lower", f"{name}_upper"]].to_numpy(dtype=float)
-                log_perplexity_axis(axes, "x", float(np.nanmin(ends)), float(np.nanmax(ends)))
+            if name in both:
+                log_perplexity_axis(axes, "x", *finite_range(*ends))
             else:
                 axes.grid(axis="x", color="0.9", linewidth=0.6)
                 axes.set_axisbelow(True)
-            if column == 0:
-                axes.set_yticks(-np.arange(len(rows)), labels)
+        fig.axes[0].set_yticks(-np.arange(len(rows)), labels)
         fig.suptitle(f"Language models on {title} (bars: two standard errors over documents)", fontsize=10)
     return fig

@@ -159,6 +159,7 @@ def test_outputs(root: Path, tmp_path: Path) -> None:
     study = load_study(cfg)
     result = load_experiment("corpus")(cfg, study)
     write_outputs(tmp_path, cfg, study, result)
+    assert {"model", "split", "top1_accuracy"} <= set(result.on_screen)
     assert (tmp_path / "figures" / "corpus.png").stat().st_size > 0
     with xr.open_dataset(tmp_path / "results.nc", engine="h5netcdf") as dataset:
         assert set(dataset["split"].to_numpy().tolist()) == {"train", "test"}
