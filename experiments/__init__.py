@@ -59,9 +59,7 @@ EXPERIMENTS: Mapping[str, ExperimentEntry] = MappingProxyType(
         "tvd_coverage": ExperimentEntry("cloze", "experiments.tvd_coverage:run"),
         "improve": ExperimentEntry("cloze", "experiments.improve:run"),
         "distributions": ExperimentEntry("cloze", "experiments.distributions:run"),
-        "tvd_sample_size": ExperimentEntry("cloze", "experiments.tvd_sample_size:run"),
-        "improve": ExperimentEntry("cloze", "experiments.improve:run"),
-        "distributions": ExperimentEntry("cloze", "experiments.distributions:run"),
+        "ard": ExperimentEntry("cloze", "experiments.ard:run"),
     }
 )
 """Name of every experiment -> its entry."""

@@ -227,8 +227,8 @@ def _coefficients(data: ArdData, prior: str, likelihood: str, p: ArdPriors, unit
     scale = pm.Deterministic(
         "scale", global_scale * local * pt.sqrt(slab / (slab + (global_scale * local) ** 2)), dims="predictor"
     )
-    deviate = pm.Normal("coefficient_unit", 0, 1, dims="predictor")
-    return pm.Deterministic("coefficient", deviate * scale, dims="predictor")
+    # centred too: a coefficient that the rows know well, times a scale that they do not, would be a thin ridge
+    return pm.Normal("coefficient", 0, scale, dims="predictor")
 
 
 def _pseudo_noise(data: ArdData, likelihood: str) -> float:
