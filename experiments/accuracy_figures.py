@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator, PercentFormatter
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, MultipleLocator, NullLocator, PercentFormatter
 from numpy.typing import NDArray
 from omegaconf import DictConfig
 
@@ -51,6 +51,9 @@ def accuracy_figure(table: pd.DataFrame, cfg: DictConfig) -> Figure:
         grid[0, 0].set_ylim(n_models - 0.4, -0.6)
         grid[1, 0].set_xlim(0, max(0.72, highest + 0.1))
         grid[1, 0].xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+        # every tenth would run into the next panel's
+        grid[1, 0].xaxis.set_major_locator(MultipleLocator(0.2))
+        grid[1, 0].xaxis.set_minor_locator(MultipleLocator(0.1))
         grid[1, 0].set_ylabel("participants")
         fig.legend(handles=_accuracy_handles(table, cfg), loc="outside lower center", ncols=2)
         fig.suptitle(f"Who guesses the next token ({cfg.study.name})", x=0.01, ha="left", fontsize=10.5)
@@ -59,7 +62,7 @@ def accuracy_figure(table: pd.DataFrame, cfg: DictConfig) -> Figure:
 
 def _models(axes: Axes, models: pd.DataFrame, n_models: int) -> None:
     axes.spines[["left", "bottom"]].set_visible(False)
-    axes.tick_params(left=False, bottom=False, labelleft=False)
+    axes.tick_params(which="both", left=False, bottom=False, labelleft=False)
     # the best on top
     for at, row in enumerate(rows_of(models.sort_values("accuracy", ascending=False))):
         colour = _PLAYED if row.source == "played" else _MODEL
