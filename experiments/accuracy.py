@@ -23,6 +23,7 @@ from estimators import (
 )
 from estimators.errors import unknown_choice
 from experiments.accuracy_figures import accuracy_figure, checks_figure, forest, practice_figure
+from experiments.accuracy_live import with_live_models
 from experiments.accuracy_players import LanguageModel, chosen_models, language_models
 from experiments.accuracy_posterior import Posterior, fit_posterior
 from experiments.accuracy_summary import summary
@@ -96,6 +97,7 @@ class _Guesses:
 def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
     """Accuracies with intervals, language models beside them, and the posterior of the accuracy model."""
     _check(cfg, study)
+    study = with_live_models(cfg, study)
     guesses = _columns(study)
     models = _language_models(cfg, study, guesses)
     curve = _practice(cfg, guesses)

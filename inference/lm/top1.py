@@ -1,0 +1,139 @@
+"""A language model in the top-1 game: whether its best guess is the next token of a text that others cut up."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimators.errors import InputError
+from inference.lm.forward import reduce_last, with_bos
+from inference.lm.language_model import LanguageModel, model_record
+from inference.lm.vocabulary import vocabulary
+from inference.lm.words import word_tokens
+
+if TYPE_CHECKING:
+    import torch
+    import xarray as xr
+
+__all__ = ["play_top1"]
+
+
+def play_top1(
+    model: LanguageModel,
+    contexts: Sequence[Sequence[int]],
+    targets: Sequence[str],
+    *,
+    progress: Callable[[int], None] | None = None,
+) -> xr.Dataset:
+    r"""Guess the next token of texts, and compare strings with the tokens that the texts are cut into.
+
+    Where the model has the target as a token, its guess is its most probable token. Where it has not, its most
+    probable tokens are taken one after the other until they are as long as the target. A guess is a hit when it is the
+    target: " the" for " the", not " them".
+
+    ====================  =======  ==============================================================================
+    variable              dims     meaning
+    ====================  =======  ==============================================================================
+    ``hit``               context  the guess is the target
+    ``begins_alike``      context  the guess begins with the target: what a rule would count that forgives a guess
+                                   that goes on
+    ``n_tokens``          context  tokens in which the model writes the target
+    ``surprisal_nats``    context  :math:`-\ln` of the probability of the target in those tokens: of the text going on
+                                   with it, up to other ways of writing it
+    ====================  =======  ==============================================================================
+
+    Parameters
+    ----------
+    model : LanguageModel
+    contexts : sequence of sequence of int
+        The model's own tokens of the text before each target, without BOS. Prefixes of one text share its pass.
+    targets : sequence of str, shape (context,)
+        None is empty.
+    progress : callable, optional
+        Takes the number of contexts done since its last call.
+
+    Returns
+    -------
+    xarray.Dataset
+
+    Raises
+    ------
+    InputError
+        If a target is empty or a context unusable.
+    """
+    import xarray as xr  # noqa: PLC0415
+
+    if len(targets) != len(contexts):
+        raise InputError(f"has {len(targets)} entries for {len(contexts)} contexts", field="targets")
+    for position, target in enumerate(targets):
+        if not target:
+            raise InputError(f"is empty at context {position}; a token has at least one character", field="targets")
+    ways = {target: word_tokens(model, target) for target in dict.fromkeys(targets)}
+    vocab = vocabulary(model)
+    full = with_bos(model, contexts)
+    surprisal = np.zeros(len(full))
+    guessed: list[list[int]] = [[] for _ in full]
+    guess = [b""] * len(full)
+    still_guessing = set(range(len(full)))
+    longest = max((len(way) for way in ways.values()), default=0)
+    step = 0
+    # a guess may take more tokens for the target than the tokenizer would
+    while step < longest or still_guessing:
+        # the target's own tokens so far, and the guess so far: nearly always the same, and then one row
+        on_target = {i: (*full[i], *ways[targets[i]][:step]) for i in range(len(full)) if step < len(ways[targets[i]])}
+        on_guess = {i: (*full[i], *guessed[i]) for i in sorted(still_guessing)}
+        asked: dict[tuple[int, ...], set[int]] = {tokens: set() for tokens in on_guess.values()}
+        for i, tokens in on_target.items():
+            asked.setdefault(tokens, set()).add(ways[targets[i]][step])
+        best, logprob = _after(model, asked, progress if step == 0 else None)
+        for i, tokens in on_target.items():
+            surprisal[i] -= logprob[tokens, ways[targets[i]][step]]
+        for i, tokens in on_guess.items():
+            target, added = targets[i].encode(), vocab.token_bytes[best[tokens]]
+            guessed[i].append(best[tokens])
+            guess[i] += added
+            # over when it is as long as the target, can no longer become it, or the model would end the text
+            if not added or len(guess[i]) >= len(target) or not target.startswith(guess[i]):
+                still_guessing.discard(i)
+        step += 1
+    encoded = [target.encode() for target in targets]
+    return xr.Dataset(
+        {
+            "hit": ("context", np.array([a == b for a, b in zip(guess, encoded, strict=True)], dtype=bool)),
+            "begins_alike": (
+                "context",
+                np.array([a.startswith(b) for a, b in zip(guess, encoded, strict=True)], dtype=bool),
+            ),
+            "n_tokens": ("context", np.array([len(ways[target]) for target in targets], dtype=np.int64)),
+            "surprisal_nats": ("context", surprisal, {"units": "nats"}),
+        },
+        attrs={"model": json.dumps(model_record(model), sort_keys=True)},
+    )
+
+
+def _after(
+    model: LanguageModel, asked: Mapping[tuple[int, ...], set[int]], progress: Callable[[int], None] | None
+) -> tuple[dict[tuple[int, ...], int], dict[tuple[tuple[int, ...], int], float]]:
+    """Best token after each sequence, and the log-probabilities of the tokens asked for."""
+    import torch  # noqa: PLC0415
+
+    sequences = list(asked)
+    tokens_of = [sorted(tokens) for tokens in asked.values()]
+    best: dict[tuple[int, ...], int] = {}
+    logprob: dict[tuple[tuple[int, ...], int], float] = {}
+
+    def reduce(at: NDArray[np.intp], log_probs: torch.Tensor) -> None:
+        for i, token in zip(at, log_probs.argmax(dim=-1).tolist(), strict=True):
+            best[sequences[i]] = token
+        row = np.repeat(np.arange(len(at)), [len(tokens_of[i]) for i in at])
+        pairs = [(sequences[i], token) for i in at for token in tokens_of[i]]
+        wanted = torch.tensor([token for _, token in pairs], dtype=torch.int64, device=log_probs.device)
+        values = log_probs[torch.from_numpy(row).to(log_probs.device), wanted]
+        logprob.update(zip(pairs, values.tolist(), strict=True))
+
+    reduce_last(model, sequences, reduce, branching=False, progress=progress)
+    return best, logprob

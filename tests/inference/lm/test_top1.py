@@ -1,0 +1,101 @@
+"""The model's best guess against a text that another tokenizer cut: by hand, one forward pass a token."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from estimators.errors import InputError
+from inference.lm.language_model import encode
+from inference.lm.top1 import play_top1
+from inference.lm.vocabulary import vocabulary
+from inference.lm.words import word_tokens
+from tests.inference.lm.tiny_models import TEXTS
+from tests.oracles import language_model as oracle
+
+
+def greedy(model, context: list[int], n: int) -> bytes:
+    """What the model writes in its most probable tokens, at least ``n`` bytes or until it ends the text."""
+    vocab, tokens, written = vocabulary(model), list(context), b""
+    while len(written) < n:
+        token = int(oracle.next_token(model, [tokens])[0].argmax())
+        if not vocab.token_bytes[token]:
+            break
+        written += vocab.token_bytes[token]
+        tokens.append(token)
+    return written
+
+
+@pytest.mark.parametrize("family", ["gpt2", "llama"])
+def test_hits_and_surprisals_by_hand(model_of, family):
+    model = model_of(family)
+    contexts, targets = [], []
+    for text in TEXTS[:3]:
+        for size in (9, 14, 21):
+            context = encode(model, [text[:size]])[0]
+            contexts += [context] * 3
+            written = greedy(model, context, 6)
+            whole = written.decode(errors="ignore")
+            # what the text says; what the model says; the beginning of what it says
+            targets += [text[size : size + 4], whole or "x", whole[:1] or "x"]
+    found = play_top1(model, contexts, targets)
+    for i, (context, target) in enumerate(zip(contexts, targets, strict=True)):
+        tokens = word_tokens(model, target)
+        by_hand = -sum(oracle.next_token(model, [[*context, *tokens[:j]]])[0][token] for j, token in enumerate(tokens))
+        cell = found.isel(context=i)
+        assert int(cell["n_tokens"]) == len(tokens)
+        assert float(cell["surprisal_nats"]) == pytest.approx(by_hand, abs=1e-3)
+        # the guess stops at the first token with which it is as long as the target, or not its beginning
+        expected = b""
+        sequence = list(context)
+        while len(expected) < len(target.encode()) and target.encode().startswith(expected):
+            token = int(oracle.next_token(model, [sequence])[0].argmax())
+            added = vocabulary(model).token_bytes[token]
+            if not added:
+                break
+            expected += added
+            sequence.append(token)
+        assert bool(cell["hit"]) == (expected == target.encode())
+        assert bool(cell["begins_alike"]) == expected.startswith(target.encode())
+    assert found["hit"].any()
+    assert not found["hit"].all()
+
+
+def test_a_target_in_several_tokens_is_hit_by_several_best_tokens(model_of):
+    model = model_of("gpt2")
+    context = encode(model, [TEXTS[0][:12]])[0]
+    vocab = vocabulary(model)
+    tokens = list(context)
+    written = b""
+    for _ in range(3):
+        token = int(oracle.next_token(model, [tokens])[0].argmax())
+        written += vocab.token_bytes[token]
+        tokens.append(token)
+    if any(byte >= 0x80 for byte in written):
+        pytest.skip("the random model writes bytes that are no text")
+    found = play_top1(model, [context], [written.decode()])
+    # the tokenizer may write the same text in fewer tokens than the model did; the guess takes as many as are needed
+    assert bool(found["begins_alike"][0])
+
+
+def test_order_and_company_change_nothing(model_of):
+    model = model_of("llama")
+    texts = encode(model, [text[:20] for text in TEXTS])
+    targets = [" the", "x", " bread", ".", " walked", "é"]
+    together = play_top1(model, texts, targets)
+    backwards = play_top1(model, texts[::-1], targets[::-1])
+    alone = [play_top1(model, [context], [target]) for context, target in zip(texts, targets, strict=True)]
+    np.testing.assert_array_equal(together["hit"], backwards["hit"][::-1])
+    np.testing.assert_allclose(together["surprisal_nats"], backwards["surprisal_nats"][::-1], atol=1e-4)
+    np.testing.assert_allclose(
+        together["surprisal_nats"], [float(one["surprisal_nats"][0]) for one in alone], atol=1e-4
+    )
+
+
+@pytest.mark.parametrize(
+    ("contexts", "targets", "said"),
+    [([[1]], [""], "is empty at context 0"), ([[1]], [" a", " b"], "has 2 entries for 1 contexts")],
+)
+def test_bad_input(model_of, contexts, targets, said):
+    with pytest.raises(InputError, match=said):
+        play_top1(model_of("gpt2"), contexts, targets)
