@@ -26,3 +26,12 @@ def rank_perplexity_root() -> Path:
     if not (root / "n = 30 reftext1.zip").is_file():
         pytest.skip(f"the rank-based perplexity data are not at {root}; set SHANNON_DATA to the folder above them")
     return root
+
+
+@pytest.fixture(scope="session")
+def provo_root() -> Path:
+    """Folder with the public repository of the next-word answers; the test is skipped where it is absent."""
+    root = DATA / "provo"
+    if not (root / "TVD").is_dir():
+        pytest.skip(f"the next-word answers are not at {root}; set SHANNON_DATA to the folder above them")
+    return root

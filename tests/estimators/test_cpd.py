@@ -1,0 +1,139 @@
+"""Distances between cpds: closed forms, and slow versions on random lists of words."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from estimators.cpd import (
+    Cpds,
+    WordCounts,
+    count_words,
+    cpds_from_proportions,
+    entropy_nats,
+    jensen_shannon_nats,
+    kl_nats,
+    probability_at,
+    relative_frequencies,
+    top_words,
+    total_variation,
+    tvd_exact,
+)
+from estimators.errors import InputError
+from estimators.tvd_bias import permutation_baseline, tvd_with_baseline
+from tests.oracles import cloze as slow
+
+LISTS = st.lists(st.lists(st.sampled_from("abcdefg"), max_size=12), min_size=1, max_size=6)
+
+
+def counts(lists: list[list[str]]) -> WordCounts:
+    pairs = [(context, ord(word)) for context, words in enumerate(lists) for word in words]
+    context, word = zip(*pairs, strict=True) if pairs else ((), ())
+    return count_words(context, word, [1] * len(pairs), n_contexts=len(lists))
+
+
+@settings(max_examples=100, deadline=None)
+@given(LISTS, st.randoms())
+def test_against_lists(first: list[list[str]], shuffler: object) -> None:
+    second = [sorted(words, key=lambda _: shuffler.random())[::2] + ["z"] for words in first]  # type: ignore[attr-defined]
+    a, b = counts(first), counts(second)
+    p, q = relative_frequencies(a), relative_frequencies(b)
+    found = {
+        "tvd": total_variation(p, q),
+        "entropy": entropy_nats(p),
+        "js": jensen_shannon_nats(p, q),
+        "exact": tvd_exact(p, probability_at(q, p)),
+    }
+    for i, (one, other) in enumerate(zip(first, second, strict=True)):
+        if not one:
+            assert all(np.isnan(values[i]) for values in found.values())
+            continue
+        assert found["tvd"][i] == pytest.approx(slow.tvd(one, other))
+        assert found["exact"][i] == pytest.approx(slow.tvd(one, other))
+        assert found["entropy"][i] == pytest.approx(slow.entropy(one))
+        middle = {w: (slow.cpd(one).get(w, 0) + slow.cpd(other).get(w, 0)) / 2 for w in {*one, *other}}
+        js = sum(side[w] * np.log(side[w] / middle[w]) / 2 for side in (slow.cpd(one), slow.cpd(other)) for w in side)
+        assert found["js"][i] == pytest.approx(js)
+        assert 0 <= found["js"][i] <= np.log(2) + 1e-12
+
+
+def test_closed_forms() -> None:
+    p = Cpds(np.array([0, 0, 1]), np.array([0, 1, 5]), np.array([0.5, 0.5, 1.0]), 2)
+    q = Cpds(np.array([0, 1]), np.array([1, 6]), np.array([1.0, 1.0]), 2)
+    np.testing.assert_allclose(total_variation(p, q), [0.5, 1.0])
+    np.testing.assert_allclose(kl_nats(q, p), [np.log(2), np.inf])
+    np.testing.assert_allclose(kl_nats(p, q), [np.inf, np.inf])
+    # union of two words each: uniform share .1 gives q = (.05, .95)
+    expected = 0.5 * np.log(0.5 / 0.05) + 0.5 * np.log(0.5 / 0.95)
+    assert kl_nats(p, q, mixed_in=0.1)[0] == pytest.approx(expected)
+
+
+def test_ragged_take_repeats_and_reorders() -> None:
+    one = counts([["a", "b", "a"], [], ["c"]])
+    taken = one.take([2, 0, 0, 1])
+    assert taken.totals.tolist() == [1, 3, 3, 0]
+    np.testing.assert_allclose(
+        entropy_nats(relative_frequencies(taken))[:3], [0, slow.entropy("aab"), slow.entropy("aab")]
+    )
+
+
+def test_rows_keep_the_order_in_which_words_were_seen() -> None:
+    one = count_words([0, 0, 0, 1], [7, 3, 7, 1], [1, 2, 1, 0], n_contexts=2)
+    assert one.word.tolist() == [7, 3]
+    assert one.count.tolist() == [2, 2]
+    top = top_words(one)
+    assert top.word.tolist() == [7, -1]
+    assert top.n_tied.tolist() == [2, 0]
+    assert top.confidence[0] == 0.5
+
+
+def test_exact_distance_needs_a_distribution() -> None:
+    p = Cpds(np.array([0]), np.array([0]), np.array([1.0]), 1)
+    assert tvd_exact(p, [0.3], [0.7])[0] == pytest.approx(0.7)
+    with pytest.raises(InputError, match=r"words of context 0 have 0.300000 and all others 0.500000"):
+        tvd_exact(p, [0.3], [0.5])
+    with pytest.raises(InputError, match="should be probabilities"):
+        tvd_exact(p, [-0.1])
+
+
+def test_proportions() -> None:
+    done = cpds_from_proportions([0, 0, 1], [0, 1, 0], [0.3, 0.3, 0.5], n_contexts=2)
+    np.testing.assert_allclose(done.probability, [0.5, 0.5, 1.0])
+    kept = cpds_from_proportions([0, 0, 1], [0, 1, 0], [0.3, 0.3, 0.5], n_contexts=2, rescale=False)
+    np.testing.assert_allclose(kept.mass, [0.6, 0.5])
+    with pytest.raises(InputError, match=r"sums to 1.2000 in context 0"):
+        cpds_from_proportions([0, 0], [0, 1], [0.6, 0.6], n_contexts=1, rescale=False)
+
+
+def test_permutation_baseline_is_the_mean_over_permutations() -> None:
+    first, second = list("aabcd"), list("abbef")
+    exact = permutation_baseline(counts([first]), counts([second]))[0]
+    rng = np.random.default_rng(1)
+    everyone = np.array(first + second)
+    drawn = []
+    for _ in range(4000):
+        shuffled = rng.permutation(everyone)
+        drawn.append(slow.tvd(shuffled[:5].tolist(), shuffled[5:].tolist()))
+    # standard error of the mean of 4,000 values with an sd of about .1
+    assert exact == pytest.approx(np.mean(drawn), abs=4 * np.std(drawn) / np.sqrt(4000))
+
+
+def test_corrected_distance_is_zero_for_one_distribution_and_one_for_disjoint_samples() -> None:
+    rng = np.random.default_rng(2)
+    zipf = 1 / np.arange(1, 301)
+    zipf /= zipf.sum()
+    n_contexts = 400
+
+    def drawn(shift: int) -> WordCounts:
+        words = rng.choice(300, size=(n_contexts, 20), p=zipf) + shift
+        return count_words(
+            np.repeat(np.arange(n_contexts), 20), words.ravel(), np.ones(words.size), n_contexts=n_contexts
+        )
+
+    same = tvd_with_baseline(drawn(0), drawn(0))
+    assert same.raw.mean() > 0.4
+    # sd of a context is about .2
+    assert same.corrected.mean() == pytest.approx(0, abs=0.04)
+    np.testing.assert_allclose(tvd_with_baseline(drawn(0), drawn(1000)).corrected, 1)

@@ -1,0 +1,155 @@
+"""Oracles, calibration error and improvement: against lists of words and closed forms."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from estimators.calibration_error import expected_calibration_error, share_correct
+from estimators.cpd import WordCounts, count_words, relative_frequencies, top_words
+from estimators.errors import InputError
+from estimators.improvement import improved_legacy, needed_share
+from estimators.oracles import (
+    independent_oracles,
+    legacy_oracles,
+    oracle_tops,
+    tvd_between_oracles,
+    tvd_to_oracles,
+)
+from tests.oracles import cloze as slow
+
+LISTS = [list("aaabbbbccd"), list("aaaabbcdefg"), list("xyzxyzxyz"), list("aaaabbcdefh")]
+LISTS = [sorted(words, key=lambda w, ws=words: (-ws.count(w), w)) for words in LISTS]
+
+
+def counts(lists: list[list[str]]) -> WordCounts:
+    pairs = [(context, ord(word)) for context, words in enumerate(lists) for word in words]
+    context, word = zip(*pairs, strict=True)
+    return count_words(context, word, [1] * len(pairs), n_contexts=len(lists))
+
+
+@pytest.mark.parametrize("size", [4, "half"])
+def test_legacy_split_is_that_of_the_published_code(size: object) -> None:
+    one = counts(LISTS)
+    split = legacy_oracles(one, [0, 1, 7], size=size)  # type: ignore[arg-type]
+    between, tops = tvd_between_oracles(split), oracle_tops(split)
+    cpd = relative_frequencies(one)
+    to_all = tvd_to_oracles(cpd, split)
+    for s, seed in enumerate((0, 1, 7)):
+        for i, words in enumerate(LISTS):
+            first, second = slow.published_split(words, seed, 4 if size == 4 else len(words) // 2)
+            assert between[s, i] == pytest.approx(slow.tvd(first, second))
+            assert to_all[s, i] == pytest.approx(slow.tvd(first, words))
+            most = max(first, key=first.count)
+            assert chr(tops[s].word[i]) == most
+
+
+def test_in_place_splits_start_from_what_the_first_left() -> None:
+    words = LISTS[1]
+    split = legacy_oracles(counts([words]), [3, 5], size="half", in_place=True)
+    first, second = slow.published_split(words, 3, len(words) // 2)
+    left = [w for w in dict.fromkeys(words) for _ in range((first + second).count(w))]
+    assert tvd_between_oracles(split)[1, 0] == pytest.approx(slow.tvd(*slow.published_split(left, 5, len(left) // 2)))
+
+
+def test_equal_lengths_get_equal_positions() -> None:
+    """The trap of the published code: contexts with as many answers are split at the same places."""
+    same = [list("abcdefghij")] * 5
+    split = legacy_oracles(counts(same), [1], size=5)
+    assert len({tuple(row) for row in split.first[0].reshape(5, 10)}) == 1
+    independent = independent_oracles(counts(same), n_splits=1, rng=np.random.default_rng(0))
+    assert len({tuple(row) for row in independent.first[0].reshape(5, 10)}) > 1
+
+
+def test_independent_splits_are_disjoint_halves_and_uniform() -> None:
+    one = counts(LISTS)
+    split = independent_oracles(one, n_splits=400, rng=np.random.default_rng(3))
+    used = split.first + split.second
+    assert (used <= one.count).all()
+    totals = np.array([np.bincount(one.context, weights=part) for part in split.first])
+    assert (totals == [5, 5, 4, 5]).all()
+    # each answer is in the first half with probability 5/10: a mean of 400 sums of 3 has an sd below .05
+    assert split.first[:, 0].mean() == pytest.approx(one.count[0] * 0.5, abs=0.2)
+    fixed = independent_oracles(one, n_splits=2, rng=np.random.default_rng(3), size=5)
+    assert np.isnan(tvd_between_oracles(fixed)[:, 2]).all()
+    assert np.isfinite(tvd_between_oracles(fixed)[:, 0]).all()
+
+
+def test_too_few_answers_for_a_legacy_oracle() -> None:
+    with pytest.raises(InputError, match="a context has 9 answers, too few for an oracle of 20"):
+        legacy_oracles(counts(LISTS), [1])
+
+
+def test_calibration_error_against_a_loop() -> None:
+    rng = np.random.default_rng(0)
+    confidence = np.append(rng.uniform(size=300).round(2), [1.0, 1.0, 0.0])
+    correct = rng.integers(0, 2, size=303).astype(float)
+    found = expected_calibration_error(confidence, correct)
+    assert found.ece == pytest.approx(slow.ece(confidence.tolist(), correct.tolist(), 10))
+    assert found.n_lost == 0
+    legacy = expected_calibration_error(confidence, correct, bins="legacy")
+    assert legacy.n_lost == (confidence == 1).sum() >= 2
+    assert legacy.n == 303
+    adaptive = expected_calibration_error(confidence, correct, bins="adaptive")
+    assert adaptive.count.sum() == 303
+    assert adaptive.count.max() - adaptive.count.min() <= 12
+
+
+def test_a_calibrated_player_has_a_small_error() -> None:
+    rng = np.random.default_rng(1)
+    confidence = rng.uniform(size=100_000)
+    found = expected_calibration_error(confidence, rng.uniform(size=100_000) < confidence)
+    # ten bins of 10,000: the mean absolute error of a share is about .004
+    assert found.ece < 0.01
+    assert expected_calibration_error([1.0] * 4, [1, 0, 0, 0]).ece == pytest.approx(0.75)
+
+
+def test_ties_are_shared() -> None:
+    mine, gold = counts([list("aabb"), list("aab")]), counts([list("bbcc"), list("a")])
+    tops = top_words(mine), top_words(gold)
+    np.testing.assert_allclose(share_correct(mine, tops[0], gold, tops[1], ties="average"), [0.25, 1])
+    np.testing.assert_allclose(share_correct(mine, tops[0], gold, tops[1], ties="first"), [0, 1])
+
+
+@pytest.mark.parametrize(
+    ("confidence", "correct", "settings", "message"),
+    [
+        ([0.5], [1, 0], {}, r"correct: has shape \(2,\)"),
+        ([1.2], [1], {}, "holds 1.2, should be probabilities"),
+        ([np.nan], [1], {}, "holds no prediction"),
+        ([0.5], [1], {"bins": "equal"}, "unknown binning 'equal'"),
+        ([0.5], [1], {"n_bins": 0}, "n_bins: is 0"),
+    ],
+)
+def test_wrong_calibration_input(confidence: object, correct: object, settings: dict, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        expected_calibration_error(confidence, correct, **settings)
+
+
+def test_needed_share_closes_the_gap_to_the_margin() -> None:
+    model, oracle = np.full(100, 0.7), np.full(100, 0.4)
+    found = needed_share(model, oracle, np.arange(100) // 10, margin=0.03, rng=np.random.default_rng(0))
+    assert found.share == pytest.approx(0.9)
+    assert (found.lower, found.upper) == pytest.approx((0.9, 0.9))
+    assert needed_share(oracle, model, np.arange(100), margin=0.03, rng=np.random.default_rng(0)).share == 0
+    with pytest.raises(InputError, match="should be larger than 0"):
+        needed_share(model, oracle, np.arange(100), margin=0, rng=np.random.default_rng(0))
+
+
+def test_interval_of_the_needed_share_covers() -> None:
+    """200 sets of 40 texts with a gap of .2: the 90% interval holds 1 - .05 / .2 in 84 to 96% (binomial, 2.5 sd)."""
+    rng = np.random.default_rng(4)
+    hits = 0
+    for _ in range(200):
+        text = np.repeat(rng.normal(0, 0.05, size=40), 10)
+        gap = 0.2 + text + rng.normal(0, 0.1, size=400)
+        found = needed_share(gap, np.zeros(400), np.repeat(np.arange(40), 10), margin=0.05, rng=rng, n_replicates=300)
+        hits += found.lower <= 0.75 <= found.upper
+    assert 0.84 <= hits / 200 <= 0.96
+
+
+def test_published_improvement_uses_its_own_random_numbers() -> None:
+    model, oracle = np.zeros(5), np.ones(5)
+    uniform = np.random.RandomState(4).random_sample(10)
+    np.testing.assert_array_equal(improved_legacy(model, oracle, 0.4), uniform[:5] <= 0.4)
+    np.testing.assert_array_equal(improved_legacy(model, oracle, 0.4, skip_draws=1), uniform[5:] <= 0.4)
