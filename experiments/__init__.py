@@ -52,6 +52,7 @@ EXPERIMENTS: Mapping[str, ExperimentEntry] = MappingProxyType(
         "corpus": ExperimentEntry("documents", "experiments.corpus:run"),
         "context_length": ExperimentEntry("documents", "experiments.context_length:run"),
         "ranks": ExperimentEntry("ranking", "experiments.ranks:run"),
+        "api_ranks": ExperimentEntry("documents", "experiments.api_ranks:run"),
         "rank_recovery": ExperimentEntry("ranking", "experiments.rank_recovery:run"),
         "sbc": ExperimentEntry("comparison", "experiments.sbc:run"),
         "tvd": ExperimentEntry("cloze", "experiments.tvd:run"),
@@ -60,6 +61,7 @@ EXPERIMENTS: Mapping[str, ExperimentEntry] = MappingProxyType(
         "improve": ExperimentEntry("cloze", "experiments.improve:run"),
         "distributions": ExperimentEntry("cloze", "experiments.distributions:run"),
         "ard": ExperimentEntry("cloze", "experiments.ard:run"),
+        "ard_coverage": ExperimentEntry("cloze", "experiments.ard_coverage:run"),
     }
 )
 """Name of every experiment -> its entry."""
