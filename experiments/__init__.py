@@ -54,6 +54,7 @@ EXPERIMENTS: Mapping[str, ExperimentEntry] = MappingProxyType(
         "ranks": ExperimentEntry("ranking", "experiments.ranks:run"),
         "api_ranks": ExperimentEntry("documents", "experiments.api_ranks:run"),
         "rank_recovery": ExperimentEntry("ranking", "experiments.rank_recovery:run"),
+        "tvd_exact": ExperimentEntry("cloze", "experiments.tvd_exact:run"),
         "sbc": ExperimentEntry("comparison", "experiments.sbc:run"),
         "tvd": ExperimentEntry("cloze", "experiments.tvd:run"),
         "tvd_sample_size": ExperimentEntry("cloze", "experiments.tvd_sample_size:run"),

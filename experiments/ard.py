@@ -114,6 +114,7 @@ def _data(cfg: DictConfig, columns: ArdColumns) -> ArdData:
 
 def _fitted(cfg: DictConfig, variant: Variant, data: ArdData, n_predictive: int) -> _Fit:
     from inference.ard import average_effects, loo_of_targets  # noqa: PLC0415
+    from inference.arviz_adapter import add_groups  # noqa: PLC0415
     from models.ard import ArdPriors, ard_model  # noqa: PLC0415
 
     own = data if variant.error else data.without_error()
@@ -125,13 +126,16 @@ def _fitted(cfg: DictConfig, variant: Variant, data: ArdData, n_predictive: int)
         # its scales make a funnel; shorter steps get into it
         settings = OmegaConf.merge(cfg, {"sampler": {"target_accept": max(0.99, float(cfg.sampler.target_accept))}})
     idata = sample_model(settings, model, f"ard {variant.name}")
+    posterior = idata.posterior
+    # the linear predictors follow from the parameters, which are all judged
+    judged = add_groups(idata, {"posterior": posterior.drop_vars("eta")})
     return _Fit(
         variant=variant,
         data=own,
-        posterior=idata.posterior,
-        convergence=gate(cfg, idata),
-        effects=average_effects(idata.posterior, variant.likelihood, n_draws=n_predictive),
-        loo=loo_of_targets(idata.posterior, own, variant.likelihood),
+        posterior=posterior,
+        convergence=gate(cfg, judged),
+        effects=average_effects(posterior, variant.likelihood, n_draws=n_predictive),
+        loo=loo_of_targets(posterior, own, variant.likelihood),
     )
 
 

@@ -30,8 +30,8 @@ def legacy_summary(table: pd.DataFrame) -> str:
     first, second = (str(frame["coefficient"].abs().idxmax()) for frame in (raw, standard))
     return (
         f"scikit-learn's ARDRegression with the paper's settings, on {int(raw['n_rows'].iloc[0])} contexts: {given}. "
-        f"The largest is that of **{predictor_label(first)}**. These are changes of the TVD per unit of each predictor, "
-        "and units differ: a TVD between oracles moves within 0 and 1, an entropy over several nats. Per standard "
+        f"The largest is that of **{predictor_label(first)}**. These are changes of the TVD per unit of each predictor "
+        "(and units differ: a TVD between oracles moves within 0 and 1, an entropy over several nats). Per standard "
         f"deviation they are: {rescaled}; the largest is that of **{predictor_label(second)}**.\n\n"
         "The paper's coefficients are from all 2,687 contexts with terms for the part of speech; the model's samples "
         "are public for fewer. Its figure draws 2 / lambda around each coefficient, twice the variance of a prior; the "
