@@ -113,7 +113,7 @@ def word_pair(
     elif family == "tail":
         model = rng.standard_gamma(20 * difference * zipf)
     elif family == "same":
-        model = zipf
+        return people, people
     else:
         raise unknown_choice("family", family, FAMILIES)
     return people, np.concatenate([model / model.sum(), nothing])

@@ -107,13 +107,13 @@ def chosen_models(cfg: DictConfig, study: xr.Dataset, *, needed: bool = True) ->
 
 
 def wide_rules(cfg: DictConfig, study: xr.Dataset) -> WordRules:
-    """Word rules of ``experiment.words``: those named there or the study's own, with the changes given."""
-    settings = cfg.experiment.words
-    name = settings.rules if settings.rules is not None else study.attrs.get("word_rules", "clean")
-    changes = OmegaConf.to_container(settings.changes, resolve=True)
-    if not isinstance(changes, dict):
-        raise InputError(f"is {changes!r}, should be {{rule: value}}", field="experiment.words.changes")
-    return word_rules(str(name), {str(key): value for key, value in changes.items()})
+    """Word rules of ``experiment.words``: those named there or the study's own, with the single rules given."""
+    settings = OmegaConf.to_container(cfg.experiment.words, resolve=True)
+    if not isinstance(settings, dict):
+        raise InputError(f"is {settings!r}, should be {{rules: NAME, rule: value}}", field="experiment.words")
+    given = {str(key): value for key, value in settings.items() if value is not None}
+    name = given.pop("rules", study.attrs.get("word_rules", "clean"))
+    return word_rules(str(name), given)
 
 
 def clean_words(cfg: DictConfig, study: xr.Dataset, models: Sequence[str]) -> StudyWords:

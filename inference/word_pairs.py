@@ -101,6 +101,8 @@ class WordPairSettings:
             value: Any = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < lowest:
                 raise InputError(f"is {value!r}, should be a whole number, {lowest} or larger", field=name)
+        if self.draws // self.thin < 4:
+            raise InputError(f"is {self.draws}, which leaves fewer than 4 with thin={self.thin}", field="draws")
 
 
 @dataclass(frozen=True, eq=False)
