@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib.util import find_spec
 
 import numpy as np
 import xarray as xr
@@ -24,6 +25,7 @@ __all__ = [
     "label",
     "mode_of",
     "number",
+    "require_scipy",
     "whole",
     "wide_rules",
 ]
@@ -54,6 +56,12 @@ _COLOURS = {
     "chatgpt-diverse": "#E69F00",
 }
 _FREE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+
+
+def require_scipy() -> None:
+    """Raise an :class:`InputError` that says what to install if SciPy is missing."""
+    if find_spec("scipy") is None:
+        raise InputError("scipy not installed; this experiment needs `pip install shannon-game[cloze]`")
 
 
 def mode_of(cfg: DictConfig) -> str:
@@ -111,7 +119,9 @@ def wide_rules(cfg: DictConfig, study: xr.Dataset) -> WordRules:
     settings = OmegaConf.to_container(cfg.experiment.words, resolve=True)
     if not isinstance(settings, dict):
         raise InputError(f"is {settings!r}, should be {{rules: NAME, rule: value}}", field="experiment.words")
-    given = {str(key): value for key, value in settings.items() if value is not None}
+    # an experiment may also name its changes together
+    flat = {**settings, **(settings.pop("changes", None) or {})}
+    given = {str(key): value for key, value in flat.items() if value is not None and key != "changes"}
     name = given.pop("rules", study.attrs.get("word_rules", "clean"))
     return word_rules(str(name), given)
 

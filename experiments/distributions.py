@@ -110,18 +110,18 @@ def _rows(study: xr.Dataset, words: StudyWords, cpds: dict[str, Cpds], item: int
         if not table:
             continue
         ranks = {code: rank for rank, code in enumerate(sorted(table, key=lambda code: -table[code]), start=1)}
-        for code in union:
-            rows.append(
-                {
-                    "text_id": str(study["text_id"].to_numpy()[item]),
-                    "word_num": int(study["word_num"].to_numpy()[item]),
-                    "player": name,
-                    "word": str(words.strings[code]),
-                    "probability": table.get(code, 0.0),
-                    "rank": ranks.get(code, 0),
-                    "target": bool(code == words.target[item]),
-                }
-            )
+        rows += [
+            {
+                "text_id": str(study["text_id"].to_numpy()[item]),
+                "word_num": int(study["word_num"].to_numpy()[item]),
+                "player": name,
+                "word": str(words.strings[code]),
+                "probability": table.get(code, 0.0),
+                "rank": ranks.get(code, 0),
+                "target": bool(code == words.target[item]),
+            }
+            for code in union
+        ]
     return rows
 
 

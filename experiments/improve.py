@@ -157,12 +157,11 @@ def _mixed_means(one: dict[str, Any], shares: Floats, cfg: DictConfig, key: tupl
 
 def summary(table: pd.DataFrame) -> str:
     """Say which share is needed for which margin."""
-    lines = []
-    for row in rows_of(table):
-        lines.append(
-            f"- **{label(row.model)}** ({row.estimator}), margin {row.margin:g}: {row.share_needed:.0%} "
-            f"({row.share_lower:.0%} to {row.share_upper:.0%})"
-        )
+    lines = [
+        f"- **{label(row.model)}** ({row.estimator}), margin {row.margin:g}: {row.share_needed:.0%} "
+        f"({row.share_lower:.0%} to {row.share_upper:.0%})"
+        for row in rows_of(table)
+    ]
     return (
         "With a random share k of a model's TVDs replaced by those between two oracles, (1 - k) of the gap between the "
         "mean TVDs is left; it closes only at k = 1. The share needed for a difference that counts as none (the "
@@ -186,7 +185,7 @@ def curve_figure(
             height = row["tvd_oracle"] + (1 - row["share_needed"]) * row["gap"]
             axes.errorbar(
                 row["share_needed"], height, color=palette[name], marker="o", markersize=4, capsize=2,
-                xerr=[[max(row["share_needed"] - row["share_lower"], 0)], [max(row["share_upper"] - row["share_needed"], 0)]],
+                xerr=_bars(row),
             )  # fmt: skip
         axes.set_xlabel("share of contexts answered as an oracle would")
         axes.set_ylabel("mean TVD to oracle 1")
@@ -196,6 +195,11 @@ def curve_figure(
         axes.set_axisbelow(True)
         axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
     return fig
+
+
+def _bars(row: pd.Series) -> list[list[float]]:
+    below, above = row["share_needed"] - row["share_lower"], row["share_upper"] - row["share_needed"]
+    return [[max(below, 0)], [max(above, 0)]]
 
 
 def density_figure(curves: Curves, cfg: DictConfig) -> Figure:

@@ -11,7 +11,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 from omegaconf import DictConfig
 
-from experiments.cloze_settings import ORACLE, chosen_models, clean_words, colours, label, mode_of, whole
+from experiments.cloze_settings import ORACLE, chosen_models, clean_words, colours, label, mode_of, require_scipy, whole
 from experiments.figures import STYLE, new_figure
 from experiments.outputs import ExperimentResult
 from experiments.settings import rng_for, rows_of, tail_probability
@@ -25,6 +25,7 @@ _ECE_NAMES = {"corpus": "word of the text", "human": "people's majority", "oracl
 
 def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
     """Compare every model with people, as the paper's code did (``mode=legacy``) or as one should (``mode=clean``)."""
+    require_scipy()
     mode = mode_of(cfg)
     tail_probability(cfg)
     players = _players(cfg, study)
@@ -51,8 +52,7 @@ def _players(cfg: DictConfig, study: xr.Dataset) -> list[PlayerTvd]:
     n_splits, n_bins = whole(cfg, "n_splits"), whole(cfg, "n_bins")
     settings = {"n_splits": n_splits, "n_bins": n_bins}
     found = [oracle_tvd(study, words, rng=rng_for(cfg, "oracles"), **settings)]
-    for name in models:
-        found.append(model_tvd(study, words, name, rng=rng_for(cfg, f"oracles {name}"), **settings))
+    found += [model_tvd(study, words, name, rng=rng_for(cfg, f"oracles {name}"), **settings) for name in models]
     return found
 
 
@@ -122,14 +122,16 @@ def examples(study: xr.Dataset, players: list[PlayerTvd]) -> str:
         for where, position in (("nearest", order[0]), ("farthest", order[-1])):
             item = int(player.items[position])
             context = str(study["context"].to_numpy()[item])[-60:].replace("|", "/")
-            rows.append(
-                f"| {label(player.player)} | {where} | {player.raw[position]:.3f} | {player.between_oracles[position]:.3f} "
-                f"| ...{context} | {study['target_word'].values[item]} |"
-            )
+            target = str(study["target_word"].to_numpy()[item])
+            numbers = f"{player.raw[position]:.3f} | {player.between_oracles[position]:.3f}"
+            rows.append(f"| {label(player.player)} | {where} | {numbers} | ...{context} | {target} |")
     if not rows:
         return ""
-    head = "| model | context | TVD | between oracles | text | word of the text |\n| --- | --- | ---: | ---: | --- | --- |\n"
-    return "\n\n" + head + "\n".join(rows)
+    head = [
+        "| model | context | TVD | between oracles | text | word of the text |",
+        "| --- | --- | ---: | ---: | --- | --- |",
+    ]
+    return "\n\n" + "\n".join([*head, *rows])
 
 
 def distributions(players: list[PlayerTvd], cfg: DictConfig, *, title: str = "") -> Figure:

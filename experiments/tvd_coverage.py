@@ -19,7 +19,7 @@ from estimators.cpd import relative_frequencies, total_variation
 from estimators.study_words import study_words
 from estimators.tvd_bias import tvd_with_baseline
 from estimators.words import WORD_RULES
-from experiments.cloze_settings import whole
+from experiments.cloze_settings import require_scipy, whole
 from experiments.figures import STYLE, new_figure
 from experiments.outputs import ExperimentResult
 from experiments.settings import rng_for, rows_of, tail_probability, whole_numbers
@@ -42,6 +42,7 @@ def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
     """Draw studies of several sizes from known distributions, and estimate every context's TVD."""
     if cfg.study.name != "cloze_simulated":
         raise InputError("needs the truth: use study=cloze_simulated", source="settings", field="study")
+    require_scipy()
     tail = tail_probability(cfg)
     base = simulation_settings(OmegaConf.to_container(cfg.study, resolve=True))  # type: ignore[arg-type]
     settings = WordPairSettings(
@@ -114,8 +115,9 @@ def summary(table: pd.DataFrame, cfg: DictConfig) -> str:
     for n, rows in known.groupby("n", sort=False):
         each = ", ".join(f"{_FAMILY[row.family]} {row.coverage:.0%}" for row in rows_of(rows))
         lines.append(
-            f"- {n} answers and {n} samples: the raw TVD is off by {(rows['tvd'] - rows['true_tvd']).mean():+.3f} on average, "
-            f"the posterior mean by {(rows['tvd_bayes'] - rows['true_tvd']).mean():+.3f}; the interval holds the truth in "
+            f"- {n} answers and {n} samples: the raw TVD is off by {(rows['tvd'] - rows['true_tvd']).mean():+.3f} on "
+            f"average, the posterior mean by {(rows['tvd_bayes'] - rows['true_tvd']).mean():+.3f}; "
+            "the interval holds the truth in "
             f"{rows['coverage'].mean():.0%} ({each})"
         )
     text = f"Share of contexts whose {float(cfg.experiment.interval):.0%} interval holds the true TVD:\n\n" + "\n".join(
@@ -139,7 +141,7 @@ def figure(points: list[dict[str, Any]], table: pd.DataFrame, cfg: DictConfig) -
         for point in points:
             ax = axes[sizes.index(point["n"]), families.index(point["family"])]
             ax.plot([0, 1], [0, 1], color="0.6", linewidth=0.8, linestyle="--")
-            ax.scatter(point["truth"], point["raw"], s=5, color="#D55E00", label="raw TVD", zorder=2)
+            ax.scatter(point["truth"], point["raw"], s=5, color="#D55E00", clip_on=False, label="raw TVD", zorder=2)
             hit = (point["lower"] <= point["truth"]) & (point["truth"] <= point["upper"])
             for mask, colour, name in ((hit, "#0072B2", "interval with the truth"), (~hit, "#CC79A7", "without it")):
                 ax.vlines(
@@ -152,7 +154,7 @@ def figure(points: list[dict[str, Any]], table: pd.DataFrame, cfg: DictConfig) -
                 )
             row = table[(table["n"] == point["n"]) & (table["family"] == point["family"]) & table["pooled"]].iloc[0]
             ax.text(0.97, 0.04, f"covers {row['coverage']:.0%}", transform=ax.transAxes, ha="right", fontsize=8)
-            ax.set_xlim(0, 1)
+            ax.set_xlim(-0.04, 1)
             ax.set_ylim(0, 1)
         for column, family in enumerate(families):
             axes[0, column].set_title(_FAMILY[family])

@@ -20,7 +20,16 @@ from estimators.oracles import Oracles, independent_oracles, legacy_oracles, tvd
 from estimators.study_words import StudyWords, study_words
 from estimators.tvd_bias import tvd_with_baseline
 from estimators.words import WORD_RULES
-from experiments.cloze_settings import chosen_models, clean_words, cluster_se, colours, groups_of, label, mode_of
+from experiments.cloze_settings import (
+    chosen_models,
+    clean_words,
+    cluster_se,
+    colours,
+    groups_of,
+    label,
+    mode_of,
+    require_scipy,
+)
 from experiments.figures import STYLE, new_figure
 from experiments.outputs import ExperimentResult
 from experiments.settings import rng_for, tail_probability, whole_numbers
@@ -32,6 +41,7 @@ Floats = NDArray[np.float64]
 
 def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
     """Compare the TVD of n of a model's samples with that of all of them, context by context."""
+    require_scipy()
     mode = mode_of(cfg)
     tail = tail_probability(cfg)
     sizes = sorted(whole_numbers(cfg, "n"))
@@ -172,8 +182,8 @@ def summary(table: pd.DataFrame) -> str:
         steps = ", ".join(f"{row.n_samples} samples: {row.tvd_error:+.4f}" for row in rows.itertuples())
         first = rows.iloc[0]
         lines.append(
-            f"- **{label(str(name))}** ({first['n_contexts']:,} contexts, {first['n_samples_all']:,} samples each, TVD to "
-            f"oracle 1 {first['tvd_all']:.4f}): {steps}"
+            f"- **{label(str(name))}** ({first['n_contexts']:,} contexts, {first['n_samples_all']:,} samples each, "
+            f"TVD to oracle 1 {first['tvd_all']:.4f}): {steps}"
         )
     return "Mean change of the TVD when fewer samples of the model are used:\n\n" + "\n".join(lines)
 

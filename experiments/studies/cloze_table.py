@@ -150,24 +150,7 @@ def _options(config: Mapping[str, Any]) -> _Options:
     given = {**DEFAULTS, **config}
     if not isinstance(given["path"], str | Path) or not str(given["path"]):
         raise InputError(f"is {given['path']!r}; give the table: study.path=FILE", source=_SOURCE, field="path")
-    columns = given["columns"]
-    if not isinstance(columns, Mapping) or not all(isinstance(value, str | None) for value in columns.values()):
-        raise InputError(f"is {columns!r}, should be {{what: column of the table}}", source=_SOURCE, field="columns")
-    for name in columns:
-        if name not in COLUMNS:
-            raise unknown_choice("kind of column", name, COLUMNS, source=_SOURCE)
-    columns = {name: value for name, value in columns.items() if value}
-    if "response" not in columns or not {"context", "context_id", "word_num"} & set(columns):
-        raise InputError(
-            "has to name the column of the response, and of the context, of an id of it, or of text_id and word_num: "
-            "study.columns={context: COLUMN, response: COLUMN}",
-            source=_SOURCE,
-            field="columns",
-        )
-    if "count" in columns and "proportion" in columns:
-        raise InputError("names a count and a proportion; name the count only", source=_SOURCE, field="columns")
-    if "word_num" in columns and "text_id" not in columns:
-        raise InputError("names word_num without text_id", source=_SOURCE, field="columns")
+    columns = _columns(given["columns"])
     for key, valid in (("encoding", _ENCODINGS), ("proportions", _PROPORTIONS), ("word_rules", tuple(WORD_RULES))):
         if given[key] not in valid:
             raise unknown_choice(key, given[key], valid, source=_SOURCE)
@@ -198,6 +181,27 @@ def _options(config: Mapping[str, Any]) -> _Options:
         given["percent"],
         given["word_rules"],
     )
+
+
+def _columns(columns: Any) -> dict[str, str]:
+    if not isinstance(columns, Mapping) or not all(isinstance(value, str | None) for value in columns.values()):
+        raise InputError(f"is {columns!r}, should be {{what: column of the table}}", source=_SOURCE, field="columns")
+    for name in columns:
+        if name not in COLUMNS:
+            raise unknown_choice("kind of column", name, COLUMNS, source=_SOURCE)
+    found = {str(name): value for name, value in columns.items() if value}
+    if "response" not in found or not {"context", "context_id", "word_num"} & set(found):
+        raise InputError(
+            "has to name the column of the response, and of the context, of an id of it, or of text_id and word_num: "
+            "study.columns={context: COLUMN, response: COLUMN}",
+            source=_SOURCE,
+            field="columns",
+        )
+    if "count" in found and "proportion" in found:
+        raise InputError("names a count and a proportion; name the count only", source=_SOURCE, field="columns")
+    if "word_num" in found and "text_id" not in found:
+        raise InputError("names word_num without text_id", source=_SOURCE, field="columns")
+    return found
 
 
 # -------------------------------------------------------------------------------------------------- reading
@@ -504,7 +508,8 @@ def _empty_items(reading: _Reading, response_item: Sequence[int] | np.ndarray) -
     if not answered.all():
         item = int(np.argmin(answered))
         raise InputError(
-            f"{int((~answered).sum())} contexts have no human answer, the first is {list(reading.items)[item][-60:]!r}; "
+            f"{int((~answered).sum())} contexts have no human answer, the first is "
+            f"{list(reading.items)[item][-60:]!r}; "
             "leave them out",
             source=reading.options.path,
         )
@@ -520,8 +525,8 @@ def _proportions(reading: _Reading, arrays: dict[str, np.ndarray], notes: list[N
         text = f"{list(reading.items)[worst][-60:]!r} sums to {sums[worst]:.4g}"
         if options.proportions == "refuse":
             raise InputError(
-                f"the proportions of {int(off.sum())} contexts do not sum to 1, {text}; study.proportions=rescale keeps "
-                "them",
+                f"the proportions of {int(off.sum())} contexts do not sum to 1, {text}; "
+                "study.proportions=rescale keeps them",
                 source=options.path,
                 field=options.columns["proportion"],
             )

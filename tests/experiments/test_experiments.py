@@ -25,8 +25,10 @@ from tests.oracles.lm_game import raw_answers
 BAYESIAN = {"accuracy", "belief", "calibration", "human_loss", "rank_recovery", "ranks", "recovery", "sbc"}
 # these need a model and documents, and have tests of their own with tiny ones
 LANGUAGE_MODELS = {"api_ranks", "build_study", "corpus"}
+# these take a cloze study, and have tests of their own
+CLOZE = {"ard", "ard_coverage", "distributions", "improve", "tvd", "tvd_coverage", "tvd_sample_size"}
 EXPERIMENTS = sorted(
-    path.stem for path in (ROOT / "conf" / "exp").glob("*.yaml") if path.stem not in BAYESIAN | LANGUAGE_MODELS
+    path.stem for path in (ROOT / "conf" / "exp").glob("*.yaml") if path.stem not in BAYESIAN | LANGUAGE_MODELS | CLOZE
 )
 
 
