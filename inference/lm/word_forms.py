@@ -1,0 +1,41 @@
+"""The strings that stand for one word once words are made comparable."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+__all__ = ["word_forms"]
+
+
+def word_forms(
+    words: Iterable[str], seen: Sequence[str], normalise: Callable[[Sequence[str]], Sequence[str]], *, most: int
+) -> dict[str, list[str]]:
+    """Find strings that a model may write and that count as a given word.
+
+    They are the word itself, with a capital, and in capitals, and the strings of the data that become it: a rule that
+    takes "don't" for "do" makes both of them forms of "do" if both are in the data.
+
+    Parameters
+    ----------
+    words : iterable of str
+        Normalised words.
+    seen : sequence of str
+        Strings of the data, the most frequent first.
+    normalise : callable
+        Gives the normalised word of every string, "" for none.
+    most : int
+        Forms of a word, the word itself first.
+
+    Returns
+    -------
+    dict of str to list of str
+        The word itself is among its forms only if it normalises to itself.
+    """
+    wanted = dict.fromkeys(words)
+    cases = [form for word in wanted for form in dict.fromkeys((word, word.capitalize(), word.upper()))]
+    forms: dict[str, list[str]] = {word: [] for word in wanted}
+    candidates = list(dict.fromkeys([*cases, *seen]))
+    for form, word in zip(candidates, normalise(candidates), strict=True):
+        if word in forms and len(forms[word]) < most:
+            forms[word].append(form)
+    return forms
