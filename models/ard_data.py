@@ -164,7 +164,7 @@ def ard_data(
     text_of_item = text_of_row[first]
     if (text_of_item[item_of_row] != text_of_row).any():
         bad = items[item_of_row[np.flatnonzero(text_of_item[item_of_row] != text_of_row)[0]]]
-        raise InputError(f"{bad!r} is in two texts", field="item")
+        raise InputError(f"{str(bad)!r} is in two texts", field="item")
     noisy, covariance = _errors(measured, names, columns, scale, items, item_of_row, first)
     repeated = float((np.bincount(item_of_row) > 1).mean())
     groups = [
