@@ -29,7 +29,7 @@ from estimators.cpd import (
     total_variation,
 )
 from estimators.errors import InputError
-from estimators.oracles import legacy_oracles, oracle_tops, tvd_between_oracles, tvd_to_oracles
+from estimators.oracles import Oracles, legacy_oracles, oracle_tops, tvd_between_oracles, tvd_to_oracles
 from estimators.study_words import StudyWords, study_words
 from estimators.words import WORD_RULES
 from experiments.provo_appendices import appendix_lists
@@ -216,7 +216,19 @@ class _Legacy:
                 self._keep(stored, *self._in_stored_order(stored, values, items))
         if stored_human in self._names:
             self._values[f"tvd/{name}/stored list"] = float(self.stored(stored_human).mean())
-        self._keep(f"entropy_nats/{name}", entropy_nats(cpd), items)
+        prefix = stored_human.rpartition("/")[0]
+        everyone = relative_frequencies(human)
+        others = {
+            "tvd_oracle1_human": tvd_to_oracles(everyone, split, "first")[0],
+            "tvd_oracle2_human": tvd_to_oracles(everyone, split, "second")[0],
+            # the file of temperature 0.5 has BLOOM's names
+            **dict.fromkeys(("entropy_bloom", "entropy_chatgpt"), entropy_nats(cpd)),
+            "entropy_human": entropy_nats(everyone),
+            "entropy_oracle": entropy_nats(relative_frequencies(_first_part(split))),
+        }
+        for what, values in others.items():
+            if f"{prefix}/{what}" in self._names:
+                self._keep(f"{prefix}/{what}", *self._in_stored_order(f"{prefix}/{what}", values, items))
         seeds = [1, *_SEEDS] if name in GPT2_MODELS else list(_SEEDS)
         many = legacy_oracles(answers, seeds, in_place=name in GPT2_MODELS).without(self._words.blank)
         tops = oracle_tops(many)[len(seeds) - len(_SEEDS) :]
@@ -235,6 +247,13 @@ class _Legacy:
             found.setdefault(item, []).append(value)
         taken = [_next(found, item) for item in wanted.tolist()]
         return np.array(taken), wanted
+
+
+def _first_part(split: Oracles) -> WordCounts:
+    part = split.first[0]
+    kept = part > 0
+    counts = split.counts
+    return WordCounts(counts.context[kept], counts.word[kept], part[kept], counts.n_contexts)
 
 
 def _next(found: dict[int, list[float]], item: int) -> float:

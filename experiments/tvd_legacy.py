@@ -32,6 +32,8 @@ def run_legacy(cfg: DictConfig, study: xr.Dataset, clean: list[PlayerTvd]) -> Ex
         f"{len(lists)} stored lists were computed again from the public samples, {int(lists['n_compared'].sum()):,} "
         f"values; the largest difference is {lists['largest_difference'].max():.1e} (single precision).\n\n"
         + markdown_table(lists)
+        + "\n\nStored only, as their samples are not public (appendix D compares tokens in place of words):\n\n"
+        + markdown_table(stored_only(study, results))
     )
     shown = [replace(player, to_oracle=_legacy_values(results, player)) for player in clean]
     shown = [player for player in shown if len(player.to_oracle)]
@@ -57,6 +59,20 @@ _LISTS = {
 def _legacy_values(results: LegacyResults, player: PlayerTvd) -> np.ndarray:
     values = results.lists.get(_LISTS.get(player.player, ""), np.array([]))
     return values[~np.isnan(values)]
+
+
+def stored_only(study: xr.Dataset, results: LegacyResults) -> pd.DataFrame:
+    """Means of the stored lists that no public sample gives again; of the improved ones only those of share 0."""
+    values, which = study["result_value"].to_numpy(), study["result_list"].to_numpy()
+    rows = []
+    for code, name in enumerate(study["result_name"].to_numpy().tolist()):
+        computed = results.lists.get(name)
+        improved = name.startswith("cal_metrics_improved_model") and "/0/" not in name
+        if improved or (computed is not None and not np.isnan(computed).all()):
+            continue
+        mine = values[which == code]
+        rows.append({"list": name, "n_stored": len(mine), "mean": float(mine.mean())})
+    return pd.DataFrame(rows, columns=["list", "n_stored", "mean"])
 
 
 def legacy_table(results: LegacyResults, clean: list[PlayerTvd]) -> pd.DataFrame:

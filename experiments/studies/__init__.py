@@ -54,8 +54,8 @@ STUDIES: Mapping[str, StudyLoader] = MappingProxyType(
         "lm_game_documents": StudyLoader("documents", "experiments.studies.lm_game_documents:load"),
         "rank_perplexity": StudyLoader("ranking", "experiments.studies.rank_perplexity:load"),
         "ranking_table": StudyLoader("ranking", "experiments.studies.ranking_table:load"),
-        "cloze_table": StudyLoader("cloze", "experiments.studies.cloze_table:load"),
         "cloze_simulated": StudyLoader("cloze", "experiments.studies.cloze_simulated:load"),
+        "cloze_table": StudyLoader("cloze", "experiments.studies.cloze_table:load"),
         "provo": StudyLoader("cloze", "experiments.studies.provo:load"),
     }
 )

@@ -20,7 +20,7 @@ def entry(context: str, word: str, human: list[tuple[Any, int]], samples: list[t
     }
     if full:
         made["greedy"] = {"pred": samples[0][0], "cond_log_prob": -1.0}
-        made["nucleus_samples"] = {"top-p": {p: drawn[:1] for p in ("0.7", "0.8", "0.9")}}
+        made["nucleus_samples"] = {"top-p": dict.fromkeys(("0.7", "0.8", "0.9"), drawn[:1])}
     return made
 
 

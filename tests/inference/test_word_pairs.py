@@ -110,7 +110,7 @@ def test_same_generator_same_draws() -> None:
 
 
 def test_mistakes() -> None:
-    people, model = one_context([1, 2], [1, 1])
+    people, _ = one_context([1, 2], [1, 1])
     empty = count_words([], [], [], n_contexts=1)
     with pytest.raises(InputError, match="has no answer in context 0"):
         tvd_posterior(people, empty, rng=np.random.default_rng(0))
