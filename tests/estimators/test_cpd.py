@@ -37,7 +37,7 @@ def counts(lists: list[list[str]]) -> WordCounts:
 @settings(max_examples=100, deadline=None)
 @given(LISTS, st.randoms())
 def test_against_lists(first: list[list[str]], shuffler: object) -> None:
-    second = [sorted(words, key=lambda _: shuffler.random())[::2] + ["z"] for words in first]  # type: ignore[attr-defined]
+    second = [[*sorted(words, key=lambda _: shuffler.random())[::2], "z"] for words in first]  # type: ignore[attr-defined]
     a, b = counts(first), counts(second)
     p, q = relative_frequencies(a), relative_frequencies(b)
     found = {
