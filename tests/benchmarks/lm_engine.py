@@ -113,7 +113,7 @@ def contexts_part() -> None:
         sides[f"engine, {size} tokens a batch"] = lambda other=other: engine_rows(other, contexts)  # type: ignore[misc]
     sides["loop, last logits"] = lambda: last_rows(model, contexts, all_logits=False)
     sides["loop, all logits"] = lambda: last_rows(model, contexts, all_logits=True)
-    race(sides)
+    race(sides, repeats=2)
     # what a matrix product of the model's own shapes costs at best: 2 x parameters of its blocks x tokens
     blocks = sum(p.numel() for name, p in model.module.named_parameters() if "layers" in name)
     width = model.module.config.hidden_size
