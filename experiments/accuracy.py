@@ -97,7 +97,7 @@ class _Guesses:
 def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
     """Accuracies with intervals, language models beside them, and the posterior of the accuracy model."""
     _check(cfg, study)
-    study = with_live_models(cfg, study)
+    study, played = with_live_models(cfg, study)
     guesses = _columns(study)
     models = _language_models(cfg, study, guesses)
     curve = _practice(cfg, guesses)
@@ -119,7 +119,7 @@ def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
         table=table,
         dataset=dataset,
         figures=figures,
-        summary=summary(table, dataset, cfg),
+        summary="\n\n".join([summary(table, dataset, cfg), *played]),
         warnings=(f"the posterior did not converge, do not use it: {reasons}",) if bad else (),
         gate_failed=bad and not cfg.experiment.allow_unconverged,
         posteriors={} if fit is None else {"accuracy": fit.idata},

@@ -10,7 +10,7 @@ import xarray as xr
 from numpy.typing import NDArray
 from omegaconf import DictConfig
 
-from estimators import InputError, add_note
+from estimators import InputError
 from estimators.guess import guess_contexts, with_model_answers
 from experiments.language_models import Work, chosen_models, open_work
 from experiments.settings import rng_for
@@ -24,7 +24,7 @@ __all__ = ["with_live_models"]
 _ROOM_FOR_A_GUESS = 32
 
 
-def with_live_models(cfg: DictConfig, study: xr.Dataset) -> xr.Dataset:
+def with_live_models(cfg: DictConfig, study: xr.Dataset) -> tuple[xr.Dataset, list[str]]:
     """Let the models of ``model=[...]`` play, and return the study with their hits and surprisals.
 
     Parameters
@@ -36,8 +36,10 @@ def with_live_models(cfg: DictConfig, study: xr.Dataset) -> xr.Dataset:
 
     Returns
     -------
-    xarray.Dataset
+    study : xarray.Dataset
         The same object where no model is named.
+    said : list of str
+        Sentences for the report, one a model, and what was in the store.
 
     Raises
     ------
@@ -46,7 +48,7 @@ def with_live_models(cfg: DictConfig, study: xr.Dataset) -> xr.Dataset:
     """
     settings = chosen_models(cfg)
     if not settings:
-        return study
+        return study, []
     from inference.lm.loading import load_language_model  # noqa: PLC0415 - torch takes seconds
 
     if "target_token" not in study:
@@ -64,27 +66,22 @@ def with_live_models(cfg: DictConfig, study: xr.Dataset) -> xr.Dataset:
     if not mine:
         raise InputError("holds none of the positions; use fewer shards or more guesses", field="experiment.shard")
     items, asked = items[mine], [asked[i] for i in mine]
-    played = study
+    played, said = study, []
     for name, chosen in settings.items():
         answers = _play(work, load_language_model(chosen), asked)
         hit = np.full(study.sizes["item"], np.nan)
         surprisal = np.full(study.sizes["item"], np.nan)
         hit[items], surprisal[items] = answers["hit"], answers["surprisal_nats"]
         played = with_model_answers(played, name, hit, target_surprisal_nats=surprisal)
-        apart = float(np.mean(answers["n_tokens"] > 1))
-        add_note(
-            played,
-            f"positions played by {name}, {np.mean(answers['hit']):.1%} of them right; {apart:.1%} of the targets are "
-            f"several of its tokens, and {np.mean(answers['begins_alike']):.1%} of its guesses begin with the target",
-            count=len(items),
+        line = (
+            f"**{name}** played {len(items):,} positions, {np.mean(answers['hit']):.1%} of them right; "
+            f"{np.mean(answers['n_tokens'] > 1):.1%} of the targets are several of its tokens, and "
+            f"{np.mean(answers['begins_alike']):.1%} of its guesses begin with the target."
         )
         if answers["is_cut"].any():
-            add_note(
-                played,
-                f"of them with more text before them than {name} takes: it saw the end of the text",
-                count=int(answers["is_cut"].sum()),
-            )
-    return played
+            line += f" At {int(answers['is_cut'].sum()):,} it saw the end of a text that is longer than it takes."
+        said.append(line)
+    return played, [*said, work.said()]
 
 
 def _items(cfg: DictConfig, study: xr.Dataset) -> NDArray[np.intp]:

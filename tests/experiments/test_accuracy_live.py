@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from estimators import InputError, notes
+from estimators import InputError
 from estimators.guess import guess_contexts
 from experiments import load_experiment
 from experiments.accuracy_live import with_live_models
@@ -32,11 +32,12 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def live(root: Path, store: Path, *overrides: str):
     cfg = config(root, *named(root / "models", "a"), f"experiment.store={store}", *overrides)
-    return cfg, with_live_models(cfg, load_study(cfg, kind="guess"))
+    study, said = with_live_models(cfg, load_study(cfg, kind="guess"))
+    return said, study
 
 
 def test_surprisals_are_those_of_one_pass_a_position(root, tmp_path):
-    _, study = live(root, tmp_path, "experiment.live_guesses=20")
+    said, study = live(root, tmp_path, "experiment.live_guesses=20")
     asked = np.flatnonzero(np.isfinite(study["model_hit"].sel(model="a")))
     assert 5 <= len(asked) <= 20
     assert len(asked) == len(np.unique(asked))
@@ -51,7 +52,7 @@ def test_surprisals_are_those_of_one_pass_a_position(root, tmp_path):
             tokens = [*tokens, token]
         surprisal = float(study["target_surprisal_nats"].sel(model="a")[item])
         assert surprisal == pytest.approx(by_hand, abs=1e-3)
-    assert any("positions played by a" in note["text"] and note["count"] == len(asked) for note in notes(study))
+    assert said[0].startswith(f"**a** played {len(asked)} positions")
 
 
 def test_shards_fill_one_store(root, tmp_path):
@@ -71,7 +72,7 @@ def test_the_model_stands_in_the_table(root, tmp_path):
 
 
 def test_of_a_long_text_the_model_sees_the_end(root, tmp_path):
-    _, study = live(root, tmp_path, "experiment.live_guesses=null")
+    said, study = live(root, tmp_path, "experiment.live_guesses=null")
     model = tiny_models.load(root / "models" / "a", bos=tiny_models.END)
     contexts = [encode(model, [context])[0] for context in guess_contexts(study)]
     asked = np.isfinite(study["model_hit"].sel(model="a").to_numpy())
@@ -79,7 +80,7 @@ def test_of_a_long_text_the_model_sees_the_end(root, tmp_path):
         len(tokens) > tiny_models.MAX_TOKENS - 32 for tokens, is_asked in zip(contexts, asked, strict=True) if is_asked
     )
     assert n_cut > 0
-    assert [note["count"] for note in notes(study) if "saw the end of the text" in note["text"]] == [n_cut]
+    assert f"At {n_cut} it saw the end of a text" in said[0]
 
 
 @pytest.mark.parametrize("value", ["0", "-1", "true", "1.5"])
@@ -91,4 +92,6 @@ def test_a_bad_number_of_guesses(root, tmp_path, value):
 def test_without_a_model_nothing_changes(root):
     cfg = config(root)
     study = load_study(cfg, kind="guess")
-    assert with_live_models(cfg, study) is study
+    same, said = with_live_models(cfg, study)
+    assert same is study
+    assert said == []
