@@ -120,12 +120,17 @@ def legacy_columns(study: xr.Dataset, model: str, predictors: Sequence[str], *, 
         If the model is not in the study, it has no counts, or a predictor cannot be made.
     """
     human = word_rules("published", {"blank": "keep"})
-    said = word_rules("published", {"blank": "drop", "failed": "drop"})
+    said = word_rules("published", {"blank": "keep", "failed": "drop"})
     words = study_words(study, human=human, model=said, corpus=WORD_RULES["none"], models=[model], per="entry")
     found = words.models[model]
-    people, q = words.answers().take(found.item), relative_frequencies(found.counts)
+    given, q = words.answers().take(found.item), relative_frequencies(found.counts)
+    # a person's blank answer is NaN there, which is no model's empty word
+    blank = len(words.strings)
+    people = WordCounts(
+        given.context, np.where(given.word == words.blank, blank, given.word), given.count, given.n_contexts
+    )
     oracles = legacy_oracles(people, [seed], size="half")
-    rows = people.word != words.blank
+    rows = people.word != blank
     answered = WordCounts(people.context[rows], people.word[rows], people.count[rows], people.n_contexts)
     made = {
         "human_entropy": entropy_nats(relative_frequencies(answered)),

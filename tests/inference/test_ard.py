@@ -35,7 +35,7 @@ def test_pymc_agrees_with_scikit_learn_where_both_are_exact() -> None:
     found = sklearn_ard(x, y)
     assert (found.coefficient != 0).all()
     fixed = FixedScales(tuple(found.precision**-0.5), found.noise_precision**-0.5)
-    columns = {name: column for name, column in zip("abc", x.T, strict=True)}
+    columns = dict(zip("abc", x.T, strict=True))
     data = ard_data(y, columns, text=["t"] * 120, standardise=False)
     model = ard_model(data, prior="fixed", likelihood="gaussian", fixed=fixed)
     posterior = sample(model, draws=2000, tune=500, chains=2, cores=1, seed=1, progress=False).posterior

@@ -53,7 +53,9 @@ def at(model: pm.Model, outputs: list[Any], point: dict[str, np.ndarray]) -> lis
 
     given = {model[name]: model[name].type(f"{name}_given") for name in point}
     seen = {rv: model.rvs_to_values[rv] for rv in model.observed_RVs}
-    compiled = function(list(given.values()), clone_replace(outputs, {**given, **seen}), mode="FAST_COMPILE", on_unused_input="ignore")
+    compiled = function(
+        list(given.values()), clone_replace(outputs, {**given, **seen}), mode="FAST_COMPILE", on_unused_input="ignore"
+    )
     return [np.asarray(value) for value in compiled(*(point[name] for name in point))]
 
 
@@ -111,7 +113,7 @@ def test_draws_follow_the_density(likelihood: str) -> None:
     """Shares of simulated targets below some values, against the density integrated; 20,000 draws, s.e. .0035."""
     data = some_data(np.random.default_rng(3), noisy=0, ends=likelihood != "gaussian")
     model = ard_model(data, likelihood=likelihood, priors=ArdPriors(coefficient=0.05))
-    point = {name: value for name, value in values_of(model, 11).items()}
+    point = values_of(model, 11)
     point["coefficient"] = np.array([0.3, -0.2, 0.1])
     point["intercept"] = np.array(0.4)
     if likelihood == "beta":
@@ -175,7 +177,7 @@ def test_clean_rows_come_from_disjoint_people(study: xr.Dataset) -> None:
     for start, name in enumerate(related):
         y, x = (values[start::2] - values[start::2].mean(axis=0) for values in (target, oracle))
         related[name] = float((x * y).sum() / np.sqrt((x**2).sum() * (y**2).sum()))
-    # over splits of the same answers: what one part says the other cannot say again, so that they are not related upward
+    # over splits of the same answers: what one part says, the other cannot say again
     assert related["shared"] > related["disjoint"] + 0.1
 
 

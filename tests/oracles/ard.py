@@ -7,6 +7,7 @@ import random
 import re
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy.stats import beta, multivariate_normal, norm
@@ -64,7 +65,7 @@ def paper_rows(root: Path) -> tuple[np.ndarray, np.ndarray]:
     for path in files:
         for passage in json.loads(path.read_text(encoding="utf-8")).values():
             for entry in passage.values():
-                human = [(x["pred"] if isinstance(x["pred"], str) else "", int(x["count"])) for x in entry["human"]]
+                human = [(x["pred"] if isinstance(x["pred"], str) else None, int(x["count"])) for x in entry["human"]]
                 answers = [word for word, count in human for _ in range(count)]
                 random.seed(0)
                 if len(answers) % 2:
@@ -79,7 +80,7 @@ def paper_rows(root: Path) -> tuple[np.ndarray, np.ndarray]:
                         model[x["pred"].lower()] += x["count"]
                 p, q = ({w: c / len(half) for w, c in Counter(half).items()} for half in (first, second))
                 m = {w: c / sum(model.values()) for w, c in model.items()}
-                said = np.array([count for word, count in human if word], dtype=float)
+                said = np.array([count for word, count in human if word is not None], dtype=float)
                 target.append(_tvd(p, m))
                 rows.append(
                     [
@@ -92,7 +93,7 @@ def paper_rows(root: Path) -> tuple[np.ndarray, np.ndarray]:
     return np.array(rows), np.array(target)
 
 
-def _tvd(p: dict[str, float], q: dict[str, float]) -> float:
+def _tvd(p: dict[Any, float], q: dict[Any, float]) -> float:
     return 0.5 * sum(abs(p.get(word, 0) - q.get(word, 0)) for word in p.keys() | q.keys())
 
 
