@@ -121,10 +121,10 @@ def _fitted(cfg: DictConfig, variant: Variant, data: ArdData, n_predictive: int)
     own = own if variant.groups else own.without_groups()
     priors = ArdPriors(**OmegaConf.to_container(cfg.experiment.priors))  # type: ignore[arg-type]
     model = ard_model(own, prior=variant.prior, likelihood=variant.likelihood, priors=priors)
-    settings = cfg
+    settings = cfg.copy()
     if variant.prior == "horseshoe":
         # its scales make a funnel; shorter steps get into it
-        settings = OmegaConf.merge(cfg, {"sampler": {"target_accept": max(0.99, float(cfg.sampler.target_accept))}})
+        settings.sampler.target_accept = max(0.99, float(cfg.sampler.target_accept))
     idata = sample_model(settings, model, f"ard {variant.name}")
     posterior = idata.posterior
     # the linear predictors follow from the parameters, which are all judged

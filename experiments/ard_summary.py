@@ -90,17 +90,13 @@ def _verdict(table: pd.DataFrame, dataset: xr.Dataset, steps: Sequence[LadderSte
     main = table[table["fit"] == "main"].set_index("predictor")
     if "oracle_tvd" not in main.index or len(main) < 2:
         return []
-    probability = float(main.loc["oracle_tvd", "p_largest"])
-    first = str(main["p_largest"].idxmax())
+    largest = {str(name): float(value) for name, value in main["p_largest"].items()}
+    probability, first = largest["oracle_tvd"], max(largest, key=lambda name: largest[name])
     word = "does not hold" if probability < 0.05 else "holds" if probability > 0.95 else "is open"
     said = [
         f'**The paper\'s conclusion "TVD between oracles matters most" {word}** on this model and these contexts: the '
         f"probability that its standardised coefficient is the largest is {probability:.3f}"
-        + (
-            f"; that of {predictor_label(first)} is {float(main.loc[first, 'p_largest']):.3f}"
-            if first != "oracle_tvd"
-            else ""
-        )
+        + (f"; that of {predictor_label(first)} is {largest[first]:.3f}" if first != "oracle_tvd" else "")
         + "."
     ]
     by_step = {step.name: dict(zip(step.predictors, step.coefficient.tolist(), strict=True)) for step in steps}

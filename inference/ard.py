@@ -186,7 +186,8 @@ def largest_probability(coefficient: ArrayLike) -> Floats:
 def row_log_likelihood(posterior: xr.Dataset, data: ArdData, likelihood: str) -> Floats:
     """Log-likelihood of every row's target at every draw, nats; shape (chain, draw, row)."""
     check_likelihood(likelihood)
-    eta = posterior["eta"].transpose("chain", "draw", "row").to_numpy()
+    eta: Floats = posterior["eta"].transpose("chain", "draw", "row").to_numpy()
+    found: Floats
     y = data.target
     inside = np.clip(y, 1e-9, 1 - 1e-9)
     if likelihood == "beta":
@@ -196,15 +197,18 @@ def row_log_likelihood(posterior: xr.Dataset, data: ArdData, likelihood: str) ->
         density = (a - 1) * np.log(inside) + (b - 1) * np.log1p(-inside) + gammaln(phi) - gammaln(a) - gammaln(b)
         zero, one = -np.logaddexp(0, eta + low), -np.logaddexp(0, high - eta)
         between = np.log1p(-np.minimum(np.exp(zero) + np.exp(one), 1 - 1e-16))
-        return np.where(y <= 0, zero, np.where(y >= 1, one, between + density))
+        found = np.where(y <= 0, zero, np.where(y >= 1, one, between + density))
+        return found
     noise = posterior["noise"].to_numpy()[..., None]
     if likelihood == "gaussian":
-        return -0.5 * ((y - eta) / noise) ** 2 - np.log(noise) - 0.5 * np.log(2 * np.pi)
+        found = -0.5 * ((y - eta) / noise) ** 2 - np.log(noise) - 0.5 * np.log(2 * np.pi)
+        return found
     logit = np.log(inside) - np.log1p(-inside)
     normal = -0.5 * ((logit - eta) / noise) ** 2 - np.log(noise) - 0.5 * np.log(2 * np.pi)
     low, high = (np.log(v) - np.log1p(-v) for v in recording_limits(y))
     zero, one = log_ndtr((low - eta) / noise), log_ndtr((eta - high) / noise)
-    return np.where(y <= 0, zero, np.where(y >= 1, one, normal - np.log(inside) - np.log1p(-inside)))
+    found = np.where(y <= 0, zero, np.where(y >= 1, one, normal - np.log(inside) - np.log1p(-inside)))
+    return found
 
 
 def loo_of_targets(posterior: xr.Dataset, data: ArdData, likelihood: str) -> LooByGroup:
@@ -246,8 +250,8 @@ def draw_targets(
     drawn = rng.normal(eta, _flat(taken, "noise")[:, None])
     if likelihood == "gaussian":
         return drawn
-    low, high = (float(np.log(v) - np.log1p(-v)) for v in recording_limits(target))
-    return np.where(drawn < low, 0.0, np.where(drawn > high, 1.0, expit(drawn)))
+    first, last = (float(np.log(v) - np.log1p(-v)) for v in recording_limits(target))
+    return np.where(drawn < first, 0.0, np.where(drawn > last, 1.0, expit(drawn)))
 
 
 def predictive_checks(drawn: Floats, data: ArdData, *, tail: float) -> pd.DataFrame:

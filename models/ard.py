@@ -248,7 +248,7 @@ def _true_predictors(data: ArdData, p: ArdPriors) -> dict[str, Any]:
     if exact:
         slope = pm.Normal("latent_slope", 0, p.latent_slope, dims=("noisy", "exact"))
         others = data.x_of_item[:, exact]
-        mean = [mean[i] + pt.sum(slope[i] * others, axis=1) for i in range(k)]
+        mean = [mean[i] + (slope[i] * others).sum(axis=1) for i in range(k)]
     else:
         mean = [mean[i] + np.zeros(data.item.size) for i in range(k)]
     # each true predictor given those before it; factor[i][j] are rows of the triangular root of Omega

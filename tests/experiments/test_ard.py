@@ -56,7 +56,7 @@ def test_the_paper_s_coefficients(provo_root: Path, tmp_path: Path) -> None:
     rows, target = paper_rows(provo_root)
     found = legacy_columns(study, "gpt2", list(PREDICTORS))
     off = np.abs(np.column_stack([*found.predictors.values(), found.target]) - np.column_stack([rows, target]))
-    # in one context a sample is a space, which is a word to the paper's code and a blank like "" to the rules here
+    # in one context two samples are one and two no-break spaces: two words to the paper's code, one blank to the rules
     assert sorted(off.max(axis=1))[-2] < 1e-12
     assert off.max() < 0.002
 
