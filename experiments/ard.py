@@ -249,7 +249,7 @@ def _step_rows(steps: list[LadderStep], tail: float) -> list[dict[str, Any]]:
                         if step.standardised
                         else {}
                     ),
-                    "published": PUBLISHED.get(name, np.nan) if step.name == "legacy" else np.nan,
+                    "published": PUBLISHED.get(name, np.nan) if step.is_published else np.nan,
                     "published_bar": float(step.bar[k]),
                     "n_rows": step.n_rows,
                     **convergence_columns(None),

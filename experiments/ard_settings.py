@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,17 @@ from experiments.settings import rng_for
 if TYPE_CHECKING:
     from models.ard_columns import ArdColumns
 
-__all__ = ["PUBLISHED", "VARIANTS", "LadderStep", "Variant", "design_columns", "ladder", "main_variant", "variants"]
+__all__ = [
+    "PUBLISHED",
+    "VARIANTS",
+    "LadderStep",
+    "Variant",
+    "design_columns",
+    "ladder",
+    "main_variant",
+    "names_of",
+    "variants",
+]
 
 Floats = NDArray[np.float64]
 
@@ -64,6 +74,8 @@ class LadderStep:
         Per standard deviation of the predictor where `standardised`; `bar` is 2 / lambda.
     standardised : bool
     n_rows : int
+    is_published : bool
+        The paper gives coefficients for this model and design (:data:`PUBLISHED`).
     """
 
     name: str
@@ -75,12 +87,13 @@ class LadderStep:
     intercept: float
     standardised: bool
     n_rows: int
+    is_published: bool = False
 
 
 def main_variant(cfg: DictConfig) -> Variant:
     """Read the main analysis, checked."""
     from models.ard import COEFFICIENT_PRIORS  # noqa: PLC0415 - seconds that only a fit should cost
-    from models.ard_likelihood import LIKELIHOODS  # noqa: PLC0415
+    from models.ard_data import LIKELIHOODS  # noqa: PLC0415
 
     priors = [name for name in COEFFICIENT_PRIORS if name != "fixed"]
     for key, valid in (("prior", priors), ("likelihood", LIKELIHOODS)):
@@ -145,7 +158,10 @@ def ladder(cfg: DictConfig, study: xr.Dataset) -> list[LadderStep]:
         legacy = legacy_columns(study, models[0], predictors, seed=seed)
         if np.isfinite(_matrix(legacy)).all():
             steps += [
-                _step("legacy", "the paper's settings", legacy, standardised=False),
+                replace(
+                    _step("legacy", "the paper's settings", legacy, standardised=False),
+                    is_published=models == ["gpt2"] and study.attrs.get("name") == "provo",
+                ),
                 _step("standardised", "the same, predictors standardised", legacy, standardised=True),
             ]
     if cfg.experiment.mode == "legacy":

@@ -33,8 +33,13 @@ def legacy_summary(table: pd.DataFrame) -> str:
         f"The largest is that of **{predictor_label(first)}**. These are changes of the TVD per unit of each predictor "
         "(and units differ: a TVD between oracles moves within 0 and 1, an entropy over several nats). Per standard "
         f"deviation they are: {rescaled}; the largest is that of **{predictor_label(second)}**.\n\n"
-        "The paper's coefficients are from all 2,687 contexts with terms for the part of speech; the model's samples "
-        "are public for fewer. Its figure draws 2 / lambda around each coefficient, twice the variance of a prior; the "
+        + (
+            "The paper's coefficients are from all 2,687 contexts, with terms for the part of speech; the model's "
+            "samples are public for fewer. "
+            if raw["published"].notna().any()
+            else ""
+        )
+        + "The paper's figure draws 2 / lambda around each coefficient, twice the variance of a prior; the "
         "table has it as `published_bar` beside the posterior standard deviation `sd`. Oracle 1 is in the target and "
         "in the TVD between oracles: `mode=clean` takes other people for each."
     )

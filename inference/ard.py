@@ -19,8 +19,7 @@ from estimators.errors import InputError
 from inference.arviz_adapter import InferenceData, add_groups, of_posterior
 from inference.model_comparison import LooByGroup, loo_by
 from inference.predictive import thinned
-from models.ard_data import ArdData
-from models.ard_likelihood import check_likelihood, recording_limits
+from models.ard_data import ArdData, check_likelihood, recording_limits
 
 __all__ = [
     "SklearnArd",

@@ -10,8 +10,8 @@ import pymc as pm
 import pytensor.tensor as pt
 
 from estimators.errors import InputError, unknown_choice
-from models.ard_data import ArdData
-from models.ard_likelihood import LINK_SCALE, add_likelihood, check_likelihood
+from models.ard_data import LINK_SCALE, ArdData, check_likelihood
+from models.ard_likelihood import add_likelihood
 from models.priors import check_priors
 
 __all__ = ["COEFFICIENT_PRIORS", "ArdPriors", "CoefficientPrior", "FixedScales", "ard_model"]

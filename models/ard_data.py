@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from estimators.errors import InputError
+from estimators.errors import InputError, unknown_choice
 
-__all__ = ["ArdData", "Measured", "ard_data"]
+__all__ = ["LIKELIHOODS", "LINK_SCALE", "ArdData", "Measured", "ard_data", "check_likelihood", "recording_limits"]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
+
+LIKELIHOODS = ("beta", "logit_normal", "gaussian")
+
+LINK_SCALE: Mapping[str, float] = MappingProxyType({"beta": 1.0, "logit_normal": 1.0, "gaussian": 0.25})
+"""Length on the linear predictor's scale of what is 1 on log-odds: the logistic function's slope is at most 1/4."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,6 +194,21 @@ def ard_data(
         text_of_item=text_of_item.astype(np.intp),
         groups=tuple(groups),
     )
+
+
+def check_likelihood(name: str) -> None:
+    """Raise :class:`InputError` for an unknown likelihood."""
+    if name not in LIKELIHOODS:
+        raise unknown_choice("likelihood", name, LIKELIHOODS, source="ard model")
+
+
+def recording_limits(target: Floats) -> tuple[float, float]:
+    """Values beyond which a distance would be recorded as 0 or 1: half-way from the ends to the nearest one inside.
+
+    A distance between samples moves in steps, and cannot be nearer to an end than one step.
+    """
+    inside = target[(target > 0) & (target < 1)]
+    return float(inside.min(initial=0.5) / 2), float((1 + inside.max(initial=0.5)) / 2)
 
 
 def _strings(values: Sequence[str] | NDArray[np.str_], y: Floats, field: str) -> NDArray[np.str_]:

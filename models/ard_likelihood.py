@@ -2,8 +2,6 @@ r"""Likelihoods of a distance in [0, 1] given a linear predictor; two of them ke
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,35 +9,14 @@ import pymc as pm
 import pytensor.tensor as pt
 from numpy.typing import NDArray
 
-from estimators.errors import unknown_choice
-from models.ard_data import ArdData
+from models.ard_data import LINK_SCALE, ArdData, check_likelihood, recording_limits
 
 if TYPE_CHECKING:
     from models.ard import ArdPriors
 
-__all__ = ["LIKELIHOODS", "LINK_SCALE", "add_likelihood", "check_likelihood", "recording_limits"]
-
-LIKELIHOODS = ("beta", "logit_normal", "gaussian")
-
-LINK_SCALE: Mapping[str, float] = MappingProxyType({"beta": 1.0, "logit_normal": 1.0, "gaussian": 0.25})
-"""Length on the linear predictor's scale of what is 1 on log-odds: the logistic function's slope is at most 1/4."""
+__all__ = ["add_likelihood"]
 
 Floats = NDArray[np.float64]
-
-
-def check_likelihood(name: str) -> None:
-    """Raise :class:`InputError` for an unknown likelihood."""
-    if name not in LIKELIHOODS:
-        raise unknown_choice("likelihood", name, LIKELIHOODS, source="ard model")
-
-
-def recording_limits(target: Floats) -> tuple[float, float]:
-    """Values beyond which a distance would be recorded as 0 or 1: half-way from the ends to the nearest one inside.
-
-    A distance between samples moves in steps, and cannot be nearer to an end than one step.
-    """
-    inside = target[(target > 0) & (target < 1)]
-    return float(inside.min(initial=0.5) / 2), float((1 + inside.max(initial=0.5)) / 2)
 
 
 def add_likelihood(data: ArdData, eta: Any, name: str, p: ArdPriors, *, noise: float | None = None) -> None:
@@ -53,8 +30,8 @@ def add_likelihood(data: ArdData, eta: Any, name: str, p: ArdPriors, *, noise: f
         y \mid 0 < y < 1 \sim \mathrm{Beta}(\mu\varphi, (1 - \mu)\varphi),\ \mu = \sigma(\eta)
 
     so that zeros and ones speak of the same coefficients as what is between. "logit_normal" is
-    :math:`\mathrm{logit}\,y \sim \mathrm N(\eta, \sigma)`; what is beyond :func:`recording_limits` is recorded
-    as 0 or 1. Both are densities on (0, 1) with masses at its ends, and can be compared; so can "gaussian",
+    :math:`\mathrm{logit}\,y \sim \mathrm N(\eta, \sigma)`; what is beyond
+    :func:`~models.ard_data.recording_limits` is recorded as 0 or 1. Both are densities on (0, 1) with masses at its ends, and can be compared; so can "gaussian",
     :math:`y \sim \mathrm N(\eta, \sigma)`, as long as no target is exactly 0 or 1.
 
     Parameters

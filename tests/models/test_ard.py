@@ -13,8 +13,7 @@ from estimators import InputError
 from estimators.cloze_simulation import ClozeSimulation, simulate_cloze_study
 from models.ard import ArdPriors, FixedScales, ard_model
 from models.ard_columns import clean_columns, measured_error
-from models.ard_data import ArdData, Measured, ard_data
-from models.ard_likelihood import recording_limits
+from models.ard_data import ArdData, Measured, ard_data, recording_limits
 from tests.oracles.ard import censored_logit_normal, measured_and_true, ordered_beta
 
 PREDICTORS = ("human_entropy", "model_entropy", "oracle_tvd", "word_num")
