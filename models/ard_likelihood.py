@@ -31,8 +31,9 @@ def add_likelihood(data: ArdData, eta: Any, name: str, p: ArdPriors, *, noise: f
 
     so that zeros and ones speak of the same coefficients as what is between. "logit_normal" is
     :math:`\mathrm{logit}\,y \sim \mathrm N(\eta, \sigma)`; what is beyond
-    :func:`~models.ard_data.recording_limits` is recorded as 0 or 1. Both are densities on (0, 1) with masses at its ends, and can be compared; so can "gaussian",
-    :math:`y \sim \mathrm N(\eta, \sigma)`, as long as no target is exactly 0 or 1.
+    :func:`~models.ard_data.recording_limits` is recorded as 0 or 1. Both are densities on (0, 1) with masses at its
+    ends, and can be compared; so can "gaussian", :math:`y \sim \mathrm N(\eta, \sigma)`, as long as no target is
+    exactly 0 or 1.
 
     Parameters
     ----------
