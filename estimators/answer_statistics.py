@@ -132,7 +132,7 @@ def pooled_covariance(found: AnswerStatistics, *, window: int = 41, shrinkage: f
     summed = np.concatenate([np.zeros((1, *found.covariance.shape[1:])), np.cumsum(found.covariance[order], axis=0)])
     averaged = np.empty_like(found.covariance)
     averaged[order] = (summed[start + width] - summed[start]) / width
-    blended: Floats = (1 - shrinkage) * averaged + shrinkage * found.covariance.mean(axis=0)
+    blended: Floats = np.asarray((1 - shrinkage) * averaged + shrinkage * found.covariance.mean(axis=0), dtype=float)
     return blended
 
 

@@ -21,7 +21,7 @@ def draw_scores(table: pd.DataFrame, study: str) -> Figure:
     colours = player_colours(list(dict.fromkeys(table["model"])))
     several = len(set(table["window"])) > 1
     with mpl.rc_context(STYLE):
-        figure = new_figure(7.6, 3.4)
+        figure = new_figure(8.6, 3.3)
         left, right = figure.subplots(1, 2)
         for (name, kind), rows in table.groupby(["model", "window"], sort=False):
             label = player_label(str(name)) + (f", {kind} window" if several else "")
@@ -36,7 +36,7 @@ def draw_scores(table: pd.DataFrame, study: str) -> Figure:
         left.grid(axis="y", color="0.92", linewidth=0.6)
         log_perplexity_axis(right, "y", *finite_range(table["perplexity_lower"], table["perplexity_upper"]))
         right.set_ylabel("perplexity (log scale)")
-        right.legend(title="bars: ± 2 SE over places", alignment="left")
+        figure.legend(title="bars: ± 2 SE over places", alignment="left", loc="outside right upper")
         first = table.iloc[0]
         figure.suptitle(
             f"{first['n_tokens']} tokens at {first['n_windows']} places of {study}, the same at every length",
@@ -60,7 +60,7 @@ def draw_temperatures(table: pd.DataFrame, length: int) -> Figure:
     table = table[table["window"] == table["window"].iloc[0]]
     colours = player_colours(list(dict.fromkeys(table["model"])))
     with mpl.rc_context(STYLE):
-        figure = new_figure(7.6, 3.2)
+        figure = new_figure(8.6, 3.2)
         left, right = figure.subplots(1, 2)
         for name, rows in table.groupby("model", sort=False):
             style = {"color": colours[str(name)], "marker": "o", "markersize": 4}
@@ -82,7 +82,7 @@ def draw_temperatures(table: pd.DataFrame, length: int) -> Figure:
         right.set_ylabel("average rank score")
         right.set_ylim(0, 1)
         right.grid(axis="y", color="0.92", linewidth=0.6)
-        right.legend(title="bars: ± 2 SE over places", alignment="left")
+        figure.legend(title="bars: ± 2 SE over places", alignment="left", loc="outside right upper")
         figure.suptitle(
             f"The same tokens at several temperatures, {length} tokens of context", fontsize=10, x=0.01, ha="left"
         )

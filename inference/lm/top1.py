@@ -93,11 +93,11 @@ def play_top1(
         for i, tokens in on_target.items():
             surprisal[i] -= logprob[tokens, ways[targets[i]][step]]
         for i, tokens in on_guess.items():
-            target, added = targets[i].encode(), vocab.token_bytes[best[tokens]]
+            wanted, added = targets[i].encode(), vocab.token_bytes[best[tokens]]
             guessed[i].append(best[tokens])
             guess[i] += added
             # over when it is as long as the target, can no longer become it, or the model would end the text
-            if not added or len(guess[i]) >= len(target) or not target.startswith(guess[i]):
+            if not added or len(guess[i]) >= len(wanted) or not wanted.startswith(guess[i]):
                 still_guessing.discard(i)
         step += 1
     encoded = [target.encode() for target in targets]
