@@ -38,7 +38,7 @@ from inference.lm.settings import ModelSettings
 
 N_CONTEXTS = 48
 LONGEST = 120
-N_PASSAGES = 4
+N_PASSAGES = 2
 WORDS_OF_A_PASSAGE = 50
 WORDS = ("the", "old", "clock", "struck", "nine", "and", "nobody", "moved", "rain", "fell", "on", "a", "roof", "baker")
 
@@ -153,7 +153,7 @@ def prefixes_part() -> None:
             "one pass a prefix, last logits": lambda: last_rows(model, contexts, all_logits=False),
             "one pass a prefix, all logits": lambda: last_rows(model, contexts, all_logits=True),
         },
-        repeats=2,
+        repeats=1,
     )
 
 

