@@ -49,6 +49,7 @@ STUDIES: Mapping[str, StudyLoader] = MappingProxyType(
         "lm_game": StudyLoader("comparison", "experiments.studies.lm_game:load"),
         "lm_game_top1": StudyLoader("guess", "experiments.studies.lm_game_top1:load"),
         "guess_table": StudyLoader("guess", "experiments.studies.guess_table:load"),
+        "comparison_table": StudyLoader("comparison", "experiments.studies.comparison_table:load"),
         "comparison_file": StudyLoader("comparison", "experiments.studies.comparison_file:load"),
         "texts": StudyLoader("documents", "experiments.studies.texts:load"),
         "lm_game_documents": StudyLoader("documents", "experiments.studies.lm_game_documents:load"),

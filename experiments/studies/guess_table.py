@@ -5,8 +5,6 @@ The settings and their defaults are in ``conf/study/guess_table.yaml``.
 
 from __future__ import annotations
 
-import hashlib
-import io
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -20,6 +18,7 @@ from estimators.comparison import is_word_token
 from estimators.errors import InputError, unknown_choice
 from estimators.guess import prior_guesses, repeated_guesses, validate_guess_study
 from estimators.study_notes import add_note
+from experiments.studies.plain_table import numbers, read_table
 
 __all__ = ["DEFAULTS", "load"]
 
@@ -65,7 +64,7 @@ def load(config: Mapping[str, Any]) -> xr.Dataset:
     """
     given = _settings(config)
     path = Path(given["path"]).expanduser()
-    table, digest = _table(path)
+    table, digest = read_table(path, of="guess")
     columns = _present(given, table, path)
     used = [name for name in _COLUMNS if name in columns and name != "order"]
     cells = table[[columns[name] for name in used]].set_axis(used, axis=1)
@@ -128,19 +127,6 @@ def _settings(config: Mapping[str, Any]) -> dict[str, Any]:
     return given
 
 
-def _table(path: Path) -> tuple[pd.DataFrame, str]:
-    try:
-        content = path.read_bytes()
-        separator = "\t" if path.suffix.lower() in {".tsv", ".tab"} else ","
-        # text as it stands: "NA" and "null" are words that people guess
-        table = pd.read_csv(io.BytesIO(content), sep=separator, dtype=str, keep_default_na=False, encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError, pd.errors.ParserError, pd.errors.EmptyDataError) as error:
-        raise InputError(f"cannot be read as a table ({error})", source=path) from error
-    if not len(table):
-        raise InputError("holds no guess", source=path)
-    return table, hashlib.sha256(content).hexdigest()
-
-
 def _present(given: Mapping[str, Any], table: pd.DataFrame, path: Path) -> dict[str, str]:
     """Column of the table for every field that it has."""
     found = {}
@@ -166,17 +152,7 @@ def _present(given: Mapping[str, Any], table: pd.DataFrame, path: Path) -> dict[
 def _order(table: pd.DataFrame, columns: Mapping[str, str], path: Path) -> NDArray[np.float64]:
     if "order" not in columns:
         return np.arange(len(table), dtype=float)
-    return _numbers(table[columns["order"]], path, columns["order"])
-
-
-def _numbers(column: pd.Series, path: Path, name: str, *, empty: bool = False) -> NDArray[np.float64]:
-    text = column.to_numpy(dtype=object)
-    found = pd.to_numeric(column.where(column != "", "nan"), errors="coerce").to_numpy(dtype=float)
-    bad = ~np.isfinite(found) & ~((text == "") & empty)
-    if bad.any():
-        row = int(np.flatnonzero(bad)[0])
-        raise InputError(f"is {text[row]!r} in row {row + 1}, should be a number", source=path, field=name)
-    return found
+    return numbers(table[columns["order"]], path, columns["order"])
 
 
 def _study(
@@ -188,7 +164,7 @@ def _study(
     columns: Mapping[str, str],
     path: Path,
 ) -> xr.Dataset:
-    position = _numbers(cells["position"], path, columns["position"])
+    position = numbers(cells["position"], path, columns["position"])
     if (position != np.rint(position)).any() or (position < 0).any():
         row = int(np.flatnonzero((position != np.rint(position)) | (position < 0))[0])
         raise InputError(
@@ -281,7 +257,7 @@ def _with_models(study: xr.Dataset, table: pd.DataFrame, given: Mapping[str, Any
                 column = its[kind]
                 if column not in table.columns:
                     raise InputError(f"is missing; model {model!r} needs it", source=path, field=column)
-                cells = _numbers(table[column], path, column, empty=True)
+                cells = numbers(table[column], path, column, empty=True)
                 values[item] = cells
                 other = ~((values[item] == cells) | (np.isnan(values[item]) & np.isnan(cells)))
                 if other.any():
