@@ -40,6 +40,8 @@ FloatArray = NDArray[np.float64]
 def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
     """Score every token, compare with the thesis, fit the regression, and say what it means for models and studies."""
     _check(cfg)
+    if not cfg.experiment.posterior:
+        return _without_posterior(cfg, study)
     from inference.rank_slopes import (  # noqa: PLC0415 - seconds of imports that only a fit should cost
         expected_scores,
         power_to_tell_apart,
@@ -82,8 +84,7 @@ def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
     tables = {"windows": windows, "checks": checks}
     if power:
         tables["pairs"] = _pairs(data, expected, length, power, list(cfg.experiment.power_windows))
-    if study.attrs.get("name") == "rank_perplexity" and set(study["part"].to_numpy()) == {"main", "repeats"}:
-        tables["published"] = compare_with_published(windows)
+    tables |= _published(study, windows)
     dataset = _dataset(cfg, data, windows, draws=every, expected=expected, replicated=replicated, power=power)
     failed = not convergence.passed
     return ExperimentResult(
@@ -106,9 +107,45 @@ def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
     )
 
 
+def _without_posterior(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
+    """Scores and published numbers only: seconds, and no extra bayes."""
+    scores = _scores(cfg, study)
+    windows = scores_by_window(study, scores)
+    tables = {"windows": windows, **_published(study, windows)}
+    models = list(dict.fromkeys(windows["model"]))
+    dataset = xr.Dataset(
+        _window_variables(windows),
+        coords={"model": np.array(models, object), "length": np.unique(windows["context_length"])},
+    )
+    table = windows.groupby("model", sort=True)[[*_SCORE_COLUMNS, "share_censored"]].mean()
+    table.insert(0, "n_windows", windows.groupby("model").size())
+    text = (
+        f"{int(scores.rank.size):,} tokens in {len(windows)} windows and models; without the regression "
+        "(experiment.posterior=true), which takes about a minute. Scores are means over windows."
+    )
+    parts = [text, *([_published_summary(tables["published"])] if "published" in tables else [])]
+    return ExperimentResult(
+        table=table.reset_index(),
+        dataset=dataset,
+        figures={"scores": scores_figure(windows, dataset, str(cfg.experiment.score), float(cfg.experiment.interval))},
+        summary="\n\n".join(parts),
+        files={"tables": partial(_write_tables, tables)},
+    )
+
+
+def _published(study: xr.Dataset, windows: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """The thesis's numbers beside ours, where the study is the whole of the thesis's."""
+    whole = study.attrs.get("name") == "rank_perplexity" and set(study["part"].to_numpy()) == {"main", "repeats"}
+    return {"published": compare_with_published(windows)} if whole else {}
+
+
 def _check(cfg: DictConfig) -> None:
-    check_bayesian(cfg, {})
     settings = cfg.experiment
+    if not isinstance(settings.posterior, bool):
+        raise InputError(f"is {settings.posterior!r}, should be true or false", field="experiment.posterior")
+    tail_probability(cfg)
+    if settings.posterior:
+        check_bayesian(cfg, {})
     if settings.score not in SCORES:
         raise unknown_choice("experiment.score", settings.score, SCORES)
     for name in ("n_draws", "power_tokens", "top_k", "vocab_size"):
@@ -303,13 +340,7 @@ def _dataset(
         ),
         "window_spread_draws": ("draw", draws.window_spread),
         "model_window_spread_draws": ("draw", draws.model_window_spread),
-        **{
-            f"window_{name}": (
-                "cell",
-                windows[name].to_numpy(dtype=None if windows[name].dtype.kind in "fiu" else object),
-            )
-            for name in (*_WINDOW, *_SCORE_COLUMNS, *(f"{name}_se" for name in SCORES), "perplexity", "n_tokens")
-        },
+        **_window_variables(windows),
     }
     coords: dict[str, Any] = {
         "model": data.model.astype(object),
@@ -329,6 +360,13 @@ def _dataset(
             "n_windows": list(cfg.experiment.power_windows),
         }
     return xr.Dataset(variables, coords=coords)
+
+
+def _window_variables(windows: pd.DataFrame) -> dict[str, Any]:
+    return {
+        f"window_{name}": ("cell", windows[name].to_numpy(dtype=None if windows[name].dtype.kind in "fiu" else object))
+        for name in (*_WINDOW, *_SCORE_COLUMNS, *(f"{name}_se" for name in SCORES), "perplexity", "n_tokens")
+    }
 
 
 def _write_tables(tables: Mapping[str, pd.DataFrame], folder: Any) -> None:

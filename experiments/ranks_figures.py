@@ -34,22 +34,24 @@ def _length_axis(axes: Axes, lengths: np.ndarray) -> None:
 
 
 def scores_figure(windows: pd.DataFrame, dataset: xr.Dataset, score: str, interval: float) -> Figure:
-    """Mean score of every window against length, by model and text, with the regression's expected score."""
+    """Mean score of every window against length, by model and text, with the regression's expected score if there is one."""
     from scipy import stats  # noqa: PLC0415 - half a second that only this needs
 
     models = [str(name) for name in dataset["model"].to_numpy()]
     texts = list(dict.fromkeys(windows["text"]))
     colours = player_colours(models)
     lengths = dataset["length"].to_numpy()
+    fitted = "expected_score" in dataset
     with mpl.rc_context(STYLE):
         fig = new_figure(max(2.0 * len(models), 4.0), 0.9 + 2.0 * len(texts))
         grid = fig.subplots(len(texts), len(models), sharex=True, sharey=True, squeeze=False)
         for row, text in enumerate(texts):
             for column, model in enumerate(models):
                 axes = grid[row, column]
-                lower, median, upper = dataset["expected_score"].sel(model=model).to_numpy()
-                axes.fill_between(lengths, lower, upper, color=colours[model], alpha=0.18, linewidth=0)
-                axes.plot(lengths, median, color=colours[model])
+                if fitted:
+                    lower, median, upper = dataset["expected_score"].sel(model=model).to_numpy()
+                    axes.fill_between(lengths, lower, upper, color=colours[model], alpha=0.18, linewidth=0)
+                    axes.plot(lengths, median, color=colours[model])
                 mine = windows[(windows["text"] == text) & (windows["model"] == model)]
                 reach = stats.t.ppf((1 + interval) / 2, mine["n_tokens"] - 1) * mine[f"{score}_se"]
                 repeated = mine.duplicated("context_length", keep=False).to_numpy()
@@ -86,7 +88,8 @@ def scores_figure(windows: pd.DataFrame, dataset: xr.Dataset, score: str, interv
                 axes.set_axisbelow(True)
         fig.supxlabel("tokens of context (log scale)", fontsize=9)
         fig.suptitle(
-            f"dots: windows with {interval:.0%} intervals over their tokens; line and band: expected in a new window",
+            f"dots: windows with {interval:.0%} intervals over their tokens"
+            + ("; line and band: expected in a new window" if fitted else ""),
             x=0.01,
             ha="left",
             fontsize=8.5,

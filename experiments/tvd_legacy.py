@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -41,7 +42,12 @@ def run_legacy(cfg: DictConfig, study: xr.Dataset, clean: list[PlayerTvd]) -> Ex
     dataset = xr.Dataset(
         {"value": ("quantity", table["legacy"].to_numpy())}, coords={"quantity": table["quantity"].to_list()}
     )
-    return ExperimentResult(table, dataset, {"tvd": figure}, text, warnings)
+
+    def write_lists(folder: Path) -> None:
+        folder.mkdir()
+        lists.to_csv(folder / "stored_lists.csv", index=False, lineterminator="\n")
+
+    return ExperimentResult(table, dataset, {"tvd": figure}, text, warnings, files={"tables": write_lists})
 
 
 _LISTS = {

@@ -39,6 +39,7 @@ VALIDATORS: Mapping[str, str] = MappingProxyType(
         "documents": "estimators.documents:validate_documents_study",
         "ranking": "estimators.ranking:validate_ranking_study",
         "cloze": "estimators.cloze:validate_cloze_study",
+        "published": "estimators.published:validate_published_study",
     }
 )
 """Every kind of study -> ``module:function`` of its validator, whose docstring says what such a study holds."""
@@ -58,6 +59,7 @@ STUDIES: Mapping[str, StudyLoader] = MappingProxyType(
         "cloze_simulated": StudyLoader("cloze", "experiments.studies.cloze_simulated:load"),
         "cloze_table": StudyLoader("cloze", "experiments.studies.cloze_table:load"),
         "provo": StudyLoader("cloze", "experiments.studies.provo:load"),
+        "published": StudyLoader("published", "experiments.studies.published:load"),
     }
 )
 """Name of every study -> its loader."""

@@ -1,0 +1,218 @@
+"""Published values beside ours: one format for the values, one rule for the verdict.
+
+A published study holds what papers print, one value an entry, with its source and where a run finds our value.
+See :func:`validate_published_study` for the variables and :func:`judge` for the verdicts.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from estimators.errors import InputError
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = [
+    "DATA_MISSING",
+    "DIFFERS",
+    "EXPECTED",
+    "EXPLAINED",
+    "NOT_REPRODUCIBLE",
+    "NOT_RUN",
+    "NO_VALUE",
+    "PART_FAILED",
+    "REPRODUCED",
+    "UNEXPECTED",
+    "VERDICTS",
+    "WITHIN_TOLERANCE",
+    "decimals",
+    "judge",
+    "parse_select",
+    "validate_published_study",
+]
+
+REPRODUCED = "reproduced to the digit"
+WITHIN_TOLERANCE = "within stated tolerance"
+NOT_REPRODUCIBLE = "not reproducible from public data"
+EXPLAINED = "differs, explained"
+DIFFERS = "differs"
+NO_VALUE = "no value of ours"
+DATA_MISSING = "data missing"
+NOT_RUN = "not run"
+PART_FAILED = "part failed"
+
+VERDICTS = (
+    *(REPRODUCED, WITHIN_TOLERANCE, NOT_REPRODUCIBLE, EXPLAINED),
+    *(DIFFERS, NO_VALUE, PART_FAILED, DATA_MISSING, NOT_RUN),
+)
+"""Every verdict that a published value can get; it gets exactly one."""
+
+UNEXPECTED = frozenset({DIFFERS, NO_VALUE, PART_FAILED})
+"""Verdicts that a run has to answer for with its exit code."""
+
+EXPECTED = ("", NOT_REPRODUCIBLE, EXPLAINED)
+"""What the table may say beforehand of a value that ours is not expected to equal; with a reason."""
+
+_TEXT = ("paper", "where", "quantity", "unit", "printed", "expected", "reason", "part", "table", "select", "column")
+_VARIABLES = (*_TEXT, "source")
+_PRINTED = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)")
+# a float may miss the half of a printed unit by a hair: 0.705 is stored as 0.70499999999999996
+_HAIR = Decimal("1e-9")
+
+
+def decimals(printed: str) -> int:
+    """Digits after the point of a printed number: 2 for "0.50", 0 for "18530"."""
+    exponent = Decimal(printed).as_tuple().exponent
+    return max(-int(exponent), 0)
+
+
+def judge(
+    printed: str, ours: float | None, *, tolerance: float = math.nan, expected: str = "", reason: str = ""
+) -> str:
+    r"""Give the verdict on one published value that could be computed.
+
+    Ours is reproduced to the digit where :math:`|ours - printed| \le 10^{-d} / 2`, with d the digits printed after
+    the point. The bound is closed, so that it does not matter whether the authors round halves up or to even: 0.125 is
+    printed as 0.12 or as 0.13.
+
+    Parameters
+    ----------
+    printed : str
+        The number as it is printed, which keeps its digits ("0.50").
+    ours : float or None
+        In the printed unit; None or not finite where there is none.
+    tolerance : float
+        Largest difference that is stated to count as agreement, in the printed unit; NaN for none.
+    expected : str
+        One of :data:`EXPECTED`: the verdict if ours is not the printed value.
+    reason : str
+        Why; needed with `expected`.
+
+    Returns
+    -------
+    str
+        One of :data:`VERDICTS`. Agreement comes first: a value that was not expected to agree, and does, is reproduced.
+
+    Raises
+    ------
+    InputError
+        If `printed` is no plain number, or `expected` has no reason.
+    """
+    if not _PRINTED.fullmatch(printed):
+        raise InputError(f"is {printed!r}, should be a plain number such as 0.50", field="printed")
+    if expected not in EXPECTED or bool(expected) != bool(reason):
+        raise InputError(
+            f"is {expected!r} with the reason {reason!r}; should be empty, or one of {EXPECTED[1:]} with a reason",
+            field="expected",
+        )
+    if ours is None or not math.isfinite(ours):
+        return NOT_REPRODUCIBLE if expected == NOT_REPRODUCIBLE else NO_VALUE
+    unit = Decimal(1).scaleb(-decimals(printed))
+    # repr has the fewest digits that give the same float: 0.705 is 0.705 again
+    off = abs(Decimal(repr(float(ours))) - Decimal(printed))
+    if off <= unit / 2 + _HAIR * unit:
+        return REPRODUCED
+    if not math.isnan(tolerance) and off <= Decimal(repr(float(tolerance))):
+        return WITHIN_TOLERANCE
+    return expected or DIFFERS
+
+
+def parse_select(select: str) -> dict[str, str]:
+    """Read ``"column=cell | column=cell"``: the row of a table that holds our value.
+
+    Raises
+    ------
+    InputError
+        If a part has no "=" or a column is named twice.
+    """
+    found: dict[str, str] = {}
+    for part in filter(None, (piece.strip() for piece in select.split("|"))):
+        column, equals, cell = part.partition("=")
+        if not equals or not column.strip() or column.strip() in found:
+            raise InputError(f"is {select!r}, should be COLUMN=CELL | COLUMN=CELL", field="select")
+        found[column.strip()] = cell.strip()
+    return found
+
+
+def validate_published_study(study: xr.Dataset) -> xr.Dataset:
+    """Check a published study and return it unchanged.
+
+    The one dimension is ``value``, with a unique name of every value (str) as its coordinate. All variables are str but
+    ``tolerance`` (float):
+
+    =============  ====================================================================================================
+    variable       meaning
+    =============  ====================================================================================================
+    ``paper``      which publication, a short name
+    ``where``      its table, figure or section
+    ``quantity``   what the number is; unique within its place
+    ``unit``       nats, guesses, ...; empty for pure numbers
+    ``printed``    the number as printed: "0.50" has two digits after the point, and they count
+    ``tolerance``  largest difference that counts as agreement, in the printed unit; NaN: printed digits only
+    ``expected``   empty, or the verdict where ours is not expected to agree (:data:`EXPECTED`)
+    ``reason``     why; with ``expected`` and only with it
+    ``part``       the part of ``+exp=reproduce`` that has our value; empty only if nothing public gives one
+    ``table``      CSV file in that part's folder
+    ``select``     its row: "player=human | rounding=none" (:func:`parse_select`)
+    ``column``     its column
+    ``source``     where the number was taken from
+    =============  ====================================================================================================
+
+    Raises
+    ------
+    InputError
+        Names the value and the variable.
+    """
+    source = str(study.attrs.get("name", "published study"))
+    if "value" not in study.dims or "value" not in study.coords:
+        raise InputError("is missing; a published study has the dimension and coordinate value", source=source)
+    for name in (*_VARIABLES, "tolerance"):
+        if name not in study or study[name].dims != ("value",):
+            raise InputError("should be a variable along value", source=source, field=name)
+    kind = study["tolerance"].dtype.kind
+    if kind != "f":
+        raise InputError(f"is of type {study['tolerance'].dtype}, should be float", source=source, field="tolerance")
+    names = study["value"].to_numpy().tolist()
+    columns = {name: study[name].to_numpy().tolist() for name in _VARIABLES}
+    for name, cells in columns.items():
+        if not all(isinstance(cell, str) for cell in cells):
+            raise InputError("should hold strings only", source=source, field=name)
+    twice = (
+        next((name for at, name in enumerate(names) if name in names[:at]), None)
+        if len(set(names)) < len(names)
+        else None
+    )
+    if twice is not None:
+        raise InputError(f"{twice!r} is there twice; paper, where and quantity name a value", source=source)
+    tolerances = study["tolerance"].to_numpy()
+    for at, name in enumerate(names):
+        row = {key: cells[at] for key, cells in columns.items()}
+        _check_value(f"{source}, {name}", row, float(tolerances[at]))
+    return study
+
+
+def _check_value(source: str, row: dict[str, str], tolerance: float) -> None:
+    for key in ("paper", "where", "quantity", "printed", "source"):
+        if not row[key].strip():
+            raise InputError("is empty", source=source, field=key)
+    if not (np.isnan(tolerance) or tolerance > 0):
+        raise InputError(f"is {tolerance}, should be larger than zero, or empty", source=source, field="tolerance")
+    try:
+        judge(row["printed"], None, expected=row["expected"], reason=row["reason"])
+        parse_select(row["select"])
+    except InputError as error:
+        raise InputError(str(error), source=source) from None
+    located = [bool(row[key]) for key in ("part", "table", "column")]
+    if any(located) and not all(located):
+        raise InputError("go together; fill in all three, or none", source=source, field="part, table, column")
+    if not any(located) and row["expected"] != NOT_REPRODUCIBLE:
+        raise InputError(
+            f"is empty, which only a value that is {NOT_REPRODUCIBLE!r} may be", source=source, field="part"
+        )
