@@ -41,7 +41,7 @@ __all__ = [
     "write_status",
 ]
 
-_OUTPUTS = ("table.csv", "results.nc", "figures", "report.md")
+_OUTPUTS = ("table.csv", "results.nc", "notes.csv", "figures", "report.md", "report.html")
 # what an experiment may write besides, see ExperimentResult.files
 _FILES = ("study.nc", "lm_game", "tables")
 _STATUS = "status.json"
@@ -80,6 +80,8 @@ class ExperimentResult:
         What the command prints, where the table is too long to read.
     files : mapping of str to callable
         Other files or folders, ``study.nc``, ``lm_game`` or ``tables``: what writes them, given the path.
+    body : str, optional
+        Markdown that stands in the report in place of the table and the figures.
     """
 
     table: pd.DataFrame
@@ -91,6 +93,7 @@ class ExperimentResult:
     posteriors: Mapping[str, Any] = field(default_factory=dict)
     on_screen: pd.DataFrame | None = None
     files: Mapping[str, Callable[[Path], object]] = field(default_factory=dict)
+    body: str | None = None
 
 
 @dataclass(frozen=True)
@@ -238,7 +241,7 @@ def write_outputs(
     overrides: Sequence[str] = (),
     timings: Mapping[str, float] | None = None,
 ) -> None:
-    """Write ``table.csv``, ``results.nc``, ``figures/*.png`` and ``.svg``, ``report.md``, posteriors: all or none.
+    """Write table, dataset, the loader's notes, figures as PNG and SVG, report, posteriors: all or none.
 
     Parameters
     ----------
@@ -256,6 +259,9 @@ def write_outputs(
     """
     with staged(folder) as staging:
         result.table.to_csv(staging / "table.csv", index=False, lineterminator="\n")
+        # what was dropped, repaired or kept in spite of doubts, for programs; the report has it for readers
+        noted = pd.DataFrame(notes(study), columns=["level", "count", "text"]).astype({"count": "Int64"})
+        noted.to_csv(staging / "notes.csv", index=False, lineterminator="\n")
         dataset = result.dataset.assign_attrs(
             experiment=str(cfg.experiment.name),
             study=str(study.attrs.get("name", "")),
@@ -274,6 +280,10 @@ def write_outputs(
         save_figures(figures, result.figures, dpi=int(cfg.output.dpi))
         report = _report(cfg, study, result, overrides, timings or {})
         (staging / "report.md").write_text(report, encoding="utf-8")
+        if cfg.output.html:
+            from experiments.html_page import html_page  # noqa: PLC0415 - a run that writes none needs no parser
+
+            (staging / "report.html").write_text(html_page(report, [staging, folder]), encoding="utf-8")
 
 
 def _save_posteriors(folder: Path, posteriors: Mapping[str, Any]) -> None:
@@ -324,10 +334,7 @@ def _report(
         f"# {cfg.experiment.name}: {name}",
         result.summary.strip(),
         *(["## Warnings", "\n".join(f"- {text}" for text in doubts)] if doubts else []),
-        "## Table",
-        *_report_table(result.table),
-        *(["## Figures"] if result.figures else []),
-        *(f"![{figure}](figures/{figure}.png)" for figure in result.figures),
+        *(_table_and_figures(result) if result.body is None else [result.body]),
         "## What was run",
         "\n".join(what),
         f"### What the loader noted ({len(entries)})",
@@ -337,6 +344,15 @@ def _report(
         "</details>",
     ]
     return "\n\n".join(sections) + "\n"
+
+
+def _table_and_figures(result: ExperimentResult) -> list[str]:
+    return [
+        "## Table",
+        *_report_table(result.table),
+        *(["## Figures"] if result.figures else []),
+        *(f"![{figure}](figures/{figure}.png)" for figure in result.figures),
+    ]
 
 
 def split_constants(table: pd.DataFrame) -> tuple[pd.DataFrame, str]:

@@ -155,7 +155,7 @@ def _check_settings(cfg: DictConfig) -> None:
     _check_number(cfg, "n", lowest=1, optional=True)
     _check_number(cfg, "output.dpi", lowest=1)
     _check_number(cfg, "estimator.n_se", lowest=0, whole=False)
-    for key in ("resume", "output.print", "generator.control_only"):
+    for key in ("resume", "output.print", "output.html", "generator.control_only"):
         value = OmegaConf.select(cfg, key)
         if not isinstance(value, bool):
             raise InputError(f"is {value!r}, should be true or false", source="settings", field=key)

@@ -35,7 +35,7 @@ def cfg():
             "twice": "${seed}",
             "resume": False,
             "sweep": "a",
-            "output": {"dpi": 30, "print": True},
+            "output": {"dpi": 30, "print": True, "html": False},
         }
     )
 
@@ -75,7 +75,9 @@ def status_with(**changes):
 
 def test_write_outputs(tmp_path, cfg, study, result):
     write_outputs(tmp_path, cfg, study, result, overrides=["seed=1"], timings={"loading": 1.234})
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["figures", "report.md", "results.nc", "table.csv"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        *("figures", "notes.csv", "report.md", "results.nc", "table.csv")
+    ]
     assert sorted(path.name for path in (tmp_path / "figures").iterdir()) == ["line.png", "line.svg"]
     pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "table.csv"), result.table, check_dtype=False)
     report = (tmp_path / "report.md").read_text()

@@ -22,6 +22,7 @@ def test_a_run_from_another_directory_writes_everything(tmp_path):
     assert files(folder) == [
         "figures/perplexity.png",
         "figures/perplexity.svg",
+        "notes.csv",
         "report.md",
         "results.nc",
         "run.log",
