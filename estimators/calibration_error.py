@@ -136,6 +136,11 @@ def share_correct(
     -------
     ndarray of float, shape (context,)
         NaN where one side has no answer.
+
+    Raises
+    ------
+    InputError
+        If `ties` is unknown.
     """
     if ties not in ("first", "average"):
         raise unknown_choice("ties", ties, ("first", "average"))

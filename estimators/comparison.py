@@ -302,5 +302,14 @@ def same_token(study: xr.Dataset) -> NDArray[np.bool_]:
 
 
 def is_word_token(token: str) -> bool:
-    """Whether a token is a word token: a space, then one letter or more and nothing else."""
+    """Whether a token is a word token: a space, then one letter or more and nothing else.
+
+    Parameters
+    ----------
+    token : str
+
+    Returns
+    -------
+    bool
+    """
     return len(token) > 1 and token[0] == " " and token[1:].isalpha()

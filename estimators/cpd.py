@@ -144,6 +144,11 @@ def count_words(context: ArrayLike, word: ArrayLike, count: ArrayLike, *, n_cont
     Returns
     -------
     WordCounts
+
+    Raises
+    ------
+    InputError
+        If a count is negative.
     """
     context, word, count = (np.asarray(values, dtype=np.int64) for values in (context, word, count))
     if (count < 0).any():
@@ -159,7 +164,16 @@ def count_words(context: ArrayLike, word: ArrayLike, count: ArrayLike, *, n_cont
 
 
 def relative_frequencies(counts: WordCounts) -> Cpds:
-    """Cpd by relative frequency, the maximum-likelihood estimate: p(w | c) = count(c, w) / count(c)."""
+    """Cpd by relative frequency, the maximum-likelihood estimate: p(w | c) = count(c, w) / count(c).
+
+    Parameters
+    ----------
+    counts : WordCounts
+
+    Returns
+    -------
+    Cpds
+    """
     return Cpds(counts.context, counts.word, counts.count / counts.totals[counts.context], counts.n_contexts)
 
 
@@ -280,7 +294,18 @@ def tvd_exact(p: Cpds, q_at_rows: ArrayLike, remaining: ArrayLike | None = None)
 
 
 def probability_at(q: Cpds, rows: WordCounts | Cpds) -> Floats:
-    """Probability under `q` of the words of other rows: zero where `q` does not have the word. Shape (row,)."""
+    """Probability under `q` of the words of other rows: zero where `q` does not have the word.
+
+    Parameters
+    ----------
+    q : Cpds
+    rows : WordCounts or Cpds
+        Of the same contexts.
+
+    Returns
+    -------
+    ndarray of float, shape (row,)
+    """
     _check_same_contexts(q, rows)
     width = int(max(q.word.max(initial=0), rows.word.max(initial=0))) + 1
     keys = q.context * width + q.word
@@ -294,7 +319,16 @@ def probability_at(q: Cpds, rows: WordCounts | Cpds) -> Floats:
 
 
 def entropy_nats(p: Cpds) -> Floats:
-    """Entropy of each context's cpd in nats, H = -sum_w p ln p; NaN where there is no answer. Shape (context,)."""
+    """Entropy of each context's cpd in nats, H = -sum_w p ln p; NaN where there is no answer.
+
+    Parameters
+    ----------
+    p : Cpds
+
+    Returns
+    -------
+    ndarray of float, shape (context,)
+    """
     terms = -p.probability * np.log(np.where(p.probability > 0, p.probability, 1.0))
     return np.where(p.mass > 0, _sums(p.context, terms, p.n_contexts), np.nan)
 
@@ -313,6 +347,11 @@ def kl_nats(p: Cpds, q: Cpds, *, mixed_in: float = 0.0) -> Floats:
     -------
     ndarray of float, shape (context,)
         inf where `q` lacks a word of `p`; NaN where there is no answer.
+
+    Raises
+    ------
+    InputError
+        If `mixed_in` is no share in [0, 1).
     """
     if not 0 <= mixed_in < 1:
         raise InputError(f"is {mixed_in}, should be a share in [0, 1)", field="mixed_in")
@@ -327,7 +366,17 @@ def kl_nats(p: Cpds, q: Cpds, *, mixed_in: float = 0.0) -> Floats:
 
 
 def jensen_shannon_nats(p: Cpds, q: Cpds) -> Floats:
-    """Jensen-Shannon divergence of each context in nats: mean KL to the midpoint (p + q) / 2; at most ln 2."""
+    """Jensen-Shannon divergence of each context in nats: mean KL to the midpoint (p + q) / 2; at most ln 2.
+
+    Parameters
+    ----------
+    p, q : Cpds
+        Of the same contexts.
+
+    Returns
+    -------
+    ndarray of float, shape (context,)
+    """
     both = align(p, q)
     middle = (both.p + both.q) / 2
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -336,7 +385,16 @@ def jensen_shannon_nats(p: Cpds, q: Cpds) -> Floats:
 
 
 def top_words(counts: WordCounts) -> TopWords:
-    """Most frequent word of each context, how frequent it is, and how many words are as frequent."""
+    """Most frequent word of each context, how frequent it is, and how many words are as frequent.
+
+    Parameters
+    ----------
+    counts : WordCounts
+
+    Returns
+    -------
+    TopWords
+    """
     highest = np.zeros(counts.n_contexts, dtype=np.int64)
     np.maximum.at(highest, counts.context, counts.count)
     is_top = counts.count == highest[counts.context]

@@ -267,14 +267,31 @@ def _check_stored(study: xr.Dataset, source: str) -> None:
 
 
 def is_visible_token(token: str) -> bool:
-    """Whether a player can see a token for what it is: not empty, no line break, no part of a character (U+FFFD)."""
+    """Whether a player can see a token for what it is: not empty, no line break, no part of a character (U+FFFD).
+
+    Parameters
+    ----------
+    token : str
+
+    Returns
+    -------
+    bool
+    """
     return token != "" and "\n" not in token and "\ufffd" not in token
 
 
 def is_word_position(token: str, following: str | None) -> bool:
     """Whether a token is a whole word: a space, then letters only, and the token that follows starts with a space.
 
-    `following` is None at the end of the document, where no space is left to be seen.
+    Parameters
+    ----------
+    token : str
+    following : str or None
+        None at the end of the document, where no space is left to be seen.
+
+    Returns
+    -------
+    bool
     """
     word = len(token) > 1 and token[0] == " " and token[1:].isalpha()
     return word and following is not None and following.startswith(" ")

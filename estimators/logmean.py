@@ -133,6 +133,14 @@ def plain_log_mean(terms: ItemTerms) -> LogMeans:
     r"""Compute :math:`\ln \bar w` (eqs. 4-5), with the standard error of its source (ii).
 
     .. math:: \mathrm{se} = \frac{\mathrm{sd}_0(w)}{\sqrt n\, \bar w}, \quad \mathrm{sd}_0 \text{ with ddof } 0
+
+    Parameters
+    ----------
+    terms : ItemTerms
+
+    Returns
+    -------
+    LogMeans
     """
     scaled, largest = terms.scaled()
     mean = terms.sum(scaled) / terms.n
@@ -144,6 +152,14 @@ def delta_log_mean(terms: ItemTerms) -> LogMeans:
     r"""Second-order bias correction: :math:`\ln \bar w + \mathrm{var}(w) / (2 n \bar w^2)`, var with ddof 1.
 
     An item with a single term keeps the plain value: it has no variance to correct with.
+
+    Parameters
+    ----------
+    terms : ItemTerms
+
+    Returns
+    -------
+    LogMeans
     """
     plain = plain_log_mean(terms)
     relative_variance = plain.se**2 * terms.n / np.maximum(terms.n - 1, 1)  # of the mean, with ddof 1
@@ -157,6 +173,14 @@ def jackknife_log_mean(terms: ItemTerms) -> LogMeans:
 
     It removes the O(1/n) bias and does not rescue a heavy tail (Pareto k > 0.7). The standard error is the
     jackknife's. An item with a single term keeps the plain value.
+
+    Parameters
+    ----------
+    terms : ItemTerms
+
+    Returns
+    -------
+    LogMeans
     """
     plain = plain_log_mean(terms)
     n = terms.n
@@ -177,6 +201,14 @@ def psis_log_mean(terms: ItemTerms) -> LogMeans:
     expected order statistics of a generalised Pareto distribution fitted to them (Vehtari et al. 2024), and each
     item's mean is taken again. Pooling, because a tail cannot be fitted to the 10 or 20 terms of one item.
     Items with a single term, and studies whose tail has fewer than five values, are left as they are.
+
+    Parameters
+    ----------
+    terms : ItemTerms
+
+    Returns
+    -------
+    LogMeans
     """
     log_weight = leave_one_out_log_weights(terms)
     usable = np.flatnonzero(np.isfinite(log_weight))

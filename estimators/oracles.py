@@ -72,6 +72,11 @@ def independent_oracles(
     Returns
     -------
     Oracles
+
+    Raises
+    ------
+    InputError
+        If `n_splits` or `size` is not positive.
     """
     if n_splits < 1 or (size is not None and size < 1):
         raise InputError(f"is {n_splits if n_splits < 1 else size}, should be at least 1", field="n_splits or size")
@@ -185,7 +190,16 @@ def _legacy_positions(
 
 
 def tvd_between_oracles(oracles: Oracles) -> Floats:
-    """TVD of oracle 1 and oracle 2: the human-human baseline at their sample size. Shape (split, context)."""
+    """TVD of oracle 1 and oracle 2: the human-human baseline at their sample size.
+
+    Parameters
+    ----------
+    oracles : Oracles
+
+    Returns
+    -------
+    ndarray of float, shape (split, context)
+    """
     p, q = (_normalised(oracles, part) for part in (oracles.first, oracles.second))
     return _half_sums(oracles.counts, np.abs(p - q))
 
@@ -197,7 +211,7 @@ def tvd_to_oracles(
     *,
     remaining: Floats | None = None,
 ) -> Floats:
-    """TVD of a cpd of the same contexts and one oracle, for every split. Shape (split, context).
+    """TVD of a cpd of the same contexts and one oracle, for every split.
 
     Parameters
     ----------
@@ -207,6 +221,10 @@ def tvd_to_oracles(
     which : {"first", "second"}
     remaining : ndarray of float, shape (context,), optional
         Mass of `q` on words that no one answered; what is missing to one by default.
+
+    Returns
+    -------
+    ndarray of float, shape (split, context)
     """
     p = _normalised(oracles, getattr(oracles, which))
     at_rows = probability_at(q, oracles.counts)

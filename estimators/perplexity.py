@@ -267,7 +267,16 @@ def estimate_gap(
 
 
 def diagnose_weights(terms: ItemTerms) -> WeightDiagnostics:
-    """Pareto tail, KL divergence and required sample size of a set of terms; see :class:`WeightDiagnostics`."""
+    """Pareto tail, KL divergence and required sample size of a set of terms; see :class:`WeightDiagnostics`.
+
+    Parameters
+    ----------
+    terms : ItemTerms
+
+    Returns
+    -------
+    WeightDiagnostics
+    """
     scaled, _ = terms.scaled()
     share = scaled / terms.sum(scaled)[terms.item]
     log_weight = terms.log_term - plain_log_mean(terms).value[terms.item]
@@ -301,7 +310,17 @@ def _are_constant(terms: ItemTerms, log_weight: FloatArray) -> bool:
 
 
 def player_names(study: xr.Dataset) -> list[str]:
-    """Players of a study: the participants first, where there are any, then its language models."""
+    """Players of a study: the participants first, where there are any, then its language models.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A comparison study.
+
+    Returns
+    -------
+    list of str
+    """
     humans = [HUMAN] if study.sizes["response"] else []
     return [*humans, *study["model"].values.tolist()]
 
@@ -318,6 +337,10 @@ def control_model(study: xr.Dataset, generator: str | None = None, *, control_on
     control_only : bool
         Allow a model that did not draw them: it then supplies g(y) and L_G, while the sampling density in the
         denominator stays that of the model that did.
+
+    Returns
+    -------
+    str
 
     Raises
     ------
@@ -350,6 +373,10 @@ def response_pairs(study: xr.Dataset, *, control: str | None = None) -> Response
         A comparison study.
     control : str, optional
         From :func:`control_model`; by default the model that drew the candidates.
+
+    Returns
+    -------
+    ResponsePairs
 
     Raises
     ------
@@ -511,6 +538,21 @@ def true_loss(study: xr.Dataset, player: str, items: NDArray[np.bool_]) -> float
 def reference_loss(study: xr.Dataset, control: str, reference: Reference, asked: NDArray[np.bool_]) -> float:
     """Compute L_G over the reference items of the study, or over the items that were asked.
 
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A comparison study.
+    control : str
+        From :func:`control_model`.
+    reference : {"reference", "asked"}
+    asked : ndarray of bool, shape (item,)
+        Which items were asked.
+
+    Returns
+    -------
+    float
+        Nats a token.
+
     Raises
     ------
     InputError
@@ -530,6 +572,18 @@ def _reference_items(study: xr.Dataset, reference: str, asked: NDArray[np.bool_]
 
 def subsample_responses(study: xr.Dataset, n: int, rng: np.random.Generator) -> xr.Dataset:
     """Keep n random responses of every item, without replacement; n candidates of a study that nobody answered.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A comparison study.
+    n : int
+        Responses an item.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    xarray.Dataset
 
     Raises
     ------

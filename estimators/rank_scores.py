@@ -205,6 +205,17 @@ def rank_at(rank: ArrayLike, k: int) -> FloatArray:
     """Ranks as a list of the `k` best tokens shows them: ``inf`` beyond `k`.
 
     With it the ranks of a whole vocabulary become comparable with those of an API.
+
+    Parameters
+    ----------
+    rank : array_like of float, any shape
+        From 1; ``inf`` for a token that is not ranked.
+    k : int
+        Ranked tokens.
+
+    Returns
+    -------
+    ndarray of float, same shape as `rank`
     """
     _check_k(k)
     ranks = _ranks(rank)
@@ -218,6 +229,17 @@ def linear_score(rank: ArrayLike, k: int) -> FloatArray:
     r"""Linear score :math:`(l - r + 1) / l` with `l` = `k` ranked tokens; 0 beyond.
 
     With a whole vocabulary `k` is its size, and nearly every token scores nearly 1: keep `k` when comparing.
+
+    Parameters
+    ----------
+    rank : array_like of float, any shape
+        From 1; ``inf`` for a token that is not ranked.
+    k : int
+        Ranked tokens.
+
+    Returns
+    -------
+    ndarray of float, same shape as `rank`
     """
     _check_k(k)
     ranks = rank_at(rank, k)
@@ -225,13 +247,40 @@ def linear_score(rank: ArrayLike, k: int) -> FloatArray:
 
 
 def reciprocal_score(rank: ArrayLike) -> FloatArray:
-    """Reciprocal score 1 / r; 0 for a token that is not ranked."""
+    """Reciprocal score 1 / r; 0 for a token that is not ranked.
+
+    Parameters
+    ----------
+    rank : array_like of float, any shape
+        From 1; ``inf`` for a token that is not ranked.
+
+    Returns
+    -------
+    ndarray of float, same shape as `rank`
+    """
     score: FloatArray = 1.0 / _ranks(rank)
     return score
 
 
 def exponential_score(rank: ArrayLike, decay: float) -> FloatArray:
-    r"""Exponential score :math:`e^{-a (r - 1)}` with `a` = `decay` > 0; 0 for a token that is not ranked."""
+    r"""Exponential score :math:`e^{-a (r - 1)}` with `a` = `decay` > 0; 0 for a token that is not ranked.
+
+    Parameters
+    ----------
+    rank : array_like of float, any shape
+        From 1; ``inf`` for a token that is not ranked.
+    decay : float
+        Above 0.
+
+    Returns
+    -------
+    ndarray of float, same shape as `rank`
+
+    Raises
+    ------
+    InputError
+        If `decay` is not above 0.
+    """
     if not (np.isfinite(decay) and decay > 0):
         raise InputError(f"is {decay}, should be a positive number", field="decay")
     score: FloatArray = np.exp(-decay * (_ranks(rank) - 1.0))
@@ -239,7 +288,21 @@ def exponential_score(rank: ArrayLike, decay: float) -> FloatArray:
 
 
 def average_score(rank: ArrayLike, k: int, decays: Sequence[float] = DECAYS) -> FloatArray:
-    """Mean of the linear, the reciprocal and the exponential scores (four scores in the thesis, "AVG")."""
+    """Mean of the linear, the reciprocal and the exponential scores (four scores in the thesis, "AVG").
+
+    Parameters
+    ----------
+    rank : array_like of float, any shape
+        From 1; ``inf`` for a token that is not ranked.
+    k : int
+        Ranked tokens.
+    decays : sequence of float, optional
+        Of the exponential scores.
+
+    Returns
+    -------
+    ndarray of float, same shape as `rank`
+    """
     limited = rank_at(rank, k)
     scores = [linear_score(limited, k), reciprocal_score(limited), *(exponential_score(limited, a) for a in decays)]
     mean: FloatArray = np.mean(scores, axis=0)
@@ -247,7 +310,19 @@ def average_score(rank: ArrayLike, k: int, decays: Sequence[float] = DECAYS) -> 
 
 
 def top_k_accuracy(rank: ArrayLike, k: int) -> FloatArray:
-    """1 where the reference token is among the `k` most probable, else 0."""
+    """1 where the reference token is among the `k` most probable, else 0.
+
+    Parameters
+    ----------
+    rank : array_like of float, any shape
+        From 1; ``inf`` for a token that is not ranked.
+    k : int
+        Ranked tokens.
+
+    Returns
+    -------
+    ndarray of float, same shape as `rank`
+    """
     _check_k(k)
     return (_ranks(rank) <= k).astype(float)
 

@@ -45,7 +45,19 @@ def log_ratio_from_report(report: ArrayLike) -> NDArray[np.float64]:
 def ratio_from_report(report: ArrayLike) -> NDArray[np.float64]:
     """Likelihood ratio h(x|c) / h(y|c) = 1/p - 1 that a report states.
 
-    Parameters, errors as in :func:`log_ratio_from_report`.
+    Parameters
+    ----------
+    report : array_like of float, any shape
+        Probability p given to the target *y*, strictly between 0 and 1.
+
+    Returns
+    -------
+    ndarray of float, same shape
+
+    Raises
+    ------
+    InputError
+        If a report is NaN, 0, 1 or outside.
     """
     return np.exp(log_ratio_from_report(report))
 

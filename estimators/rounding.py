@@ -107,6 +107,15 @@ SCHEMES = MappingProxyType(
 def rounding_scheme(name: str) -> RoundingScheme:
     """Look a scheme up by name.
 
+    Parameters
+    ----------
+    name : str
+        One of :data:`SCHEMES`.
+
+    Returns
+    -------
+    RoundingScheme
+
     Raises
     ------
     InputError
@@ -170,6 +179,11 @@ def report_boxes(scheme: RoundingScheme | str) -> NDArray[np.float64]:
     -------
     ndarray of float, shape (values, 2)
         Lower and upper edge in probability; the outer edges are 0 and 1.
+
+    Raises
+    ------
+    InputError
+        If the scheme is unknown, or rounds nothing.
     """
     if isinstance(scheme, str):
         scheme = rounding_scheme(scheme)

@@ -93,6 +93,11 @@ def optimal_report(belief_target_logprob: ArrayLike, belief_candidate_logprob: A
     ----------
     belief_target_logprob, belief_candidate_logprob : array_like of float
         ln h(y|c), ln h(x|c), nats.
+
+    Returns
+    -------
+    ndarray of float
+        Probability of the target.
     """
     return two_alternative_report(belief_target_logprob, belief_candidate_logprob)
 
@@ -115,6 +120,11 @@ def rational_report(
         ln h(y|c), ln h(x|c), nats.
     generator_target_logprob, generator_candidate_logprob : array_like of float
         ln g(y|c), ln g(x|c), nats.
+
+    Returns
+    -------
+    ndarray of float
+        Probability of the target.
     """
     belief = np.asarray(belief_target_logprob, dtype=float) - np.asarray(belief_candidate_logprob, dtype=float)
     drawn = np.asarray(generator_target_logprob, dtype=float) - np.asarray(generator_candidate_logprob, dtype=float)

@@ -14,6 +14,11 @@ __all__ = ["add_note", "notes"]
 def notes(study: xr.Dataset) -> list[dict[str, Any]]:
     """What a loader counted, dropped, repaired or kept in spite of doubts.
 
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A study of any kind.
+
     Returns
     -------
     list of dict
@@ -26,5 +31,15 @@ def notes(study: xr.Dataset) -> list[dict[str, Any]]:
 def add_note(
     study: xr.Dataset, text: str, *, count: int | None = None, level: Literal["info", "warning"] = "info"
 ) -> None:
-    """Append one note to ``study.attrs["notes"]`` (JSON, so that netCDF keeps it)."""
+    """Append one note to ``study.attrs["notes"]`` (JSON, so that netCDF keeps it).
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        Changed in place.
+    text : str
+        What was counted, dropped, repaired or kept.
+    count : int, optional
+    level : {"info", "warning"}, optional
+    """
     study.attrs["notes"] = json.dumps([*notes(study), {"level": level, "text": text, "count": count}])

@@ -1,0 +1,94 @@
+"""What ``import estimators`` offers: every name is there, documented as numpydoc says, and costs little."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import inspect
+import re
+import subprocess
+import sys
+from itertools import pairwise
+
+import pytest
+
+import estimators
+from tests.experiments.command import ROOT
+
+NAMES = estimators.__all__
+FUNCTIONS = [name for name in NAMES if inspect.isfunction(getattr(estimators, name))]
+CLASSES = [name for name in NAMES if inspect.isclass(getattr(estimators, name))]
+
+
+def sections(doc: str) -> dict[str, str]:
+    """Text of every section of a docstring, by its title."""
+    parts = re.split(r"^(\w[\w ]*)\n-{3,}\n", doc, flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def described(section: str) -> set[str]:
+    """Names that a section explains: `a, b : type` or `a`."""
+    lines = [line for line in section.splitlines() if line and not line.startswith(" ")]
+    return {name.strip().lstrip("*") for line in lines for name in line.partition(" : ")[0].split(",")}
+
+
+def test_every_name_is_there_once_and_in_order() -> None:
+    assert len(set(NAMES)) == len(NAMES)
+    for name in NAMES:
+        assert hasattr(estimators, name), name
+
+
+@pytest.mark.parametrize("name", [*FUNCTIONS, *CLASSES])
+def test_a_summary_line(name: str) -> None:
+    doc = inspect.getdoc(getattr(estimators, name))
+    assert doc
+    first, *rest = doc.split("\n")
+    assert first.endswith(".")
+    assert not rest or rest[0] == ""
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_say_what_they_take_give_and_refuse(name: str) -> None:
+    function = getattr(estimators, name)
+    doc = inspect.getdoc(function) or ""
+    its = sections(doc)
+    signature = inspect.signature(function)
+    if signature.parameters:
+        missing = set(signature.parameters) - described(its.get("Parameters", ""))
+        assert not missing
+    if signature.return_annotation not in (None, "None"):
+        assert "Returns" in its
+    raises = any(isinstance(node, ast.Raise) for node in ast.walk(ast.parse(inspect.getsource(function))))
+    assert not raises or "Raises" in its
+
+
+@pytest.mark.parametrize("name", [name for name in CLASSES if dataclasses.is_dataclass(getattr(estimators, name))])
+def test_dataclasses_explain_every_field(name: str) -> None:
+    its = getattr(estimators, name)
+    found = sections(inspect.getdoc(its) or "")
+    explained = described(found.get("Parameters", "")) | described(found.get("Attributes", ""))
+    assert not {field.name for field in dataclasses.fields(its) if field.repr} - explained
+
+
+def test_constants_have_a_docstring_in_their_module() -> None:
+    """Sphinx and editors show the string after an assignment; a constant of the public API has one."""
+    constants = set(NAMES) - set(FUNCTIONS) - set(CLASSES)
+    documented = set()
+    for path in (ROOT / "estimators").glob("*.py"):
+        body = ast.parse(path.read_text(encoding="utf-8")).body
+        for before, after in pairwise(body):
+            target = before.targets[0] if isinstance(before, ast.Assign) else getattr(before, "target", None)
+            is_doc = isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant)
+            if isinstance(target, ast.Name) and is_doc:
+                documented.add(target.id)
+    assert constants <= documented
+
+
+def test_importing_costs_little() -> None:
+    """.1 s on an idle machine, NumPy included; on a busy one the processor's time is what counts."""
+    code = "import time, numpy; t = time.process_time(); import estimators; print(time.process_time() - t)"
+    spent = [
+        float(subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout)
+        for _ in range(3)
+    ]
+    assert min(spent) < 0.2
