@@ -1,0 +1,83 @@
+"""Every page of the documentation that is meant to be run is run, in a fresh folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.docs.pages import PageError, run_page
+from tests.experiments.command import ROOT
+
+DOCS = ROOT / "docs"
+FAST = ("which_estimator.md",)
+SLOW = ("own_comparison_study.md", "own_cloze_study.md")
+
+
+def run(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    # what a page stores in the user's cache folder stays here
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder / ".cache"))
+    assert run_page(DOCS / name, folder) > 3
+
+
+@pytest.mark.parametrize("name", FAST)
+def test_page(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run(name, tmp_path, monkeypatch)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SLOW)
+def test_slow_page(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run(name, tmp_path, monkeypatch)
+
+
+def page(folder: Path, text: str) -> Path:
+    path = folder / "page.md"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_blocks_run_in_order_and_share_names_and_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = (
+        "```python\nfrom pathlib import Path\nnumber = 3\nPath('a.txt').write_text('a')\n```\n"
+        "```bash\ntest -f a.txt\npython -c 'import experiments' && echo b > b.txt\n```\n"
+        "```sh\nexit 1\n```\n```text\nnot run\n```\n"
+        "- in a list\n\n  ```python\n  assert number == 3\n  assert Path('b.txt').read_text() == 'b\\n'\n  ```\n"
+    )
+    assert run_page(page(tmp_path, text), tmp_path) == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("one\n\n```python\nx = 1\nassert x == 2, 'no'\n```\n", "page.md, line 5: AssertionError: no"),
+        (
+            "```python\ndef f():\n    raise KeyError('k')\n```\n\n```python\nf()\n```\n",
+            "page.md, line 7: KeyError: 'k'",
+        ),
+        ("\n```python\nx = = 1\n```\n", "page.md, line 3: SyntaxError"),
+        ("```bash\ntrue\nls nowhere\ntrue\n```\n", "page.md, line 3: exit code 2"),
+        ("```bash\ntrue | false | true\n```\n", "page.md, line 2: exit code 1"),
+        ("```bash\necho $undefined\n```\n", "undefined: unbound variable"),
+    ],
+)
+def test_a_failing_block_names_page_and_line(text: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(PageError) as failed:
+        run_page(page(tmp_path, text), tmp_path)
+    assert message in str(failed.value)
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    """Relative links and figures of every page exist."""
+    from markdown_it import MarkdownIt
+
+    missing = []
+    for path in (*DOCS.glob("*.md"), ROOT / "README.md"):
+        for token in MarkdownIt().parse(path.read_text(encoding="utf-8")):
+            for child in token.children or ():
+                target = str(child.attrGet("href") or child.attrGet("src") or "").split("#")[0]
+                if target and "://" not in target and not (path.parent / target).exists():
+                    missing.append(f"{path.name}: {target}")
+    assert not missing
