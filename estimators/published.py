@@ -184,11 +184,7 @@ def validate_published_study(study: xr.Dataset) -> xr.Dataset:
     for name, cells in columns.items():
         if not all(isinstance(cell, str) for cell in cells):
             raise InputError("should hold strings only", source=source, field=name)
-    twice = (
-        next((name for at, name in enumerate(names) if name in names[:at]), None)
-        if len(set(names)) < len(names)
-        else None
-    )
+    twice = next((name for name, number in Counter(names).items() if number > 1), None)
     if twice is not None:
         raise InputError(f"{twice!r} is there twice; paper, where and quantity name a value", source=source)
     tolerances = study["tolerance"].to_numpy()

@@ -62,6 +62,7 @@ EXPERIMENTS: Mapping[str, ExperimentEntry] = MappingProxyType(
         "improve": ExperimentEntry("cloze", "experiments.improve:run"),
         "distributions": ExperimentEntry("cloze", "experiments.distributions:run"),
         "ard": ExperimentEntry("cloze", "experiments.ard:run"),
+        "reproduce": ExperimentEntry("published", "experiments.reproduce:run"),
         "ard_coverage": ExperimentEntry("cloze", "experiments.ard_coverage:run"),
     }
 )

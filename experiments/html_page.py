@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,8 @@ __all__ = ["html_page", "slug"]
 _TEMPLATE = Path(__file__).with_name("report_page.html")
 _KINDS = {".png": "image/png", ".svg": "image/svg+xml", ".jpg": "image/jpeg"}
 _FOLD = re.compile(r"</details>|<details>|<details><summary>([^<>]*)</summary>")
+# characters that Markdown would take for markup in a heading's text
+_SPECIAL = re.compile(r"([\\\[\]`*_<>&!#])")
 _MARKUP = re.compile(r"[^\w\s-]")
 
 
@@ -72,7 +75,7 @@ def slug(text: str, taken: Sequence[str] = ()) -> str:
 def _number_headings(tokens: Sequence[Token]) -> list[tuple[int, str, str]]:
     """Give every heading an id; level, text, id."""
     found: list[tuple[int, str, str]] = []
-    for opening, inside in zip(tokens, tokens[1:], strict=False):
+    for opening, inside in pairwise(tokens):
         if opening.type == "heading_open":
             text = "".join(child.content for child in inside.children or () if child.type in ("text", "code_inline"))
             name = slug(text, [other for _, _, other in found])
@@ -83,11 +86,11 @@ def _number_headings(tokens: Sequence[Token]) -> list[tuple[int, str, str]]:
 
 def _contents(headings: Sequence[tuple[int, str, str]]) -> str:
     """Nested list of the headings of levels 2 and 3, as HTML."""
-    lines = [
-        f"{'  ' * (level - 2)}- [{re.sub(r'([\\\[\]`*_<>&])', r'\\\1', text)}](#{name})"
-        for level, text, name in headings
-        if level in (2, 3)
-    ]
+    lines = []
+    for level, text, name in headings:
+        if level in (2, 3):
+            plain = _SPECIAL.sub(r"\\\1", text)
+            lines.append(f"{'  ' * (level - 2)}- [{plain}](#{name})")
     return str(_parser([]).render("\n".join(lines)))
 
 

@@ -34,7 +34,7 @@ def _length_axis(axes: Axes, lengths: np.ndarray) -> None:
 
 
 def scores_figure(windows: pd.DataFrame, dataset: xr.Dataset, score: str, interval: float) -> Figure:
-    """Mean score of every window against length, by model and text, with the regression's expected score if there is one."""
+    """Mean score of every window against length, by model and text; the regression's expected score if there is one."""
     from scipy import stats  # noqa: PLC0415 - half a second that only this needs
 
     models = [str(name) for name in dataset["model"].to_numpy()]

@@ -52,7 +52,7 @@ EXIT_FAILED = 1
 EXIT_INPUT = 2
 """A mistake in the settings or the data."""
 EXIT_GATE = 3
-"""A failed convergence check; the outputs are there."""
+"""A failed check, of convergence or of a published value; the outputs are there."""
 EXIT_INTERRUPTED = 130
 
 _USER_ERRORS = (InputError, HydraException, OmegaConfBaseException)
@@ -60,7 +60,7 @@ _USER_ERRORS = (InputError, HydraException, OmegaConfBaseException)
 # the keys of conf/config.yaml, and the sampler that the Bayesian experiments add
 _SETTINGS = (
     *("study", "estimator", "rounding", "generator", "experiment", "seed", "n", "players", "sampler"),
-    "models",
+    *("models", "data"),
     *("resume", "sweep", "output"),
 )
 
@@ -117,7 +117,7 @@ def run_job(cfg: DictConfig) -> int:
             _say(f"{prefix}{name} took {seconds:.1f} s; outputs in {_shown(folder)}")
             code = EXIT_GATE if gate_failed else EXIT_OK
             if gate_failed:
-                _say(f"{prefix}a convergence check failed; see the warnings")
+                _say(f"{prefix}a check failed; see the warnings")
     except KeyboardInterrupt:
         clear_outputs(folder)
         write_status(folder, replace(status, status="interrupted", seconds=_since(start)))

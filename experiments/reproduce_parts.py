@@ -1,0 +1,313 @@
+"""The parts of ``+exp=reproduce``: which experiments, with which settings, on which data, and how they are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+__all__ = ["ADDED", "DATA", "DISPLAYS", "PAPERS", "PARTS", "Addition", "DataSource", "Display", "Part"]
+
+
+@dataclass(frozen=True)
+class DataSource:
+    """Public files that parts need.
+
+    Parameters
+    ----------
+    study : str
+        The study that reads them.
+    folder : str
+        Key of ``data`` in the config, and name of the folder below ``data.root``.
+    any_of : tuple of str
+        Names below the folder of which one is there if the files are.
+    downloads : bool
+        Whether the study can get the files itself.
+    what : str
+        For a reader: what they are and where they come from.
+    """
+
+    study: str
+    folder: str
+    any_of: tuple[str, ...]
+    downloads: bool
+    what: str
+
+
+DATA: Mapping[str, DataSource] = MappingProxyType(
+    {
+        "lm_game": DataSource(
+            "lm_game",
+            "lm_game",
+            ("multi_comparisons", "data.zip"),
+            True,
+            "multi_comparisons/ and results_raw/ of GitHub FabienRoger/lm-game-analysis",
+        ),
+        "top1": DataSource(
+            "lm_game_top1",
+            "lm_game",
+            ("docs", "data.zip"),
+            True,
+            "docs/ and results_raw/ of GitHub FabienRoger/lm-game-analysis",
+        ),
+        "provo": DataSource(
+            "provo", "provo", ("TVD",), False, "the repository evgeniael/predict_next_word (GitHub), as it is"
+        ),
+        "ranks": DataSource(
+            "rank_perplexity",
+            "rank_perplexity",
+            ("n = 30 reftext1.zip",),
+            True,
+            "the four zip archives of GitHub ChielToto/Rank-Based-Perplexity",
+        ),
+    }
+)
+"""Group of parts -> the data that they read. A group's name may stand in ``experiment.parts``."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One experiment with fixed settings, run in a folder of its own like a job of a sweep.
+
+    Parameters
+    ----------
+    name : str
+    group : str
+        A key of :data:`DATA`.
+    experiment : str
+    settings : tuple of str
+        Overrides, beside the study and its root.
+    bayes : bool
+        Samples from a posterior: minutes, and run only with ``experiment.bayes=true``.
+    """
+
+    name: str
+    group: str
+    experiment: str
+    settings: tuple[str, ...] = ()
+    bayes: bool = False
+
+
+# the longest first, so that none of them is left alone at the end
+PARTS: Mapping[str, Part] = MappingProxyType(
+    {
+        part.name: part
+        for part in (
+            Part("human_loss", "lm_game", "human_loss", bayes=True),
+            Part("ard", "provo", "ard", bayes=True),
+            Part("tvd_bayes", "provo", "tvd", bayes=True),
+            Part("rank_slopes", "ranks", "ranks", bayes=True),
+            Part("accuracy_posterior", "top1", "accuracy", bayes=True),
+            Part("calibration", "lm_game", "calibration", bayes=True),
+            Part("tvd_sample_size_clean", "provo", "tvd_sample_size"),
+            Part("tvd_legacy", "provo", "tvd", ("experiment.mode=legacy",)),
+            Part("tvd_clean", "provo", "tvd", ("experiment.bayes.n_contexts=null",)),
+            Part("ard_legacy", "provo", "ard", ("experiment.mode=legacy",)),
+            Part("ranks", "ranks", "ranks", ("experiment.posterior=false",)),
+            Part("accuracy", "top1", "accuracy", ("experiment.posterior=false",)),
+            Part("accuracy_anonymous", "top1", "accuracy", ("experiment.posterior=false", "study.anonymous=keep")),
+            Part("tvd_sample_size", "provo", "tvd_sample_size", ("experiment.mode=legacy",)),
+            Part("improve", "provo", "improve", ("experiment.mode=legacy",)),
+            Part("distributions", "provo", "distributions", ("experiment.mode=legacy",)),
+            Part("perplexity", "lm_game", "perplexity"),
+            Part("perplexity_asked", "lm_game", "perplexity", ("estimator.reference=asked", "rounding=none")),
+            Part("perplexity_words", "lm_game", "perplexity", ("study.items=word_tokens",)),
+            Part(
+                "perplexity_same_tokens",
+                "lm_game",
+                "perplexity",
+                ("study.automatic=drop_different_token", "rounding=none"),
+            ),
+            Part("rounding", "lm_game", "rounding"),
+            Part("bootstrap", "lm_game", "bootstrap"),
+            Part("sample_size", "lm_game", "sample_size"),
+        )
+    }
+)
+"""Every part by its name."""
+
+PAPERS: Mapping[str, str] = MappingProxyType(
+    {
+        "lm_game": "Language Models Are Better Than Humans at Next-token Prediction (Shlegeris, Roger, Chan, McLean)",
+        "provo": "Predict the Next Word: Humans exhibit uncertainty in this task and language models _____",
+        "rank_perplexity": "An Alternative to Perplexity for the Evaluation of Long-context LLMs (de Jong, 2024)",
+    }
+)
+"""Short name of a paper in the tables of published values -> its title."""
+
+
+@dataclass(frozen=True)
+class Display:
+    """One published figure, table or section.
+
+    Parameters
+    ----------
+    paper : str
+        A key of :data:`PAPERS`.
+    where : str
+        As in the tables of published values.
+    title : str
+    part : str
+        The part that makes our figure; empty where nothing public allows one.
+    figures : tuple of str
+        Its figures, by file name without extension.
+    text : str
+        What a reader should know.
+    """
+
+    paper: str
+    where: str
+    title: str
+    part: str = ""
+    figures: tuple[str, ...] = ()
+    text: str = ""
+
+
+DISPLAYS = (
+    Display(
+        "lm_game",
+        "figures 1 and 2, section 3",
+        "Figures 1 and 2, section 3: top-1 accuracy of people and language models",
+        "accuracy",
+        ("accuracy",),
+        "Lines are the accuracies that the authors stored for language models; they are read, not computed.",
+    ),
+    Display(
+        "lm_game",
+        "section 3, the public file",
+        "Section 3: what the public file of guesses gives",
+        "accuracy_anonymous",
+        (),
+        "Values that the public file must give, whichever file the paper had.",
+    ),
+    Display(
+        "lm_game",
+        "table 1",
+        "Table 1: language models on documents",
+        text="Its models were run by the authors on texts of which 469 documents are at hand, and their weights are "
+        "not part of the data. `+exp=corpus` computes loss, perplexity and accuracy of any model that you have.",
+    ),
+    Display(
+        "lm_game",
+        "figure 3",
+        "Figure 3: error of the estimator against the number of samples",
+        "sample_size",
+        ("sample_size",),
+        "The paper prints no number for it.",
+    ),
+    Display(
+        "lm_game",
+        "figures 4 and 9",
+        "Figures 4 and 9: perplexity of humans and language models",
+        "perplexity",
+        ("perplexity",),
+        "Published values are those of the authors' public code on their public files. The paper writes bits; its code "
+        "takes natural logarithms.",
+    ),
+    Display(
+        "lm_game",
+        "figure 7",
+        "Figure 7: half of the participants dropped",
+        "bootstrap",
+        ("bootstrap",),
+        "The paper prints no number for it. The mean over halves lies below the estimate from everybody: the "
+        "estimator is biased down, the more so the fewer answers it has.",
+    ),
+    Display("lm_game", "figure 8", "Figure 8: coarser reports", "rounding", ("rounding",)),
+    Display("lm_game", "word tokens", "Word tokens only", "perplexity_words", ("perplexity",)),
+    Display("lm_game", "losses of the language models", "Losses of the language models"),
+    Display("lm_game", "who answered what", "Participants and automatic answers"),
+    Display(
+        "provo",
+        "figure 1, appendix G",
+        "Figure 1, appendix G: words of people and models, side by side",
+        "distributions",
+        ("*",),
+        "Contexts in the figure are examples; `+exp=distributions experiment.item=TEXT:WORD` shows any other.",
+    ),
+    Display("provo", "table 1", "Table 1: TVD and calibration", "tvd_legacy"),
+    Display(
+        "provo",
+        "figure 2",
+        "Figure 2: distance to people over contexts",
+        "tvd_legacy",
+        ("tvd",),
+        "The figure shows densities; their means are in table 1.",
+    ),
+    Display(
+        "provo",
+        "table 3, figures 4-7",
+        "Table 3, figures 4 to 7: what the distance depends on (appendix B)",
+        "ard_legacy",
+        ("*",),
+    ),
+    Display("provo", "figure 8, appendix C", "Figure 8: fewer samples (appendix C)", "tvd_sample_size", ("*",)),
+    Display(
+        "provo",
+        "figures 11-13",
+        "Figures 11 to 13: improving a model by k% (section 5, appendix E)",
+        "improve",
+        ("*",),
+        "Densities and curves; the lists behind them are compared below, value by value.",
+    ),
+    Display("provo", "table 1, other runs of the code", "Table 1: other runs of the authors' code"),
+    Display("provo", "oracles, independent splits", "Two halves of the people, split at random"),
+    Display("provo", "appendix F", "Appendix F: GPT-2 fine-tuned"),
+    Display("provo", "table 1, stored lists", "Stored lists behind table 1"),
+    Display("provo", "appendix A, stored lists", "Stored lists of appendix A: oracles"),
+    Display("provo", "appendix D, stored lists", "Stored lists of appendix D: tokens in place of words"),
+    Display("provo", "appendix E, stored lists", "Stored lists of appendix E: improvement"),
+    Display("provo", "appendix F, stored lists", "Stored lists of appendix F: fine-tuning"),
+    Display(
+        "rank_perplexity",
+        "tables 1-2",
+        "Tables 1 and 2: average rank score and perplexity by context length",
+        "ranks",
+        ("scores",),
+        "Published values are the author's own workbooks at the printed precision.",
+    ),
+    Display("rank_perplexity", "tables 3-4", "Tables 3 and 4: five windows at 128 tokens"),
+    Display("rank_perplexity", "appendix A", "Appendix A: every score, text 1"),
+    Display("rank_perplexity", "appendix B", "Appendix B: every score, text 2"),
+    Display("rank_perplexity", "appendix C, both texts", "Appendix C: a line through both texts"),
+    Display("rank_perplexity", "mean", "Mean perplexities in the text"),
+    Display("rank_perplexity", "repeats", "Spread over repeated windows"),
+    Display("rank_perplexity", "repeats and main run", "Spread over repeated windows and the main run"),
+)
+"""Published figures and tables, in the order of the report. Places that only the tables of values name follow them."""
+
+
+@dataclass(frozen=True)
+class Addition:
+    """What the toolkit adds: the summary and the figures of one part.
+
+    Parameters
+    ----------
+    title : str
+    part : str
+    figures : tuple of str
+    text : str
+    """
+
+    title: str
+    part: str
+    figures: tuple[str, ...] = ("*",)
+    text: str = ""
+
+
+ADDED = (
+    Addition("The human loss, with what it rests on", "human_loss"),
+    Addition("How participants answer", "calibration"),
+    Addition(
+        "Distances between samples, with their floor",
+        "tvd_clean",
+        text="Table 1 as one would compute it today: the words of both sides treated alike, and beside every raw TVD "
+        "what samples of the same sizes from one distribution would differ by.",
+    ),
+    Addition("The Bayesian TVD", "tvd_bayes", ("tvd",)),
+    Addition("Fewer samples, paired and corrected", "tvd_sample_size_clean"),
+    Addition("What the distance depends on (automatic relevance determination)", "ard"),
+    Addition("Slopes of rank scores, with windows as random effects", "rank_slopes", ("scores", "slopes", "power")),
+    Addition("The posterior of accuracy", "accuracy_posterior", ("participants", "practice")),
+)
+"""Second half of the report."""

@@ -1,0 +1,238 @@
+"""The report of ``+exp=reproduce`` in Markdown; ``html_page`` makes the page of it."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from estimators.published import REPRODUCED, VERDICTS, WITHIN_TOLERANCE, decimals
+from experiments.outputs import markdown_table
+from experiments.reproduce_parts import ADDED, DISPLAYS, PAPERS, PARTS, Addition, Display
+from experiments.reproduce_run import Outcome
+from experiments.settings import rows_of
+
+__all__ = ["report_body", "summary"]
+
+_OPEN_ROWS = 16
+"""A longer table of values is folded; what is not reproduced in it stands before it."""
+
+_AGREE = (REPRODUCED, WITHIN_TOLERANCE)
+_SECTION = re.compile(r"^## ", re.MULTILINE)
+# a character that begins markup in a text that is none
+_MARKUP = re.compile(r"([\\`*_\[\]<>#|])")
+
+
+_LEGEND = """\
+- **reproduced to the digit**: ours, rounded as printed, is the printed number (either rule for halves);
+- **within stated tolerance**: not to the digit, but within the tolerance that the table of values states;
+- **not reproducible from public data**, **differs, explained**: ours is another number, or there can be none, for the \
+reason given;
+- **differs**, **no value of ours**, **part failed**: unexpected; the run ends with exit code 3;
+- **data missing**, **not run**: nothing was compared."""
+
+
+def summary(table: pd.DataFrame, outcomes: Sequence[Outcome]) -> str:
+    """Say how many values got which verdict, and what was not run."""
+    number = table["verdict"].value_counts()
+    agree = int(table["verdict"].isin(_AGREE).sum())
+    checked = int(table["ours"].notna().sum())
+    said = "; ".join(f"{verdict}: {number[verdict]:,}" for verdict in VERDICTS if verdict in number)
+    states = pd.Series([outcome.state for outcome in outcomes]).value_counts()
+    parts = ", ".join(f"{number} {state}" for state, number in states.items())
+    return (
+        f"**{agree:,} of {checked:,} published values that could be computed are reproduced**, of {len(table):,} "
+        f"values in all. {said}.\n\nParts: {parts}."
+    )
+
+
+def report_body(table: pd.DataFrame, outcomes: Mapping[str, Outcome], *, bayes: bool) -> str:
+    """Write everything between the summary and the settings.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        See ``experiments.reproduce.TABLE_COLUMNS``.
+    outcomes : mapping of str to Outcome
+        By part.
+    bayes : bool
+        Whether the Bayesian parts were asked for.
+
+    Returns
+    -------
+    str
+        Markdown.
+    """
+    sections = [
+        "## Verdicts",
+        "![Verdicts on the published values, a bar a paper](figures/verdicts.png)",
+        _LEGEND,
+        _counts(table),
+    ]
+    papers = [*PAPERS, *(name for name in dict.fromkeys(table["paper"]) if name not in PAPERS)]
+    for paper in papers:
+        sections += _paper(paper, table[table["paper"] == paper], outcomes)
+    sections.append("## What the toolkit adds")
+    sections.append(
+        "What the papers do not have. The parts that sample from a posterior run with `experiment.bayes=true`"
+        + (" (as here)." if bayes else "; they were not asked for in this run.")
+    )
+    for addition in ADDED:
+        sections += _addition(addition, outcomes.get(addition.part))
+    sections += ["## Parts", _parts(outcomes)]
+    return "\n\n".join(sections)
+
+
+def _counts(table: pd.DataFrame) -> str:
+    found = pd.crosstab(table["paper"], table["verdict"]).reindex(
+        columns=[v for v in VERDICTS if v in set(table["verdict"])]
+    )
+    found = found.reindex(list(dict.fromkeys(table["paper"])))
+    found["all"] = found.sum(axis=1)
+    found.loc["all"] = found.sum(axis=0)
+    return markdown_table(found.reset_index())
+
+
+def _paper(paper: str, table: pd.DataFrame, outcomes: Mapping[str, Outcome]) -> list[str]:
+    displays = [display for display in DISPLAYS if display.paper == paper]
+    shown = {display.where for display in displays}
+    displays += [Display(paper, where, where) for where in dict.fromkeys(table["where"]) if where not in shown]
+    if not displays:
+        return []
+    sections = [f"## {_plain(PAPERS.get(paper, paper))}"]
+    for display in displays:
+        sections += _display(display, table[table["where"] == display.where], outcomes)
+    return sections
+
+
+def _display(display: Display, values: pd.DataFrame, outcomes: Mapping[str, Outcome]) -> list[str]:
+    sections = [f"### {_plain(display.title)}"]
+    if display.text:
+        sections.append(display.text)
+    outcome = outcomes.get(display.part)
+    if outcome is not None:
+        sections += _trouble(outcome)
+        sections += _figures(outcome, display.figures, display.title)
+    return [*sections, *_values(values)]
+
+
+def _trouble(outcome: Outcome) -> list[str]:
+    if outcome.has_outputs:
+        return ["**A convergence check failed; do not use these numbers.**"] if outcome.gate_failed else []
+    name = outcome.planned.part.name
+    if outcome.state == "not run":
+        hint = "experiment.bayes=true" if outcome.planned.part.bayes else f"experiment.parts=[{name}]"
+        return [f"*Not run; `{hint}` runs the part `{name}`.*"]
+    label = "Data missing" if outcome.state == "data missing" else f"The part `{name}` failed"
+    return [f"**{label}:** {_plain(outcome.message)}"]
+
+
+def _figures(outcome: Outcome, names: Sequence[str], title: str) -> list[str]:
+    """Images of a part, by paths from the report's folder."""
+    if not outcome.has_outputs:
+        return []
+    folder = outcome.planned.folder
+    found = [
+        path
+        for name in names
+        for path in sorted((folder / "figures").glob(f"{name}.png"), key=lambda path: path.stat().st_mtime_ns)
+    ]
+    label = _plain(title)
+    return [
+        f"![{label}: {_plain(path.stem.replace('_', ' '))}]({folder.parent.name}/{folder.name}/figures/{path.name})"
+        for path in found
+    ]
+
+
+def _values(values: pd.DataFrame) -> list[str]:
+    if values.empty:
+        return []
+    rows = _shown(values)
+    if len(rows) <= _OPEN_ROWS:
+        return [markdown_table(rows)]
+    other = ~values["verdict"].isin(_AGREE)
+    number = values["verdict"].value_counts()
+    said = ", ".join(f"{number[verdict]} {verdict}" for verdict in VERDICTS if verdict in number)
+    # of many values with one verdict and reason, one stands for all
+    alike = values[other].drop_duplicates(["verdict", "reason"]) if other.sum() > _OPEN_ROWS else values[other]
+    return [
+        f"{len(values)} values: {said}."
+        + (f" One of each kind that is not reproduced, of {int(other.sum())}:" if len(alike) < other.sum() else ""),
+        *([markdown_table(rows.loc[alike.index])] if other.any() else []),
+        f"<details><summary>All {len(values)} values</summary>",
+        markdown_table(rows),
+        "</details>",
+    ]
+
+
+def _shown(values: pd.DataFrame) -> pd.DataFrame:
+    """Columns for a reader, numbers with two digits more than are printed."""
+    found = pd.DataFrame(
+        {
+            "quantity": [_plain(str(text)) for text in values["quantity"]],
+            "published": values["published"].to_numpy(),
+            "ours": [_number(row.ours, row.published) for row in rows_of(values)],
+            "difference": ["" if np.isnan(value) else f"{value:+.1e}" for value in values["difference"]],
+            "verdict": values["verdict"].to_numpy(),
+        },
+        index=values.index,
+    )
+    if (values["unit"] != "").any():
+        found.insert(1, "unit", values["unit"].to_numpy())
+    if (values["reason"] != "").any():
+        found["because"] = [_plain(str(text)) for text in values["reason"]]
+    return found
+
+
+def _number(ours: float, printed: str) -> str:
+    if np.isnan(ours):
+        return ""
+    places = decimals(printed)
+    return f"{ours:.0f}" if places == 0 and ours == round(ours) else f"{ours:.{places + 2}f}"
+
+
+def _plain(text: str) -> str:
+    """Text that Markdown takes for nothing but text; pipes are left to the table."""
+    return _MARKUP.sub(lambda match: match[0] if match[0] == "|" else f"\\{match[0]}", text)
+
+
+def _addition(addition: Addition, outcome: Outcome | None) -> list[str]:
+    sections = [f"### {addition.title}"]
+    if addition.text:
+        sections.append(addition.text)
+    if outcome is None:
+        return sections
+    sections += _trouble(outcome)
+    if outcome.has_outputs:
+        sections += [_summary_of(outcome), *_figures(outcome, addition.figures, addition.title)]
+    return sections
+
+
+def _summary_of(outcome: Outcome) -> str:
+    """What a part says in its own report before its first section; its headings would get in the way of ours."""
+    report = (outcome.planned.folder / "report.md").read_text(encoding="utf-8")
+    said = _SECTION.split(report, maxsplit=1)[0].partition("\n")[2].strip()
+    return re.sub(r"^#+ (.*)$", r"**\1**", said, flags=re.MULTILINE)
+
+
+def _parts(outcomes: Mapping[str, Outcome]) -> str:
+    rows = [
+        {
+            "part": f"`{name}`",
+            "state": outcome.state + (", did not converge" if outcome.gate_failed else ""),
+            "seconds": "" if np.isnan(outcome.seconds) else f"{outcome.seconds:.1f}",
+            "warnings": str(len(outcome.warnings)) if outcome.has_outputs else "",
+            "command": f"`{_command(outcome)}`",
+        }
+        for name, outcome in outcomes.items()
+    ]
+    first = f"Each part is a run of its own in `parts/NAME` ({len(PARTS)} parts), with a report, tables and warnings."
+    return first + "\n\n" + markdown_table(pd.DataFrame(rows))
+
+
+def _command(outcome: Outcome) -> str:
+    arguments = " ".join(shlex.quote(text) for text in outcome.planned.overrides)
+    return f"python -m experiments.run {arguments}".replace("`", "'")
