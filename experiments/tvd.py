@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import matplotlib as mpl
 import numpy as np
@@ -16,6 +16,9 @@ from experiments.figures import STYLE, new_figure
 from experiments.outputs import ExperimentResult
 from experiments.settings import rng_for, rows_of, tail_probability
 from experiments.tvd_results import GOLD, PlayerTvd, model_tvd, oracle_tvd
+
+if TYPE_CHECKING:
+    from experiments.tvd_bayes import BayesianTvd
 
 __all__ = ["run"]
 
@@ -33,16 +36,18 @@ def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
         from experiments.tvd_legacy import run_legacy  # noqa: PLC0415 - only here
 
         return run_legacy(cfg, study, players)
-    posteriors, warnings, gate_failed = _bayes(cfg, study, players)
-    table = pd.DataFrame([{**player.row, **posteriors.get(player.player, {})} for player in players])
+    bayes = _bayes(cfg, study, players)
+    columns = bayes.columns if bayes else {}
+    table = pd.DataFrame([{**player.row, **columns.get(player.player, {})} for player in players])
     figures = {"tvd": distributions(players, cfg), "calibration": reliability(players)}
     return ExperimentResult(
         table=table,
         dataset=_dataset(study, players),
         figures=figures,
         summary=summary(table, study, players),
-        warnings=tuple(warnings),
-        gate_failed=gate_failed,
+        warnings=bayes.warnings if bayes else (),
+        gate_failed=bayes is not None and bayes.gate_failed,
+        posteriors=bayes.posteriors if bayes else {},
     )
 
 
@@ -56,16 +61,14 @@ def _players(cfg: DictConfig, study: xr.Dataset) -> list[PlayerTvd]:
     return found
 
 
-def _bayes(
-    cfg: DictConfig, study: xr.Dataset, players: list[PlayerTvd]
-) -> tuple[dict[str, dict[str, Any]], list[str], bool]:
-    """Bayesian TVD on a random part of each player's contexts."""
+def _bayes(cfg: DictConfig, study: xr.Dataset, players: list[PlayerTvd]) -> BayesianTvd | None:
+    """Bayesian TVD on a random part of each player's contexts, if asked for."""
     n_contexts = whole(cfg, "bayes.n_contexts", optional=True)
     if not n_contexts:
-        return {}, [], False
-    from experiments.tvd_bayes import bayesian_columns  # noqa: PLC0415
+        return None
+    from experiments.tvd_bayes import bayesian_tvd  # noqa: PLC0415
 
-    return bayesian_columns(cfg, study, players, n_contexts)
+    return bayesian_tvd(cfg, study, players, n_contexts)
 
 
 def _dataset(study: xr.Dataset, players: list[PlayerTvd]) -> xr.Dataset:

@@ -2,50 +2,94 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
 from omegaconf import DictConfig
 from tqdm import tqdm
 
-from estimators import InputError
+from estimators.cpd import WordCounts
 from estimators.oracles import independent_oracles
-from experiments.cloze_settings import ORACLE, clean_words, label, number, whole
+from experiments.bayes import check_bayesian, convergence_columns, gate, sample_model
+from experiments.cloze_settings import ORACLE, clean_words, label
 from experiments.settings import rng_for, tail_probability
 from experiments.tvd_results import PlayerTvd, part_counts
-from inference.word_pairs import TvdPosterior, WordPairSettings, tvd_posterior
 
-__all__ = ["bayesian_columns", "split_r_hat"]
+if TYPE_CHECKING:
+    import pymc as pm
+
+    from inference.arviz_adapter import InferenceData
+    from inference.convergence import Convergence
+    from inference.sampling import CompiledModel
+    from inference.word_pairs import TvdPosterior
+
+__all__ = ["BayesianTvd", "WordPairFits", "bayesian_tvd"]
 
 
-def bayesian_columns(
-    cfg: DictConfig, study: xr.Dataset, players: list[PlayerTvd], n_contexts: int
-) -> tuple[dict[str, dict[str, Any]], list[str], bool]:
+@dataclass(frozen=True, eq=False)
+class BayesianTvd:
     """Posterior mean and interval of the expected TVD of each player.
 
-    Returns
-    -------
+    Attributes
+    ----------
     columns : dict
         Player -> columns of its row.
-    warnings : list of str
+    posteriors : dict
+        Player -> what was fitted.
+    warnings : tuple of str
     gate_failed : bool
-        A chain has not converged, and ``experiment.bayes.allow_unconverged`` does not excuse it.
+        A posterior has not converged, and ``experiment.allow_unconverged`` does not excuse it.
     """
-    settings = WordPairSettings(
-        tune=whole(cfg, "bayes.tune", lowest=10),
-        draws=whole(cfg, "bayes.draws", lowest=4),
-        thin=whole(cfg, "bayes.thin"),
-        chains=whole(cfg, "bayes.chains", lowest=2),
-    )
-    limit = number(cfg, "bayes.r_hat", lowest=1.0)
-    allowed = cfg.experiment.bayes.allow_unconverged
-    if not isinstance(allowed, bool):
-        raise InputError(f"is {allowed!r}, should be true or false", field="experiment.bayes.allow_unconverged")
+
+    columns: dict[str, dict[str, Any]]
+    posteriors: dict[str, InferenceData]
+    warnings: tuple[str, ...]
+    gate_failed: bool
+
+
+class WordPairFits:
+    """Fits of the word pair model with the config's sampler; as many contexts as before need no new compilation.
+
+    Parameters
+    ----------
+    cfg : DictConfig
+        With ``sampler`` and ``experiment.gate``.
+    """
+
+    def __init__(self, cfg: DictConfig) -> None:
+        self._cfg = cfg
+        self._models: dict[tuple[int, bool], tuple[pm.Model, pm.Model | CompiledModel]] = {}
+
+    def fit(
+        self, first: WordCounts, second: WordCounts, purpose: str, *, pooled: bool = True
+    ) -> tuple[TvdPosterior, Convergence]:
+        """Sample the posterior of each context's TVD; `purpose` names its stream of random numbers."""
+        from inference.sampling import compile_model  # noqa: PLC0415 - seconds that only a fit should cost
+        from inference.word_pairs import tvd_posterior  # noqa: PLC0415
+        from models.word_pairs import set_word_pairs, word_pair_data, word_pair_model  # noqa: PLC0415
+
+        data = word_pair_data(first, second)
+        key = (data.n_contexts, pooled)
+        if key not in self._models:
+            model = word_pair_model(data, pooled=pooled)
+            self._models[key] = model, compile_model(model) if self._cfg.sampler.name == "nutpie" else model
+        model, program = self._models[key]
+        set_word_pairs(model, data)
+        idata = sample_model(self._cfg, program, purpose)
+        posterior = tvd_posterior(idata, data, rng=rng_for(self._cfg, f"{purpose} tvd"))
+        return posterior, gate(self._cfg, posterior.idata)
+
+
+def bayesian_tvd(cfg: DictConfig, study: xr.Dataset, players: list[PlayerTvd], n_contexts: int) -> BayesianTvd:
+    """Fit every player on `n_contexts` of its contexts, drawn at random, or on all where it has fewer."""
+    check_bayesian(cfg, {})
     tail = tail_probability(cfg)
     words = clean_words(cfg, study, [player.player for player in players if player.player != ORACLE])
     answers = words.answers()
-    columns, warnings, failed = {}, [], False
+    fits = WordPairFits(cfg)
+    columns, posteriors, warnings = {}, {}, []
     for player in tqdm(players, desc="Bayesian TVD", unit="player", leave=False):
         rng = rng_for(cfg, f"bayes {player.player}")
         chosen = np.sort(rng.choice(len(player.items), size=min(n_contexts, len(player.items)), replace=False))
@@ -57,35 +101,21 @@ def bayesian_columns(
         else:
             model = words.models[player.player]
             pair = human, model.counts.take(np.searchsorted(model.item, items))
-        posterior = tvd_posterior(*pair, rng=rng, settings=settings)
+        posterior, found = fits.fit(*pair, f"bayes fit {player.player}")
         expected = posterior.expected()
-        r_hat = split_r_hat(expected)
+        lower, upper = posterior.interval(1 - 2 * tail)
         columns[player.player] = {
             "n_contexts_bayes": len(items),
             "tvd_same_contexts": float(player.raw[chosen].mean()),
             "tvd_bayes": float(expected.mean()),
             "tvd_bayes_lower": float(np.quantile(expected, tail)),
             "tvd_bayes_upper": float(np.quantile(expected, 1 - tail)),
-            "tvd_bayes_context_width": _width(posterior, tail),
-            "r_hat": r_hat,
+            "tvd_bayes_context_width": float((upper - lower).mean()),
+            **convergence_columns(found),
         }
-        if not r_hat <= limit:
-            failed = failed or not allowed
-            warnings.append(f"Bayesian TVD of {label(player.player)}: R-hat {r_hat:.3f} is above {limit:g}")
-    return columns, warnings, failed
-
-
-def _width(posterior: TvdPosterior, tail: float) -> float:
-    lower, upper = posterior.interval(1 - 2 * tail)
-    return float((upper - lower).mean())
-
-
-def split_r_hat(draws: np.ndarray) -> float:
-    """Split R-hat (Gelman and others 2013) of draws with shape (chain, draw), each chain cut in two."""
-    half = draws.shape[1] // 2
-    parts = np.concatenate([draws[:, :half], draws[:, half : 2 * half]])
-    within = parts.var(axis=1, ddof=1).mean()
-    between = half * parts.mean(axis=1).var(ddof=1)
-    if within == 0:
-        return float("inf") if between > 0 else 1.0
-    return float(np.sqrt((half - 1) / half + between / (half * within)))
+        posteriors[player.player] = posterior.idata
+        if not found.passed:
+            reasons = "; ".join(found.reasons)
+            warnings.append(f"the Bayesian TVD of {label(player.player)} did not converge, do not use it: {reasons}")
+    failed = bool(warnings) and not cfg.experiment.allow_unconverged
+    return BayesianTvd(columns, posteriors, tuple(warnings), failed)

@@ -19,13 +19,13 @@ from estimators.cpd import relative_frequencies, total_variation
 from estimators.study_words import study_words
 from estimators.tvd_bias import tvd_with_baseline
 from estimators.words import WORD_RULES
-from experiments.cloze_settings import require_scipy, whole
+from experiments.bayes import check_bayesian, convergence_columns
+from experiments.cloze_settings import require_scipy
 from experiments.figures import STYLE, new_figure
 from experiments.outputs import ExperimentResult
 from experiments.settings import rng_for, rows_of, tail_probability, whole_numbers
 from experiments.studies.cloze_simulated import simulation_settings
-from experiments.tvd_bayes import split_r_hat
-from inference.word_pairs import WordPairSettings, tvd_posterior
+from experiments.tvd_bayes import WordPairFits
 
 __all__ = ["run"]
 
@@ -45,12 +45,8 @@ def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
     require_scipy()
     tail = tail_probability(cfg)
     base = simulation_settings(OmegaConf.to_container(cfg.study, resolve=True))  # type: ignore[arg-type]
-    settings = WordPairSettings(
-        tune=whole(cfg, "bayes.tune", lowest=10),
-        draws=whole(cfg, "bayes.draws", lowest=4),
-        thin=whole(cfg, "bayes.thin"),
-        chains=whole(cfg, "bayes.chains", lowest=2),
-    )
+    check_bayesian(cfg, {})
+    fits, warnings = WordPairFits(cfg), []
     sizes = whole_numbers(cfg, "n")
     rows: list[dict[str, Any]] = []
     points: list[dict[str, Any]] = []
@@ -65,7 +61,9 @@ def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
         raw = total_variation(relative_frequencies(human), relative_frequencies(model))
         corrected = tvd_with_baseline(human, model).corrected
         for pooled in (True, False) if cfg.experiment.unpooled else (True,):
-            posterior = tvd_posterior(human, model, rng=rng, pooled=pooled, settings=settings)
+            posterior, found = fits.fit(human, model, f"coverage fit {n} {family} {pooled}", pooled=pooled)
+            if not found.passed:
+                warnings.append(f"{n} answers, {_FAMILY[family]}: did not converge: {'; '.join(found.reasons)}")
             lower, upper = posterior.interval(1 - 2 * tail)
             inside = (lower <= truth) & (truth <= upper)
             rows.append(
@@ -82,7 +80,7 @@ def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
                     "se_coverage": float(np.sqrt(inside.mean() * (1 - inside.mean()) / len(truth))),
                     "share_truth_below": float((truth < lower).mean()),
                     "width": float((upper - lower).mean()),
-                    "r_hat": split_r_hat(posterior.expected()),
+                    **convergence_columns(found),
                 }
             )
             if pooled:
@@ -105,7 +103,14 @@ def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
         },
         coords={"case": [f"{point['family']}, {point['n']}" for point in points], "item": study["item"].to_numpy()},
     )
-    return ExperimentResult(table, dataset, {"tvd_coverage": figure(points, table, cfg)}, summary(table, cfg))
+    return ExperimentResult(
+        table,
+        dataset,
+        {"tvd_coverage": figure(points, table, cfg)},
+        summary(table, cfg),
+        warnings=tuple(warnings),
+        gate_failed=bool(warnings) and not cfg.experiment.allow_unconverged,
+    )
 
 
 def summary(table: pd.DataFrame, cfg: DictConfig) -> str:

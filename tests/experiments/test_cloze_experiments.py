@@ -28,7 +28,13 @@ SIMULATED = (
     ),
     *("study.n_samples=30", "output.dpi=30"),
 )
-SHORT = ("experiment.bayes.tune=10", "experiment.bayes.draws=12", "experiment.bayes.r_hat=100")
+SHORT = (
+    "sampler.tune=150",
+    "sampler.draws=60",
+    "sampler.chains=2",
+    "sampler.cores=1",
+    "experiment.allow_unconverged=true",
+)
 TINY = {
     "tvd": (*SIMULATED, *SHORT, "experiment.n_splits=3", "experiment.bayes.n_contexts=3"),
     "tvd_sample_size": (*SIMULATED, "experiment.n=[3,6]", "experiment.n_repeats=2"),
@@ -37,7 +43,7 @@ TINY = {
     "tvd_coverage": (
         *SIMULATED,
         "study.families=[mixture,same]",
-        *SHORT[:2],
+        *SHORT,
         "experiment.n=[8]",
         "experiment.unpooled=true",
     ),
@@ -117,7 +123,8 @@ def test_the_baseline_stands_beside_every_raw_distance() -> None:
         (["+exp=distributions", "experiment.item=9:9", *SIMULATED], "there is no text '9'"),
         (["+exp=distributions", "experiment.item=1:99", *SIMULATED], "text 1 has the words 2 to 3: TEXT:WORD"),
         (["+exp=distributions", "experiment.item=[]", *SIMULATED], "is empty"),
-        (["+exp=tvd_coverage", "experiment.bayes.chains=1", *SIMULATED], "experiment.bayes.chains: is 1"),
+        (["+exp=tvd_coverage", "sampler.chains=two", *SIMULATED], "sampler.chains: is 'two'"),
+        (["+exp=tvd", "experiment.gate.rhat=1", *SIMULATED], "unknown experiment.gate setting 'rhat'"),
     ],
 )
 def test_mistakes(overrides: list[str], message: str) -> None:

@@ -1,0 +1,56 @@
+"""The word pair model's likelihood, written for NumPy a second time; and its pieces by numerical integration."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import expit, gammaln, logsumexp
+from scipy.stats import norm
+
+from models.word_pairs import WordPairData
+
+
+def log_likelihood(theta: np.ndarray, log_u: np.ndarray, data: WordPairData) -> np.ndarray:
+    """Of the counts and the auxiliary variables, per context, word by word; constants left out."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(11)
+    log_weights = np.log(weights / weights.sum())
+    total = np.zeros(data.n_contexts)
+    for c in range(data.n_contexts):
+        log_mass, d, e, sigma = theta[:3, c], expit(theta[3, c]), expit(theta[4, c]), np.exp(theta[5, c])
+        u = np.exp(log_u[:, c])
+        rate = 1 + u[0] * np.exp(sigma * nodes / 2) + u[1] * np.exp(-sigma * nodes / 2)
+        value = data.n_a[c] * log_u[0, c] + data.n_b[c] * log_u[1, c]
+        value -= np.exp(log_mass[0] + gammaln(1 - d)) / d * (np.exp(log_weights) * (rate**d - 1)).sum()
+        for side in (0, 1):
+            value -= np.exp(log_mass[1 + side] + gammaln(1 - e)) / e * ((1 + u[side]) ** e - 1)
+        for row in np.flatnonzero(data.context == c):
+            a, b = data.a[row], data.b[row]
+            # far more nodes than any count here needs
+            x = np.linspace(-9, 9, 4001)
+            fine = 1 + u[0] * np.exp(sigma * x / 2) + u[1] * np.exp(-sigma * x / 2)
+            terms = norm.logpdf(x) + (a - b) * sigma * x / 2 - (a + b - d) * np.log(fine)
+            one = log_mass[0] + gammaln(a + b - d) + logsumexp(terms) + np.log(x[1] - x[0])
+            if a == 0 or b == 0:
+                side = 0 if b == 0 else 1
+                alone = log_mass[1 + side] + gammaln(a + b - e) - (a + b - e) * np.log1p(u[side])
+                one = np.logaddexp(one, alone)
+            value += data.words[row] * one
+        total[c] = value
+    return total
+
+
+def shared_word(a: float, b: float, theta: np.ndarray, log_u: np.ndarray) -> float:
+    """Logarithm of a shared word's likelihood: the integral over its size and its log-ratio, on a grid."""
+    mass, d, sigma, (u1, u2) = np.exp(theta[0]), expit(theta[3]), np.exp(theta[5]), np.exp(log_u)
+    # sizes on a log grid, where the density is smooth; x on a grid as wide as its weights matter
+    z, x = np.exp(np.linspace(-14, 4, 3001))[:, None], np.linspace(-8, 8, 401)[None]
+    tilt = sigma * x / 2
+    rate = 1 + u1 * np.exp(tilt) + u2 * np.exp(-tilt)
+    values = mass * z ** (a + b - d) * np.exp((a - b) * tilt - rate * z) * norm.pdf(x)
+    return float(np.log(np.trapezoid(np.trapezoid(values, x[0], axis=1), np.log(z[:, 0]))))
+
+
+def exclusive_word(n: float, side: int, theta: np.ndarray, log_u: np.ndarray) -> float:
+    """The same of a word of one side only."""
+    z = np.linspace(1e-6, 40, 400_001)
+    values = np.exp(theta[1 + side]) * z ** (n - 1 - expit(theta[4])) * np.exp(-(1 + np.exp(log_u[side])) * z)
+    return float(np.log(np.trapezoid(values, z)))
