@@ -1,11 +1,15 @@
 """Numbers from arrays: the estimators of human and model next-word prediction.
 
-What lives here, by kind of study: comparison studies (reports and likelihood ratios, rounding, the game's score,
-importance-sampling estimators of the loss gap and perplexity with their diagnostics, resampling, a simulator with known
-truth); cloze studies (words and their rules, cpds and distances between them, baselines for samples, oracles, calibration
-error, a simulator); top-1 guesses (accuracy with its intervals); rankings (rank scores, approximate perplexity);
-documents (loss, perplexity and bits per byte of a corpus). Each kind has one validator, whose docstring says what such a
-study holds. NumPy inside, ``xarray.Dataset`` at the door.
+What lives here, by kind of study:
+
+- comparison studies: reports and likelihood ratios, rounding, the game's score, importance-sampling estimators of the
+  loss gap and perplexity with their diagnostics, resampling, a simulator with known truth;
+- cloze studies: words and their rules, cpds and distances between them, baselines for samples, oracles, calibration
+  error, a simulator;
+- top-1 guesses: accuracy and its intervals; rankings: rank scores and approximate perplexity; documents: loss,
+  perplexity and bits per byte of a corpus.
+
+Each kind has one validator, whose docstring says what such a study holds. NumPy inside, ``xarray.Dataset`` at the door.
 
 What does not: files, downloads, plots, samplers, language models. Nothing here imports another package of this
 project, and importing it pulls in neither xarray nor pandas.

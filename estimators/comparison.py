@@ -79,30 +79,30 @@ def validate_comparison_study(study: xr.Dataset) -> xr.Dataset:
     Dimensions are ``item`` (questions), ``candidate`` (tokens drawn from the generator for an
     item), ``model`` (language models), ``response`` (answers, in long form).
 
-    ==========================  ========================  ==================================================
-    variable                    dims                      meaning
-    ==========================  ========================  ==================================================
-    ``item``                    item                      integer label of the question (coordinate)
-    ``model``                   model                     name of the language model (coordinate)
-    ``context``                 item                      text before the target (str)
-    ``target_token``            item                      the token of the text, *y* (str)
-    ``candidate_token``         item, candidate           tokens *x* drawn i.i.d. from *G*, repeats kept (str)
-    ``target_logprob``          model, item               ln p(y|c), nats
-    ``candidate_logprob``       model, item, candidate    ln p(x|c), nats
-    ``item_set``                item                      name of the set in which the item was asked, "" if never (str)
-    ``selected``                item                      passes the study's item filter (bool)
-    ``in_reference``            item                      belongs to the items whose mean -ln g(y) is L_G (bool)
-    ``participant``             response                  who answered (str)
-    ``response_item``           response                  label of the item answered (int)
-    ``response_candidate``      response                  position along ``candidate`` of the token shown (int)
-    ``report``                  response                  probability given to the target, in (0, 1)
-    ``automatic``               response                  the site answered by itself: both strings were equal (bool)
-    ``human_target_logprob``    item                      optional truth of a simulation: ln h(y|c), nats
-    ``human_candidate_logprob`` item, candidate           optional truth of a simulation: ln h(x|c), nats
-    ``reference_logprob``       item, token               optional: the generator's whole distribution, nats
-    ``kl_nats``                 model, item               optional: KL(model || generator), exact, nats
-    ``human_kl_nats``           item                      optional truth of a simulation: KL(h || generator), nats
-    ==========================  ========================  ==================================================
+    ===========================  ========================  ==================================================
+    variable                     dims                      meaning
+    ===========================  ========================  ==================================================
+    ``item``                     item                      integer label of the question (coordinate)
+    ``model``                    model                     name of the language model (coordinate)
+    ``context``                  item                      text before the target (str)
+    ``target_token``             item                      the token of the text, *y* (str)
+    ``candidate_token``          item, candidate           tokens *x* drawn i.i.d. from *G*, repeats kept (str)
+    ``target_logprob``           model, item               ln p(y|c), nats
+    ``candidate_logprob``        model, item, candidate    ln p(x|c), nats
+    ``item_set``                 item                      name of the set in which it was asked, "" if never (str)
+    ``selected``                 item                      passes the study's item filter (bool)
+    ``in_reference``             item                      belongs to the items whose mean -ln g(y) is L_G (bool)
+    ``participant``              response                  who answered (str)
+    ``response_item``            response                  label of the item answered (int)
+    ``response_candidate``       response                  position along ``candidate`` of the token shown (int)
+    ``report``                   response                  probability given to the target, in (0, 1)
+    ``automatic``                response                  the site answered by itself: both strings were equal (bool)
+    ``human_target_logprob``     item                      optional truth of a simulation: ln h(y|c), nats
+    ``human_candidate_logprob``  item, candidate           optional truth of a simulation: ln h(x|c), nats
+    ``reference_logprob``        item, token               optional: the generator's whole distribution, nats
+    ``kl_nats``                  model, item               optional: KL(model || generator), exact, nats
+    ``human_kl_nats``            item                      optional truth of a simulation: KL(h || generator), nats
+    ===========================  ========================  ==================================================
 
     A participant may answer a pair more than once: every answer counts, loaders decide what to keep.
 

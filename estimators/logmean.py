@@ -279,8 +279,8 @@ def expected_counts(logprob: ArrayLike, n: int) -> FloatArray:
 
     .. math:: P(c \mid S, n) \propto \prod_{x \in S} \frac{g_x^{c_x}}{c_x!}, \qquad c_x \ge 1,\ \sum_x c_x = n
 
-    The normaliser is a convolution of |S| truncated Poisson laws, computed forwards and backwards, so that each
-    token can be left out without dividing. O(|S| n^2).
+    The normaliser is a convolution of truncated Poisson laws, one a token of S, computed forwards and backwards, so
+    that each token can be left out without dividing. The cost grows with n squared times the number of tokens.
 
     Parameters
     ----------

@@ -1,0 +1,74 @@
+"""Sphinx: the pages of this folder, and an API reference of every module from its docstrings.
+
+``python -m sphinx -W --keep-going docs docs/_build/html``, from the repository's root, writes HTML (docs/README.md).
+"""
+
+from __future__ import annotations
+
+import pkgutil
+import sys
+from importlib.metadata import version as installed_version
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+
+project = "Shannon game"
+release = installed_version("shannon-game")
+extensions = ["myst_parser", "numpydoc", "sphinx.ext.autodoc", "sphinx.ext.mathjax", "sphinx.ext.viewcode"]
+exclude_patterns = ["_build"]
+root_doc = "README"
+html_theme = "furo"
+html_title = "Shannon game"
+html_show_copyright = False
+html_show_sphinx = False
+
+myst_enable_extensions = ["dollarmath"]
+myst_heading_anchors = 3
+
+autodoc_member_order = "bysource"
+# types, with shapes and units, are in numpydoc's sections
+autodoc_typehints = "none"
+numpydoc_show_class_members = False
+
+PACKAGES = ("estimators", "models", "inference", "experiments")
+REFERENCE = Path(__file__).parent / "reference"
+
+
+def write_reference() -> None:
+    """Write a page a module, which autodoc fills; the folder is not in git."""
+    REFERENCE.mkdir(exist_ok=True)
+    wanted: dict[str, str] = {}
+    for package in PACKAGES:
+        inside = sorted(module.name for module in pkgutil.walk_packages([str(ROOT / package)], f"{package}."))
+        folders = {package, *(name for name in inside if (ROOT / name.replace(".", "/")).is_dir())}
+        for name in (package, *inside):
+            text = f"{name}\n{'=' * len(name)}\n\n.. automodule:: {name}\n"
+            if name in folders:
+                # what a package offers is documented where it is written
+                children = [child for child in inside if child.rpartition(".")[0] == name]
+                text += "\n.. toctree::\n   :maxdepth: 1\n\n" + "".join(f"   {child}\n" for child in children)
+            else:
+                text += "   :members:\n"
+            wanted[f"{name}.rst"] = text
+    for old in REFERENCE.glob("*.rst"):
+        if old.name not in wanted:
+            old.unlink()
+    for file, text in wanted.items():
+        path = REFERENCE / file
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+
+
+def add_contents(_app: object, name: str, source: list[str]) -> None:
+    """Give the map of all pages the tables of contents that Sphinx wants and GitHub would show as they stand."""
+    if name == root_doc:
+        pages = sorted(path.stem for path in Path(__file__).parent.glob("*.md") if path.stem != root_doc)
+        for caption, names in (("Pages", pages), ("API reference", [f"reference/{name}" for name in PACKAGES])):
+            source[0] += "\n\n```{toctree}\n:hidden:\n:caption: " + caption + "\n\n" + "\n".join(names) + "\n```\n"
+
+
+def setup(app: object) -> None:
+    """Register what this file adds; Sphinx calls it."""
+    write_reference()
+    app.connect("source-read", add_contents)  # type: ignore[attr-defined]
