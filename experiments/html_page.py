@@ -114,7 +114,7 @@ def _parser(folders: Sequence[Path]) -> MarkdownIt:
         data = _embedded(str(tokens[at].attrGet("src") or ""), folders)
         if data is None:
             return f"<em>[{description}]</em>"
-        return f'<img src="{data}" alt="{description}" loading="lazy">'
+        return f'<span class="figure" tabindex="0"><img src="{data}" alt="{description}"></span>'
 
     def table_open(_self: Any, _tokens: Sequence[Token], _at: int, _options: Any, _env: Any) -> str:
         return '<div class="scroll" tabindex="0"><table>\n'

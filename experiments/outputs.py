@@ -6,7 +6,7 @@ import hashlib
 import json
 import platform
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
@@ -82,6 +82,8 @@ class ExperimentResult:
         Other files or folders, ``study.nc``, ``lm_game`` or ``tables``: what writes them, given the path.
     body : str, optional
         Markdown that stands in the report in place of the table and the figures.
+    title : str, optional
+        Of the report, in place of the names of experiment and study.
     """
 
     table: pd.DataFrame
@@ -94,6 +96,7 @@ class ExperimentResult:
     on_screen: pd.DataFrame | None = None
     files: Mapping[str, Callable[[Path], object]] = field(default_factory=dict)
     body: str | None = None
+    title: str | None = None
 
 
 @dataclass(frozen=True)
@@ -331,7 +334,7 @@ def _report(
         for entry in entries
     ]
     sections = [
-        f"# {cfg.experiment.name}: {name}",
+        f"# {result.title or f'{cfg.experiment.name}: {name}'}",
         result.summary.strip(),
         *(["## Warnings", "\n".join(f"- {text}" for text in doubts)] if doubts else []),
         *(_table_and_figures(result) if result.body is None else [result.body]),
@@ -397,12 +400,18 @@ def _cell(value: object) -> str:
     return f"{value:.5g}" if isinstance(value, float | np.floating) else str(value)
 
 
-def markdown_table(table: pd.DataFrame) -> str:
-    """Lay a table out as Markdown: five significant digits, empty where there is no value."""
+def markdown_table(table: pd.DataFrame, *, right: Collection[str] = ()) -> str:
+    """Lay a table out as Markdown: five significant digits, empty where there is no value.
+
+    Columns of numbers are aligned to the right, and those named in `right`.
+    """
     rows = [[str(column) for column in table.columns]]
     rows += [[_cell(value).replace("|", "\\|") for value in row] for row in table.itertuples(index=False, name=None)]
-    numeric = [pd.api.types.is_numeric_dtype(dtype) for dtype in table.dtypes]
-    rows.insert(1, ["---:" if right else "---" for right in numeric])
+    numeric = [
+        name in right or pd.api.types.is_numeric_dtype(dtype)
+        for name, dtype in zip(table.columns, table.dtypes, strict=True)
+    ]
+    rows.insert(1, ["---:" if number else "---" for number in numeric])
     return "\n".join("| " + " | ".join(row) + " |" for row in rows)
 
 

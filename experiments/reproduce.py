@@ -8,6 +8,7 @@ part (``reproduce_parts``) in a folder of its own below the output folder (``rep
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -70,6 +71,7 @@ def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
         ),
         gate_failed=bool(bad.any()) or bool(broken) or any(one.gate_failed for one in outcomes),
         on_screen=_on_screen(table),
+        title="Published numbers, reproduced",
         body=report_body(table, by_name, bayes=bool(cfg.experiment.bayes)),
     )
 
@@ -301,7 +303,7 @@ def verdict_figure(table: pd.DataFrame) -> Figure:
     """Share of every verdict, a bar a paper, with the counts in it."""
     found = counts(table)
     with mpl.rc_context(STYLE):
-        fig = new_figure(7.2, 1.1 + 0.42 * len(found))
+        fig = new_figure(7.6, 1.2 + 0.6 * len(found))
         axes = fig.add_subplot()
         places = -np.arange(len(found))
         left = np.zeros(len(found))
@@ -314,10 +316,8 @@ def verdict_figure(table: pd.DataFrame) -> Figure:
                 if width > 0.03:
                     axes.text(start + width / 2, place, f"{number}", ha="center", va="center", fontsize=8)
             left += share
-        labels = [
-            f"{PAPERS.get(str(name), str(name)).split(' (')[0][:44]}\n{n} values"
-            for name, n in zip(found.index, total, strict=True)
-        ]
+        titles = [PAPERS.get(str(name), str(name)).split(" (")[0].split(":")[0] for name in found.index]
+        labels = [f"{textwrap.fill(title, 36)}\n({n} values)" for title, n in zip(titles, total, strict=True)]
         axes.set_yticks(places, labels)
         axes.tick_params(axis="y", length=0)
         axes.set_xlim(0, 1)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-__all__ = ["ADDED", "DATA", "DISPLAYS", "PAPERS", "PARTS", "Addition", "DataSource", "Display", "Part"]
+__all__ = ["ADDED", "DATA", "DISPLAYS", "PAPERS", "PAPER_NOTES", "PARTS", "Addition", "DataSource", "Display", "Part"]
 
 
 @dataclass(frozen=True)
@@ -136,6 +136,20 @@ PAPERS: Mapping[str, str] = MappingProxyType(
 """Short name of a paper in the tables of published values -> its title."""
 
 
+PAPER_NOTES: Mapping[str, str] = MappingProxyType(
+    {
+        "lm_game": "The paper shows most of its results as figures without numbers. Published values of the comparison "
+        "game are those that the authors' public code gives on their public files; the paper writes bits where its "
+        "code takes natural logarithms.",
+        "provo": "A value as printed stands beside the value of the authors' code with more digits. Stored lists are "
+        "compared element by element, and count as one value each: the largest difference.",
+        "rank_perplexity": "Published values are those of the author's own workbooks at the precision of print, and "
+        "the few that only the text has. Cells of tables 1 and 2 stand in the appendices again.",
+    }
+)
+"""Short name of a paper -> what its published values are."""
+
+
 @dataclass(frozen=True)
 class Display:
     """One published figure, table or section.
@@ -201,8 +215,6 @@ DISPLAYS = (
         "Figures 4 and 9: perplexity of humans and language models",
         "perplexity",
         ("perplexity",),
-        "Published values are those of the authors' public code on their public files. The paper writes bits; its code "
-        "takes natural logarithms.",
     ),
     Display(
         "lm_game",
@@ -264,7 +276,6 @@ DISPLAYS = (
         "Tables 1 and 2: average rank score and perplexity by context length",
         "ranks",
         ("scores",),
-        "Published values are the author's own workbooks at the printed precision.",
     ),
     Display("rank_perplexity", "tables 3-4", "Tables 3 and 4: five windows at 128 tokens"),
     Display("rank_perplexity", "appendix A", "Appendix A: every score, text 1"),

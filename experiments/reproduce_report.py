@@ -11,7 +11,7 @@ import pandas as pd
 
 from estimators.published import REPRODUCED, VERDICTS, WITHIN_TOLERANCE, decimals
 from experiments.outputs import markdown_table
-from experiments.reproduce_parts import ADDED, DISPLAYS, PAPERS, PARTS, Addition, Display
+from experiments.reproduce_parts import ADDED, DISPLAYS, PAPER_NOTES, PAPERS, PARTS, Addition, Display
 from experiments.reproduce_run import Outcome
 from experiments.settings import rows_of
 
@@ -87,10 +87,10 @@ def report_body(table: pd.DataFrame, outcomes: Mapping[str, Outcome], *, bayes: 
 
 
 def _counts(table: pd.DataFrame) -> str:
-    found = pd.crosstab(table["paper"], table["verdict"]).reindex(
-        columns=[v for v in VERDICTS if v in set(table["verdict"])]
-    )
-    found = found.reindex(list(dict.fromkeys(table["paper"])))
+    """Values by verdict and paper, as Markdown."""
+    found = pd.crosstab(table["verdict"], table["paper"])
+    found = found.reindex(index=[name for name in VERDICTS if name in found.index])
+    found = found[list(dict.fromkeys(table["paper"]))]
     found["all"] = found.sum(axis=1)
     found.loc["all"] = found.sum(axis=0)
     return markdown_table(found.reset_index())
@@ -102,7 +102,7 @@ def _paper(paper: str, table: pd.DataFrame, outcomes: Mapping[str, Outcome]) -> 
     displays += [Display(paper, where, where) for where in dict.fromkeys(table["where"]) if where not in shown]
     if not displays:
         return []
-    sections = [f"## {_plain(PAPERS.get(paper, paper))}"]
+    sections = [f"## {_plain(PAPERS.get(paper, paper))}", *([PAPER_NOTES[paper]] if paper in PAPER_NOTES else [])]
     for display in displays:
         sections += _display(display, table[table["where"] == display.where], outcomes)
     return sections
@@ -150,41 +150,52 @@ def _figures(outcome: Outcome, names: Sequence[str], title: str) -> list[str]:
 def _values(values: pd.DataFrame) -> list[str]:
     if values.empty:
         return []
-    rows = _shown(values)
-    if len(rows) <= _OPEN_ROWS:
-        return [markdown_table(rows)]
-    other = ~values["verdict"].isin(_AGREE)
+    if len(values) <= _OPEN_ROWS:
+        return _table(values)
+    other = values[~values["verdict"].isin(_AGREE)]
     number = values["verdict"].value_counts()
-    said = ", ".join(f"{number[verdict]} {verdict}" for verdict in VERDICTS if verdict in number)
+    said = f"{len(values)} values: " + ", ".join(f"{number[name]} {name}" for name in VERDICTS if name in number) + "."
     # of many values with one verdict and reason, one stands for all
-    alike = values[other].drop_duplicates(["verdict", "reason"]) if other.sum() > _OPEN_ROWS else values[other]
+    alike = other.drop_duplicates(["verdict", "reason"]) if len(other) > _OPEN_ROWS else other
+    if len(alike) < len(other):
+        said += f" One of each kind of the {len(other)} that are not reproduced:"
     return [
-        f"{len(values)} values: {said}."
-        + (f" One of each kind that is not reproduced, of {int(other.sum())}:" if len(alike) < other.sum() else ""),
-        *([markdown_table(rows.loc[alike.index])] if other.any() else []),
+        said,
+        *(_table(alike) if len(alike) else []),
         f"<details><summary>All {len(values)} values</summary>",
-        markdown_table(rows),
+        *_table(values),
         "</details>",
     ]
 
 
-def _shown(values: pd.DataFrame) -> pd.DataFrame:
-    """Columns for a reader, numbers with two digits more than are printed."""
-    found = pd.DataFrame(
-        {
-            "quantity": [_plain(str(text)) for text in values["quantity"]],
-            "published": values["published"].to_numpy(),
-            "ours": [_number(row.ours, row.published) for row in rows_of(values)],
-            "difference": ["" if np.isnan(value) else f"{value:+.1e}" for value in values["difference"]],
-            "verdict": values["verdict"].to_numpy(),
-        },
-        index=values.index,
-    )
-    if (values["unit"] != "").any():
-        found.insert(1, "unit", values["unit"].to_numpy())
-    if (values["reason"] != "").any():
-        found["because"] = [_plain(str(text)) for text in values["reason"]]
-    return found
+def _table(values: pd.DataFrame) -> list[str]:
+    """Values for a reader, ours with two digits more than are printed; reasons stand once, below."""
+    reasons = [text for text in dict.fromkeys(values["reason"]) if text]
+    columns = {
+        "quantity": [
+            _plain(f"{row.quantity} [{row.unit}]" if row.unit and row.unit not in row.quantity else row.quantity)
+            for row in rows_of(values)
+        ],
+        "published": values["published"].to_list(),
+        "ours": [_number(row.ours, row.published) for row in rows_of(values)],
+        "difference": [_difference(value) for value in values["difference"]],
+        "verdict": values["verdict"].to_list(),
+        "note": [str(reasons.index(text) + 1) if text else "" for text in values["reason"]],
+    }
+    # columns that say nothing about any of these values
+    for name in ("ours", "difference", "note"):
+        if not any(columns[name]):
+            del columns[name]
+    shown = markdown_table(pd.DataFrame(columns), right=("published", "ours", "difference"))
+    if not reasons:
+        return [shown]
+    return [shown, "\n".join(f"{number}. {_plain(text)}." for number, text in enumerate(reasons, start=1))]
+
+
+def _difference(value: float) -> str:
+    if np.isnan(value) or value == 0:
+        return "0" if value == 0 else ""
+    return f"{value:+.6g}" if abs(value) >= 1 else f"{value:+.1e}"
 
 
 def _number(ours: float, printed: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import time
@@ -25,6 +26,7 @@ __all__ = ["Outcome", "Planned", "State", "cores", "data_root", "plan", "run_par
 State = Literal["done", "done before", "failed", "data missing", "not run"]
 
 _LOG = "command.log"
+_PLAIN = re.compile(r"[\w./~@-]+")
 # what children get to leave by themselves after Ctrl-C, which a terminal sends to them too
 _GRACE_SECONDS = 5.0
 _POLL_SECONDS = 0.2
@@ -166,6 +168,8 @@ def plan(
 
 def _quoted(text: str) -> str:
     """A string as Hydra's grammar of overrides reads it, whatever it holds."""
+    if _PLAIN.fullmatch(text):
+        return text
     escaped = text.replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'"
 
