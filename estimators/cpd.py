@@ -235,7 +235,7 @@ def total_variation(p: Cpds, q: Cpds) -> Floats:
     """Total variation distance of each context: TVD = 1/2 sum_w abs(p(w | c) - q(w | c)).
 
     Over the union of both supports. Between small samples it is biased up: see ``estimators.tvd_bias`` and
-    ``estimators.tvd_bayes``.
+    ``inference.word_pairs``.
 
     Parameters
     ----------
