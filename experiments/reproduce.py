@@ -151,7 +151,7 @@ def _extra(cfg: DictConfig) -> dict[str, list[str]]:
             raise unknown_choice("part", name, PARTS, source="experiment.overrides")
         if not isinstance(overrides, list) or not all(isinstance(text, str) and "=" in text for text in overrides):
             raise InputError(
-                f"is {overrides!r}, should be a list of settings such as [experiment.n_repeats=2]",
+                f"is {overrides!r}, should be a list of settings such as ['experiment.n_repeats=2']",
                 field=f"experiment.overrides.{name}",
             )
     return dict(given)
@@ -312,7 +312,7 @@ def verdict_figure(table: pd.DataFrame) -> Figure:
             share = found[verdict].to_numpy() / total
             colour = _COLOURS[VERDICTS.index(str(verdict))]
             axes.barh(places, share, left=left, color=colour, label=str(verdict), height=0.62)
-            for place, start, width, number in zip(places, left, share, found[verdict], strict=True):
+            for place, start, width, number in zip(places, left, share, found[verdict].tolist(), strict=True):
                 if width > 0.03:
                     axes.text(start + width / 2, place, f"{number}", ha="center", va="center", fontsize=8)
             left += share

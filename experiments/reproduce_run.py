@@ -26,6 +26,7 @@ __all__ = ["Outcome", "Planned", "State", "cores", "data_root", "plan", "run_par
 State = Literal["done", "done before", "failed", "data missing", "not run"]
 
 _LOG = "command.log"
+_BEFORE_QUOTE = re.compile(r"(\\+)('|$)")
 _PLAIN = re.compile(r"[\w./~@-]+")
 # what children get to leave by themselves after Ctrl-C, which a terminal sends to them too
 _GRACE_SECONDS = 5.0
@@ -170,7 +171,8 @@ def _quoted(text: str) -> str:
     """A string as Hydra's grammar of overrides reads it, whatever it holds."""
     if _PLAIN.fullmatch(text):
         return text
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    # a backslash counts only before a quote
+    escaped = _BEFORE_QUOTE.sub(r"\1\1\2", text).replace("'", "\\'")
     return f"'{escaped}'"
 
 

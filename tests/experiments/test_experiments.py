@@ -27,8 +27,12 @@ BAYESIAN = {"accuracy", "belief", "calibration", "human_loss", "rank_recovery", 
 LANGUAGE_MODELS = {"api_ranks", "build_study", "context_length", "corpus", "tvd_exact"}
 # these take a cloze study, and have tests of their own
 CLOZE = {"ard", "ard_coverage", "distributions", "improve", "tvd", "tvd_coverage", "tvd_sample_size"}
+# this runs the others
+OTHERS = {"reproduce"}
 EXPERIMENTS = sorted(
-    path.stem for path in (ROOT / "conf" / "exp").glob("*.yaml") if path.stem not in BAYESIAN | LANGUAGE_MODELS | CLOZE
+    path.stem
+    for path in (ROOT / "conf" / "exp").glob("*.yaml")
+    if path.stem not in BAYESIAN | LANGUAGE_MODELS | CLOZE | OTHERS
 )
 
 
