@@ -312,7 +312,7 @@ def verdict_figure(table: pd.DataFrame) -> Figure:
             share = found[verdict].to_numpy() / total
             colour = _COLOURS[VERDICTS.index(str(verdict))]
             axes.barh(places, share, left=left, color=colour, label=str(verdict), height=0.62)
-            for place, start, width, number in zip(places, left, share, found[verdict].tolist(), strict=True):
+            for place, start, width, number in zip(places.tolist(), left, share, found[verdict].tolist(), strict=True):
                 if width > 0.03:
                     axes.text(start + width / 2, place, f"{number}", ha="center", va="center", fontsize=8)
             left += share
