@@ -209,7 +209,8 @@ def run_parts(planned: Sequence[Planned], *, n_jobs: int, again: Sequence[str] =
         else:
             todo.append(one)
     if todo:
-        outcomes |= {one.planned.part.name: one for one in _side_by_side(todo, n_jobs, n_before=len(outcomes))}
+        n_before = sum(one.state == "done before" for one in outcomes.values())
+        outcomes |= {one.planned.part.name: one for one in _side_by_side(todo, n_jobs, n_before=n_before)}
     return [outcomes[one.part.name] for one in planned]
 
 
@@ -256,7 +257,7 @@ def _side_by_side(todo: Sequence[Planned], n_jobs: int, *, n_before: int) -> lis
         ThreadPoolExecutor(max_workers=n_jobs) as pool,
     ):
         if n_before:
-            console.print(f"{n_before} parts need no run", highlight=False)
+            console.print(f"{n_before} parts were done before", highlight=False)
         task = progress.add_task("", total=len(todo))
         futures = {pool.submit(_run_one, one, running, n_jobs) for one in todo}
         try:
