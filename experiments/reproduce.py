@@ -72,7 +72,7 @@ def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
         gate_failed=bool(bad.any()) or bool(broken) or any(one.gate_failed for one in outcomes),
         on_screen=_on_screen(table),
         title="Published numbers, reproduced",
-        body=report_body(table, by_name, bayes=bool(cfg.experiment.bayes)),
+        body=report_body(table, by_name),
     )
 
 

@@ -167,6 +167,8 @@ class Display:
         Its figures, by file name without extension.
     text : str
         What a reader should know.
+    folded : bool
+        Show only what is not reproduced, the whole table on demand.
     """
 
     paper: str
@@ -175,6 +177,7 @@ class Display:
     part: str = ""
     figures: tuple[str, ...] = ()
     text: str = ""
+    folded: bool = False
 
 
 DISPLAYS = (
@@ -265,11 +268,11 @@ DISPLAYS = (
     Display("provo", "table 1, other runs of the code", "Table 1: other runs of the authors' code"),
     Display("provo", "oracles, independent splits", "Two halves of the people, split at random"),
     Display("provo", "appendix F", "Appendix F: GPT-2 fine-tuned"),
-    Display("provo", "table 1, stored lists", "Stored lists behind table 1"),
-    Display("provo", "appendix A, stored lists", "Stored lists of appendix A: oracles"),
-    Display("provo", "appendix D, stored lists", "Stored lists of appendix D: tokens in place of words"),
-    Display("provo", "appendix E, stored lists", "Stored lists of appendix E: improvement"),
-    Display("provo", "appendix F, stored lists", "Stored lists of appendix F: fine-tuning"),
+    Display("provo", "table 1, stored lists", "Stored lists behind table 1", folded=True),
+    Display("provo", "appendix A, stored lists", "Stored lists of appendix A: oracles", folded=True),
+    Display("provo", "appendix D, stored lists", "Stored lists of appendix D: tokens in place of words", folded=True),
+    Display("provo", "appendix E, stored lists", "Stored lists of appendix E: improvement", folded=True),
+    Display("provo", "appendix F, stored lists", "Stored lists of appendix F: fine-tuning", folded=True),
     Display(
         "rank_perplexity",
         "tables 1-2",

@@ -17,8 +17,11 @@ from experiments.settings import rows_of
 
 __all__ = ["report_body", "summary"]
 
-_OPEN_ROWS = 16
+_OPEN_ROWS = 45
 """A longer table of values is folded; what is not reproduced in it stands before it."""
+
+_ALIKE_ROWS = 16
+"""Of more values that are not reproduced, one of each kind is shown."""
 
 _AGREE = (REPRODUCED, WITHIN_TOLERANCE)
 _SECTION = re.compile(r"^## ", re.MULTILINE)
@@ -49,7 +52,7 @@ def summary(table: pd.DataFrame, outcomes: Sequence[Outcome]) -> str:
     )
 
 
-def report_body(table: pd.DataFrame, outcomes: Mapping[str, Outcome], *, bayes: bool) -> str:
+def report_body(table: pd.DataFrame, outcomes: Mapping[str, Outcome]) -> str:
     """Write everything between the summary and the settings.
 
     Parameters
@@ -58,8 +61,6 @@ def report_body(table: pd.DataFrame, outcomes: Mapping[str, Outcome], *, bayes: 
         See ``experiments.reproduce.TABLE_COLUMNS``.
     outcomes : mapping of str to Outcome
         By part.
-    bayes : bool
-        Whether the Bayesian parts were asked for.
 
     Returns
     -------
@@ -75,11 +76,11 @@ def report_body(table: pd.DataFrame, outcomes: Mapping[str, Outcome], *, bayes: 
     papers = [*PAPERS, *(name for name in dict.fromkeys(table["paper"]) if name not in PAPERS)]
     for paper in papers:
         sections += _paper(paper, table[table["paper"] == paper], outcomes)
-    sections.append("## What the toolkit adds")
-    sections.append(
-        "What the papers do not have. The parts that sample from a posterior run with `experiment.bayes=true`"
-        + (" (as here)." if bayes else "; they were not asked for in this run.")
-    )
+    sections += [
+        "## What the toolkit adds",
+        "What the papers do not have. The parts that sample from a posterior take minutes each and run with "
+        "`experiment.bayes=true`.",
+    ]
     for addition in ADDED:
         sections += _addition(addition, outcomes.get(addition.part))
     sections += ["## Parts", _parts(outcomes)]
@@ -116,7 +117,7 @@ def _display(display: Display, values: pd.DataFrame, outcomes: Mapping[str, Outc
     if outcome is not None:
         sections += _trouble(outcome)
         sections += _figures(outcome, display.figures, display.title)
-    return [*sections, *_values(values)]
+    return [*sections, *_values(values, folded=display.folded)]
 
 
 def _trouble(outcome: Outcome) -> list[str]:
@@ -124,8 +125,7 @@ def _trouble(outcome: Outcome) -> list[str]:
         return ["**A convergence check failed; do not use these numbers.**"] if outcome.gate_failed else []
     name = outcome.planned.part.name
     if outcome.state == "not run":
-        hint = "experiment.bayes=true" if outcome.planned.part.bayes else f"experiment.parts=[{name}]"
-        return [f"*Not run; `{hint}` runs the part `{name}`.*"]
+        return [f"*Not run; `experiment.parts=[{name}]` runs this part.*"]
     label = "Data missing" if outcome.state == "data missing" else f"The part `{name}` failed"
     return [f"**{label}:** {_plain(outcome.message)}"]
 
@@ -147,16 +147,16 @@ def _figures(outcome: Outcome, names: Sequence[str], title: str) -> list[str]:
     ]
 
 
-def _values(values: pd.DataFrame) -> list[str]:
+def _values(values: pd.DataFrame, *, folded: bool) -> list[str]:
     if values.empty:
         return []
-    if len(values) <= _OPEN_ROWS:
+    if len(values) <= _OPEN_ROWS and not folded:
         return _table(values)
     other = values[~values["verdict"].isin(_AGREE)]
     number = values["verdict"].value_counts()
     said = f"{len(values)} values: " + ", ".join(f"{number[name]} {name}" for name in VERDICTS if name in number) + "."
     # of many values with one verdict and reason, one stands for all
-    alike = other.drop_duplicates(["verdict", "reason"]) if len(other) > _OPEN_ROWS else other
+    alike = other.drop_duplicates(["verdict", "reason"]) if len(other) > _ALIKE_ROWS else other
     if len(alike) < len(other):
         said += f" One of each kind of the {len(other)} that are not reproduced:"
     return [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
@@ -74,10 +74,16 @@ def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
         rules=wide_rules(cfg, study),
     )
     oracle = _oracle(cfg, study, words)
-    rows, distances, sampled = [], {}, {}
+    rows, distances, sampled, warnings = [], {}, {}, []
     for name, chosen in settings.items():
         model = load_language_model(chosen)
-        q, start = _probabilities(cfg, work, model, asked)
+        forms, lost = _writable(model, asked.forms)
+        if lost:
+            warnings.append(
+                f"{player_label(name)} has no tokens for {len(lost)} spellings of people's words, whose probability is "
+                f"therefore 0: {', '.join(repr(form) for form in lost[:5])}{', ...' if len(lost) > 5 else ''}"
+            )
+        q, start = _probabilities(cfg, work, model, replace(asked, forms=forms))
         distances[name] = tvd_exact(people, q)
         listed = np.bincount(people.context, weights=q, minlength=len(items))
         row: dict[str, Any] = {
@@ -107,7 +113,7 @@ def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
         dataset=_dataset(study, items, distances, oracle),
         figures={"tvd_exact": draw(distances, oracle, items, sampled)},
         summary=_summary(table, work),
-        warnings=(),
+        warnings=tuple(warnings),
     )
 
 
@@ -141,6 +147,17 @@ def _forms(cfg: DictConfig, study: xr.Dataset, words: StudyWords, items: NDArray
         word: [form for form in some if not any(byte in boundary for byte in form.encode(errors="replace"))]
         for word, some in forms.items()
     }
+
+
+def _writable(model: LanguageModel, forms: Mapping[str, Sequence[str]]) -> tuple[dict[str, list[str]], list[str]]:
+    """Spellings that the model has tokens for, and those that it has none for."""
+    from inference.lm.words import can_write  # noqa: PLC0415
+
+    every = sorted({form for some in forms.values() for form in some})
+    lost = {
+        form for form, fine in zip(every, can_write(model, [" " + form for form in every]), strict=True) if not fine
+    }
+    return {word: [form for form in some if form not in lost] for word, some in forms.items()}, sorted(lost)
 
 
 def _oracle(cfg: DictConfig, study: xr.Dataset, words: StudyWords) -> PlayerTvd:

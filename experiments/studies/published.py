@@ -33,9 +33,7 @@ COLUMNS = (
 
 _HERE = Path(__file__).parent
 _PROVO_COLUMNS = ("where", "quantity", "legacy", "paper", "tolerance", "expected", "reason", "note")
-_RANK_COLUMNS = (
-    *("place", "text", "context_length", "window", "model", "quantity", "printed", "decimals", "source"),
-)
+_RANK_COLUMNS = (*("place", "text", "context_length", "window", "model", "quantity", "printed", "decimals", "source"),)
 _RANK_KEYS = _RANK_COLUMNS[:6]
 _MISPRINT = "misprint"
 

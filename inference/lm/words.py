@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import torch
     import xarray as xr
 
-__all__ = ["word_log_probs", "word_tokens"]
+__all__ = ["can_write", "word_log_probs", "word_tokens"]
 
 # contexts whose words are laid out in trees together
 _CONTEXTS_AT_ONCE = 64
@@ -168,6 +168,38 @@ def word_tokens(model: LanguageModel, text: str) -> list[int]:
     if b"".join(vocab.token_bytes[token] for token in alone) == text.encode():
         return alone
     return _greedy(vocab, text)
+
+
+def can_write(model: LanguageModel, texts: Sequence[str]) -> list[bool]:
+    """Say which continuations of a context the model has tokens for.
+
+    A byte-level vocabulary may lack control characters, and a small one whole scripts: what it cannot write has
+    probability 0.
+
+    Parameters
+    ----------
+    model : LanguageModel
+    texts : sequence of str
+        Each with the space that it begins with.
+
+    Returns
+    -------
+    list of bool
+    """
+    vocab = vocabulary(model)
+    # every byte alone is a token: nothing to look for
+    complete = {byte for byte in range(256) if bytes([byte]) in vocab.by_bytes}
+
+    def writable(text: str) -> bool:
+        if complete.issuperset(text.encode()):
+            return True
+        try:
+            word_tokens(model, text)
+        except InputError:
+            return False
+        return True
+
+    return [writable(text) for text in texts]
 
 
 def _greedy(vocab: Vocabulary, text: str) -> list[int]:

@@ -11,7 +11,7 @@ from estimators import InputError
 from inference.lm.language_model import encode
 from inference.lm.vocabulary import BOUNDARIES, vocabulary
 from inference.lm.word_samples import sample_words
-from inference.lm.words import word_log_probs, word_tokens
+from inference.lm.words import can_write, word_log_probs, word_tokens
 from tests.inference.lm import tiny_models
 from tests.oracles import language_model as oracle
 
@@ -213,6 +213,7 @@ def test_unusable_arguments_are_named(words, settings, message, model_of):
 def test_words_that_cannot_be_written_are_named(small):
     with pytest.raises(InputError, match=r"' abc' cannot be written: no token for b'c'"):
         word_log_probs(small, [[1]], [["abc"]])
+    assert can_write(small, [" ab", " abc", "c"]) == [True, False, False]
 
 
 @pytest.mark.parametrize("start", [" ", ""])
