@@ -279,7 +279,8 @@ def draw(
         axes[0].set_xlim(0, 1)
         axes[0].set_xlabel("TVD to people (dotted: means)")
         axes[0].set_ylabel("density over contexts")
-        axes[0].legend(loc="upper left")
+        # above the axes: the distributions fill them
+        axes[0].legend(loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2)
         if sampled:
             axes[1].plot([0, 1], [0, 1], color="0.6", linewidth=0.8, linestyle="--")
             for name, (at, estimate) in sampled.items():
