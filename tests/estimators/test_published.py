@@ -126,8 +126,18 @@ def test_parse_select() -> None:
 
 def good() -> dict[str, str]:
     return {
-        "paper": "p", "where": "table 1", "quantity": "a number", "unit": "", "printed": "0.50", "expected": "",
-        "reason": "", "part": "perplexity", "table": "table.csv", "select": "a=1", "column": "x", "source": "s",
+        "paper": "p",
+        "where": "table 1",
+        "quantity": "a number",
+        "unit": "",
+        "printed": "0.50",
+        "expected": "",
+        "reason": "",
+        "part": "perplexity",
+        "table": "table.csv",
+        "select": "a=1",
+        "column": "x",
+        "source": "s",
     }
 
 

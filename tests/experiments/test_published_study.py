@@ -76,9 +76,19 @@ def test_the_plan_is_consistent() -> None:
 
 
 GOOD = {
-    "paper": "mine", "where": "table 1", "quantity": "a number", "unit": "", "printed": "0.50", "tolerance": "",
-    "expected": "", "reason": "", "part": "perplexity", "table": "table.csv", "select": "player=human",
-    "column": "gap_nats", "source": "my paper",
+    "paper": "mine",
+    "where": "table 1",
+    "quantity": "a number",
+    "unit": "",
+    "printed": "0.50",
+    "tolerance": "",
+    "expected": "",
+    "reason": "",
+    "part": "perplexity",
+    "table": "table.csv",
+    "select": "player=human",
+    "column": "gap_nats",
+    "source": "my paper",
 }
 
 
