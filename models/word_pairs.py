@@ -249,14 +249,18 @@ def word_pair_model(  # noqa: PLR0915 - one density, line by line as in the docs
         x = middle[:, None] + width[:, None] * _WORD_NODES
         half = sigma[:, None] * x / 2
         # one exponential and one logarithm for each row and node: this line is most of the sampler's time
-        grown, u = pt.exp(half), pt.exp(log_u)[:, context, None]
-        rate = pt.log1p(u[0] * grown + u[1] / grown)
+        grown = pt.exp(half)
+        u_first, u_second = (pt.exp(log_u[i])[context][:, None] for i in (0, 1))
+        rate = pt.log1p(u_first * grown + u_second / grown)
         terms = _WORD_LOG_WEIGHTS - x**2 / 2 + (a - b)[:, None] * half - left[:, None] * rate
         shared = pt.logsumexp(terms, axis=1) + pt.log(width) + theta[0][context] + pt.gammaln(left)  # type: ignore[no-untyped-call]
-        # of words that both have this is finite and not used, so that its gradient is harmless
-        side = pt.switch(pt.eq(b, 0), 0, 1)
+        # of words that both have this is finite and not used, so that its gradient is harmless; rows are gathered
+        # along one axis only, as gathering along two leaves Numba's fast path
+        is_first = pt.eq(b, 0)
+        mass = pt.switch(is_first, theta[1][context], theta[2][context])
+        log_rate_of_side = pt.switch(is_first, log_rates[0][context], log_rates[1][context])
         left = n - e[context]
-        exclusive = theta[1 + side, context] + pt.gammaln(left) - left * log_rates[side, context]
+        exclusive = mass + pt.gammaln(left) - left * log_rate_of_side
         rows = pt.switch(pt.eq(a, 0) | pt.eq(b, 0), pt.logaddexp(shared, exclusive), shared)  # type: ignore[no-untyped-call]
 
         laplace = pt.exp(NODE_LOG_WEIGHTS + d[:, None] * log_rate).sum(axis=1) - 1

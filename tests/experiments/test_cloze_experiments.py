@@ -124,7 +124,7 @@ def test_the_baseline_stands_beside_every_raw_distance() -> None:
         (["+exp=distributions", "experiment.item=1:99", *SIMULATED], "text 1 has the words 2 to 3: TEXT:WORD"),
         (["+exp=distributions", "experiment.item=[]", *SIMULATED], "is empty"),
         (["+exp=tvd_coverage", "sampler.chains=two", *SIMULATED], "sampler.chains: is 'two'"),
-        (["+exp=tvd", "experiment.gate.rhat=1", *SIMULATED], "unknown experiment.gate setting 'rhat'"),
+        (["+exp=tvd", "+experiment.gate.rhat=1", *SIMULATED], "unknown experiment.gate setting 'rhat'"),
     ],
 )
 def test_mistakes(overrides: list[str], message: str) -> None:
