@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from importlib.util import find_spec
 
-__all__ = ["InputError", "unknown_choice"]
+__all__ = ["InputError", "require_packages", "unknown_choice"]
 
 
 class InputError(ValueError):
@@ -45,3 +46,31 @@ def unknown_choice(what: str, value: object, valid: Iterable[object], *, source:
     """
     names = ", ".join(str(name) for name in valid)
     return InputError(f"unknown {what} {value!r}; choose one of: {names}", source=source)
+
+
+def require_packages(packages: Iterable[str], extra: str, *, source: object = None, field: object = None) -> None:
+    """Refuse to start what needs a missing package, and say which extra brings it.
+
+    Nothing is imported: a package counts as installed if Python finds it.
+
+    Parameters
+    ----------
+    packages : iterable of str
+        Names as they are imported.
+    extra : str
+        The optional dependencies of ``pyproject.toml`` that hold them.
+    source, field : object, optional
+        What needs them, as in :class:`InputError`.
+
+    Raises
+    ------
+    InputError
+        If one of them is not installed.
+    """
+    missing = [name for name in packages if find_spec(name) is None]
+    if missing:
+        raise InputError(
+            f"{', '.join(missing)} not installed; in the project's folder: pip install -c constraints.txt '.[{extra}]'",
+            source=source,
+            field=field,
+        )

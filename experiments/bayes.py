@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from omegaconf import DictConfig
 
 from estimators import InputError
-from estimators.errors import unknown_choice
+from estimators.errors import require_packages, unknown_choice
 from experiments.settings import rng_for, tail_probability
 
 if TYPE_CHECKING:
@@ -73,11 +72,7 @@ def check_bayesian(cfg: DictConfig, priors: Mapping[str, type]) -> None:
 
 def require_bayes() -> None:
     """Raise an :class:`InputError` that says what to install if a package of the extra ``bayes`` is missing."""
-    missing = [name for name in ("pymc", "nutpie", "arviz") if find_spec(name) is None]
-    if missing:
-        raise InputError(
-            f"{', '.join(missing)} not installed; the Bayesian experiments need `pip install shannon-game[bayes]`"
-        )
+    require_packages(("pymc", "nutpie", "arviz"), "bayes", source="the Bayesian experiments")
 
 
 def sample_model(cfg: DictConfig, model: pm.Model | CompiledModel, purpose: str) -> InferenceData:

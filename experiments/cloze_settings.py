@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib.util import find_spec
 
 import numpy as np
 import xarray as xr
@@ -12,7 +11,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from estimators import InputError
 from estimators.cloze import model_names
-from estimators.errors import unknown_choice
+from estimators.errors import require_packages, unknown_choice
 from estimators.study_words import StudyWords, study_words
 from estimators.words import WordRules, word_rules
 
@@ -60,8 +59,7 @@ _FREE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 
 def require_scipy() -> None:
     """Raise an :class:`InputError` that says what to install if SciPy is missing."""
-    if find_spec("scipy") is None:
-        raise InputError("scipy not installed; this experiment needs `pip install shannon-game[cloze]`")
+    require_packages(("scipy",), "cloze", source="this experiment")
 
 
 def mode_of(cfg: DictConfig) -> str:

@@ -93,7 +93,7 @@ def sklearn_ard(x: ArrayLike, target: ArrayLike) -> SklearnArd:
         from sklearn.linear_model import ARDRegression  # noqa: PLC0415 - an extra, and slow to import
     except ImportError as error:
         raise InputError(
-            "scikit-learn not installed; it comes with the extra cloze: pip install 'shannon-game[cloze]'"
+            "scikit-learn not installed; in the project's folder: pip install -c constraints.txt '.[cloze]'"
         ) from error
     found = ARDRegression().fit(np.asarray(x, dtype=float), np.asarray(target, dtype=float))
     kept = found.lambda_ < found.threshold_lambda

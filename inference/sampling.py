@@ -8,13 +8,12 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from importlib.util import find_spec
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from estimators.errors import InputError, unknown_choice
+from estimators.errors import InputError, require_packages, unknown_choice
 from inference.arviz_adapter import InferenceData, add_model_data, common_stats, without_unconstrained
 
 if TYPE_CHECKING:
@@ -103,13 +102,7 @@ def check_installed(sampler: str) -> None:
     if sampler not in SAMPLERS:
         raise unknown_choice("sampler", sampler, SAMPLERS)
     extra, packages = _NEEDS[sampler]
-    missing = [name for name in packages if find_spec(name) is None]
-    if missing:
-        raise InputError(
-            f"is {sampler!r}, but {', '.join(missing)} not installed; "
-            f"it comes with the extra {extra}: pip install 'shannon-game[{extra}]'",
-            field="sampler",
-        )
+    require_packages(packages, extra, field=f"sampler={sampler}")
 
 
 def sample(

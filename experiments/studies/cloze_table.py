@@ -12,7 +12,6 @@ import io
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ import numpy as np
 import xarray as xr
 
 from estimators.cloze import SAMPLES, validate_cloze_study
-from estimators.errors import InputError, unknown_choice
+from estimators.errors import InputError, require_packages, unknown_choice
 from estimators.study_notes import add_note
 from estimators.words import WORD_RULES
 from experiments.studies.cloze_rows import ClozeRows, Note, cloze_dataset
@@ -306,8 +305,7 @@ def _check_header(header: list[str], options: _Options) -> None:
 
 
 def _parquet(content: bytes, options: _Options) -> Iterator[tuple[str, dict[str, str | None]]]:
-    if find_spec("pyarrow") is None:
-        raise InputError("pyarrow not installed; `pip install pyarrow` reads parquet", source=options.path)
+    require_packages(("pyarrow",), "cloze", source=options.path, field="parquet")
     import pyarrow as pa  # noqa: PLC0415 - only for parquet
     import pyarrow.parquet as pq  # noqa: PLC0415
 

@@ -15,7 +15,6 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -25,7 +24,7 @@ import pooch
 import xarray as xr
 from numpy.typing import NDArray
 
-from estimators.errors import InputError, unknown_choice
+from estimators.errors import InputError, require_packages, unknown_choice
 from estimators.ranking import conditioned_on_other_text, validate_ranking_study
 from estimators.study_notes import add_note
 from experiments.studies.files import checked_members
@@ -177,11 +176,7 @@ def read_workbooks(archive: Archive, content: bytes, path: Path) -> Iterator[Wor
         If python-calamine is not installed, the archive is damaged or refused, or a name or a sheet is not as it
         should be.
     """
-    if find_spec("python_calamine") is None:
-        raise InputError(
-            "python-calamine is not installed, which reads the workbooks: pip install 'shannon-game[ranks]'",
-            source=_SOURCE,
-        )
+    require_packages(("python_calamine",), "ranks", source=_SOURCE, field="workbooks")
     try:
         outer = zipfile.ZipFile(io.BytesIO(content))
     except zipfile.BadZipFile as error:

