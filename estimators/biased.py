@@ -8,7 +8,7 @@ import numpy as np
 
 from estimators.cloze import SAMPLES, entry_positions
 from estimators.cpd import Cpds
-from estimators.errors import InputError
+from estimators.errors import InputError, unknown_choice
 from estimators.words import WordRules, normalise_words
 
 if TYPE_CHECKING:
@@ -48,8 +48,10 @@ def biased_cpds(
     Raises
     ------
     InputError
-        If the study has no log-probabilities of this model.
+        If the study has no log-probabilities of this model, or `same` is something else.
     """
+    if same not in ("sum", "last"):
+        raise unknown_choice("same", same, ("sum", "last"), source="biased estimator")
     entries = entry_positions(study, model)
     place = np.full(study.sizes["entry"], -1, dtype=np.int64)
     place[entries] = np.arange(len(entries))
@@ -63,10 +65,10 @@ def biased_cpds(
     context = place[study["sample_entry"].values[rows]]
     raw = study["sample_word"].values[rows].astype(np.int64)
     logprob = study["sample_logprob"].values[rows]
-    # the last row of every (context, string)
+    # the last row of every (context, string), in the order in which they were collected
     key = context * study.sizes["word"] + raw
     _, last = np.unique(key[::-1], return_index=True)
-    kept = len(key) - 1 - last
+    kept = np.sort(len(key) - 1 - last)
     context, raw, probability = context[kept], raw[kept], np.exp(logprob[kept])
     used, row = np.unique(raw, return_inverse=True)
     done = normalise_words(study["word_text"].values[used], rules)

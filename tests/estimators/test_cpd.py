@@ -79,6 +79,15 @@ def test_ragged_take_repeats_and_reorders() -> None:
     )
 
 
+def test_distributions_of_some_contexts() -> None:
+    one = relative_frequencies(counts([list("aab"), [], list("c")]))
+    taken = one.take([2, 0, 0, 1])
+    assert taken.n_contexts == 4
+    assert taken.context.tolist() == [0, 1, 1, 2, 2]
+    assert taken.word.tolist() == [ord(word) for word in "cabab"]
+    np.testing.assert_allclose(taken.probability, [1, 2 / 3, 1 / 3, 2 / 3, 1 / 3])
+
+
 def test_rows_keep_the_order_in_which_words_were_seen() -> None:
     one = count_words([0, 0, 0, 1], [7, 3, 7, 1], [1, 2, 1, 0], n_contexts=2)
     assert one.word.tolist() == [7, 3]

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import random
+
 import numpy as np
 import pytest
 
 from estimators.calibration_error import expected_calibration_error, share_correct
-from estimators.cpd import WordCounts, count_words, relative_frequencies, top_words
+from estimators.cpd import Cpds, WordCounts, count_words, relative_frequencies, top_words
 from estimators.errors import InputError
 from estimators.improvement import improved_legacy, needed_share
 from estimators.oracles import (
+    Oracles,
     independent_oracles,
+    legacy_bootstrap_oracles,
     legacy_oracles,
     oracle_tops,
     tvd_between_oracles,
@@ -73,6 +77,70 @@ def test_independent_splits_are_disjoint_halves_and_uniform() -> None:
     fixed = independent_oracles(one, n_splits=2, rng=np.random.default_rng(3), size=5)
     assert np.isnan(tvd_between_oracles(fixed)[:, 2]).all()
     assert np.isfinite(tvd_between_oracles(fixed)[:, 0]).all()
+
+
+def test_bootstrap_oracles_are_two_draws_with_replacement() -> None:
+    """Appendix A: ``random.choices`` of half as many answers, seeded anew for every context."""
+    found = legacy_bootstrap_oracles(counts(LISTS), (4, 9))
+    between = tvd_between_oracles(found)
+    assert between.shape == (1, len(LISTS))
+    for i, words in enumerate(LISTS):
+        drawn = [random.Random(seed).choices(words, k=len(words) // 2) for seed in (4, 9)]
+        assert between[0, i] == pytest.approx(slow.tvd(*drawn))
+        here = found.counts.context == i
+        for part, its in zip((found.first, found.second), drawn, strict=True):
+            assert dict(zip(found.counts.word[here], part[0, here], strict=True)) == {
+                ord(word): its.count(word) for word in words
+            }
+    np.testing.assert_array_equal(
+        legacy_bootstrap_oracles(counts(LISTS)).second, legacy_bootstrap_oracles(counts(LISTS), (0, 1)).second
+    )
+
+
+def test_a_word_taken_out_after_the_split() -> None:
+    one = counts(LISTS)
+    split = legacy_oracles(one, [0, 1], size=4)
+    for before in (split, Oracles(one, split.first, split.second)):
+        left = before.without(ord("a"))
+        gone = one.word == ord("a")
+        assert ord("a") not in left.counts.word
+        assert left.counts.n_contexts == one.n_contexts
+        np.testing.assert_array_equal(left.counts.context, one.context[~gone])
+        np.testing.assert_array_equal(left.counts.count, one.count[~gone])
+        np.testing.assert_array_equal(left.first, split.first[:, ~gone])
+        np.testing.assert_array_equal(left.second, split.second[:, ~gone])
+        if before.first_seen is None:
+            assert left.first_seen is None
+        else:
+            np.testing.assert_array_equal(left.first_seen, before.first_seen[:, ~gone])
+
+
+def test_an_odd_answer_may_stay_in_the_second_oracle() -> None:
+    split = legacy_oracles(counts(LISTS), [0], size=4, remove_odd=False)
+    assert [np.bincount(split.counts.context, weights=part[0]).tolist() for part in (split.first, split.second)] == [
+        [4, 4, 4, 4],
+        [6, 7, 5, 7],
+    ]
+
+
+def test_distance_to_either_oracle_and_to_a_model_with_other_words() -> None:
+    one = counts([list("aabb")])
+    split = Oracles(one, np.array([[2, 0]]), np.array([[0, 2]]))
+    q = Cpds(np.array([0, 0]), np.array([ord("a"), ord("z")]), np.array([0.7, 0.3]), 1)
+    assert tvd_to_oracles(q, split).tolist() == [[pytest.approx(0.3)]]
+    assert tvd_to_oracles(q, split, "second").tolist() == [[pytest.approx(1.0)]]
+    # half of the mass on words of no one, as stated
+    assert tvd_to_oracles(q, split, remaining=np.array([0.1]))[0, 0] == pytest.approx((0.3 + 0.1) / 2)
+    assert [chr(oracle_tops(split, which)[0].word[0]) for which in ("first", "second")] == ["a", "b"]  # type: ignore[arg-type]
+
+
+def test_splits_and_sizes_start_at_one() -> None:
+    one = counts([list("aabb")])
+    assert independent_oracles(one, n_splits=1, size=1, rng=np.random.default_rng(0)).first.sum() == 1
+    assert independent_oracles(one, n_splits=1, size=2, rng=np.random.default_rng(0)).first.sum() == 2
+    for n_splits, size in ((0, None), (1, 0)):
+        with pytest.raises(InputError, match="is 0, should be at least 1"):
+            independent_oracles(one, n_splits=n_splits, size=size, rng=np.random.default_rng(0))
 
 
 def test_too_few_answers_for_a_legacy_oracle() -> None:

@@ -478,9 +478,12 @@ def test_a_wrong_population_is_named(change: dict[str, Any], named: str) -> None
 @pytest.mark.parametrize(
     ("change", "named"),
     [
-        ({"entropy_nats": 9.0}, r"entropy_nats: is 9.0, which cannot be reached.*below 4\.\d\d"),
+        ({"entropy_nats": 9.0}, "entropy_nats: is 9.0, which cannot be reached.*below 4[.][0-9]{2}"),
         ({"entropy_nats": 1e-9}, "entropy_nats: is 1e-09, which cannot be reached"),
-        ({"excess_nats": {"lm-weak": 50.0}}, r"excess_nats.lm-weak: is 50.0, which cannot be reached.*\d\.\d+ nats"),
+        (
+            {"excess_nats": {"lm-weak": 50.0}},
+            "excess_nats.lm-weak: is 50.0, which cannot be reached.*[0-9][.][0-9]+ nats",
+        ),
     ],
     ids=repr,
 )
@@ -496,7 +499,7 @@ def test_unreachable_targets_say_what_can_be_reached(change: dict[str, Any], nam
         ({"bias": np.inf}, "bias: is inf"),
         ({"slope": 0.0}, "slope: is 0.0"),
         ({"slope": [1.0, -2.0]}, "slope: is -2.0"),
-        ({"slope": [1.0, 1.0, 1.0]}, r"slope: has shape \(3,\)"),
+        ({"slope": [1.0, 1.0, 1.0]}, "slope: has shape [(]3,[)]"),
         ({"noise_sd": -0.1}, "noise_sd: is -0.1"),
         ({"lapse_rate": 1.1}, "lapse_rate: is 1.1"),
         ({"rounding": "tenths"}, "unknown rounding"),
