@@ -151,5 +151,6 @@ def share_correct(
     mine = counts.context[top.is_top] * width + counts.word[top.is_top]
     theirs = gold_counts.context[gold.is_top] * width + gold_counts.word[gold.is_top]
     shared = np.bincount(np.intersect1d(mine, theirs, assume_unique=True) // width, minlength=counts.n_contexts)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    # 0 / 0 where one side has no answer
+    with np.errstate(invalid="ignore"):
         return np.where(missing, np.nan, shared / (top.n_tied * gold.n_tied))

@@ -93,8 +93,32 @@ def test_pooled_errors_know_no_certainty() -> None:
     np.testing.assert_allclose(pooled_covariance(found, window=1, shrinkage=0), found.covariance, atol=1e-15)
 
 
+@pytest.mark.parametrize("window", [1, 2, 3, 4, 6])
+def test_pooled_errors_are_means_over_neighbours_in_the_first_statistic(window: int) -> None:
+    contexts = [[9, 5, 4], [1] * 18, [18], [6, 6, 6], [10, 8], [12, 4, 1, 1]]
+    found = answer_statistics(counts_of(*contexts))
+    order = sorted(range(6), key=lambda i: found.value[0, i])
+    pooled = pooled_covariance(found, window=window, shrinkage=0.25)
+    for place, context in enumerate(order):
+        first = min(max(place - window // 2, 0), 6 - window)
+        near = found.covariance[order[first : first + window]].mean(axis=0)
+        np.testing.assert_allclose(pooled[context], 0.75 * near + 0.25 * found.covariance.mean(axis=0), atol=1e-15)
+    whole = pooled_covariance(found, window=window, shrinkage=1)
+    np.testing.assert_allclose(whole, np.broadcast_to(found.covariance.mean(axis=0), whole.shape))
+
+
+def test_statistics_asked_for() -> None:
+    one = counts_of([4, 2, 1], [1, 3])
+    both = answer_statistics(one)
+    assert both.names == ("entropy", "oracle_tvd")
+    only = answer_statistics(one, ("oracle_tvd",))
+    assert only.names == ("oracle_tvd",)
+    np.testing.assert_allclose(only.value, both.value[1:])
+    np.testing.assert_allclose(only.covariance, both.covariance[:, 1:, 1:])
+
+
 def test_too_few_answers_and_mistakes() -> None:
-    few = answer_statistics(counts_of([2], [3, 1]))
+    few = answer_statistics(counts_of([2], [3, 1], [3]))
     assert np.isnan(few.value[:, 0]).all()
     assert np.isfinite(few.value[:, 1]).all()
     with pytest.raises(InputError, match="unknown for 1 contexts"):

@@ -68,12 +68,22 @@ def test_closed_forms() -> None:
     # union of two words each: uniform share .1 gives q = (.05, .95)
     expected = 0.5 * np.log(0.5 / 0.05) + 0.5 * np.log(0.5 / 0.95)
     assert kl_nats(p, q, mixed_in=0.1)[0] == pytest.approx(expected)
+    for share in (-0.1, 1.0):
+        with pytest.raises(InputError, match="should be a share in"):
+            kl_nats(p, q, mixed_in=share)
+
+
+def test_contexts_without_answers_at_the_end_have_no_divergence() -> None:
+    p, q = relative_frequencies(counts([list("ab"), []])), relative_frequencies(counts([list("aa"), []]))
+    for distance in (kl_nats(p, q, mixed_in=0.5), jensen_shannon_nats(p, q), total_variation(p, q), entropy_nats(p)):
+        assert np.isnan(distance).tolist() == [False, True]
 
 
 def test_ragged_take_repeats_and_reorders() -> None:
     one = counts([["a", "b", "a"], [], ["c"]])
     taken = one.take([2, 0, 0, 1])
     assert taken.totals.tolist() == [1, 3, 3, 0]
+    assert [chr(word) for word in taken.word] == ["c", "a", "b", "a", "b"]
     np.testing.assert_allclose(
         entropy_nats(relative_frequencies(taken))[:3], [0, slow.entropy("aab"), slow.entropy("aab")]
     )

@@ -118,6 +118,9 @@ def test_visible_tokens(token: str, visible: bool) -> None:
         (" c4t", " sat", False),
         (" ", " sat", False),
         (" Zürich", " ist", True),
+        (" I", " am", True),
+        (" 4t", " is", False),
+        ("", " is", False),
     ],
 )
 def test_word_tokens(token: str, following: str | None, word: bool) -> None:

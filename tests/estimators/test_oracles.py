@@ -179,6 +179,18 @@ def test_ties_are_shared() -> None:
     np.testing.assert_allclose(share_correct(mine, tops[0], gold, tops[1], ties="first"), [0, 1])
 
 
+def test_no_gold_label_and_no_prediction_are_unknown() -> None:
+    """Codes start at 0: the first word is a word, and a context without answers is no match of two missing words."""
+    mine = count_words([0, 0, 1, 3], [0, 1, 0, 1], [2, 2, 1, 3], n_contexts=5)
+    gold = count_words([0, 2, 3], [0, 0, 0], [1, 1, 1], n_contexts=5)
+    tops = top_words(mine), top_words(gold)
+    nan = np.nan
+    np.testing.assert_allclose(share_correct(mine, tops[0], gold, tops[1], ties="first"), [1, nan, nan, 0, nan])
+    np.testing.assert_allclose(share_correct(mine, tops[0], gold, tops[1], ties="average"), [0.5, nan, nan, 0, nan])
+    with pytest.raises(InputError, match="unknown ties 'both'"):
+        share_correct(mine, tops[0], gold, tops[1], ties="both")  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(
     ("confidence", "correct", "settings", "message"),
     [
@@ -221,3 +233,6 @@ def test_published_improvement_uses_its_own_random_numbers() -> None:
     uniform = np.random.RandomState(4).random_sample(10)
     np.testing.assert_array_equal(improved_legacy(model, oracle, 0.4), uniform[:5] <= 0.4)
     np.testing.assert_array_equal(improved_legacy(model, oracle, 0.4, skip_draws=1), uniform[5:] <= 0.4)
+    # the seed is ten times the share
+    uniform = np.random.RandomState(10).random_sample(5)
+    np.testing.assert_array_equal(improved_legacy([0] * 5, [1] * 5, 1.0), uniform <= 1)

@@ -89,6 +89,7 @@ def test_a_word_stays_the_same_when_normalised_again(rules: str) -> None:
     [
         ("cleen", {}, "unknown word rules 'cleen'"),
         ("clean", {"colour": "red"}, "unknown word rule 'colour'"),
+        ("clean", {"name": "mine"}, "unknown word rule 'name'"),
         ("clean", {"case": "UPPER"}, "unknown case 'UPPER'; choose one of: lower, keep"),
         ("clean", {"drop_matching": ["("]}, r"'\(' is no regular expression"),
         ("clean", {"drop_matching": "abc"}, "should be a list of regular expressions"),
