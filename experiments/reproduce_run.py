@@ -20,6 +20,7 @@ from omegaconf import DictConfig
 
 from experiments.outputs import config_hash, read_status
 from experiments.reproduce_parts import DATA, Part
+from experiments.signals import Terminated
 
 __all__ = ["Outcome", "Planned", "State", "cores", "data_root", "plan", "run_parts"]
 
@@ -269,8 +270,9 @@ def _side_by_side(todo: Sequence[Planned], n_jobs: int, *, n_before: int) -> lis
                     progress.advance(task)
                     console.print(_line(outcome), highlight=False, markup=False)
                 progress.update(task, description=", ".join(sorted(running)))
-        except KeyboardInterrupt:
-            _stop(futures, running)
+        except KeyboardInterrupt as stop:
+            # a terminal sends Ctrl-C to the parts as well; nobody told them of the other
+            _stop(futures, running, grace_seconds=0 if isinstance(stop, Terminated) else _GRACE_SECONDS)
             raise
     return found
 
@@ -282,16 +284,19 @@ def _line(outcome: Outcome) -> str:
     return f"{name}: {outcome.seconds:.1f} s" + (", did not converge" if outcome.gate_failed else "")
 
 
-def _stop(futures: set[Future[Outcome]], running: Mapping[str, subprocess.Popen[bytes]]) -> None:
+def _stop(
+    futures: set[Future[Outcome]], running: Mapping[str, subprocess.Popen[bytes]], *, grace_seconds: float
+) -> None:
     for future in futures:
         future.cancel()
-    end = time.monotonic() + _GRACE_SECONDS
     processes = list(running.values())
-    while time.monotonic() < end and any(process.poll() is None for process in processes):
-        time.sleep(0.05)
-    for process in processes:
-        if process.poll() is None:
-            process.terminate()
+    for seconds, stop in ((grace_seconds, "terminate"), (_GRACE_SECONDS, "kill")):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end and any(process.poll() is None for process in processes):
+            time.sleep(0.05)
+        for process in processes:
+            if process.poll() is None:
+                getattr(process, stop)()
 
 
 def _run_one(one: Planned, running: dict[str, subprocess.Popen[bytes]], n_jobs: int) -> Outcome:

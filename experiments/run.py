@@ -39,12 +39,22 @@ from experiments.outputs import (
     write_outputs,
     write_status,
 )
+from experiments.signals import Terminated, terminate_as_interrupt
 from experiments.studies import load_study
 
 if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override
 
-__all__ = ["EXIT_FAILED", "EXIT_GATE", "EXIT_INPUT", "EXIT_INTERRUPTED", "EXIT_OK", "main", "run_job"]
+__all__ = [
+    "EXIT_FAILED",
+    "EXIT_GATE",
+    "EXIT_INPUT",
+    "EXIT_INTERRUPTED",
+    "EXIT_OK",
+    "EXIT_TERMINATED",
+    "main",
+    "run_job",
+]
 
 EXIT_OK = 0
 EXIT_FAILED = 1
@@ -54,6 +64,9 @@ EXIT_INPUT = 2
 EXIT_GATE = 3
 """A failed check, of convergence or of a published value; the outputs are there."""
 EXIT_INTERRUPTED = 130
+"""Ctrl-C."""
+EXIT_TERMINATED = 143
+"""SIGTERM, as from a scheduler whose time is up."""
 
 _USER_ERRORS = (InputError, HydraException, OmegaConfBaseException)
 
@@ -266,12 +279,14 @@ def main() -> int:
     wanted_full_error = os.environ.get("HYDRA_FULL_ERROR")
     os.environ["HYDRA_FULL_ERROR"] = "1"
     try:
-        _check_arguments(sys.argv[1:])
-        _hydra_main()
-    except KeyboardInterrupt:
-        _say("interrupted")
+        with terminate_as_interrupt():
+            _check_arguments(sys.argv[1:])
+            _hydra_main()
+    except KeyboardInterrupt as stop:
+        terminated = isinstance(stop, Terminated)
+        _say("terminated" if terminated else "interrupted")
         sweep.finish()
-        return EXIT_INTERRUPTED
+        return EXIT_TERMINATED if terminated else EXIT_INTERRUPTED
     except _USER_ERRORS as error:
         if wanted_full_error:
             raise

@@ -178,30 +178,35 @@ def whole_or_not_at_all() -> Iterator[None]:
     """Let Ctrl-C end the block with ``KeyboardInterrupt``, whatever the samplers inside make of it.
 
     nutpie and PyMC take an interrupt as the wish to have the draws made so far, and return them like a whole posterior.
+    The same holds for SIGTERM where the caller has it raise a kind of ``KeyboardInterrupt``.
     """
-    before = signal.getsignal(signal.SIGINT)
-    # Python hands no signal to other threads; a process in the background may have been told to ignore this one
-    if threading.current_thread() is not threading.main_thread() or not callable(before):
-        yield
-        return
-    interrupted = False
+    # Python hands no signal to other threads; a process in the background may have been told to ignore Ctrl-C
+    in_main = threading.current_thread() is threading.main_thread()
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    handlers = {number: handler for number, handler in before.items() if in_main and callable(handler)}
+    interrupt: KeyboardInterrupt | None = None
 
     def note(number: int, frame: FrameType | None) -> None:
-        nonlocal interrupted
-        interrupted = True
-        before(number, frame)
+        nonlocal interrupt
+        try:
+            handlers[signal.Signals(number)](number, frame)
+        except KeyboardInterrupt as raised:
+            interrupt = raised
+            raise
 
-    signal.signal(signal.SIGINT, note)
+    for number in handlers:
+        signal.signal(number, note)
     try:
         yield
     except Exception as problem:
-        if interrupted:  # what a sampler says when it has no draw to return
-            raise KeyboardInterrupt from problem
+        if interrupt is not None:  # what a sampler says when it has no draw to return
+            raise interrupt from problem
         raise
     finally:
-        signal.signal(signal.SIGINT, before)
-    if interrupted:
-        raise KeyboardInterrupt
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+    if interrupt is not None:
+        raise interrupt
 
 
 def _nutpie(compiled: CompiledModel, settings: dict[str, Any], *, seed: int, progress: bool) -> InferenceData:

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
 
 DATA = Path(os.environ.get("SHANNON_DATA") or Path(__file__).parents[1] / ".." / "shared" / "data").resolve()
+
+
+def pytest_configure() -> None:
+    """Let Ctrl-C work: a shell that starts the tests in the background has them, and what they start, ignore it."""
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

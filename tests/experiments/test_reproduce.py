@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -275,7 +276,12 @@ def test_help_and_wrong_roots_on_the_command_line(tmp_path: Path) -> None:
     assert status["status"] == "failed"
 
 
-def test_ctrl_c_stops_the_parts_and_leaves_what_is_done(data: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("number", "code", "word"), [(signal.SIGINT, 130, b"interrupted"), (signal.SIGTERM, 143, b"terminated")]
+)
+def test_being_stopped_stops_the_parts_and_leaves_what_is_done(
+    number: signal.Signals, code: int, word: bytes, data: Path, tmp_path: Path
+) -> None:
     arguments = [
         "+exp=reproduce",
         f"data.root={_quoted(str(data))}",
@@ -287,18 +293,25 @@ def test_ctrl_c_stops_the_parts_and_leaves_what_is_done(data: Path, tmp_path: Pa
     )
     part = tmp_path / "outputs" / "reproduce" / "parts" / "tvd_sample_size_clean"
     log = part / "run.log"
-    end = time.monotonic() + 60
-    while not (log.is_file() and "loaded study" in log.read_text()) and time.monotonic() < end:
-        time.sleep(0.1)
-    # as a terminal does: the command and its parts get it
-    os.killpg(process.pid, signal.SIGINT)
-    _, said = process.communicate(timeout=60)
-    assert process.returncode == 130, said
-    assert b"interrupted" in said
-    for folder in (part, part.parents[1]):
-        assert json.loads((folder / "status.json").read_text())["status"] == "interrupted"
-    with pytest.raises(ProcessLookupError):
-        os.killpg(process.pid, 0)
+    try:
+        end = time.monotonic() + 60
+        while not (log.is_file() and "loaded study" in log.read_text()) and time.monotonic() < end:
+            time.sleep(0.1)
+        if number == signal.SIGINT:
+            os.killpg(process.pid, number)  # as a terminal does: the command and its parts get it
+        else:
+            process.send_signal(number)  # as a scheduler does: only the command gets it
+        _, said = process.communicate(timeout=60)
+        assert process.returncode == code, said
+        assert word in said
+        for folder in (part, part.parents[1]):
+            assert json.loads((folder / "status.json").read_text())["status"] == "interrupted"
+        with pytest.raises(ProcessLookupError):
+            os.killpg(process.pid, 0)
+    finally:
+        # a failure must not leave a run without end behind
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 @pytest.mark.slow

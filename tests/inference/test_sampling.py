@@ -200,10 +200,7 @@ def test_an_interrupt_is_not_swallowed() -> None:
 
 
 ENDLESS = """
-import signal
 import pymc as pm
-# a shell that starts tests in the background makes them ignore it
-signal.signal(signal.SIGINT, signal.default_int_handler)
 from inference.sampling import sample
 with pm.Model() as model:
     pm.Normal("x", shape=50)
