@@ -112,11 +112,21 @@ def test_bias_curve_when_drawn_weights_underflow() -> None:
     assert gap.min() < -600
 
 
+def test_bias_curve_of_very_many_candidates() -> None:
+    """More than 16 bits can count: every candidate is drawn, the last ones too."""
+    table = np.where(np.arange(2**17) < 2**16, 0.0, 1.0)[None]
+    gaps = bias_curve(table, n=[1], n_repeats=60, rng=np.random.default_rng(0))
+    # 60 fair coins: 30 with an sd of 4
+    assert 14 <= gaps.sum() <= 46
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
         (lambda r: half_sample_bootstrap([0.0], [1], [1], n_replicates=5, rng=r), "drop: is 0.5: of 1 participants 0"),
         (lambda r: half_sample_bootstrap([0.0], [1], [1], n_replicates=5, rng=r, drop=np.nan), "drop: is nan"),
+        (lambda r: half_sample_bootstrap([0.0], [1], [1], n_replicates=5, rng=r, drop=0), "drop: is 0, should be a"),
+        (lambda r: half_sample_bootstrap([0.0], [1], [1], n_replicates=5, rng=r, drop=1.0), "drop: is 1.0, should be"),
         (lambda r: half_sample_bootstrap([0.0], [1], [1], n_replicates=0, rng=r), "replicates: is 0"),
         (lambda r: half_sample_bootstrap([0.0], [1], [1, 2], n_replicates=5, rng=r), "participant: has shape"),
         (

@@ -105,7 +105,10 @@ def test_rows_keep_the_order_in_which_words_were_seen() -> None:
     top = top_words(one)
     assert top.word.tolist() == [7, -1]
     assert top.n_tied.tolist() == [2, 0]
-    assert top.confidence[0] == 0.5
+    np.testing.assert_array_equal(top.confidence, [0.5, np.nan])
+    assert top.is_top.tolist() == [True, True]
+    once = top_words(count_words([1], [4], [1], n_contexts=2))
+    np.testing.assert_array_equal(once.confidence, [np.nan, 1.0])
 
 
 def test_exact_distance_needs_a_distribution() -> None:

@@ -50,8 +50,9 @@ def test_a_good_study_comes_back_as_it_is() -> None:
 def test_mistakes_are_named(name: str, values: list[object], part: str) -> None:
     study = guess_study()
     column = np.array(values, dtype=object if isinstance(values[0], str) else None)
-    with pytest.raises(InputError, match=part):
+    with pytest.raises(InputError, match=part) as raised:
         validate_guess_study(study.assign({name: (study[name].dims, column)}))
+    assert str(raised.value).startswith("guess study 'small'")
 
 
 def test_what_is_missing_or_laid_out_wrongly_is_named() -> None:
@@ -95,6 +96,8 @@ def test_contexts_are_the_texts_up_to_the_target() -> None:
     assert guess_contexts(guess_study()) == ["The", "The cat", "A", ""]
     with pytest.raises(InputError, match="no language model can play"):
         guess_contexts(guess_study().drop_vars(["text", "target_start"]))
+    with pytest.raises(InputError, match="no language model can play"):
+        guess_contexts(guess_study().drop_vars("target_start"))
 
 
 def test_repeats_are_the_later_guesses_at_an_item() -> None:

@@ -129,6 +129,10 @@ def test_distance_to_either_oracle_and_to_a_model_with_other_words() -> None:
     q = Cpds(np.array([0, 0]), np.array([ord("a"), ord("z")]), np.array([0.7, 0.3]), 1)
     assert tvd_to_oracles(q, split).tolist() == [[pytest.approx(0.3)]]
     assert tvd_to_oracles(q, split, "second").tolist() == [[pytest.approx(1.0)]]
+    # a context whose people all left: nothing to compare with; a distribution that is not there: nothing either
+    empty = Oracles(count_words([0], [1], [2], n_contexts=3), np.array([[1]]), np.array([[1]]))
+    alone = Cpds(np.array([0, 1]), np.array([1, 1]), np.array([1.0, 1.0]), 3)
+    assert np.isnan(tvd_to_oracles(alone, empty)[0]).tolist() == [False, False, True]
     # half of the mass on words of no one, as stated
     assert tvd_to_oracles(q, split, remaining=np.array([0.1]))[0, 0] == pytest.approx((0.3 + 0.1) / 2)
     assert [chr(oracle_tops(split, which)[0].word[0]) for which in ("first", "second")] == ["a", "b"]  # type: ignore[arg-type]

@@ -125,8 +125,21 @@ def test_censoring(settings: dict, missing: float) -> None:
     np.testing.assert_allclose(found, [np.log(0.3), missing], rtol=1e-12)
     result = approximate_perplexity(PAIR, HIT, **settings)
     assert result.perplexity == pytest.approx(np.exp(-found.mean()))
-    assert result.perplexity >= result.perplexity_bound - 1e-12
+    assert result.loss_nats == pytest.approx(-found.mean())
+    # at most what the list leaves: .2
+    assert result.perplexity_bound == pytest.approx(np.exp(-(np.log(0.3) + np.log(0.2)) / 2))
+    assert result.censoring == settings["censoring"]
     assert (result.n_tokens, result.n_censored) == (2, 1)
+
+
+def test_perplexity_of_the_thesis_by_default() -> None:
+    """Below the last by 3 nats; of three tokens two are not in their lists."""
+    values, hit = [*PAIR, [np.log(0.9), np.log(0.05)]], [*HIT, [False, False]]
+    result = approximate_perplexity(values, hit)
+    loss = -(np.log(0.3) + np.log(0.2) - 3 + np.log(0.05) - 3) / 3
+    assert (result.censoring, result.n_tokens, result.n_censored) == ("below_last", 3, 2)
+    assert result.loss_nats == pytest.approx(loss)
+    assert result.perplexity_bound == pytest.approx((0.3 * 0.2 * 0.05) ** (-1 / 3))
 
 
 def test_exact_takes_no_policy() -> None:

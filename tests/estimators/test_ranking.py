@@ -5,6 +5,7 @@ import pytest
 import xarray as xr
 
 from estimators import InputError
+from estimators.rank_scores import average_score
 from estimators.ranking import conditioned_on_other_text, score_study, validate_ranking_study
 
 
@@ -61,8 +62,41 @@ def test_missing_variable(name: str) -> None:
     ],
 )
 def test_malformed(name: str, value, message: str) -> None:
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(InputError, match=message) as raised:
         validate_ranking_study(study(**{name: value}))
+    assert str(raised.value).startswith("ranking study 'tiny', ")
+
+
+def test_a_list_ends_once() -> None:
+    """Three ranks: NaN between two values is a gap, wherever it is; NaN after the last is the list's end."""
+    token = np.array([["a", "b", "c"], ["a", None, None]], dtype=object)
+    wide = study().drop_dims("rank").assign(ranked_token=(("token", "rank"), token))
+    values = np.array([[-0.5, -2.0, -3.0], [-0.5, np.nan, np.nan]])
+    good = wide.assign(ranked_logprob=(("token", "rank"), values))
+    assert validate_ranking_study(good) is good
+    # equal to rounding: neither above 0 nor above the one before
+    hair = 1e-9
+    near = good.assign(ranked_logprob=(("token", "rank"), [[hair, 2 * hair, -3.0], [-0.5, np.nan, np.nan]]))
+    assert validate_ranking_study(near) is near
+    for row, at in ((0, 1), (1, 1)):
+        gap = values.copy()
+        gap[row] = -0.5, -2.0, -3.0
+        gap[row, at] = np.nan
+        with pytest.raises(InputError, match=f"is -0.5 at token {row}, rank 1: has a gap or no value at all"):
+            validate_ranking_study(good.assign(ranked_logprob=(("token", "rank"), gap)))
+    nothing = values.copy()
+    nothing[1] = np.nan
+    with pytest.raises(InputError, match="is nan at token 1, rank 1: has a gap or no value at all"):
+        validate_ranking_study(good.assign(ranked_logprob=(("token", "rank"), nothing)))
+
+
+def test_ranks_in_the_whole_vocabulary_do_not_need_their_probabilities() -> None:
+    given = study().drop_vars("reference_logprob")
+    assert validate_ranking_study(given) is given
+    with pytest.raises(InputError, match=r"reference_rank: is 0\.5 at token 1, should be 1 or more"):
+        validate_ranking_study(given.assign(reference_rank=("token", [1.0, 0.5])))
+    with pytest.raises(InputError, match=r"reference_logprob: is 0\.2 at token 1, should be a log-prob.*at most 0"):
+        validate_ranking_study(study(reference_logprob=("token", [-1.0, 0.2])))
 
 
 def test_not_a_dataset_and_no_tokens() -> None:
@@ -85,8 +119,36 @@ def test_scores_of_a_study() -> None:
     assert whole.linear.tolist() == [1, pytest.approx(11 / 50)]
     assert whole.logprob_nats.tolist() == [-0.5, -8]
     assert not whole.censored.any()
+    # every score of the same ranks, and their mean
+    assert whole.k == 50
+    assert whole.reciprocal.tolist() == [1, 1 / 40]
+    np.testing.assert_allclose(whole.exponential, [[1, np.exp(-39 * decay)] for decay in (0.1, 0.3)])
+    np.testing.assert_allclose(whole.average, average_score([1, 40], 50))
+    one = score_study(study(), decays=(0.5,), top_k=1)
+    assert (one.k, one.exponential.shape) == (1, (1, 2))
+    np.testing.assert_allclose(one.average, average_score([1, np.inf], 1, decays=(0.5,)))
     # as an API with 20 ranked tokens would have shown it
     assert score_study(study(), whole_vocabulary=True, top_k=20).rank.tolist() == [1, np.inf]
+
+
+def test_settings_reach_the_scores() -> None:
+    tied = study(
+        ranked_token=(("token", "rank"), np.array([["c", "a"], ["c", "b"]], dtype=object)),
+        ranked_logprob=(("token", "rank"), np.log([[0.3, 0.3], [0.5, 0.2]])),
+    )
+    assert score_study(tied, tie="listed").rank.tolist() == [2, 2]
+    assert score_study(tied, tie="best").rank.tolist() == [1, 2]
+    # among the best one only; the rest has .7 and .5, and no more than the listed one
+    one = score_study(tied, top_k=1, censoring="bound")
+    np.testing.assert_allclose(one.logprob_nats, np.log([0.3, 0.5]))
+    assert one.censored.tolist() == [True, True]
+    # (1 - .3) / 7 and (1 - .5) / 7
+    even = score_study(tied, top_k=1, censoring="uniform", vocab_size=8)
+    np.testing.assert_allclose(even.logprob_nats, np.log([0.1, 0.5 / 7]))
+    np.testing.assert_allclose(score_study(tied, top_k=1, offset_nats=1.0).logprob_nats, np.log([0.3, 0.5]) - 1)
+    # only a whole vocabulary has ranks beyond the list
+    with pytest.raises(InputError, match="needs reference_rank in the study, and top_k"):
+        score_study(tied, whole_vocabulary=True)
 
 
 @pytest.mark.parametrize(
