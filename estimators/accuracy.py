@@ -412,7 +412,8 @@ def practice_curve(
     n_participants = (count > 0).sum(axis=0)
     alone = n_participants < 2
     lower, upper = np.where(alone, np.nan, np.nanquantile(replicates, [tail, 1 - tail], axis=0))
-    last = np.append(edges[1:] - 1, max(int(before.max()), int(edges[-1])))
+    # a guess in the last bin came after at least its start
+    last = np.append(edges[1:] - 1, before.max())
     return PracticeCurve(
         n_from=edges[used].astype(np.int64),
         n_to=last[used].astype(np.int64),

@@ -86,8 +86,8 @@ def biased_cpds(
     union, inverse = np.unique(context * width + word, return_inverse=True)
     total = np.bincount(inverse, weights=probability).astype(float)
     if same == "last":
-        total[:] = 0
+        # the last assignment wins
         total[inverse] = probability
     context = union // width
-    mass = np.bincount(context, weights=total, minlength=len(entries))
+    mass = np.bincount(context, weights=total)
     return Cpds(context, union % width, total / mass[context], len(entries))

@@ -186,7 +186,8 @@ def _legacy_positions(
     if total % 2 and remove_odd:
         remover = draw if removed_before is None else random.Random(removed_before)
         del kept[remover.sample(range(total), 1)[0]]
-    return np.array(kept), np.array(draw.sample(range(len(kept)), size))
+    # an empty list would become floats
+    return np.array(kept, dtype=np.intp), np.array(draw.sample(range(len(kept)), size), dtype=np.intp)
 
 
 def tvd_between_oracles(oracles: Oracles) -> Floats:

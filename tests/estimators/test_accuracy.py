@@ -52,6 +52,7 @@ def test_participants_and_the_minimum() -> None:
     np.testing.assert_allclose(found.accuracy, [0, 2 / 3, 1])
     np.testing.assert_allclose(found.lower, wilson_interval([0, 2, 1], [1, 3, 1])[0])
     assert enough_answers(who, 2).tolist() == [True, False, True, True, False]
+    assert enough_answers(who, 3).tolist() == [True, False, True, True, False]
     assert enough_answers(who, 0).all()
     with pytest.raises(InputError, match="minimum"):
         enough_answers(who, -1)
@@ -151,6 +152,38 @@ def test_practice_by_hand() -> None:
     assert np.isnan(curve.excess_lower).tolist() == [False, False, True]
     assert curve.excess_lower[0] == pytest.approx(-2 / 3)
     assert curve.excess_upper[0] == pytest.approx(0)
+
+
+def test_practice_intervals_are_quantiles_over_people_drawn_again() -> None:
+    correct, who = [0, 1, 1, 0, 0, 1, 1, 0, 1], list("bbbaaccca")
+    before = [0, 1, 5, 0, 2, 0, 3, 4, 7]
+    curve = practice_curve(
+        correct, who, before, starts=[0, 3], rng=np.random.default_rng(4), n_replicates=40, probability=0.8
+    )
+    assert curve.n_to.tolist() == [2, 7]
+    drawn = np.random.default_rng(4).multinomial(3, [1 / 3] * 3, size=40)
+    own = {name: np.mean([c for c, w in zip(correct, who, strict=True) if w == name]) for name in "abc"}
+    rows = list(zip(correct, who, before, strict=True))
+    for column, inside in enumerate((lambda n: n < 3, lambda n: n >= 3)):
+        excess = []
+        for times in drawn:
+            weight = dict(zip("abc", times, strict=True))
+            kept = [(weight[w], c - own[w]) for c, w, n in rows if inside(n)]
+            total = sum(times for times, _ in kept)
+            excess.append(sum(times * value for times, value in kept) / total)
+        assert curve.excess_lower[column] == pytest.approx(np.quantile(excess, 0.1))
+        assert curve.excess_upper[column] == pytest.approx(np.quantile(excess, 0.9))
+
+
+def test_one_replicate_is_one() -> None:
+    rng = np.random.default_rng(0)
+    curve = practice_curve([1, 0], ["a", "b"], [0, 0], starts=[0], rng=rng, n_replicates=1)
+    np.testing.assert_array_equal(curve.excess_lower, curve.excess_upper)
+    assert bootstrap_accuracy([1, 0], ["a", "b"], ["x", "x"], n_replicates=1, rng=rng).shape == (1,)
+    assert bayesian_bootstrap_accuracy([1, 0], ["x", "y"], n_draws=1, rng=rng).shape == (1,)
+    alone = pooled_accuracy([1, 0], ["a", "b"], ["x", "x"], n_replicates=1, rng=rng)
+    assert np.isnan(alone.se)
+    assert alone.lower == alone.upper
 
 
 def test_the_excess_takes_people_out() -> None:

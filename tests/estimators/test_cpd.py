@@ -125,6 +125,11 @@ def test_proportions() -> None:
     np.testing.assert_allclose(done.probability, [0.5, 0.5, 1.0])
     kept = cpds_from_proportions([0, 0, 1], [0, 1, 0], [0.3, 0.3, 0.5], n_contexts=2, rescale=False)
     np.testing.assert_allclose(kept.mass, [0.6, 0.5])
+    whole = cpds_from_proportions([1, 1, 1], [0, 3, 3], [0.5, 0.25, 0.25], n_contexts=3, rescale=False)
+    np.testing.assert_allclose(whole.mass, [0, 1, 0])
+    assert whole.word.tolist() == [0, 3]
+    none = cpds_from_proportions([0, 0], [-1, 2], [0.5, 0.0], n_contexts=1)
+    assert none.word.size == 0
     with pytest.raises(InputError, match=r"sums to 1.2000 in context 0"):
         cpds_from_proportions([0, 0], [0, 1], [0.6, 0.6], n_contexts=1, rescale=False)
 
@@ -140,6 +145,14 @@ def test_permutation_baseline_is_the_mean_over_permutations() -> None:
         drawn.append(slow.tvd(shuffled[:5].tolist(), shuffled[5:].tolist()))
     # standard error of the mean of 4,000 values with an sd of about .1
     assert exact == pytest.approx(np.mean(drawn), abs=4 * np.std(drawn) / np.sqrt(4000))
+
+
+def test_where_every_answer_is_another_word_no_correction_is_possible() -> None:
+    """Dealt out again, single answers of different words are as far apart; without answers there is no distance."""
+    found = tvd_with_baseline(counts([["a"], ["a"], []]), counts([["b"], ["a"], ["a"]]))
+    np.testing.assert_array_equal(found.raw, [1, 0, np.nan])
+    np.testing.assert_array_equal(found.baseline, [1, 0, np.nan])
+    np.testing.assert_array_equal(found.corrected, [np.nan, 0, np.nan])
 
 
 def test_corrected_distance_is_zero_for_one_distribution_and_one_for_disjoint_samples() -> None:

@@ -121,6 +121,17 @@ def test_an_odd_answer_may_stay_in_the_second_oracle() -> None:
         [4, 4, 4, 4],
         [6, 7, 5, 7],
     ]
+    three = counts([list("aab")])
+    whole = legacy_oracles(three, [0], size=3, remove_odd=False)
+    assert whole.first.tolist() == [[2, 1]]
+    assert whole.second.tolist() == [[0, 0]]
+    assert legacy_oracles(three, [0], size=2).first.sum() == 2
+    with pytest.raises(InputError, match="a context has 3 answers, too few for an oracle of 3"):
+        legacy_oracles(three, [0], size=3)
+    with pytest.raises(InputError, match="a context has 0 answers"):
+        legacy_oracles(count_words([0], [1], [2], n_contexts=2), [0], size="half")
+    # a single answer is odd: it is removed, and both halves are empty
+    assert not legacy_oracles(counts([["a"]]), [0], size="half").first.any()
 
 
 def test_distance_to_either_oracle_and_to_a_model_with_other_words() -> None:
@@ -167,6 +178,40 @@ def test_calibration_error_against_a_loop() -> None:
     assert adaptive.count.max() - adaptive.count.min() <= 12
 
 
+def test_bins_by_hand() -> None:
+    """Four equal widths, one of them empty; the paper's, which lose a confidence of 1; four equal numbers."""
+    sure, right = [0.0, 0.1, 0.25, 0.3, 0.9, 0.75, 1.0], [1, 0, 0, 1, 1, 0, 1]
+    nan = np.nan
+    fixed = expected_calibration_error([*sure, nan], [*right, 1], n_bins=4)
+    assert fixed.count.tolist() == [2, 2, 0, 3]
+    assert fixed.edges.tolist() == [0, 0.25, 0.5, 0.75, 1]
+    np.testing.assert_allclose(fixed.confidence, [0.05, 0.275, nan, 2.65 / 3])
+    np.testing.assert_allclose(fixed.accuracy, [0.5, 0.5, nan, 2 / 3])
+    assert fixed.ece == pytest.approx((2 * 0.45 + 2 * 0.225 + 0.65) / 7)
+    assert (fixed.n, fixed.n_lost) == (7, 0)
+    legacy = expected_calibration_error(sure, right, n_bins=4, bins="legacy")
+    assert legacy.count.tolist() == [2, 2, 0, 2]
+    assert legacy.edges.tolist() == [0, 0.25, 0.5, 0.75, 1]
+    np.testing.assert_allclose(legacy.confidence[3], 0.825)
+    assert (legacy.n, legacy.n_lost) == (7, 1)
+    # quantiles of the seven at 0, 1.5, 3, 4.5 and 6 of 6 steps, rounded down
+    adaptive = expected_calibration_error(sure, right, n_bins=4, bins="adaptive")
+    assert adaptive.edges.tolist() == [0, 0.1, 0.3, 0.75, 1]
+    assert adaptive.count.tolist() == [1, 2, 1, 3]
+    np.testing.assert_allclose(adaptive.accuracy, [1, 0, 1, 2 / 3])
+    one = expected_calibration_error(sure, right, n_bins=1)
+    assert one.ece == pytest.approx(abs(np.mean(sure) - 4 / 7))
+
+
+@pytest.mark.parametrize("bins", ["fixed", "adaptive"])
+def test_equal_confidences_share_a_bin(bins: str) -> None:
+    found = expected_calibration_error([0.5] * 4, [1, 0, 0, 0], bins=bins)  # type: ignore[arg-type]
+    assert found.count.sum() == found.count.max() == 4
+    assert found.ece == pytest.approx(0.25)
+    two = expected_calibration_error([0.5] * 3 + [0.6], [1, 0, 0, 0], bins="adaptive", n_bins=3)
+    assert two.count.sum() == 4
+
+
 def test_a_calibrated_player_has_a_small_error() -> None:
     rng = np.random.default_rng(1)
     confidence = rng.uniform(size=100_000)
@@ -199,7 +244,8 @@ def test_no_gold_label_and_no_prediction_are_unknown() -> None:
     ("confidence", "correct", "settings", "message"),
     [
         ([0.5], [1, 0], {}, r"correct: has shape \(2,\)"),
-        ([1.2], [1], {}, "holds 1.2, should be probabilities"),
+        ([0.5, 1.2, 0.0], [1, 0, 0], {}, "holds 1.2, should be probabilities"),
+        ([0.5, -1.2, 1.0], [1, 0, 0], {}, "holds -1.2, should be probabilities"),
         ([np.nan], [1], {}, "holds no prediction"),
         ([0.5], [1], {"bins": "equal"}, "unknown binning 'equal'"),
         ([0.5], [1], {"n_bins": 0}, "n_bins: is 0"),

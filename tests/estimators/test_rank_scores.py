@@ -100,6 +100,9 @@ def test_matching() -> None:
     assert match_tokens([" \n"], [["\n", ""]]).tolist() == [[True, True]]
     assert match_tokens([" \n"], [["\n", " \n"]], match="exact").tolist() == [[False, True]]
     assert match_tokens([7, 3], [[1, 7], [3, -1]], match="id").tolist() == [[False, True], [True, False]]
+    # 0 is an id, a negative number none
+    assert match_tokens(np.array([0, 3], np.uint16), [[0], [0]], match="id").tolist() == [[True], [False]]
+    assert match_tokens([0, -1], [[0], [-1]], match="id").tolist() == [[True], [False]]
     # NumPy strings drop a null character at the end; tokens keep it
     assert match_tokens(
         np.array(["\0"], dtype=object), np.array([["", "\0"]], dtype=object), match="exact"
@@ -161,12 +164,24 @@ def test_variants_of_one_string_can_be_added() -> None:
     values, hit = [np.log([0.5, 0.2, 0.1])], [[True, False, True]]
     assert reference_log_probability(values, hit)[0] == pytest.approx(np.log(0.5))
     assert reference_log_probability(values, hit, variants="sum")[0] == pytest.approx(np.log(0.6))
+    two, hits = np.log([[0.5, 0.2, 0.1], [0.4, 0.3, 0.2]]), [[True, False, True], [False, True, True]]
+    np.testing.assert_allclose(reference_log_probability(two, hits, variants="sum"), np.log([0.6, 0.5]))
 
 
 def test_shorter_lists() -> None:
     values = [[-1.0, -2.0, np.nan], [-1.0, -2.0, -2.5]]
     missing = [[False] * 3] * 2
     assert reference_log_probability(values, missing).tolist() == [-5.0, -5.5]
+    # no distance below the last one is a policy too
+    assert reference_log_probability(values, missing, offset_nats=0).tolist() == [-2.0, -2.5]
+    # what is left, over the tokens of ten that are not listed; a list of everything leaves nothing
+    even = reference_log_probability(values, missing, censoring="uniform", vocab_size=10)
+    left = 1 - np.exp([-1.0, -2.0, -2.5]).cumsum()[1:]
+    np.testing.assert_allclose(even, np.log(left / [8, 7]))
+    full = reference_log_probability([[np.log(0.5)] * 2], [[False] * 2], censoring="uniform", vocab_size=3)
+    assert full.tolist() == [-np.inf]
+    # a sure token has log-probability 0
+    assert reference_log_probability(values, missing, censoring="exact", exact=[0.0, -1.0]).tolist() == [0, -1]
 
 
 @pytest.mark.parametrize(
@@ -175,6 +190,8 @@ def test_shorter_lists() -> None:
         (lambda: match_tokens(["a"], [["a"]], match="fuzzy"), "unknown match 'fuzzy'; choose one of: stripped"),
         (lambda: match_tokens(["a", "b"], [["a"]]), "ranked: has shape"),
         (lambda: match_tokens(["a"], [["a"]], match="id"), "reference: has dtype"),
+        (lambda: match_tokens([1], [[1.0]], match="id"), "ranked: has dtype"),
+        (lambda: ranks_among([[True]], [[-1.0, -2.0]], tie="best"), r"logprob: is needed with shape \(1, 1\)"),
         (lambda: ranks_among([[True]], tie="lucky"), "unknown tie 'lucky'"),
         (lambda: ranks_among([[True]], tie="best"), "logprob: is needed"),
         (lambda: ranks_among([[True]], tolerance_nats=-1.0), "tolerance_nats: is -1"),

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 import xarray as xr
 
@@ -49,7 +50,8 @@ def test_missing_variable(name: str) -> None:
         ("reference_token", ("token", ["", "b"]), "reference_token: is '' at token 0"),
         ("context_length", ("token", [4, 0]), "context_length: is 0 at token 1"),
         ("position", ("token", [0, -1]), "position: is -1"),
-        ("position", ("token", [0, 0]), "tokens 0 and 1 are the same place.*a window each"),
+        ("position", ("token", [0, 0]), r"tokens 0 and 1 are the same place \(model m, text t, .*a window each"),
+        ("reference_rank", ("token", [True, True]), "reference_rank: has dtype bool"),
         ("position", ("token", [0.0, 1.0]), "position: has dtype float64"),
         ("ranked_logprob", (("token", "rank"), [[-0.5, -0.1], [-0.5, np.nan]]), "is -0.1 at token 0, rank 2.*above"),
         ("ranked_logprob", (("token", "rank"), [[0.5, -2.0], [-0.5, np.nan]]), "no log-probability"),
@@ -65,6 +67,16 @@ def test_malformed(name: str, value, message: str) -> None:
     with pytest.raises(InputError, match=message) as raised:
         validate_ranking_study(study(**{name: value}))
     assert str(raised.value).startswith("ranking study 'tiny', ")
+
+
+def test_optional_variables_may_be_missing() -> None:
+    names = ["generated_token", "reference_logprob", "reference_rank", "reference_id", "ranked_id"]
+    for name in names:
+        given = study(context_length=("token", [1, 1])).drop_vars(name)
+        assert validate_ranking_study(given) is given
+        for other in set(names) - {name}:
+            with pytest.raises(InputError, match=f"{other}: has dims"):
+                validate_ranking_study(given.assign({other: ("extra", [1])}))
 
 
 def test_a_list_ends_once() -> None:
@@ -102,6 +114,11 @@ def test_ranks_in_the_whole_vocabulary_do_not_need_their_probabilities() -> None
 def test_not_a_dataset_and_no_tokens() -> None:
     with pytest.raises(InputError, match="is a dict"):
         validate_ranking_study({})
+    with pytest.raises(InputError, match="is a DataFrame, should be an xarray"):
+        validate_ranking_study(pd.DataFrame({"model": ["m"]}))
+    unnamed = study().drop_vars("text").drop_attrs()
+    with pytest.raises(InputError, match=r"ranking study '\(unnamed\)', text: is missing"):
+        validate_ranking_study(unnamed)
     with pytest.raises(InputError, match="token: is empty"):
         validate_ranking_study(study().isel(token=slice(0, 0)))
 

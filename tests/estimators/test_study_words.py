@@ -47,9 +47,10 @@ SAMPLED = [
     (4, "dog", SAMPLES, 3, np.nan),
     (0, "emu", SAMPLES, 4, np.nan),
     (3, "emu", "nucleus", 9, np.nan),
+    (1, "dog", "nucleus", 0, 0.6),
     (3, "dog", SAMPLES, 6, np.nan),
 ]
-SOURCES = ["nucleus", "human", SAMPLES, "greedy", "corpus"]
+SOURCES = ["human", SAMPLES, "greedy", "corpus", "nucleus"]
 
 
 def objects(strings: list[str]) -> np.ndarray:
@@ -162,8 +163,9 @@ def test_biased_estimator_renormalises_over_the_words_at_hand() -> None:
     strings = ["dog", "cat"]
     found = biased_cpds(study(), "m", strings, CLEAN)
     assert shares(strings, found) == [
-        # "cat" of the people comes after that of the greedy decoder and overwrites it
-        {"dog": 4 / 7, "cat": 2 / 7, "cow": 1 / 7},
+        # "cat" of the people comes after that of the greedy decoder and overwrites it; so does "dog" of the nucleus,
+        # which comes last, with that of the samples
+        {"dog": 6 / 9, "cat": 2 / 9, "cow": 1 / 9},
         # "the" and "The" are one word, "?" and the failed sample none
         {"the": 1.0},
         # a word without a log-probability is left out
