@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from estimators import InputError, bias_curve, cluster_bootstrap, estimate_gap, half_sample_bootstrap
+from estimators import InputError, bias_curve, bootstrap, cluster_bootstrap, estimate_gap, half_sample_bootstrap
 from estimators.bootstrap import _participant_table, _replicate
 from tests.oracles.comparison_game import replicate_gap
 
@@ -34,6 +34,47 @@ def test_replicates_are_the_loop(seed: int, with_items: bool) -> None:
             None if items is None else dict(zip(labels.tolist(), items[row].astype(int).tolist(), strict=True))
         )
         assert ours[row] == pytest.approx(replicate_gap(answers, weights, item_weights), abs=1e-10)
+
+
+def test_replicates_in_blocks_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Seven replicates, five items: all at once, and two at a time with one left over."""
+    term, item, person = crossed(2)
+    table = _participant_table(term, item, person)
+    rng = np.random.default_rng(0)
+    people = rng.multinomial(1, np.full(7, 1 / 7), 7).astype(float)
+    items = rng.multinomial(5, np.full(5, 1 / 5), 7).astype(float)
+    whole = _replicate(table, people, items)
+    assert whole.mean_items_lost > 0
+    for cells in (10, 1):
+        monkeypatch.setattr(bootstrap, "_CHUNK_CELLS", cells)
+        blocks = _replicate(table, people, items)
+        np.testing.assert_array_equal(blocks.gap_nats, whole.gap_nats)
+        assert blocks.mean_items_lost == whole.mean_items_lost
+        assert blocks.n_empty == whole.n_empty
+
+
+def test_people_or_items_can_be_held_fixed() -> None:
+    """Everybody alike: items alone move the gap, and each answer counts as often as its item was drawn."""
+    person, item = (grid.ravel() for grid in np.meshgrid(np.arange(3), np.arange(2)))
+    term = np.where(item == 0, 0.0, 1.0)
+    draws = {"n_replicates": 200, "rng": np.random.default_rng(0)}
+    items = cluster_bootstrap(term, item, person, resample_participants=False, **draws)
+    assert set(np.round(items.gap_nats, 12)) == {0.0, 0.5, 1.0}
+    people = cluster_bootstrap(term, item, person, resample_items=False, **draws)
+    np.testing.assert_allclose(people.gap_nats, 0.5)
+
+
+def test_one_replicate_without_an_answer_is_an_error() -> None:
+    """Two people, an item each: with a draw of the other's item nothing is left, half of the time."""
+    outcomes = set()
+    for seed in range(20):
+        try:
+            rng = np.random.default_rng(seed)
+            outcomes.add(cluster_bootstrap([0.0, 1.0], [1, 2], [5, 6], n_replicates=1, rng=rng).gap_nats.size)
+        except InputError as error:
+            assert "no replicate has an answer" in str(error)  # noqa: PT017
+            outcomes.add(0)
+    assert outcomes == {0, 1}
 
 
 def test_half_samples_keep_half_and_centre_on_the_estimate() -> None:

@@ -151,7 +151,9 @@ def test_distance_to_either_oracle_and_to_a_model_with_other_words() -> None:
 
 def test_splits_and_sizes_start_at_one() -> None:
     one = counts([list("aabb")])
-    assert independent_oracles(one, n_splits=1, size=1, rng=np.random.default_rng(0)).first.sum() == 1
+    small = independent_oracles(one, n_splits=1, size=1, rng=np.random.default_rng(0))
+    assert (small.first.sum(), small.second.sum()) == (1, 1)
+    assert tvd_between_oracles(small)[0, 0] in (0.0, 1.0)
     assert independent_oracles(one, n_splits=1, size=2, rng=np.random.default_rng(0)).first.sum() == 2
     for n_splits, size in ((0, None), (1, 0)):
         with pytest.raises(InputError, match="is 0, should be at least 1"):
@@ -264,6 +266,30 @@ def test_needed_share_closes_the_gap_to_the_margin() -> None:
     assert needed_share(oracle, model, np.arange(100), margin=0.03, rng=np.random.default_rng(0)).share == 0
     with pytest.raises(InputError, match="should be larger than 0"):
         needed_share(model, oracle, np.arange(100), margin=0, rng=np.random.default_rng(0))
+    for wrong in (oracle[:1], oracle[:, None]):
+        with pytest.raises(InputError, match=r"oracle: has shape .*, the model \(100,\)"):
+            needed_share(model, wrong, np.arange(100), margin=0.03, rng=np.random.default_rng(0))
+    for empty in (oracle[:0], oracle[:, None], np.zeros((0, 2))):
+        with pytest.raises(InputError, match="oracle: has shape"):
+            needed_share(empty, empty, np.arange(len(empty)), margin=0.03, rng=np.random.default_rng(0))
+    with pytest.raises(InputError, match="holds 2 NaN"):
+        needed_share([0.1, np.nan, np.nan], [0.1, 0.2, 0.3], [0, 0, 1], margin=0.03, rng=np.random.default_rng(0))
+
+
+def test_interval_of_the_needed_share_is_quantiles_over_groups_drawn_again() -> None:
+    model, oracle, groups = np.array([0.9, 0.7, 0.8, 0.3]), np.array([0.4, 0.3, 0.1, 0.5]), ["a", "b", "a", "c"]
+    found = needed_share(
+        model, oracle, groups, margin=0.1, rng=np.random.default_rng(2), n_replicates=30, probability=0.8
+    )
+    assert found.gap == pytest.approx(0.35)
+    assert found.margin == 0.1
+    gaps = {"a": [0.5, 0.7], "b": [0.4], "c": [-0.2]}
+    shares = []
+    for drawn in np.random.default_rng(2).integers(3, size=(30, 3)):
+        gap = np.mean([value for at in drawn for value in gaps["abc"[at]]])
+        shares.append(1 - 0.1 / gap if gap > 0.1 else 0.0)
+    np.testing.assert_allclose(found.draws, shares)
+    assert (found.lower, found.upper) == pytest.approx(tuple(np.quantile(shares, [0.1, 0.9])))
 
 
 def test_interval_of_the_needed_share_covers() -> None:

@@ -137,6 +137,36 @@ def test_terms_on_all_candidates_agree_with_terms_on_responses() -> None:
         )
 
 
+def test_candidate_terms_with_an_own_scheme_and_of_people_in_a_simulation() -> None:
+    study = small_study()
+    halves = RoundingScheme("halves", (0.25, 0.75))
+    ratio = study["candidate_logprob"].values[0] - study["target_logprob"].values[0][:, None]
+    control = study["target_logprob"].values[1][:, None] - study["candidate_logprob"].values[1]
+    stated = np.where(ratio < 0, np.log(1 / 3), np.log(3))
+    np.testing.assert_allclose(candidate_log_terms(study, "weak", halves), control + stated)
+    np.testing.assert_allclose(candidate_log_terms(study, "weak"), control + ratio)
+    # the target's alone is not enough
+    study["human_target_logprob"] = ("item", study["target_logprob"].values[0])
+    with pytest.raises(InputError, match="study 'small': the study has no log-probabilities of player 'human'"):
+        candidate_log_terms(study, "human")
+    study["human_candidate_logprob"] = (("item", "candidate"), study["candidate_logprob"].values[0])
+    np.testing.assert_array_equal(candidate_log_terms(study, "human"), candidate_log_terms(study, "weak"))
+
+
+def test_items_of_no_set_or_not_selected_are_not_asked() -> None:
+    study = small_study().isel(response=slice(0), item=[3, 1, 0, 2, 4, 5])
+    study["item_set"].values[1] = ""
+    study["selected"].values[4] = False
+    pairs = response_pairs(study)
+    assert np.unique(pairs.item).tolist() == [100, 102, 103, 105]
+    assert (np.diff(pairs.item) >= 0).all()
+    np.testing.assert_array_equal(pairs.draw, np.tile(np.arange(12), 4))
+
+
+def test_players_are_people_first() -> None:
+    assert player_names(small_study()) == ["human", "weak", "gen"]
+
+
 def test_one_string_with_two_log_probabilities_is_two_tokens() -> None:
     study = small_study(n_items=1, n_candidates=2, n_participants=40)
     study["candidate_token"].values[:] = "\N{REPLACEMENT CHARACTER}"

@@ -186,5 +186,13 @@ def test_malformed_studies() -> None:
         validate_published_study(study_of(good()).drop_vars("unit"))
     with pytest.raises(InputError, match=r"dimension and coordinate value"):
         validate_published_study(xr.Dataset())
+    with pytest.raises(InputError, match=r"^mine: .* dimension and coordinate value"):
+        validate_published_study(study_of(good()).drop_vars("value"))
+    with pytest.raises(InputError, match=r"^published study, unit: should be a variable along value"):
+        validate_published_study(study_of(good()).drop_vars("unit").drop_attrs())
+    with pytest.raises(InputError, match=r"tolerance: is 0.0, should be larger than zero"):
+        validate_published_study(study_of(good(), tolerance=0.0))
+    small = study_of(good(), tolerance=1e-6)
+    assert validate_published_study(small) is small
     with pytest.raises(InputError, match=r"unit: should hold strings only"):
         validate_published_study(study_of(good()).assign(unit=("value", np.array([1], dtype=object))))

@@ -32,6 +32,8 @@ from estimators.words import FAILED, WORD_RULES, WordRules, normalise_words, wor
         ("provo", "girls'", "girls"),
         ("provo", "women\u00d5s", "women"),
         ("provo", "anti-gravity", "antigravity"),
+        ("provo", "\u00d1 however", "however"),
+        ("provo", "x\u00d1y", "x\u00f1y"),
         ("provo", "its", "its"),
         ("provo", "were", "were"),
         ("published", "don't", "don't"),
@@ -68,6 +70,13 @@ def test_no_words(rules: str, text: str, reason: str) -> None:
     done = normalise_words([text], WORD_RULES[rules])
     assert done.words.tolist() == [""]
     assert done.reason.tolist() == [reason]
+
+
+def test_a_mark_alone_is_a_piece_only_where_punctuation_is_kept() -> None:
+    kept = word_rules("clean", {"punctuation": "keep", "junk": "keep"})
+    assert normalise_words(["\u2014 however"], kept).words.tolist() == ["\u2014"]
+    dash = word_rules("clean", {"punctuation": "keep", "junk": "keep", "mac_roman": True})
+    assert normalise_words(["\u00d1 however"], dash).words.tolist() == ["-"]
 
 
 def test_rules_can_be_changed_and_say_so() -> None:
