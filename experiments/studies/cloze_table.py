@@ -23,6 +23,7 @@ from estimators.errors import InputError, require_packages, unknown_choice
 from estimators.study_notes import add_note
 from estimators.words import WORD_RULES
 from experiments.studies.cloze_rows import ClozeRows, Note, cloze_dataset
+from experiments.studies.loader_settings import check_switches, loader_settings
 
 __all__ = ["COLUMNS", "DEFAULTS", "load"]
 
@@ -50,7 +51,7 @@ DEFAULTS: Mapping[str, Any] = {
 _SOURCE = "study=cloze_table"
 _SEPARATORS = {"comma": ",", "tab": "\t", "semicolon": ";", "pipe": "|"}
 _ENCODINGS = ("auto", "utf-8", "cp1252", "latin-1", "mac-roman", "utf-16")
-_PROPORTIONS = ("rescale", "refuse")
+_CHOICES = {"encoding": _ENCODINGS, "proportions": ("rescale", "refuse"), "word_rules": tuple(WORD_RULES)}
 # a sum of shares printed with two digits each is off by more than this only where answers are left out
 _SUM_SLACK = 0.02
 
@@ -143,22 +144,14 @@ def load(config: Mapping[str, Any]) -> xr.Dataset:
 
 
 def _options(config: Mapping[str, Any]) -> _Options:
-    for key in config:
-        if key not in DEFAULTS:
-            raise unknown_choice("setting", key, DEFAULTS, source=_SOURCE)
-    given = {**DEFAULTS, **config}
+    given = loader_settings(config, DEFAULTS, source=_SOURCE, choices=_CHOICES)
     if not isinstance(given["path"], str | Path) or not str(given["path"]):
         raise InputError(f"is {given['path']!r}; give the table: study.path=FILE", source=_SOURCE, field="path")
     columns = _columns(given["columns"])
-    for key, valid in (("encoding", _ENCODINGS), ("proportions", _PROPORTIONS), ("word_rules", tuple(WORD_RULES))):
-        if given[key] not in valid:
-            raise unknown_choice(key, given[key], valid, source=_SOURCE)
     separator = str(given["separator"])
     if separator not in ("auto", *_SEPARATORS) and len(separator) != 1:
         raise unknown_choice("separator", separator, ("auto", *_SEPARATORS, "a single character"), source=_SOURCE)
-    for key in ("drop_incomplete", "percent"):
-        if not isinstance(given[key], bool):
-            raise InputError(f"is {given[key]!r}, should be true or false", source=_SOURCE, field=key)
+    check_switches(given, ("drop_incomplete", "percent"), source=_SOURCE)
     n_answers = given["n_answers"]
     if n_answers is not None and (not isinstance(n_answers, int) or isinstance(n_answers, bool) or n_answers < 1):
         raise InputError(f"is {n_answers!r}, should be a whole number or null", source=_SOURCE, field="n_answers")

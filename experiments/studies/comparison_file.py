@@ -21,7 +21,8 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from estimators.comparison import validate_comparison_study
-from estimators.errors import InputError, unknown_choice
+from estimators.errors import InputError
+from experiments.studies.loader_settings import loader_settings
 
 __all__ = ["DEFAULTS", "load", "save_comparison_study"]
 
@@ -96,10 +97,7 @@ def load(config: Mapping[str, Any]) -> xr.Dataset:
     InputError
         If a setting is unknown, the file is missing, damaged or no netCDF, or the study in it is not valid.
     """
-    for key in config:
-        if key not in DEFAULTS:
-            raise unknown_choice("setting", key, DEFAULTS, source=_SOURCE)
-    given = config.get("path")
+    given = loader_settings(config, DEFAULTS, source=_SOURCE)["path"]
     if not isinstance(given, str | Path) or not str(given):
         raise InputError(f"is {given!r}; give study.path=FILE.nc", source=_SOURCE, field="path")
     path = Path(given).expanduser()

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from estimators.comparison import validate_comparison_study
 from estimators.errors import InputError, unknown_choice
 from estimators.study_notes import add_note
+from experiments.studies.loader_settings import check_switches, loader_settings
 from experiments.studies.plain_table import numbers, read_table
 
 __all__ = ["DEFAULTS", "load", "write_comparison_tables"]
@@ -151,17 +152,13 @@ def _write(table: pd.DataFrame, path: Path) -> None:
 
 
 def _settings(config: Mapping[str, Any]) -> dict[str, Any]:
-    for key in config:
-        if key not in DEFAULTS:
-            raise unknown_choice("setting", key, DEFAULTS, source=_SOURCE)
-    given = {**DEFAULTS, **config}
+    given = loader_settings(config, DEFAULTS, source=_SOURCE)
     if not isinstance(given["pairs"], str | Path) or not str(given["pairs"]):
         raise InputError(f"is {given['pairs']!r}; give the table: study.pairs=FILE", source=_SOURCE, field="pairs")
     answers = given["answers"]
     if answers is not None and (not isinstance(answers, str | Path) or not str(answers)):
         raise InputError(f"is {answers!r}, should be a table or null", source=_SOURCE, field="answers")
-    if not isinstance(given["percent"], bool):
-        raise InputError(f"is {given['percent']!r}, should be true or false", source=_SOURCE, field="percent")
+    check_switches(given, ["percent"], source=_SOURCE)
     if not isinstance(given["columns"], Mapping):
         raise InputError(f"is {given['columns']!r}, should be a mapping", source=_SOURCE, field="columns")
     for name in given["columns"]:

@@ -11,10 +11,10 @@ import numpy as np
 import xarray as xr
 
 from estimators.documents import validate_documents_study
-from estimators.errors import InputError, unknown_choice
+from estimators.errors import InputError
 from estimators.study_notes import add_note
 
-__all__ = ["ALL", "Document", "check_choices", "documents_study", "whole_characters"]
+__all__ = ["ALL", "Document", "documents_study", "whole_characters"]
 
 ALL = "all"
 """The split of documents that have none."""
@@ -101,13 +101,6 @@ def documents_study(
     for text, count, level in [*found, *duplicate_notes]:
         add_note(study, text, count=count, level="warning" if level == "warning" else "info")
     return validate_documents_study(study)
-
-
-def check_choices(given: Mapping[str, Any], choices: Mapping[str, tuple[str, ...]], *, source: str) -> None:
-    """Refuse a setting that is none of its choices."""
-    for key, valid in choices.items():
-        if given[key] not in valid:
-            raise unknown_choice(key, given[key], valid, source=source)
 
 
 def whole_characters(text: str) -> str:

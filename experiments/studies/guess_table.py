@@ -18,6 +18,7 @@ from estimators.comparison import is_word_token
 from estimators.errors import InputError, unknown_choice
 from estimators.guess import prior_guesses, repeated_guesses, validate_guess_study
 from estimators.study_notes import add_note
+from experiments.studies.loader_settings import loader_settings
 from experiments.studies.plain_table import numbers, read_table
 
 __all__ = ["DEFAULTS", "load"]
@@ -104,13 +105,7 @@ def load(config: Mapping[str, Any]) -> xr.Dataset:
 
 
 def _settings(config: Mapping[str, Any]) -> dict[str, Any]:
-    for key in config:
-        if key not in DEFAULTS:
-            raise unknown_choice("setting", key, DEFAULTS, source=_SOURCE)
-    given = {**DEFAULTS, **config}
-    for key, valid in _CHOICES.items():
-        if given[key] not in valid:
-            raise unknown_choice(key, given[key], valid, source=_SOURCE)
+    given = loader_settings(config, DEFAULTS, source=_SOURCE, choices=_CHOICES)
     if not isinstance(given["path"], str | Path) or not str(given["path"]):
         raise InputError(f"is {given['path']!r}, should be the path of a table", source=_SOURCE, field="path")
     for key in ("columns", "models"):

@@ -9,19 +9,17 @@ are in ``conf/study/lm_game.yaml``.
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeGuard
 
 import numpy as np
-import pooch
 import xarray as xr
 from numpy.typing import NDArray
 
 from estimators.comparison import is_word_token, same_token, validate_comparison_study
-from estimators.errors import InputError, unknown_choice
+from estimators.errors import InputError
 from estimators.study_notes import add_note
 from experiments.studies.cache import DamagedCacheError, read_cache, write_cache
 from experiments.studies.files import (
@@ -45,6 +43,7 @@ from experiments.studies.lm_game_parse import (
     question_file,
     to_cached,
 )
+from experiments.studies.loader_settings import cache_folder, check_switches, loader_settings, optional_path, public_url
 
 __all__ = ["DEFAULTS", "MANIFEST", "load", "make_manifest"]
 
@@ -209,28 +208,14 @@ def make_manifest(root: Path, path: Path = MANIFEST) -> None:
 
 
 def _options(config: Mapping[str, Any]) -> _Options:
-    for key in config:
-        if key not in DEFAULTS:
-            raise unknown_choice("setting", key, DEFAULTS, source=_SOURCE)
-    given = {**DEFAULTS, **config}
-    if given["name"] != DEFAULTS["name"]:
-        raise InputError(f"is {given['name']!r}, this loader reads 'lm_game'", source=_SOURCE, field="name")
-    for key, valid in _CHOICES.items():
-        if given[key] not in valid:
-            raise unknown_choice(key, given[key], valid, source=_SOURCE)
-    for key in ("cache", "answers"):
-        if not isinstance(given[key], bool):
-            raise InputError(f"is {given[key]!r}, should be true or false", source=_SOURCE, field=key)
-    commit = given["commit"]
-    if not isinstance(commit, str) or not re.fullmatch(r"\w[\w.-]*", commit):
-        raise InputError(f"is {commit!r}, should be a commit's name", source=_SOURCE, field="commit")
-    if not isinstance(given["url"], str) or not re.match(r"https?://", given["url"]):
-        raise InputError(f"is {given['url']!r}, should start with https://", source=_SOURCE, field="url")
+    given = loader_settings(config, DEFAULTS, source=_SOURCE, choices=_CHOICES, own_name=True)
+    check_switches(given, ("cache", "answers"), source=_SOURCE)
+    url = public_url(given, source=_SOURCE)
     excluded = given["exclude_participants"]
     if not _is_list(excluded):
         raise InputError(f"is {excluded!r}, should be a list of names", source=_SOURCE, field="exclude_participants")
     return _Options(
-        root=_path(given["root"], "root"),
+        root=optional_path(given, "root", source=_SOURCE),
         participants=given["participants"],
         exclude_participants=tuple(str(name) for name in excluded),
         repeats=given["repeats"],
@@ -241,19 +226,11 @@ def _options(config: Mapping[str, Any]) -> _Options:
         sets=_sets(given["sets"]),
         reference=_span(given["reference"], "reference"),
         cache=given["cache"],
-        cache_dir=_path(given["cache_dir"], "cache_dir") or Path(pooch.os_cache("shannon-game")),
-        commit=commit,
-        url=given["url"].replace("{commit}", commit),
-        manifest=_path(given["manifest"], "manifest") or MANIFEST,
+        cache_dir=cache_folder(given, source=_SOURCE),
+        commit=given["commit"],
+        url=url,
+        manifest=optional_path(given, "manifest", source=_SOURCE) or MANIFEST,
     )
-
-
-def _path(value: Any, setting: str) -> Path | None:
-    if value is None:
-        return None
-    if not isinstance(value, str | Path) or not str(value):
-        raise InputError(f"is {value!r}, should be a path or null", source=_SOURCE, field=setting)
-    return Path(value).expanduser()
 
 
 def _sets(value: Any) -> dict[str, range]:

@@ -13,12 +13,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pooch
-
-from estimators.errors import InputError, unknown_choice
+from estimators.errors import InputError
 from experiments.studies import lm_game
-from experiments.studies.documents import Document, check_choices, documents_study
+from experiments.studies.documents import Document, documents_study
 from experiments.studies.files import ArchiveFiles, Files, check_hash, fetch_archive, open_files, read_manifest
+from experiments.studies.loader_settings import cache_folder, check_switches, loader_settings, optional_path, public_url
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -122,27 +121,13 @@ def parse_document(content: bytes, source: str) -> list[str]:
 
 
 def _options(config: Mapping[str, Any]) -> dict[str, Any]:
-    for key in config:
-        if key not in DEFAULTS:
-            raise unknown_choice("setting", key, DEFAULTS, source=_SOURCE)
-    given = {**DEFAULTS, **config}
-    if given["name"] != DEFAULTS["name"]:
-        raise InputError(f"is {given['name']!r}, this loader reads {DEFAULTS['name']!r}", source=_SOURCE, field="name")
-    check_choices(given, {"duplicates": ("keep", "drop", "error")}, source=_SOURCE)
-    if not isinstance(given["tokens"], bool):
-        raise InputError(f"is {given['tokens']!r}, should be true or false", source=_SOURCE, field="tokens")
-    for key in ("root", "cache_dir", "manifest"):
-        value = given[key]
-        if value is not None and not (isinstance(value, str | Path) and str(value)):
-            raise InputError(f"is {value!r}, should be a path or null", source=_SOURCE, field=key)
-        given[key] = None if value is None else Path(value).expanduser()
-    given["cache_dir"] = given["cache_dir"] or Path(pooch.os_cache("shannon-game"))
-    given["manifest"] = given["manifest"] or lm_game.MANIFEST
-    if not isinstance(given["commit"], str) or not re.fullmatch(r"\w[\w.-]*", given["commit"]):
-        raise InputError(f"is {given['commit']!r}, should be a commit's name", source=_SOURCE, field="commit")
-    if not isinstance(given["url"], str) or not re.match(r"https?://", given["url"]):
-        raise InputError(f"is {given['url']!r}, should start with https://", source=_SOURCE, field="url")
-    given["url"] = given["url"].replace("{commit}", given["commit"])
+    choices = {"duplicates": ("keep", "drop", "error")}
+    given = loader_settings(config, DEFAULTS, source=_SOURCE, choices=choices, own_name=True)
+    check_switches(given, ["tokens"], source=_SOURCE)
+    given["root"] = optional_path(given, "root", source=_SOURCE)
+    given["cache_dir"] = cache_folder(given, source=_SOURCE)
+    given["manifest"] = optional_path(given, "manifest", source=_SOURCE) or lm_game.MANIFEST
+    given["url"] = public_url(given, source=_SOURCE)
     if given["documents"] is not None:
         given["documents"] = _span(given["documents"])
     return given

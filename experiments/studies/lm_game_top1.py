@@ -10,18 +10,16 @@ their defaults are in ``conf/study/lm_game_top1.yaml``.
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pooch
 import xarray as xr
 from numpy.typing import NDArray
 
-from estimators.errors import InputError, unknown_choice
+from estimators.errors import InputError
 from estimators.guess import is_visible_token, is_word_position, prior_guesses, validate_guess_study
 from estimators.study_notes import add_note
 from experiments.studies import lm_game
@@ -47,6 +45,7 @@ from experiments.studies.lm_game_top1_parse import (
     read_files,
     read_stored,
 )
+from experiments.studies.loader_settings import cache_folder, loader_settings, optional_path, public_url
 
 __all__ = ["DEFAULTS", "TESTERS", "load"]
 
@@ -168,44 +167,23 @@ def load(config: Mapping[str, Any]) -> xr.Dataset:
 
 
 def _options(config: Mapping[str, Any]) -> _Options:
-    for key in config:
-        if key not in DEFAULTS:
-            raise unknown_choice("setting", key, DEFAULTS, source=_SOURCE)
-    given = {**DEFAULTS, **config}
-    if given["name"] != DEFAULTS["name"]:
-        raise InputError(f"is {given['name']!r}, this loader reads 'lm_game_top1'", source=_SOURCE, field="name")
-    for key, valid in _CHOICES.items():
-        if given[key] not in valid:
-            raise unknown_choice(key, given[key], valid, source=_SOURCE)
-    for key, pattern, right in (
-        ("commit", r"\w[\w.-]*", "a commit's name"),
-        ("url", r"https?://.+", "an address that starts with https://"),
-    ):
-        if not isinstance(given[key], str) or not re.fullmatch(pattern, given[key]):
-            raise InputError(f"is {given[key]!r}, should be {right}", source=_SOURCE, field=key)
+    given = loader_settings(config, DEFAULTS, source=_SOURCE, choices=_CHOICES, own_name=True)
+    url = public_url(given, source=_SOURCE)
     excluded = given["exclude_participants"]
     if not isinstance(excluded, Sequence) or isinstance(excluded, str | bytes):
         raise InputError(f"is {excluded!r}, should be a list of names", source=_SOURCE, field="exclude_participants")
     return _Options(
-        root=_path(given["root"], "root"),
+        root=optional_path(given, "root", source=_SOURCE),
         exclude_participants=tuple(map(str, excluded)),
         anonymous=given["anonymous"],
         anonymous_name=str(given["anonymous_name"]),
         items=given["items"],
         repeats=given["repeats"],
-        cache_dir=_path(given["cache_dir"], "cache_dir") or Path(pooch.os_cache("shannon-game")),
+        cache_dir=cache_folder(given, source=_SOURCE),
         commit=given["commit"],
-        url=given["url"].replace("{commit}", given["commit"]),
-        manifest=_path(given["manifest"], "manifest") or lm_game.MANIFEST,
+        url=url,
+        manifest=optional_path(given, "manifest", source=_SOURCE) or lm_game.MANIFEST,
     )
-
-
-def _path(value: Any, setting: str) -> Path | None:
-    if value is None:
-        return None
-    if not isinstance(value, str | Path) or not str(value):
-        raise InputError(f"is {value!r}, should be a path or null", source=_SOURCE, field=setting)
-    return Path(value).expanduser()
 
 
 # ---------------------------------------------------------------------------------------------- files

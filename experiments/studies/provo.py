@@ -15,15 +15,15 @@ from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
-import pooch
 import xarray as xr
 
 from estimators.cloze import validate_cloze_study
-from estimators.errors import InputError, unknown_choice
+from estimators.errors import InputError
 from estimators.study_notes import add_note
 from experiments.studies.cache import DamagedCacheError, read_cache, write_cache
 from experiments.studies.cloze_rows import Note, Parsed, arrays_from_cached, cached_from_arrays, cloze_dataset
 from experiments.studies.files import FolderFiles
+from experiments.studies.loader_settings import cache_folder, check_switches, loader_settings
 from experiments.studies.provo_norms import NORMS_FILE, parse_norms
 from experiments.studies.provo_parse import HUMAN_FILES, MODEL_FILES, RESULT_FILES, parse
 
@@ -93,14 +93,8 @@ def load(config: Mapping[str, Any]) -> xr.Dataset:
 
 
 def _options(config: Mapping[str, Any]) -> _Options:
-    for key in config:
-        if key not in DEFAULTS:
-            raise unknown_choice("setting", key, DEFAULTS, source=_SOURCE)
-    given = {**DEFAULTS, **config}
-    if given["layout"] not in _LAYOUTS:
-        raise unknown_choice("layout", given["layout"], _LAYOUTS, source=_SOURCE)
-    if not isinstance(given["cache"], bool):
-        raise InputError(f"is {given['cache']!r}, should be true or false", source=_SOURCE, field="cache")
+    given = loader_settings(config, DEFAULTS, source=_SOURCE, choices={"layout": _LAYOUTS})
+    check_switches(given, ["cache"], source=_SOURCE)
     if not isinstance(given["root"], str | Path) or not str(given["root"]):
         raise InputError(
             f"is {given['root']!r}; give the folder of the public repository (with TVD/), or {NORMS_FILE}: "
@@ -115,9 +109,7 @@ def _options(config: Mapping[str, Any]) -> _Options:
     if layout == "auto":
         layout = "norms" if root.is_file() or (not (root / "TVD").is_dir() and (root / NORMS_FILE).is_file()) else ""
         layout = layout or "repository"
-    cache_dir = given["cache_dir"]
-    folder = Path(pooch.os_cache("shannon-game") if cache_dir is None else cache_dir).expanduser()
-    return _Options(root, layout, given["cache"], folder)
+    return _Options(root, layout, given["cache"], cache_folder(given, source=_SOURCE))
 
 
 def _names(options: _Options) -> tuple[FolderFiles, list[str]]:

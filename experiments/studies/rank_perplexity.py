@@ -28,6 +28,7 @@ from estimators.errors import InputError, require_packages, unknown_choice
 from estimators.ranking import conditioned_on_other_text, validate_ranking_study
 from estimators.study_notes import add_note
 from experiments.studies.files import checked_members
+from experiments.studies.loader_settings import cache_folder, loader_settings, optional_path, public_url
 
 __all__ = ["ARCHIVES", "DEFAULTS", "Archive", "Workbook", "load", "read_workbooks"]
 
@@ -239,23 +240,10 @@ def _sheet(content: bytes, place: str) -> list[list[Any]]:
 
 
 def _options(config: Mapping[str, Any]) -> dict[str, Any]:
-    for key in config:
-        if key not in DEFAULTS:
-            raise unknown_choice("setting", key, DEFAULTS, source=_SOURCE)
-    given = {**DEFAULTS, **config}
-    if given["name"] != DEFAULTS["name"]:
-        raise InputError(f"is {given['name']!r}, this loader reads 'rank_perplexity'", source=_SOURCE, field="name")
-    if given["part"] not in _PARTS:
-        raise unknown_choice("part", given["part"], _PARTS, source=_SOURCE)
-    for key in ("root", "cache_dir"):
-        value = given[key]
-        if value is not None and (not isinstance(value, str | Path) or not str(value)):
-            raise InputError(f"is {value!r}, should be a path or null", source=_SOURCE, field=key)
-    for key in ("commit", "url"):
-        if not isinstance(given[key], str) or not given[key]:
-            raise InputError(f"is {given[key]!r}, should be text", source=_SOURCE, field=key)
-    if not re.match(r"https?://", given["url"]):
-        raise InputError(f"is {given['url']!r}, should start with https://", source=_SOURCE, field="url")
+    given = loader_settings(config, DEFAULTS, source=_SOURCE, choices={"part": _PARTS}, own_name=True)
+    given["root"] = optional_path(given, "root", source=_SOURCE)
+    given["cache_dir"] = cache_folder(given, source=_SOURCE)
+    given["url"] = public_url(given, source=_SOURCE)
     return given
 
 
@@ -275,8 +263,8 @@ def _paths(given: Mapping[str, Any], archives: list[Archive]) -> dict[Archive, P
 
 def _fetched(given: Mapping[str, Any], archive: Archive) -> Path:
     """One archive from the cache, or downloaded into it; a file with another hash is never used."""
-    folder = Path(given["cache_dir"] or pooch.os_cache("shannon-game")).expanduser() / "rank_perplexity"
-    url = given["url"].replace("{commit}", given["commit"]).replace("{file}", quote(archive.name))
+    folder = given["cache_dir"] / "rank_perplexity"
+    url = given["url"].replace("{file}", quote(archive.name))
     try:
         return Path(pooch.retrieve(url, known_hash=f"sha256:{archive.sha256}", fname=archive.name, path=folder))
     except (OSError, ValueError) as error:  # requests' exceptions are OSErrors; a wrong hash is a ValueError

@@ -35,9 +35,10 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from estimators.errors import InputError, require_packages, unknown_choice
+from estimators.errors import InputError, require_packages
 from estimators.ranking import validate_ranking_study
 from estimators.study_notes import add_note
+from experiments.studies.loader_settings import loader_settings
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -71,10 +72,7 @@ def load(config: Mapping[str, Any]) -> xr.Dataset:
     InputError
         For an unknown setting, a file that is missing or not such a table; names the column and the row.
     """
-    for key in config:
-        if key not in ("name", "path"):
-            raise unknown_choice("setting", key, ("name", "path"), source=_SOURCE)
-    path = config.get("path")
+    path = loader_settings(config, {"name": "ranking_table", "path": None}, source=_SOURCE)["path"]
     if not isinstance(path, str | Path) or not str(path):
         raise InputError(f"is {path!r}, should be the path of a table", source=_SOURCE, field="path")
     return read_ranking_table(Path(path).expanduser())

@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from estimators.errors import InputError, unknown_choice
-from experiments.studies.documents import ALL, Document, check_choices, documents_study
+from estimators.errors import InputError
+from experiments.studies.documents import ALL, Document, documents_study
+from experiments.studies.loader_settings import loader_settings
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -92,13 +93,7 @@ def load(config: Mapping[str, Any]) -> xr.Dataset:
 
 
 def _options(config: Mapping[str, Any]) -> dict[str, Any]:
-    for key in config:
-        if key not in DEFAULTS:
-            raise unknown_choice("setting", key, DEFAULTS, source=_SOURCE)
-    given = {**DEFAULTS, **config}
-    if given["name"] != DEFAULTS["name"]:
-        raise InputError(f"is {given['name']!r}, this loader reads 'texts'", source=_SOURCE, field="name")
-    check_choices(given, _CHOICES, source=_SOURCE)
+    given = loader_settings(config, DEFAULTS, source=_SOURCE, choices=_CHOICES, own_name=True)
     for key in ("path", "encoding", "text_field"):
         if not isinstance(given[key], str | Path) or not str(given[key]):
             raise InputError(
