@@ -86,10 +86,9 @@ def permutation_baseline(first: WordCounts, second: WordCounts) -> NDArray[np.fl
     case = np.repeat(np.arange(len(unique)), sizes)
     dealt = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     t, a, b = unique[case].T
-    answered = (a > 0) & (b > 0)
+    # a side without answers: any number will do, as the context has no distance
     a_safe, b_safe = np.maximum(a, 1), np.maximum(b, 1)
-    probability = hypergeom.pmf(dealt, np.maximum(a + b, 1), t, a)
-    terms = np.where(answered, probability * np.abs(dealt / a_safe - (t - dealt) / b_safe), 0.0)
+    terms = hypergeom.pmf(dealt, a + b, t, a) * np.abs(dealt / a_safe - (t - dealt) / b_safe)
     expected = np.bincount(case, weights=terms, minlength=len(unique))
     sums = np.bincount(both.context, weights=expected[which.ravel()], minlength=both.n_contexts) / 2
     return np.where((n_1 > 0) & (n_2 > 0), sums, np.nan)

@@ -225,7 +225,7 @@ def normalise_words(strings: Sequence[str] | NDArray[Any], rules: WordRules) -> 
         If an element is no string: a missing answer should be "" by now, and the word "nan" is a word.
     """
     words = np.empty(len(strings), dtype=object)
-    reason = np.full(len(strings), "", dtype=object)
+    reason = np.empty(len(strings), dtype=object)
     one = _normaliser(rules)
     # strings of an array are plain objects only after tolist()
     plain: Iterable[Any] = strings.tolist() if isinstance(strings, np.ndarray) else strings

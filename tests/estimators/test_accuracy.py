@@ -136,6 +136,10 @@ def test_the_bayesian_bootstrap_is_beta_for_single_guesses() -> None:
         hit, np.repeat(np.arange(10), 10), n_draws=2000, rng=np.random.default_rng(1)
     )
     assert clustered.std() > 2 * draws.std()  # documents all right or all wrong
+    # three guesses in one document, one in the other: a ratio of weighted sums
+    few = bayesian_bootstrap_accuracy([1, 1, 0, 0], list("xxxy"), n_draws=5, rng=np.random.default_rng(3))
+    weight = np.random.default_rng(3).dirichlet([1, 1], size=5)
+    np.testing.assert_allclose(few, 2 * weight[:, 0] / (3 * weight[:, 0] + weight[:, 1]))
 
 
 def test_practice_by_hand() -> None:

@@ -125,6 +125,12 @@ def test_empty_replicates_are_left_out_and_counted() -> None:
     assert np.isfinite(result.gap_nats).all()
 
 
+def test_one_replicate_and_one_repeat() -> None:
+    rng = np.random.default_rng(0)
+    assert half_sample_bootstrap([0.0, 1.0], [1, 1], [5, 6], n_replicates=1, rng=rng).gap_nats.shape == (1,)
+    assert bias_curve(np.zeros((1, 1)), n=[1], n_repeats=1, rng=rng).tolist() == [[0.0]]
+
+
 @pytest.mark.parametrize("estimator", ["importance", "jackknife", "delta", "psis"])
 def test_bias_curve_is_the_estimator_on_drawn_candidates(estimator: str) -> None:
     table = np.random.default_rng(5).normal(0, 1.5, (30, 50))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 
 import numpy as np
@@ -10,7 +11,10 @@ import xarray as xr
 
 from estimators.cloze import validate_cloze_study
 from estimators.cloze_simulation import FAMILIES, ClozeSimulation, simulate_cloze_study, word_pair
+from estimators.cpd import relative_frequencies, total_variation
 from estimators.errors import InputError
+from estimators.study_words import study_words
+from estimators.words import WORD_RULES
 
 
 def study() -> xr.Dataset:
@@ -78,10 +82,84 @@ def test_simulated_distances_are_those_of_the_distributions(family: str) -> None
     assert (distance == 0) == (family == "same")
 
 
+def test_what_a_family_does_to_the_distribution() -> None:
+    """One large vocabulary; the tail's variance over 2,000 draws, whose standard error is 3%."""
+    settings = {"vocab_size": 3000, "exponent": 1.0}
+    for difference in (0.5, 1.0):
+        rng = np.random.default_rng(0)
+        people, model = word_pair("factors", difference=difference, rng=rng, **settings)
+        factor = np.log(model[:3000] / people[:3000])
+        assert factor.std() == pytest.approx(difference, rel=0.05)
+        assert abs(np.corrcoef(factor, np.arange(3000))[0, 1]) < 0.1
+        _, model = word_pair("mixture", difference=difference, rng=rng, **settings)
+        np.testing.assert_allclose(
+            model, np.concatenate([(1 - 0.3 * difference) * people[:3000], 0.3 * difference * people[:3000]])
+        )
+    assert word_pair("mixture", difference=9.0, rng=rng, **settings)[1][:3000].sum() == 0
+    # the same probabilities: hardly moved, and moved
+    _, model = word_pair("ranks", difference=1e-9, rng=rng, **settings)
+    np.testing.assert_array_equal(model, people)
+    _, model = word_pair("ranks", difference=1.0, rng=rng, **settings)
+    np.testing.assert_allclose(np.sort(model), np.sort(people))
+    moved = np.log(people[:3000] / model[:3000])
+    assert 0.5 < moved.std() < 1.5
+    # Dirichlet with concentration 20 x difference: var p = p (1 - p) / (20 x difference + 1)
+    small = {"vocab_size": 10, "exponent": 1.0, "difference": 2.0}
+    draws = np.stack([word_pair("tail", rng=rng, **small)[1] for _ in range(2000)])
+    people, _ = word_pair("tail", rng=rng, **small)
+    np.testing.assert_allclose(draws.mean(axis=0), people, atol=0.006)
+    assert draws[:, 0].var() == pytest.approx(people[0] * (1 - people[0]) / 41, rel=0.12)
+
+
+def test_a_simulated_study_is_drawn_from_what_it_says() -> None:
+    """20,000 answers of ten words: distances are found to .03, and the word of the text is one that people say."""
+    settings = ClozeSimulation(
+        n_items=6, n_answers=20_000, n_samples=20_000, vocab_size=10, families=("mixture", "factors", "same"),
+        items_per_text=4, exponent=(1.2, 1.2), difference=(1.0, 1.0),
+    )  # fmt: skip
+    one = simulate_cloze_study(settings, np.random.default_rng(1))
+    assert validate_cloze_study(one) is one
+    assert one["text_id"].values.tolist() == ["1"] * 4 + ["2"] * 2
+    assert one["word_num"].values.tolist() == [2, 3, 4, 5, 2, 3]
+    assert one.attrs == {"name": "cloze_simulated", "word_rules": "none"}
+    truth = one["true_tvd"].transpose("model", "item")
+    np.testing.assert_allclose(truth.sel(model="mixture"), 0.3)
+    np.testing.assert_array_equal(truth.sel(model="same"), 0)
+    none = WORD_RULES["none"]
+    words = study_words(one, human=none, model=none, corpus=none)
+    assert (words.answers().totals == 20_000).all()
+    assert sorted(words.strings[words.answers().word[words.answers().context == 0]]) == [f"word{i}" for i in range(10)]
+    for name in settings.families:
+        found = total_variation(relative_frequencies(words.answers()), relative_frequencies(words.models[name].counts))
+        np.testing.assert_allclose(found, truth.sel(model=name), atol=0.03)
+    # the first word has 10^-1.2 times the weight of the last; 300 texts' words
+    many = simulate_cloze_study(
+        ClozeSimulation(n_items=300, n_answers=1, n_samples=1, vocab_size=10, exponent=(1.2, 1.2)),
+        np.random.default_rng(2),
+    )
+    said = Counter(many["target_word"].values.tolist())
+    weight = np.arange(1, 11) ** -1.2
+    # standard error .028
+    assert said["word0"] / 300 == pytest.approx(weight[0] / weight.sum(), abs=0.1)
+    assert said["word0"] > said["word4"]
+
+
+def test_smallest_simulation() -> None:
+    least = ClozeSimulation(
+        n_items=1, n_answers=1, n_samples=1, items_per_text=1, vocab_size=10, exponent=(1.0, 1.0), difference=(1.0, 1.0)
+    )
+    assert simulate_cloze_study(least, np.random.default_rng(0)).sizes["item"] == 1
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
         ({"n_items": 0}, "n_items: is 0"),
+        ({"n_answers": True}, "n_answers: is True, should be a whole number"),
+        ({"n_samples": 2.5}, "n_samples: is 2.5, should be a whole number"),
+        ({"items_per_text": "3"}, "items_per_text: is '3', should be a whole number"),
+        ({"difference": (0.0, 1.0)}, "difference: is .0.0, 1.0., should be two numbers above 0"),
+        ({"vocab_size": 9}, "vocab_size: is 9"),
         ({"families": ("mixed",)}, "unknown family 'mixed'"),
         ({"families": ()}, "name each family once"),
         ({"exponent": (2.0, 1.0)}, "the smaller first"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -145,6 +147,21 @@ def test_permutation_baseline_is_the_mean_over_permutations() -> None:
         drawn.append(slow.tvd(shuffled[:5].tolist(), shuffled[5:].tolist()))
     # standard error of the mean of 4,000 values with an sd of about .1
     assert exact == pytest.approx(np.mean(drawn), abs=4 * np.std(drawn) / np.sqrt(4000))
+
+
+def test_baseline_of_unequal_sides_is_the_mean_over_all_ways_to_deal() -> None:
+    sides = [("aab", "b"), ("a", "bbc"), ("ab", "ccd"), ("", "ab"), ("ab", "")]
+    found = permutation_baseline(counts([list(one) for one, _ in sides]), counts([list(other) for _, other in sides]))
+    for (one, other), baseline in zip(sides, found, strict=True):
+        if not (one and other):
+            assert np.isnan(baseline)
+            continue
+        everyone = one + other
+        ways = [
+            slow.tvd([everyone[i] for i in chosen], [w for i, w in enumerate(everyone) if i not in chosen])
+            for chosen in combinations(range(len(everyone)), len(one))
+        ]
+        assert baseline == pytest.approx(np.mean(ways))
 
 
 def test_where_every_answer_is_another_word_no_correction_is_possible() -> None:

@@ -83,6 +83,11 @@ def test_verdict_sees_a_heavy_tail_that_n_cannot_cover() -> None:
         ((0.3, 5, 10, 0.0), "doubtful"),
         ((0.3, 50, 10, 0.05), "doubtful"),
         ((np.nan, 50, 10, 0.0), "doubtful"),
+        # the bounds themselves
+        ((0.5, 50, 10, 0.0), "doubtful"),
+        ((0.7, 50, 10, 0.0), "too few"),
+        ((0.3, 10, 10, 0.01), "enough"),
+        ((0.3, 50, 10, 0.1), "doubtful"),
         ((0.75, 50, 10, 0.0), "too few"),
         ((0.3, 50, 10, 0.2), "too few"),
         ((np.nan, 1, 1.0, 1.0), "too few"),

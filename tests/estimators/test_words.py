@@ -43,6 +43,9 @@ from estimators.words import FAILED, WORD_RULES, WordRules, normalise_words, wor
         ("published_raw", "The\nend", "theend"),
         ("published_raw", " L\u0130CENSE!", "license"),
         ("published_raw", "don't know", "dont"),
+        # the paper's code splits at spaces only
+        ("published_raw", "a\tb c", "a\tb"),
+        ("clean", "a\tb c", "a"),
         ("none", "The ", "The "),
     ],
 )
@@ -84,6 +87,10 @@ def test_rules_can_be_changed_and_say_so() -> None:
     assert rules.name == "clean, changed"
     assert normalise_words(["Don't know."], rules).words.tolist() == ["dont know"]
     assert normalise_words(["two words"], word_rules("clean", {"pieces": "drop"})).missing.tolist() == [True]
+    hosts = word_rules("clean", {"contractions": "host", "pieces": "join"})
+    assert normalise_words(["don't  you're"], hosts).words.tolist() == ["do you"]
+    asks = word_rules("clean", {"punctuation": "keep"})
+    assert normalise_words(["?", "why?"], asks).reason.tolist() == ["junk", ""]
 
 
 @pytest.mark.parametrize("rules", ["clean", "provo"])
