@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimators.errors import InputError, unknown_choice
+from estimators.study_layout import check_layout, study_source
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -56,6 +57,11 @@ _INTEGER = (
 )
 _STRING = ("text_id", "context", "target_word", "word_text", "participant")
 _FLOAT = ("response_proportion", "sample_logprob", "result_value")
+_DTYPES = {
+    **dict.fromkeys(_INTEGER, ("iu", "an integer")),
+    **dict.fromkeys(_STRING, ("OUT", "str")),
+    **dict.fromkeys(_FLOAT, ("f", "float")),
+}
 _LOGPROB_SLACK = 1e-5
 
 
@@ -122,9 +128,7 @@ def validate_cloze_study(study: xr.Dataset) -> xr.Dataset:
     InputError
         Names the variable, the item or row, the value found and what would be right.
     """
-    if not (hasattr(study, "data_vars") and hasattr(study, "attrs")):
-        raise InputError(f"is a {type(study).__name__}, should be an xarray.Dataset", field="study")
-    source = f"cloze study {study.attrs.get('name', '(unnamed)')!r}"
+    source = study_source(study, "cloze")
     _check_variables(study, source)
     _check_items(study, source)
     _check_positions(study, source)
@@ -177,25 +181,19 @@ def entry_positions(study: xr.Dataset, model: str) -> NDArray[np.intp]:
 
 
 def _check_variables(study: xr.Dataset, source: str) -> None:
-    groups = [(_REQUIRED, True), (_MODELS, "model" in study.dims), (_RESULTS, "result_name" in study.dims)]
-    for needed in [names for names, applies in groups if applies]:
-        for name, dims in needed.items():
-            if name not in study:
-                raise InputError(f"is missing; it should be there with dims {dims}", source=source, field=name)
-    for name, dims in (_REQUIRED | _MODELS | _RESULTS | _OPTIONAL).items():
-        if name in study and study[name].dims != dims:
-            raise InputError(f"has dims {study[name].dims}, should be {dims}", source=source, field=name)
-    for names, kinds, should in ((_INTEGER, "iu", "an integer"), (_STRING, "OUT", "str"), (_FLOAT, "f", "float")):
-        for name in names:
-            if name in study and study[name].dtype.kind not in kinds:
-                raise InputError(f"has dtype {study[name].dtype}, should be {should}", source=source, field=name)
+    has_models = "model" in study.dims
+    check_layout(
+        study,
+        source,
+        required=_REQUIRED | (_MODELS if has_models else {}) | (_RESULTS if "result_name" in study.dims else {}),
+        optional=_MODELS | _RESULTS | _OPTIONAL,
+        dtypes=_DTYPES,
+        not_empty=("item", "word", "response", *(("model", "entry", "source") if has_models else ())),
+    )
     if "response_count" not in study and "response_proportion" not in study:
         raise InputError(
             "is missing, and so is response_proportion; one of them is needed", source=source, field="response_count"
         )
-    for name in ("item", "word", "response", *(("model", "entry", "source") if "model" in study.dims else ())):
-        if study.sizes.get(name, 0) == 0:
-            raise InputError("is empty; at least one is needed", source=source, field=name)
 
 
 def _check_items(study: xr.Dataset, source: str) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimators.errors import InputError, unknown_choice
+from estimators.study_layout import check_layout, study_source
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -123,40 +124,21 @@ def validate_comparison_study(study: xr.Dataset) -> xr.Dataset:
     InputError
         Names the variable, the item or response, the value found and what would be right.
     """
-    if not (hasattr(study, "data_vars") and hasattr(study, "attrs")):
-        raise InputError(f"is a {type(study).__name__}, should be an xarray.Dataset", field="study")
-    source = f"comparison study {study.attrs.get('name', '(unnamed)')!r}"
-    _check_layout(study, source)
+    source = study_source(study, "comparison")
+    check_layout(
+        study,
+        source,
+        required=_REQUIRED,
+        optional=_OPTIONAL,
+        dtypes=_DTYPES,
+        not_empty=("item", "candidate", "model"),
+        labelled=("item", "model"),
+    )
     _check_models(study, source)
     _check_logprobs(study, source)
     _check_divergences(study, source)
     _check_responses(study, source)
     return study
-
-
-def _check_layout(study: xr.Dataset, source: str) -> None:
-    _check_variables(study, source)
-    for name in ("item", "model"):
-        if name not in study.coords:
-            raise InputError("has no coordinate values", source=source, field=name)
-        labels, counts = np.unique(study[name].values, return_counts=True)
-        if (counts > 1).any():
-            raise InputError(f"{labels[counts > 1].tolist()[0]!r} is there twice", source=source, field=name)
-
-
-def _check_variables(study: xr.Dataset, source: str) -> None:
-    for name, dims in _REQUIRED.items():
-        if name not in study:
-            raise InputError(f"is missing; a comparison study needs it with dims {dims}", source=source, field=name)
-    for name, dims in (_REQUIRED | _OPTIONAL).items():
-        if name in study and study[name].dims != dims:
-            raise InputError(f"has dims {study[name].dims}, should be {dims}", source=source, field=name)
-    for name in ("item", "candidate", "model"):
-        if study.sizes[name] == 0:
-            raise InputError("is empty; at least one is needed", source=source, field=name)
-    for name, (kinds, should) in _DTYPES.items():
-        if name in study and study[name].dtype.kind not in kinds:
-            raise InputError(f"has dtype {study[name].dtype}, should be {should}", source=source, field=name)
 
 
 def _check_models(study: xr.Dataset, source: str) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimators.errors import InputError
+from estimators.study_layout import check_layout, study_source
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -51,9 +52,7 @@ def validate_documents_study(study: xr.Dataset) -> xr.Dataset:
     InputError
         Names the variable, the document, the value found and what would be right.
     """
-    if not (hasattr(study, "data_vars") and hasattr(study, "attrs")):
-        raise InputError(f"is a {type(study).__name__}, should be an xarray.Dataset", field="study")
-    source = f"documents study {study.attrs.get('name', '(unnamed)')!r}"
+    source = study_source(study, "documents")
     _check_layout(study, source)
     _check_strings(study, source)
     _check_tokens(study, source)
@@ -86,17 +85,10 @@ def document_tokens(study: xr.Dataset, document: int) -> list[str]:
 
 
 def _check_layout(study: xr.Dataset, source: str) -> None:
-    for name, dims in _REQUIRED.items():
-        if name not in study:
-            raise InputError(f"is missing; a documents study needs it with dims {dims}", source=source, field=name)
+    check_layout(study, source, required=_REQUIRED, optional=_OPTIONAL, dtypes={}, not_empty=["document"])
     for one, other in (("token", "token_document"), ("token_document", "token")):
         if one in study and other not in study:
             raise InputError(f"is missing; it goes with {one}", source=source, field=other)
-    for name, dims in (_REQUIRED | _OPTIONAL).items():
-        if name in study and study[name].dims != dims:
-            raise InputError(f"has dims {study[name].dims}, should be {dims}", source=source, field=name)
-    if study.sizes["document"] == 0:
-        raise InputError("is empty; at least one is needed", source=source, field="document")
 
 
 def _check_strings(study: xr.Dataset, source: str) -> None:

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from estimators.comparison import response_positions
 from estimators.errors import InputError, unknown_choice
+from estimators.study_layout import check_layout, study_source
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -118,38 +119,22 @@ def validate_guess_study(study: xr.Dataset) -> xr.Dataset:
     InputError
         Names the variable, the item or response, the value found and what would be right.
     """
-    if not (hasattr(study, "data_vars") and hasattr(study, "attrs")):
-        raise InputError(f"is a {type(study).__name__}, should be an xarray.Dataset", field="study")
-    source = f"guess study {study.attrs.get('name', '(unnamed)')!r}"
-    _check_variables(study, source)
+    source = study_source(study, "guess")
+    check_layout(
+        study,
+        source,
+        required=_REQUIRED,
+        optional=_OPTIONAL,
+        dtypes=_DTYPES,
+        not_empty=("document", "item", "response"),
+        labelled=("document", "item", *(["model"] if "model" in study.dims else [])),
+    )
     _check_items(study, source)
     _check_responses(study, source)
     _check_text(study, source)
     _check_models(study, source)
     _check_stored(study, source)
     return study
-
-
-def _check_variables(study: xr.Dataset, source: str) -> None:
-    for name, dims in _REQUIRED.items():
-        if name not in study:
-            raise InputError(f"is missing; a guess study needs it with dims {dims}", source=source, field=name)
-    for name, dims in (_REQUIRED | _OPTIONAL).items():
-        if name in study and study[name].dims != dims:
-            raise InputError(f"has dims {study[name].dims}, should be {dims}", source=source, field=name)
-    labelled = ["document", "item", *(["model"] if "model" in study.dims else [])]
-    for name in labelled:
-        if name not in study.coords:
-            raise InputError("has no coordinate values", source=source, field=name)
-        labels, counts = np.unique(study[name].values, return_counts=True)
-        if (counts > 1).any():
-            raise InputError(f"{labels[counts > 1].tolist()[0]!r} is there twice", source=source, field=name)
-    for name in ("document", "item", "response"):
-        if study.sizes.get(name, 0) == 0:
-            raise InputError("is empty; at least one is needed", source=source, field=name)
-    for name, (kinds, should) in _DTYPES.items():
-        if name in study and study[name].dtype.kind not in kinds:
-            raise InputError(f"has dtype {study[name].dtype}, should be {should}", source=source, field=name)
 
 
 def _check_items(study: xr.Dataset, source: str) -> None:

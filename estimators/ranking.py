@@ -28,6 +28,7 @@ from estimators.rank_scores import (
     reciprocal_score,
     reference_log_probability,
 )
+from estimators.study_layout import check_layout, study_source
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -36,22 +37,18 @@ __all__ = ["TokenScores", "conditioned_on_other_text", "match_in_study", "score_
 
 _TOKEN = ("token",)
 _LIST = ("token", "rank")
-_REQUIRED: dict[str, tuple[tuple[str, ...], str, str]] = {
-    "model": (_TOKEN, "OUT", "str"),
-    "text": (_TOKEN, "OUT", "str"),
-    "context_length": (_TOKEN, "iu", "an integer"),
-    "window": (_TOKEN, "OUT", "str"),
-    "position": (_TOKEN, "iu", "an integer"),
-    "reference_token": (_TOKEN, "OUT", "str"),
-    "ranked_token": (_LIST, "OUT", "str"),
-    "ranked_logprob": (_LIST, "f", "float"),
+_REQUIRED = {
+    **dict.fromkeys(("model", "text", "context_length", "window", "position", "reference_token"), _TOKEN),
+    **dict.fromkeys(("ranked_token", "ranked_logprob"), _LIST),
 }
-_OPTIONAL: dict[str, tuple[tuple[str, ...], str, str]] = {
-    "generated_token": (_TOKEN, "OUT", "str"),
-    "reference_id": (_TOKEN, "iu", "an integer"),
-    "ranked_id": (_LIST, "iu", "an integer"),
-    "reference_logprob": (_TOKEN, "f", "float"),
-    "reference_rank": (_TOKEN, "f", "float"),
+_OPTIONAL = {
+    **dict.fromkeys(("generated_token", "reference_id", "reference_logprob", "reference_rank"), _TOKEN),
+    "ranked_id": _LIST,
+}
+_DTYPES = {
+    **dict.fromkeys(("model", "text", "window", "reference_token", "ranked_token", "generated_token"), ("OUT", "str")),
+    **dict.fromkeys(("context_length", "position", "reference_id", "ranked_id"), ("iu", "an integer")),
+    **dict.fromkeys(("ranked_logprob", "reference_logprob", "reference_rank"), ("f", "float")),
 }
 _KEY = ("model", "text", "context_length", "window", "position")
 # APIs round log-probabilities, and float32 softmax can round a probability to a hair above one
@@ -101,30 +98,12 @@ def validate_ranking_study(study: xr.Dataset) -> xr.Dataset:
     InputError
         Names the variable, the token, the value found and what would be right.
     """
-    if not (hasattr(study, "data_vars") and hasattr(study, "attrs")):
-        raise InputError(f"is a {type(study).__name__}, should be an xarray.Dataset", field="study")
-    source = f"ranking study {study.attrs.get('name', '(unnamed)')!r}"
-    _check_layout(study, source)
+    source = study_source(study, "ranking")
+    check_layout(study, source, required=_REQUIRED, optional=_OPTIONAL, dtypes=_DTYPES, not_empty=_LIST)
     _check_names(study, source)
     _check_lists(study, source)
     _check_whole_vocabulary(study, source)
     return study
-
-
-def _check_layout(study: xr.Dataset, source: str) -> None:
-    for name, (dims, _, _) in _REQUIRED.items():
-        if name not in study:
-            raise InputError(f"is missing; a ranking study needs it with dims {dims}", source=source, field=name)
-    for name, (dims, kinds, should) in (_REQUIRED | _OPTIONAL).items():
-        if name not in study:
-            continue
-        if study[name].dims != dims:
-            raise InputError(f"has dims {study[name].dims}, should be {dims}", source=source, field=name)
-        if study[name].dtype.kind not in kinds:
-            raise InputError(f"has dtype {study[name].dtype}, should be {should}", source=source, field=name)
-    for name in _LIST:
-        if not study.sizes[name]:
-            raise InputError("is empty; at least one is needed", source=source, field=name)
 
 
 def _check_names(study: xr.Dataset, source: str) -> None:

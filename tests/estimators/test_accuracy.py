@@ -50,7 +50,9 @@ def test_participants_and_the_minimum() -> None:
     assert found.n_guesses.tolist() == [1, 3, 1]
     assert found.n_hits.tolist() == [0, 2, 1]
     np.testing.assert_allclose(found.accuracy, [0, 2 / 3, 1])
-    np.testing.assert_allclose(found.lower, wilson_interval([0, 2, 1], [1, 3, 1])[0])
+    np.testing.assert_allclose((found.lower, found.upper), wilson_interval([0, 2, 1], [1, 3, 1]))
+    narrow = participant_accuracy([True, False, False, True, True], who, probability=0.5)
+    np.testing.assert_allclose((narrow.lower, narrow.upper), wilson_interval([0, 2, 1], [1, 3, 1], probability=0.5))
     assert enough_answers(who, 2).tolist() == [True, False, True, True, False]
     assert enough_answers(who, 3).tolist() == [True, False, True, True, False]
     assert enough_answers(who, 0).all()
@@ -122,6 +124,13 @@ def test_pooled_counts_guesses_and_the_mean_counts_people() -> None:
     assert found.participant_mean == 0.5
     assert found.participant_mean_se == pytest.approx(0.5)
     assert (found.wilson_lower, found.wilson_upper) == tuple(map(float, wilson_interval(3, 4)))
+    half = pooled_accuracy(
+        [1, 1, 1, 0], list("aaab"), list("xyxy"), rng=np.random.default_rng(0), n_replicates=200, probability=0.5
+    )
+    drawn = bootstrap_accuracy([1, 1, 1, 0], list("aaab"), list("xyxy"), rng=np.random.default_rng(0), n_replicates=200)
+    assert (half.lower, half.upper) == pytest.approx(tuple(np.quantile(drawn, [0.25, 0.75])))
+    assert half.se == pytest.approx(drawn.std(ddof=1))
+    assert (half.wilson_lower, half.wilson_upper) == tuple(map(float, wilson_interval(3, 4, probability=0.5)))
     alone = pooled_accuracy([1, 0], list("aa"), list("xy"), rng=np.random.default_rng(0), n_replicates=50)
     assert np.isnan(alone.participant_mean_se)
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from estimators.cloze import validate_cloze_study
+from estimators.cloze import item_positions, validate_cloze_study
 from estimators.cloze_simulation import FAMILIES, ClozeSimulation, simulate_cloze_study, word_pair
 from estimators.cpd import relative_frequencies, total_variation
 from estimators.errors import InputError
@@ -30,6 +30,27 @@ def put(name: str, position: int, value: object) -> Callable[[xr.Dataset], xr.Da
     return change
 
 
+def with_results(one: xr.Dataset) -> xr.Dataset:
+    return one.assign(
+        result_item=("result", [0, 3]), result_list=("result", [0, 1]), result_value=("result", [0.1, 0.2])
+    ).assign_coords(result_name=["first", "second"])
+
+
+def in_proportions(one: xr.Dataset, second: float) -> xr.Dataset:
+    share = np.full(one.sizes["response"], 0.5)
+    share[1] = second
+    return one.drop_vars("response_count").assign(response_proportion=("response", share))
+
+
+def halves(one: xr.Dataset, first: int | None = None) -> np.ndarray:
+    """All answers in one of two sub-samples; `first` replaces the second row's number in the first of them."""
+    count = one["response_count"].values
+    parts = np.stack([np.where(np.arange(len(count)) % 2, count, 0), np.where(np.arange(len(count)) % 2, 0, count)])
+    if first is not None:
+        parts[0, 1] = first
+    return parts
+
+
 def test_a_study_comes_back() -> None:
     one = study()
     assert validate_cloze_study(one) is one
@@ -39,36 +60,115 @@ def test_a_study_comes_back() -> None:
     ("change", "message"),
     [
         (lambda s: s.drop_vars("context"), "context: is missing"),
-        (lambda s: s.drop_vars("response_count"), "and so is response_proportion"),
+        (lambda s: s.drop_vars("response_count"), "response_count: is missing, and so is response_proportion"),
         (lambda s: s.drop_vars("sample_word"), "sample_word: is missing"),
         (lambda s: s.assign(context=("response", s["response_item"].values.astype(str))), "context: has dims"),
-        (lambda s: s.assign(word_num=("item", s["word_num"].values * 1.0)), "word_num: has dtype float64"),
+        (
+            lambda s: s.assign(word_num=("item", s["word_num"].values * 1.0)),
+            "word_num: has dtype float64, .*an integer",
+        ),
+        (lambda s: s.assign(context=("item", s["word_num"].values)), "context: has dtype int64, should be str"),
+        (
+            lambda s: s.assign(sample_logprob=("sample", np.zeros(s.sizes["sample"], int))),
+            "sample_logprob: has dtype int64, should be float",
+        ),
+        (lambda s: s.drop_vars("source"), "source: is empty; at least one is needed"),
+        (lambda s: s.drop_vars("model"), "model: has no coordinate values"),
+        (lambda s: s.isel(word=slice(0)), "word: is empty"),
+        (lambda s: s.assign_coords(model=["m", "m"]), "model: 'm' is there twice"),
+        (lambda s: s.drop_dims("source").assign_coords(source=["a", "a"]), "source: 'a' is there twice"),
+        (lambda s: s.assign_coords(result_name=["a"]), "result_item: is missing"),
+        (lambda s: with_results(s).assign_coords(result_name=["a", "a"]), "result_name: 'a' is there twice"),
+        (lambda s: with_results(s).assign(result_item=("result", [0, 9])), "result_item: is 9 at row 1; the study has"),
+        (lambda s: with_results(s).assign(result_list=("result", [0, 2])), "result_list: is .*2.* should be 0 to 1"),
+        (put("entry_model", 1, 2), r"entry_model: is .*2.* at row 1 \(1 such\); should be 0 to 1"),
+        (put("sample_source", 1, 1), r"sample_source: is .*1.* at row 1 \(1 such\); should be 0 to 0"),
+        (put("sample_word", 1, 10_000), "sample_word: is .*10000.* at row 1"),
+        (put("entry_item", 1, 99), "entry_item: is 99 at row 1; the study has no such item"),
         (put("word_num", 1, 2), r"\(text_id, word_num\): \('1', 2\) is there twice"),
         (put("context", 2, None), "context: is (None|nan) at row 2, should be a string"),
         (put("word_text", 1, "word0"), "word_text: 'word0' is there twice"),
         (put("response_item", 0, 99), "response_item: is 99 at row 0; the study has no such item"),
         (put("response_word", 0, -1), r"response_word: is .*-1.* at row 0 \(1 such\)"),
-        (put("response_count", 0, -2), r"response_count: is .*-2"),
-        (put("sample_count", 3, -1), r"sample_count: is .*-1.* at row 3"),
+        (put("response_count", 0, -2), r"response_count: is .*-2.* should be 0 or more"),
+        (put("sample_count", 3, -1), r"sample_count: is .*-1.* at row 3 .* should be 0 or more"),
         (put("sample_entry", 3, 99), r"sample_entry: is .*99"),
         (lambda s: s.isel(response=s["response_item"].values != 2), r"item: 2 \(text 1, word 4\) has no answer"),
-        (lambda s: s.assign(sample_logprob=("sample", np.ones(s.sizes["sample"]))), "at most 0, or NaN"),
-        (lambda s: s.assign(response_proportion=("response", np.full(s.sizes["response"], 1.5))), "between 0 and 1"),
+        (
+            lambda s: s.assign(sample_logprob=("sample", np.ones(s.sizes["sample"]))),
+            "sample_logprob: is .*1.0.* at row 0 .* should be a log-probability, at most 0, or NaN",
+        ),
+        (
+            lambda s: s.assign(response_proportion=("response", np.full(s.sizes["response"], 1.5))),
+            "response_proportion: is .*1.5.* should be a share between 0 and 1",
+        ),
+        (lambda s: in_proportions(s, -0.1), "response_proportion: is .*-0.1.* at row 1"),
+        (lambda s: s.assign(response_count=("response", (s["response_item"].values > 0) * 1)), "item: 0 .* has no ans"),
+        (lambda s: in_proportions(s, 0.0).isel(response=[1, *range(5, 20)]), "item: 0 .* has no answer"),
+        (
+            lambda s: s.assign(oracle_count=(("oracle", "response"), halves(s, first=-1))),
+            "oracle_count: is .*-1.* at row 1 .* should be 0 or more",
+        ),
         (
             lambda s: s.assign(oracle_count=(("oracle", "response"), np.full((2, s.sizes["response"]), 9))),
-            "at most response_count in sum",
+            r"oracle_count: is .*18.* at row 0 .* should be at most response_count in sum",
         ),
         (
             lambda s: s.assign(participant=("response", np.array(["p"] * s.sizes["response"], object))),
-            "should be 1, because",
+            "response_count: is .* should be 1, because each row is one participant's answer",
         ),
         (lambda s: s.assign_coords(item=[0, 0, 1, 2]), "item: 0 is there twice"),
         (lambda s: {"a": 1}, "should be an xarray.Dataset"),
     ],
 )
 def test_mistakes(change: Callable[[xr.Dataset], xr.Dataset], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        validate_cloze_study(change(study()))
+    given = change(study())
+    with pytest.raises(InputError, match=message) as raised:
+        validate_cloze_study(given)
+    if isinstance(given, xr.Dataset):
+        assert str(raised.value).startswith("cloze study 'cloze_simulated', ")
+
+
+def test_not_a_study_and_a_study_without_a_name() -> None:
+    with pytest.raises(InputError, match="study: is a DataFrame, should be an xarray"):
+        validate_cloze_study(study()["context"].to_dataframe())
+    unnamed = study().drop_vars("context").drop_attrs()
+    with pytest.raises(InputError, match=r"^cloze study '\(unnamed\)', context: is missing"):
+        validate_cloze_study(unnamed)
+
+
+def test_what_a_study_may_hold() -> None:
+    one = study()
+    n = one.sizes["response"]
+    unsigned = one.assign(word_num=("item", one["word_num"].values.astype(np.uint8)))
+    fixed = one.assign(target_word=("item", one["target_word"].values.astype(str)))
+    people = one.isel(
+        response=[int(np.flatnonzero(one["response_item"].values == item)[0]) for item in range(4)]
+    ).assign(participant=("response", np.array(list("abca"), object)), response_count=("response", np.ones(4, int)))
+    logprob = np.zeros(one.sizes["sample"])
+    logprob[0] = np.nan
+    for good in (
+        unsigned,
+        fixed,
+        people,
+        with_results(one),
+        one.drop_dims(["model", "entry", "sample", "source"]),
+        one.assign(sample_logprob=("sample", logprob)),
+        one.assign(oracle_count=(("oracle", "response"), halves(one))),
+        in_proportions(one, 0.0),
+        in_proportions(one, 1.0),
+        in_proportions(one, 0.5).assign(response_count=("response", np.ones(n, int))),
+        # labels in any order, and any labels
+        one.isel(item=[2, 0, 3, 1]),
+    ):
+        assert validate_cloze_study(good) is good
+
+
+def test_labels_become_positions() -> None:
+    moved = study().isel(item=[2, 0, 3, 1])
+    labels = moved["item"].values
+    found = item_positions(moved, "response_item")
+    np.testing.assert_array_equal(labels[found], moved["response_item"].values)
 
 
 @pytest.mark.parametrize("family", FAMILIES)

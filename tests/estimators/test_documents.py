@@ -64,7 +64,7 @@ def test_documents_may_have_one_token_and_tokens_may_be_white_space() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda s: s.drop_vars("text"), "text: is missing; a documents study needs it"),
+        (lambda s: s.drop_vars("text"), "text: is missing; the study needs it"),
         (lambda s: s.drop_vars("split"), "split: is missing"),
         (lambda s: s.drop_vars("document"), "document: is missing"),
         (lambda s: s.drop_vars("token"), "token: is missing; it goes with token_document"),

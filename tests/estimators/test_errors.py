@@ -19,6 +19,7 @@ def test_an_unknown_name_lists_the_valid_ones() -> None:
 
 
 def test_only_what_is_missing_is_asked_for() -> None:
+    assert str(unknown_choice("rounding", "half", ["none"])) == "unknown rounding 'half'; choose one of: none"
     require_packages(("numpy", "math"), "bayes")
     with pytest.raises(InputError, match=r"^here, it: no_such_package not installed; .*'.\[bayes\]'$"):
         require_packages(("numpy", "no_such_package"), "bayes", source="here", field="it")

@@ -152,6 +152,14 @@ def test_exact_takes_no_policy() -> None:
     assert result.perplexity_bound == result.perplexity
 
 
+def test_a_token_outside_the_list_has_no_more_than_is_left() -> None:
+    lists = np.log([[0.5, 0.3], [0.6, 0.2], [0.7, 0.3]])
+    # less than the last one, as much, nothing
+    np.testing.assert_allclose(log_probability_bound(lists), [np.log(0.2), np.log(0.2), -np.inf], rtol=1e-9)
+    shorter = log_probability_bound([[np.log(0.5), np.nan], [np.log(0.9), np.nan], [0.0, np.nan]])
+    np.testing.assert_allclose(shorter, [np.log(0.5), np.log(0.1), -np.inf])
+
+
 @given(st.integers(0, 10_000))
 def test_no_true_probability_is_above_the_bound(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -213,6 +221,9 @@ def test_shorter_lists() -> None:
         (lambda: reference_log_probability(PAIR, [[True]], offset_nats=1.0), "hit: has shape"),
         (lambda: reference_log_probability([[0.5]], [[True]]), "natural log-probabilities are needed"),
         (lambda: reference_log_probability(PAIR, HIT, variants="all"), "unknown variants"),
+        (lambda: reference_log_probability([-1.0], [True]), r"logprob: has shape \(1,\)"),
+        (lambda: reference_log_probability([[], []], [[], []]), r"logprob: has shape \(2, 0\)"),
+        (lambda: log_probability_bound(np.log([[0.5, 0.4], [0.8, 0.7]])), r"probability of 1\.5000 at token 1"),
         # base-2 or base-10 logarithms that were given for natural ones add up to too much
         (lambda: log_probability_bound(np.log10([[0.5, 0.4]])), "are these natural logarithms"),
         (lambda: approximate_perplexity(np.empty((0, 2)), np.empty((0, 2), dtype=bool)), "has no tokens"),
