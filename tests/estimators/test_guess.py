@@ -88,7 +88,7 @@ def test_language_models_are_added_by_item() -> None:
     ):
         with pytest.raises(InputError, match=part):
             with_model_answers(study, "three", hit, surprisal)
-    with pytest.raises(InputError, match="^guess study 'small', model: 'one' is there already"):
+    with pytest.raises(InputError, match=r"^guess study 'small', model: 'one' is there already"):
         with_model_answers(study, "one", [1, 0, 0, 0])
 
 
