@@ -120,6 +120,26 @@ def test_exact_distance_needs_a_distribution() -> None:
         tvd_exact(p, [0.3], [0.5])
     with pytest.raises(InputError, match="should be probabilities"):
         tvd_exact(p, [-0.1])
+    # known to rounding: a sum of one and a hair leaves nothing, and nothing at all is left of the mass
+    assert tvd_exact(p, [1 + 1e-9])[0] == pytest.approx(0, abs=1e-8)
+    two = Cpds(np.array([0, 1, 1]), np.array([0, 0, 1]), np.array([1.0, 0.5, 0.5]), 2)
+    with pytest.raises(InputError, match=r"words of context 1 have 1.200000 and all others -0.200000"):
+        tvd_exact(two, [0.5, 0.6, 0.6])
+    with pytest.raises(InputError, match=r"words of context 1 have 0.700000 and all others 0.400000"):
+        tvd_exact(two, [0.5, 0.4, 0.3], [0.5, 0.4])
+    # several models at once
+    np.testing.assert_allclose(tvd_exact(two, [[0.5, 0.4, 0.3], [1, 1, 0]]), [[0.5, 0.3], [0, 0.5]])
+
+
+def test_probabilities_at_words_that_a_distribution_does_not_list() -> None:
+    q = Cpds(np.array([0, 0, 1]), np.array([2, 0, 1]), np.array([0.6, 0.4, 1.0]), 3)
+    rows = Cpds(np.array([0, 0, 0, 1, 1, 2]), np.array([0, 1, 2, 3, 0, 2]), np.ones(6), 3)
+    assert probability_at(q, rows).tolist() == [0.4, 0, 0.6, 0, 0, 0]
+    nothing = Cpds(np.array([], int), np.array([], int), np.array([]), 3)
+    assert probability_at(nothing, rows).tolist() == [0.0] * 6
+    assert probability_at(q, nothing).shape == (0,)
+    with pytest.raises(InputError, match="3 contexts on one side and 1 on the other"):
+        probability_at(q, Cpds(np.array([0]), np.array([0]), np.array([1.0]), 1))
 
 
 def test_proportions() -> None:

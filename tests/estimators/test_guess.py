@@ -60,7 +60,12 @@ def test_what_is_missing_or_laid_out_wrongly_is_named() -> None:
     for broken, part in (
         (study.drop_vars("correct"), "correct: is missing"),
         (study.drop_vars("stored_n"), "stored_n: is missing"),
-        (study.drop_vars("text"), "go together"),
+        (study.drop_vars("text"), "text, target_start: go together"),
+        (study.drop_vars("target_start"), "text, target_start: go together"),
+        (
+            study.assign(target_surprisal_nats=(("model", "item"), [[0, 1, np.inf, 0]])).assign_coords(model=["m"]),
+            "inf for model 'm' at item 12, should be finite and at least 0, or NaN",
+        ),
         (study.assign(correct=("item", np.ones(4, dtype=bool))), "should be .'response'"),
         (study.isel(response=[]), "response: is empty"),
         (study.drop_vars("item"), "item: has no coordinate values"),
@@ -70,6 +75,21 @@ def test_what_is_missing_or_laid_out_wrongly_is_named() -> None:
             validate_guess_study(broken)
     with pytest.raises(InputError, match=r"should be an xarray\.Dataset"):
         validate_guess_study([1, 2])  # type: ignore[arg-type]
+
+
+def test_bounds_that_are_still_right() -> None:
+    study = guess_study()
+    for accuracy in (0.0, 1.0):
+        good = study.assign(stored_accuracy=("stored", [accuracy]), stored_n=("stored", [0]))
+        assert validate_guess_study(good) is good
+    with pytest.raises(InputError, match=r"stored_accuracy: is 1\.5 for 'gpt'"):
+        validate_guess_study(study.assign(stored_accuracy=("stored", [1.5])))
+    # without the tokens the starts need only be in the texts; a target may come at the very end
+    bare = study.drop_vars("target_token")
+    end = bare.assign(target_start=("item", [3, 11, 1, 0]))
+    assert validate_guess_study(end) is end
+    with pytest.raises(InputError, match="target_start: is 12 at item 11"):
+        validate_guess_study(bare.assign(target_start=("item", [3, 12, 1, 0])))
 
 
 def test_language_models_are_added_by_item() -> None:
@@ -82,7 +102,7 @@ def test_language_models_are_added_by_item() -> None:
     assert "model" not in guess_study().coords
     for hit, surprisal, part in (
         ([1, 0, 1], None, "one an item"),
-        ([2, 0, 0, 0], None, "2.0 for model 'three' at item 10"),
+        ([2, 0, 0, 0], None, "2.0 for model 'three' at item 10, should be from 0 to 1, or NaN"),
         ([1, 0, 0, 0], [-0.1, 1, 1, 1], "-0.1 for model 'three'"),
         ([1, 0, 0, 0], [np.inf, 1, 1, 1], "inf for model 'three'"),
     ):
