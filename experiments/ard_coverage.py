@@ -51,7 +51,8 @@ def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
     from scipy.stats import binom  # noqa: PLC0415
 
     from inference.ard_sbc import ard_sbc, interval_coverage  # noqa: PLC0415 - seconds that only fits should cost
-    from inference.sbc import SbcSettings, judge_ranks, run_sbc  # noqa: PLC0415
+    from inference.sbc import SbcSettings, run_sbc  # noqa: PLC0415
+    from inference.sbc_bands import judge_ranks  # noqa: PLC0415
     from models.ard import ArdPriors  # noqa: PLC0415
 
     low, high = _accepted(cfg)

@@ -11,8 +11,8 @@ from omegaconf import DictConfig
 
 from experiments.ard_figures import FIT_LABELS, predictor_label
 from experiments.ard_settings import LadderStep
-from experiments.outputs import markdown_table
 from experiments.settings import rows_of
+from experiments.tables import markdown_table
 
 __all__ = ["legacy_summary", "summary"]
 

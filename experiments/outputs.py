@@ -6,35 +6,30 @@ import hashlib
 import json
 import platform
 import shutil
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-import numpy as np
 import pandas as pd
 from omegaconf import DictConfig, OmegaConf
 
 from estimators.study_notes import notes
+from experiments.tables import markdown_table, split_constants
 
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.figure import Figure
-    from rich.table import Table
 
 __all__ = [
     "ExperimentResult",
     "JobStatus",
     "clear_outputs",
     "config_hash",
-    "for_screen",
-    "markdown_table",
-    "print_table",
     "read_status",
     "save_figures",
-    "split_constants",
     "staged",
     "warnings_of",
     "write_outputs",
@@ -46,13 +41,6 @@ _OUTPUTS = ("table.csv", "results.nc", "notes.csv", "figures", "report.md", "rep
 _FILES = ("study.nc", "lm_game", "tables")
 _STATUS = "status.json"
 _POSTERIOR = "posterior_{}.nc"
-_SAID_ONCE = ("rounding", "estimator", "generator", "n_items", "n_responses", "n_repeats", "reference_loss_nats")
-_ON_SCREEN = (
-    *("job", "status", "player", "bootstrap", "rounding", "estimator", "generator", "n", "n_items", "n_responses"),
-    *("n_repeats", "reference_loss_nats", "perplexity", "perplexity_lower", "perplexity_upper", "perplexity_full"),
-    *("what", "k0_median", "perplexity_median", "perplexity_posterior_lower", "perplexity_posterior_upper"),
-    *("true_perplexity_asked", "error_nats", "error_median_nats", "pareto_k", "verdict", "converged", "error"),
-)
 _PACKAGES = ("shannon-game", "numpy", "xarray", "pandas", "h5netcdf", "matplotlib", "hydra-core")
 
 
@@ -358,27 +346,6 @@ def _table_and_figures(result: ExperimentResult) -> list[str]:
     ]
 
 
-def split_constants(table: pd.DataFrame) -> tuple[pd.DataFrame, str]:
-    """Take out the settings and counts that are the same in every row, and say them once; results stay in their rows.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-
-    Returns
-    -------
-    table : pandas.DataFrame
-        The columns that differ; all of them where there is a single row.
-    constants : str
-        ``"name value, name value"``, empty where there is none.
-    """
-    if len(table) < 2:
-        return table, ""
-    constant = [name for name in _SAID_ONCE if name in table and len(table[name].unique()) == 1]
-    said = ((str(name), _cell(table[name].iloc[0])) for name in constant)
-    return table.drop(columns=constant), ", ".join(f"{name} {value}" for name, value in said if value)
-
-
 def _report_table(table: pd.DataFrame) -> list[str]:
     varying, constants = split_constants(table)
     return [*([f"In every row: {constants}."] if constants else []), markdown_table(varying)]
@@ -392,73 +359,3 @@ def warnings_of(study: xr.Dataset, result: ExperimentResult) -> tuple[str, ...]:
         if entry["level"] == "warning"
     )
     return loader + tuple(result.warnings)
-
-
-def _cell(value: object) -> str:
-    if value is None or value is pd.NA or (isinstance(value, float | np.floating) and np.isnan(value)):
-        return ""
-    return f"{value:.5g}" if isinstance(value, float | np.floating) else str(value)
-
-
-def markdown_table(table: pd.DataFrame, *, right: Collection[str] = ()) -> str:
-    """Lay a table out as Markdown: five significant digits, empty where there is no value.
-
-    Columns of numbers are aligned to the right, and those named in `right`.
-    """
-    rows = [[str(column) for column in table.columns]]
-    rows += [[_cell(value).replace("|", "\\|") for value in row] for row in table.itertuples(index=False, name=None)]
-    numeric = [
-        name in right or pd.api.types.is_numeric_dtype(dtype)
-        for name, dtype in zip(table.columns, table.dtypes, strict=True)
-    ]
-    rows.insert(1, ["---:" if number else "---" for number in numeric])
-    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
-
-
-def for_screen(table: pd.DataFrame) -> pd.DataFrame:
-    """Keep the columns that a reader needs first; ``table.csv`` has all. A table without perplexities stays whole."""
-    if "perplexity" not in table:
-        return table
-    return table[[name for name in table.columns if name in _ON_SCREEN or str(name).startswith("sweep.")]]
-
-
-def print_table(table: pd.DataFrame, title: str) -> None:
-    """Print a table to stdout, formatted like :func:`markdown_table`; what is the same in every row stands once.
-
-    A terminal that is too narrow gets it in several parts, each with the leading text columns.
-    """
-    from rich.console import Console  # noqa: PLC0415 - only a run that prints needs it
-
-    table, constants = split_constants(table)
-    title = f"{title} ({constants})" if constants else title
-    console = Console()
-    unlimited = console.options.update(width=100_000)
-    if not console.is_terminal:
-        # a file or a pipe has no width: lines are as long as the table needs
-        console = Console(width=max(80, console.measure(_rich_table(table, title), options=unlimited).maximum))
-    columns = [str(column) for column in table.columns]
-    is_text = [not pd.api.types.is_numeric_dtype(dtype) for dtype in table.dtypes]
-    n_keys = min(is_text.index(False) if False in is_text else 0, 2)
-    start = n_keys
-    while start < len(columns):
-        stop = start + 1
-        while stop < len(columns):
-            wider = _rich_table(table[columns[:n_keys] + columns[start : stop + 1]], title)
-            if console.measure(wider, options=unlimited).maximum > console.width:
-                break
-            stop += 1
-        console.print(_rich_table(table[columns[:n_keys] + columns[start:stop]], title if start == n_keys else None))
-        start = stop
-
-
-def _rich_table(table: pd.DataFrame, title: str | None) -> Table:
-    from rich import box  # noqa: PLC0415
-    from rich.table import Table  # noqa: PLC0415
-
-    laid = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left")
-    for column, dtype in zip(table.columns, table.dtypes, strict=True):
-        is_number = pd.api.types.is_numeric_dtype(dtype)
-        laid.add_column(str(column), justify="right" if is_number else "left", no_wrap=is_number)
-    for row in table.itertuples(index=False, name=None):
-        laid.add_row(*(_cell(value) for value in row))
-    return laid

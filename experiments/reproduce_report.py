@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 
 from estimators.published import REPRODUCED, VERDICTS, WITHIN_TOLERANCE, decimals
-from experiments.outputs import markdown_table
 from experiments.reproduce_parts import ADDED, DISPLAYS, PAPER_NOTES, PAPERS, PARTS, Addition, Display
 from experiments.reproduce_run import Outcome
 from experiments.settings import rows_of
+from experiments.tables import markdown_table
 
 __all__ = ["report_body", "summary"]
 

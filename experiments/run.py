@@ -32,8 +32,6 @@ from experiments.outputs import (
     JobStatus,
     clear_outputs,
     config_hash,
-    for_screen,
-    print_table,
     read_status,
     warnings_of,
     write_outputs,
@@ -41,6 +39,7 @@ from experiments.outputs import (
 )
 from experiments.signals import Terminated, terminate_as_interrupt
 from experiments.studies import load_study
+from experiments.tables import for_screen, print_table
 
 if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override

@@ -24,7 +24,8 @@ from experiments.replication import n_jobs, progress_bar, replicates_path
 from experiments.settings import chosen_rounding, numbers_of, rows_of, whole_numbers
 
 if TYPE_CHECKING:
-    from inference.sbc import EcdfBand, SbcModel, SbcSettings
+    from inference.sbc import SbcModel, SbcSettings
+    from inference.sbc_bands import EcdfBand
 
 __all__ = ["MODELS", "SBC_COLUMNS", "run"]
 
@@ -54,7 +55,8 @@ _N_COLUMNS = 4
 def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
     """Fit a model to data drawn from it, many times, and judge the ranks of the truth."""
     _check(cfg)
-    from inference.sbc import ecdf_band, run_sbc  # noqa: PLC0415 - seconds of imports that only fits should cost
+    from inference.sbc import run_sbc  # noqa: PLC0415 - seconds of imports that only fits should cost
+    from inference.sbc_bands import ecdf_band  # noqa: PLC0415 - seconds of imports that only fits should cost
 
     model, settings = _model(cfg, study), _settings(cfg)
     rows = run_sbc(
@@ -162,7 +164,7 @@ def _model(cfg: DictConfig, study: xr.Dataset) -> SbcModel:
 
 
 def _table(model: str, ranks: pd.DataFrame, n_ranked: int, probability: float) -> pd.DataFrame:
-    from inference.sbc import judge_ranks  # noqa: PLC0415
+    from inference.sbc_bands import judge_ranks  # noqa: PLC0415
 
     rows = []
     for quantity, of_quantity in ranks.groupby("quantity", sort=False):
@@ -255,7 +257,7 @@ def summary(table: pd.DataFrame, cfg: DictConfig, settings: SbcSettings) -> str:
 
 def figure(ranks: pd.DataFrame, band: EcdfBand, table: pd.DataFrame) -> Figure:
     """Difference of every quantity's ECDF from the diagonal, with the bands."""
-    from inference.sbc import ecdf_counts  # noqa: PLC0415
+    from inference.sbc_bands import ecdf_counts  # noqa: PLC0415
 
     n_rows = math.ceil(len(table) / _N_COLUMNS)
     with mpl.rc_context(STYLE):

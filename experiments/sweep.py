@@ -20,7 +20,8 @@ from hydra.experimental.callback import Callback
 from omegaconf import DictConfig
 
 from estimators.errors import InputError
-from experiments.outputs import for_screen, markdown_table, print_table, read_status, save_figures, staged
+from experiments.outputs import read_status, save_figures, staged
+from experiments.tables import for_screen, markdown_table, print_table
 
 if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override

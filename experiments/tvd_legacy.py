@@ -11,8 +11,9 @@ import xarray as xr
 from omegaconf import DictConfig
 
 from experiments.cloze_settings import ORACLE
-from experiments.outputs import ExperimentResult, markdown_table
+from experiments.outputs import ExperimentResult
 from experiments.provo_legacy import LegacyResults, legacy_results, published_table, stored_comparison
+from experiments.tables import markdown_table
 from experiments.tvd_results import PlayerTvd
 
 __all__ = ["run_legacy"]

@@ -40,6 +40,29 @@ MALFORMED: list[tuple[str, Callable[[xr.Dataset], xr.Dataset], str]] = [
     ),
     ("-inf", _put("target_logprob", (0, 1), -np.inf), "target_logprob: is -inf at model weak, item 101"),
     ("positive", _put("target_logprob", (0, 0), 0.2), "target_logprob: is 0.2 at model weak, item 100 .* at most 0"),
+    (
+        "distribution above 1",
+        lambda s: s.assign(reference_logprob=(("item", "token"), [[-1.0, 0.5]] * 6)),
+        r"reference_logprob: is 0.5 at item 100, token 1 \(6 such\)",
+    ),
+    (
+        "distribution NaN",
+        lambda s: s.assign(reference_logprob=(("item", "token"), [[-1.0, np.nan]] * 6)),
+        "reference_logprob: is nan at item 100, token 1",
+    ),
+    ("truth -inf", lambda s: s.assign(human_target_logprob=("item", np.full(6, -np.inf))), "human_target_logprob: is"),
+    (
+        "negative divergence",
+        lambda s: s.assign(kl_nats=(("model", "item"), [[1, 1, 1, 1, -0.5, 1]] * 2)),
+        r"kl_nats: is -0.5 \(2 such\); a divergence is at least 0",
+    ),
+    (
+        "truth's divergence",
+        lambda s: s.assign(human_kl_nats=("item", [1, 1, 1, 1, np.nan, 1])),
+        r"human_kl_nats: is nan \(1 such\)",
+    ),
+    ("negative candidate", _put("response_candidate", (2,), -1), "response_candidate: is -1 at response 2"),
+    ("empty name", _put("participant", (2,), ""), r"participant: is '' \(1 such\)"),
     ("strings", lambda s: s.assign(report=s["report"].astype(str)), "report: has dtype .*, should be float"),
     ("numeric context", lambda s: s.assign(context=("item", np.arange(6))), "context: has dtype int64, should be str"),
     ("nameless", _put("participant", (2,), np.nan), r"participant: is nan \(1 such\)"),
@@ -63,8 +86,26 @@ MALFORMED: list[tuple[str, Callable[[xr.Dataset], xr.Dataset], str]] = [
 
 @pytest.mark.parametrize(("change", "message"), [row[1:] for row in MALFORMED], ids=[row[0] for row in MALFORMED])
 def test_malformed_study(change: Callable[[xr.Dataset], xr.Dataset], message: str) -> None:
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(InputError, match=message) as raised:
         validate_comparison_study(change(small_study()))
+    assert str(raised.value).startswith("comparison study 'small'")
+
+
+def test_what_a_study_may_hold() -> None:
+    """Infinities where a distribution rules a token out, rounding above 0, and the first and the last candidate."""
+    study = small_study()
+    whole = np.full((6, 9), -np.inf)
+    whole[:, 0] = 1e-7
+    shown = study["response_candidate"].values.copy()
+    shown[:2] = 0, 11
+    for good in (
+        study.assign(reference_logprob=(("item", "token"), whole)),
+        study.assign(kl_nats=(("model", "item"), [[0.0, np.inf, 1, 1, 1, 1]] * 2), human_kl_nats=("item", [0.0] * 6)),
+        study.assign(human_target_logprob=("item", np.full(6, -1.0))),
+        study.assign(response_candidate=("response", shown)),
+        study.assign(report=("response", np.full(24, 1e-12))),
+    ):
+        assert validate_comparison_study(good) is good
 
 
 def test_response_positions_in_any_item_order() -> None:
@@ -85,7 +126,17 @@ def test_same_token_needs_string_and_log_probability() -> None:
 
 @pytest.mark.parametrize(
     ("token", "word"),
-    [(" he", True), (" né", True), ("he", False), (" he's", False), (" ", False), (" 12", False), ("", False)],
+    [
+        (" he", True),
+        (" I", True),
+        (" 4th", False),
+        (" né", True),
+        ("he", False),
+        (" he's", False),
+        (" ", False),
+        (" 12", False),
+        ("", False),
+    ],
 )
 def test_word_token(token: str, word: bool) -> None:
     assert is_word_token(token) is word

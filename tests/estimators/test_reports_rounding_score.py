@@ -118,7 +118,11 @@ def test_boxes_of_the_interface_are_cut_at_odd_twentieths() -> None:
     ("arguments", "message"),
     [
         ({"values": (0.0, 0.5)}, "values.*strictly between 0 and 1"),
+        ({"values": (0.5, 1.0)}, "values.*strictly between 0 and 1"),
         ({"values": (0.5, 0.2)}, "values.*increasing"),
+        ({"values": (0.5, 0.5)}, "values.*increasing"),
+        ({"values": (0.2, 0.5), "positions": (0.3, 0.3)}, "positions.*increasing"),
+        ({"values": (0.2, 0.5), "positions": (0.5, 1.0), "space": "log_odds"}, "positions.*finite"),
         ({"values": (0.2, 0.5), "positions": (0.1,)}, "positions.*one per value"),
         ({"values": (0.2, 0.5), "space": "probit"}, "unknown space 'probit'.*probability, log_odds"),
         ({"values": (0.2, 0.5), "tie": "random"}, "unknown tie 'random'"),
@@ -126,8 +130,19 @@ def test_boxes_of_the_interface_are_cut_at_odd_twentieths() -> None:
     ],
 )
 def test_bad_scheme(arguments: dict[str, object], message: str) -> None:
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(InputError, match=message) as raised:
         RoundingScheme("own", **arguments)  # type: ignore[arg-type]
+    assert str(raised.value).startswith("rounding 'own'")
+
+
+def test_positions_of_log_odds_are_cut_half_way_in_log_odds() -> None:
+    scheme = RoundingScheme("own", (0.2, 0.5), positions=(0.1, 0.5), space="log_odds")
+    # half-way between ln(1/9) and 0: odds of 1/3
+    np.testing.assert_allclose(report_boxes(scheme), [[0, 0.25], [0.25, 1]])
+    np.testing.assert_array_equal(round_reports([0.0, 0.24, 0.26, 1.0], scheme), [0.2, 0.2, 0.5, 0.5])
+    # values at positions of their own, which may reach 0 and 1 on the scale of probabilities
+    ends = RoundingScheme("ends", (0.01, 0.99), positions=(0.0, 1.0))
+    np.testing.assert_array_equal(round_reports([0.49, 0.51], ends), [0.01, 0.99])
 
 
 def test_unknown_rounding_lists_the_valid_ones() -> None:

@@ -85,6 +85,10 @@ def test_a_mark_alone_is_a_piece_only_where_punctuation_is_kept() -> None:
 def test_rules_can_be_changed_and_say_so() -> None:
     rules = word_rules("clean", {"contractions": "join", "pieces": "join"})
     assert rules.name == "clean, changed"
+    # a config gives lists; rules are compared and hashed
+    listed = word_rules("clean", {"drop_matching": ["^x"]})
+    assert hash(listed) == hash(word_rules("clean", {"drop_matching": ("^x",)}))
+    assert normalise_words(["xa", "a"], listed).reason.tolist() == ["junk", ""]
     assert normalise_words(["Don't know."], rules).words.tolist() == ["dont know"]
     assert normalise_words(["two words"], word_rules("clean", {"pieces": "drop"})).missing.tolist() == [True]
     hosts = word_rules("clean", {"contractions": "host", "pieces": "join"})

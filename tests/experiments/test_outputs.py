@@ -17,13 +17,12 @@ from experiments.outputs import (
     JobStatus,
     clear_outputs,
     config_hash,
-    markdown_table,
-    print_table,
     read_status,
     staged,
     write_outputs,
     write_status,
 )
+from experiments.tables import markdown_table, print_table
 
 
 @pytest.fixture

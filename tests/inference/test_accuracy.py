@@ -23,7 +23,8 @@ from inference.accuracy import (
 from inference.arviz_adapter import InferenceData
 from inference.convergence import check_convergence
 from inference.sampling import sample
-from inference.sbc import judge_ranks, run_sbc
+from inference.sbc import run_sbc
+from inference.sbc_bands import judge_ranks
 from inference.sbc_models import accuracy_sbc, small_accuracy_design
 from models.accuracy import accuracy_model
 from models.accuracy_data import AccuracyData, accuracy_data, practice_amount

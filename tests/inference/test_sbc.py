@@ -12,17 +12,8 @@ from hydra import compose, initialize_config_module
 
 from estimators import InputError
 from experiments.studies import load_study
-from inference.sbc import (
-    JOINT_LOG_LIKELIHOOD,
-    SbcModel,
-    SbcSettings,
-    ecdf_band,
-    ecdf_counts,
-    judge_ranks,
-    rank_of_truth,
-    run_sbc,
-    sbc_rows,
-)
+from inference.sbc import JOINT_LOG_LIKELIHOOD, SbcModel, SbcSettings, rank_of_truth, run_sbc, sbc_rows
+from inference.sbc_bands import ecdf_band, ecdf_counts, judge_ranks
 from inference.sbc_models import belief_sbc, small_belief_design
 from models.belief import belief_data, belief_model
 
