@@ -120,12 +120,9 @@ from estimators.reports import (
 )
 from estimators.rounding import SCHEMES, RoundingScheme, report_boxes, round_reports, rounding_scheme
 from estimators.score import expected_score, optimal_report, rational_report, score
-from estimators.simulation import (
-    ParticipantPopulation,
-    SimulationSettings,
-    simulate_comparison_study,
-    simulate_reports,
-)
+from estimators.simulated_participants import simulate_reports
+from estimators.simulation import simulate_comparison_study
+from estimators.simulation_settings import ParticipantPopulation, SimulationSettings
 from estimators.study_notes import add_note, notes
 from estimators.study_words import ModelWords, StudyWords, study_words
 from estimators.tvd_bias import TvdBaseline, permutation_baseline, tvd_with_baseline

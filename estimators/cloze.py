@@ -214,15 +214,11 @@ def _check_items(study: xr.Dataset, source: str) -> None:
 
 
 def _check_unique(values: list[Any], source: str, name: str) -> None:
-    if len(set(values)) < len(values):
-        seen: set[Any] = set()
-        twice = None
-        for value in values:
-            if value in seen:
-                twice = value
-                break
-            seen.add(value)
-        raise InputError(f"{twice!r} is there twice", source=source, field=name)
+    seen: set[Any] = set()
+    for value in values:
+        if value in seen:
+            raise InputError(f"{value!r} is there twice", source=source, field=name)
+        seen.add(value)
 
 
 def _check_positions(study: xr.Dataset, source: str) -> None:

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from estimators.comparison import HUMAN
 from estimators.errors import InputError, unknown_choice
 from estimators.rounding import RoundingScheme, round_reports
-from estimators.simulation import ParticipantPopulation, draw_participants, simulate_reports
+from estimators.simulated_participants import draw_participants, simulate_reports
+from estimators.simulation_settings import ParticipantPopulation
 from inference.convergence import GateThresholds
 from inference.participant_fit import Anchor, compile_participants, fit_participants
 from inference.recovery import classical_rows, posterior_row

@@ -10,7 +10,8 @@ import numpy as np
 
 from estimators.comparison import is_word_token, response_positions, validate_comparison_study
 from estimators.errors import InputError, unknown_choice
-from estimators.simulation import ParticipantPopulation, SimulationSettings, simulate_comparison_study
+from estimators.simulation import simulate_comparison_study
+from estimators.simulation_settings import ParticipantPopulation, SimulationSettings
 from estimators.study_notes import add_note
 
 if TYPE_CHECKING:

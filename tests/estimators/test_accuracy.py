@@ -222,6 +222,12 @@ def test_wrong_input_is_named() -> None:
         participant_accuracy([True], ["a", "b"])
     with pytest.raises(InputError, match="n_replicates"):
         bootstrap_accuracy([1], ["a"], ["x"], n_replicates=0, rng=rng)
+    with pytest.raises(InputError, match="no replicate has a guess"):
+        # two people in a document each: this draw takes one's document and the other's answers
+        bootstrap_accuracy([1, 0], ["a", "b"], ["x", "y"], n_replicates=1, rng=np.random.default_rng(10))
+    for probability in (0, 1):
+        with pytest.raises(InputError, match=f"probability: is {probability}, should be between 0 and 1"):
+            wilson_interval(1, 2, probability=probability)
     with pytest.raises(InputError, match="n_draws"):
         bayesian_bootstrap_accuracy([1], ["x"], n_draws=0, rng=rng)
     for starts in ([1, 2], [0, 0], []):

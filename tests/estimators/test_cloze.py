@@ -171,6 +171,11 @@ def test_labels_become_positions() -> None:
     np.testing.assert_array_equal(labels[found], moved["response_item"].values)
 
 
+def test_an_unknown_family_is_named() -> None:
+    with pytest.raises(InputError, match="unknown family 'heads'; choose one of: mixture"):
+        word_pair("heads", vocab_size=10, exponent=1.0, difference=1.0, rng=np.random.default_rng(0))
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 def test_simulated_distances_are_those_of_the_distributions(family: str) -> None:
     people, model = word_pair(family, vocab_size=50, exponent=1.1, difference=1.0, rng=np.random.default_rng(0))

@@ -109,6 +109,8 @@ def test_rows_keep_the_order_in_which_words_were_seen() -> None:
     assert top.n_tied.tolist() == [2, 0]
     np.testing.assert_array_equal(top.confidence, [0.5, np.nan])
     assert top.is_top.tolist() == [True, True]
+    with pytest.raises(InputError, match="count: is -2, should be 0 or more"):
+        count_words([0, 0], [1, 2], [1, -2], n_contexts=1)
     once = top_words(count_words([1], [4], [1], n_contexts=2))
     np.testing.assert_array_equal(once.confidence, [np.nan, 1.0])
 

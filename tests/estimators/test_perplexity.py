@@ -225,6 +225,15 @@ def test_empty_study_and_missing_arguments() -> None:
         estimate_gap([0.0], [1], estimator="rao_blackwell")
     with pytest.raises(InputError, match="'naive': needs target_logprob"):
         estimate_gap([0.0], [1], estimator="naive")
+    with pytest.raises(InputError, match=r"target_logprob: has shape \(2,\), the terms \(1,\)"):
+        estimate_gap([0.0], [1], estimator="naive", target_logprob=[-1.0, -1.0])
+    with pytest.raises(InputError, match="unknown player 'gpt5'; choose one of: human, weak, gen"):
+        true_loss(study, "gpt5", np.ones(6, dtype=bool))
+    with pytest.raises(InputError, match="unknown reference 'all'"):
+        reference_loss(study, "gen", "all", np.ones(6, dtype=bool))  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="n_se: is -1"):
+        estimate_perplexity(study, n_se=-1)
+    assert estimate_perplexity(study, n_se=0).perplexity_lower == estimate_perplexity(study, n_se=0).perplexity
     with pytest.raises(InputError, match="no log-probabilities of player 'human'"):
         candidate_log_terms(study, "human")
     study["in_reference"].values[:] = False

@@ -14,16 +14,14 @@ from scipy.stats import chi2, chisquare, kstest
 from estimators.comparison import HUMAN, is_word_token, same_token, validate_comparison_study
 from estimators.diagnostics import pareto_khat
 from estimators.errors import InputError
-from estimators.simulation import (
+from estimators.simulated_language import simulate_language
+from estimators.simulated_participants import LAPSE_REPORTS, draw_participants, simulate_reports
+from estimators.simulation import simulate_comparison_study
+from estimators.simulation_settings import (
     DEFAULT_EXCESS_NATS,
     LANGUAGE_MODELS,
-    LAPSE_REPORTS,
     ParticipantPopulation,
     SimulationSettings,
-    draw_participants,
-    simulate_comparison_study,
-    simulate_language,
-    simulate_reports,
 )
 
 if TYPE_CHECKING:

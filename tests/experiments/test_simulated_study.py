@@ -11,7 +11,8 @@ from omegaconf import OmegaConf
 
 from estimators.comparison import is_word_token, response_positions
 from estimators.errors import InputError
-from estimators.simulation import ParticipantPopulation, SimulationSettings, simulate_comparison_study
+from estimators.simulation import simulate_comparison_study
+from estimators.simulation_settings import ParticipantPopulation, SimulationSettings
 from estimators.study_notes import notes
 from experiments.studies.simulated import load
 

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from estimators import InputError
-from estimators.simulation import ParticipantPopulation, SimulationSettings, simulate_comparison_study
+from estimators.simulation import simulate_comparison_study
+from estimators.simulation_settings import ParticipantPopulation, SimulationSettings
 from inference.convergence import GateThresholds
 from inference.participant_fit import (
     ANCHORS,

@@ -12,8 +12,9 @@ import xarray as xr
 from estimators import InputError
 from estimators.cloze_simulation import ClozeSimulation, simulate_cloze_study
 from models.ard import ArdPriors, FixedScales, ard_model
-from models.ard_columns import clean_columns, measured_error
+from models.ard_columns import DESIGNS, clean_columns, legacy_columns, measured_error
 from models.ard_data import ArdData, Measured, ard_data, recording_limits
+from tests.oracles import cloze as slow
 from tests.oracles.ard import censored_logit_normal, measured_and_true, ordered_beta
 
 PREDICTORS = ("human_entropy", "model_entropy", "oracle_tvd", "word_num")
@@ -32,7 +33,9 @@ def some_data(rng: np.random.Generator, *, n: int = 30, noisy: int = 2, ends: bo
         target[:3] = 0, 1, 1
     root = rng.normal(size=(n, noisy, noisy)) * 0.3
     names = ("a", "b", "c")
-    measured = Measured(("c", "a")[:noisy], root @ root.transpose(0, 2, 1) + 0.05 * np.eye(noisy)) if noisy else None
+    measured = (
+        Measured(("c", "a", "b")[:noisy], root @ root.transpose(0, 2, 1) + 0.05 * np.eye(noisy)) if noisy else None
+    )
     # labels in the order of the rows
     item = [f"i{number:03d}" for number in range(n)]
     text = [f"t{number % 4}" for number in range(n)]
@@ -69,7 +72,7 @@ def log_densities(model: pm.Model, point: dict[str, np.ndarray]) -> dict[str, np
     return {rv.name: value for rv, value in zip(model.observed_RVs, compiled(inner), strict=True)}
 
 
-@pytest.mark.parametrize("noisy", [1, 2])
+@pytest.mark.parametrize("noisy", [1, 2, 3])
 def test_measurements_and_true_values_are_the_joint_normal_s(noisy: int) -> None:
     data = some_data(np.random.default_rng(1), noisy=noisy)
     model = ard_model(data)
@@ -154,10 +157,96 @@ def test_the_ard_prior_is_a_student_t() -> None:
     assert kstest(drawn, t(df=4, scale=0.3).cdf).pvalue > 0.001
 
 
-def test_the_horseshoe_is_bounded_by_its_slab() -> None:
-    model = ard_model(some_data(np.random.default_rng(4), noisy=0), prior="horseshoe")
+@pytest.mark.parametrize("likelihood", ["beta", "gaussian"])
+def test_the_horseshoe_is_bounded_by_its_slab(likelihood: str) -> None:
+    model = ard_model(some_data(np.random.default_rng(4), noisy=0), prior="horseshoe", likelihood=likelihood)
     scale, slab = pm.draw([model["scale"], model["slab_variance"]], draws=500, random_seed=1)
     assert (scale <= np.sqrt(slab)[:, None] + 1e-12).all()
+
+
+def test_fixed_scales_are_the_prior_and_the_noise() -> None:
+    """Bayesian ridge regression at given precisions: 4,000 draws, standard error of an sd 1.1%."""
+    data = some_data(np.random.default_rng(4), noisy=0, ends=False)
+    model = ard_model(data, prior="fixed", likelihood="gaussian", fixed=FixedScales((0.1, 0.5, 2.0), 0.3))
+    drawn = pm.draw(model["coefficient"], draws=4000, random_seed=1)
+    np.testing.assert_allclose(drawn.std(axis=0), [0.1, 0.5, 2.0], rtol=0.05)
+    point = values_of(model, 3)
+    eta = at(model, [model["eta"]], point)[0]
+    expected = -0.5 * ((data.target - eta) / 0.3) ** 2 - np.log(0.3 * np.sqrt(2 * np.pi))
+    np.testing.assert_allclose(log_densities(model, point)["target"], expected)
+
+
+def test_rows_of_the_paper_are_its_code_on_lists(study: xr.Dataset) -> None:
+    """Appendix B: answers halved with the same seed in every context, oracle 1 in the target and in a predictor."""
+    one = study.isel(item=slice(0, 5)).drop_vars("true_tvd")
+    one = one.isel(response=one["response_item"].values < 5)
+    entries = np.flatnonzero(one["entry_item"].values < 5)
+    kept = one["sample_entry"].values <= entries.max()
+    one = one.isel(entry=entries, sample=kept)
+    # context 3: a blank answer is a word of the people's, and none of their entropy
+    words = one["word_text"].values.copy()
+    rows = np.flatnonzero(one["response_item"].values == 3)
+    words[one["response_word"].values[rows[-1]]] = ""
+    one = one.assign(word_text=("word", words))
+    said = words[one["sample_word"].values]
+    columns = legacy_columns(one, "mixture", ("human_entropy", "model_entropy", "oracle_tvd"), seed=3)
+    assert columns.player.tolist() == ["mixture"] * 5
+    assert columns.covariance is None
+    for item in range(5):
+        here = one.isel(response=one["response_item"].values == item)
+        people = np.repeat(words[here["response_word"].values], here["response_count"].values).tolist()
+        # no sample is the people's blank
+        people = [word or "BLANK" for word in people]
+        first, second = slow.published_split(people, 3, len(people) // 2)
+        mine = (one["entry_item"].values[one["sample_entry"].values] == item) & (
+            one["entry_model"].values[one["sample_entry"].values] == one["model"].values.tolist().index("mixture")
+        )
+        model = np.repeat(said[mine], one["sample_count"].values[mine]).tolist()
+        assert columns.target[item] == pytest.approx(slow.tvd(first, model))
+        assert columns.predictors["oracle_tvd"][item] == pytest.approx(slow.tvd(first, second))
+        assert columns.predictors["human_entropy"][item] == pytest.approx(
+            slow.entropy([word for word in people if word != "BLANK"])
+        )
+        assert columns.predictors["model_entropy"][item] == pytest.approx(slow.entropy(model))
+
+
+def test_answers_may_be_shared_by_target_and_predictors(study: xr.Dataset) -> None:
+    for design in DESIGNS:
+        columns = clean_columns(study, ["mixture"], PREDICTORS, rng=np.random.default_rng(1), design=design)
+        assert (columns.covariance is not None) == (design == "disjoint")
+        if columns.covariance is None:
+            with pytest.raises(InputError, match="errors of measurement: are not known"):
+                measured_error(columns, ["human_entropy"])
+        assert measured_error(columns, []) is None
+    with pytest.raises(InputError, match="unknown measured predictor 'word_num'"):
+        measured_error(columns, ["word_num"])
+
+
+def test_what_is_left_out_is_counted(study: xr.Dataset) -> None:
+    words = study["word_text"].values.copy()
+    words[:2] = "?", ""
+    changed = study.assign(word_text=("word", words)).assign_attrs(word_rules="clean")
+    given, said = changed["response_word"].values, changed["sample_word"].values
+    own = changed["entry_model"].values[changed["sample_entry"].values] == 0
+    columns = clean_columns(
+        changed, ["mixture"], PREDICTORS, rng=np.random.default_rng(1), target_answers=5, oracle_answers=5
+    )
+    notes = dict(columns.notes)
+    for code, reason in ((0, "junk"), (1, "blank")):
+        assert notes[f"answers left out as {reason}"] == changed["response_count"].values[given == code].sum()
+        assert notes[f"samples of mixture left out as {reason}"] == (
+            changed["sample_count"].values[own & (said == code)].sum()
+        )
+
+
+def test_errors_groups_and_target_can_be_exchanged() -> None:
+    data = some_data(np.random.default_rng(0))
+    plain = data.without_error().without_groups()
+    assert plain.noisy == plain.groups == ()
+    assert plain.error_covariance.shape == (30, 0, 0)
+    assert data.noisy
+    assert data.groups == ("text",)
+    np.testing.assert_array_equal(data.with_target(1 - data.target).target, 1 - data.target)
 
 
 def test_clean_rows_come_from_disjoint_people(study: xr.Dataset) -> None:
@@ -216,6 +305,7 @@ def good() -> dict[str, Any]:
         ({"target": [0.2, 0.5, 1.7]}, "target: goes from 0.2 to 1.7"),
         ({"target": [0.2, 0.5, np.nan]}, "target: is nan in 1 rows"),
         ({"predictors": {}}, "predictors: are empty"),
+        ({"target": [0.2, 0.5]}, r"target: has shape \(2,\), should be one of at least 3 rows"),
         ({"predictors": {"a": [1.0, 1.0, 1.0]}}, "a: is the same in every row"),
         ({"predictors": {"a": [1.0, 2.0]}}, r"a: has shape \(2,\)"),
         ({"text": ["s"]}, "text: has shape"),

@@ -10,7 +10,8 @@ import pytest
 from scipy.special import expit
 
 from estimators import InputError, round_reports
-from estimators.simulation import SimulationSettings, simulate_comparison_study
+from estimators.simulation import simulate_comparison_study
+from estimators.simulation_settings import SimulationSettings
 from models.belief import BeliefPriors, belief_data, belief_model, set_answers, start_values
 from tests.estimators.studies import small_study
 from tests.oracles.belief import box_probability, log_density, mean_and_scales, place, scale

@@ -12,7 +12,8 @@ from scipy.special import expit, logit
 from estimators import InputError, round_reports
 from estimators.comparison import response_positions, same_token
 from estimators.rounding import RoundingScheme
-from estimators.simulation import ParticipantPopulation, SimulationSettings, simulate_comparison_study
+from estimators.simulation import simulate_comparison_study
+from estimators.simulation_settings import ParticipantPopulation, SimulationSettings
 from models.calibration import CalibrationPriors, calibration_model, curve_features, set_weights
 from models.calibration_data import (
     binary_outcomes,
@@ -164,6 +165,11 @@ def test_the_favoured_option_and_who_is_left_out():
     assert (data.report > 0.5).all()
     np.testing.assert_array_equal(data.outcome, report[wanted] > 0.5)
     assert 0 < data.outcome.mean() < 1
+    np.testing.assert_allclose(1 / (1 + np.exp(-data.report_logit)), data.report)
+    with pytest.raises(InputError, match="report: has no report that favours one of two tokens"):
+        favoured_outcomes(study.assign(report=("response", np.full(report.size, 0.5))))
+    with pytest.raises(InputError, match="has no answer on two different tokens"):
+        favoured_outcomes(study.assign(automatic=("response", np.ones(report.size, dtype=bool))))
     # the label must not follow from the truth: with reports mirrored, every outcome turns round
     mirrored = favoured_outcomes(study.assign(report=1 - study["report"]))
     np.testing.assert_array_equal(mirrored.outcome, 1 - data.outcome)

@@ -12,7 +12,8 @@ import xarray as xr
 
 from estimators import InputError, rounding_scheme
 from estimators.rounding import RoundingScheme
-from estimators.simulation import SimulationSettings, simulate_comparison_study
+from estimators.simulation import simulate_comparison_study
+from estimators.simulation_settings import SimulationSettings
 from experiments.studies.lm_game import load
 from models.participant_data import ParticipantData, participant_data, with_reports, without_participants
 from tests.estimators.studies import small_study

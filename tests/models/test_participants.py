@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from estimators import InputError
 from estimators.rounding import RoundingScheme
-from estimators.simulation import SimulationSettings, simulate_comparison_study
+from estimators.simulation import simulate_comparison_study
+from estimators.simulation_settings import SimulationSettings
 from models.participant_data import ParticipantData, participant_data, with_reports, without_participants
 from models.participants import (
     ParticipantPriors,
