@@ -358,7 +358,7 @@ def kl_nats(p: Cpds, q: Cpds, *, mixed_in: float = 0.0) -> Floats:
     both = align(p, q)
     q_mixed = both.q
     if mixed_in:
-        size = np.bincount(both.context, minlength=both.n_contexts)
+        size = np.bincount(both.context)
         q_mixed = (1 - mixed_in) * both.q + mixed_in / size[both.context]
     with np.errstate(divide="ignore", invalid="ignore"):
         terms = np.where(both.p > 0, both.p * (np.log(both.p) - np.log(q_mixed)), 0.0)

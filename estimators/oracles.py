@@ -200,6 +200,7 @@ def tvd_between_oracles(oracles: Oracles) -> Floats:
     Returns
     -------
     ndarray of float, shape (split, context)
+        NaN where a part has no answer.
     """
     p, q = (_normalised(oracles, part) for part in (oracles.first, oracles.second))
     return _half_sums(oracles.counts, np.abs(p - q))
@@ -226,6 +227,7 @@ def tvd_to_oracles(
     Returns
     -------
     ndarray of float, shape (split, context)
+        NaN where a side has no answer.
     """
     p = _normalised(oracles, getattr(oracles, which))
     at_rows = probability_at(q, oracles.counts)
@@ -272,4 +274,5 @@ def _by_context(counts: WordCounts, values: NDArray[np.int64] | Floats) -> Float
 
 
 def _half_sums(counts: WordCounts, values: Floats) -> Floats:
-    return _by_context(counts, values) / 2
+    halves: Floats = np.where(counts.totals > 0, _by_context(counts, values) / 2, np.nan)
+    return halves

@@ -124,6 +124,7 @@ def test_truth_and_reference() -> None:
     asked = np.zeros(6, dtype=bool)
     asked[0] = True
     assert reference_loss(study, "weak", "asked", asked) == pytest.approx(loss[0])
+    assert reference_loss(study, "weak", "reference", asked) == pytest.approx(loss[3:].mean())
 
 
 def test_terms_on_all_candidates_agree_with_terms_on_responses() -> None:

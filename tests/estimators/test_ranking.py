@@ -148,6 +148,16 @@ def test_scores_of_a_study() -> None:
     assert score_study(study(), whole_vocabulary=True, top_k=20).rank.tolist() == [1, np.inf]
 
 
+def test_a_hair_above_0_is_rounding() -> None:
+    hair = study(
+        ranked_logprob=(("token", "rank"), [[1e-9, -22.0], [-0.5, np.nan]]), reference_logprob=("token", [1e-9, -8.0])
+    )
+    assert score_study(hair).logprob_nats.tolist() == [0.0, -3.5]
+    assert score_study(hair, censoring="exact").logprob_nats.tolist() == [0.0, -8.0]
+    listed = study().drop_vars("reference_logprob")
+    assert score_study(listed).logprob_nats.tolist() == [-0.5, -3.5]
+
+
 def test_settings_reach_the_scores() -> None:
     tied = study(
         ranked_token=(("token", "rank"), np.array([["c", "a"], ["c", "b"]], dtype=object)),
