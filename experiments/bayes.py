@@ -75,7 +75,9 @@ def require_bayes() -> None:
     require_packages(("pymc", "nutpie", "arviz"), "bayes", source="the Bayesian experiments")
 
 
-def sample_model(cfg: DictConfig, model: pm.Model | CompiledModel, purpose: str) -> InferenceData:
+def sample_model(
+    cfg: DictConfig, model: pm.Model | CompiledModel, purpose: str, *, times_draws: int = 1
+) -> InferenceData:
     """Sample a posterior with the config's sampler; `purpose` names its stream of random numbers."""
     from inference.sampling import sample  # noqa: PLC0415 - seconds of imports that only a fit should cost
 
@@ -83,7 +85,7 @@ def sample_model(cfg: DictConfig, model: pm.Model | CompiledModel, purpose: str)
     return sample(
         model,
         sampler=settings.name,
-        draws=settings.draws,
+        draws=settings.draws * times_draws,
         tune=settings.tune,
         chains=settings.chains,
         cores=settings.cores,

@@ -13,7 +13,7 @@ from tqdm import tqdm
 from estimators.cpd import WordCounts
 from estimators.oracles import independent_oracles
 from experiments.bayes import check_bayesian, convergence_columns, gate, sample_model
-from experiments.cloze_settings import ORACLE, clean_words, label
+from experiments.cloze_settings import ORACLE, clean_words, label, whole
 from experiments.settings import rng_for, tail_probability
 from experiments.tvd_results import PlayerTvd, part_counts
 
@@ -56,10 +56,13 @@ class WordPairFits:
     ----------
     cfg : DictConfig
         With ``sampler`` and ``experiment.gate``.
+    more_draws : int
+        A posterior that misses the gate is sampled again with so many times the draws; 1 for never.
     """
 
-    def __init__(self, cfg: DictConfig) -> None:
+    def __init__(self, cfg: DictConfig, *, more_draws: int = 1) -> None:
         self._cfg = cfg
+        self._times_draws = sorted({1, more_draws})
         self._models: dict[tuple[int, bool], tuple[pm.Model, pm.Model | CompiledModel]] = {}
 
     def fit(
@@ -77,9 +80,13 @@ class WordPairFits:
             self._models[key] = model, compile_model(model) if self._cfg.sampler.name == "nutpie" else model
         model, program = self._models[key]
         set_word_pairs(model, data)
-        idata = sample_model(self._cfg, program, purpose)
-        posterior = tvd_posterior(idata, data, rng=rng_for(self._cfg, f"{purpose} tvd"))
-        return posterior, gate(self._cfg, posterior.idata)
+        for times in self._times_draws:
+            idata = sample_model(self._cfg, program, purpose, times_draws=times)
+            posterior = tvd_posterior(idata, data, rng=rng_for(self._cfg, f"{purpose} tvd"))
+            found = gate(self._cfg, posterior.idata)
+            if found.passed:
+                break
+        return posterior, found
 
 
 def bayesian_tvd(cfg: DictConfig, study: xr.Dataset, players: list[PlayerTvd], n_contexts: int) -> BayesianTvd:
@@ -88,7 +95,7 @@ def bayesian_tvd(cfg: DictConfig, study: xr.Dataset, players: list[PlayerTvd], n
     tail = tail_probability(cfg)
     words = clean_words(cfg, study, [player.player for player in players if player.player != ORACLE])
     answers = words.answers()
-    fits = WordPairFits(cfg)
+    fits = WordPairFits(cfg, more_draws=whole(cfg, "bayes.more_draws"))
     columns, posteriors, warnings = {}, {}, []
     for player in tqdm(players, desc="Bayesian TVD", unit="player", leave=False):
         rng = rng_for(cfg, f"bayes {player.player}")

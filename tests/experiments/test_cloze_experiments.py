@@ -36,7 +36,7 @@ SHORT = (
     "experiment.allow_unconverged=true",
 )
 TINY = {
-    "tvd": (*SIMULATED, *SHORT, "experiment.n_splits=3", "experiment.bayes.n_contexts=3"),
+    "tvd": (*SIMULATED, *SHORT, "experiment.n_splits=3", "experiment.bayes={n_contexts: 3, more_draws: 1}"),
     "tvd_sample_size": (*SIMULATED, "experiment.n=[3,6]", "experiment.n_repeats=2"),
     "improve": (*SIMULATED, "experiment.n_splits=3", "experiment.n_replicates=50"),
     "distributions": (*SIMULATED, "experiment.item=['1:2','2']", "experiment.n_words=5"),
