@@ -82,6 +82,25 @@ def test_simulated_people_are_read_as_loops_read_them() -> None:
     assert data.n_same.sum() + data.pair_n_shown.sum() == study.sizes["response"]
 
 
+def test_one_string_can_stand_for_many_tokens() -> None:
+    """A token that nobody saw gets the string of one that was shown: which of them it was, ln g says."""
+    settings = SimulationSettings(
+        n_items=12, n_reference_items=14, vocab_size=200, n_candidates=25, n_participants=6, store_reference=True
+    )
+    study = simulate_comparison_study(settings)
+    strings = study["token"].values.astype(object)
+    there = {*study["candidate_token"].values.ravel().tolist(), *study["target_token"].values.tolist()}
+    unseen = [at for at, text in enumerate(strings) if text not in there]
+    shown = str(study["candidate_token"].values[0, 0])
+    renamed = strings.copy()
+    renamed[unseen[:2]] = shown
+    before, after = participant_data(study), participant_data(study.assign_coords(token=("token", renamed)))
+    np.testing.assert_array_equal(after.pair_log_g, before.pair_log_g)
+    mass = [np.bincount(data.tail_item, data.tail_mass, data.item.size) for data in (before, after)]
+    np.testing.assert_allclose(*mass)
+    np.testing.assert_allclose(mass[1], after.unseen_mass, atol=1e-9)
+
+
 def test_answers_that_the_site_gave_are_tokens_shown_only() -> None:
     study = small_study()
     told = study["automatic"].values.copy()
