@@ -84,14 +84,14 @@ def answer_statistics(counts: WordCounts, names: tuple[str, ...] = ("entropy", "
             terms = STATISTICS[name](int(total))
             # a word that all people gave: its term for one answer fewer is never there in full
             fewer = np.append(STATISTICS[name](int(total) - 1), 0.0)
-            value[at, here] = np.bincount(context, weights=terms[count], minlength=n_contexts)[here]
-            kept = np.bincount(context, weights=fewer[count], minlength=n_contexts)
-            left_out[at] = kept[context] - fewer[count] + fewer[count - 1]
-        mean = np.stack([np.bincount(context, weights=row * count, minlength=n_contexts) for row in left_out]) / total
+            value[at, here] = np.bincount(context, weights=terms[count])[here]
+            # less what all of a context's answers have in common, which their covariance does not see
+            left_out[at] = fewer[count - 1] - fewer[count]
+        mean = np.stack([np.bincount(context, weights=row * count) for row in left_out]) / total
         apart = left_out - mean[:, context]
         for i in range(size):
             for j in range(size):
-                summed = np.bincount(context, weights=apart[i] * apart[j] * count, minlength=n_contexts)[here]
+                summed = np.bincount(context, weights=apart[i] * apart[j] * count)[here]
                 covariance[here, i, j] = (total - 1) / total * summed
     return AnswerStatistics(tuple(names), value, covariance)
 

@@ -130,10 +130,10 @@ def test_statistics_asked_for() -> None:
 
 
 def test_too_few_answers_and_mistakes() -> None:
-    few = answer_statistics(counts_of([2], [3, 1], [3]))
+    few = answer_statistics(counts_of([2], [3, 1], [1, 1]))
     assert np.isnan(few.value[:, 0]).all()
     assert np.isfinite(few.value[:, 1]).all()
-    with pytest.raises(InputError, match="unknown for 1 contexts"):
+    with pytest.raises(InputError, match="unknown for 2 contexts"):
         pooled_covariance(few)
     with pytest.raises(InputError, match="window: is 0"):
         pooled_covariance(few, window=0)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from estimators.cpd import (
     Cpds,
     WordCounts,
+    align,
     count_words,
     cpds_from_proportions,
     entropy_nats,
@@ -75,6 +76,19 @@ def test_closed_forms() -> None:
             kl_nats(p, q, mixed_in=share)
 
 
+def test_rows_of_two_distributions_side_by_side() -> None:
+    p, q = relative_frequencies(counts([list("aab"), ["c"]])), relative_frequencies(counts([list("b"), ["a", "c"]]))
+    both = align(p, q)
+    assert both.context.tolist() == [0, 0, 1, 1]
+    assert [chr(word) for word in both.word] == ["a", "b", "a", "c"]
+    np.testing.assert_allclose(both.p, [2 / 3, 1 / 3, 0, 1])
+    np.testing.assert_allclose(both.q, [0, 1, 0.5, 0.5])
+    someone, nobody = relative_frequencies(counts([["a"]])), relative_frequencies(counts([[]]))
+    for one, other in ((someone, nobody), (nobody, someone)):
+        assert np.isnan(total_variation(one, other)).all()
+        assert np.isnan(jensen_shannon_nats(one, other)).all()
+
+
 def test_contexts_without_answers_at_the_end_have_no_divergence() -> None:
     p, q = relative_frequencies(counts([list("ab"), []])), relative_frequencies(counts([list("aa"), []]))
     for distance in (kl_nats(p, q, mixed_in=0.5), jensen_shannon_nats(p, q), total_variation(p, q), entropy_nats(p)):
@@ -131,6 +145,10 @@ def test_exact_distance_needs_a_distribution() -> None:
         tvd_exact(two, [0.5, 0.4, 0.3], [0.5, 0.4])
     # several models at once
     np.testing.assert_allclose(tvd_exact(two, [[0.5, 0.4, 0.3], [1, 1, 0]]), [[0.5, 0.3], [0, 0.5]])
+    more = Cpds(two.context, two.word, two.probability, 3)
+    nan = np.nan
+    twice = tvd_exact(more, [[[0.5, 0.4, 0.3]], [[1, 1, 0]]])
+    np.testing.assert_allclose(twice, [[[0.5, 0.3, nan]], [[0, 0.5, nan]]])
 
 
 def test_probabilities_at_words_that_a_distribution_does_not_list() -> None:

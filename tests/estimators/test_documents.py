@@ -89,5 +89,8 @@ def test_documents_may_have_one_token_and_tokens_may_be_white_space() -> None:
     ],
 )
 def test_malformed_studies(change: Callable[[xr.Dataset], xr.Dataset], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        validate_documents_study(change(documents()))
+    given = change(documents())
+    with pytest.raises(InputError, match=message) as raised:
+        validate_documents_study(given)
+    if isinstance(given, xr.Dataset):
+        assert str(raised.value).startswith(f"documents study {given.attrs.get('name', '(unnamed)')!r}, ")

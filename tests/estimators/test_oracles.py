@@ -145,8 +145,10 @@ def test_distance_to_either_oracle_and_to_a_model_with_other_words() -> None:
     alone = Cpds(np.array([0, 1]), np.array([1, 1]), np.array([1.0, 1.0]), 3)
     assert np.isnan(tvd_to_oracles(alone, empty)[0]).tolist() == [False, True, True]
     assert np.isnan(tvd_between_oracles(empty)[0]).tolist() == [False, True, True]
-    late = Oracles(count_words([1], [1], [2], n_contexts=3), np.array([[1]]), np.array([[1]]))
+    late = Oracles(count_words([1], [1], [1], n_contexts=3), np.array([[1]]), np.array([[1]]))
     np.testing.assert_array_equal(tvd_to_oracles(alone, late)[0], [np.nan, 0, np.nan])
+    silent = Cpds(alone.context[:0], alone.word[:0], alone.probability[:0], 3)
+    assert np.isnan(tvd_to_oracles(silent, late)).all()
     # an oracle without an answer has no most frequent word
     nobody = Oracles(one, np.array([[0, 0]]), np.array([[2, 2]]))
     assert oracle_tops(nobody)[0].word.tolist() == [-1]
@@ -296,6 +298,12 @@ def test_interval_of_the_needed_share_is_quantiles_over_groups_drawn_again() -> 
         shares.append(1 - 0.1 / gap if gap > 0.1 else 0.0)
     np.testing.assert_allclose(found.draws, shares)
     assert (found.lower, found.upper) == pytest.approx(tuple(np.quantile(shares, [0.1, 0.9])))
+    for probability in (0.2, 0.5):
+        inner = needed_share(
+            model, oracle, groups, margin=0.1, rng=np.random.default_rng(2), n_replicates=30, probability=probability
+        )
+        tail = (1 - probability) / 2
+        assert (inner.lower, inner.upper) == pytest.approx(tuple(np.quantile(shares, [tail, 1 - tail])))
 
 
 def test_interval_of_the_needed_share_covers() -> None:

@@ -7,7 +7,7 @@ import xarray as xr
 
 from estimators import InputError
 from estimators.rank_scores import average_score
-from estimators.ranking import conditioned_on_other_text, score_study, validate_ranking_study
+from estimators.ranking import conditioned_on_other_text, match_in_study, score_study, validate_ranking_study
 
 
 def study(**changes) -> xr.Dataset:
@@ -96,6 +96,18 @@ def test_a_list_ends_once() -> None:
         gap[row, at] = np.nan
         with pytest.raises(InputError, match=f"is -0.5 at token {row}, rank 1: has a gap or no value at all"):
             validate_ranking_study(good.assign(ranked_logprob=(("token", "rank"), gap)))
+    rising = values.copy()
+    rising[0] = -0.5, -3.0, -2.0
+    with pytest.raises(InputError, match=r"is -2.0 at token 0, rank 3: is above the one before it"):
+        validate_ranking_study(good.assign(ranked_logprob=(("token", "rank"), rising)))
+    four = np.array([["a", "b", None, "c"], ["a", None, None, None]], dtype=object)
+    with pytest.raises(InputError, match="at token 0, rank 1: has a gap"):
+        validate_ranking_study(
+            good.drop_dims("rank").assign(
+                ranked_token=(("token", "rank"), four),
+                ranked_logprob=(("token", "rank"), [[-0.5, -1.0, np.nan, -2.0], [-0.5, np.nan, np.nan, np.nan]]),
+            )
+        )
     nothing = values.copy()
     nothing[1] = np.nan
     with pytest.raises(InputError, match="is nan at token 1, rank 1: has a gap or no value at all"):
@@ -154,6 +166,7 @@ def test_a_hair_above_0_is_rounding() -> None:
     )
     assert score_study(hair).logprob_nats.tolist() == [0.0, -3.5]
     assert score_study(hair, censoring="exact").logprob_nats.tolist() == [0.0, -8.0]
+    assert match_in_study(hair).tolist() == [[True, False], [False, False]]
     listed = study().drop_vars("reference_logprob")
     assert score_study(listed).logprob_nats.tolist() == [-0.5, -3.5]
 

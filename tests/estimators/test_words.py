@@ -93,6 +93,8 @@ def test_rules_can_be_changed_and_say_so() -> None:
     assert normalise_words(["two words"], word_rules("clean", {"pieces": "drop"})).missing.tolist() == [True]
     hosts = word_rules("clean", {"contractions": "host", "pieces": "join"})
     assert normalise_words(["don't  you're"], hosts).words.tolist() == ["do you"]
+    apart = word_rules("clean", {"contractions": "host", "pieces": "keep"})
+    assert normalise_words(["don't  you're"], apart).words.tolist() == ["do  you"]
     asks = word_rules("clean", {"punctuation": "keep"})
     assert normalise_words(["?", "why?"], asks).reason.tolist() == ["junk", ""]
 
