@@ -83,6 +83,7 @@ def test_a_mark_alone_is_a_piece_only_where_punctuation_is_kept() -> None:
 
 
 def test_rules_can_be_changed_and_say_so() -> None:
+    assert word_rules("provo") is word_rules("provo", {}) is WORD_RULES["provo"]
     rules = word_rules("clean", {"contractions": "join", "pieces": "join"})
     assert rules.name == "clean, changed"
     # a config gives lists; rules are compared and hashed
