@@ -32,7 +32,7 @@ def test_a_good_study_comes_back_as_it_is() -> None:
     ("name", "values", "part"),
     [
         ("item_document", ["a", "a", "b", "c"], "'c' at item 13; the study has no such document"),
-        ("item_position", [1, 2, 1, -1], "-1 at item 13"),
+        ("item_position", [0, 2, 1, -1], "-1 at item 13"),
         ("item_position", [1, 1, 1, 0], "1 for two items of document 'a'"),
         ("item_position", [1.0, 2.0, 1.0, 0.0], "dtype float64, should be an integer"),
         ("response_item", [10, 10, 11, 10, 12, 99], "99 at response 5; the study has no such item"),

@@ -39,6 +39,30 @@ def as_terms(study: dict[int, list[float]]) -> dict[int, list[float]]:
     return {key: np.exp(values).tolist() for key, values in study.items()}
 
 
+def test_corrections_and_standard_errors_by_hand() -> None:
+    """Four terms, two, and one, which has nothing to be corrected with."""
+    items = {"a": [1.0, 2.0, 4.0, 3.0], "b": [2.0, 5.0], "c": [3.0]}
+    weight = [w for values in items.values() for w in values]
+    terms = group_terms(np.log(weight), [name for name, values in items.items() for _ in values])
+    delta, jackknife, loo = delta_log_mean(terms), jackknife_log_mean(terms), leave_one_out_log_weights(terms)
+    at = 0
+    for i, values in enumerate(items.values()):
+        n, mean = len(values), np.mean(values)
+        here, at = loo[at : at + n], at + n
+        if n == 1:
+            assert delta.value[i] == jackknife.value[i] == pytest.approx(np.log(mean))
+            assert delta.se[i] == jackknife.se[i] == 0
+            assert np.isnan(here).all()
+            continue
+        relative = np.var(values, ddof=1) / n / mean**2
+        assert delta.value[i] == pytest.approx(np.log(mean) + relative / 2)
+        assert delta.se[i] == pytest.approx(np.sqrt(relative))
+        others = np.array([np.log(np.mean(np.delete(values, j))) for j in range(n)])
+        assert jackknife.value[i] == pytest.approx(n * np.log(mean) - (n - 1) * others.mean())
+        assert jackknife.se[i] == pytest.approx(np.sqrt((n - 1) / n * ((others - others.mean()) ** 2).sum()))
+        np.testing.assert_allclose(here, np.log(values) - others)
+
+
 @given(studies, st.integers(0, 5))
 def test_plain_is_equation_5(study: dict[int, list[float]], shuffle: int) -> None:
     means = plain_log_mean(group_terms(*flatten(study, shuffle)))

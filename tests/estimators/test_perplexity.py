@@ -270,6 +270,34 @@ def test_models_play_all_candidates_of_a_study_that_nobody_answered() -> None:
         estimate_perplexity(nobody.assign(selected=("item", np.zeros(study.sizes["item"], dtype=bool))), player)
 
 
+def test_all_and_one_of_the_responses() -> None:
+    study = small_study()
+    rng = np.random.default_rng(0)
+    assert subsample_responses(study, 4, rng).identical(study)
+    assert np.unique(subsample_responses(study, 1, rng)["response_item"], return_counts=True)[1].tolist() == [1] * 6
+    uneven = study.isel(response=[at for at in range(24) if study["response_item"].values[at] != 103 or at > 12])
+    with pytest.raises(InputError, match="n: is 4, but item 103 has only 2 responses"):
+        subsample_responses(uneven, 4, rng)
+    nobody = study.isel(response=slice(0))
+    assert subsample_responses(nobody, 12, rng).identical(nobody)
+    assert subsample_responses(nobody, 1, rng).sizes["candidate"] == 1
+
+
+def test_an_estimate_says_whose_it_is_and_over_which_items() -> None:
+    study = small_study()
+    study = study.isel(response=study["response_item"].values != 104)
+    found = estimate_perplexity(study, "weak", reference="asked")
+    asked = study["item"].values != 104
+    assert (found.player, found.rounding) == ("weak", "none")
+    assert found.true_loss_nats == pytest.approx(true_loss(study, "weak", asked))
+    assert found.reference_loss_nats == pytest.approx(true_loss(study, "gen", asked))
+    assert found.true_gap_nats == pytest.approx(true_loss(study, "weak", asked) - true_loss(study, "gen", asked))
+    everywhere = estimate_perplexity(study, "weak")
+    assert everywhere.true_loss_nats == pytest.approx(true_loss(study, "weak", asked | ~asked))
+    assert everywhere.true_gap_nats == pytest.approx(found.true_gap_nats)
+    assert response_pairs(study).study == "small"
+
+
 def test_fewer_candidates_of_a_study_that_nobody_answered() -> None:
     nobody = small_study().isel(response=slice(0))
     rng = np.random.default_rng(0)

@@ -82,6 +82,10 @@ def test_tie_rules() -> None:
     assert ranks_from_logits(logits, [2], tie="middle") == 2
     assert ranks_from_logits(logits, [2], tie="worst") == 3
     assert ranks_from_logits(logits, [4], tie="worst") == 4
+    # any number of dimensions before the vocabulary
+    many = np.stack([np.tile(logits, (4, 1)), -np.tile(logits, (4, 1))])
+    wanted = np.array([[0, 1, 2, 4]] * 2)
+    assert ranks_from_logits(many, wanted).tolist() == [[5, 3, 3, 4], [1, 5, 5, 2]]
     hit = [[False, True, False, False], [False, False, False, True], [False] * 4]
     values = [[-1.0, -2.0, -2.0, -3.0]] * 3
     assert ranks_among(hit).tolist() == [2, 4, np.inf]
