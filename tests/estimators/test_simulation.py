@@ -330,6 +330,9 @@ def test_participants_are_drawn_from_their_population() -> None:
     ):
         assert values.mean() == pytest.approx(mean, abs=4 * sd / np.sqrt(2000))
         assert values.std() == pytest.approx(sd, rel=0.1)
+    # independent of each other: a correlation of 2,000 has a standard error of .022
+    traits = np.corrcoef([people.bias, np.log(people.slope), np.log(people.noise_sd), people.lapse_rate])
+    assert np.abs(traits - np.eye(4)).max() < 0.1
     everybody = draw_participants(replace(population, lapse_mean=1.0), 3, seed=3)
     assert everybody.lapse_rate.tolist() == [1, 1, 1]
 
