@@ -226,7 +226,8 @@ def _table(
             row["p_beats_every_participant"] = fit.beats[one.model] if fit is not None and beats else np.nan
             rows.append(row)
         rows += _participants(cfg, guesses, kind, mask, fit)
-    verdict = convergence_columns(fit.convergence if fit is not None else None)
+    # nothing was sampled, nothing converged
+    verdict = dict.fromkeys(CONVERGENCE_COLUMNS, np.nan) if fit is None else convergence_columns(fit.convergence)
     table = pd.DataFrame([{**row, **verdict} for row in rows], columns=list(ACCURACY_COLUMNS))
     for name in ("name", "tokens", "source"):
         table[name] = table[name].fillna("").astype(object)

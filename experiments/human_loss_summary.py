@@ -102,7 +102,7 @@ def _order(humans: dict[str, Any], dataset: xr.Dataset) -> str:
             verdict = "does" if p >= _SURE else "does not"
             said.append(
                 f"{who}, equation 5 puts humans {_side(humans[what].gap_nats - value)} the {label} "
-                f"({humans[what].gap_nats:.2f} against a true {value:.2f} nats), while the posterior probability that "
+                f"({humans[what].gap_nats:.2f} against a true {value:.2f} nats); the posterior probability that "
                 f"the loss of their shared belief is above it is {p:.3f}: that humans are worse {verdict} follow"
             )
     return (

@@ -35,8 +35,8 @@ from experiments.settings import (
 __all__ = ["estimates_dataset", "run", "sampling_warnings"]
 
 _VERDICTS = {
-    "too few": "too few responses an item for such a tail, so that the log-mean is likely too low "
-    "(Pareto k, share of items with under two effective responses)",
+    "too few": "too few responses an item for such a tail, which by itself makes the log-mean too low "
+    "(Pareto k, share of items with under two effective responses); noise and rounding make it too high",
     "doubtful": "whether the responses an item are enough is doubtful "
     "(Pareto k, share of items with under two effective responses)",
 }

@@ -67,6 +67,8 @@ EXIT_INTERRUPTED = 130
 EXIT_TERMINATED = 143
 """SIGTERM, as from a scheduler whose time is up."""
 
+_LAUNCHER_EXTRAS = {"joblib": "joblib", "submitit_local": "slurm", "submitit_slurm": "slurm", "ray": "ray"}
+
 _USER_ERRORS = (InputError, HydraException, OmegaConfBaseException)
 
 # the keys of conf/config.yaml, and the sampler that the Bayesian experiments add
@@ -222,6 +224,9 @@ def _shown(folder: Path) -> Path:
 def _one_line(error: BaseException) -> str:
     if isinstance(error, MissingConfigException) and error.missing_cfg_file and error.options:
         group, _, option = error.missing_cfg_file.rpartition("/")
+        extra = _LAUNCHER_EXTRAS.get(option) if group == "hydra/launcher" else None
+        if extra is not None:
+            return f"launcher {option!r} is not installed; in the project's folder: pip install '.[{extra}]'"
         return str(unknown_choice("experiment" if group == "exp" else group, option, error.options))
     text = " ".join(str(error).split())
     if isinstance(error, MissingMandatoryValue):
@@ -229,6 +234,12 @@ def _one_line(error: BaseException) -> str:
         return f"{key} has no value yet; add {key}=... to the command (`--cfg job` shows the settings)"
     unknown = re.match(r"Could not override '([^']+)'\.(?! No match in the defaults list)", text)
     if isinstance(error, HydraException) and unknown:
+        cause = error.__cause__
+        inside = getattr(cause, "full_key", None)
+        if inside is not None and inside.startswith(f"{unknown[1]}."):
+            # a mapping with a key that does not exist
+            choices = [str(key) for key in getattr(cause, "parent_node", None) or ()]
+            return str(unknown_choice(f"key of {unknown[1]}", inside.removeprefix(f"{unknown[1]}."), choices))
         return f"unknown setting {unknown[1]!r}; add `--cfg job` to the command to see the settings that exist"
     if isinstance(error, HydraException) and isinstance(error.__cause__, OmegaConfBaseException):
         text += " " + " ".join(str(error.__cause__).split())

@@ -11,6 +11,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 from omegaconf import DictConfig
 
+from estimators.errors import InputError
 from experiments.cloze_settings import ORACLE, chosen_models, clean_words, colours, label, mode_of, require_scipy, whole
 from experiments.figures import STYLE, new_figure
 from experiments.outputs import ExperimentResult
@@ -54,6 +55,13 @@ def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
 def _players(cfg: DictConfig, study: xr.Dataset) -> list[PlayerTvd]:
     models = chosen_models(cfg, study, needed=False)
     words = clean_words(cfg, study, models)
+    usable = int((words.answers().totals > 1).sum())
+    if usable < 2:
+        raise InputError(
+            f"has {usable} contexts with two answers or more once blank answers and junk are out; distances between "
+            "people need at least 2",
+            source=f"cloze study {study.attrs.get('name')!r}",
+        )
     n_splits, n_bins = whole(cfg, "n_splits"), whole(cfg, "n_bins")
     settings = {"n_splits": n_splits, "n_bins": n_bins}
     found = [oracle_tvd(study, words, rng=rng_for(cfg, "oracles"), **settings)]
@@ -189,6 +197,8 @@ def reliability(players: list[PlayerTvd]) -> Figure:
                     one.confidence[full], one.accuracy[full], marker="o", markersize=3.5,
                     color=palette[player.player], label=label(player.player),
                 )  # fmt: skip
+            if len(ax.lines) == 1 or all(len(line.get_xdata()) == 0 for line in ax.lines[1:]):
+                ax.text(0.5, 0.5, "no bin holds\n5 contexts", ha="center", va="center", color="0.4")
             ax.set_xlim(0, 1)
             ax.set_ylim(0, 1)
             ax.set_aspect("equal")

@@ -118,10 +118,14 @@ def oracle_tvd(
     human = answers.take(items)
     splits = independent_oracles(human, n_splits=n_splits, rng=rng)
     between = tvd_between_oracles(splits)
-    second = part_counts(splits, 0, "second")
-    first = part_counts(splits, 0, "first")
+    parts = [(part_counts(splits, at, "second"), part_counts(splits, at, "first")) for at in range(n_splits)]
+    # of any split: the sizes of the halves are the same in all of them, and so is what they are dealt from
+    second, first = parts[0]
+    raw = between.mean(axis=0)
     against = tvd_with_baseline(second, first)
-    divergence = jensen_shannon_nats(relative_frequencies(second), relative_frequencies(first))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        corrected = np.where(against.baseline < 1, (raw - against.baseline) / (1 - against.baseline), np.nan)
+    cpds = [(relative_frequencies(one), relative_frequencies(other)) for one, other in parts]
     calibration, oracle_ece = _calibration(words, second, human, items, splits=splits, n_bins=n_bins, own=True)
     extra = {"n_samples": float(second.totals.mean()), "share_failed": 0.0, "share_dropped": 0.0}
     return _collect(
@@ -129,13 +133,13 @@ def oracle_tvd(
         ORACLE,
         items=items,
         human=human,
-        raw=between.mean(axis=0),
+        raw=raw,
         baseline=against.baseline,
-        corrected=against.corrected,
-        to_oracle=between.mean(axis=0),
+        corrected=corrected,
+        to_oracle=raw,
         between=between,
-        entropy=entropy_nats(relative_frequencies(second)),
-        divergence=divergence,
+        entropy=np.mean([entropy_nats(one) for one, _ in cpds], axis=0),
+        divergence=np.mean([jensen_shannon_nats(one, other) for one, other in cpds], axis=0),
         calibration=calibration,
         oracle_ece=oracle_ece,
         extra=extra,

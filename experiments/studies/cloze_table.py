@@ -115,8 +115,13 @@ def load(config: Mapping[str, Any]) -> xr.Dataset:
     notes: list[Note] = []
     is_parquet = options.path.suffix.lower() in (".parquet", ".pq")
     lines = _parquet(content, options) if is_parquet else _delimited(content, options, notes)
+    unused: list[str] = []
     for number, row in lines:
+        unused = unused or [name for name in row if name not in options.columns.values()]
         _read_row(reading, row, number)
+    if unused:
+        # a model's rows are people's answers where study.columns does not say which column names the model
+        notes.append(Note(f"columns that study.columns does not name were not read: {', '.join(unused)}", None))
     if not reading.items:
         raise InputError("holds no answer", source=options.path)
     arrays = reading.rows.arrays()
@@ -548,7 +553,11 @@ def _notes(reading: _Reading, arrays: Mapping[str, np.ndarray]) -> list[Note]:
     notes = [Note("contexts", len(reading.items)), Note("rows with a human answer", len(arrays["response_item"]))]
     if reading.blank:
         notes.append(
-            Note("blank answers (empty, null, or listed in study.missing), kept as blank strings", reading.blank)
+            Note(
+                "blank answers (empty, null, or listed in study.missing), kept as blank strings; distributions leave "
+                "them out unless the word rules keep them (experiment.words.blank=keep)",
+                reading.blank,
+            )
         )
     if reading.incomplete:
         notes.append(Note("rows without a context, a weight or a participant, left out", reading.incomplete, "warning"))

@@ -60,6 +60,7 @@ def tiny(root: Path) -> Run:
 
 def test_without_a_posterior_only_shares_are_counted(root: Path, tmp_path: Path) -> None:
     cfg, study, result = result_of(root, "experiment.posterior=false")
+    assert result.table["converged"].isna().all()
     table = result.table
     assert tuple(table.columns) == ACCURACY_COLUMNS
     everybody = table[(table["kind"] == "pooled") & (table["name"] == "everybody")].set_index("tokens")

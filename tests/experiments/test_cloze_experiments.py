@@ -108,6 +108,23 @@ def test_the_baseline_stands_beside_every_raw_distance() -> None:
     assert np.isfinite(table.filter(like="ece_").to_numpy()).all()
 
 
+def test_the_oracles_distances_are_of_all_splits() -> None:
+    overrides = [*SIMULATED, "experiment.n_splits=7", "experiment.bayes.n_contexts=null"]
+    dataset = result_of("+exp=tvd", *overrides)[2].dataset.sel(player="oracle2")
+    raw, baseline = dataset["tvd"], dataset["tvd_baseline"]
+    np.testing.assert_allclose(dataset["tvd_corrected"], (raw - baseline) / (1 - baseline), atol=1e-12)
+
+
+@pytest.mark.parametrize("rows", ["A b,x\nA b,\nC d,y\nC d,NA\n", "A b,x\nA b,z\nC d,y\n"])
+def test_people_have_to_have_answered_two_contexts_twice(rows: str, tmp_path: Path) -> None:
+    path = tmp_path / "few.csv"
+    path.write_text("context,response\n" + rows)
+    columns = ["study.columns={context: context, response: response}"]
+    missing = ["study.missing=[NA]", "experiment.bayes.n_contexts=null"]
+    with pytest.raises(InputError, match=r"cloze study 'few': has [01] contexts with two answers"):
+        result_of("+exp=tvd", "study=cloze_table", f"study.path={path}", *columns, *missing)
+
+
 @pytest.mark.parametrize(
     ("overrides", "message"),
     [

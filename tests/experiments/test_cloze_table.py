@@ -189,3 +189,14 @@ def test_encodings_that_do_not_fit(tmp_path: Path) -> None:
 def test_notes_are_json(tmp_path: Path) -> None:
     study = load({"path": written(tmp_path, "id,text,resp,n\n1,Hi,a,1\n"), "columns": COUNTS})
     assert json.loads(study.attrs["notes"])
+
+
+def test_a_column_that_nobody_named_is_said(tmp_path: Path) -> None:
+    """A model's rows are people's where the settings do not say which column names the model."""
+    table = "id,text,resp,n,source,late\n1,Hi,a,1,,3\n1,Hi,b,2,gpt2,4\n"
+    columns = {**COUNTS, "model": "source"}
+    said = "columns that study.columns does not name were not read: "
+    assert f"{said}late" in texts(load({"path": written(tmp_path, table), "columns": columns}))
+    assert f"{said}source, late" in texts(load({"path": written(tmp_path, table), "columns": COUNTS}))
+    plain = load({"path": written(tmp_path, "id,text,resp,n\n1,Hi,a,1\n"), "columns": COUNTS})
+    assert not any(text.startswith(said) for text in texts(plain))

@@ -62,8 +62,12 @@ def test_a_run_from_another_directory_writes_everything(tmp_path):
         (("+exp=perplexityy",), ["perplexityy", ", ".join(sorted(EXPERIMENTS))]),
         (("+exp=perplexity", "rounding=nearest"), ["'nearest'", "coarse, coarser, custom"]),
         (("+exp=perplexity", "study.n_itms=3"), ["study.n_itms"]),
+        (
+            ("+exp=tvd", "study=cloze_table", "study.columns={respons: x}"),
+            ["study.columns 'respons'", "context_id, resp"],
+        ),
     ],
-    ids=["no experiment", "unknown experiment", "unknown option", "unknown setting"],
+    ids=["no experiment", "unknown experiment", "unknown option", "unknown setting", "unknown key"],
 )
 def test_a_mistake_in_the_command_is_one_line_and_leaves_nothing(tmp_path, arguments, says):
     done = run(tmp_path, *arguments)
