@@ -298,8 +298,8 @@ def _answers(
         )
         raise InputError(
             f"is {table['report'].iloc[row]!r} in row {row + 1} ({int(bad.sum())} such rows), should be {should}: 0 "
-            "and 1 mean an infinite ratio, so say what stands for them, such as .01 and .99 (study.percent=true "
-            "reads percentages)",
+            f"and {100 if given['percent'] else 1} mean an infinite ratio, so say what stands for them, such as "
+            + ("1 and 99" if given["percent"] else ".01 and .99 (study.percent=true reads percentages)"),
             source=path,
             field=given["columns"]["report"],
         )
