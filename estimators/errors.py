@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from importlib.util import find_spec
 
-__all__ = ["InputError", "require_packages", "unknown_choice"]
+__all__ = ["InputError", "how_to_install", "require_packages", "unknown_choice"]
 
 
 class InputError(ValueError):
@@ -69,8 +69,9 @@ def require_packages(packages: Iterable[str], extra: str, *, source: object = No
     """
     missing = [name for name in packages if find_spec(name) is None]
     if missing:
-        raise InputError(
-            f"{', '.join(missing)} not installed; in the project's folder: pip install -c constraints.txt '.[{extra}]'",
-            source=source,
-            field=field,
-        )
+        raise InputError(how_to_install(", ".join(missing), extra), source=source, field=field)
+
+
+def how_to_install(missing: str, extra: str) -> str:
+    """Say that something is not installed, and which extra of this project brings it."""
+    return f"{missing} not installed; in the project's folder: pip install -c constraints.txt '.[{extra}]'"

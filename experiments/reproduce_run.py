@@ -290,13 +290,13 @@ def _stop(
     for future in futures:
         future.cancel()
     processes = list(running.values())
-    for seconds, stop in ((grace_seconds, "terminate"), (_GRACE_SECONDS, "kill")):
+    for seconds, stop in ((grace_seconds, subprocess.Popen.terminate), (_GRACE_SECONDS, subprocess.Popen.kill)):
         end = time.monotonic() + seconds
         while time.monotonic() < end and any(process.poll() is None for process in processes):
             time.sleep(0.05)
         for process in processes:
             if process.poll() is None:
-                getattr(process, stop)()
+                stop(process)
 
 
 def _run_one(one: Planned, running: dict[str, subprocess.Popen[bytes]], n_jobs: int) -> Outcome:

@@ -26,7 +26,7 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
-from estimators.errors import InputError, unknown_choice
+from estimators.errors import InputError, how_to_install, unknown_choice
 from experiments import EXPERIMENTS, load_experiment, study_kind, sweep
 from experiments.outputs import (
     JobStatus,
@@ -226,7 +226,7 @@ def _one_line(error: BaseException) -> str:
         group, _, option = error.missing_cfg_file.rpartition("/")
         extra = _LAUNCHER_EXTRAS.get(option) if group == "hydra/launcher" else None
         if extra is not None:
-            return f"launcher {option!r} is not installed; in the project's folder: pip install '.[{extra}]'"
+            return how_to_install(f"launcher {option!r}", extra)
         return str(unknown_choice("experiment" if group == "exp" else group, option, error.options))
     text = " ".join(str(error).split())
     if isinstance(error, MissingMandatoryValue):

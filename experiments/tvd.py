@@ -188,17 +188,19 @@ def reliability(players: list[PlayerTvd]) -> Figure:
         axes = fig.subplots(1, len(GOLD), sharey=True)
         for ax, gold in zip(axes, GOLD, strict=True):
             ax.plot([0, 1], [0, 1], color="0.6", linewidth=0.8, linestyle="--")
+            shown = []
             for player in players:
                 one = player.calibration.get((gold, "fixed"))
                 if one is None:
                     continue
+                shown.append(one)
                 full = one.count >= 5
                 ax.plot(
                     one.confidence[full], one.accuracy[full], marker="o", markersize=3.5,
                     color=palette[player.player], label=label(player.player),
                 )  # fmt: skip
-            if len(ax.lines) == 1 or all(len(line.get_xdata()) == 0 for line in ax.lines[1:]):
-                ax.text(0.5, 0.5, "no bin holds\n5 contexts", ha="center", va="center", color="0.4")
+            if not any((one.count >= 5).any() for one in shown):
+                ax.text(0.5, 0.85, "no bin holds\n5 contexts", ha="center", va="center", color="0.4")
             ax.set_xlim(0, 1)
             ax.set_ylim(0, 1)
             ax.set_aspect("equal")

@@ -119,13 +119,10 @@ def oracle_tvd(
     splits = independent_oracles(human, n_splits=n_splits, rng=rng)
     between = tvd_between_oracles(splits)
     parts = [(part_counts(splits, at, "second"), part_counts(splits, at, "first")) for at in range(n_splits)]
-    # of any split: the sizes of the halves are the same in all of them, and so is what they are dealt from
-    second, first = parts[0]
-    raw = between.mean(axis=0)
-    against = tvd_with_baseline(second, first)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        corrected = np.where(against.baseline < 1, (raw - against.baseline) / (1 - against.baseline), np.nan)
+    # of every split: where the number of answers is odd, each leaves out another one
+    against = [tvd_with_baseline(*pair) for pair in parts]
     cpds = [(relative_frequencies(one), relative_frequencies(other)) for one, other in parts]
+    raw, second = between.mean(axis=0), parts[0][0]
     calibration, oracle_ece = _calibration(words, second, human, items, splits=splits, n_bins=n_bins, own=True)
     extra = {"n_samples": float(second.totals.mean()), "share_failed": 0.0, "share_dropped": 0.0}
     return _collect(
@@ -134,8 +131,8 @@ def oracle_tvd(
         items=items,
         human=human,
         raw=raw,
-        baseline=against.baseline,
-        corrected=corrected,
+        baseline=np.mean([one.baseline for one in against], axis=0),
+        corrected=np.mean([one.corrected for one in against], axis=0),
         to_oracle=raw,
         between=between,
         entropy=np.mean([entropy_nats(one) for one, _ in cpds], axis=0),

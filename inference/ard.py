@@ -15,7 +15,7 @@ import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, gammaln, log_ndtr
 
-from estimators.errors import InputError
+from estimators.errors import require_packages
 from inference.arviz_adapter import InferenceData, add_groups, of_posterior
 from inference.model_comparison import LooByGroup, loo_by
 from inference.predictive import thinned
@@ -89,12 +89,9 @@ def sklearn_ard(x: ArrayLike, target: ArrayLike) -> SklearnArd:
     InputError
         If scikit-learn is not installed.
     """
-    try:
-        from sklearn.linear_model import ARDRegression  # noqa: PLC0415 - an extra, and slow to import
-    except ImportError as error:
-        raise InputError(
-            "scikit-learn not installed; in the project's folder: pip install -c constraints.txt '.[cloze]'"
-        ) from error
+    require_packages(("sklearn",), "cloze")
+    from sklearn.linear_model import ARDRegression  # noqa: PLC0415 - an extra, and slow to import
+
     found = ARDRegression().fit(np.asarray(x, dtype=float), np.asarray(target, dtype=float))
     kept = found.lambda_ < found.threshold_lambda
     sd = np.zeros(len(kept))

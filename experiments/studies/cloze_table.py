@@ -114,14 +114,9 @@ def load(config: Mapping[str, Any]) -> xr.Dataset:
     reading = _Reading(options)
     notes: list[Note] = []
     is_parquet = options.path.suffix.lower() in (".parquet", ".pq")
-    lines = _parquet(content, options) if is_parquet else _delimited(content, options, notes)
-    unused: list[str] = []
+    lines = _parquet(content, options, notes) if is_parquet else _delimited(content, options, notes)
     for number, row in lines:
-        unused = unused or [name for name in row if name not in options.columns.values()]
         _read_row(reading, row, number)
-    if unused:
-        # a model's rows are people's answers where study.columns does not say which column names the model
-        notes.append(Note(f"columns that study.columns does not name were not read: {', '.join(unused)}", None))
     if not reading.items:
         raise InputError("holds no answer", source=options.path)
     arrays = reading.rows.arrays()
@@ -224,7 +219,7 @@ def _delimited(content: bytes, options: _Options, notes: list[Note]) -> Iterator
         raise InputError("is empty", source=options.path) from None
     except csv.Error as error:
         raise InputError(f"line 1: {error}", source=options.path) from error
-    _check_header(header, options)
+    _check_header(header, options, notes)
     while True:
         try:
             row = next(reader)
@@ -294,15 +289,19 @@ def _sniffed(text: str, options: _Options) -> str:
     return max(fitting)[1]
 
 
-def _check_header(header: list[str], options: _Options) -> None:
+def _check_header(header: list[str], options: _Options, notes: list[Note]) -> None:
     header[:] = [name.strip() for name in header]
     for what, name in options.columns.items():
         if header.count(name) != 1:
             problem = "is there twice" if name in header else f"is no column; there are: {', '.join(header)}"
             raise InputError(f"{name!r} {problem}", source=options.path, field=f"columns.{what}")
+    unused = [name for name in header if name not in options.columns.values()]
+    if unused:
+        # a model's rows are people's answers where study.columns does not say which column names the model
+        notes.append(Note(f"columns that study.columns does not name were not read: {', '.join(unused)}", None))
 
 
-def _parquet(content: bytes, options: _Options) -> Iterator[tuple[str, dict[str, str | None]]]:
+def _parquet(content: bytes, options: _Options, notes: list[Note]) -> Iterator[tuple[str, dict[str, str | None]]]:
     require_packages(("pyarrow",), "cloze", source=options.path, field="parquet")
     import pyarrow as pa  # noqa: PLC0415 - only for parquet
     import pyarrow.parquet as pq  # noqa: PLC0415
@@ -311,7 +310,7 @@ def _parquet(content: bytes, options: _Options) -> Iterator[tuple[str, dict[str,
         table = pq.read_table(io.BytesIO(content))
     except (pa.ArrowInvalid, OSError) as error:
         raise InputError(f"is no parquet file ({error})", source=options.path) from error
-    _check_header(list(table.column_names), options)
+    _check_header(list(table.column_names), options, notes)
     for number, row in enumerate(table.select(list(options.columns.values())).to_pylist()):
         yield f"row {number}", {name: _as_text(value, name, number, options) for name, value in row.items()}
 

@@ -7,8 +7,6 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-import pooch
-
 from estimators.errors import InputError, unknown_choice
 
 __all__ = ["cache_folder", "check_switches", "loader_settings", "optional_path", "public_url"]
@@ -77,6 +75,8 @@ def optional_path(given: Mapping[str, Any], name: str, *, source: str) -> Path |
 
 def cache_folder(given: Mapping[str, Any], *, source: str) -> Path:
     """``cache_dir``, or the user's own folder for such things."""
+    import pooch  # noqa: PLC0415 - a tenth of a second that loaders without a cache do not need
+
     return optional_path(given, "cache_dir", source=source) or Path(pooch.os_cache("shannon-game"))
 
 

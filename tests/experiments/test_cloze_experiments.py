@@ -13,9 +13,14 @@ from hydra import compose, initialize_config_module
 from omegaconf import DictConfig
 
 from estimators.errors import InputError
+from estimators.oracles import independent_oracles
+from estimators.tvd_bias import tvd_with_baseline
 from experiments import load_experiment
+from experiments.cloze_settings import clean_words
 from experiments.outputs import ExperimentResult, write_outputs
+from experiments.settings import rng_for
 from experiments.studies import load_study
+from experiments.tvd_results import part_counts
 from tests.experiments import tiny_provo
 
 SIMULATED = (
@@ -113,6 +118,20 @@ def test_the_oracles_distances_are_of_all_splits() -> None:
     dataset = result_of("+exp=tvd", *overrides)[2].dataset.sel(player="oracle2")
     raw, baseline = dataset["tvd"], dataset["tvd_baseline"]
     np.testing.assert_allclose(dataset["tvd_corrected"], (raw - baseline) / (1 - baseline), atol=1e-12)
+
+
+def test_an_odd_answer_is_left_out_anew_in_every_split() -> None:
+    """What the halves are dealt from differs by split, and so does their baseline."""
+    odd = ["study.n_answers=11", "experiment.n_splits=7", "experiment.bayes.n_contexts=null"]
+    cfg, study, result = result_of("+exp=tvd", *SIMULATED, *odd)
+    human = clean_words(cfg, study, []).answers()
+    splits = independent_oracles(human, n_splits=7, rng=rng_for(cfg, "oracles"))
+    each = [tvd_with_baseline(part_counts(splits, at, "second"), part_counts(splits, at, "first")) for at in range(7)]
+    baselines = np.array([one.baseline for one in each])
+    assert np.ptp(baselines, axis=0).max() > 0.01
+    found = result.dataset.sel(player="oracle2")
+    np.testing.assert_allclose(found["tvd_baseline"], baselines.mean(axis=0), atol=1e-12)
+    np.testing.assert_allclose(found["tvd_corrected"], np.mean([one.corrected for one in each], axis=0), atol=1e-12)
 
 
 @pytest.mark.parametrize("rows", ["A b,x\nA b,\nC d,y\nC d,NA\n", "A b,x\nA b,z\nC d,y\n"])

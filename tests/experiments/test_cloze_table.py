@@ -200,3 +200,8 @@ def test_a_column_that_nobody_named_is_said(tmp_path: Path) -> None:
     assert f"{said}source, late" in texts(load({"path": written(tmp_path, table), "columns": COUNTS}))
     plain = load({"path": written(tmp_path, "id,text,resp,n\n1,Hi,a,1\n"), "columns": COUNTS})
     assert not any(text.startswith(said) for text in texts(plain))
+    pq = pytest.importorskip("pyarrow.parquet")
+    pa = pytest.importorskip("pyarrow")
+    rows = {"id": ["1"], "text": ["Hi"], "resp": ["a"], "n": [1], "late": [3]}
+    pq.write_table(pa.table(rows), tmp_path / "table.parquet")
+    assert f"{said}late" in texts(load({"path": tmp_path / "table.parquet", "columns": COUNTS}))

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pandas as pd
 import pytest
 import xarray as xr
 import yaml
+from hydra.errors import MissingConfigException
 
 from estimators.errors import InputError
 from experiments import EXPERIMENTS, load_experiment
-from experiments.run import _check_arguments
+from experiments.run import _check_arguments, _one_line
 from tests.experiments.command import ROOT, TINY, break_experiment, files, run
 
 
@@ -212,3 +214,12 @@ def test_a_setting_without_a_value(tmp_path):
     done = run(tmp_path, "+exp=perplexity", *TINY, "rounding=custom", "hydra.run.dir=here")
     assert done.returncode == 2
     assert "error: rounding.values has no value yet; add rounding.values=..." in done.stderr
+
+
+def test_a_launcher_that_is_not_installed_names_its_extra() -> None:
+    for option, says in (
+        ("submitit_slurm", r"launcher 'submitit_slurm' not installed.*\.\[slurm\]"),
+        ("slurmm", "choose one of"),
+    ):
+        error = MissingConfigException("not there", f"hydra/launcher/{option}", ["basic"])
+        assert re.search(says, _one_line(error))
