@@ -8,7 +8,7 @@ to one). In a posterior draw the sum has four parts:
 - the stored candidates that were not asked, at a draw from the posterior predictive;
 - the tokens never drawn. Where the generator's whole distribution is known they are, too; elsewhere the tokens drawn
   once stand for them (Good and Turing's idea). Each stand-in *t* of mass :math:`m_t` contributes
-  :math:`m_t e^{\mathrm{mean}_t}\, E e^e`.
+  :math:`m_t e^{\mathrm{mean}_t + \sigma\delta}\, E e^e`, with :math:`\delta` the discrepancy on which no answer bears.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = ["BeliefGap", "belief_gap", "compile_belief"]
 
 FloatArray = NDArray[np.float64]
 
-_NEEDED = ("A", "zeta", "s", "b", "b2", "d", "t_b", "t_d", "xi", "ga")
+_NEEDED = ("A", "zeta", "s", "sigma", "b", "b2", "d", "t_b", "t_d", "xi", "ga", "delta")
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def belief_gap(
     Parameters
     ----------
     posterior : xarray.Dataset
-        Dims ``chain``, ``draw`` (and ``item``); variables A, zeta, s (item) and b, b2, t_b, ga.
+        Dims ``chain``, ``draw`` (and ``item``); variables A, zeta, xi, s (item) and sigma, b, b2, d, t_b, t_d, ga, delta.
     data : BeliefData
         What the model was fitted to.
     rng : numpy.random.Generator
@@ -148,7 +148,7 @@ def _item_gaps(draws: dict[str, FloatArray], data: BeliefData, rng: np.random.Ge
     rest = data.rest_log_g + mean(data.rest_item, data.rest_log_g, data.rest_frequency)
     rest += two_piece.draw(s_left[:, data.rest_item], s_right[:, data.rest_item], rng)
     never = np.log(data.tail_mass) + mean(data.tail_item, data.tail_log_g, data.tail_frequency)
-    never += two_piece.log_mean_exp(s_left, s_right)[:, data.tail_item]
+    never += two_piece.log_mean_exp(s_left, s_right)[:, data.tail_item] + draws["sigma"] * draws["delta"]
 
     item = np.concatenate([np.arange(n_items), data.pair_item, data.rest_item, data.tail_item])
     return log_sum_by_item(np.concatenate([target, asked, rest, never], axis=1), item, n_items)

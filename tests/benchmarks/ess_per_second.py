@@ -88,6 +88,7 @@ def plain_belief(data: BeliefData) -> pm.Model:
         sigma, omega = pm.HalfNormal("sigma", p.sigma), pm.HalfNormal("omega", p.omega)
         t_b, kap = pm.Gamma("t_b", alpha=2, beta=np.float64(3 / p.t_b)), pm.Normal("kap", p.kap_mean, p.kap)
         rho = pm.LogNormal("rho", 0, p.log_rho)
+        pm.Normal("delta", 0, p.delta)
         n_items = data.item.size
         log_s = pm.Normal("log_s", pt.log(sigma) + c * (data.surprisal - 4), omega, shape=n_items)
         s = pt.sqrt(pt.exp(2 * log_s) + 0.02**2)

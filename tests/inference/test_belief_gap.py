@@ -20,7 +20,7 @@ from tests.oracles.belief import mean_and_scales
 
 def draws(n_items: int, item: np.ndarray, s: float, n_draws: int = 5, seed: int = 0) -> xr.Dataset:
     rng = np.random.default_rng(seed)
-    scalars = ("b", "b2", "d", "t_b", "t_d", "ga")
+    scalars = ("b", "b2", "d", "t_b", "t_d", "ga", "sigma", "delta")
     values = {name: (("chain", "draw"), rng.normal(0, 0.2, (2, n_draws))) for name in scalars}
     by_item = ("A", "zeta", "xi")
     values |= {name: (("chain", "draw", "item"), rng.normal(0, 1, (2, n_draws, n_items))) for name in by_item}
@@ -38,6 +38,7 @@ def test_gap_against_a_loop_when_residuals_vanish():
         one = flat.isel(sample=d)
         point = {name: one[name].values for name in ("A", "zeta", "xi", "b", "b2", "d", "t_b", "t_d", "ga")}
         point |= {"sigma": 0.0, "omega": 0.0, "c": 0.0, "z": np.zeros(data.item.size)}
+        discrepancy = float(one["sigma"] * one["delta"])
         for q in range(data.item.size):
             total = np.exp(data.target_log_g[q])
             for at, log_g, v in zip(data.pair_item, data.pair_log_g, data.pair_lower, strict=True):
@@ -49,7 +50,7 @@ def test_gap_against_a_loop_when_residuals_vanish():
             stand_ins = [(log_g, frequency) for at, log_g, frequency in tail if at == q]
             for log_g, frequency in stand_ins:
                 mass = data.unseen_mass[q] / len(stand_ins)
-                total += mass * np.exp(mean_and_scales(point, data, q, log_g, frequency)[0])
+                total += mass * np.exp(mean_and_scales(point, data, q, log_g, frequency)[0] + discrepancy)
             assert found.item_gap_nats[d, q] == pytest.approx(np.log(total), abs=1e-6)
     np.testing.assert_allclose(found.gap_nats, found.item_gap_nats.mean(axis=1))
 
@@ -58,7 +59,7 @@ def test_never_drawn_mass_has_the_mean_of_exp():
     data = belief_data(small_study(), "weak")
     alone = data.tail_item.size and np.bincount(data.tail_item, minlength=data.item.size).argmax()
     posterior = draws(data.item.size, data.item, 0.8, n_draws=4000)
-    for name in ("A", "zeta", "xi", "b", "b2", "d", "t_b", "t_d"):
+    for name in ("A", "zeta", "xi", "b", "b2", "d", "t_b", "t_d", "delta"):
         posterior[name] = xr.zeros_like(posterior[name])
     posterior["ga"] = xr.full_like(posterior["ga"], 0.2)
     found = np.exp(belief_gap(posterior, data, np.random.default_rng(1)).item_gap_nats[:, alone]).mean()

@@ -57,8 +57,10 @@ def place(point: Mapping[str, Any], data: Any, q: int) -> float:
 def log_density(point: Mapping[str, Any], data: Any) -> float:
     """Log-density of priors and answers at a point (A itself, not its standardised deviation; no Jacobians)."""
     total = 0.0
-    for name, sd in (("mu", 1), ("a", 0.3), ("b", 0.3), ("b2", 0.3), ("c", 0.15), ("d", 0.3), ("ga", 0.15)):
+    for name, sd in (("mu", 1), ("a", 0.3), ("b", 0.3), ("b2", 0.3), ("c", 0.15), ("d", 0.3)):
         total += stats.norm.logpdf(point[name], 0, sd)
+    for name in ("ga", "delta"):
+        total += stats.norm.logpdf(point[name], 0, 0.15)
     total += stats.norm.logpdf(point["kap"], 0.7, 0.6)
     for name, sd in (("sigma", 1.5), ("omega", 0.4)):
         total += stats.halfnorm.logpdf(point[name], scale=sd)
