@@ -57,6 +57,10 @@ SUMMARY_COLUMNS = (
 RECOVERY_COLUMNS = ("population", "player", "rounding", "n", "estimator", *SUMMARY_COLUMNS)
 """Columns of the table of the population ``players``."""
 
+_ASKED = {
+    "draws": "n candidates of each item are asked about, as they were drawn",
+    "distinct": "n distinct tokens of each item other than the target are asked about, or as many as were drawn",
+}
 _BAND = 0.05
 _COLOURS = {"importance": "#D55E00", "jackknife": "#E69F00", "assumed": "#56B4E9"}
 _OURS_COLOUR = "#0072B2"
@@ -102,7 +106,7 @@ def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
 def players(cfg: DictConfig, study: xr.Dataset) -> Population:
     """Language models without noise, asked about items that nobody was asked."""
     from inference.convergence import GateThresholds  # noqa: PLC0415
-    from inference.recovery import fresh_items  # noqa: PLC0415
+    from inference.recovery import ASKS, fresh_items  # noqa: PLC0415
     from models.belief import BeliefPriors  # noqa: PLC0415
 
     settings = cfg.experiment
@@ -111,6 +115,9 @@ def players(cfg: DictConfig, study: xr.Dataset) -> Population:
     for key in ("n_studies", "n_items"):
         if len(counts[key]) > 1:
             raise InputError(f"is {counts[key]}, should be one whole number", field=f"experiment.{key}")
+    ask = str(settings.ask)
+    if ask not in ASKS:
+        raise unknown_choice("ask", ask, ASKS, source="experiment.ask")
     free = len(fresh_items(study))
     source = f"study {study.attrs['name']!r}"
     if counts["n_items"][0] > free:
@@ -148,6 +155,7 @@ def players(cfg: DictConfig, study: xr.Dataset) -> Population:
     decisive = {
         **decisive_settings(cfg, study),
         "n_items": counts["n_items"][0],
+        "ask": ask,
         "rounding": asdict(scheme),
         "priors": asdict(priors),
         "gate": asdict(thresholds),
@@ -160,7 +168,7 @@ def players(cfg: DictConfig, study: xr.Dataset) -> Population:
         settings=decisive,
         about=(
             f"Every fresh study has {counts['n_items'][0]} of the {free} items of {study.attrs['name']} that nobody "
-            "was asked, drawn without replacement; n candidates of each item are asked about. Players are language "
+            f"was asked, drawn without replacement; {_ASKED[ask]}. Players are language "
             "models without noise, whose true gap to the generator on those very items is known; the same studies "
             "serve every player. "
             + (
@@ -169,9 +177,14 @@ def players(cfg: DictConfig, study: xr.Dataset) -> Population:
                 if generator in chosen
                 else ""
             )
-            + "Equation 5 and the jackknife come without an interval for this purpose: theirs is the normal one, "
-            f"estimate \N{PLUS-MINUS SIGN} {_normal_quantile(settings.interval):.3f} standard errors over items, "
-            "source (i) of the paper. The belief model's is its posterior's, with equal tails."
+            + (
+                "Equation 5 and the jackknife come without an interval for this purpose: theirs is the normal one, "
+                f"estimate \N{PLUS-MINUS SIGN} {_normal_quantile(settings.interval):.3f} standard errors over items, "
+                "source (i) of the paper. "
+                if ask == "draws"
+                else "Equation 5 and the jackknife need draws, and are left out. "
+            )
+            + "The belief model's interval is its posterior's, with equal tails."
         ),
         each=f"{counts['n_items'][0]} items each",
         label=lambda row: f"{player_label(row.player)}, {_rounding_label(row.rounding)}, n = {row.n}",
@@ -199,6 +212,7 @@ def _player_work(task: Task, *, config: str, rounding: RoundingScheme) -> Sequen
             study_of(config),
             n_items=n_items,
             n=int(task["n"]),
+            ask=str(cfg.experiment.ask),
             rng=np.random.default_rng(np.random.SeedSequence(int(cfg.seed), spawn_key=(seed, 0))),
         ),
         str(task["player"]),
@@ -208,6 +222,7 @@ def _player_work(task: Task, *, config: str, rounding: RoundingScheme) -> Sequen
         thresholds=GateThresholds(**cfg.experiment.gate),
         priors=BeliefPriors(**cfg.experiment.priors),
         rng=np.random.default_rng(np.random.SeedSequence(int(cfg.seed), spawn_key=(seed, 1, which))),
+        classical=cfg.experiment.ask == "draws",
     )
 
 

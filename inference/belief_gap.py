@@ -92,7 +92,8 @@ def belief_gap(
     Parameters
     ----------
     posterior : xarray.Dataset
-        Dims ``chain``, ``draw`` (and ``item``); variables A, zeta, xi, s (item) and sigma, b, b2, d, t_b, t_d, ga, delta.
+        Dims ``chain``, ``draw`` (and ``item``); variables A, zeta, xi, s (item) and
+        sigma, b, b2, d, t_b, t_d, ga, delta.
     data : BeliefData
         What the model was fitted to.
     rng : numpy.random.Generator

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from estimators.comparison import response_positions, same_token, validate_comparison_study
-from estimators.errors import InputError
+from estimators.errors import InputError, unknown_choice
 from estimators.perplexity import estimate_gap, log_terms, response_pairs, true_loss
 from estimators.rounding import RoundingScheme
 from inference.belief_gap import belief_gap, compile_belief
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from models.belief_data import BeliefData
 
 __all__ = [
+    "ASKS",
     "CLASSICAL",
     "RecoverySummary",
     "classical_rows",
@@ -43,6 +44,9 @@ __all__ = [
 
 CLASSICAL = ("importance", "jackknife")
 """Estimators of :data:`estimators.perplexity.ESTIMATORS` beside the belief model; the first is equation 5."""
+
+ASKS = ("draws", "distinct")
+"""What a fresh study asks about: the generator's draws as they come, or distinct tokens other than the target."""
 
 _SHARE_INTERVAL = 0.95
 
@@ -191,12 +195,17 @@ def fresh_items(study: xr.Dataset) -> list[int]:
     return labels
 
 
-def fresh_study(study: xr.Dataset, *, n_items: int, n: int, rng: np.random.Generator) -> xr.Dataset:
+def fresh_study(study: xr.Dataset, *, n_items: int, n: int, rng: np.random.Generator, ask: str = "draws") -> xr.Dataset:
     """Make a new study for language models as players, from the items of a study that nobody was asked.
 
     Items are drawn without replacement, and so are the n candidates of each that are asked about; the candidates that
     are stored but not asked stay in the study, as they are in the study it is made from. With the same `rng` and
     `n_items` a smaller `n` asks about the first of the same candidates.
+
+    Draws are what equation 5 needs, but where the generator is nearly certain they are the target again and again,
+    and tell nothing. With ``ask="distinct"`` no token is asked about twice and the target never, so that every question
+    counts; equation 5 does not hold then, and the belief model does not mind: it is conditional on which tokens are
+    asked about.
 
     Parameters
     ----------
@@ -205,6 +214,9 @@ def fresh_study(study: xr.Dataset, *, n_items: int, n: int, rng: np.random.Gener
     n_items, n : int
         Items, and candidates asked about an item.
     rng : numpy.random.Generator
+    ask : str
+        One of :data:`ASKS`. An item with fewer distinct tokens is asked about all of them, and one without any about
+        its target, so that it stays in the study.
 
     Returns
     -------
@@ -215,8 +227,10 @@ def fresh_study(study: xr.Dataset, *, n_items: int, n: int, rng: np.random.Gener
     Raises
     ------
     InputError
-        If the study has fewer such items, or fewer candidates an item.
+        If the study has fewer such items, or fewer candidates an item, or for an unknown `ask`.
     """
+    if ask not in ASKS:
+        raise unknown_choice("ask", ask, ASKS)
     free = fresh_items(study)
     source = f"study {study.attrs.get('name')!r}"
     n_candidates = study.sizes["candidate"]
@@ -229,24 +243,40 @@ def fresh_study(study: xr.Dataset, *, n_items: int, n: int, rng: np.random.Gener
                 f"is {value}, should be from 1 to {most}: there are {most} {what}", source=source, field=name
             )
     chosen = np.sort(rng.choice(np.asarray(free), n_items, replace=False))
-    asked = np.argsort(rng.random((n_items, n_candidates)), axis=1)[:, :n]
-    item, column = np.repeat(chosen, n), asked.ravel()
+    asked = np.argsort(rng.random((n_items, n_candidates)), axis=1)
+    labels = study["item"].values
+    order = np.argsort(labels, kind="stable")
+    where = order[np.searchsorted(labels, chosen, sorter=order)]
+    columns = _distinct_columns(study, where, asked, n) if ask == "distinct" else list(asked[:, :n])
+    counts = [len(each) for each in columns]
+    item, position, column = np.repeat(chosen, counts), np.repeat(where, counts), np.concatenate(columns)
+    question = [f"draw {j}" for count in counts for j in range(count)]
     # `drop_dims` keeps the other items, whose candidates tell how frequent tokens are
     fresh = study.drop_dims("response").drop_dims("participant_truth", errors="ignore")
-    labels = study["item"].values
     sets = np.where(np.isin(labels, chosen), "fresh", "").astype(object)
-    order = np.argsort(labels, kind="stable")
-    position = order[np.searchsorted(labels, item, sorter=order)]
     return validate_comparison_study(
         fresh.assign(
             item_set=("item", sets),
-            participant=("response", np.array([f"draw {j}" for j in range(n)] * n_items, dtype=object)),
+            participant=("response", np.array(question, dtype=object)),
             response_item=("response", item),
             response_candidate=("response", column),
             report=("response", np.full(column.size, 0.5)),
             automatic=("response", same_token(study)[position, column]),
         )
     )
+
+
+def _distinct_columns(
+    study: xr.Dataset, item: NDArray[np.intp], asked: NDArray[np.intp], n: int
+) -> list[NDArray[np.intp]]:
+    """First n columns of every item, in the order of `asked`, that hold distinct tokens other than the target."""
+    tokens, same = study["candidate_token"].values[item].astype(str), same_token(study)[item]
+    columns = []
+    for row, mine, target in zip(asked, tokens, same, strict=True):
+        other = row[~target[row]]
+        _, first = np.unique(mine[other], return_index=True)
+        columns.append(other[np.sort(first)][:n] if other.size else row[:1])
+    return columns
 
 
 def player_rows(
@@ -259,6 +289,7 @@ def player_rows(
     thresholds: GateThresholds,
     priors: BeliefPriors,
     rng: np.random.Generator,
+    classical: bool = True,
 ) -> list[Row]:
     """Estimate the loss gap of a player without noise in every way, beside the truth.
 
@@ -282,6 +313,8 @@ def player_rows(
         What the posterior must reach to count as converged.
     priors : BeliefPriors
     rng : numpy.random.Generator
+    classical : bool
+        Whether the study asks about draws, so that the classical estimators hold.
 
     Returns
     -------
@@ -294,7 +327,7 @@ def player_rows(
     pairs = response_pairs(study)
     asked = np.isin(study["item"].values, pairs.item)
     truth = true_loss(study, player, asked) - true_loss(study, study.attrs["generator"], asked)
-    rows = classical_rows(study, player, rounding, truth=truth, interval=interval)
+    rows = classical_rows(study, player, rounding, truth=truth, interval=interval) if classical else []
     data = belief_data(study, player, rounding)
     model = _with_answers(data, priors, str(sampler["sampler"]))
     idata = sample(model, seed=int(rng.integers(2**31)), progress=False, **sampler)  # type: ignore[arg-type]

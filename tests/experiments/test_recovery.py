@@ -85,6 +85,7 @@ def test_a_run_and_one_that_goes_on_with_it(tmp_path: Path) -> None:
         ("experiment.n_items=19", "only 18 items have no response"),
         ("experiment.n=[5,41]", "40 candidates"),
         ("experiment.n=many", "experiment.n"),
+        ("experiment.ask=everything", "everything"),
         ("experiment.interval=90", "interval"),
         ("experiment.n_jobs=0", "n_jobs"),
         ("experiment.priors.sigma=wide", "sigma"),
@@ -101,6 +102,14 @@ def test_malformed_settings(override: str, part: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=part):
         result_of(*settings, override)
     assert not (tmp_path / "r.jsonl").exists()
+
+
+def test_distinct_questions_leave_out_what_needs_draws(tmp_path: Path) -> None:
+    settings = [*TINY, *SMALL, "experiment.n_studies=1", "players=[lm-weak]", "experiment.ask=distinct"]
+    result = result_of(*settings, f"experiment.replicates={tmp_path}/r.jsonl")
+    assert result.table["estimator"].unique().tolist() == ["belief"]
+    assert "distinct tokens" in result.summary
+    assert "need draws, and are left out" in result.summary
 
 
 def test_a_study_without_free_items_says_so(tmp_path: Path) -> None:

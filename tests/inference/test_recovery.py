@@ -109,6 +109,36 @@ def test_a_fresh_study_has_items_that_nobody_was_asked() -> None:
     assert all_candidates.sizes["response"] == 48
 
 
+def test_distinct_questions_are_never_about_the_target_or_a_token_twice() -> None:
+    study = half_asked_study()
+    tokens, target = study["candidate_token"].values.copy(), study["target_token"].values
+    position = {label: at for at, label in enumerate(study["item"].values.tolist())}
+    tokens[position[104]] = target[position[104]]  # the generator drew nothing but the target
+    log_p = study["candidate_logprob"].values.copy()
+    log_p[:, position[104]] = study["target_logprob"].values[:, position[104], None]
+    changed = study.assign(
+        candidate_token=(study["candidate_token"].dims, tokens),
+        candidate_logprob=(study["candidate_logprob"].dims, log_p),
+    )
+    fresh = fresh_study(changed, n_items=4, n=5, rng=np.random.default_rng(1), ask="distinct")
+    items, columns = fresh["response_item"].values, fresh["response_candidate"].values
+    assert set(items) == {104, 105, 106, 107}
+    for label in (105, 106, 107):
+        at = position[label]
+        asked = tokens[at][columns[items == label]]
+        others = set(tokens[at].tolist()) - {target[at]}
+        assert len(set(asked)) == len(asked) == min(5, len(others))
+        assert target[at] not in asked
+    # nothing to ask, but its gap is still part of the truth
+    assert (items == 104).sum() == 1
+    assert fresh["automatic"].values[items == 104].all()
+    again = fresh_study(changed, n_items=4, n=2, rng=np.random.default_rng(1), ask="distinct")
+    fewer = set(zip(again["response_item"].values, again["response_candidate"].values, strict=True))
+    assert fewer < set(zip(items, columns, strict=True))
+    with pytest.raises(InputError, match="distinkt"):
+        fresh_study(study, n_items=4, n=2, rng=np.random.default_rng(1), ask="distinkt")
+
+
 def test_an_item_filter_holds_for_fresh_items_too() -> None:
     study = half_asked_study()
     selected = study["selected"].values.copy()

@@ -18,7 +18,9 @@ from tests.oracles.belief import box_probability, log_density, mean_and_scales, 
 
 
 def random_point(n_items: int, rng: np.random.Generator) -> dict[str, Any]:
-    point: dict[str, Any] = {name: rng.normal(0, 0.3) for name in ("mu", "a", "b", "b2", "c", "d", "ga", "kap", "delta")}
+    point: dict[str, Any] = {
+        name: rng.normal(0, 0.3) for name in ("mu", "a", "b", "b2", "c", "d", "ga", "kap", "delta")
+    }
     point |= {name: rng.uniform(0.3, 1.5) for name in ("sigma", "omega", "t_b", "t_d", "rho")}
     return point | {name: rng.normal(0, 1, n_items) for name in ("z", "zeta", "xi", "A")}
 
