@@ -186,7 +186,7 @@ def players(cfg: DictConfig, study: xr.Dataset) -> Population:
             )
             + "The belief model's interval is its posterior's, with equal tails."
         ),
-        each=f"{counts['n_items'][0]} items each",
+        each=f"{counts['n_items'][0]} items each" + (", distinct tokens asked" if ask == "distinct" else ""),
         label=lambda row: f"{player_label(row.player)}, {_rounding_label(row.rounding)}, n = {row.n}",
     )
 
