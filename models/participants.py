@@ -11,7 +11,6 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 from numpy.typing import NDArray
-from pymc.logprob.transforms import Transform
 
 from estimators.errors import InputError
 from models.participant_data import ParticipantData, participant_data
@@ -138,9 +137,7 @@ def participant_model(
     outcomes twice.
 
     Only pairs with several answers have a residual that is sampled; a pair with one has it integrated out. The sum of
-    :math:`-k_u e` and the noise is taken as the two-piece normal with its mean, variance and third moment. What the
-    sampler moves in is not the bias but about what it adds to the report (slope times bias), on which the posterior of
-    somebody who answers at one end of the grid does not bend.
+    :math:`-k_u e` and the noise is taken as the two-piece normal with its mean, variance and third moment.
 
     Parameters
     ----------
@@ -229,14 +226,7 @@ def _reports(
     deviation = SLOPE_BOUND * pt.tanh(slope_spread * slope_unit / SLOPE_BOUND)
     slope = pm.Deterministic("slope", k0 * pt.exp(centred(deviation)), dims="participant")
     bias_spread = pm.HalfNormal("bias_spread", p.bias_spread)
-    bias_unit = pm.CustomDist(
-        "bias_unit",
-        deviation,
-        logp=_bias_density,
-        random=_bias_draw,
-        transform=_InReports(),
-        dims="participant",
-    )
+    bias_unit = pm.StudentT("bias_unit", nu=4, mu=0, sigma=1, dims="participant")
     bias = pm.Deterministic("bias", centred(bias_spread * bias_unit), dims="participant")
     log_noise = pm.Normal("log_noise", np.log(p.noise_median), p.log_noise)
     noise_spread = pm.HalfNormal("noise_spread", p.noise_spread)
@@ -268,39 +258,6 @@ def _reports(
         dims="row",
         dtype="int64",
     )
-
-
-class _InReports(Transform):  # type: ignore[misc]
-    """Move the sampler in what a bias adds to the report, slope times bias, in place of the bias itself.
-
-    Of somebody who answers near one end of the grid alone only this product is known: slope and bias lie on a curve
-    along which a sampler crawls (a third as many effective draws of the least effective scalar on the real answers).
-    The distribution is the same. The last input of the variable is the deviation of ln slope.
-    """
-
-    name = "in_reports"
-
-    def forward(self, value: Any, *inputs: Any) -> Any:
-        return value * pt.exp(inputs[-1])
-
-    def backward(self, value: Any, *inputs: Any) -> Any:
-        return value * pt.exp(-inputs[-1])
-
-    def log_jac_det(self, value: Any, *inputs: Any) -> Any:
-        del value
-        return -inputs[-1]
-
-
-def _bias_density(value: Any, deviation: Any) -> Any:
-    """Student t with 4 degrees of freedom, whatever the slope."""
-    del deviation
-    return np.log(3 / 8) - 2.5 * pt.log1p(value**2 / 4)
-
-
-def _bias_draw(
-    deviation: NDArray[np.float64], rng: np.random.Generator, size: tuple[int, ...] | None = None
-) -> NDArray[np.float64]:
-    return rng.standard_t(4, np.shape(deviation) if size is None else size)
 
 
 def set_participant_data(model: pm.Model, data: ParticipantData, *, scale: float) -> None:

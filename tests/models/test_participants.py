@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from scipy import stats
 
 from estimators import InputError
 from estimators.rounding import RoundingScheme
@@ -19,7 +18,6 @@ from estimators.simulation import simulate_comparison_study
 from estimators.simulation_settings import SimulationSettings
 from models.participant_data import ParticipantData, participant_data, with_reports, without_participants
 from models.participants import (
-    SLOPE_BOUND,
     ParticipantPriors,
     added_noise,
     participant_model,
@@ -60,25 +58,8 @@ def on_sampler_s_scale(model: pm.Model, point: Point) -> Point:
             value = np.log(value)
         elif name.endswith("logodds__"):
             value = np.log(value / (1 - value))
-        elif name.endswith("in_reports__"):
-            value = value * np.exp(SLOPE_BOUND * np.tanh(point["slope_spread"] * point["slope_unit"] / SLOPE_BOUND))
         inner[name] = np.asarray(value, dtype=float)
     return inner
-
-
-def test_bias_is_sampled_as_what_it_adds_to_the_report() -> None:
-    """The sampler's coordinate is slope times bias, and its Jacobian is that of the way back."""
-    model = model_of()
-    point = random_point(data_of(), np.random.default_rng(1))
-    inner = on_sampler_s_scale(model, point)
-    assert "bias_unit_in_reports__" in inner
-    change = {False: 0.0, True: 0.0}
-    for jacobian in change:
-        log_p = model.compile_logp(vars=[model["bias_unit"]], jacobian=jacobian, mode="FAST_COMPILE")
-        change[jacobian] = float(log_p(inner))
-    assert change[False] == pytest.approx(stats.t.logpdf(point["bias_unit"], 4).sum(), rel=1e-9)
-    deviation = SLOPE_BOUND * np.tanh(point["slope_spread"] * point["slope_unit"] / SLOPE_BOUND)
-    assert change[True] - change[False] == pytest.approx(-deviation.sum(), rel=1e-9)
 
 
 def with_parameters(model: pm.Model, point: Point) -> pm.Model:
