@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import xarray as xr
     from omegaconf import DictConfig
 
-    from experiments.outputs import ExperimentResult
+    from experiments.harness.outputs import ExperimentResult
 
     Experiment = Callable[[DictConfig, xr.Dataset], ExperimentResult]
 
@@ -39,31 +39,31 @@ class ExperimentEntry(NamedTuple):
 
 EXPERIMENTS: Mapping[str, ExperimentEntry] = MappingProxyType(
     {
-        "perplexity": ExperimentEntry("comparison", "experiments.perplexity:run"),
-        "rounding": ExperimentEntry("comparison", "experiments.rounding:run"),
-        "bootstrap": ExperimentEntry("comparison", "experiments.bootstrap:run"),
-        "sample_size": ExperimentEntry("comparison", "experiments.sample_size:run"),
-        "belief": ExperimentEntry("comparison", "experiments.belief:run"),
-        "human_loss": ExperimentEntry("comparison", "experiments.human_loss:run"),
-        "calibration": ExperimentEntry("comparison", "experiments.calibration:run"),
-        "recovery": ExperimentEntry("comparison", "experiments.recovery:run"),
-        "accuracy": ExperimentEntry("guess", "experiments.accuracy:run"),
-        "build_study": ExperimentEntry("documents", "experiments.build_study:run"),
-        "corpus": ExperimentEntry("documents", "experiments.corpus:run"),
-        "context_length": ExperimentEntry("documents", "experiments.context_length:run"),
-        "ranks": ExperimentEntry("ranking", "experiments.ranks:run"),
-        "api_ranks": ExperimentEntry("documents", "experiments.api_ranks:run"),
-        "rank_recovery": ExperimentEntry("ranking", "experiments.rank_recovery:run"),
-        "tvd_exact": ExperimentEntry("cloze", "experiments.tvd_exact:run"),
-        "sbc": ExperimentEntry("comparison", "experiments.sbc:run"),
-        "tvd": ExperimentEntry("cloze", "experiments.tvd:run"),
-        "tvd_sample_size": ExperimentEntry("cloze", "experiments.tvd_sample_size:run"),
-        "tvd_coverage": ExperimentEntry("cloze", "experiments.tvd_coverage:run"),
-        "improve": ExperimentEntry("cloze", "experiments.improve:run"),
-        "distributions": ExperimentEntry("cloze", "experiments.distributions:run"),
-        "ard": ExperimentEntry("cloze", "experiments.ard:run"),
-        "reproduce": ExperimentEntry("published", "experiments.reproduce:run"),
-        "ard_coverage": ExperimentEntry("cloze", "experiments.ard_coverage:run"),
+        "perplexity": ExperimentEntry("comparison", "experiments.comparison.perplexity:run"),
+        "rounding": ExperimentEntry("comparison", "experiments.comparison.rounding:run"),
+        "bootstrap": ExperimentEntry("comparison", "experiments.comparison.bootstrap:run"),
+        "sample_size": ExperimentEntry("comparison", "experiments.comparison.sample_size:run"),
+        "belief": ExperimentEntry("comparison", "experiments.comparison.belief:run"),
+        "human_loss": ExperimentEntry("comparison", "experiments.comparison.human_loss.experiment:run"),
+        "calibration": ExperimentEntry("comparison", "experiments.comparison.calibration.experiment:run"),
+        "recovery": ExperimentEntry("comparison", "experiments.comparison.recovery.experiment:run"),
+        "accuracy": ExperimentEntry("guess", "experiments.guesses.accuracy.experiment:run"),
+        "build_study": ExperimentEntry("documents", "experiments.comparison.build_study.experiment:run"),
+        "corpus": ExperimentEntry("documents", "experiments.documents.corpus:run"),
+        "context_length": ExperimentEntry("documents", "experiments.rankings.context_length.experiment:run"),
+        "ranks": ExperimentEntry("ranking", "experiments.rankings.ranks.experiment:run"),
+        "api_ranks": ExperimentEntry("documents", "experiments.rankings.api_ranks:run"),
+        "rank_recovery": ExperimentEntry("ranking", "experiments.rankings.rank_recovery:run"),
+        "tvd_exact": ExperimentEntry("cloze", "experiments.cloze.tvd_exact:run"),
+        "sbc": ExperimentEntry("comparison", "experiments.comparison.sbc:run"),
+        "tvd": ExperimentEntry("cloze", "experiments.cloze.tvd.experiment:run"),
+        "tvd_sample_size": ExperimentEntry("cloze", "experiments.cloze.tvd_sample_size:run"),
+        "tvd_coverage": ExperimentEntry("cloze", "experiments.cloze.tvd_coverage:run"),
+        "improve": ExperimentEntry("cloze", "experiments.cloze.improve:run"),
+        "distributions": ExperimentEntry("cloze", "experiments.cloze.distributions:run"),
+        "ard": ExperimentEntry("cloze", "experiments.cloze.ard.experiment:run"),
+        "reproduce": ExperimentEntry("published", "experiments.papers.reproduce.experiment:run"),
+        "ard_coverage": ExperimentEntry("cloze", "experiments.cloze.ard_coverage:run"),
     }
 )
 """Name of every experiment -> its entry."""

@@ -27,8 +27,9 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
 from estimators.errors import InputError, how_to_install, unknown_choice
-from experiments import EXPERIMENTS, load_experiment, study_kind, sweep
-from experiments.outputs import (
+from experiments import EXPERIMENTS, load_experiment, study_kind
+from experiments.harness import sweep
+from experiments.harness.outputs import (
     JobStatus,
     clear_outputs,
     config_hash,
@@ -37,9 +38,9 @@ from experiments.outputs import (
     write_outputs,
     write_status,
 )
-from experiments.signals import Terminated, terminate_as_interrupt
+from experiments.harness.signals import Terminated, terminate_as_interrupt
+from experiments.harness.tables import for_screen, print_table
 from experiments.studies import load_study
-from experiments.tables import for_screen, print_table
 
 if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override

@@ -2,7 +2,7 @@
 
 What lives here: one module per layout and what they share. What does not: estimates, figures.
 A loader raises :class:`~estimators.errors.InputError` for data that cannot be used, and adds a counted note to the
-study (``estimators.study_notes.add_note``) for everything that it drops, repairs or keeps in spite of doubts.
+study (``estimators.notes.add_note``) for everything that it drops, repairs or keeps in spite of doubts.
 """
 
 from __future__ import annotations
@@ -34,32 +34,32 @@ class StudyLoader(NamedTuple):
 
 VALIDATORS: Mapping[str, str] = MappingProxyType(
     {
-        "comparison": "estimators.comparison:validate_comparison_study",
-        "guess": "estimators.guess:validate_guess_study",
-        "documents": "estimators.documents:validate_documents_study",
-        "ranking": "estimators.ranking:validate_ranking_study",
-        "cloze": "estimators.cloze:validate_cloze_study",
-        "published": "estimators.published:validate_published_study",
+        "comparison": "estimators.comparison.study:validate_comparison_study",
+        "guess": "estimators.guesses.study:validate_guess_study",
+        "documents": "estimators.documents.study:validate_documents_study",
+        "ranking": "estimators.rankings.study:validate_ranking_study",
+        "cloze": "estimators.cloze.study:validate_cloze_study",
+        "published": "experiments.papers.published_study:validate_published_study",
     }
 )
 """Every kind of study -> ``module:function`` of its validator, whose docstring says what such a study holds."""
 
 STUDIES: Mapping[str, StudyLoader] = MappingProxyType(
     {
-        "simulated": StudyLoader("comparison", "experiments.studies.simulated:load"),
-        "lm_game": StudyLoader("comparison", "experiments.studies.lm_game:load"),
-        "lm_game_top1": StudyLoader("guess", "experiments.studies.lm_game_top1:load"),
-        "guess_table": StudyLoader("guess", "experiments.studies.guess_table:load"),
-        "comparison_table": StudyLoader("comparison", "experiments.studies.comparison_table:load"),
-        "comparison_file": StudyLoader("comparison", "experiments.studies.comparison_file:load"),
-        "texts": StudyLoader("documents", "experiments.studies.texts:load"),
-        "lm_game_documents": StudyLoader("documents", "experiments.studies.lm_game_documents:load"),
-        "rank_perplexity": StudyLoader("ranking", "experiments.studies.rank_perplexity:load"),
-        "ranking_table": StudyLoader("ranking", "experiments.studies.ranking_table:load"),
-        "cloze_simulated": StudyLoader("cloze", "experiments.studies.cloze_simulated:load"),
-        "cloze_table": StudyLoader("cloze", "experiments.studies.cloze_table:load"),
-        "provo": StudyLoader("cloze", "experiments.studies.provo:load"),
-        "published": StudyLoader("published", "experiments.studies.published:load"),
+        "simulated": StudyLoader("comparison", "experiments.studies.comparison.simulated:load"),
+        "lm_game": StudyLoader("comparison", "experiments.studies.comparison.lm_game:load"),
+        "lm_game_top1": StudyLoader("guess", "experiments.studies.guesses.lm_game_top1:load"),
+        "guess_table": StudyLoader("guess", "experiments.studies.guesses.table:load"),
+        "comparison_table": StudyLoader("comparison", "experiments.studies.comparison.table:load"),
+        "comparison_file": StudyLoader("comparison", "experiments.studies.comparison.file:load"),
+        "texts": StudyLoader("documents", "experiments.studies.documents.texts:load"),
+        "lm_game_documents": StudyLoader("documents", "experiments.studies.documents.lm_game_documents:load"),
+        "rank_perplexity": StudyLoader("ranking", "experiments.studies.rankings.rank_perplexity:load"),
+        "ranking_table": StudyLoader("ranking", "experiments.studies.rankings.table:load"),
+        "cloze_simulated": StudyLoader("cloze", "experiments.studies.cloze.simulated:load"),
+        "cloze_table": StudyLoader("cloze", "experiments.studies.cloze.table:load"),
+        "provo": StudyLoader("cloze", "experiments.studies.cloze.provo:load"),
+        "published": StudyLoader("published", "experiments.papers.published:load"),
     }
 )
 """Name of every study -> its loader."""

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from estimators.errors import InputError
-from estimators.ranking import validate_ranking_study
-from estimators.study_notes import add_note
+from estimators.notes import add_note
+from estimators.rankings.study import validate_ranking_study
 from inference.api.calls import Position, call_for
 from inference.api.client import ApiClient
 from inference.api.settings import ApiSettings
@@ -122,7 +122,7 @@ def score_windows(
     Returns
     -------
     xarray.Dataset
-        Passes :func:`estimators.ranking.validate_ranking_study`; ``generated_token`` is the sampled one.
+        Passes :func:`estimators.rankings.study.validate_ranking_study`; ``generated_token`` is the sampled one.
 
     Raises
     ------

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimators.errors import InputError
-from inference.lm.store import OperationKey, Store
-from inference.lm.store_keys import Shard
+from inference.store.keys import Shard
+from inference.store.store import OperationKey, Store
 
 __all__ = ["StoredResults", "compute_stored"]
 
@@ -72,7 +72,7 @@ def compute_stored(
     Killed at any moment, it has lost one batch; called again, it goes on. Several processes can work on one store:
     each looks before every batch what the others have done meanwhile and takes the batches in an order of its own.
     For that the result of an item must depend on the item alone: random numbers come from
-    :func:`~inference.lm.store.context_seed` of its key.
+    :func:`~inference.store.store.context_seed` of its key.
 
     Parameters
     ----------
@@ -81,16 +81,16 @@ def compute_stored(
     items : sequence
         What the operation is applied to.
     keys : sequence of str, of the same length
-        See :func:`~inference.lm.store.result_key`. Items with equal keys are computed once.
+        See :func:`~inference.store.store.result_key`. Items with equal keys are computed once.
     compute_batch : callable
-        Takes a list of items, gives the arrays with one row an item, see :meth:`~inference.lm.store.Store.append`.
+        Takes a list of items, gives the arrays with one row an item, see :meth:`~inference.store.store.Store.append`.
     batches : callable or int, optional
         Takes the list of missing items, gives the batches as lists of positions in it, each position once: sorted by
         length and cut by a budget, say. A number cuts the list in pieces of that size.
     shard : Shard, optional
         Compute only this part. What other parts have put into the store is read all the same.
     provenance : mapping, optional
-        Kept with every batch, see :meth:`~inference.lm.store.Store.append`.
+        Kept with every batch, see :meth:`~inference.store.store.Store.append`.
     progress : callable, optional
         Told how many keys of this shard are done, and of how many.
 

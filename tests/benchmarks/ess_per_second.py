@@ -30,13 +30,13 @@ import pytensor.tensor as pt
 from hydra import compose, initialize_config_module
 
 from experiments.studies import load_study
-from inference.arviz_adapter import ess_bulk, r_hat
-from inference.belief_gap import compile_belief
-from inference.participant_fit import compile_participants
-from inference.sampling import CompiledModel, sample
-from inference.sbc_models import small_study
-from models.belief import BeliefData, BeliefPriors, belief_data
-from models.participants import ParticipantData, ParticipantPriors, participant_data
+from inference.comparison.belief_gap import compile_belief
+from inference.comparison.participant_fit import compile_participants
+from inference.comparison.sbc import small_study
+from inference.posterior.arviz_adapter import ess_bulk, r_hat
+from inference.posterior.sampling import CompiledModel, sample
+from models.comparison.belief import BeliefData, BeliefPriors, belief_data
+from models.comparison.participants import ParticipantData, ParticipantPriors, participant_data
 
 R_HAT = 1.01
 """Above, chains have not converged."""
@@ -73,7 +73,7 @@ class Measured:
 
 
 def plain_belief(data: BeliefData) -> pm.Model:
-    """The belief model without any trick; see :func:`models.belief.belief_model` for the equations."""
+    """The belief model without any trick; see :func:`models.comparison.belief.belief_model` for the equations."""
     p = BeliefPriors()
 
     def log_density(value: Any, mean: Any, left: Any, right: Any) -> Any:
@@ -137,7 +137,7 @@ def belief_contest(study: Any, player: str) -> Contest:
 
 
 def plain_participants(data: ParticipantData) -> pm.Model:
-    """The participant model without any trick; see :func:`models.participants.participant_model`."""
+    """The participant model without any trick; see :func:`models.comparison.participants.participant_model`."""
     p = ParticipantPriors()
     n_items, n_people = data.item.size, data.participant.size
 

@@ -18,7 +18,7 @@ from collections.abc import Callable
 import numpy as np
 import xarray as xr
 
-from estimators import (
+from estimators.comparison import (
     HUMAN,
     SCHEMES,
     SimulationSettings,
@@ -161,7 +161,7 @@ def timed(function: Callable[[], dict[str, float]]) -> tuple[float, dict[str, fl
 def main() -> None:
     """Print both times, their ratio and how far the numbers differ."""
     if len(sys.argv) > 1:
-        from experiments.studies.lm_game import load
+        from experiments.studies.comparison.lm_game import load
 
         begin = time.perf_counter()
         study = load({"name": "lm_game", "root": sys.argv[1]})

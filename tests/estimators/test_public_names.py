@@ -15,9 +15,15 @@ import pytest
 import estimators
 from tests.experiments.command import ROOT
 
-NAMES = estimators.__all__
-FUNCTIONS = [name for name in NAMES if inspect.isfunction(getattr(estimators, name))]
-CLASSES = [name for name in NAMES if inspect.isclass(getattr(estimators, name))]
+KINDS = [name for name in estimators.__all__ if inspect.ismodule(PUBLIC[name])]
+PUBLIC = {
+    f"{kind}.{name}": getattr(getattr(estimators, kind), name)
+    for kind in KINDS
+    for name in getattr(estimators, kind).__all__
+}
+NAMES = [name for kind in KINDS for name in getattr(estimators, kind).__all__]
+FUNCTIONS = [name for name, what in PUBLIC.items() if inspect.isfunction(what)]
+CLASSES = [name for name, what in PUBLIC.items() if inspect.isclass(what)]
 
 
 def sections(doc: str) -> dict[str, str]:
@@ -32,15 +38,14 @@ def described(section: str) -> set[str]:
     return {name.strip().lstrip("*") for line in lines for name in line.partition(" : ")[0].split(",")}
 
 
-def test_every_name_is_there_once_and_in_order() -> None:
+def test_every_name_is_there_once() -> None:
     assert len(set(NAMES)) == len(NAMES)
-    for name in NAMES:
-        assert hasattr(estimators, name), name
+    assert len(NAMES) > 100
 
 
 @pytest.mark.parametrize("name", [*FUNCTIONS, *CLASSES])
 def test_a_summary_line(name: str) -> None:
-    doc = inspect.getdoc(getattr(estimators, name))
+    doc = inspect.getdoc(PUBLIC[name])
     assert doc
     first, *rest = doc.split("\n")
     assert first.endswith(".")
@@ -49,7 +54,7 @@ def test_a_summary_line(name: str) -> None:
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_functions_say_what_they_take_give_and_refuse(name: str) -> None:
-    function = getattr(estimators, name)
+    function = PUBLIC[name]
     doc = inspect.getdoc(function) or ""
     its = sections(doc)
     signature = inspect.signature(function)
@@ -62,9 +67,9 @@ def test_functions_say_what_they_take_give_and_refuse(name: str) -> None:
     assert not raises or "Raises" in its
 
 
-@pytest.mark.parametrize("name", [name for name in CLASSES if dataclasses.is_dataclass(getattr(estimators, name))])
+@pytest.mark.parametrize("name", [name for name in CLASSES if dataclasses.is_dataclass(PUBLIC[name])])
 def test_dataclasses_explain_every_field(name: str) -> None:
-    its = getattr(estimators, name)
+    its = PUBLIC[name]
     found = sections(inspect.getdoc(its) or "")
     explained = described(found.get("Parameters", "")) | described(found.get("Attributes", ""))
     assert not {field.name for field in dataclasses.fields(its) if field.repr} - explained
@@ -72,9 +77,9 @@ def test_dataclasses_explain_every_field(name: str) -> None:
 
 def test_constants_have_a_docstring_in_their_module() -> None:
     """Sphinx and editors show the string after an assignment; a constant of the public API has one."""
-    constants = set(NAMES) - set(FUNCTIONS) - set(CLASSES)
+    constants = {name.partition(".")[2] for name in PUBLIC.keys() - {*FUNCTIONS, *CLASSES}}
     documented = set()
-    for path in (ROOT / "estimators").glob("*.py"):
+    for path in (ROOT / "estimators").rglob("*.py"):
         body = ast.parse(path.read_text(encoding="utf-8")).body
         for before, after in pairwise(body):
             target = before.targets[0] if isinstance(before, ast.Assign) else getattr(before, "target", None)

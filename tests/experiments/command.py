@@ -41,7 +41,7 @@ def run(folder: Path, *arguments: str, patch: str = "") -> subprocess.CompletedP
 def break_experiment(condition: str, what: str) -> str:
     """Patch: the perplexity experiment raises ``what`` where ``condition`` (on ``cfg``) holds."""
     return (
-        "import experiments.perplexity as module\n"
+        "import experiments.comparison.perplexity as module\n"
         "real = module.run\n"
         "def broken(cfg, study):\n"
         f"    if {condition}:\n"

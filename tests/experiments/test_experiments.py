@@ -12,10 +12,11 @@ import xarray as xr
 from hydra import compose, initialize_config_module
 from omegaconf import DictConfig
 
-from estimators import InputError, estimate_perplexity
+from estimators.comparison import estimate_perplexity
+from estimators.errors import InputError
 from experiments import load_experiment
-from experiments.outputs import ExperimentResult, write_outputs
-from experiments.settings import TABLE_COLUMNS
+from experiments.harness.outputs import ExperimentResult, write_outputs
+from experiments.harness.settings import TABLE_COLUMNS
 from experiments.studies import load_study
 from tests.experiments.command import ROOT, TINY
 from tests.oracles.comparison_game import gap_and_errors, nearest, round_half_even_tenths, terms_by_item

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import expit, gammaln, logsumexp
 from scipy.stats import norm
 
-from models.word_pairs import WordPairData
+from models.cloze.tvd import WordPairData
 
 
 def log_likelihood(theta: np.ndarray, log_u: np.ndarray, data: WordPairData) -> np.ndarray:

@@ -14,7 +14,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from estimators import InputError, notes, score_study
+from estimators.errors import InputError
+from estimators.notes import notes
+from estimators.rankings import score_study
 from inference.api.calls import UnusableAnswerError, call_for, positions_of, usage_of
 from inference.api.scoring import TextWindow, estimate_cost, score_windows
 from inference.api.settings import ApiSettings, key_of

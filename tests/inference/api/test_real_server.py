@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from estimators.rank_scores import rank_at, ranks_among
-from estimators.ranking import match_in_study
+from estimators.rankings.scores import rank_at, ranks_among
+from estimators.rankings.study import match_in_study
 from inference.api.scoring import TextWindow, score_windows
 from inference.api.settings import ApiSettings
 

@@ -11,7 +11,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from estimators import InputError
+from estimators.errors import InputError
 from inference.lm.batching import run_batches
 from inference.lm.forward import plant_trees, reduce_last, with_bos
 from tests.inference.lm import tiny_models

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 import torch
 
-from estimators import InputError, errors
+from estimators import errors
+from estimators.errors import InputError
 from inference.lm import loading
 from inference.lm.language_model import LanguageModel, encode, model_record
 from inference.lm.loading import load_language_model

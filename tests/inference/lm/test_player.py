@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from estimators import SCHEMES
-from inference.lm.player import play
+from estimators.comparison import SCHEMES
+from inference.comparison.live_player import play
 from tests.inference.lm import tiny_models
 from tests.oracles import language_model as oracle
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from estimators import InputError
+from estimators.errors import InputError
 from inference.lm.scoring import score_documents
 from tests.inference.lm import tiny_models
 from tests.oracles import language_model as oracle

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from estimators import InputError
+from estimators.errors import InputError
 from inference.lm.settings import ModelSettings, model_settings
 
 FOLDER = {"name": "a", "source": "folder", "path": "somewhere"}

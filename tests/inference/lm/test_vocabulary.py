@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from estimators import InputError
+from estimators.errors import InputError
 from inference.lm.language_model import encode, token_strings
 from inference.lm.vocabulary import vocabulary
 from tests.inference.lm import tiny_models

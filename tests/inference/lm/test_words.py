@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from estimators import InputError
+from estimators.errors import InputError
 from inference.lm.language_model import encode
 from inference.lm.vocabulary import BOUNDARIES, vocabulary
 from inference.lm.word_samples import sample_words

@@ -1,0 +1,69 @@
+"""Cloze studies: people's and models' next words."""
+
+from estimators.cloze.answer_statistics import AnswerStatistics, answer_statistics
+from estimators.cloze.calibration_error import CalibrationError, expected_calibration_error, share_correct
+from estimators.cloze.distributions import (
+    Cpds,
+    TopWords,
+    WordCounts,
+    count_words,
+    cpds_from_proportions,
+    entropy_nats,
+    jensen_shannon_nats,
+    kl_nats,
+    probability_at,
+    relative_frequencies,
+    top_words,
+    total_variation,
+    tvd_exact,
+)
+from estimators.cloze.needed_share import NeededShare, needed_share
+from estimators.cloze.renormalised import biased_cpds
+from estimators.cloze.simulation import ClozeSimulation, simulate_cloze_study
+from estimators.cloze.split_halves import Oracles, independent_oracles, tvd_between_oracles, tvd_to_oracles
+from estimators.cloze.study import validate_cloze_study
+from estimators.cloze.study_words import ModelWords, StudyWords, study_words
+from estimators.cloze.tvd_bias import TvdBaseline, permutation_baseline, tvd_with_baseline
+from estimators.cloze.words import WORD_RULES, NormalisedWords, WordRules, normalise_words, word_rules
+
+__all__ = [
+    "WORD_RULES",
+    "AnswerStatistics",
+    "CalibrationError",
+    "ClozeSimulation",
+    "Cpds",
+    "ModelWords",
+    "NeededShare",
+    "NormalisedWords",
+    "Oracles",
+    "StudyWords",
+    "TopWords",
+    "TvdBaseline",
+    "WordCounts",
+    "WordRules",
+    "answer_statistics",
+    "biased_cpds",
+    "count_words",
+    "cpds_from_proportions",
+    "entropy_nats",
+    "expected_calibration_error",
+    "independent_oracles",
+    "jensen_shannon_nats",
+    "kl_nats",
+    "needed_share",
+    "normalise_words",
+    "permutation_baseline",
+    "probability_at",
+    "relative_frequencies",
+    "share_correct",
+    "simulate_cloze_study",
+    "study_words",
+    "top_words",
+    "total_variation",
+    "tvd_between_oracles",
+    "tvd_exact",
+    "tvd_to_oracles",
+    "tvd_with_baseline",
+    "validate_cloze_study",
+    "word_rules",
+]

@@ -1,0 +1,156 @@
+"""Expected calibration error of the most probable word, with the gold labels and bins of "Predict the Next Word"."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from estimators.cloze.distributions import TopWords, WordCounts
+from estimators.errors import InputError, unknown_choice
+
+__all__ = ["BINNINGS", "CalibrationError", "expected_calibration_error", "share_correct"]
+
+BINNINGS = ("fixed", "adaptive", "legacy")
+
+
+@dataclass(frozen=True, eq=False)
+class CalibrationError:
+    """Expected calibration error and the bins behind it.
+
+    Parameters
+    ----------
+    ece : float
+        sum_b (n_b / N) abs(accuracy_b - confidence_b).
+    confidence, accuracy : ndarray of float, shape (bin,)
+        Means in each bin; NaN in an empty one.
+    count : ndarray of int, shape (bin,)
+    edges : ndarray of float, shape (bin + 1,)
+    n : int
+        N, predictions that were given.
+    n_lost : int
+        Predictions that no bin takes though they count in N (legacy bins lose a confidence of 1).
+    """
+
+    ece: float
+    confidence: NDArray[np.float64]
+    accuracy: NDArray[np.float64]
+    count: NDArray[np.int64]
+    edges: NDArray[np.float64]
+    n: int
+    n_lost: int
+
+
+def expected_calibration_error(
+    confidence: ArrayLike,
+    correct: ArrayLike,
+    *,
+    bins: Literal["fixed", "adaptive", "legacy"] = "fixed",
+    n_bins: int = 10,
+) -> CalibrationError:
+    """Expected calibration error (Naeini et al. 2015; Guo et al. 2017).
+
+    Parameters
+    ----------
+    confidence : array_like of float, shape (prediction,)
+        Probability of the word predicted; NaN is left out with its prediction.
+    correct : array_like of float, shape (prediction,)
+        Whether the word is the gold label; a share where several words tie (see :func:`share_correct`).
+    bins : {"fixed", "adaptive", "legacy"}, optional
+        Equal widths, [i/n, (i+1)/n) and the last one closed; equal numbers of predictions (equal confidences
+        always share a bin, so that numbers differ where there are many of one); or the paper's code: equal widths,
+        the last one open, edges by repeated floating-point sums, confidences in single precision.
+    n_bins : int, optional
+
+    Returns
+    -------
+    CalibrationError
+
+    Raises
+    ------
+    InputError
+        If a confidence is no probability, the shapes differ, or nothing is left.
+    """
+    sure, right = np.asarray(confidence, dtype=float), np.asarray(correct, dtype=float)
+    if sure.shape != right.shape or sure.ndim != 1:
+        raise InputError(f"has shape {right.shape}, the confidences {sure.shape}", field="correct")
+    if bins not in BINNINGS:
+        raise unknown_choice("binning", bins, BINNINGS)
+    if n_bins < 1:
+        raise InputError(f"is {n_bins}, should be at least 1", field="n_bins")
+    kept = ~np.isnan(sure)
+    sure, right = sure[kept], right[kept]
+    if not len(sure):
+        raise InputError("holds no prediction", field="confidence")
+    if (sure < 0).any() or (sure > 1).any():
+        worst = sure[np.argmax(np.abs(sure - 0.5))]
+        raise InputError(f"holds {worst}, should be probabilities", field="confidence")
+    if bins == "legacy":
+        sure = sure.astype(np.float32).astype(float)
+        lower = np.arange(0, 1, 1 / n_bins)
+        member = (sure[:, None] >= lower) & (sure[:, None] < lower + 1 / n_bins)
+        which = np.where(member.any(axis=1), member.argmax(axis=1), -1)
+        edges = np.append(lower, lower[-1] + 1 / n_bins)
+    elif bins == "fixed":
+        edges = np.linspace(0, 1, n_bins + 1)
+        which = np.clip(np.searchsorted(edges, sure, side="right") - 1, 0, n_bins - 1)
+    else:
+        edges = np.unique(np.quantile(sure, np.linspace(0, 1, n_bins + 1), method="lower"))
+        edges = edges if len(edges) > 1 else np.array([edges[0], edges[0]])
+        which = np.clip(np.searchsorted(edges, sure, side="right") - 1, 0, len(edges) - 2)
+    n_found = len(edges) - 1
+    inside = which >= 0
+    count = np.bincount(which[inside], minlength=n_found)
+    means = [
+        np.divide(
+            np.bincount(which[inside], weights=values[inside], minlength=n_found),
+            count,
+            out=np.full(n_found, np.nan),
+            where=count > 0,
+        )
+        for values in (sure, right)
+    ]
+    gaps = np.abs(means[0] - means[1])
+    ece = float(np.sum(np.where(count > 0, gaps, 0.0) * count) / len(sure))
+    return CalibrationError(ece, means[0], means[1], count, edges, len(sure), int((~inside).sum()))
+
+
+def share_correct(
+    counts: WordCounts, top: TopWords, gold_counts: WordCounts, gold: TopWords, *, ties: Literal["first", "average"]
+) -> NDArray[np.float64]:
+    """Whether each context's most probable word is the gold label.
+
+    Parameters
+    ----------
+    counts, gold_counts : WordCounts
+        Of the same contexts.
+    top, gold : TopWords
+        Of these counts.
+    ties : {"first", "average"}
+        Take the first of equally frequent words on either side, as the paper's code does; or the probability that
+        the words agree when both are drawn at random from the tied ones.
+
+    Returns
+    -------
+    ndarray of float, shape (context,)
+        NaN where one side has no answer.
+
+    Raises
+    ------
+    InputError
+        If `ties` is unknown.
+    """
+    if ties not in ("first", "average"):
+        raise unknown_choice("ties", ties, ("first", "average"))
+    missing = (top.word < 0) | (gold.word < 0)
+    if ties == "first":
+        return np.where(missing, np.nan, (top.word == gold.word).astype(float))
+    width = int(max(counts.word.max(initial=0), gold_counts.word.max(initial=0))) + 1
+    mine = counts.context[top.is_top] * width + counts.word[top.is_top]
+    theirs = gold_counts.context[gold.is_top] * width + gold_counts.word[gold.is_top]
+    shared = np.bincount(np.intersect1d(mine, theirs, assume_unique=True) // width, minlength=counts.n_contexts)
+    # 0 / 0 where one side has no answer
+    with np.errstate(invalid="ignore"):
+        return np.where(missing, np.nan, shared / (top.n_tied * gold.n_tied))

@@ -1,0 +1,93 @@
+"""The biased estimator of appendix A: a model's probabilities of the words at hand, renormalised over them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from estimators.cloze.distributions import Cpds
+from estimators.cloze.study import SAMPLES, entry_positions
+from estimators.cloze.words import WordRules, normalise_words
+from estimators.errors import InputError, unknown_choice
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["biased_cpds"]
+
+# the order in which the paper's code collects the words; a word that is there again overwrites its log-probability
+_ORDER = ("corpus", "greedy", "human", SAMPLES)
+
+
+def biased_cpds(
+    study: xr.Dataset, model: str, strings: list[str], rules: WordRules, *, same: Literal["last", "sum"] = "sum"
+) -> Cpds:
+    """Renormalise a model's probabilities over the union of sampled, nucleus, greedy, human and corpus words.
+
+    Biased, because the words were chosen with the model's and people's help, and everything else counts as nothing.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A cloze study with ``sample_logprob``.
+    model : str
+    strings : list of str
+        Normalised words by code, as in ``StudyWords.strings``; extended in place by words that are new.
+    rules : WordRules
+        For the strings of all sources alike.
+    same : {"sum", "last"}, optional
+        What to do with different strings that are one word by the rules ("The", "the"): add their probabilities, or
+        take the last one's as the paper's code does with equal strings.
+
+    Returns
+    -------
+    Cpds
+        One context for each entry of the model, in the order of its file.
+
+    Raises
+    ------
+    InputError
+        If the study has no log-probabilities of this model, or `same` is something else.
+    """
+    if same not in ("sum", "last"):
+        raise unknown_choice("same", same, ("sum", "last"), source="biased estimator")
+    entries = entry_positions(study, model)
+    place = np.full(study.sizes["entry"], -1, dtype=np.int64)
+    place[entries] = np.arange(len(entries))
+    rows = np.flatnonzero(place[study["sample_entry"].values] >= 0)
+    if "sample_logprob" not in study or np.isnan(study["sample_logprob"].values[rows]).all():
+        raise InputError(f"{model!r} has no log-probabilities", source="biased estimator", field="model")
+    rows = rows[~np.isnan(study["sample_logprob"].values[rows])]
+    sources = study["source"].values.tolist()
+    turn = np.array([_ORDER.index(name) if name in _ORDER else len(_ORDER) + i for i, name in enumerate(sources)])
+    rows = rows[np.argsort(turn[study["sample_source"].values[rows]], kind="stable")]
+    context = place[study["sample_entry"].values[rows]]
+    raw = study["sample_word"].values[rows].astype(np.int64)
+    logprob = study["sample_logprob"].values[rows]
+    # the last row of every (context, string), in the order in which they were collected
+    key = context * study.sizes["word"] + raw
+    _, last = np.unique(key[::-1], return_index=True)
+    kept = np.sort(len(key) - 1 - last)
+    context, raw, probability = context[kept], raw[kept], np.exp(logprob[kept])
+    used, row = np.unique(raw, return_inverse=True)
+    done = normalise_words(study["word_text"].values[used], rules)
+    codes = {text: code for code, text in enumerate(strings)}
+    word_of = np.array(
+        [
+            -1 if missing else codes.setdefault(word, len(codes))
+            for word, missing in zip(done.words.tolist(), done.missing.tolist(), strict=True)
+        ]
+    )
+    strings.extend(list(codes)[len(strings) :])
+    word = word_of[row]
+    context, word, probability = context[word >= 0], word[word >= 0], probability[word >= 0]
+    width = len(codes)
+    union, inverse = np.unique(context * width + word, return_inverse=True)
+    total = np.bincount(inverse, weights=probability).astype(float)
+    if same == "last":
+        # the last assignment wins
+        total[inverse] = probability
+    context = union // width
+    mass = np.bincount(context, weights=total)
+    return Cpds(context, union % width, total / mass[context], len(entries))

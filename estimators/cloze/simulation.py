@@ -1,0 +1,188 @@
+"""Cloze studies whose distributions are known: Zipf-like people, and models at a known distance from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimators.cloze.study import SAMPLES
+from estimators.errors import InputError, unknown_choice
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["FAMILIES", "ClozeSimulation", "simulate_cloze_study", "word_pair"]
+
+Floats = NDArray[np.float64]
+
+FAMILIES = ("mixture", "factors", "ranks", "tail", "same")
+"""How a model's distribution comes from people's, see :func:`word_pair`."""
+
+
+@dataclass(frozen=True)
+class ClozeSimulation:
+    """Settings of a simulated study.
+
+    Parameters
+    ----------
+    n_items : int
+        Contexts, each with distributions of its own.
+    items_per_text : int
+    n_answers : int
+        People in each context.
+    n_samples : int
+        Samples of each model in each context.
+    vocab_size : int
+    families : tuple of str
+        One model for each (:data:`FAMILIES`).
+    exponent : tuple of float
+        Range of the Zipf exponent over contexts.
+    difference : tuple of float
+        Range over contexts of the amount by which a model differs.
+    """
+
+    n_items: int = 40
+    items_per_text: int = 10
+    n_answers: int = 40
+    n_samples: int = 40
+    vocab_size: int = 2000
+    families: tuple[str, ...] = ("mixture", "factors")
+    exponent: tuple[float, float] = (0.9, 1.6)
+    difference: tuple[float, float] = (0.5, 1.5)
+
+    def __post_init__(self) -> None:
+        """Check every setting."""
+        for name in ("n_items", "items_per_text", "n_answers", "n_samples"):
+            value: Any = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+                raise InputError(f"is {value!r}, should be a whole number, at least 1", field=name)
+        if self.vocab_size < 10:
+            raise InputError(f"is {self.vocab_size!r}, should be at least 10", field="vocab_size")
+        for family in self.families:
+            if family not in FAMILIES:
+                raise unknown_choice("family", family, FAMILIES)
+        if not self.families or len(set(self.families)) < len(self.families):
+            raise InputError(f"is {self.families}; name each family once", field="families")
+        for name in ("exponent", "difference"):
+            low, high = getattr(self, name)
+            if not 0 < low <= high:
+                raise InputError(f"is {(low, high)}, should be two numbers above 0, the smaller first", field=name)
+
+
+def word_pair(
+    family: str, *, vocab_size: int, exponent: float, difference: float, rng: np.random.Generator
+) -> tuple[Floats, Floats]:
+    """Distributions of people and of a model over 2 x vocab_size words.
+
+    People are Zipf distributed: p(rank r) proportional to r^-exponent. The model:
+
+    - ``mixture``: people's words with the weight left by a share .3 x difference of words that nobody says, Zipf
+      distributed themselves (TVD is that share);
+    - ``factors``: every probability times exp(difference x standard normal), renormalised: as different all along;
+    - ``ranks``: the same probabilities in another order, log ranks shifted by difference x standard normal;
+    - ``tail``: Dirichlet around people's with concentration 20 x difference: alike in the head, not in the tail;
+    - ``same``: people's own distribution (TVD 0).
+
+    Parameters
+    ----------
+    family : str
+    vocab_size : int
+    exponent, difference : float
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    people, model : ndarray of float, shape (2 x vocab_size,)
+    """
+    rank = np.arange(1, vocab_size + 1)
+    zipf = rank**-exponent
+    zipf /= zipf.sum()
+    nothing = np.zeros(vocab_size)
+    people = np.concatenate([zipf, nothing])
+    if family == "mixture":
+        share = min(0.3 * difference, 1.0)
+        return people, np.concatenate([(1 - share) * zipf, share * zipf])
+    if family == "factors":
+        model = zipf * np.exp(difference * rng.standard_normal(vocab_size))
+    elif family == "ranks":
+        model = np.empty(vocab_size)
+        model[np.argsort(np.log(rank) + difference * rng.standard_normal(vocab_size))] = zipf
+    elif family == "tail":
+        model = rng.standard_gamma(20 * difference * zipf)
+    elif family == "same":
+        return people, people
+    else:
+        raise unknown_choice("family", family, FAMILIES)
+    return people, np.concatenate([model / model.sum(), nothing])
+
+
+def simulate_cloze_study(settings: ClozeSimulation, rng: np.random.Generator) -> xr.Dataset:
+    """Draw a cloze study whose true distances are in ``true_tvd`` (dims model, item).
+
+    Parameters
+    ----------
+    settings : ClozeSimulation
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    xarray.Dataset
+        Passes :func:`estimators.cloze.study.validate_cloze_study`. The word of the text is drawn from people's
+        distribution.
+    """
+    import xarray as xr  # noqa: PLC0415 - at the door only
+
+    n_items, names = settings.n_items, list(settings.families)
+    answers: list[NDArray[np.int64]] = []
+    samples: list[NDArray[np.int64]] = []
+    truth = np.zeros((len(names), n_items))
+    target = np.empty(n_items, dtype=np.int64)
+    for item in range(n_items):
+        exponent = rng.uniform(*settings.exponent)
+        people: Floats = np.zeros(0)
+        for m, family in enumerate(names):
+            people, model = word_pair(
+                family, vocab_size=settings.vocab_size, exponent=exponent, difference=rng.uniform(*settings.difference),
+                rng=rng,
+            )  # fmt: skip
+            truth[m, item] = 0.5 * np.abs(people - model).sum()
+            drawn = rng.multinomial(settings.n_samples, model)
+            seen = np.flatnonzero(drawn)
+            samples.append(np.stack([np.full(len(seen), item * len(names) + m), seen, drawn[seen]]))
+        given = rng.multinomial(settings.n_answers, people)
+        seen = np.flatnonzero(given)
+        answers.append(np.stack([np.full(len(seen), item), seen, given[seen]]))
+        target[item] = rng.choice(len(people), p=people)
+    response, sample = np.concatenate(answers, axis=1), np.concatenate(samples, axis=1)
+    used, code = np.unique(np.concatenate([response[1], sample[1]]), return_inverse=True)
+    items = np.arange(n_items)
+    return xr.Dataset(
+        {
+            "text_id": ("item", _objects([f"{i // settings.items_per_text + 1}" for i in items.tolist()])),
+            "word_num": ("item", items % settings.items_per_text + 2),
+            "context": ("item", _objects([f"simulated context {i}" for i in items.tolist()])),
+            "target_word": ("item", _objects([f"word{w}" for w in target])),
+            "word_text": ("word", _objects([f"word{w}" for w in used])),
+            "response_item": ("response", response[0]),
+            "response_word": ("response", code[: response.shape[1]]),
+            "response_count": ("response", response[2]),
+            "entry_item": ("entry", np.repeat(items, len(names))),
+            "entry_model": ("entry", np.tile(np.arange(len(names)), n_items)),
+            "sample_entry": ("sample", sample[0]),
+            "sample_word": ("sample", code[response.shape[1] :]),
+            "sample_source": ("sample", np.zeros(sample.shape[1], dtype=np.int64)),
+            "sample_count": ("sample", sample[2]),
+            "true_tvd": (("model", "item"), truth),
+        },
+        coords={"item": items, "model": names, "source": [SAMPLES]},
+        attrs={"name": "cloze_simulated", "word_rules": "none"},
+    )
+
+
+def _objects(strings: list[str]) -> NDArray[np.object_]:
+    array = np.empty(len(strings), dtype=object)
+    array[:] = strings
+    return array

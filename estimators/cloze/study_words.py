@@ -1,0 +1,207 @@
+"""From a cloze study to counts of comparable words: people's, models' and the corpus's, in one coding."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimators.cloze.distributions import Cpds, WordCounts, count_words, cpds_from_proportions, relative_frequencies
+from estimators.cloze.study import SAMPLES, entry_positions, item_positions, model_names
+from estimators.cloze.words import WordRules, normalise_words
+from estimators.errors import InputError, unknown_choice
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["ModelWords", "StudyWords", "study_words"]
+
+
+@dataclass(frozen=True, eq=False)
+class ModelWords:
+    """What one model said.
+
+    Parameters
+    ----------
+    counts : WordCounts
+        Its contexts are the rows of `item`.
+    item : ndarray of int, shape (context,)
+        Position along the study's ``item`` of each context. Sorted and without repeats where samples are pooled;
+        one row per entry in the order of the file where they are not.
+    missing : mapping of str to int
+        Samples left out, by reason ("blank", "failed", "junk").
+    n_samples : int
+        Samples before that.
+    """
+
+    counts: WordCounts
+    item: NDArray[np.intp]
+    missing: Mapping[str, int]
+    n_samples: int
+
+
+@dataclass(frozen=True, eq=False)
+class StudyWords:
+    """Words of a study in one coding: a code is a position in `strings`.
+
+    Parameters
+    ----------
+    strings : ndarray of str objects, shape (code,)
+        Normalised words.
+    human_cpd : Cpds
+        Over the items. Of proportions where the study has no counts.
+    human : WordCounts, optional
+        Answers; None where the study has proportions only.
+    human_missing : mapping of str to float
+        Answers left out, by reason (a sum of proportions where there are no counts).
+    target : ndarray of int, shape (item,)
+        Code of the corpus word; -1 where there is none.
+    blank : int
+        Code of the empty word where the rules keep it and there is one, else -1.
+    models : mapping of str to ModelWords
+    """
+
+    strings: NDArray[np.object_]
+    human_cpd: Cpds
+    human: WordCounts | None
+    human_missing: Mapping[str, float]
+    target: NDArray[np.int64]
+    blank: int
+    models: Mapping[str, ModelWords]
+
+    def answers(self) -> WordCounts:
+        """People's counts; for what needs the number of answers.
+
+        Raises
+        ------
+        InputError
+            If the study has proportions only.
+        """
+        if self.human is None:
+            raise InputError(
+                "has proportions and no counts, and this needs the number of answers behind them; give "
+                "study.n_answers=N if every context had N",
+                source="study",
+            )
+        return self.human
+
+
+def study_words(
+    study: xr.Dataset,
+    *,
+    human: WordRules,
+    model: WordRules | Mapping[str, WordRules],
+    corpus: WordRules,
+    models: Sequence[str] | None = None,
+    per: Literal["item", "entry"] = "item",
+) -> StudyWords:
+    """Normalise and count the words of a cloze study.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A cloze study.
+    human, corpus : WordRules
+        For people's answers and for the word of the text.
+    model : WordRules or mapping of str to WordRules
+        For models' samples, or by model.
+    models : sequence of str, optional
+        All of the study by default.
+    per : {"item", "entry"}, optional
+        Pool a model's samples over its entries for an item, or keep every entry, as the paper's code does.
+
+    Returns
+    -------
+    StudyWords
+
+    Raises
+    ------
+    InputError
+        If a model is not in the study.
+    """
+    if per not in ("item", "entry"):
+        raise unknown_choice("per", per, ("item", "entry"))
+    names = model_names(study) if models is None else list(models)
+    coding = _Coding(study["word_text"].values)
+    n_items = study.sizes["item"]
+    answer, human_reason = coding.codes(study["response_word"].values, human)
+    item = item_positions(study, "response_item")
+    counts: WordCounts | None = None
+    if "response_count" in study:
+        weight = study["response_count"].values
+        counts = count_words(item, answer, weight, n_contexts=n_items)
+        cpd = relative_frequencies(counts)
+    else:
+        weight = study["response_proportion"].values
+        cpd = cpds_from_proportions(item, answer, weight, n_contexts=n_items)
+    missing = {name: float(weight[human_reason == name].sum()) for name in sorted(set(human_reason.tolist()) - {""})}
+    target = coding.plain(study["target_word"].values, corpus)
+    found = {
+        name: _model_words(study, name, coding, model[name] if isinstance(model, Mapping) else model, per)
+        for name in names
+    }
+    return StudyWords(coding.strings(), cpd, counts, missing, target, coding.blank(), found)
+
+
+class _Coding:
+    """Codes of normalised words, given in the order in which they are first met."""
+
+    def __init__(self, texts: NDArray[np.object_]) -> None:
+        self._texts = texts
+        self._codes: dict[str, int] = {}
+
+    def blank(self) -> int:
+        return self._codes.get("", -1)
+
+    def codes(self, positions: NDArray[np.int64], rules: WordRules) -> tuple[NDArray[np.int64], NDArray[np.object_]]:
+        """Codes of the strings at some positions along ``word`` (-1: missing), and why they are missing."""
+        used, row = np.unique(positions, return_inverse=True)
+        codes, reason = self._normalised(self._texts[used], rules)
+        return codes[row], reason[row]
+
+    def plain(self, texts: NDArray[np.object_], rules: WordRules) -> NDArray[np.int64]:
+        return self._normalised(texts, rules)[0]
+
+    def _normalised(
+        self, texts: NDArray[np.object_], rules: WordRules
+    ) -> tuple[NDArray[np.int64], NDArray[np.object_]]:
+        done = normalise_words(texts, rules)
+        code = self._codes
+        codes = np.fromiter(
+            (
+                -1 if missing else code.setdefault(word, len(code))
+                for word, missing in zip(done.words.tolist(), done.missing.tolist(), strict=True)
+            ),
+            dtype=np.int64,
+            count=len(texts),
+        )
+        return codes, done.reason
+
+    def strings(self) -> NDArray[np.object_]:
+        strings = np.empty(len(self._codes), dtype=object)
+        strings[:] = list(self._codes)
+        return strings
+
+
+def _model_words(
+    study: xr.Dataset, name: str, coding: _Coding, rules: WordRules, per: Literal["item", "entry"]
+) -> ModelWords:
+    entries = entry_positions(study, name)
+    source = study["source"].values.tolist().index(SAMPLES)
+    place = np.full(study.sizes["entry"], -1, dtype=np.int64)
+    item = item_positions(study, "entry_item")[entries]
+    if per == "item":
+        item, context_of_entry = np.unique(item, return_inverse=True)
+        place[entries] = context_of_entry
+    else:
+        place[entries] = np.arange(len(entries))
+    context = place[study["sample_entry"].values]
+    rows = (context >= 0) & (study["sample_source"].values == source)
+    words, reason = coding.codes(study["sample_word"].values[rows], rules)
+    drawn = study["sample_count"].values[rows]
+    counts = count_words(context[rows], words, drawn, n_contexts=len(item))
+    missing = {kind: int(drawn[reason == kind].sum()) for kind in sorted(set(reason.tolist()) - {""})}
+    return ModelWords(counts, item, missing, int(drawn.sum()))

@@ -1,0 +1,94 @@
+r"""How much of a raw TVD between samples is sampling alone, and a correction that needs no model.
+
+TVD is convex, so that between relative frequencies it is biased up: with few answers over many words two samples of
+one distribution share few words. The same-size baseline is the TVD to expect between samples of these very sizes if
+both came from one distribution.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimators.cloze.distributions import WordCounts, align, relative_frequencies, total_variation
+
+__all__ = ["TvdBaseline", "permutation_baseline", "tvd_with_baseline"]
+
+
+@dataclass(frozen=True, eq=False)
+class TvdBaseline:
+    """Raw TVD of each context, its same-size baseline, and what the correction makes of both.
+
+    Parameters
+    ----------
+    raw : ndarray of float, shape (context,)
+    baseline : ndarray of float, shape (context,)
+        See :func:`permutation_baseline`.
+    corrected : ndarray of float, shape (context,)
+        (raw - baseline) / (1 - baseline): zero on average where both samples are from one distribution, one where
+        they share no word. Not clipped, so that means over contexts stay means: single ones may be negative. NaN
+        where the baseline is one, as nothing can be said then.
+    """
+
+    raw: NDArray[np.float64]
+    baseline: NDArray[np.float64]
+    corrected: NDArray[np.float64]
+
+
+def tvd_with_baseline(first: WordCounts, second: WordCounts) -> TvdBaseline:
+    """Raw TVD, same-size baseline and chance-corrected TVD of the same contexts.
+
+    Parameters
+    ----------
+    first, second : WordCounts
+        In one coding of words.
+
+    Returns
+    -------
+    TvdBaseline
+    """
+    raw = total_variation(relative_frequencies(first), relative_frequencies(second))
+    baseline = permutation_baseline(first, second)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        corrected = np.where(baseline < 1, (raw - baseline) / (1 - baseline), np.nan)
+    return TvdBaseline(raw, baseline, corrected)
+
+
+def permutation_baseline(first: WordCounts, second: WordCounts) -> NDArray[np.float64]:
+    r"""Expected TVD when the answers of both sides are dealt out again at random, exactly.
+
+    Of the :math:`t_w` answers *w* of both sides together, the first side gets a hypergeometric number :math:`A_w`
+    when :math:`n_1` of all :math:`n_1 + n_2` answers are dealt to it: the baseline is
+    :math:`\frac{1}{2} \sum_w E|A_w / n_1 - (t_w - A_w) / n_2|`. This is the mean of the permutation distribution
+    under the hypothesis of one distribution.
+
+    Parameters
+    ----------
+    first, second : WordCounts
+        Of the same contexts.
+
+    Returns
+    -------
+    ndarray of float, shape (context,)
+        NaN where one side has no answer.
+    """
+    from scipy.stats import hypergeom  # noqa: PLC0415 - half a second that importing estimators does not need
+
+    both = align(relative_frequencies(first), relative_frequencies(second))
+    n_1, n_2 = first.totals, second.totals
+    together = both.p * n_1[both.context] + both.q * n_2[both.context]
+    cases = np.stack([np.rint(together).astype(np.int64), n_1[both.context], n_2[both.context]], axis=1)
+    unique, which = np.unique(cases, axis=0, return_inverse=True)
+    # every possible number of the first side, for every distinct case, in one call
+    sizes = unique[:, 0] + 1
+    case = np.repeat(np.arange(len(unique)), sizes)
+    dealt = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    t, a, b = unique[case].T
+    # a side without answers: any number will do, as the context has no distance
+    a_safe, b_safe = np.maximum(a, 1), np.maximum(b, 1)
+    terms = hypergeom.pmf(dealt, a + b, t, a) * np.abs(dealt / a_safe - (t - dealt) / b_safe)
+    expected = np.bincount(case, weights=terms, minlength=len(unique))
+    sums = np.bincount(both.context, weights=expected[which.ravel()], minlength=both.n_contexts) / 2
+    return np.where((n_1 > 0) & (n_2 > 0), sums, np.nan)

@@ -1,0 +1,101 @@
+"""Comparison studies ask which of two tokens comes next, and how sure people are."""
+
+from estimators.comparison.bootstrap import BootstrapGap, bias_curve, cluster_bootstrap, half_sample_bootstrap
+from estimators.comparison.diagnostics import WeightDiagnostics, fit_pareto_shape, pareto_khat, smooth_tail
+from estimators.comparison.log_means import (
+    ItemTerms,
+    LogMeans,
+    delta_log_mean,
+    expected_counts,
+    group_terms,
+    jackknife_log_mean,
+    plain_log_mean,
+    psis_log_mean,
+    rao_blackwell_log_mean,
+)
+from estimators.comparison.perplexity import (
+    ESTIMATORS,
+    LossGap,
+    PerplexityEstimate,
+    ResponsePairs,
+    candidate_log_terms,
+    control_model,
+    diagnose_weights,
+    estimate_gap,
+    estimate_perplexity,
+    log_terms,
+    player_names,
+    reference_loss,
+    response_pairs,
+    subsample_responses,
+    true_loss,
+)
+from estimators.comparison.reports import (
+    log_ratio_from_report,
+    ratio_from_report,
+    report_from_log_ratio,
+    two_alternative_report,
+)
+from estimators.comparison.rounding import SCHEMES, RoundingScheme, report_boxes, round_reports, rounding_scheme
+from estimators.comparison.score import expected_score, optimal_report, rational_report, score
+from estimators.comparison.simulation.participants import simulate_reports
+from estimators.comparison.simulation.settings import ParticipantPopulation, SimulationSettings
+from estimators.comparison.simulation.study import simulate_comparison_study
+from estimators.comparison.study import HUMAN, is_word_token, response_positions, same_token, validate_comparison_study
+
+__all__ = [
+    "ESTIMATORS",
+    "HUMAN",
+    "SCHEMES",
+    "BootstrapGap",
+    "ItemTerms",
+    "LogMeans",
+    "LossGap",
+    "ParticipantPopulation",
+    "PerplexityEstimate",
+    "ResponsePairs",
+    "RoundingScheme",
+    "SimulationSettings",
+    "WeightDiagnostics",
+    "bias_curve",
+    "candidate_log_terms",
+    "cluster_bootstrap",
+    "control_model",
+    "delta_log_mean",
+    "diagnose_weights",
+    "estimate_gap",
+    "estimate_perplexity",
+    "expected_counts",
+    "expected_score",
+    "fit_pareto_shape",
+    "group_terms",
+    "half_sample_bootstrap",
+    "is_word_token",
+    "jackknife_log_mean",
+    "log_ratio_from_report",
+    "log_terms",
+    "optimal_report",
+    "pareto_khat",
+    "plain_log_mean",
+    "player_names",
+    "psis_log_mean",
+    "rao_blackwell_log_mean",
+    "ratio_from_report",
+    "rational_report",
+    "reference_loss",
+    "report_boxes",
+    "report_from_log_ratio",
+    "response_pairs",
+    "response_positions",
+    "round_reports",
+    "rounding_scheme",
+    "same_token",
+    "score",
+    "simulate_comparison_study",
+    "simulate_reports",
+    "smooth_tail",
+    "subsample_responses",
+    "true_loss",
+    "two_alternative_report",
+    "validate_comparison_study",
+]

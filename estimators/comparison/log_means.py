@@ -1,0 +1,378 @@
+r"""Logarithm of a mean of importance weights, item by item.
+
+Every item *q* has :math:`n_q` terms :math:`w_{qj}`, and what is wanted is :math:`\ln E[w_q]`. The plain
+:math:`\ln \bar w_q` is too low by about :math:`\mathrm{var}(w) / 2 n \bar w^2` (Jensen), and by far more when
+the weights have a heavy tail. This module holds the plain estimate and those that a statistician would hold
+beside it. All work on log-terms, so nothing overflows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from estimators.comparison.diagnostics import smooth_tail
+from estimators.errors import InputError
+
+__all__ = [
+    "ItemTerms",
+    "LogMeans",
+    "delta_log_mean",
+    "expected_counts",
+    "group_terms",
+    "jackknife_log_mean",
+    "leave_one_out_log_weights",
+    "plain_log_mean",
+    "psis_log_mean",
+    "rao_blackwell_log_mean",
+]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class ItemTerms:
+    """Log-terms sorted by item.
+
+    Attributes
+    ----------
+    log_term : ndarray, shape (response,)
+        ln w, nats, finite.
+    item : ndarray of int, shape (response,)
+        Position in ``label`` of every term's item.
+    order : ndarray of int, shape (response,)
+        Where each term stood in the caller's arrays.
+    label : ndarray, shape (item,)
+        The items that have at least one term, sorted.
+    start : ndarray of int, shape (item,)
+        First term of every item.
+    n : ndarray of int, shape (item,)
+        Terms of every item.
+    """
+
+    log_term: FloatArray
+    item: IntArray
+    order: IntArray
+    label: NDArray[Any]
+    start: IntArray
+    n: IntArray
+
+    def sum(self, values: FloatArray) -> FloatArray:
+        """Sum over the terms of each item; (response,) -> (item,)."""
+        total: FloatArray = np.add.reduceat(values, self.start)
+        return total
+
+    def scaled(self) -> tuple[FloatArray, FloatArray]:
+        """Terms divided by the largest of their item, (response,), and the log of that largest, (item,)."""
+        largest: FloatArray = np.maximum.reduceat(self.log_term, self.start)
+        return np.exp(self.log_term - largest[self.item]), largest
+
+
+@dataclass(frozen=True, eq=False)
+class LogMeans:
+    """Estimate of ln E[w] per item and its standard error from the finite number of terms.
+
+    Attributes
+    ----------
+    value : ndarray, shape (item,)
+        Nats.
+    se : ndarray, shape (item,)
+        Nats; only the noise of drawing n terms, not the spread over items.
+    """
+
+    value: FloatArray
+    se: FloatArray
+
+
+def group_terms(log_term: ArrayLike, item: ArrayLike) -> ItemTerms:
+    """Sort log-terms by item.
+
+    Parameters
+    ----------
+    log_term : array_like of float, shape (response,)
+        ln w, nats.
+    item : array_like, shape (response,)
+        Label of the item of each term, integers or strings.
+
+    Returns
+    -------
+    ItemTerms
+
+    Raises
+    ------
+    InputError
+        If the shapes differ, there is no term, or a term is NaN or infinite.
+    """
+    terms = np.asarray(log_term, dtype=float)
+    labels = np.asarray(item)
+    if terms.ndim != 1 or labels.shape != terms.shape:
+        raise InputError(f"has shape {labels.shape}, the terms {terms.shape}; both should be (response,)", field="item")
+    if terms.size == 0:
+        raise InputError("is empty; an estimate needs at least one response", field="log_term")
+    if not np.isfinite(terms).all():
+        first = int(np.flatnonzero(~np.isfinite(terms))[0])
+        raise InputError(f"is {terms[first]} at response {first}; should be finite", field="log_term")
+    order = np.argsort(labels, kind="stable")
+    label, start, code, n = np.unique(labels[order], return_index=True, return_inverse=True, return_counts=True)
+    return ItemTerms(
+        log_term=terms[order],
+        item=code.astype(np.intp),
+        order=order,
+        label=label,
+        start=start.astype(np.intp),
+        n=n.astype(np.intp),
+    )
+
+
+def plain_log_mean(terms: ItemTerms) -> LogMeans:
+    r"""Compute :math:`\ln \bar w` (eqs. 4-5), with the standard error of its source (ii).
+
+    .. math:: \mathrm{se} = \frac{\mathrm{sd}_0(w)}{\sqrt n\, \bar w}, \quad \mathrm{sd}_0 \text{ with ddof } 0
+
+    Parameters
+    ----------
+    terms : ItemTerms
+
+    Returns
+    -------
+    LogMeans
+    """
+    scaled, largest = terms.scaled()
+    mean = terms.sum(scaled) / terms.n
+    variance = terms.sum((scaled - mean[terms.item]) ** 2) / terms.n
+    return LogMeans(value=np.log(mean) + largest, se=np.sqrt(variance / terms.n) / mean)
+
+
+def delta_log_mean(terms: ItemTerms) -> LogMeans:
+    r"""Second-order bias correction: :math:`\ln \bar w + \mathrm{var}(w) / (2 n \bar w^2)`, var with ddof 1.
+
+    An item with a single term keeps the plain value: it has no variance to correct with.
+
+    Parameters
+    ----------
+    terms : ItemTerms
+
+    Returns
+    -------
+    LogMeans
+    """
+    plain = plain_log_mean(terms)
+    relative_variance = plain.se**2 * terms.n / np.maximum(terms.n - 1, 1)  # of the mean, with ddof 1
+    return LogMeans(value=plain.value + relative_variance / 2, se=np.sqrt(relative_variance))
+
+
+def jackknife_log_mean(terms: ItemTerms) -> LogMeans:
+    r"""Jackknife bias correction (Nowozin 2018, eq. 10).
+
+    .. math:: n \ln \bar w - \frac{n-1}{n} \sum_j \ln \bar w_{-j}
+
+    It removes the O(1/n) bias and does not rescue a heavy tail (Pareto k > 0.7). The standard error is the
+    jackknife's. An item with a single term keeps the plain value.
+
+    Parameters
+    ----------
+    terms : ItemTerms
+
+    Returns
+    -------
+    LogMeans
+    """
+    plain = plain_log_mean(terms)
+    n = terms.n
+    many = n > 1
+    loo = plain.value[terms.item].copy()
+    inside = many[terms.item]
+    loo[inside] = _leave_one_out_log_mean(terms)[inside]
+    mean_loo = terms.sum(loo) / n
+    spread = terms.sum((loo - mean_loo[terms.item]) ** 2)
+    value = np.where(many, n * plain.value - (n - 1) * mean_loo, plain.value)
+    return LogMeans(value=value, se=np.sqrt(np.where(many, (n - 1) / n * spread, 0.0)))
+
+
+def psis_log_mean(terms: ItemTerms) -> LogMeans:
+    """Log-mean after Pareto smoothing of the tail that all items share.
+
+    The largest leave-one-out weights (:func:`leave_one_out_log_weights`), pooled over items, are replaced by the
+    expected order statistics of a generalised Pareto distribution fitted to them (Vehtari et al. 2024), and each
+    item's mean is taken again. Pooling, because a tail cannot be fitted to the 10 or 20 terms of one item.
+    Items with a single term, and studies whose tail has fewer than five values, are left as they are.
+
+    Parameters
+    ----------
+    terms : ItemTerms
+
+    Returns
+    -------
+    LogMeans
+    """
+    log_weight = leave_one_out_log_weights(terms)
+    usable = np.flatnonzero(np.isfinite(log_weight))
+    if usable.size == 0:
+        return plain_log_mean(terms)
+    weight = np.exp(log_weight[usable] - log_weight[usable].max())
+    smoothed = smooth_tail(weight)
+    moved = smoothed != weight
+    change = np.zeros_like(terms.log_term)
+    change[usable[moved]] = np.log(smoothed[moved]) - np.log(weight[moved])
+    return plain_log_mean(
+        ItemTerms(terms.log_term + change, terms.item, terms.order, terms.label, terms.start, terms.n)
+    )
+
+
+def rao_blackwell_log_mean(
+    terms: ItemTerms, token: ArrayLike, candidate_logprob: ArrayLike, draw: ArrayLike | None = None
+) -> LogMeans:
+    r"""Log-mean after averaging out how often each distinct candidate happened to be drawn.
+
+    Given the set S of distinct candidates seen in n draws, their counts carry no information on the weights, so
+
+    .. math:: W = \frac1n \sum_{x \in S} E[\,\mathrm{count}_x \mid S, n\,]\; \bar w_x
+
+    has the expectation of the plain mean and at most its variance (Rao-Blackwell). The counts given S are
+    multinomial with every count at least one; see :func:`expected_counts`. n counts the draws: answers of several
+    participants on one draw, or on one candidate drawn several times, are averaged. The standard error is the plain
+    one. A loop over items, the only one in this module.
+
+    Parameters
+    ----------
+    terms : ItemTerms
+    token : array_like of int, shape (response,)
+        Identity of the candidate within its item, in the caller's order.
+    candidate_logprob : array_like of float, shape (response,)
+        ln g(x|c) of the sampling generator, nats, in the caller's order.
+    draw : array_like of int, shape (response,), optional
+        Which draw of the item was shown, in the caller's order; by default every response had its own.
+
+    Returns
+    -------
+    LogMeans
+
+    Raises
+    ------
+    InputError
+        If a shape differs from that of the terms.
+    """
+    for name, values in (("token", token), ("candidate_logprob", candidate_logprob), ("draw", draw)):
+        if values is not None and np.shape(values) != terms.order.shape:
+            raise InputError(f"has shape {np.shape(values)}, the terms {terms.order.shape}", field=name)
+    drawn = terms.order if draw is None else np.asarray(draw)[terms.order]
+    identity = np.asarray(token)[terms.order]
+    logprob = np.asarray(candidate_logprob, dtype=float)[terms.order]
+    scaled, largest = terms.scaled()
+    mean = np.empty(terms.label.size)
+    for q, (start, n) in enumerate(zip(terms.start, terms.n, strict=True)):
+        part = slice(start, start + n)
+        _, first, code, count = np.unique(identity[part], return_index=True, return_inverse=True, return_counts=True)
+        token_mean = np.bincount(code, scaled[part]) / count
+        n_draws = np.unique(drawn[part]).size
+        mean[q] = expected_counts(logprob[part][first], n_draws) @ token_mean / n_draws
+    return LogMeans(value=np.log(mean) + largest, se=plain_log_mean(terms).se)
+
+
+def expected_counts(logprob: ArrayLike, n: int) -> FloatArray:
+    r"""Expected counts of the tokens of a set S, given that n i.i.d. draws saw exactly S.
+
+    .. math:: P(c \mid S, n) \propto \prod_{x \in S} \frac{g_x^{c_x}}{c_x!}, \qquad c_x \ge 1,\ \sum_x c_x = n
+
+    The normaliser is a convolution of truncated Poisson laws, one a token of S, computed forwards and backwards, so
+    that each token can be left out without dividing. The cost grows with n squared times the number of tokens.
+
+    Parameters
+    ----------
+    logprob : array_like of float, shape (token,)
+        ln g of the distinct tokens seen, nats.
+    n : int
+        Draws, at least the number of tokens.
+
+    Returns
+    -------
+    ndarray of float, shape (token,)
+        Sums to n.
+
+    Raises
+    ------
+    InputError
+        If there are fewer draws than distinct tokens.
+    """
+    log_g = np.asarray(logprob, dtype=float)
+    size = log_g.size
+    if not 1 <= size <= n:
+        raise InputError(f"{size} distinct tokens cannot come from {n} draws", field="logprob")
+    if size in (1, n):
+        return np.full(size, n / size)
+    free = n - size  # draws beyond the first of every token
+    excess = np.arange(free + 1)
+    # Poisson with this total rate: any rate gives the same conditional law, this one keeps the numbers near one.
+    log_rate = log_g - np.logaddexp.reduce(log_g) + np.log(n)
+    log_factorial = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, free + 2)))])
+    log_law = (excess + 1) * log_rate[:, None] - log_factorial[excess + 1]
+    law = np.exp(log_law - log_law.max(axis=1, keepdims=True))
+
+    def running(laws: FloatArray) -> list[FloatArray]:
+        product = np.zeros(free + 1)
+        product[0] = 1.0
+        products = [product]
+        for one in laws[:-1]:
+            product = np.convolve(product, one)[: free + 1]
+            product = product / product.max()
+            products.append(product)
+        return products
+
+    before = running(law)
+    after = running(law[::-1])[::-1]
+    counts = np.empty(size)
+    for x in range(size):
+        others = np.convolve(before[x], after[x])[: free + 1]
+        posterior = law[x] * others[::-1]
+        counts[x] = 1 + posterior @ excess / posterior.sum()
+    return counts
+
+
+def leave_one_out_log_weights(terms: ItemTerms) -> FloatArray:
+    r"""Weights relative to the mean of the item's other terms, :math:`\ln (w_j / \bar w_{-j})`.
+
+    Relative to its own item's mean a weight cannot exceed n, which hides the tail; relative to the others' mean
+    it can, so these are what the pooled Pareto diagnostic is fitted to.
+
+    Returns
+    -------
+    ndarray, shape (response,)
+        Nats; NaN for the term of an item that has no other.
+    """
+    return np.where((terms.n > 1)[terms.item], terms.log_term - _leave_one_out_log_mean(terms), np.nan)
+
+
+def _leave_one_out_log_mean(terms: ItemTerms) -> FloatArray:
+    """Ln of the mean of the item's other terms, (response,); meaningless where there is no other term."""
+    scaled, largest = terms.scaled()
+    # Subtracting the largest term from the total would cancel; the rest is summed without it instead.
+    position = np.arange(scaled.size)
+    top = np.minimum.reduceat(np.where(scaled == 1.0, position, scaled.size), terms.start)
+    is_top = position == top[terms.item]
+    without_top = np.where(is_top, 0.0, scaled)
+    rest_of_top = terms.sum(without_top)
+    # ... and it is scaled by its own largest, for terms that are more than 700 nats apart.
+    runner_up: FloatArray = np.maximum.reduceat(np.where(is_top, -np.inf, terms.log_term), terms.start)
+    shift = np.where(np.isfinite(runner_up), runner_up, 0.0)
+    rescaled = np.where(
+        is_top, 0.0, np.exp(terms.log_term - shift[terms.item], where=~is_top, out=np.zeros(scaled.size))
+    )
+    others = np.maximum(terms.n - 1, 1)
+    with np.errstate(divide="ignore"):
+        log_top = np.log(terms.sum(rescaled)) + shift
+        log_rest = np.log1p(rest_of_top[terms.item] - without_top) + largest[terms.item]
+    return np.where(is_top, log_top[terms.item], log_rest) - np.log(others)[terms.item]
+
+
+LOG_MEANS: dict[str, Callable[[ItemTerms], LogMeans]] = {
+    "importance": plain_log_mean,
+    "jackknife": jackknife_log_mean,
+    "delta": delta_log_mean,
+    "psis": psis_log_mean,
+}
+"""Log-means that need nothing but the terms."""

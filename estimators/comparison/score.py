@@ -1,0 +1,131 @@
+r"""The score that players of the comparison game see, and how to play it best.
+
+One of the two tokens, *z*, is the token of the text; the other was drawn from the generator. A player
+who gives *z* the probability :math:`p_z` earns
+
+.. math:: R(p) = 1000\, g(z) (\ln p_z - \ln \tfrac12).
+
+The factor g(z) undoes the selection by the generator. Up to a constant the pair (x, y) comes about with
+*z = y* in proportion to t(y) g(x) and with *z = x* in proportion to t(x) g(y), so that the expected score
+is proportional to :math:`t(y) \ln p_y + t(x) \ln p_x`: strictly proper for t(y) / (t(y) + t(x)), whatever
+the player believes of the generator (Shlegeris et al. 2022, eqs. 7-9). With the plain logarithmic score the
+best answer would be the posterior of :func:`rational_report` (their eq. 6), which needs the generator.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from estimators.comparison.reports import report_from_log_ratio, two_alternative_report
+from estimators.errors import InputError
+
+__all__ = ["expected_score", "optimal_report", "rational_report", "score"]
+
+SCALE = 1000.0
+
+
+def score(probability_of_truth: ArrayLike, generator_logprob_of_truth: ArrayLike) -> NDArray[np.float64]:
+    """Score R(p) of an answer, in points.
+
+    Parameters
+    ----------
+    probability_of_truth : array_like of float
+        Probability p_z that the player gave to the token of the text, in (0, 1].
+    generator_logprob_of_truth : array_like of float, broadcastable
+        ln g(z|c), nats.
+
+    Returns
+    -------
+    ndarray of float
+        0 for an answer of one half, negative below.
+
+    Raises
+    ------
+    InputError
+        If a probability is outside (0, 1].
+    """
+    p = np.asarray(probability_of_truth, dtype=float)
+    bad = ~((p > 0) & (p <= 1))
+    if bad.any():
+        raise InputError(f"is {p[bad].flat[0]}; should be in (0, 1]", field="probability_of_truth")
+    points: NDArray[np.float64] = SCALE * np.exp(generator_logprob_of_truth) * (np.log(p) - np.log(0.5))
+    return points
+
+
+def expected_score(
+    report: ArrayLike,
+    belief_target_logprob: ArrayLike,
+    belief_candidate_logprob: ArrayLike,
+    generator_target_logprob: ArrayLike,
+    generator_candidate_logprob: ArrayLike,
+) -> NDArray[np.float64]:
+    """Score that a player with belief h expects from a report on the target.
+
+    Parameters
+    ----------
+    report : array_like of float
+        Probability given to the target *y*, in (0, 1).
+    belief_target_logprob, belief_candidate_logprob : array_like of float
+        ln h(y|c), ln h(x|c), nats.
+    generator_target_logprob, generator_candidate_logprob : array_like of float
+        ln g(y|c), ln g(x|c), nats.
+
+    Returns
+    -------
+    ndarray of float
+        Points, averaged over which of the two is the token of the text.
+    """
+    p = np.asarray(report, dtype=float)
+    true_is_target = rational_report(
+        belief_target_logprob, belief_candidate_logprob, generator_target_logprob, generator_candidate_logprob
+    )
+    expected: NDArray[np.float64] = true_is_target * score(p, generator_target_logprob) + (1 - true_is_target) * score(
+        1 - p, generator_candidate_logprob
+    )
+    return expected
+
+
+def optimal_report(belief_target_logprob: ArrayLike, belief_candidate_logprob: ArrayLike) -> NDArray[np.float64]:
+    """Report that earns most under R(p): h(y) / (h(y) + h(x)), no matter what the generator is.
+
+    Parameters
+    ----------
+    belief_target_logprob, belief_candidate_logprob : array_like of float
+        ln h(y|c), ln h(x|c), nats.
+
+    Returns
+    -------
+    ndarray of float
+        Probability of the target.
+    """
+    return two_alternative_report(belief_target_logprob, belief_candidate_logprob)
+
+
+def rational_report(
+    belief_target_logprob: ArrayLike,
+    belief_candidate_logprob: ArrayLike,
+    generator_target_logprob: ArrayLike,
+    generator_candidate_logprob: ArrayLike,
+) -> NDArray[np.float64]:
+    r"""Posterior probability that the target is the token of the text, for one who knows the generator.
+
+    .. math:: P(z = y) = \frac{h(y) g(x)}{h(y) g(x) + h(x) g(y)}
+
+    (eq. 6). It is one half when h = g: a rational agent cannot tell text from a generator that it believes in.
+
+    Parameters
+    ----------
+    belief_target_logprob, belief_candidate_logprob : array_like of float
+        ln h(y|c), ln h(x|c), nats.
+    generator_target_logprob, generator_candidate_logprob : array_like of float
+        ln g(y|c), ln g(x|c), nats.
+
+    Returns
+    -------
+    ndarray of float
+        Probability of the target.
+    """
+    belief = np.asarray(belief_target_logprob, dtype=float) - np.asarray(belief_candidate_logprob, dtype=float)
+    drawn = np.asarray(generator_target_logprob, dtype=float) - np.asarray(generator_candidate_logprob, dtype=float)
+    return report_from_log_ratio(drawn - belief)

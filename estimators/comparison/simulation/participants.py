@@ -1,0 +1,151 @@
+"""Simulated participants: what they report, and how they differ."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from estimators.comparison.rounding import round_reports
+from estimators.comparison.simulation.settings import ParticipantPopulation, random_stream, sigmoid
+from estimators.errors import InputError
+
+__all__ = ["LAPSE_REPORTS", "Participants", "draw_participants", "simulate_reports"]
+
+Floats = NDArray[np.float64]
+
+LAPSE_REPORTS = (0.01, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.99)
+"""The eleven boxes of the game: what a participant who clicks anywhere reports."""
+
+
+@dataclass(frozen=True)
+class Participants:
+    """Parameters of simulated participants; every array has shape (participant,).
+
+    Attributes
+    ----------
+    bias : ndarray of float
+        Bias towards the target, nats of log-odds.
+    slope : ndarray of float
+    noise_sd : ndarray of float
+        Nats of log-odds.
+    lapse_rate : ndarray of float
+    """
+
+    bias: Floats
+    slope: Floats
+    noise_sd: Floats
+    lapse_rate: Floats
+
+
+def simulate_reports(
+    log_odds: ArrayLike,
+    *,
+    rng: np.random.Generator,
+    bias: ArrayLike = 0.0,
+    slope: ArrayLike = 1.0,
+    noise_sd: ArrayLike = 0.0,
+    lapse_rate: ArrayLike = 0.0,
+    automatic: ArrayLike = False,
+    rounding: str = "interface",
+) -> Floats:
+    """Report the probability of the target, as a participant with a given belief would.
+
+    The latent report is sigmoid(slope * (log_odds + bias) + noise), noise ~ Normal(0, noise_sd). A lapse
+    replaces it, half of the time by .5 and half of the time by one of :data:`LAPSE_REPORTS`. The
+    report is then rounded; an automatic answer is exactly .5.
+
+    Parameters
+    ----------
+    log_odds : array_like of float, any shape
+        ln h(y) / h(x), nats: positive where the target is the likelier.
+    rng : numpy.random.Generator
+        As many numbers are drawn whatever the parameters, so switching one error off leaves the others as they were.
+    bias, slope, noise_sd, lapse_rate : array_like of float, optional
+        Broadcast against `log_odds`.
+    automatic : array_like of bool, optional
+        Where the two tokens were the same and the site answered by itself; broadcast against `log_odds`.
+    rounding : str, optional
+        A name in :data:`estimators.comparison.rounding.SCHEMES`.
+
+    Returns
+    -------
+    ndarray of float, shape of `log_odds`
+        In (0, 1): without rounding, a probability that floating point cannot tell from 0 or 1 becomes
+        the nearest one whose likelihood ratio is finite.
+
+    Raises
+    ------
+    InputError
+        If `log_odds` is not finite, a slope is not positive, a noise sd is negative, a lapse rate is outside
+        [0, 1], or the rounding is unknown.
+    """
+    belief = np.asarray(log_odds, dtype=float)
+    shape = belief.shape
+    shift, gain, spread, rate = (
+        _broadcast(name, value, shape)
+        for name, value in (("bias", bias), ("slope", slope), ("noise_sd", noise_sd), ("lapse_rate", lapse_rate))
+    )
+    for name, values, good, right in (
+        ("log_odds", belief, np.isfinite(belief), "finite"),
+        ("bias", shift, np.isfinite(shift), "finite"),
+        ("slope", gain, (gain > 0) & np.isfinite(gain), "positive and finite"),
+        ("noise_sd", spread, (spread >= 0) & np.isfinite(spread), "at least 0 and finite"),
+        ("lapse_rate", rate, (rate >= 0) & (rate <= 1), "from 0 to 1"),
+    ):
+        if not good.all():
+            raise InputError(f"is {values[~good].flat[0]}, should be {right}", source="reports", field=name)
+
+    noise = rng.standard_normal(shape)
+    lapsed = rng.random(shape) < rate
+    undecided = rng.random(shape) < 0.5
+    clicked = np.asarray(LAPSE_REPORTS)[rng.integers(0, len(LAPSE_REPORTS), shape)]
+
+    report = sigmoid(gain * (belief + shift) + spread * noise)
+    report = np.where(lapsed, np.where(undecided, 0.5, clicked), report)
+    report = round_reports(report, rounding)
+    report = np.clip(report, np.finfo(float).tiny, np.nextafter(1, 0))
+    return np.where(np.broadcast_to(np.asarray(automatic, dtype=bool), shape), 0.5, report)
+
+
+def draw_participants(population: ParticipantPopulation, n_participants: int, seed: int) -> Participants:
+    """Draw participants; the first ones are the same however many are drawn.
+
+    Parameters
+    ----------
+    population : ParticipantPopulation
+    n_participants : int
+    seed : int
+
+    Returns
+    -------
+    Participants
+    """
+    mean, concentration = population.lapse_mean, population.lapse_concentration
+    normal = np.empty((n_participants, 3))
+    lapse = np.full(n_participants, mean, dtype=float)
+    for person in range(n_participants):
+        rng = random_stream(seed, "participant", person, 0)
+        normal[person] = rng.standard_normal(3)
+        if 0 < mean < 1:  # a Beta distribution does not exist at the ends, where everybody has the mean itself
+            lapse[person] = rng.beta(mean * concentration, (1 - mean) * concentration)
+    bias = population.bias_mean_nats + population.bias_sd_nats * normal[:, 0]
+    slope = population.slope_median * np.exp(population.slope_log_sd * normal[:, 1])
+    noise = population.noise_median_nats * np.exp(population.noise_log_sd * normal[:, 2])
+    return Participants(
+        bias=bias if population.bias else np.zeros(n_participants),
+        slope=slope if population.slope else np.ones(n_participants),
+        noise_sd=noise if population.noise else np.zeros(n_participants),
+        lapse_rate=lapse if population.lapses else np.zeros(n_participants),
+    )
+
+
+def _broadcast(name: str, value: ArrayLike, shape: tuple[int, ...]) -> Floats:
+    array = np.asarray(value, dtype=float)
+    try:
+        return np.broadcast_to(array, shape)
+    except ValueError:
+        raise InputError(
+            f"has shape {array.shape}, which does not fit log_odds of shape {shape}", source="reports", field=name
+        ) from None

@@ -1,0 +1,222 @@
+"""Settings of a simulated comparison study: the language, the players, the participants."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimators.comparison.rounding import SCHEMES
+from estimators.comparison.study import HUMAN
+from estimators.errors import InputError, unknown_choice
+
+__all__ = [
+    "DEFAULT_EXCESS_NATS",
+    "LANGUAGE_MODELS",
+    "ParticipantPopulation",
+    "SimulationSettings",
+    "random_stream",
+    "sigmoid",
+]
+
+LANGUAGE_MODELS = ("lm-weak", "lm-medium", "lm-strong")
+"""The simulated language models, from the highest loss to the lowest."""
+
+DEFAULT_EXCESS_NATS: Mapping[str, float] = {"lm-weak": 2.14, "lm-medium": 0.72, "lm-strong": 0.45, HUMAN: 1.53}
+"""Excess losses that, on the default entropy of 2.47 nats, give the losses of the 14M model (4.61), GPT-2 small (3.19)
+and GPT-2 medium (2.92) on the real questions, and 4.0 nats for the humans."""
+
+_PLAYERS = (*LANGUAGE_MODELS, HUMAN)
+
+# One independent stream per purpose, so that a change of one setting leaves everything drawn for another as it was.
+_STREAMS = ("vocabulary", "context", "signal", "shared", "target", "candidate", "participant", "shown", *_PLAYERS)
+
+
+@dataclass(frozen=True)
+class ParticipantPopulation:
+    """How participants differ from each other and from an ideal reporter.
+
+    Each participant has a bias ~ Normal(`bias_mean_nats`, `bias_sd_nats`), a slope with ln slope ~
+    Normal(ln `slope_median`, `slope_log_sd`), a noise sd with ln sd ~ Normal(ln `noise_median_nats`,
+    `noise_log_sd`), and a lapse rate ~ Beta(m n, (1 - m) n), m = `lapse_mean`, n = `lapse_concentration`.
+
+    Parameters
+    ----------
+    bias_mean_nats, bias_sd_nats : float
+        Bias towards the target, added to the log-odds before the slope.
+    slope_median, slope_log_sd : float
+        Slope on the log-odds; 1 is calibrated, less than 1 is under-confident.
+    noise_median_nats, noise_log_sd : float
+        Standard deviation of the noise on the reported log-odds.
+    lapse_mean, lapse_concentration : float
+        Probability of an answer that has nothing to do with the belief; the concentration is like a number of answers.
+    bias, slope, noise, lapses : bool
+        Switches: off means bias 0, slope 1, noise 0, lapse rate 0. With all four off and no rounding the
+        reports are the exact h(y) / (h(y) + h(x)).
+
+    Raises
+    ------
+    InputError
+        If a spread is negative, a slope or concentration is not positive, or a lapse rate is outside [0, 1].
+    """
+
+    bias_mean_nats: float = 0.0
+    bias_sd_nats: float = 0.5
+    slope_median: float = 1.0
+    slope_log_sd: float = 0.5
+    noise_median_nats: float = 0.9
+    noise_log_sd: float = 0.3
+    lapse_mean: float = 0.05
+    lapse_concentration: float = 40.0
+    bias: bool = True
+    slope: bool = True
+    noise: bool = True
+    lapses: bool = True
+
+    def __post_init__(self) -> None:
+        source = "participant population"
+        _check_number("bias_mean_nats", self.bias_mean_nats, source)
+        for name in ("bias_sd_nats", "slope_log_sd", "noise_median_nats", "noise_log_sd"):
+            _check_number(name, getattr(self, name), source, at_least=0.0)
+        for name in ("slope_median", "lapse_concentration"):
+            _check_number(name, getattr(self, name), source, above=0.0)
+        _check_number("lapse_mean", self.lapse_mean, source, at_least=0.0, at_most=1.0)
+        for name in ("bias", "slope", "noise", "lapses"):
+            _check_switch(name, getattr(self, name), source)
+
+
+@dataclass(frozen=True)
+class SimulationSettings:
+    """Everything that a simulated study depends on.
+
+    Parameters
+    ----------
+    n_items : int
+        Items that are asked; the first ones of the reference items.
+    n_reference_items : int
+        Items in all; the reference loss L_G is a mean over all of them.
+    n_participants : int
+    n_candidates : int
+        Candidates drawn from the generator for an item, repeats kept. A participant sees the same position
+        along them on every item, and different participants different ones until all are used.
+    vocab_size : int
+    seed : int
+    generator : str
+        The language model that draws the candidates, one of :data:`LANGUAGE_MODELS`.
+    rounding : str
+        What reports are rounded to, one of :data:`estimators.comparison.rounding.SCHEMES`.
+    entropy_nats : float
+        Mean over items of the entropy of the true distribution: the loss that nobody can beat.
+    excess_nats : mapping of str to float
+        Mean over items of KL(T || player) for each language model and ``human``. Players left out have
+        :data:`DEFAULT_EXCESS_NATS`.
+    store_reference : bool
+        Also store the generator's whole distribution (n_reference_items x vocab_size float32).
+    participants : ParticipantPopulation
+
+    Raises
+    ------
+    InputError
+        Names the field, its value and what would be right.
+    """
+
+    n_items: int = 120
+    n_reference_items: int = 1000
+    n_participants: int = 29
+    n_candidates: int = 400
+    vocab_size: int = 5000
+    seed: int = 0
+    generator: str = "lm-medium"
+    rounding: str = "interface"
+    entropy_nats: float = 2.47
+    excess_nats: Mapping[str, float] = field(default_factory=lambda: dict(DEFAULT_EXCESS_NATS))
+    store_reference: bool = False
+    participants: ParticipantPopulation = field(default_factory=ParticipantPopulation)
+
+    def __post_init__(self) -> None:
+        source = "simulation"
+        for name in ("n_items", "n_reference_items", "n_participants", "n_candidates"):
+            _check_count(name, getattr(self, name), source, at_least=1)
+        _check_count("vocab_size", self.vocab_size, source, at_least=10)
+        _check_count("seed", self.seed, source, at_least=0)
+        if self.n_items > self.n_reference_items:
+            raise InputError(
+                f"is {self.n_items}, should be at most n_reference_items ({self.n_reference_items}): the asked items "
+                "are among the reference items",
+                source=source,
+                field="n_items",
+            )
+        if self.generator not in LANGUAGE_MODELS:
+            raise unknown_choice("generator", self.generator, LANGUAGE_MODELS, source=source)
+        if self.rounding not in SCHEMES:
+            raise unknown_choice("rounding", self.rounding, SCHEMES, source=source)
+        _check_number("entropy_nats", self.entropy_nats, source, above=0.0)
+        _check_switch("store_reference", self.store_reference, source)
+        if not isinstance(self.participants, ParticipantPopulation):
+            raise InputError(f"is {self.participants!r}, should be a ParticipantPopulation", field="participants")
+        if not isinstance(self.excess_nats, Mapping):
+            raise InputError(
+                f"is {self.excess_nats!r}, should give each player's excess loss", source=source, field="excess_nats"
+            )
+        for player, excess in self.excess_nats.items():
+            if player not in _PLAYERS:
+                raise unknown_choice("player in excess_nats", player, _PLAYERS, source=source)
+            _check_number(f"excess_nats.{player}", excess, source, at_least=0.0)
+        complete = {player: float(self.excess_nats.get(player, DEFAULT_EXCESS_NATS[player])) for player in _PLAYERS}
+        object.__setattr__(self, "excess_nats", complete)
+
+    def to_json(self) -> str:
+        """Write the settings as one JSON object, the participants' as an object in it."""
+        values = {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        return json.dumps(values | {"participants": asdict(self.participants), "excess_nats": dict(self.excess_nats)})
+
+
+def random_stream(seed: int, purpose: str, *index: int) -> np.random.Generator:
+    """Random numbers of one purpose; `index` tells apart what comes repeatedly."""
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_STREAMS.index(purpose), *index)))
+
+
+def sigmoid(log_odds: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Probability of log-odds, without overflow at either end."""
+    smaller = np.exp(-np.abs(log_odds))
+    return np.where(log_odds >= 0, 1.0, smaller) / (1.0 + smaller)
+
+
+def _check_count(name: str, value: object, source: str, *, at_least: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < at_least:
+        raise InputError(f"is {value!r}, should be a whole number of at least {at_least}", source=source, field=name)
+
+
+def _check_number(
+    name: str,
+    value: Any,
+    source: str,
+    *,
+    above: float | None = None,
+    at_least: float | None = None,
+    at_most: float | None = None,
+) -> None:
+    limits = []
+    good = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    good = good and bool(np.isfinite(value))
+    if above is not None:
+        limits.append(f"above {above:g}")
+        good = good and value > above
+    if at_least is not None:
+        limits.append(f"at least {at_least:g}")
+        good = good and value >= at_least
+    if at_most is not None:
+        limits.append(f"at most {at_most:g}")
+        good = good and value <= at_most
+    if not good:
+        right = " and ".join(["a finite number", *limits])
+        raise InputError(f"is {value!r}, should be {right}", source=source, field=name)
+
+
+def _check_switch(name: str, value: object, source: str) -> None:
+    if not isinstance(value, bool):
+        raise InputError(f"is {value!r}, should be true or false", source=source, field=name)

@@ -1,0 +1,143 @@
+"""A simulated comparison study whose truth is known: true distributions, players at stated losses, noisy participants.
+
+The language and its players are :mod:`estimators.comparison.simulation.language`'s, the participants
+:mod:`estimators.comparison.simulation.participants`'s.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimators.comparison.simulation.language import (
+    context_texts,
+    divergence,
+    draw_tokens,
+    looked_up,
+    simulate_language,
+)
+from estimators.comparison.simulation.participants import draw_participants, simulate_reports
+from estimators.comparison.simulation.settings import LANGUAGE_MODELS, SimulationSettings, random_stream
+from estimators.comparison.study import HUMAN, validate_comparison_study
+from estimators.notes import add_note
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["simulate_comparison_study"]
+
+
+def simulate_comparison_study(settings: SimulationSettings | None = None) -> xr.Dataset:
+    """Simulate a comparison study, as a loader would give it, together with the truth.
+
+    Parameters
+    ----------
+    settings : SimulationSettings, optional
+        The default settings if left out.
+
+    Returns
+    -------
+    xarray.Dataset
+        Passes :func:`~estimators.comparison.study.validate_comparison_study`. Items are labelled 0, 1, ...; the
+        asked ones come first and have ``item_set`` "asked". The context is text drawn from the unigram base, for show:
+        it does not determine the item's distribution. In addition to the study's own variables:
+
+        - ``human_target_logprob``, ``human_candidate_logprob``: the participants' shared belief h, nats;
+        - ``kl_nats``, ``human_kl_nats``: KL(player || generator), nats;
+        - ``true_bias``, ``true_slope``, ``true_noise``, ``true_lapse``, dim ``participant_truth`` (names of
+          the participants): see :class:`Participants`;
+        - ``reference_logprob`` (item, token) if asked for, nats, with the tokens as coordinate;
+        - attribute ``settings``: the settings as JSON;
+        - attribute ``truth``: JSON with ``entropy_nats`` and ``expected_loss_nats`` of every player, means over
+          all items of H(T) and of H(T) + KL(T || player). The mean of -ln p(y|c) over the
+          sampled targets differs from it by sampling error.
+
+    Raises
+    ------
+    InputError
+        If the settings cannot be met.
+    """
+    import xarray as xr  # noqa: PLC0415  (an import of estimators needs NumPy and SciPy only)
+
+    settings = SimulationSettings() if settings is None else settings
+    language = simulate_language(settings)
+    seed, n_asked, n_items = settings.seed, settings.n_items, settings.n_reference_items
+    generator = language.player_logprob[settings.generator]
+
+    target = draw_tokens(language.true_logprob, 1, random_stream(seed, "target"))
+    candidate = draw_tokens(generator, settings.n_candidates, random_stream(seed, "candidate"))
+    human_target, human_candidate = looked_up(language.player_logprob[HUMAN], target, candidate)
+    by_model = [looked_up(language.player_logprob[model], target, candidate) for model in LANGUAGE_MODELS]
+
+    kl = {player: divergence(logprob, generator) for player, logprob in language.player_logprob.items()}
+
+    people = draw_participants(settings.participants, settings.n_participants, seed)
+    names = _participant_names(settings.n_participants)
+    shown = _shown_positions(settings)
+    log_odds = (human_target[:n_asked, None] - human_candidate[:n_asked])[:, shown].T
+    same = (candidate == target)[:n_asked][:, shown].T
+    report = np.empty(log_odds.shape)
+    for person in range(settings.n_participants):
+        report[person] = simulate_reports(
+            log_odds[person],
+            rng=random_stream(seed, "participant", person, 1),
+            bias=people.bias[person],
+            slope=people.slope[person],
+            noise_sd=people.noise_sd[person],
+            lapse_rate=people.lapse_rate[person],
+            automatic=same[person],
+            rounding=settings.rounding,
+        )
+
+    study = xr.Dataset(
+        {
+            "context": ("item", context_texts(language, n_items, random_stream(seed, "context"))),
+            "target_token": ("item", language.vocabulary[target[:, 0]]),
+            "candidate_token": (("item", "candidate"), language.vocabulary[candidate]),
+            "target_logprob": (("model", "item"), np.stack([pair[0] for pair in by_model])),
+            "candidate_logprob": (("model", "item", "candidate"), np.stack([pair[1] for pair in by_model])),
+            "item_set": ("item", np.where(np.arange(n_items) < n_asked, "asked", "")),
+            "selected": ("item", np.ones(n_items, dtype=bool)),
+            "in_reference": ("item", np.ones(n_items, dtype=bool)),
+            "participant": ("response", np.repeat(names, n_asked)),
+            "response_item": ("response", np.tile(np.arange(n_asked), len(names))),
+            "response_candidate": ("response", np.repeat(shown, n_asked)),
+            "report": ("response", report.ravel()),
+            "automatic": ("response", same.ravel()),
+            "human_target_logprob": ("item", human_target),
+            "human_candidate_logprob": (("item", "candidate"), human_candidate),
+            "kl_nats": (("model", "item"), np.stack([kl[model] for model in LANGUAGE_MODELS])),
+            "human_kl_nats": ("item", kl[HUMAN]),
+            "true_bias": ("participant_truth", people.bias),
+            "true_slope": ("participant_truth", people.slope),
+            "true_noise": ("participant_truth", people.noise_sd),
+            "true_lapse": ("participant_truth", people.lapse_rate),
+        },
+        coords={
+            "item": np.arange(n_items),
+            "model": np.asarray(LANGUAGE_MODELS),
+            "participant_truth": names,
+        },
+        attrs={"name": "simulated", "generator": settings.generator, "seed": seed, "settings": settings.to_json()},
+    )
+    if settings.store_reference:
+        study["reference_logprob"] = (("item", "token"), np.minimum(generator, 0))
+        study = study.assign_coords(token=language.vocabulary)
+    losses = {player: round(settings.entropy_nats + excess, 12) for player, excess in settings.excess_nats.items()}
+    study.attrs["truth"] = json.dumps({"entropy_nats": settings.entropy_nats, "expected_loss_nats": losses})
+    add_note(study, f"simulated with seed {seed}: items, of which the first {n_asked} are asked", count=n_items)
+    add_note(study, "responses, every participant answering every asked item", count=report.size)
+    add_note(study, "answers that were automatic because the candidate was the target", count=int(same.sum()))
+    return validate_comparison_study(study)
+
+
+def _shown_positions(settings: SimulationSettings) -> NDArray[np.int64]:
+    order: NDArray[np.int64] = random_stream(settings.seed, "shown").permutation(settings.n_candidates)
+    return np.resize(order, settings.n_participants)
+
+
+def _participant_names(n: int) -> NDArray[np.str_]:
+    return np.asarray([f"p{person:03d}" for person in range(n)])

@@ -1,0 +1,13 @@
+"""Documents: the texts that studies are made from, and corpora that models are scored on."""
+
+from estimators.documents.corpus import ClusteredMean, CorpusScores, clustered_mean, corpus_scores
+from estimators.documents.study import document_tokens, validate_documents_study
+
+__all__ = [
+    "ClusteredMean",
+    "CorpusScores",
+    "clustered_mean",
+    "corpus_scores",
+    "document_tokens",
+    "validate_documents_study",
+]

@@ -1,0 +1,43 @@
+"""Top-1 guesses name the token that comes next."""
+
+from estimators.guesses.accuracy import (
+    ParticipantAccuracy,
+    PooledAccuracy,
+    PracticeCurve,
+    bayesian_bootstrap_accuracy,
+    bootstrap_accuracy,
+    enough_answers,
+    participant_accuracy,
+    pooled_accuracy,
+    practice_curve,
+    wilson_interval,
+)
+from estimators.guesses.study import (
+    guess_contexts,
+    is_visible_token,
+    is_word_position,
+    prior_guesses,
+    repeated_guesses,
+    validate_guess_study,
+    with_model_answers,
+)
+
+__all__ = [
+    "ParticipantAccuracy",
+    "PooledAccuracy",
+    "PracticeCurve",
+    "bayesian_bootstrap_accuracy",
+    "bootstrap_accuracy",
+    "enough_answers",
+    "guess_contexts",
+    "is_visible_token",
+    "is_word_position",
+    "participant_accuracy",
+    "pooled_accuracy",
+    "practice_curve",
+    "prior_guesses",
+    "repeated_guesses",
+    "validate_guess_study",
+    "wilson_interval",
+    "with_model_answers",
+]

@@ -1,0 +1,340 @@
+"""The ranking study: one ``xarray.Dataset``, one validator, and the scores of its tokens.
+
+In a ranking study a language model ranks the tokens that may follow a context, and a reference token of a text is
+looked up in that ranking. See :func:`validate_ranking_study` for the variables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimators.errors import InputError
+from estimators.layout import check_layout, study_source
+from estimators.rankings.scores import (
+    DECAYS,
+    Censoring,
+    Match,
+    Tie,
+    exponential_score,
+    linear_score,
+    match_tokens,
+    rank_at,
+    ranks_among,
+    reciprocal_score,
+    reference_log_probability,
+)
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["TokenScores", "conditioned_on_other_text", "match_in_study", "score_study", "validate_ranking_study"]
+
+_TOKEN = ("token",)
+_LIST = ("token", "rank")
+_REQUIRED = {
+    **dict.fromkeys(("model", "text", "context_length", "window", "position", "reference_token"), _TOKEN),
+    **dict.fromkeys(("ranked_token", "ranked_logprob"), _LIST),
+}
+_OPTIONAL = {
+    **dict.fromkeys(("generated_token", "reference_id", "reference_logprob", "reference_rank"), _TOKEN),
+    "ranked_id": _LIST,
+}
+_DTYPES = {
+    **dict.fromkeys(("model", "text", "window", "reference_token", "ranked_token", "generated_token"), ("OUT", "str")),
+    **dict.fromkeys(("context_length", "position", "reference_id", "ranked_id"), ("iu", "an integer")),
+    **dict.fromkeys(("ranked_logprob", "reference_logprob", "reference_rank"), ("f", "float")),
+}
+_KEY = ("model", "text", "context_length", "window", "position")
+# APIs round log-probabilities, and float32 softmax can round a probability to a hair above one
+_SLACK_NATS = 1e-5
+
+FloatArray = NDArray[np.float64]
+
+
+def validate_ranking_study(study: xr.Dataset) -> xr.Dataset:
+    """Check a ranking study and return it unchanged.
+
+    Dimensions are ``token`` (one reference token scored by one model, in long form) and ``rank`` (the model's most
+    probable tokens, the best first; a position, so that rank 1 is at 0).
+
+    =====================  ============  =====================================================================
+    variable               dims          meaning
+    =====================  ============  =====================================================================
+    ``model``              token         name of the language model (str)
+    ``text``               token         name of the text (str)
+    ``context_length``     token         tokens that the model saw before the reference token (int, from 1)
+    ``window``             token         name of the run of consecutive tokens (str), the same for every model
+                                         that scored that place of the text at that length
+    ``position``           token         place of the reference token in its window, from 0 (int)
+    ``reference_token``    token         the token of the text, with its white space (str)
+    ``ranked_token``       token, rank   the most probable tokens, the best first (str; None after the last)
+    ``ranked_logprob``     token, rank   their log-probabilities, nats, not increasing (NaN after the last)
+    ``generated_token``    token         optional: the token that was sampled there (str; "" for none)
+    ``reference_id``       token         optional: id of the reference token
+    ``ranked_id``          token, rank   optional: ids of the ranked tokens (-1 after the last)
+    ``reference_logprob``  token         optional: ln p of the reference token, nats, from the whole vocabulary
+    ``reference_rank``     token         optional: its rank in the whole vocabulary, from 1 (float; halves for ties)
+    =====================  ============  =====================================================================
+
+    Other variables are left alone. Attributes: ``name``; ``notes``, see :func:`estimators.notes.notes`.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+
+    Returns
+    -------
+    xarray.Dataset
+        The same object.
+
+    Raises
+    ------
+    InputError
+        Names the variable, the token, the value found and what would be right.
+    """
+    source = study_source(study, "ranking")
+    check_layout(study, source, required=_REQUIRED, optional=_OPTIONAL, dtypes=_DTYPES, not_empty=_LIST)
+    _check_names(study, source)
+    _check_lists(study, source)
+    _check_whole_vocabulary(study, source)
+    return study
+
+
+def _check_names(study: xr.Dataset, source: str) -> None:
+    for name in ("model", "text", "window"):
+        for row, value in enumerate(study[name].values.tolist()):
+            if not isinstance(value, str) or not value:
+                raise InputError(f"is {value!r} at token {row}, should be a name", source=source, field=name)
+    for row, value in enumerate(study["reference_token"].values.tolist()):
+        if not isinstance(value, str) or not value:
+            raise InputError(
+                f"is {value!r} at token {row}, should be a token's string", source=source, field="reference_token"
+            )
+    for name, lowest in (("context_length", 1), ("position", 0)):
+        values = study[name].values
+        if (values < lowest).any():
+            row = int(np.argmax(values < lowest))
+            raise InputError(f"is {values[row]} at token {row}, should be {lowest} or more", source=source, field=name)
+    seen: dict[tuple[Any, ...], int] = {}
+    for row, key in enumerate(zip(*(study[name].values.tolist() for name in _KEY), strict=True)):
+        if seen.setdefault(key, row) != row:
+            where = ", ".join(f"{name} {value}" for name, value in zip(_KEY, key, strict=True))
+            raise InputError(
+                f"tokens {seen[key]} and {row} are the same place ({where}); repeated scorings need a window each",
+                source=source,
+                field="position",
+            )
+
+
+def _check_lists(study: xr.Dataset, source: str) -> None:
+    logprob, token = study["ranked_logprob"].values, study["ranked_token"].values
+    absent = np.isnan(logprob)
+    wrong = absent[:, :1] | (absent[:, :-1] & ~absent[:, 1:]).any(axis=1, keepdims=True)
+    _refuse(wrong, logprob, source, "has a gap or no value at all; NaN may stand after the last ranked token only")
+    _refuse(logprob > _SLACK_NATS, logprob, source, "is no log-probability (nats, at most 0)")
+    _refuse(np.isneginf(logprob), logprob, source, "is no log-probability of a token that was ranked")
+    rising = np.zeros_like(absent)
+    rising[:, 1:] = logprob[:, 1:] > logprob[:, :-1] + _SLACK_NATS
+    _refuse(rising, logprob, source, "is above the one before it; the most probable token comes first")
+    is_text = np.array([isinstance(value, str) for value in token.ravel().tolist()]).reshape(token.shape)
+    if (is_text == absent).any():
+        row, rank = (int(at) for at in np.argwhere(is_text == absent)[0])
+        raise InputError(
+            f"is {token[row, rank]!r} at token {row}, rank {rank + 1}, where the log-probability is "
+            f"{logprob[row, rank]}; a string goes with every log-probability, None with NaN",
+            source=source,
+            field="ranked_token",
+        )
+
+
+def _refuse(bad: NDArray[np.bool_], values: NDArray[Any], source: str, problem: str) -> None:
+    if bad.any():
+        row, rank = (int(at) for at in np.argwhere(bad)[0])
+        raise InputError(
+            f"is {values[row, rank]} at token {row}, rank {rank + 1}: {problem}", source=source, field="ranked_logprob"
+        )
+
+
+def _check_whole_vocabulary(study: xr.Dataset, source: str) -> None:
+    for name, lowest, highest in (("reference_logprob", -np.inf, _SLACK_NATS), ("reference_rank", 1.0, np.inf)):
+        if name not in study:
+            continue
+        values = study[name].values
+        bad = ~((values >= lowest) & (values <= highest))
+        if bad.any():
+            row = int(np.argmax(bad))
+            what = "a log-probability, at most 0" if name == "reference_logprob" else "1 or more"
+            raise InputError(f"is {values[row]} at token {row}, should be {what}", source=source, field=name)
+
+
+# ------------------------------------------------------------------------------------------------ scores
+
+
+@dataclass(frozen=True, eq=False)
+class TokenScores:
+    """Scores of every token of a study.
+
+    Attributes
+    ----------
+    rank : ndarray, shape (token,)
+        From 1; ``inf`` where the reference token is not among the `k` ranked ones.
+    linear, reciprocal, average : ndarray, shape (token,)
+    exponential : ndarray, shape (decay, token)
+    logprob_nats : ndarray, shape (token,)
+        Under the censoring policy.
+    censored : ndarray of bool, shape (token,)
+        Not among the ranked tokens, so that `logprob_nats` is the policy's and not the model's.
+    k : int
+        The `l` of the linear score.
+    """
+
+    rank: FloatArray
+    linear: FloatArray
+    reciprocal: FloatArray
+    exponential: FloatArray
+    average: FloatArray
+    logprob_nats: FloatArray
+    censored: NDArray[np.bool_]
+    k: int
+
+
+def match_in_study(study: xr.Dataset, match: Match | str = "stripped") -> NDArray[np.bool_]:
+    """Say where every reference token is in its ranking, (token, rank).
+
+    :func:`~estimators.rankings.scores.match_tokens` does it for arrays.
+
+    Raises
+    ------
+    InputError
+        For ``match="id"`` in a study without ids, or an unknown `match`.
+    """
+    if match == "id":
+        for name in ("reference_id", "ranked_id"):
+            if name not in study:
+                raise InputError(f"is 'id', but the study has no {name}; use exact or stripped", field="match")
+        return match_tokens(study["reference_id"].values, study["ranked_id"].values, match="id")
+    return match_tokens(study["reference_token"].values, study["ranked_token"].values, match=match)
+
+
+def score_study(
+    study: xr.Dataset,
+    *,
+    match: Match | str = "stripped",
+    tie: Tie | str = "listed",
+    top_k: int | None = None,
+    decays: Sequence[float] = DECAYS,
+    whole_vocabulary: bool = False,
+    censoring: Censoring | str = "below_last",
+    offset_nats: float = 3.0,
+    vocab_size: int | None = None,
+) -> TokenScores:
+    """Score every token of a ranking study; the defaults are the thesis's.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        Passes :func:`validate_ranking_study`.
+    match, tie
+        How the reference token is found (:func:`~estimators.rankings.scores.match_tokens`), and what ranks tied tokens
+        have (:func:`~estimators.rankings.scores.ranks_among`). Neither is used with `whole_vocabulary`.
+    top_k : int, optional
+        Look at the `top_k` best tokens only, and take it for the `l` of the linear score; by default all that are
+        listed.
+    decays : sequence of float
+        Of the exponential scores.
+    whole_vocabulary : bool
+        Take the ranks from ``reference_rank``, limited to `top_k`, which must then be given.
+    censoring, offset_nats, vocab_size
+        See :func:`~estimators.rankings.scores.reference_log_probability`; "exact" takes ``reference_logprob``.
+
+    Returns
+    -------
+    TokenScores
+
+    Raises
+    ------
+    InputError
+        If the study lacks what the settings need, or a setting is wrong.
+    """
+    listed = int(study.sizes["rank"])
+    if whole_vocabulary:
+        if "reference_rank" not in study or top_k is None:
+            raise InputError("needs reference_rank in the study, and top_k", field="whole_vocabulary")
+        k = top_k
+        rank = rank_at(study["reference_rank"].values, k)
+    else:
+        k = listed if top_k is None else top_k
+        if k > listed:
+            raise InputError(f"is {k}, but the study lists {listed} tokens", field="top_k")
+    exact = study["reference_logprob"].values if "reference_logprob" in study else None
+    if censoring == "exact" and exact is None:
+        raise InputError("is 'exact', but the study has no reference_logprob", field="censoring")
+    kept = min(k, listed)
+    hit = match_in_study(study, match)[:, :kept]
+    logprob = np.minimum(study["ranked_logprob"].values[:, :kept].astype(float), 0.0)
+    if not whole_vocabulary:
+        rank = rank_at(ranks_among(hit, logprob, tie=tie), k)
+    unlisted = ~np.asarray(hit.any(axis=1), dtype=bool)
+    scores = [linear_score(rank, k), reciprocal_score(rank), *(exponential_score(rank, a) for a in decays)]
+    return TokenScores(
+        rank=rank,
+        linear=scores[0],
+        reciprocal=scores[1],
+        exponential=np.asarray(scores[2:]),
+        average=np.mean(scores, axis=0),
+        logprob_nats=reference_log_probability(
+            logprob,
+            hit,
+            censoring=censoring,
+            offset_nats=offset_nats,
+            vocab_size=vocab_size,
+            exact=None if exact is None else np.minimum(exact, 0.0),
+        ),
+        censored=unlisted & (censoring != "exact"),
+        k=int(k),
+    )
+
+
+def conditioned_on_other_text(study: xr.Dataset, match: Match | str = "stripped") -> NDArray[np.bool_]:
+    """Tokens whose ranking was, or may have been, made after another text than the reference.
+
+    A run that asks for several tokens at once goes on with the same completion while the TOP-RANKED token is the
+    reference; where the SAMPLED token was another one, all that follows in that completion is conditioned on it.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        With ``generated_token``; its run is taken to have reused completions as the thesis did.
+    match : {"stripped", "exact"}
+        When the sampled and the reference token are the same.
+
+    Returns
+    -------
+    ndarray of bool, shape (token,)
+
+    Raises
+    ------
+    InputError
+        If the study has no ``generated_token``, or for another `match`.
+    """
+    if "generated_token" not in study:
+        raise InputError("is missing; what was sampled is not known", field="generated_token")
+    if match not in ("stripped", "exact"):
+        raise InputError(f"is {match!r}, should be stripped or exact", field="match")
+    generated = study["generated_token"].values
+    same = match_tokens(study["reference_token"].values, generated[:, None], match=match)[:, 0]
+    first = match_in_study(study, match)[:, 0]
+    keys = list(zip(*(study[name].values.tolist() for name in _KEY), strict=True))
+    wrong = np.zeros(len(keys), dtype=bool)
+    order = sorted(range(len(keys)), key=keys.__getitem__)
+    for before, row in pairwise(order):
+        follows = keys[before][:-1] == keys[row][:-1] and keys[before][-1] + 1 == keys[row][-1]
+        if follows and first[before]:
+            wrong[row] = wrong[before] or not same[before]
+    return wrong

@@ -1,0 +1,180 @@
+"""``+exp=distributions item=...``: what people and models said in single contexts (figure 1, appendix G)."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+from omegaconf import DictConfig, ListConfig
+
+from estimators.cloze.distributions import Cpds, relative_frequencies
+from estimators.cloze.study_words import StudyWords, study_words
+from estimators.cloze.words import WORD_RULES
+from estimators.errors import InputError
+from experiments.cloze.settings import chosen_models, colours, label, mode_of, whole, wide_rules
+from experiments.harness.figures import STYLE, new_figure
+from experiments.harness.outputs import ExperimentResult
+
+__all__ = ["run"]
+
+_HUMAN = "human"
+_PER_PAGE = 6
+
+
+def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
+    """Show people's and models' most probable words side by side, a page for each text."""
+    mode = mode_of(cfg)
+    items = _items(cfg, study)
+    models = chosen_models(cfg, study, needed=False)
+    n_words = whole(cfg, "n_words")
+    words = _words(cfg, study, models, mode)
+    cpds: dict[str, Cpds] = {_HUMAN: words.human_cpd}
+    for name in models:
+        model = words.models[name]
+        cpds[name] = _over_items(relative_frequencies(model.counts), model.item, study.sizes["item"])
+    shown = [_HUMAN, *(name for name in models if (cpds[name].mass[items] > 0).any())]
+    rows: list[dict[str, Any]] = []
+    for item in items:
+        rows += _rows(study, words, {name: cpds[name] for name in shown}, int(item), n_words)
+    table = pd.DataFrame(rows)
+    pages = _pages(study, items)
+    figures = {name: page(study, table, part, shown, cfg) for name, part in pages.items()}
+    dataset = xr.Dataset(
+        {"probability": ("row", table["probability"].to_numpy())},
+        coords={name: ("row", table[name].astype(str).to_list()) for name in ("text_id", "player", "word")}
+        | {"word_num": ("row", table["word_num"].to_numpy())},
+    )
+    text = (
+        f"The {n_words} most probable words of people and of each model in {len(items)} contexts; `target` marks the "
+        "word of the text. A word that is among them for one player is in the table for all of them."
+    )
+    return ExperimentResult(table, dataset, figures, text)
+
+
+def _items(cfg: DictConfig, study: xr.Dataset) -> NDArray[np.intp]:
+    """Contexts of ``experiment.item``: "TEXT:WORD", "TEXT" for all of a text, or a list of them."""
+    value = cfg.experiment.item
+    wanted = list(value) if isinstance(value, ListConfig) else [value]
+    text, number = study["text_id"].to_numpy().astype(str), study["word_num"].to_numpy()
+    found: list[int] = []
+    for one in wanted:
+        name, colon, word = str(one).rpartition(":") if ":" in str(one) else (str(one), "", "")
+        mask = text == name
+        if not mask.any():
+            raise InputError(f"is {one!r}; there is no text {name!r}", field="experiment.item")
+        if colon:
+            if not word.isdecimal() or not (mask & (number == int(word))).any():
+                known = number[mask]
+                raise InputError(
+                    f"is {one!r}; text {name} has the words {known.min()} to {known.max()}: TEXT:WORD",
+                    field="experiment.item",
+                )
+            mask &= number == int(word)
+        found += np.flatnonzero(mask).tolist()
+    if not found:
+        raise InputError("is empty; give TEXT:WORD, TEXT or a list of them", field="experiment.item")
+    return np.array(list(dict.fromkeys(found)), dtype=np.intp)
+
+
+def _words(cfg: DictConfig, study: xr.Dataset, models: list[str], mode: str) -> StudyWords:
+    if mode == "clean":
+        rules = wide_rules(cfg, study)
+        return study_words(study, human=rules, model=rules, corpus=rules, models=models)
+    published = WORD_RULES["published"]
+    by_model = {name: published if name.startswith("gpt2") else WORD_RULES["published_raw"] for name in models}
+    return study_words(study, human=published, model=by_model, corpus=WORD_RULES["none"], models=models)
+
+
+def _over_items(cpd: Cpds, item: NDArray[np.intp], n_items: int) -> Cpds:
+    return Cpds(item[cpd.context], cpd.word, cpd.probability, n_items)
+
+
+def _rows(study: xr.Dataset, words: StudyWords, cpds: dict[str, Cpds], item: int, n_words: int) -> list[dict[str, Any]]:
+    tables = {}
+    for name, cpd in cpds.items():
+        here = cpd.context == item
+        tables[name] = dict(zip(cpd.word[here].tolist(), cpd.probability[here].tolist(), strict=True))
+    union: dict[int, float] = {}
+    for table in tables.values():
+        for code, probability in sorted(table.items(), key=lambda pair: -pair[1])[:n_words]:
+            union[code] = max(union.get(code, 0.0), probability)
+    rows = []
+    for name, table in tables.items():
+        if not table:
+            continue
+        ranks = {code: rank for rank, code in enumerate(sorted(table, key=lambda code: -table[code]), start=1)}
+        rows += [
+            {
+                "text_id": str(study["text_id"].to_numpy()[item]),
+                "word_num": int(study["word_num"].to_numpy()[item]),
+                "player": name,
+                "word": str(words.strings[code]),
+                "probability": table.get(code, 0.0),
+                "rank": ranks.get(code, 0),
+                "target": bool(code == words.target[item]),
+            }
+            for code in union
+        ]
+    return rows
+
+
+def _pages(study: xr.Dataset, items: NDArray[np.intp]) -> dict[str, NDArray[np.intp]]:
+    text = study["text_id"].to_numpy()[items].astype(str)
+    pages: dict[str, NDArray[np.intp]] = {}
+    for name in dict.fromkeys(text.tolist()):
+        mine = items[text == name]
+        for start in range(0, len(mine), _PER_PAGE):
+            part = mine[start : start + _PER_PAGE]
+            safe = "".join(letter if letter.isalnum() else "_" for letter in name)
+            first, last = study["word_num"].to_numpy()[part[[0, -1]]]
+            pages[f"text_{safe}_words_{first}_{last}"] = part
+    return pages
+
+
+def page(
+    study: xr.Dataset, table: pd.DataFrame, items: NDArray[np.intp], players: list[str], cfg: DictConfig
+) -> Figure:
+    """One row of panels for each context, one panel for each player: horizontal bars, most probable on top."""
+    n_words = whole(cfg, "n_words")
+    palette = colours(players)
+    keys = [(str(study["text_id"].to_numpy()[i]), int(study["word_num"].to_numpy()[i])) for i in items]
+    with mpl.rc_context(STYLE):
+        fig = new_figure(1.0 + 1.75 * len(players), (0.75 + 0.135 * n_words) * len(items) + 0.3)
+        parts = fig.subfigures(len(items), 1, squeeze=False)[:, 0]
+        for part, item, (text, word) in zip(parts, items, keys, strict=True):
+            here = table[(table["text_id"] == text) & (table["word_num"] == word)]
+            context = str(study["context"].to_numpy()[item])
+            shown = context if len(context) <= 150 else "..." + context[-147:]
+            target = str(study["target_word"].to_numpy()[item])
+            title = f"{text}:{word}  {shown} ___" + (f"  [{target}]" if target else "")
+            part.suptitle("\n".join(textwrap.wrap(title, 25 + 22 * len(players))), x=0.01, ha="left", fontsize=8.5)
+            axes = part.subplots(1, len(players), squeeze=False)[0]
+            highest = max(here["probability"].max(), 0.05)
+            for ax, player in zip(axes, players, strict=True):
+                mine = here[(here["player"] == player) & (here["rank"] > 0)].sort_values("rank").head(n_words)
+                _bars(ax, mine, colour=palette[player], n_words=n_words, highest=highest, name=label(player))
+    return fig
+
+
+def _bars(ax: Axes, rows: pd.DataFrame, *, colour: str, n_words: int, highest: float, name: str) -> None:
+    ax.set_title(name, fontsize=8)
+    ax.set_xlim(0, highest * 1.05)
+    ax.set_ylim(n_words - 0.4, -0.6)
+    ax.tick_params(axis="both", labelsize=6.5, length=2)
+    if rows.empty:
+        ax.set_yticks([])
+        ax.text(0.5, 0.5, "no samples", transform=ax.transAxes, ha="center", va="center", fontsize=7, color="0.5")
+        return
+    places = np.arange(len(rows))
+    ax.barh(places, rows["probability"], color=colour, height=0.75, alpha=0.85)
+    ax.set_yticks(places, [word if len(word) <= 12 else word[:11] + "\N{HORIZONTAL ELLIPSIS}" for word in rows["word"]])
+    for tick, hit in zip(ax.get_yticklabels(), rows["target"], strict=True):
+        if hit:
+            tick.set_fontweight("bold")

@@ -1,0 +1,237 @@
+"""Everything that ``+exp=tvd`` says about one player, from counts of words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from estimators.cloze.calibration_error import CalibrationError, expected_calibration_error, share_correct
+from estimators.cloze.distributions import (
+    WordCounts,
+    entropy_nats,
+    jensen_shannon_nats,
+    relative_frequencies,
+    top_words,
+)
+from estimators.cloze.split_halves import Oracles, independent_oracles, oracle_tops, tvd_between_oracles, tvd_to_oracles
+from estimators.cloze.study_words import StudyWords
+from estimators.cloze.tvd_bias import tvd_with_baseline
+from experiments.cloze.settings import ORACLE, cluster_se, groups_of
+
+__all__ = ["GOLD", "PlayerTvd", "model_tvd", "oracle_tvd", "part_counts"]
+
+Floats = NDArray[np.float64]
+
+GOLD = ("corpus", "human", "oracle1")
+"""Gold labels of table 1: the word of the text, people's majority, the majority of half of the people."""
+
+
+@dataclass(frozen=True, eq=False)
+class PlayerTvd:
+    """One player's distances to people, by context.
+
+    Parameters
+    ----------
+    player : str
+    items : ndarray of int, shape (context,)
+        Positions along the study's ``item``.
+    raw, baseline, corrected, to_oracle, between_oracles, entropy, divergence : ndarray of float, shape (context,)
+        TVD to all human answers, its same-size baseline and corrected value; mean TVD over the splits to oracle 1, and
+        of oracle 2 to oracle 1; entropy and Jensen-Shannon divergence in nats.
+    split_means : ndarray of float, shape (split,)
+        Mean over contexts of the TVD between oracles.
+    calibration : dict
+        (gold label, binning) -> CalibrationError; for oracle 1 that of the first split, with the mean over splits in
+        `oracle_ece`.
+    oracle_ece : dict
+        Binning -> mean over splits.
+    row : dict
+        What the table says.
+    """
+
+    player: str
+    items: NDArray[np.intp]
+    raw: Floats
+    baseline: Floats
+    corrected: Floats
+    to_oracle: Floats
+    between_oracles: Floats
+    entropy: Floats
+    divergence: Floats
+    split_means: Floats
+    calibration: dict[tuple[str, str], CalibrationError]
+    oracle_ece: dict[str, float]
+    row: dict[str, Any]
+
+
+def model_tvd(
+    study: xr.Dataset, words: StudyWords, name: str, *, n_splits: int, n_bins: int, rng: np.random.Generator
+) -> PlayerTvd:
+    """Distances of a model to people, over the contexts where both have words."""
+    model = words.models[name]
+    answers = words.answers()
+    have = np.flatnonzero((model.counts.totals > 0) & (answers.totals[model.item] > 1))
+    items = model.item[have]
+    counts, human = model.counts.take(have), answers.take(items)
+    cpd = relative_frequencies(counts)
+    against = tvd_with_baseline(counts, human)
+    splits = independent_oracles(human, n_splits=n_splits, rng=rng)
+    between = tvd_between_oracles(splits)
+    to_oracle = tvd_to_oracles(cpd, splits).mean(axis=0)
+    divergence = jensen_shannon_nats(cpd, relative_frequencies(human))
+    calibration, oracle_ece = _calibration(words, counts, human, items, splits=splits, n_bins=n_bins)
+    dropped = sum(model.missing.values())
+    extra = {
+        "n_samples": float(counts.totals.mean()),
+        "share_failed": model.missing.get("failed", 0) / model.n_samples
+        + model.missing.get("blank", 0) / model.n_samples,
+        "share_dropped": dropped / model.n_samples,
+    }
+    return _collect(
+        study,
+        name,
+        items=items,
+        human=human,
+        raw=against.raw,
+        baseline=against.baseline,
+        corrected=against.corrected,
+        to_oracle=to_oracle,
+        between=between,
+        entropy=entropy_nats(cpd),
+        divergence=divergence,
+        calibration=calibration,
+        oracle_ece=oracle_ece,
+        extra=extra,
+    )
+
+
+def oracle_tvd(
+    study: xr.Dataset, words: StudyWords, *, n_splits: int, n_bins: int, rng: np.random.Generator
+) -> PlayerTvd:
+    """Half of the people (oracle 2) as a player, against the other half (oracle 1)."""
+    answers = words.answers()
+    items = np.flatnonzero(answers.totals > 1)
+    human = answers.take(items)
+    splits = independent_oracles(human, n_splits=n_splits, rng=rng)
+    between = tvd_between_oracles(splits)
+    parts = [(part_counts(splits, at, "second"), part_counts(splits, at, "first")) for at in range(n_splits)]
+    # of every split: where the number of answers is odd, each leaves out another one
+    against = [tvd_with_baseline(*pair) for pair in parts]
+    cpds = [(relative_frequencies(one), relative_frequencies(other)) for one, other in parts]
+    raw, second = between.mean(axis=0), parts[0][0]
+    calibration, oracle_ece = _calibration(words, second, human, items, splits=splits, n_bins=n_bins, own=True)
+    extra = {"n_samples": float(second.totals.mean()), "share_failed": 0.0, "share_dropped": 0.0}
+    return _collect(
+        study,
+        ORACLE,
+        items=items,
+        human=human,
+        raw=raw,
+        baseline=np.mean([one.baseline for one in against], axis=0),
+        corrected=np.mean([one.corrected for one in against], axis=0),
+        to_oracle=raw,
+        between=between,
+        entropy=np.mean([entropy_nats(one) for one, _ in cpds], axis=0),
+        divergence=np.mean([jensen_shannon_nats(one, other) for one, other in cpds], axis=0),
+        calibration=calibration,
+        oracle_ece=oracle_ece,
+        extra=extra,
+    )
+
+
+def part_counts(splits: Oracles, split: int, which: str) -> WordCounts:
+    """Counts of one part of one split."""
+    part = getattr(splits, which)[split]
+    kept = part > 0
+    counts = splits.counts
+    return WordCounts(counts.context[kept], counts.word[kept], part[kept], counts.n_contexts)
+
+
+def _calibration(
+    words: StudyWords,
+    counts: WordCounts,
+    human: WordCounts,
+    items: NDArray[np.intp],
+    *,
+    splits: Oracles,
+    n_bins: int,
+    own: bool = False,
+) -> tuple[dict[tuple[str, str], CalibrationError], dict[str, float]]:
+    top = top_words(counts)
+    corpus = _as_counts(words.target[items])
+    everyone = top_words(human)
+    found: dict[tuple[str, str], CalibrationError] = {}
+    means: dict[str, float] = {}
+    firsts = oracle_tops(splits, "first")
+    seconds = oracle_tops(splits, "second") if own else []
+    for bins in ("fixed", "adaptive"):
+        for gold, gold_counts, gold_top in (
+            ("corpus", corpus, top_words(corpus)),
+            ("human", human, everyone),
+            ("oracle1", part_counts(splits, 0, "first"), firsts[0]),
+        ):
+            right = share_correct(counts, top, gold_counts, gold_top, ties="average")
+            sure = np.where(np.isnan(right), np.nan, top.confidence)
+            if not np.isnan(sure).all():
+                found[gold, bins] = expected_calibration_error(sure, right, bins=bins, n_bins=n_bins)
+        errors = []
+        for split, first in enumerate(firsts):
+            mine, mine_top = (part_counts(splits, split, "second"), seconds[split]) if own else (counts, top)
+            right = share_correct(mine, mine_top, part_counts(splits, split, "first"), first, ties="average")
+            errors.append(expected_calibration_error(mine_top.confidence, right, bins=bins, n_bins=n_bins).ece)
+        means[bins] = float(np.mean(errors))
+    return found, means
+
+
+def _as_counts(target: NDArray[np.int64]) -> WordCounts:
+    known = np.flatnonzero(target >= 0)
+    return WordCounts(known, target[known], np.ones(len(known), dtype=np.int64), len(target))
+
+
+def _collect(
+    study: xr.Dataset,
+    player: str,
+    *,
+    items: NDArray[np.intp],
+    human: WordCounts,
+    raw: Floats,
+    baseline: Floats,
+    corrected: Floats,
+    to_oracle: Floats,
+    between: Floats,
+    entropy: Floats,
+    divergence: Floats,
+    calibration: dict[tuple[str, str], CalibrationError],
+    oracle_ece: dict[str, float],
+    extra: dict[str, Any],
+) -> PlayerTvd:
+    groups = groups_of(study, items)
+    row: dict[str, Any] = {
+        "player": player,
+        "n_contexts": len(items),
+        "n_answers": float(human.totals.mean()) / (2 if player == ORACLE else 1),
+        **extra,
+        "tvd": float(raw.mean()),
+        "se_tvd": cluster_se(raw, groups),
+        "tvd_baseline": float(baseline.mean()),
+        "tvd_corrected": float(np.nanmean(corrected)),
+        "tvd_to_oracle": float(to_oracle.mean()),
+        "tvd_between_oracles": float(between.mean()),
+        "sd_between_oracles": float(between.mean(axis=1).std(ddof=1)) if len(between) > 1 else np.nan,
+        "entropy_nats": float(entropy.mean()),
+        "human_entropy_nats": float(entropy_nats(relative_frequencies(human)).mean()),
+        "jensen_shannon_nats": float(divergence.mean()),
+    }
+    for bins in ("fixed", "adaptive"):
+        for gold in GOLD:
+            one = calibration.get((gold, bins))
+            row[f"ece_{gold}_{bins}"] = np.nan if one is None else one.ece
+        row[f"ece_oracle1_{bins}"] = oracle_ece[bins]
+    return PlayerTvd(
+        player, items, raw, baseline, corrected, to_oracle, between.mean(axis=0), entropy, divergence,
+        between.mean(axis=1), calibration, oracle_ece, row,
+    )  # fmt: skip

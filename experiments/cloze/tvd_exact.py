@@ -1,0 +1,317 @@
+"""``+exp=tvd_exact``: distance of live models' next words from people's, with the models' exact probabilities."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import xarray as xr
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+from omegaconf import DictConfig
+
+from estimators.cloze.distributions import Cpds, count_words, relative_frequencies, total_variation, tvd_exact
+from estimators.cloze.words import WordRules, normalise_words
+from estimators.errors import InputError
+from experiments.cloze.settings import ORACLE, clean_words, cluster_se, groups_of, number, whole, wide_rules
+from experiments.cloze.tvd.results import PlayerTvd, oracle_tvd
+from experiments.harness import language_models
+from experiments.harness.figures import STYLE, new_figure, player_colours, player_label
+from experiments.harness.language_models import Work, open_work
+from experiments.harness.outputs import ExperimentResult
+from experiments.harness.settings import rng_for
+from inference.lm.vocabulary import BOUNDARIES
+from inference.lm.word_forms import word_forms
+from inference.store.keys import operation_key, result_key
+from inference.store.store import ragged
+
+if TYPE_CHECKING:
+    from estimators.cloze.study_words import StudyWords
+    from inference.lm.language_model import LanguageModel
+
+__all__ = ["run"]
+
+_BOUNDARY = "punctuation"
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """What the models are asked: contexts, people's words in them, and the strings that count as each word.
+
+    ``people`` has a row a context and word, ``words`` the word of each row; ``codes`` number all words of the study.
+    """
+
+    texts: list[str]
+    people: Cpds
+    words: list[str]
+    forms: Mapping[str, Sequence[str]]
+    codes: Mapping[str, int]
+    rules: WordRules
+
+
+def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
+    """Compute every live model's TVD to people from its probabilities of the words that people gave."""
+    from inference.lm.loading import load_language_model  # noqa: PLC0415 - torch takes seconds
+
+    settings = language_models.chosen_models(cfg)
+    if not settings:
+        raise InputError("names no model; add model=[smollm2]", source="settings", field="model")
+    words = clean_words(cfg, study, [])
+    work = open_work(cfg)
+    items = _items(cfg, study, words, work)
+    people = words.human_cpd.take(items)
+    asked = _Asked(
+        texts=[str(text).rstrip() for text in study["context"].to_numpy()[items]],
+        people=people,
+        words=[str(words.strings[code]) for code in people.word],
+        forms=_forms(cfg, study, words, items),
+        codes={str(word): code for code, word in enumerate(words.strings)},
+        rules=wide_rules(cfg, study),
+    )
+    oracle = _oracle(cfg, study, words)
+    rows, distances, sampled, warnings = [], {}, {}, []
+    for name, chosen in settings.items():
+        model = load_language_model(chosen)
+        forms, lost = _writable(model, asked.forms)
+        if lost:
+            warnings.append(
+                f"{player_label(name)} has no tokens for {len(lost)} spellings of people's words, whose probability is "
+                f"therefore 0: {', '.join(repr(form) for form in lost[:5])}{', ...' if len(lost) > 5 else ''}"
+            )
+        q, start = _probabilities(cfg, work, model, replace(asked, forms=forms))
+        distances[name] = tvd_exact(people, q)
+        listed = np.bincount(people.context, weights=q, minlength=len(items))
+        row: dict[str, Any] = {
+            "player": name,
+            "n_contexts": len(items),
+            "tvd": distances[name].mean(),
+            "se_tvd": cluster_se(distances[name], groups_of(study, items)),
+            "mass_on_answers": listed.mean(),
+            "p_word_begins": np.exp(start).mean(),
+            "tvd_between_oracles": float(oracle.raw[np.isin(oracle.items, items)].mean()),
+        }
+        if cfg.experiment.n_sampled is not None:
+            sampled[name] = _sampled(cfg, model, asked)
+            at, estimate = sampled[name]
+            exact = distances[name][at]
+            row |= {
+                "n_sampled_contexts": len(at),
+                "n_samples": whole(cfg, "n_samples"),
+                "tvd_of_those": exact.mean(),
+                "tvd_sampled": estimate.mean(),
+                "sampling_bias": (estimate - exact).mean(),
+            }
+        rows.append(row)
+    table = pd.DataFrame(rows)
+    return ExperimentResult(
+        table=table,
+        dataset=_dataset(study, items, distances, oracle),
+        figures={"tvd_exact": draw(distances, oracle, items, sampled)},
+        summary=_summary(table, work),
+        warnings=tuple(warnings),
+    )
+
+
+def _items(cfg: DictConfig, study: xr.Dataset, words: StudyWords, work: Work) -> NDArray[np.intp]:
+    """Contexts with an answer and a text before them, of this run's shard, neighbours in their text together."""
+    text = study["context"].to_numpy()
+    usable = np.flatnonzero((words.human_cpd.mass > 0) & np.array([bool(str(one).strip()) for one in text]))
+    wanted = whole(cfg, "n_contexts", optional=True)
+    if wanted and wanted < len(usable):
+        usable = np.sort(rng_for(cfg, "contexts").choice(usable, size=wanted, replace=False))
+    items = usable[work.mine([result_key(str(text[item])) for item in usable])]
+    if not len(items):
+        raise InputError("holds none of the contexts; use fewer shards or more contexts", field="experiment.shard")
+    return items
+
+
+def _forms(cfg: DictConfig, study: xr.Dataset, words: StudyWords, items: NDArray[np.intp]) -> dict[str, list[str]]:
+    rules = wide_rules(cfg, study)
+    seen = [str(text) for text in study["word_text"].to_numpy()]
+    boundary = BOUNDARIES[_BOUNDARY]
+    people = words.human_cpd.take(items)
+    wanted = [str(words.strings[code]) for code in np.unique(people.word)]
+    forms = word_forms(
+        wanted,
+        # what holds a boundary is no word to the model: it ends there, and its beginning is looked up
+        [text for text in seen if text and not any(byte in boundary for byte in text.encode(errors="replace"))],
+        lambda texts: normalise_words(texts, rules).words.tolist(),
+        most=whole(cfg, "max_forms"),
+    )
+    return {
+        word: [form for form in some if not any(byte in boundary for byte in form.encode(errors="replace"))]
+        for word, some in forms.items()
+    }
+
+
+def _writable(model: LanguageModel, forms: Mapping[str, Sequence[str]]) -> tuple[dict[str, list[str]], list[str]]:
+    """Spellings that the model has tokens for, and those that it has none for."""
+    from inference.lm.words import can_write  # noqa: PLC0415
+
+    every = sorted({form for some in forms.values() for form in some})
+    lost = {
+        form for form, fine in zip(every, can_write(model, [" " + form for form in every]), strict=True) if not fine
+    }
+    return {word: [form for form in some if form not in lost] for word, some in forms.items()}, sorted(lost)
+
+
+def _oracle(cfg: DictConfig, study: xr.Dataset, words: StudyWords) -> PlayerTvd:
+    return oracle_tvd(
+        study, words, n_splits=whole(cfg, "n_splits"), n_bins=whole(cfg, "n_bins"), rng=rng_for(cfg, ORACLE)
+    )
+
+
+def _probabilities(cfg: DictConfig, work: Work, model: LanguageModel, asked: _Asked) -> tuple[Floats, Floats]:
+    """Probability of every row of people's cpd under the model, and ln of the probability that a word begins."""
+    from inference.lm.language_model import encode, model_record  # noqa: PLC0415
+    from inference.lm.words import word_log_probs  # noqa: PLC0415
+
+    of_context: list[list[str]] = [[] for _ in asked.texts]
+    for context, word in zip(asked.people.context, asked.words, strict=True):
+        of_context[context] += asked.forms[word]
+    other = cfg.experiment.other_tokenisations_nats
+    other = None if other is None else number(cfg, "other_tokenisations_nats")
+
+    def compute(batch: list[tuple[str, list[str]]]) -> Mapping[str, NDArray[Any]]:
+        found = word_log_probs(
+            model,
+            encode(model, [text for text, _ in batch]),
+            [some for _, some in batch],
+            boundary=_BOUNDARY,
+            other_tokenisations_nats=other,
+        )
+        index = found["context_index"].to_numpy()
+        logprob = found["logprob"].to_numpy()
+        return {
+            "logprob": ragged([logprob[index == i] for i in range(len(batch))]),
+            "start_logprob": found["start_logprob"].to_numpy(),
+        }
+
+    pairs = list(zip(asked.texts, of_context, strict=True))
+    answers = work.compute(
+        f"{model.name}, words of people",
+        operation_key("word_log_probs", model=model.identity, parameters={"boundary": _BOUNDARY, "other": other}),
+        pairs,
+        [result_key(text, some) for text, some in pairs],
+        compute,
+        # contexts of one text stand together and share its passes
+        batches=lambda batch: [
+            list(range(first, min(first + work.items_per_batch, len(batch))))
+            for first in range(0, len(batch), work.items_per_batch)
+        ],
+        provenance=model_record(model),
+    )
+    probability = np.zeros(len(asked.words))
+    place = np.zeros(len(asked.texts), dtype=np.intp)
+    for row, (context, word) in enumerate(zip(asked.people.context, asked.words, strict=True)):
+        begin, end = place[context], place[context] + len(asked.forms[word])
+        probability[row] = np.exp(answers["logprob"][context][begin:end]).sum()
+        place[context] = end
+    return probability, answers["start_logprob"]
+
+
+def _sampled(cfg: DictConfig, model: LanguageModel, asked: _Asked) -> tuple[NDArray[np.intp], Floats]:
+    """TVD of whole-word samples to people, at some contexts (positions among those asked)."""
+    from inference.lm.language_model import encode  # noqa: PLC0415
+    from inference.lm.word_samples import sample_words  # noqa: PLC0415
+
+    n_contexts = min(whole(cfg, "n_sampled"), len(asked.texts))
+    at = np.sort(rng_for(cfg, "sampled").choice(len(asked.texts), size=n_contexts, replace=False))
+    texts = [asked.texts[i] for i in at]
+    codes = dict(asked.codes)
+    rules = asked.rules
+    drawn = sample_words(model, encode(model, texts), n_samples=whole(cfg, "n_samples"), seed=int(cfg.seed))
+    context, code = [], []
+    for index, one in enumerate(drawn):
+        normalised = normalise_words(one.words, rules)
+        kept = [
+            str(word) for word, is_missing in zip(normalised.words, normalised.missing, strict=True) if not is_missing
+        ]
+        context += [index] * len(kept)
+        code += [codes.setdefault(word, len(codes)) for word in kept]
+    counts = count_words(context, code, np.ones(len(code), dtype=np.int64), n_contexts=n_contexts)
+    return at, total_variation(relative_frequencies(counts), asked.people.take(at))
+
+
+def _dataset(
+    study: xr.Dataset, items: NDArray[np.intp], distances: Mapping[str, Floats], oracle: PlayerTvd
+) -> xr.Dataset:
+    between = np.full(study.sizes["item"], np.nan)
+    between[oracle.items] = oracle.raw
+    return xr.Dataset(
+        {
+            "tvd": (("player", "item"), np.stack(list(distances.values()))),
+            "tvd_between_oracles": ("item", between[items]),
+        },
+        coords={
+            "player": list(distances),
+            "item": study["item"].to_numpy()[items],
+            "text_id": ("item", groups_of(study, items).astype(str)),
+        },
+    )
+
+
+def draw(
+    distances: Mapping[str, Floats],
+    oracle: PlayerTvd,
+    items: NDArray[np.intp],
+    sampled: Mapping[str, tuple[NDArray[np.intp], Floats]],
+) -> Figure:
+    """Distribution of the distances over contexts, and sampled distances against exact ones."""
+    colours = player_colours(list(distances))
+    bins = np.linspace(0, 1, 41)
+    with mpl.rc_context(STYLE):
+        fig = new_figure(7.6 if sampled else 5.2, 3.3)
+        axes = fig.subplots(1, 2 if sampled else 1, squeeze=False)[0]
+        between = oracle.raw[np.isin(oracle.items, items)]
+        shown = {
+            "half of people against the others": (between, "0.4"),
+            **{k: (v, colours[k]) for k, v in distances.items()},
+        }
+        for name, (values, colour) in shown.items():
+            axes[0].hist(values, bins=bins, density=True, histtype="step", color=colour, label=player_label(name))
+            axes[0].axvline(values.mean(), color=colour, linewidth=1, linestyle=":")
+        axes[0].set_xlim(0, 1)
+        axes[0].set_xlabel("TVD to people (dotted: means)")
+        axes[0].set_ylabel("density over contexts")
+        # above the axes: the distributions fill them
+        axes[0].legend(loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2)
+        if sampled:
+            axes[1].plot([0, 1], [0, 1], color="0.6", linewidth=0.8, linestyle="--")
+            for name, (at, estimate) in sampled.items():
+                axes[1].plot(
+                    distances[name][at], estimate, "o", color=colours[name], markersize=3.5, label=player_label(name)
+                )
+            axes[1].set_xlabel("exact TVD to people")
+            axes[1].set_ylabel("TVD from samples")
+            axes[1].set_xlim(0, 1)
+            axes[1].set_ylim(0, 1)
+            axes[1].set_aspect("equal")
+    return fig
+
+
+def _summary(table: pd.DataFrame, work: Work) -> str:
+    lines = []
+    for row in table.to_dict("records"):
+        line = (
+            f"- **{player_label(str(row['player']))}** ({row['n_contexts']:,} contexts): TVD to people "
+            f"{row['tvd']:.4f} (s.e. {row['se_tvd']:.4f} over texts); two halves of the people differ by "
+            f"{row['tvd_between_oracles']:.4f}. The words that people gave hold {row['mass_on_answers']:.1%} of its "
+            f"probability."
+        )
+        if "tvd_sampled" in row:
+            line += (
+                f" At {row['n_sampled_contexts']} contexts, {row['n_samples']:,} samples each give "
+                f"{row['tvd_sampled']:.4f} where {row['tvd_of_those']:.4f} is exact: {row['sampling_bias']:+.4f}."
+            )
+        lines.append(line)
+    return (
+        "The models' probabilities of people's words are exact, given that a word begins; all other words together add "
+        "half of what is left, so that nothing is sampled on the model's side. People's side is still a sample: two "
+        f"halves of it show by how much. {work.said()}\n\n" + "\n".join(lines)
+    )

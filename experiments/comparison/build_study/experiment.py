@@ -1,0 +1,333 @@
+"""``+exp=build_study``: from documents and language models to a comparison study.
+
+Contexts are cut out of the documents, the generator draws candidates for each, and every model says how probable it
+finds the true next token and the candidates. All of it goes through the store: what is there is not computed again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import xarray as xr
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+from omegaconf import DictConfig, OmegaConf
+
+from estimators.comparison import rounding_scheme, validate_comparison_study
+from estimators.documents import clustered_mean
+from estimators.errors import InputError, unknown_choice
+from estimators.notes import add_note
+from experiments.comparison.build_study.scores import (
+    ModelScores,
+    divergences,
+    draw_candidates,
+    reference_distributions,
+    score_tokens,
+)
+from experiments.comparison.perplexity import figure as perplexity_figure
+from experiments.documents.contexts import Cut, cut_contexts
+from experiments.harness.figures import STYLE, new_figure, player_colours, player_label
+from experiments.harness.language_models import Work, chosen_models, generator_settings, open_work
+from experiments.harness.outputs import ExperimentResult
+from experiments.harness.settings import TABLE_COLUMNS, estimate, rng_for, table_row
+from experiments.studies.comparison.file import save_comparison_study
+from experiments.studies.comparison.lm_game_write import write_lm_game
+from inference.lm.language_model import LanguageModel, encode, token_strings
+from inference.lm.loading import load_language_model
+from inference.lm.vocabulary import vocabulary
+from inference.store.store import result_key
+
+__all__ = ["run"]
+
+LAYOUTS = ("netcdf", "lm_game")
+"""Files a study is written to: ``study.nc``, and the folder ``lm_game`` in the public layout of the game."""
+
+_INEXACT = ("error", "drop")
+_ITEM_SET = "built"
+_STRINGS = ("context", "target_token", "candidate_token", "reference_token")
+# how U+FFFD is written in UTF-8: where a character was lost before the text was read
+_DAMAGE = "\ufffd".encode()
+
+
+@dataclass(frozen=True)
+class _Options:
+    n_contexts: int
+    shortest: int
+    longest: int
+    start: str
+    n_candidates: int
+    skip_damaged: bool
+    kl: bool
+    reference: bool
+    inexact: str
+    layouts: tuple[str, ...]
+
+
+def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
+    """Build a comparison study from the documents of ``study`` and the models of the config."""
+    options = _options(cfg)
+    models = chosen_models(cfg)
+    settings = generator_settings(cfg, models)
+    models = {settings.name: settings, **models}
+    work = open_work(cfg)
+    generator = load_language_model(settings)
+    cuts, n_damaged = _cuts(cfg, study, generator, options)
+    mine = work.mine([result_key(cut.context, cut.target) for cut in cuts])
+    if not mine.size:
+        raise InputError(f"holds none of the {len(cuts)} contexts; take fewer shards", field="experiment.shard")
+    cuts = [cuts[i] for i in mine]
+    candidates, own = draw_candidates(work, generator, cuts, n_candidates=options.n_candidates, seed=int(cfg.seed))
+    scores = {generator.name: own}
+    kl: dict[str, NDArray[np.float64] | None] = {}
+    for name, its in models.items():
+        model = generator if name == generator.name else load_language_model(its)
+        if model is not generator:
+            scores[name] = score_tokens(work, model, generator, cuts, candidates)
+        kl[name] = divergences(work, model, generator, cuts) if options.kl else None
+    reference = reference_distributions(work, generator, cuts) if options.reference else None
+    built = _dataset(study, generator, cuts, candidates, scores)
+    if all(values is not None for values in kl.values()):
+        built["kl_nats"] = (("model", "item"), np.stack(list(kl.values())), {"units": "nats"})  # type: ignore[arg-type]
+    if reference is not None:
+        built["reference_logprob"] = (("item", "token"), reference, {"units": "nats"})
+        built["reference_token"] = ("token", _objects(token_strings(generator, range(generator.vocab_size))))
+    built.attrs["seed"] = int(cfg.seed)
+    built = _exact_only(built, scores, options)
+    if n_damaged:
+        text = "places left out because a character was lost in the text before them, or in the next token (U+FFFD)"
+        add_note(built, text, count=n_damaged)
+    validate_comparison_study(built)
+    return _result(cfg, built, work, options, scores)
+
+
+def _options(cfg: DictConfig) -> _Options:
+    given = cfg.experiment
+    for key in ("n_contexts", "max_context_tokens", "n_candidates", "min_context_tokens"):
+        lowest = 0 if key == "min_context_tokens" else 1
+        if type(given[key]) is not int or given[key] < lowest:
+            raise InputError(
+                f"is {given[key]!r}, should be a whole number of at least {lowest}", field=f"experiment.{key}"
+            )
+    for key in ("skip_damaged", "kl", "reference"):
+        if not isinstance(given[key], bool):
+            raise InputError(f"is {given[key]!r}, should be true or false", field=f"experiment.{key}")
+    if given.inexact not in _INEXACT:
+        raise unknown_choice("inexact", given.inexact, _INEXACT)
+    layouts = [str(name) for name in given.layouts] if OmegaConf.is_list(given.layouts) else [str(given.layouts)]
+    for layout in layouts:
+        if layout not in LAYOUTS:
+            raise unknown_choice("layout", layout, LAYOUTS)
+    return _Options(
+        n_contexts=given.n_contexts,
+        shortest=given.min_context_tokens,
+        longest=given.max_context_tokens,
+        start=str(given.start),
+        n_candidates=given.n_candidates,
+        skip_damaged=given.skip_damaged,
+        kl=given.kl,
+        reference=given.reference,
+        inexact=given.inexact,
+        layouts=tuple(layouts),
+    )
+
+
+def _cuts(cfg: DictConfig, study: xr.Dataset, generator: LanguageModel, options: _Options) -> tuple[list[Cut], int]:
+    documents = encode(generator, study["text"].to_numpy().tolist(), source=f"study {study.attrs.get('name')!r}")
+    token_bytes = vocabulary(generator).token_bytes
+    damaged = [_damaged([token_bytes[token] for token in tokens]) for tokens in documents]
+
+    def is_whole(cut: Cut) -> bool:
+        return not damaged[cut.document][cut.position - len(cut.context) : cut.position + 1].any()
+
+    return cut_contexts(
+        documents,
+        n=options.n_contexts,
+        # a model without a BOS token has nothing to say before the first token
+        shortest=max(options.shortest, int(generator.bos_id is None)),
+        longest=options.longest,
+        start=options.start,
+        rng=rng_for(cfg, "contexts"),
+        is_usable=is_whole if options.skip_damaged else None,
+    )
+
+
+def _damaged(tokens: Sequence[bytes]) -> NDArray[np.bool_]:
+    """Which tokens hold some of a U+FFFD of the text."""
+    damaged = np.zeros(len(tokens), dtype=bool)
+    ends = np.cumsum([len(token) for token in tokens])
+    for found in re.finditer(re.escape(_DAMAGE), b"".join(tokens)):
+        first, last = np.searchsorted(ends, [found.start(), found.end() - 1], side="right")
+        damaged[first : last + 1] = True
+    return damaged
+
+
+def _exact_only(built: xr.Dataset, scores: Mapping[str, ModelScores], options: _Options) -> xr.Dataset:
+    """Leave out the contexts that a model could not be asked exactly, or refuse the model."""
+    keep = np.logical_and.reduce([its.exact for its in scores.values()])
+    inexact = {name: np.flatnonzero(~its.exact) for name, its in scores.items() if not its.exact.all()}
+    for name, which in inexact.items():
+        if options.inexact == "drop" and keep.any():
+            continue
+        dropping = "" if options.inexact == "drop" else ", or experiment.inexact=drop to leave those contexts out"
+        raise InputError(
+            f"{name!r} has another tokenizer than the generator, and {len(which)} of the {len(keep)} contexts cannot "
+            f"be asked of it exactly, such as context {which[0]}: {scores[name].problems[which[0]]}; leave the model "
+            f"out{dropping}",
+            field="model",
+        )
+    kept = built.isel(item=np.flatnonzero(keep))
+    for name, which in inexact.items():
+        text = f"contexts left out because {name} cannot be asked about all their tokens exactly"
+        add_note(kept, text, count=len(which), level="warning")
+    return kept
+
+
+def _dataset(
+    study: xr.Dataset,
+    generator: LanguageModel,
+    cuts: Sequence[Cut],
+    candidates: NDArray[np.int64],
+    scores: Mapping[str, ModelScores],
+) -> xr.Dataset:
+    nats = {"units": "nats"}
+    target = [cut.target for cut in cuts]
+    logprob = np.stack([its.logprob for its in scores.values()])
+    names = study["document"].to_numpy()
+    n_items = len(cuts)
+    return xr.Dataset(
+        {
+            "context": ("item", _objects([_decoded(generator, cut.context) for cut in cuts])),
+            "target_token": ("item", _objects(token_strings(generator, target))),
+            "candidate_token": (
+                ("item", "candidate"),
+                _objects(token_strings(generator, candidates.ravel().tolist())).reshape(candidates.shape),
+            ),
+            "target_logprob": (("model", "item"), logprob[:, :, 0], nats),
+            "candidate_logprob": (("model", "item", "candidate"), logprob[:, :, 1:], nats),
+            "item_set": ("item", _objects([_ITEM_SET] * n_items)),
+            "selected": ("item", np.ones(n_items, dtype=bool)),
+            "in_reference": ("item", np.ones(n_items, dtype=bool)),
+            "participant": ("response", np.array([], dtype="U1")),
+            "response_item": ("response", np.zeros(0, dtype=np.int64)),
+            "response_candidate": ("response", np.zeros(0, dtype=np.int64)),
+            "report": ("response", np.zeros(0)),
+            "automatic": ("response", np.zeros(0, dtype=bool)),
+            "document": ("item", _objects([names[cut.document] for cut in cuts])),
+            "target_position": ("item", np.array([cut.position for cut in cuts], dtype=np.int64)),
+            "target_id": ("item", np.array(target, dtype=np.int64)),
+            "candidate_id": (("item", "candidate"), candidates),
+            "target_rank": (("model", "item"), np.stack([its.rank for its in scores.values()])),
+            "entropy_nats": (("model", "item"), np.stack([its.entropy for its in scores.values()]), nats),
+        },
+        coords={"item": np.arange(n_items), "model": list(scores)},
+        attrs={
+            "name": f"{study.attrs.get('name', 'documents')} by {generator.name}",
+            "generator": generator.name,
+            "data_sha256": str(study.attrs.get("data_sha256", "")),
+            "notes": study.attrs.get("notes", "[]"),
+        },
+    )
+
+
+def _decoded(model: LanguageModel, tokens: Sequence[int]) -> str:
+    return str(model.tokenizer.decode(list(tokens), skip_special_tokens=False, clean_up_tokenization_spaces=False))
+
+
+def _objects(values: Sequence[str]) -> NDArray[np.object_]:
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
+
+
+def _result(
+    cfg: DictConfig, built: xr.Dataset, work: Work, options: _Options, scores: Mapping[str, ModelScores]
+) -> ExperimentResult:
+    scheme = rounding_scheme("none")
+    rows = []
+    for player, its in scores.items():
+        row = table_row(estimate(cfg, built, player, scheme), built.attrs["generator"])
+        hits = built["target_rank"].sel(model=player).to_numpy() == 1
+        loss = clustered_mean(-built["target_logprob"].sel(model=player).to_numpy(), built["document"].to_numpy())
+        row |= {
+            "true_loss_se_nats": loss.se,
+            "top1_accuracy": hits.mean(),
+            "entropy_nats": float(built["entropy_nats"].sel(model=player).mean()),
+            "exact_kl_nats": float(built["kl_nats"].sel(model=player).mean()) if "kl_nats" in built else np.nan,
+            "asked_by": "token id" if its.by_id else "token string",
+        }
+        rows.append(row)
+    own = ["true_loss_se_nats", "top1_accuracy", "entropy_nats", "exact_kl_nats", "asked_by"]
+    table = pd.DataFrame(rows, columns=[*TABLE_COLUMNS, *own])
+    warnings: tuple[str, ...] = ()
+    files: dict[str, Any] = {}
+    if work.shard is None:
+        writers = {"netcdf": ("study.nc", save_comparison_study), "lm_game": ("lm_game", write_lm_game)}
+        files = {writers[layout][0]: partial(writers[layout][1], built) for layout in options.layouts}
+    else:
+        warnings = (
+            f"these are the contexts of shard {work.shard.index}/{work.shard.count} alone, and no study was written; "
+            "when all shards are done, the same command without experiment.shard computes nothing and writes it",
+        )
+    return ExperimentResult(
+        table=table,
+        # the strings are in the study's own file, which holds those that netCDF cannot
+        dataset=built.drop_vars([name for name in _STRINGS if name in built]),
+        figures={"players": perplexity_figure(table, cfg), "target_logprob": _surprisal_figure(built)},
+        summary=_summary(built, table, work),
+        warnings=warnings,
+        files=files,
+    )
+
+
+def _surprisal_figure(built: xr.Dataset) -> Figure:
+    """Cumulative share of contexts by the surprisal of the true next token, one line a model."""
+    models = built["model"].to_numpy().tolist()
+    colours = player_colours(models)
+    with mpl.rc_context(STYLE):
+        fig = new_figure(5.6, 3.4)
+        axes = fig.add_subplot()
+        share = np.arange(1, built.sizes["item"] + 1) / built.sizes["item"]
+        for model in models:
+            surprisal = -built["target_logprob"].sel(model=model).to_numpy()
+            label = f"{player_label(model)}, mean {surprisal.mean():.2f}"
+            axes.step(np.sort(surprisal), share, where="post", color=colours[model], label=label)
+        axes.set_xlim(left=0)
+        axes.set_ylim(0, 1)
+        axes.set_xlabel("surprisal of the true next token (nats)")
+        axes.set_ylabel("share of contexts with less")
+        axes.set_title(f"Surprisal of {built.sizes['item']:,} true next tokens")
+        axes.grid(color="0.92", linewidth=0.6)
+        axes.set_axisbelow(True)
+        axes.legend(loc="lower right")
+    return fig
+
+
+def _summary(built: xr.Dataset, table: pd.DataFrame, work: Work) -> str:
+    lengths = [len(text) for text in built["context"].to_numpy().tolist()]
+    n_documents = len(set(built["document"].to_numpy().tolist()))
+    generator = built.attrs["generator"]
+    own = table[table["player"] == generator].iloc[0]
+    lines = [
+        f"{built.sizes['item']:,} contexts of {n_documents:,} documents ({np.mean(lengths):.0f} characters on average) "
+        f"with {built.sizes['candidate']} candidates drawn from {generator}. Its loss on the true next tokens is "
+        f"{own['true_loss_nats']:.3f} nats (perplexity {own['true_perplexity']:.1f}) where its own entropy is "
+        f"{own['entropy_nats']:.3f}. {work.said()}"
+    ]
+    others = table[table["player"] != generator]
+    if len(others):
+        lines.append(
+            "Estimated from the candidates (equation 5) and true loss: "
+            + "; ".join(
+                f"{row['player']} {row['gap_nats'] + row['reference_loss_nats']:.3f} and {row['true_loss_nats']:.3f}"
+                for row in others.to_dict("records")
+            )
+            + "."
+        )
+    return "\n\n".join(lines)

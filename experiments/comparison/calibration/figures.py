@@ -1,0 +1,277 @@
+"""Figures of the calibration experiment, from its table and dataset alone."""
+
+from __future__ import annotations
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator, PercentFormatter
+from numpy.typing import NDArray
+from omegaconf import DictConfig
+
+from experiments.comparison.calibration.summary import TYPICAL, unusual
+from experiments.harness.figures import STYLE, new_figure
+from experiments.harness.settings import rows_of
+
+__all__ = ["forest", "reliability", "shares"]
+
+_CURVE = "#0072B2"
+_UNUSUAL = "#D55E00"
+_OBSERVED = "#000000"
+_THIN = "0.72"
+_LONGEST_NAME = 10
+
+
+def reliability(dataset: xr.Dataset, cfg: DictConfig) -> Figure:
+    """How often the favoured token is true, by what was reported for it; and allowing for how the other was drawn."""
+    with mpl.rc_context(STYLE):
+        fig = new_figure(7.4, 4.3)
+        left, right = fig.subplots(1, 2, sharey=True)
+        odd = _odd(dataset)
+        # a curve below one half is worth seeing, the empty space below the lowest is not
+        lowest = min(
+            0.4,
+            *(
+                np.floor(10 * float(dataset[name].min().item()) - 0.2) / 10
+                for name in ("llo_participant_curve", "game_participant_curve", "point_frequency")
+            ),
+        )
+        lowest = max(lowest, 0.0)
+        panels = (
+            (left, "llo", "", "a  Which token was in the text?"),
+            (right, "game", "weighted_", "b  Which is the better continuation?"),
+        )
+        for axes, name, points, title in panels:
+            _curves(axes, dataset, name, odd)
+            count = dataset["point_count"].to_numpy()
+            axes.scatter(
+                dataset[f"point_{points}report"],
+                dataset[f"point_{points}frequency"],
+                s=12 + 130 * count / count.max(),
+                facecolor="white",
+                edgecolor=_OBSERVED,
+                linewidth=1.1,
+                zorder=4,
+                clip_on=False,
+            )
+            axes.set_title(title)
+            axes.set_xlabel("report for the favoured token")
+            axes.set_xlim(0.49, 1.0)
+            axes.set_ylim(lowest, 1.0)
+            for axis in (axes.xaxis, axes.yaxis):
+                axis.set_major_formatter(PercentFormatter(1))
+        left.plot(dataset["report"], dataset["beta_curve"].isel(quantile=1), color=_CURVE, linestyle=(0, (4, 2)))
+        left.set_ylabel("favoured token is the true one")
+        right.set_ylabel("the same, answers weighted")
+        right.yaxis.set_tick_params(labelleft=True)
+        interval = f"{cfg.experiment.interval:.0%}"
+        counts = dataset["point_count"].to_numpy()
+        named = [Line2D([], [], color=_UNUSUAL, linewidth=1, label="unusual (see report)")] if odd else []
+        fig.legend(
+            handles=[
+                Line2D([], [], color=_CURVE, linewidth=2, label=f"typical participant, {interval} band"),
+                Line2D([], [], color=_CURVE, linestyle=(0, (4, 2)), label="beta calibration (a)"),
+                Line2D([], [], color=_THIN, linewidth=0.8, label="each participant (partially pooled)"),
+                *named,
+                Line2D(
+                    [],
+                    [],
+                    color=_OBSERVED,
+                    marker="o",
+                    markerfacecolor="white",
+                    linestyle="",
+                    label=f"answers, by area ({counts.min():.0f} to {counts.max():.0f})",
+                ),
+                Line2D([], [], color="0.35", linestyle=":", label="calibrated"),
+            ],
+            loc="outside lower center",
+            ncols=3,
+        )
+        fig.suptitle(f"Reliability of the participants' reports ({cfg.study.name})", x=0.01, ha="left", fontsize=10.5)
+    return fig
+
+
+def _curves(axes: Axes, dataset: xr.Dataset, name: str, odd: set[str]) -> None:
+    report = dataset["report"].to_numpy()
+    axes.plot([0.5, 1], [0.5, 1], color="0.35", linestyle=":", linewidth=1.2, zorder=2)
+    for who, line in zip(
+        dataset["curve_participant"].to_numpy(), dataset[f"{name}_participant_curve"].to_numpy(), strict=True
+    ):
+        is_odd = who in odd
+        axes.plot(report, line, color=_UNUSUAL if is_odd else _THIN, linewidth=1 if is_odd else 0.7, zorder=1 + is_odd)
+    low, middle, high = dataset[f"{name}_curve"].to_numpy()
+    axes.fill_between(report, low, high, color=_CURVE, alpha=0.25, linewidth=0, zorder=2)
+    axes.plot(report, middle, color=_CURVE, linewidth=2, zorder=3)
+
+
+def _odd(dataset: xr.Dataset) -> set[str]:
+    names = ("bias_nats_median", "bias_nats_lower", "bias_nats_upper", "share_ends")
+    rows = pd.DataFrame(
+        {"participant": dataset["row"].to_numpy(), **{name: dataset[name].to_numpy() for name in names}}
+    )
+    return set(unusual(rows)["participant"])
+
+
+def forest(table: pd.DataFrame, cfg: DictConfig) -> Figure:
+    """Every participant's slope of the reliability curve, and bias, slope, noise and lapse rate of the reports."""
+    own = table[table["participant"] != TYPICAL].sort_values("slope_median", ascending=False)
+    typical = rows_of(table)[0]
+    odd = set(unusual(table)["participant"])
+    height = np.arange(len(own), 0, -1, dtype=float)
+    with mpl.rc_context(STYLE):
+        fig = new_figure(8.6, 1.9 + 0.19 * (len(own) + 1))
+        panels = fig.subplots(1, 5, sharey=True, width_ratios=(1, 1, 1, 1, 1))
+        for axes, (name, title, truth, reference) in zip(
+            panels,
+            (
+                ("calibration_slope", "reliability slope", None, 1.0),
+                ("slope", "slope of reports", None, None),
+                ("bias_nats", "bias (nats)", "true_bias_nats", 0.0),
+                ("noise_nats", "noise (nats)", "true_noise_nats", None),
+                ("lapse", "lapse rate", "true_lapse", None),
+            ),
+            strict=True,
+        ):
+            if reference is not None:
+                axes.axvline(reference, color="0.35", linestyle=":", linewidth=1)
+            for row, at in zip(rows_of(own), height, strict=True):
+                colour = _UNUSUAL if row.participant in odd else _CURVE
+                _interval(axes, row, name, at, colour)
+                if truth is not None and not np.isnan(getattr(row, truth)):
+                    axes.plot(getattr(row, truth), at, marker="x", color=_OBSERVED, markersize=4.5, zorder=4)
+            if not np.isnan(getattr(typical, f"{name}_median")):
+                low, high = getattr(typical, f"{name}_lower"), getattr(typical, f"{name}_upper")
+                axes.axvspan(low, high, color="0.9", linewidth=0, zorder=0)
+            axes.set_title(title)
+            axes.tick_params(axis="y", length=0)
+            axes.set_ylim(0.2, len(own) + 0.8)
+            if name in {"slope", "noise_nats"}:
+                _plain_log(axes)
+            if name == "bias_nats":
+                _off_scale(axes, own, height, odd)
+        panels[-1].set_xlim(left=0)
+        panels[-1].xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+        panels[0].set_yticks(height, [_short(str(name)) for name in own["participant"]], fontsize=7.5)
+        panels[0].set_ylabel("participant, by slope of reports")
+        handles: list[Line2D | Patch] = [
+            Line2D(
+                [], [], color=_CURVE, marker="o", markersize=4, label=f"median, {cfg.experiment.interval:.0%} interval"
+            ),
+            Patch(facecolor="0.9", label="typical participant"),
+        ]
+        if odd:
+            handles.append(Line2D([], [], color=_UNUSUAL, marker="o", markersize=4, label="unusual (see report)"))
+        if own["true_noise_nats"].notna().any():
+            handles.append(Line2D([], [], color=_OBSERVED, marker="x", linestyle="", label="truth of the simulation"))
+        fig.legend(handles=handles, loc="outside lower center", ncols=len(handles))
+        fig.suptitle(f"How participants differ ({cfg.study.name})", x=0.01, ha="left", fontsize=10.5)
+    return fig
+
+
+def _interval(axes: Axes, row: object, name: str, at: float, colour: str) -> None:
+    median, low, high = (getattr(row, f"{name}_{what}") for what in ("median", "lower", "upper"))
+    axes.plot([low, high], [at, at], color=colour, linewidth=1.1, zorder=2)
+    axes.plot(median, at, marker="o", color=colour, markersize=3.2, zorder=3)
+
+
+def _off_scale(axes: Axes, own: pd.DataFrame, height: NDArray[np.float64], odd: set[str]) -> None:
+    """Let the usual participants fill the axis; an unusual bias beyond it is written at the edge."""
+    usual = own[~own["participant"].isin(odd)]
+    shown = usual if len(usual) else own
+    reach = 1.25 * float(np.abs(shown[["bias_nats_lower", "bias_nats_upper"]].to_numpy()).max())
+    axes.set_xlim(-reach, reach)
+    for row, at in zip(rows_of(own), height, strict=True):
+        if abs(row.bias_nats_median) <= reach:
+            continue
+        side = 1 if row.bias_nats_median > 0 else -1
+        arrow = "\N{RIGHTWARDS ARROW}" if side > 0 else "\N{LEFTWARDS ARROW}"
+        value = f"{row.bias_nats_median:.1f} [{row.bias_nats_lower:.1f}, {row.bias_nats_upper:.1f}]"
+        text = f"{value} {arrow}" if side > 0 else f"{arrow} {value}"
+        axes.text(
+            side * reach,
+            at,
+            text,
+            ha="right" if side > 0 else "left",
+            va="center",
+            fontsize=7,
+            color=_UNUSUAL,
+            backgroundcolor="white",
+        )
+
+
+def _plain_log(axes: Axes) -> None:
+    axes.set_xscale("log")
+    low, high = axes.get_xlim()
+    ticks = [t for t in (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50) if low <= t <= high]
+    axes.xaxis.set_major_locator(FixedLocator(ticks))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_minor_formatter(NullFormatter())
+
+
+def _short(name: str) -> str:
+    """A long hash by its beginning."""
+    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 2]}\N{HORIZONTAL ELLIPSIS}"
+
+
+def shares(dataset: xr.Dataset, cfg: DictConfig) -> Figure:
+    """Posterior predictive check: the share of every report, and of the ends of the scale by participant."""
+    with mpl.rc_context(STYLE):
+        fig = new_figure(7.4, 3.7)
+        left, right = fig.subplots(1, 2, width_ratios=(1.5, 1))
+        observed = dataset["observed_share"].to_numpy()
+        at = np.arange(observed.size)
+        left.bar(at, observed, width=0.75, color="0.8", zorder=1)
+        low, middle, high = dataset["predicted_share"].to_numpy()
+        left.errorbar(
+            at, middle, yerr=_arms(low, middle, high), fmt="o", color=_CURVE, markersize=4, capsize=3, zorder=3
+        )
+        left.set_xticks(
+            at, [f"{box:.0%}" for box in dataset["box"].to_numpy()], rotation=45 if observed.size > 14 else 0
+        )
+        left.set_xlabel("report for the true token")
+        left.set_ylabel("share of the answers")
+        left.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+        left.set_title("a  All participants")
+
+        top = dataset["participant_share"].isel(box=-1).to_numpy()
+        order = np.argsort(top, kind="stable")
+        low, middle, high = dataset["participant_predicted_share"].isel(box=-1).to_numpy()[:, order]
+        people = np.arange(top.size)
+        right.errorbar(
+            people, middle, yerr=_arms(low, middle, high), fmt="o", color=_CURVE, markersize=3, linewidth=0.9, zorder=2
+        )
+        right.plot(people, top[order], marker="_", color=_OBSERVED, linestyle="", markersize=7, zorder=3)
+        right.set_xticks([])
+        right.set_xlabel(f"participants, by their share of {dataset['box'].to_numpy()[-1]:.0%}")
+        right.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+        right.set_title(f"b  Share of {dataset['box'].to_numpy()[-1]:.0%} by participant")
+        fig.legend(
+            handles=[
+                Patch(facecolor="0.8", label="observed, all"),
+                Line2D(
+                    [], [], color=_OBSERVED, marker="_", linestyle="", markersize=8, label="observed, each participant"
+                ),
+                Line2D(
+                    [],
+                    [],
+                    color=_CURVE,
+                    marker="o",
+                    markersize=4,
+                    label=f"predicted by the model, {cfg.experiment.interval:.0%} interval",
+                ),
+            ],
+            loc="outside lower center",
+            ncols=3,
+        )
+        fig.suptitle(f"Reports, observed and predicted ({cfg.study.name})", x=0.01, ha="left", fontsize=10.5)
+    return fig
+
+
+def _arms(low: NDArray[np.float64], middle: NDArray[np.float64], high: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.stack([middle - low, high - middle])

@@ -1,0 +1,129 @@
+"""``+exp=rounding``: what rounding the reports does to the estimate (figure 8)."""
+
+from __future__ import annotations
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import xarray as xr
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from omegaconf import DictConfig
+
+from estimators.comparison import control_model, rounding_scheme
+from estimators.errors import InputError
+from experiments.comparison.perplexity import estimates_dataset, sampling_warnings
+from experiments.harness.figures import (
+    STYLE,
+    TRUTH_ASKED,
+    finite_range,
+    log_perplexity_axis,
+    new_figure,
+    player_colours,
+    player_label,
+)
+from experiments.harness.outputs import ExperimentResult
+from experiments.harness.settings import (
+    TABLE_COLUMNS,
+    chosen_players,
+    chosen_rounding,
+    estimate,
+    rows_of,
+    table_row,
+    with_n_responses,
+)
+
+__all__ = ["run"]
+
+
+def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
+    """Estimate every player's perplexity under every scheme of ``experiment.schemes`` and the one of ``rounding``."""
+    study = with_n_responses(cfg, study)
+    control = control_model(study, cfg.generator.name, control_only=cfg.generator.control_only)
+    # the scheme of rounding=... is compared too: a custom one has no other way in
+    wanted = cfg.experiment.schemes
+    if isinstance(wanted, str) or not wanted:
+        raise InputError(f"is {wanted!r}, should be a list of roundings: [none, coarse]", field="experiment.schemes")
+    named = [rounding_scheme(str(name)) for name in wanted]
+    schemes = list(dict.fromkeys([*named, chosen_rounding(cfg)]))
+    players = chosen_players(cfg, study)
+    results = [estimate(cfg, study, player, scheme) for player in players for scheme in schemes]
+    table = pd.DataFrame([table_row(result, control) for result in results], columns=list(TABLE_COLUMNS))
+    return ExperimentResult(
+        table=table,
+        dataset=estimates_dataset(results, control),
+        figures={"rounding": figure(table, cfg)},
+        summary=summary(table),
+        warnings=sampling_warnings(table),
+    )
+
+
+def summary(table: pd.DataFrame) -> str:
+    """Say how far each rounding moves each player."""
+    lines = []
+    for player, rows in table.groupby("player", sort=False):
+        base = rows.iloc[0]
+        moves = ", ".join(f"{row.rounding} {row.gap_nats - base['gap_nats']:+.3f}" for row in rows_of(rows.iloc[1:]))
+        lines.append(
+            f"- **{player_label(str(player))}**: gap {base['gap_nats']:.3f} nats with rounding {base['rounding']}; "
+            f"change in nats: {moves or 'none asked for'}."
+        )
+    return (
+        "Rounding moves an estimate both ways. The highest box puts a floor under the ratios where the player is sure "
+        "of the target, which raises the mean; the lowest box caps the ratios where the player is sure of the "
+        "candidate, which lowers it. A player near the generator, with few large ratios, looks worse by rounding "
+        "alone; it says nothing of what the player knows.\n\n" + "\n".join(lines)
+    )
+
+
+def figure(table: pd.DataFrame, cfg: DictConfig) -> Figure:
+    """Perplexity against the rounding scheme, a colour a player."""
+    players = list(dict.fromkeys(table["player"]))
+    schemes = list(dict.fromkeys(table["rounding"]))
+    colours = player_colours(players)
+    with mpl.rc_context(STYLE):
+        fig = new_figure(6.8, 3.9)
+        axes = fig.add_subplot()
+        shifts = np.linspace(-0.24, 0.24, len(players)) if len(players) > 1 else np.zeros(1)
+        for shift, player in zip(shifts, players, strict=True):
+            rows = table[table["player"] == player]
+            x = np.arange(len(rows)) + shift
+            bar = np.maximum(
+                [rows["perplexity"] - rows["perplexity_lower"], rows["perplexity_upper"] - rows["perplexity"]], 0
+            )
+            axes.plot(x, rows["perplexity"], color=colours[player], linewidth=0.8, alpha=0.4)
+            axes.errorbar(x, rows["perplexity"], yerr=bar, fmt="o", color=colours[player], markersize=5, capsize=3)
+            truth = rows["true_perplexity_asked"]
+            axes.plot(
+                x, truth, linestyle="", marker="_", markersize=13, markeredgewidth=2, color=colours[player], alpha=0.55
+            )
+        log_perplexity_axis(
+            axes,
+            "y",
+            *finite_range(table["perplexity_lower"], table["perplexity_upper"], table["true_perplexity_asked"]),
+        )
+        axes.set_xticks(range(len(schemes)), schemes)
+        axes.set_xlim(-0.5, len(schemes) - 0.5)
+        axes.set_xlabel("rounding of the reports")
+        axes.set_ylabel("perplexity per token (log scale)")
+        axes.set_title(f"Perplexity when reports are rounded ({cfg.study.name}, {cfg.estimator.name})")
+        bars = f"estimate \N{PLUS-MINUS SIGN} {cfg.estimator.n_se:g} se ({cfg.estimator.uncertainty})"
+        handles = [
+            *(
+                Line2D([], [], marker="o", linestyle="", color=colours[name], label=player_label(name))
+                for name in players
+            ),
+            Line2D([], [], marker="o", color="0.4", label=bars),
+            Line2D(
+                [],
+                [],
+                marker="_",
+                linestyle="",
+                color="0.4",
+                markersize=12,
+                markeredgewidth=2,
+                label=TRUTH_ASKED,
+            ),
+        ]
+        fig.legend(handles=handles, loc="outside lower center", ncols=min(len(handles), 3))
+    return fig

@@ -1,0 +1,260 @@
+"""``+exp=sample_size``: error of the loss against the number of candidates (figure 3) and the player's distance."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import xarray as xr
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from numpy.typing import NDArray
+from omegaconf import DictConfig
+
+from estimators.comparison import (
+    HUMAN,
+    bias_curve,
+    candidate_log_terms,
+    diagnose_weights,
+    group_terms,
+    player_names,
+    true_loss,
+)
+from estimators.errors import InputError
+from experiments.harness.figures import STYLE, new_figure, player_colours, player_label
+from experiments.harness.outputs import ExperimentResult
+from experiments.harness.settings import (
+    chosen_players,
+    chosen_rounding,
+    rng_for,
+    rows_of,
+    tail_probability,
+    whole_numbers,
+)
+
+__all__ = ["draw_bias_by_kl", "run"]
+
+_MARKERS = ("o", "s", "D", "^", "v", "P", "X")
+
+
+def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
+    """Estimate the gap of every player whose probabilities are known from n candidates, at every n."""
+    sampler = study.attrs["generator"]
+    if cfg.generator.name not in (None, sampler):
+        raise InputError(
+            f"is {cfg.generator.name!r}, but this study's candidates were drawn from {sampler!r}, "
+            "and only those can be drawn again",
+            field="generator",
+        )
+    players = _players_with_truth(cfg, study, sampler)
+    sizes = [int(cfg.n)] if cfg.n is not None else whole_numbers(cfg, "n")
+    n_repeats = whole_numbers(cfg, "n_repeats")[0]
+    tail = tail_probability(cfg)
+    items = study["in_reference"].to_numpy() & study["selected"].to_numpy()
+    if not items.any():
+        raise InputError("no reference item passes the item filter", source=f"study {cfg.study.name!r}")
+    scheme = chosen_rounding(cfg)
+    base = true_loss(study, sampler, items)
+    rows: list[dict[str, Any]] = []
+    truths = np.array([true_loss(study, player, items) - base for player in players])
+    terms = np.stack([candidate_log_terms(study, player, scheme)[items] for player in players])
+    gaps = bias_curve(
+        terms, n=sizes, n_repeats=n_repeats, rng=rng_for(cfg, "sample_size"), estimator=cfg.estimator.name
+    )
+    errors = gaps - truths[:, None, None]
+    kl = {player: _divergence(study, player, items) for player in players}
+    for p, player in enumerate(players):
+        for s, n in enumerate(sizes):
+            lower, upper = np.quantile(errors[p, s], [tail, 1 - tail])
+            gap, truth = float(gaps[p, s].mean()), float(truths[p])
+            rows.append(
+                {
+                    "player": player,
+                    "rounding": scheme.name,
+                    "estimator": cfg.estimator.name,
+                    "generator": sampler,
+                    "n": n,
+                    "n_items": int(items.sum()),
+                    "n_responses": n * int(items.sum()),
+                    "n_repeats": n_repeats,
+                    "gap_nats": gap,
+                    "true_gap_nats": truth,
+                    "error_nats": gap - truth,
+                    "error_sd_nats": errors[p, s].std(ddof=1) if n_repeats > 1 else np.nan,
+                    "error_lower_nats": lower,
+                    "error_upper_nats": upper,
+                    "kl_nats": kl[player][0],
+                    "kl_is_exact": kl[player][1],
+                    "reference_loss_nats": base,
+                    "perplexity": float(np.exp(gap + base)),
+                    "perplexity_lower": float(np.exp(truth + lower + base)),
+                    "perplexity_upper": float(np.exp(truth + upper + base)),
+                    "true_loss_nats": truth + base,
+                    "true_perplexity": float(np.exp(truth + base)),
+                }
+            )
+    table = pd.DataFrame(rows)
+    dataset = xr.Dataset(
+        {"error_nats": (("player", "n", "repeat"), errors, {"units": "nats"})},
+        coords={"player": players, "n": sizes},
+        attrs={"generator": sampler, "rounding": scheme.name, "estimator": cfg.estimator.name},
+    )
+    return ExperimentResult(
+        table=table,
+        dataset=dataset,
+        figures={
+            "sample_size": figure(table, cfg),
+            "bias_by_kl": draw_bias_by_kl(table, f"Error against the distance to the generator ({cfg.study.name})"),
+        },
+        summary=summary(table),
+        warnings=(),
+    )
+
+
+def _divergence(study: xr.Dataset, player: str, items: NDArray[np.bool_]) -> tuple[float, bool]:
+    """KL(player || generator), mean over items, nats; and whether it is exact or estimated from the candidates."""
+    if player == HUMAN and "human_kl_nats" in study:
+        return float(study["human_kl_nats"].to_numpy()[items].mean()), True
+    if player != HUMAN and "kl_nats" in study:
+        return float(study["kl_nats"].sel(model=player).to_numpy()[items].mean()), True
+    log_weights = candidate_log_terms(study, player, "none")[items]
+    grouped = group_terms(log_weights.ravel(), np.repeat(np.arange(len(log_weights)), log_weights.shape[1]))
+    return diagnose_weights(grouped).kl_nats, False
+
+
+def _players_with_truth(cfg: DictConfig, study: xr.Dataset, sampler: str) -> list[str]:
+    known = [
+        name
+        for name in player_names(study)
+        # the generator's own terms are all one when nothing is rounded: a flat line at zero
+        if not (name == HUMAN and "human_candidate_logprob" not in study)
+        and not (name == sampler and cfg.rounding.name == "none")
+    ]
+    if cfg.players is None:
+        return known
+    wanted = chosen_players(cfg, study)
+    unknown = [name for name in wanted if name == HUMAN and name not in known]
+    if unknown:
+        raise InputError(
+            "the humans' true loss is not known on this study, so there is no error to show; "
+            f"choose from: {', '.join(known)}",
+            field="players",
+        )
+    return wanted
+
+
+def summary(table: pd.DataFrame) -> str:
+    """Say how large the error is at each n."""
+    lines = []
+    for player, rows in table.groupby("player", sort=False):
+        steps = ", ".join(f"n = {row.n}: {row.error_nats:+.3f}" for row in rows_of(rows))
+        lines.append(f"- **{player_label(str(player))}** (true gap {rows['true_gap_nats'].iloc[0]:.3f} nats): {steps}")
+    first = table.iloc[0]
+    return (
+        f"Mean error in nats over {first['n_repeats']} repeats on {first['n_items']} items, candidates drawn with "
+        f"replacement from those stored of {first['generator']}. Beyond the number stored the error no longer "
+        "shrinks: the tokens that were never drawn are missing for good.\n\n" + "\n".join(lines)
+    )
+
+
+def figure(table: pd.DataFrame, cfg: DictConfig) -> Figure:
+    """Mean error with its band over repeats, against n."""
+    players = list(dict.fromkeys(table["player"]))
+    colours = player_colours(players)
+    with mpl.rc_context(STYLE):
+        fig = new_figure(6.2, 3.9)
+        axes = fig.add_subplot()
+        axes.axhline(0, color="0.5", linewidth=0.8, linestyle="--")
+        for player in players:
+            rows = table[table["player"] == player]
+            axes.fill_between(
+                rows["n"],
+                rows["error_lower_nats"],
+                rows["error_upper_nats"],
+                color=colours[player],
+                alpha=0.2,
+                linewidth=0,
+            )
+            axes.plot(
+                rows["n"],
+                rows["error_nats"],
+                marker="o",
+                markersize=4.5,
+                color=colours[player],
+                label=player_label(player),
+            )
+        axes.set_xscale("log")
+        sizes = sorted(set(table["n"]))
+        axes.set_xticks(sizes, [str(n) for n in sizes])
+        axes.minorticks_off()
+        axes.grid(axis="y", color="0.92", linewidth=0.6)
+        axes.set_axisbelow(True)
+        axes.set_xlabel("candidates an item, n (log scale)")
+        axes.set_ylabel("estimated \N{MINUS SIGN} true loss (nats per token)")
+        first = table.iloc[0]
+        axes.set_title(
+            f"Error of the estimate ({cfg.study.name}, generator {player_label(str(first['generator']))}, "
+            f"{first['n_items']} items)"
+        )
+        axes.legend(
+            title=f"mean and central {float(cfg.experiment.interval):.0%} of {first['n_repeats']} repeats",
+            loc="lower right",
+        )
+    return fig
+
+
+def draw_bias_by_kl(table: pd.DataFrame, title: str) -> Figure:
+    """Error of every player against its divergence from the generator, one line a number of candidates.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        Rows of this experiment, of one run or of a sweep over generators.
+    title : str
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    sizes = sorted(set(table["n"]))
+    shades = dict(zip(sizes, mpl.colormaps["viridis"](np.linspace(0.9, 0.05, len(sizes))), strict=True))
+    markers = dict(zip(dict.fromkeys(table["player"]), _MARKERS * len(table), strict=False))
+    with mpl.rc_context(STYLE):
+        fig = new_figure(7.2, 3.9)
+        axes = fig.add_subplot()
+        axes.axhline(0, color="0.5", linewidth=0.8, linestyle="--")
+        for n, shade in shades.items():
+            trend = table[table["n"] == n].sort_values("kl_nats")
+            # a guide for the eye: neighbours may be different players
+            axes.plot(trend["kl_nats"], trend["error_nats"], color=shade, linewidth=0.8, alpha=0.5)
+            for player, rows in trend.groupby("player", sort=False):
+                axes.plot(
+                    rows["kl_nats"],
+                    rows["error_nats"],
+                    color=shade,
+                    marker=markers[player],
+                    markersize=5.5,
+                    markeredgecolor="white",
+                    markeredgewidth=0.4,
+                    linestyle="none",
+                )
+        axes.grid(axis="y", color="0.92", linewidth=0.6)
+        axes.set_axisbelow(True)
+        axes.set_xlim(left=0)
+        exact = "" if bool(table["kl_is_exact"].astype(bool).all()) else ", estimated from all candidates"
+        axes.set_xlabel(f"KL(player \N{PARALLEL TO} generator), mean over items (nats{exact})")
+        axes.set_ylabel("estimated \N{MINUS SIGN} true loss (nats per token)")
+        axes.set_title(title)
+        by_size = [Line2D([], [], color=shade, linewidth=3, label=f"{n:g}") for n, shade in shades.items()]
+        by_player = [
+            Line2D([], [], color="0.3", marker=marker, linestyle="none", label=player_label(str(player)))
+            for player, marker in markers.items()
+        ]
+        first = axes.legend(
+            handles=by_size, title="candidates an item", loc="upper left", bbox_to_anchor=(1.01, 1), alignment="left"
+        )
+        axes.add_artist(first)
+        axes.legend(handles=by_player, title="player", loc="lower left", bbox_to_anchor=(1.01, 0), alignment="left")
+    return fig

@@ -1,0 +1,327 @@
+"""``+exp=corpus``: loss, perplexity and top-1 accuracy of language models on documents (table 1 of the paper)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import xarray as xr
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+from omegaconf import DictConfig
+
+from estimators.documents import corpus_scores
+from estimators.errors import InputError
+from experiments.harness.figures import (
+    STYLE,
+    finite_range,
+    log_perplexity_axis,
+    new_figure,
+    player_colours,
+    player_label,
+)
+from experiments.harness.language_models import Work, batches_by_length, chosen_models, generator_settings, open_work
+from experiments.harness.outputs import ExperimentResult
+from experiments.harness.settings import rng_for
+from inference.lm.language_model import LanguageModel, encode, model_record
+from inference.lm.loading import load_language_model
+from inference.lm.scoring import score_documents
+from inference.lm.vocabulary import vocabulary
+from inference.store.store import operation_key, ragged, result_key
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["TABLE_COLUMNS", "run"]
+
+TABLE_COLUMNS = (
+    "model",
+    "split",
+    "n_documents",
+    "n_tokens",
+    "loss_nats",
+    "loss_se_nats",
+    "perplexity",
+    "perplexity_lower",
+    "perplexity_upper",
+    "mean_sequence_perplexity",
+    "mean_sequence_perplexity_lower",
+    "mean_sequence_perplexity_upper",
+    "top1_accuracy",
+    "top1_accuracy_lower",
+    "top1_accuracy_upper",
+    "bits_per_byte",
+    "bos",
+    "window",
+    "stride",
+)
+"""``perplexity`` is exp of the mean loss over tokens, ``mean_sequence_perplexity`` the mean of the documents' own."""
+
+_EVERYTHING = "every split"
+_ON_SCREEN = (
+    *("model", "split", "n_documents", "n_tokens", "loss_nats", "perplexity", "mean_sequence_perplexity"),
+    *("top1_accuracy", "bits_per_byte"),
+)
+_N_SE = 2.0
+_SCORES = ("logprob", "is_best", "entropy_nats", "rank")
+
+
+@dataclass(frozen=True)
+class _Options:
+    n_documents: int | None
+    max_tokens: int | None
+    window: int | None
+    stride: int | None
+
+
+@dataclass(frozen=True, eq=False)
+class _Scored:
+    """Scores of one model: rows are the documents that have any."""
+
+    document: NDArray[np.intp]
+    scores: Mapping[str, NDArray[Any]]
+    n_bytes: NDArray[np.int64]
+    n_cut: int
+    window: int
+    stride: int
+    bos: str
+
+
+def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
+    """Score every document under every model of the config; of the generator where there are none."""
+    options = _options(cfg)
+    models = chosen_models(cfg)
+    if not models:
+        settings = generator_settings(cfg, models)
+        models = {settings.name: settings}
+    work = open_work(cfg)
+    chosen = _chosen(cfg, study, options, work)
+    texts = study["text"].to_numpy()[chosen].tolist()
+    splits = study["split"].to_numpy()[chosen].astype(str)
+    rows: list[dict[str, Any]] = []
+    scored: dict[str, _Scored] = {}
+    for name, settings in models.items():
+        model = load_language_model(settings)
+        scored[name] = _score(work, model, texts, options)
+        rows += _rows(name, scored[name], splits)
+    table = pd.DataFrame(rows, columns=list(TABLE_COLUMNS))
+    return ExperimentResult(
+        table=table,
+        dataset=_dataset(scored, study["document"].to_numpy()[chosen], splits),
+        figures={"corpus": _figure(table, str(study.attrs.get("name", "documents")))},
+        summary=_summary(table, work),
+        warnings=_warnings(scored, options, work),
+        on_screen=table[list(_ON_SCREEN)],
+    )
+
+
+def _options(cfg: DictConfig) -> _Options:
+    given = cfg.experiment
+    for key in ("n_documents", "max_tokens", "window", "stride"):
+        value = given[key]
+        lowest = 2 if key in ("max_tokens", "window") else 1
+        if value is not None and (type(value) is not int or value < lowest):
+            raise InputError(
+                f"is {value!r}, should be a whole number of at least {lowest}, or null", field=f"experiment.{key}"
+            )
+    return _Options(given.n_documents, given.max_tokens, given.window, given.stride)
+
+
+def _chosen(cfg: DictConfig, study: xr.Dataset, options: _Options, work: Work) -> NDArray[np.intp]:
+    """Positions of the documents to score, increasing: a random subset, and of it this run's shard."""
+    n_there = study.sizes["document"]
+    chosen = np.arange(n_there)
+    if options.n_documents is not None:
+        if options.n_documents > n_there:
+            raise InputError(
+                f"is {options.n_documents}, but there are {n_there} documents", field="experiment.n_documents"
+            )
+        chosen = np.sort(rng_for(cfg, "documents").choice(n_there, options.n_documents, replace=False))
+    keys = [result_key(text) for text in study["text"].to_numpy()[chosen].tolist()]
+    mine = work.mine(keys)
+    if not mine.size:
+        raise InputError(f"holds none of the {len(keys)} documents; take fewer shards", field="experiment.shard")
+    return chosen[mine].astype(np.intp)
+
+
+def _score(work: Work, model: LanguageModel, texts: Sequence[str], options: _Options) -> _Scored:
+    tokens = encode(model, texts)
+    whole = [len(document) for document in tokens]
+    if options.max_tokens is not None:
+        tokens = [document[: options.max_tokens] for document in tokens]
+    # without a BOS token nothing comes before the first token, which then has no score
+    first = int(model.bos_id is None)
+    document = np.array([i for i, its in enumerate(tokens) if len(its) > first], dtype=np.intp)
+    if not document.size:
+        raise InputError(f"have no token that {model.name} can score", source="study", field="text")
+    items = [tokens[i] for i in document]
+    # the same whatever the documents, so that what was stored for one corpus serves another
+    window = model.max_tokens if options.window is None else options.window
+    stride = max(1, window // 2) if options.stride is None else options.stride
+
+    def compute(batch: list[list[int]]) -> dict[str, NDArray[Any]]:
+        found = score_documents(model, batch, window=window, stride=stride)
+        ends = np.searchsorted(found["document_index"].to_numpy(), np.arange(1, len(batch)))
+        columns = {name: found[name].to_numpy() for name in ("logprob", "entropy_nats", "rank")}
+        columns["is_best"] = found["best_token"].to_numpy() == found["token_id"].to_numpy()
+        return {name: ragged(np.split(columns[name], ends)) for name in _SCORES}
+
+    found = work.compute(
+        f"documents under {model.name}",
+        operation_key("document_scores", model=model.identity, parameters={"window": window, "stride": stride}),
+        items,
+        [result_key(its) for its in items],
+        compute,
+        batches=batches_by_length(len, n_items=work.items_per_batch),
+        provenance=model_record(model),
+    )
+    token_bytes = vocabulary(model).token_bytes
+    return _Scored(
+        document=document,
+        scores=found,
+        n_bytes=np.array([sum(len(token_bytes[token]) for token in its[first:]) for its in items], dtype=np.int64),
+        n_cut=sum(len(its) < before for its, before in zip(tokens, whole, strict=True)),
+        window=window,
+        stride=stride,
+        bos="none" if model.bos_id is None else str(model.tokenizer.convert_ids_to_tokens(model.bos_id)),
+    )
+
+
+def _rows(name: str, scored: _Scored, splits: NDArray[Any]) -> list[dict[str, Any]]:
+    split_of = splits[scored.document]
+    parts = list(dict.fromkeys(split_of.tolist()))
+    groups = {part: np.flatnonzero(split_of == part) for part in parts}
+    if len(parts) > 1:
+        groups[_EVERYTHING] = np.arange(len(split_of))
+    return [_row(name, part, which, scored) for part, which in groups.items()]
+
+
+def _row(name: str, part: str, which: NDArray[np.intp], scored: _Scored) -> dict[str, Any]:
+    logprob, is_best = (np.concatenate(list(scored.scores[key][which])) for key in ("logprob", "is_best"))
+    label = np.repeat(which, [len(row) for row in scored.scores["logprob"][which]])
+    scores = corpus_scores(logprob, is_best, label, n_bytes=float(scored.n_bytes[which].sum()))
+    loss, sequences, accuracy = scores.loss_nats, scores.mean_sequence_perplexity, scores.top1_accuracy
+    return {
+        "model": name,
+        "split": part,
+        "n_documents": scores.n_documents,
+        "n_tokens": scores.n_tokens,
+        "loss_nats": loss.mean,
+        "loss_se_nats": loss.se,
+        "perplexity": scores.perplexity_of_token_mean,
+        "perplexity_lower": np.exp(loss.mean - _N_SE * loss.se),
+        "perplexity_upper": np.exp(loss.mean + _N_SE * loss.se),
+        "mean_sequence_perplexity": sequences.mean,
+        "mean_sequence_perplexity_lower": sequences.mean - _N_SE * sequences.se,
+        "mean_sequence_perplexity_upper": sequences.mean + _N_SE * sequences.se,
+        "top1_accuracy": accuracy.mean,
+        "top1_accuracy_lower": accuracy.mean - _N_SE * accuracy.se,
+        "top1_accuracy_upper": accuracy.mean + _N_SE * accuracy.se,
+        "bits_per_byte": scores.bits_per_byte,
+        "bos": scored.bos,
+        "window": scored.window,
+        "stride": scored.stride,
+    }
+
+
+def _dataset(scored: Mapping[str, _Scored], names: NDArray[Any], splits: NDArray[Any]) -> xr.Dataset:
+    """Sums by model and document, from which every number of the table follows."""
+    shape = (len(scored), len(names))
+    n_tokens, n_bytes, n_best = (np.zeros(shape, dtype=np.int64) for _ in range(3))
+    loss, entropy = np.zeros(shape), np.zeros(shape)
+    for m, its in enumerate(scored.values()):
+        n_tokens[m, its.document] = [len(row) for row in its.scores["logprob"]]
+        n_bytes[m, its.document] = its.n_bytes
+        n_best[m, its.document] = [int(row.sum()) for row in its.scores["is_best"]]
+        loss[m, its.document] = [-row.sum(dtype=np.float64) for row in its.scores["logprob"]]
+        entropy[m, its.document] = [row.sum(dtype=np.float64) for row in its.scores["entropy_nats"]]
+    dims = ("model", "document")
+    return xr.Dataset(
+        {
+            "n_tokens": (dims, n_tokens, {"long_name": "tokens scored"}),
+            "n_bytes": (dims, n_bytes, {"long_name": "UTF-8 bytes of the tokens scored"}),
+            "n_best": (dims, n_best, {"long_name": "tokens that were the model's best guess"}),
+            "total_loss_nats": (dims, loss, {"units": "nats", "long_name": "sum of -ln q over the tokens"}),
+            "total_entropy_nats": (dims, entropy, {"units": "nats"}),
+            "split": ("document", splits.astype(object)),
+        },
+        coords={"model": list(scored), "document": names},
+    )
+
+
+def _warnings(scored: Mapping[str, _Scored], options: _Options, work: Work) -> tuple[str, ...]:
+    found = []
+    for name, its in scored.items():
+        if its.n_cut:
+            found.append(
+                f"{name}: {its.n_cut} documents were scored up to their token {options.max_tokens} only "
+                "(experiment.max_tokens)"
+            )
+        starts = {other.bos == "none" for other in scored.values()}
+        if len(starts) > 1 and its.bos == "none":
+            found.append(f"{name} has no BOS token: first tokens have no score, and other models' have")
+    if work.shard is not None:
+        found.append(
+            f"these are the documents of shard {work.shard.index}/{work.shard.count} alone; when all shards are done, "
+            "the same command without experiment.shard computes nothing and shows all"
+        )
+    return tuple(found)
+
+
+def _summary(table: pd.DataFrame, work: Work) -> str:
+    whole = table.drop_duplicates("model", keep="last")
+    parts = [
+        f"{row['model']} has a loss of {row['loss_nats']:.3f} nats a token (perplexity {row['perplexity']:.1f}), a "
+        f"mean perplexity over documents of {row['mean_sequence_perplexity']:.1f} and a top-1 accuracy of "
+        f"{row['top1_accuracy']:.1%}, {row['bits_per_byte']:.3f} bits a byte"
+        for row in whole.to_dict("records")
+    ]
+    return (
+        "; ".join(parts)
+        + ". Bounds are two standard errors, documents being what was sampled. Losses of models with different "
+        + "tokenizers are means over different tokens: compare their bits per byte.\n\n"
+        + work.said()
+    )
+
+
+def _figure(table: pd.DataFrame, title: str) -> Figure:
+    """Both perplexities and the top-1 accuracy of every model and split, with bars of two standard errors."""
+    models = list(dict.fromkeys(table["model"]))
+    colours = player_colours(models)
+    rows = table.to_dict("records")
+    one_split = len(set(table["split"])) == 1
+    labels = [
+        player_label(row["model"]) if one_split else f"{player_label(row['model'])}, {row['split']}" for row in rows
+    ]
+    panels = (
+        ("perplexity", "perplexity,\nexp of the mean loss"),
+        ("mean_sequence_perplexity", "perplexity,\nmean over documents"),
+        ("top1_accuracy", "top-1 accuracy"),
+    )
+    with mpl.rc_context(STYLE):
+        fig = new_figure(7.4, 1.3 + 0.32 * len(rows))
+        both = [name for name, _ in panels if "perplexity" in name]
+        # no perplexity is below 1, whatever its standard error says
+        ends = [table[f"{name}{end}"].clip(lower=1) for name in both for end in ("", "_lower", "_upper")]
+        for axes, (name, label) in zip(fig.subplots(1, 3, sharey=True), panels, strict=True):
+            for height, row in enumerate(rows):
+                centre, lower, upper = row[name], row[f"{name}_lower"], row[f"{name}_upper"]
+                if name in both:
+                    lower = max(lower, 1)
+                bar = [[centre - lower], [upper - centre]] if np.isfinite(upper) else None
+                axes.errorbar(centre, -height, xerr=bar, fmt="o", color=colours[row["model"]], markersize=5, capsize=3)
+            axes.set_xlabel(label)
+            axes.set_ylim(-len(rows) + 0.4, 0.6)
+            axes.tick_params(axis="y", length=0)
+            if name in both:
+                log_perplexity_axis(axes, "x", *finite_range(*ends))
+            else:
+                axes.grid(axis="x", color="0.9", linewidth=0.6)
+                axes.set_axisbelow(True)
+        fig.axes[0].set_yticks(-np.arange(len(rows)), labels)
+        fig.suptitle(f"Language models on {title} (bars: two standard errors over documents)", fontsize=10)
+    return fig

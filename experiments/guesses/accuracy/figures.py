@@ -1,0 +1,326 @@
+"""Figures of the accuracy experiment, each from the table or the dataset alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, MultipleLocator, NullLocator, PercentFormatter
+from numpy.typing import NDArray
+from omegaconf import DictConfig
+
+from experiments.guesses.accuracy.players import model_label
+from experiments.harness.figures import STYLE, new_figure
+from experiments.harness.settings import rows_of
+
+__all__ = ["accuracy_figure", "checks_figure", "forest", "practice_figure"]
+
+_HUMAN, _MODEL, _POSTERIOR, _PLAYED = "#000000", "#D55E00", "#0072B2", "#CC79A7"
+_TITLES = {"visible": "Visible tokens", "word": "Word tokens"}
+_BIN = 0.02
+_LONGEST = 12
+
+
+def accuracy_figure(table: pd.DataFrame, cfg: DictConfig) -> Figure:
+    """Figures 1 and 2 of the paper: participants as a histogram, language models above it on the same axis."""
+    kinds = [kind for kind in _TITLES if ((table["kind"] == "participant") & (table["tokens"] == kind)).any()]
+    counts = {kind: int(((table["kind"] == "model") & (table["tokens"] == kind)).sum()) for kind in kinds}
+    n_models = max(counts.values())
+    with mpl.rc_context(STYLE):
+        height = 0.35 + 0.175 * n_models
+        fig = new_figure(4.0 * len(kinds) + 0.4, 3.1 + height)
+        grid = fig.subplots(
+            2, len(kinds), sharex=True, sharey="row", squeeze=False, height_ratios=(max(height, 0.1), 2.3)
+        )
+        highest = 0.0
+        for column, kind in enumerate(kinds):
+            top, bottom = grid[:, column]
+            shown = table[table["tokens"] == kind]
+            _models(top, shown[shown["kind"] == "model"], n_models)
+            highest = max(highest, _histogram(bottom, shown, cfg))
+            top.set_title(f"{'ab'[column]}  {_TITLES[kind]}" if len(kinds) > 1 else _TITLES[kind])
+            bottom.set_xlabel("top-1 accuracy")
+        # as many models a column as there are; the limit is shared
+        grid[0, 0].set_ylim(n_models - 0.4, -0.6)
+        grid[1, 0].set_xlim(0, max(0.72, highest + 0.1))
+        grid[1, 0].xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+        # every tenth would run into the next panel's
+        grid[1, 0].xaxis.set_major_locator(MultipleLocator(0.2))
+        grid[1, 0].xaxis.set_minor_locator(MultipleLocator(0.1))
+        grid[1, 0].set_ylabel("participants")
+        fig.legend(handles=_accuracy_handles(table, cfg), loc="outside lower center", ncols=2)
+        fig.suptitle(f"Who guesses the next token ({cfg.study.name})", x=0.01, ha="left", fontsize=10.5)
+    return fig
+
+
+def _models(axes: Axes, models: pd.DataFrame, n_models: int) -> None:
+    axes.spines[["left", "bottom"]].set_visible(False)
+    axes.tick_params(which="both", left=False, bottom=False, labelleft=False)
+    # the best on top
+    for at, row in enumerate(rows_of(models.sort_values("accuracy", ascending=False))):
+        colour = _PLAYED if row.source == "played" else _MODEL
+        known = np.isfinite(row.lower)
+        if known:
+            axes.plot([row.lower, row.upper], [at, at], color=colour, linewidth=1.2, solid_capstyle="butt")
+        face = colour if known else "white"
+        axes.plot(row.accuracy, at, marker="o", markersize=4, color=colour, markerfacecolor=face, linestyle="")
+        axes.text(
+            row.upper + 0.008 if known else row.accuracy + 0.012, at, model_label(row.name), va="center", fontsize=7.5
+        )
+    if models.empty:
+        axes.text(0.5, n_models / 2, "no language model", ha="center", va="center", color="0.5", fontsize=8)
+
+
+def _histogram(axes: Axes, shown: pd.DataFrame, cfg: DictConfig) -> float:
+    people = shown[(shown["kind"] == "participant") & (shown["n_guesses"] >= cfg.experiment.min_answers)]
+    accuracy = people["accuracy"].to_numpy(dtype=float)
+    highest = float(accuracy.max()) if accuracy.size else 0.0
+    edges = np.arange(0, max(highest, 0.6) + 2 * _BIN, _BIN)
+    # a share such as .3 can lie a hair below the edge that it should be on
+    axes.hist(accuracy + 1e-9, bins=list(edges), color="0.6", edgecolor="white", linewidth=0.5)
+    for row in rows_of(shown[shown["kind"] == "model"]):
+        axes.axvline(row.accuracy, color=_PLAYED if row.source == "played" else _MODEL, linewidth=0.6, alpha=0.55)
+    pooled = shown[(shown["kind"] == "pooled") & (shown["name"] == "enough answers")]
+    if not pooled.empty:
+        row = rows_of(pooled)[0]
+        axes.axvspan(row.lower, row.upper, color=_HUMAN, alpha=0.10, linewidth=0)
+        axes.axvline(row.accuracy, color=_HUMAN, linewidth=1.3, linestyle=(0, (4, 2)))
+    axes.yaxis.set_major_locator(MaxNLocator(integer=True))
+    return highest
+
+
+def _accuracy_handles(table: pd.DataFrame, cfg: DictConfig) -> list[Any]:
+    interval = f"{cfg.experiment.interval:.0%}"
+    models = table[table["kind"] == "model"]
+    handles: list[Any] = [
+        Patch(facecolor="0.6", label=f"participants with {cfg.experiment.min_answers} guesses or more"),
+        Line2D([], [], color=_HUMAN, linestyle=(0, (4, 2)), label=f"their guesses pooled, {interval} bootstrap"),
+    ]
+    if (models["source"] != "played").any():
+        handles.append(Line2D([], [], color=_MODEL, marker="o", markersize=4, label=f"published, {interval} (Wilson)"))
+    if (models["lower"].isna()).any():
+        handles.append(
+            Line2D(
+                *([], []),
+                color=_MODEL,
+                marker="o",
+                markersize=4,
+                markerfacecolor="white",
+                linestyle="",
+                label="published, number of guesses unknown",
+            )
+        )
+    if (models["source"] == "played").any():
+        handles.append(
+            Line2D([], [], color=_PLAYED, marker="o", markersize=4, label=f"played here, {interval} bootstrap")
+        )
+    return handles
+
+
+def forest(table: pd.DataFrame, cfg: DictConfig) -> Figure:
+    """Posterior of every participant with enough answers, beside the raw share; language models as lines."""
+    own = table[(table["kind"] == "participant") & table["p_best"].notna()].sort_values("posterior_median")
+    tokens = str(own["tokens"].iloc[0])
+    models = table[(table["kind"] == "model") & (table["tokens"] == tokens)].sort_values("accuracy", ascending=False)
+    population = table[table["kind"] == "posterior"].set_index("name")
+    with mpl.rc_context(STYLE):
+        height = 0.35 + 0.175 * max(len(models), 1)
+        fig = new_figure(7.2, 1.7 + height + 0.145 * (len(own) + 3))
+        top, axes = fig.subplots(2, 1, sharex=True, height_ratios=(height, 0.145 * (len(own) + 3) + 0.2))
+        _models(top, models, len(models))
+        top.set_ylim(max(len(models), 1) - 0.4, -0.6)
+        at = np.arange(len(own))
+        axes.plot(
+            own["accuracy"],
+            at,
+            marker="o",
+            markersize=3.5,
+            color="0.55",
+            markerfacecolor="white",
+            linestyle="",
+            zorder=2,
+        )
+        axes.hlines(at, own["posterior_lower"], own["posterior_upper"], color=_POSTERIOR, linewidth=1.3, zorder=3)
+        axes.plot(own["posterior_median"], at, marker="o", markersize=3.5, color=_POSTERIOR, linestyle="", zorder=4)
+        best = population.loc["best participant"]
+        row = len(own) + 1
+        axes.plot([best["posterior_lower"], best["posterior_upper"]], [row, row], color=_HUMAN, linewidth=2)
+        axes.plot(best["posterior_median"], row, marker="D", markersize=4, color=_HUMAN)
+        for one in rows_of(models):
+            axes.axvline(one.accuracy, color=_PLAYED if one.source == "played" else _MODEL, linewidth=0.6, alpha=0.55)
+        labels = [f"{_short(name)}  ({int(n):,})" for name, n in zip(own["name"], own["n_guesses"], strict=True)]
+        axes.set_yticks([*at, row], [*labels, "whoever is best"], fontsize=6.5)
+        axes.set_ylim(-0.8, row + 0.8)
+        axes.set_xlim(0, max(0.72, float(own["posterior_upper"].max()) + 0.05))
+        axes.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+        axes.set_xlabel(f"top-1 accuracy, {_TITLES[tokens].lower()}")
+        axes.set_ylabel("participant (guesses)")
+        interval = f"{cfg.experiment.interval:.0%}"
+        fig.legend(
+            handles=[
+                Line2D([], [], color=_POSTERIOR, marker="o", markersize=4, label=f"on fresh texts, {interval}"),
+                Line2D(
+                    [],
+                    [],
+                    color="0.55",
+                    marker="o",
+                    markersize=4,
+                    markerfacecolor="white",
+                    linestyle="",
+                    label="raw share",
+                ),
+                Line2D([], [], color=_HUMAN, marker="D", markersize=4, label=f"best of them, {interval}"),
+                Line2D([], [], color=_MODEL, marker="o", markersize=4, label=f"language model, {interval}"),
+            ],
+            loc="outside lower center",
+            ncols=4,
+        )
+        fig.suptitle(f"Participants beside language models ({cfg.study.name})", x=0.01, ha="left", fontsize=10.5)
+    return fig
+
+
+def _short(name: str) -> str:
+    """A long hash by its beginning."""
+    return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 2]}\N{HORIZONTAL ELLIPSIS}"
+
+
+def practice_figure(dataset: xr.Dataset, cfg: DictConfig) -> Figure:
+    """Accuracy by practice, raw and at equal contexts; and by the length of the context."""
+    fitted = "population_curve" in dataset
+    interval = f"{cfg.experiment.interval:.0%}"
+    with mpl.rc_context(STYLE):
+        fig = new_figure(7.4, 3.9)
+        left, right = fig.subplots(1, 2)
+        x = _practice_axis(left, dataset)
+        sizes = 12 + 60 * dataset["practice_n_guesses"] / float(dataset["practice_n_guesses"].max())
+        left.plot(x, dataset["practice_accuracy"], color="0.5", linewidth=0.8, zorder=2)
+        left.scatter(x, dataset["practice_accuracy"], s=sizes, facecolor="white", edgecolor="0.3", zorder=3)
+        handles = [
+            Line2D(
+                *([], []), color="0.5", marker="o", markerfacecolor="white", markeredgecolor="0.3", label="raw share"
+            )
+        ]
+        if fitted:
+            grid = dataset["guesses"].to_numpy()
+            low, middle, high = dataset["population_curve"].to_numpy()
+            left.fill_between(_stretched(grid), low, high, color=_POSTERIOR, alpha=0.2, linewidth=0)
+            left.plot(_stretched(grid), middle, color=_POSTERIOR, linewidth=1.6)
+            handles.append(
+                Line2D([], [], color=_POSTERIOR, linewidth=1.6, label=f"posterior ({interval}); a: at equal contexts")
+            )
+        left.set_title("a  Practice")
+        left.set_xlabel("guesses given before")
+        left.set_ylabel("top-1 accuracy")
+        if fitted:
+            _context_panel(right, dataset)
+        else:
+            _excess_panel(right, dataset, x)
+        for axes in (left, right):
+            axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+        fig.legend(handles=handles, loc="outside lower center", ncols=2)
+        fig.suptitle(f"What changes as people go on ({cfg.study.name})", x=0.01, ha="left", fontsize=10.5)
+    return fig
+
+
+def _stretched(n: NDArray[Any]) -> NDArray[np.float64]:
+    """The scale of the practice axis: linear at first, logarithmic later."""
+    stretched: NDArray[np.float64] = np.log1p(np.asarray(n, dtype=float) / 10)
+    return stretched
+
+
+def _practice_axis(axes: Axes, dataset: xr.Dataset) -> NDArray[np.float64]:
+    """Set the axis of earlier guesses and return the middles of the bins on it."""
+    start, end = dataset["practice_n_from"].to_numpy(), dataset["practice_n_to"].to_numpy()
+    ticks = [n for n in (0, 10, 30, 100, 300, 1000, 3000, 10_000) if n <= end.max() * 1.3]
+    axes.xaxis.set_major_locator(FixedLocator(_stretched(np.array(ticks)).tolist()))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{round(10 * np.expm1(value)):,}"))
+    axes.xaxis.set_minor_locator(NullLocator())
+    return (_stretched(start) + _stretched(end + 1)) / 2
+
+
+def _context_panel(axes: Axes, dataset: xr.Dataset) -> None:
+    at = np.arange(dataset.sizes["band"])
+    low, middle, high = dataset["band_predicted"].to_numpy()
+    axes.errorbar(
+        at,
+        middle,
+        yerr=np.stack([middle - low, high - middle]),
+        fmt="_",
+        color=_POSTERIOR,
+        markersize=8,
+        capsize=0,
+        linewidth=3,
+        alpha=0.45,
+        zorder=2,
+    )
+    sizes = 12 + 60 * dataset["band_n_guesses"] / float(dataset["band_n_guesses"].max())
+    axes.scatter(at, dataset["band_accuracy"], s=sizes, facecolor="white", edgecolor="0.3", zorder=3)
+    axes.set_xticks(at, dataset["band"].to_numpy().tolist(), rotation=55, ha="right", rotation_mode="anchor")
+    axes.tick_params(axis="x", labelsize=7.5)
+    axes.set_title("b  Context")
+    axes.set_xlabel("tokens of context")
+
+
+def _excess_panel(axes: Axes, dataset: xr.Dataset, x: NDArray[np.float64]) -> None:
+    _practice_axis(axes, dataset)
+    middle = dataset["practice_excess"].to_numpy()
+    arms = np.stack(
+        [middle - dataset["practice_excess_lower"].to_numpy(), dataset["practice_excess_upper"].to_numpy() - middle]
+    )
+    axes.axhline(0, color="0.7", linewidth=0.7)
+    axes.errorbar(x, middle, yerr=arms, fmt="o", color="0.3", markersize=4, capsize=2)
+    axes.set_title("b  Beside the same people's mean")
+    axes.set_xlabel("guesses given before")
+
+
+def checks_figure(dataset: xr.Dataset, cfg: DictConfig) -> Figure:
+    """Prior and posterior predictive checks: each statistic as drawn, with the observed value."""
+    names = dataset["check"].to_numpy().tolist()
+    with mpl.rc_context(STYLE):
+        fig = new_figure(7.4, 2.9)
+        for axes, name in zip(fig.subplots(1, len(names)), names, strict=True):
+            prior = dataset["check_prior"].sel(check=name).to_numpy()
+            after = dataset["check_predicted"].sel(check=name).to_numpy()
+            observed = float(dataset["check_observed"].sel(check=name))
+            axes.set_title(name, fontsize=9)
+            axes.set_yticks([])
+            axes.spines["left"].set_visible(False)
+            axes.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+            if not np.isfinite(after).all():
+                axes.text(0.5, 0.5, "too few to spread", ha="center", va="center", transform=axes.transAxes)
+                continue
+            top = max(float(np.nanmax(prior)), float(after.max()), observed)
+            bins = np.linspace(0, top * 1.02, 40).tolist()
+            axes.hist(prior, bins=bins, density=True, color="0.85")
+            axes.hist(
+                after,
+                bins=np.linspace(after.min(), after.max(), 12).tolist(),
+                density=True,
+                color=_POSTERIOR,
+                alpha=0.7,
+            )
+            axes.axvline(observed, color=_HUMAN, linewidth=1.4)
+            # the posterior is many times as narrow, and would leave nothing of the prior to be seen
+            axes.set_ylim(0, _height(prior, bins) * 2.2)
+        fig.legend(
+            handles=[
+                Patch(facecolor="0.85", label="drawn from the priors"),
+                Patch(facecolor=_POSTERIOR, alpha=0.7, label="drawn from the posterior (cut off above)"),
+                Line2D([], [], color=_HUMAN, label="observed"),
+            ],
+            loc="outside lower center",
+            ncols=3,
+        )
+        fig.suptitle(f"Predictive checks ({cfg.study.name})", x=0.01, ha="left", fontsize=10.5)
+    return fig
+
+
+def _height(values: NDArray[np.float64], bins: list[float]) -> float:
+    return float(np.histogram(values[np.isfinite(values)], bins=bins, density=True)[0].max())

@@ -1,0 +1,132 @@
+"""Live language models in the top-1 game: they guess at the very positions that people were asked about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+from omegaconf import DictConfig
+
+from estimators.errors import InputError
+from estimators.guesses.study import guess_contexts, with_model_answers
+from experiments.harness.language_models import Work, chosen_models, open_work
+from experiments.harness.settings import rng_for
+from inference.store.keys import operation_key, result_key
+
+if TYPE_CHECKING:
+    from inference.lm.language_model import LanguageModel
+
+__all__ = ["with_live_models"]
+
+_ROOM_FOR_A_GUESS = 32
+
+
+def with_live_models(cfg: DictConfig, study: xr.Dataset) -> tuple[xr.Dataset, list[str]]:
+    """Let the models of ``model=[...]`` play, and return the study with their hits and surprisals.
+
+    Parameters
+    ----------
+    cfg : DictConfig
+        ``experiment.live_guesses``: guesses at random whose positions the models play; null is all of them.
+    study : xarray.Dataset
+        A guess study with ``text``, ``target_start`` and ``target_token``.
+
+    Returns
+    -------
+    study : xarray.Dataset
+        The same object where no model is named.
+    said : list of str
+        Sentences for the report, one a model, and what was in the store.
+
+    Raises
+    ------
+    InputError
+        If the study has no texts, or a setting is wrong.
+    """
+    settings = chosen_models(cfg)
+    if not settings:
+        return study, []
+    from inference.lm.loading import load_language_model  # noqa: PLC0415 - torch takes seconds
+
+    if "target_token" not in study:
+        raise InputError(
+            "is not in the study, so that no language model can play it; leave model=[] out",
+            source=f"guess study {study.attrs.get('name')!r}",
+            field="target_token",
+        )
+    contexts = guess_contexts(study)
+    items = _items(cfg, study)
+    targets = study["target_token"].to_numpy()
+    asked = [(contexts[item], str(targets[item])) for item in items]
+    work = open_work(cfg)
+    mine = work.mine([result_key(context, target) for context, target in asked]).tolist()
+    if not mine:
+        raise InputError("holds none of the positions; use fewer shards or more guesses", field="experiment.shard")
+    items, asked = items[mine], [asked[i] for i in mine]
+    played, said = study, []
+    for name, chosen in settings.items():
+        answers = _play(work, load_language_model(chosen), asked)
+        hit = np.full(study.sizes["item"], np.nan)
+        surprisal = np.full(study.sizes["item"], np.nan)
+        hit[items], surprisal[items] = answers["hit"], answers["surprisal_nats"]
+        played = with_model_answers(played, name, hit, target_surprisal_nats=surprisal)
+        line = (
+            f"**{name}** played {len(items):,} positions, {np.mean(answers['hit']):.1%} of them right; "
+            f"{np.mean(answers['n_tokens'] > 1):.1%} of the targets are several of its tokens, and "
+            f"{np.mean(answers['begins_alike']):.1%} of its guesses begin with the target."
+        )
+        if answers["is_cut"].any():
+            line += f" At {int(answers['is_cut'].sum()):,} it saw the end of a text that is longer than it takes."
+        said.append(line)
+    return played, [*said, work.said()]
+
+
+def _items(cfg: DictConfig, study: xr.Dataset) -> NDArray[np.intp]:
+    """Positions along ``item`` of the guesses drawn, in the order of the texts."""
+    wanted = cfg.experiment.live_guesses
+    asked = study["response_item"].to_numpy()
+    if wanted is not None:
+        if isinstance(wanted, bool) or not isinstance(wanted, int) or wanted < 1:
+            raise InputError(
+                f"is {wanted!r}, should be a whole number of at least 1, or null", field="experiment.live_guesses"
+            )
+        if wanted < len(asked):
+            asked = rng_for(cfg, "live guesses").choice(asked, size=wanted, replace=False)
+    positions = np.flatnonzero(np.isin(study["item"].to_numpy(), asked))
+    where = zip(study["item_document"].to_numpy()[positions], study["target_start"].to_numpy()[positions], strict=True)
+    order = sorted(range(len(positions)), key=dict(enumerate(where)).__getitem__)
+    return positions[order]
+
+
+def _play(work: Work, model: LanguageModel, asked: Sequence[tuple[str, str]]) -> Mapping[str, NDArray[Any]]:
+    from inference.lm.language_model import encode, model_record  # noqa: PLC0415
+    from inference.lm.top1 import play_top1  # noqa: PLC0415
+
+    # of a longer text a model sees the end; the guess itself may take some tokens more
+    longest = model.max_tokens - _ROOM_FOR_A_GUESS
+
+    def compute(batch: list[tuple[str, str]]) -> Mapping[str, NDArray[Any]]:
+        contexts = encode(model, [context for context, _ in batch])
+        found = play_top1(model, [tokens[-longest:] for tokens in contexts], [target for _, target in batch])
+        arrays = {str(name): found[name].to_numpy() for name in found.data_vars}
+        return arrays | {"is_cut": np.array([len(tokens) > longest for tokens in contexts])}
+
+    def by_text(batch: list[tuple[str, str]]) -> list[list[int]]:
+        # positions of one text stand next to each other and share its pass
+        return [
+            list(range(first, min(first + work.items_per_batch, len(batch))))
+            for first in range(0, len(batch), work.items_per_batch)
+        ]
+
+    return work.compute(
+        f"{model.name} plays",
+        operation_key("play_top1", model=model.identity, parameters={"longest_context": longest}),
+        asked,
+        [result_key(context, target) for context, target in asked],
+        compute,
+        batches=by_text,
+        provenance=model_record(model),
+    )

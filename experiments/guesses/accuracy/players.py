@@ -1,0 +1,180 @@
+"""Language models beside people in the top-1 game: published accuracies, and models that played the same guesses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+from omegaconf import DictConfig
+
+from estimators.errors import InputError, unknown_choice
+from estimators.guesses import wilson_interval
+
+__all__ = ["LanguageModel", "chosen_models", "language_models", "model_label"]
+
+_LABELS = {
+    "davinci": "GPT-3 175B",
+    "curie": "GPT-3 curie",
+    "babbage": "GPT-3 babbage",
+    "ada": "GPT-3 ada",
+    "davinci-002": "davinci-002",
+    "babbage-002": "babbage-002",
+    "gpt-neo-125m": "GPT-Neo 125M",
+    "gpt-neo-1-3b": "GPT-Neo 1.3B",
+    "gpt-neo-2-7b": "GPT-Neo 2.7B",
+    "gpt-j-6b": "GPT-J 6B",
+    "GPT-Neo-20b": "GPT-NeoX 20B",
+    "fairseq-125m": "fairseq 125M",
+    "fairseq-1-3b": "fairseq 1.3B",
+    "fairseq-2-7b": "fairseq 2.7B",
+    "fairseq-6-7b": "fairseq 6.7B",
+    "fairseq-13b": "fairseq 13B",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class LanguageModel:
+    """Accuracy of one language model on one kind of tokens.
+
+    Attributes
+    ----------
+    model : str
+    tokens : str
+        ``visible`` or ``word``.
+    source : str
+        A file of stored accuracies, or ``played``.
+    n_guesses : int
+        0 where it is not known.
+    accuracy, lower, upper : float
+        Wilson's interval for a stored accuracy, of the documents' bootstrap for one that played; NaN without a count.
+    draws : ndarray, shape (draw,), or None
+        For comparisons with the posterior of people; None without a count.
+    """
+
+    model: str
+    tokens: str
+    source: str
+    n_guesses: int
+    accuracy: float
+    lower: float
+    upper: float
+    draws: NDArray[np.float64] | None
+
+
+def model_label(model: str) -> str:
+    """Name of a language model as a reader expects it."""
+    return _LABELS.get(model, model)
+
+
+def chosen_models(cfg: DictConfig, study: xr.Dataset) -> list[str]:
+    """Language models to show: ``players=[...]``, by default all of the study.
+
+    Raises
+    ------
+    InputError
+        If a name is not in the study, or there twice.
+    """
+    stored = study["stored_model"].to_numpy().tolist() if "stored_model" in study else []
+    played = study["model"].to_numpy().tolist() if "model_hit" in study else []
+    valid = list(dict.fromkeys([*played, *stored]))
+    if cfg.players is None:
+        return valid
+    wanted = [cfg.players] if isinstance(cfg.players, str) else [str(name) for name in cfg.players]
+    for name in wanted:
+        if name not in valid:
+            raise unknown_choice("language model", name, valid, source=f"players, study {study.attrs['name']!r}")
+    if len(set(wanted)) < len(wanted):
+        raise InputError(f"is {wanted}; name each model once, or leave it null for all", field="players")
+    return wanted
+
+
+def language_models(
+    study: xr.Dataset,
+    models: Sequence[str],
+    *,
+    tokens: str,
+    responses: NDArray[np.bool_],
+    probability: float,
+    n_draws: int,
+    rng: np.random.Generator,
+) -> list[LanguageModel]:
+    """Accuracies of language models on one kind of tokens, the best first.
+
+    A model that is stored more than once is taken from where the number of guesses is known, then from the later file.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A guess study.
+    models : sequence of str
+    tokens : str
+        ``visible`` or ``word``.
+    responses : ndarray of bool, shape (response,)
+        The guesses of those tokens, for models that played.
+    probability : float
+        Inside the intervals.
+    n_draws : int
+    rng : numpy.random.Generator
+    """
+    found = [
+        *_played(study, models, tokens, responses, probability, n_draws, rng),
+        *_stored(study, models, tokens, probability, n_draws, rng),
+    ]
+    return sorted(found, key=lambda one: -one.accuracy)
+
+
+def _played(  # noqa: PLR0917
+    study: xr.Dataset,
+    models: Sequence[str],
+    tokens: str,
+    responses: NDArray[np.bool_],
+    probability: float,
+    n_draws: int,
+    rng: np.random.Generator,
+) -> list[LanguageModel]:
+    if "model_hit" not in study:
+        return []
+    from inference.guesses.accuracy import model_guesses  # noqa: PLC0415 - only where a model played
+
+    asked = np.isfinite(study["model_hit"].sel(item=study["response_item"]).to_numpy()) & responses
+    found = []
+    for name, some in zip(study["model"].to_numpy().tolist(), asked.any(axis=1), strict=True):
+        if name not in models or not some:
+            continue
+        its = model_guesses(study, name, n_draws=n_draws, rng=rng, responses=responses)
+        lower, upper = np.quantile(its.draws, [(1 - probability) / 2, (1 + probability) / 2])
+        found.append(
+            LanguageModel(name, tokens, "played", its.n_guesses, its.accuracy, float(lower), float(upper), its.draws)
+        )
+    return found
+
+
+def _stored(  # noqa: PLR0917
+    study: xr.Dataset,
+    models: Sequence[str],
+    tokens: str,
+    probability: float,
+    n_draws: int,
+    rng: np.random.Generator,
+) -> list[LanguageModel]:
+    if "stored" not in study.dims:
+        return []
+    from inference.guesses.accuracy import stored_accuracy_draws  # noqa: PLC0415
+
+    columns = (study[f"stored_{name}"].to_numpy().tolist() for name in ("model", "tokens", "n", "accuracy", "source"))
+    best: dict[str, tuple[int, float, str]] = {}
+    for model, its_tokens, n, accuracy, source in zip(*columns, strict=True):
+        if model in models and its_tokens == tokens and (model not in best or n > 0 or best[model][0] == 0):
+            best[model] = (int(n), float(accuracy), str(source))
+    found = []
+    for model, (n, accuracy, source) in best.items():
+        if n == 0:
+            found.append(LanguageModel(model, tokens, source, 0, accuracy, np.nan, np.nan, None))
+            continue
+        lower, upper = wilson_interval(accuracy * n, n, probability=probability)
+        draws = stored_accuracy_draws(accuracy, n, n_draws=n_draws, rng=rng)
+        found.append(LanguageModel(model, tokens, source, n, accuracy, float(lower), float(upper), draws))
+    return found

@@ -1,0 +1,207 @@
+"""The posterior behind ``+exp=accuracy``: the fit, and what it says in rows of the table and in numbers for figures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+from omegaconf import DictConfig
+
+from estimators.errors import InputError
+from estimators.guesses import enough_answers
+from experiments.guesses.accuracy.players import LanguageModel
+from experiments.harness.bayes import gate, sample_model
+from experiments.harness.settings import numbers_of, rng_for, tail_probability
+
+if TYPE_CHECKING:
+    import pymc as pm
+
+    from inference.posterior.arviz_adapter import InferenceData
+    from inference.posterior.convergence import Convergence
+    from models.guesses.accuracy_data import AccuracyData
+
+__all__ = ["CHECKS", "CURVE_GUESSES", "Posterior", "fit_posterior"]
+
+FloatArray = NDArray[np.float64]
+
+CURVE_GUESSES = (0, *(int(n) for n in np.unique(np.round(np.geomspace(1, 5000, 40)))))
+"""Numbers of earlier guesses at which the practice curve is computed."""
+
+CHECKS = ("pooled accuracy", "spread over participants", "spread over documents")
+"""Statistics of the predictive checks; spreads are standard deviations of shares, of those with enough guesses."""
+
+_SPREADS = {
+    "ability_spread": "spread of participants",
+    "practice_spread": "spread of practice effects",
+    "document_spread": "spread of documents",
+}
+_MIN_OF_DOCUMENT = 30  # guesses for a document's share to be counted in the check
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """One fit and what it says.
+
+    Attributes
+    ----------
+    tokens : str
+        ``visible`` or ``word``.
+    idata : arviz.InferenceData
+    convergence : Convergence
+    rows : list of dict
+        Of the table, kind ``posterior``.
+    participants : mapping
+        Columns of each participant's own row, by name.
+    beats : mapping of str to float
+        Language model -> probability that it beats every participant.
+    dataset : xarray.Dataset
+        For the figures.
+    """
+
+    tokens: str
+    idata: InferenceData
+    convergence: Convergence
+    rows: list[dict[str, Any]]
+    participants: dict[str, dict[str, float]]
+    beats: dict[str, float]
+    dataset: xr.Dataset
+
+
+def fit_posterior(
+    cfg: DictConfig, study: xr.Dataset, responses: NDArray[np.bool_], models: Sequence[LanguageModel]
+) -> Posterior:
+    """Fit the accuracy model to some of the study's guesses.
+
+    Parameters
+    ----------
+    cfg : DictConfig
+    study : xarray.Dataset
+        A guess study.
+    responses : ndarray of bool, shape (response,)
+        The guesses, all of one kind of tokens.
+    models : sequence of LanguageModel
+        Of the same kind of tokens.
+
+    Raises
+    ------
+    InputError
+        If nobody has enough answers, or the surprisals asked for are not there.
+    """
+    from inference.guesses.accuracy import beats_every, best_participant, participant_draws  # noqa: PLC0415
+    from models.guesses.accuracy import AccuracyPriors, accuracy_model  # noqa: PLC0415 - seconds that only a fit should cost
+    from models.guesses.accuracy_data import accuracy_data  # noqa: PLC0415
+
+    surprisal = cfg.experiment.surprisal
+    data = accuracy_data(study, surprisal_model=None if surprisal is None else str(surprisal), responses=responses)
+    who = study["participant"].to_numpy().astype(str)[data.response]
+    can = np.isin(data.participant, who[enough_answers(who, int(cfg.experiment.min_answers))])
+    if not can.any():
+        raise InputError(
+            f"is {cfg.experiment.min_answers}, but nobody gave as many answers", field="experiment.min_answers"
+        )
+    model = accuracy_model(data, numbers_of(cfg, "priors", AccuracyPriors))
+    idata = sample_model(cfg, model, "accuracy")
+    posterior: xr.Dataset = idata.posterior
+    tail = tail_probability(cfg)
+    own = participant_draws(posterior, data)
+    best, p_best = best_participant(own, can)
+    tokens = "word" if study["word_token"].sel(item=study["response_item"]).to_numpy()[responses].all() else "visible"
+    kind = {"kind": "posterior", "tokens": tokens, "n_guesses": int(data.n.sum())}
+    kind |= {"n_participants": data.participant.size, "n_documents": data.document.size}
+    return Posterior(
+        tokens=tokens,
+        idata=idata,
+        convergence=gate(cfg, idata),
+        rows=[{**kind, **row} for row in _rows(posterior, data, best, tail)],
+        participants={
+            name: {**_quantiles(own[:, at], tail), "p_best": float(p_best[at]) if can[at] else np.nan}
+            for at, name in enumerate(data.participant.tolist())
+        },
+        beats={one.model: beats_every(one.draws, best) for one in models if one.draws is not None},
+        dataset=_dataset(cfg, model, posterior, data, can),
+    )
+
+
+def _rows(posterior: xr.Dataset, data: AccuracyData, best: FloatArray, tail: float) -> list[dict[str, Any]]:
+    from inference.guesses.accuracy import population_draws, practice_change  # noqa: PLC0415
+
+    rows: list[dict[str, Any]] = [
+        {"name": f"population mean {when}", **_quantiles(population_draws(posterior, data, n), tail)}
+        for n, when in ((0, "at the first guess"), (100, "after 100 guesses"), (1000, "after 1,000 guesses"))
+    ]
+    rows.append({"name": "change by 1,000 guesses", **_quantiles(practice_change(posterior, data), tail)})
+    rows.append({"name": "best participant", **_quantiles(best, tail)})
+    rows += [
+        {"name": f"{label} (log-odds)", **_quantiles(posterior[name].to_numpy(), tail)}
+        for name, label in _SPREADS.items()
+    ]
+    if "surprisal_slope" in posterior:
+        label = f"change with each nat of {data.surprisal_model}'s surprisal (log-odds)"
+        rows.append({"name": label, **_quantiles(posterior["surprisal_slope"].to_numpy(), tail)})
+    return rows
+
+
+def _quantiles(draws: FloatArray, tail: float) -> dict[str, float]:
+    median, lower, upper = np.quantile(draws, [0.5, tail, 1 - tail])
+    return {"posterior_median": float(median), "posterior_lower": float(lower), "posterior_upper": float(upper)}
+
+
+def _dataset(
+    cfg: DictConfig, model: pm.Model, posterior: xr.Dataset, data: AccuracyData, can: NDArray[np.bool_]
+) -> xr.Dataset:
+    from inference.guesses.accuracy import population_draws, predicted_hits, prior_hits  # noqa: PLC0415
+
+    tail = tail_probability(cfg)
+    quantile = [tail, 0.5, 1 - tail]
+    n_predictive = int(cfg.experiment.n_predictive)
+    predicted = predicted_hits(posterior, data, rng_for(cfg, "predicted hits"), n_draws=n_predictive)
+    seed = int(rng_for(cfg, "prior hits").integers(2**31))
+    prior = prior_hits(model, n_draws=n_predictive, seed=seed)
+    guesses = np.array(CURVE_GUESSES)
+    curve = np.stack([population_draws(posterior, data, int(n)) for n in guesses], axis=1)
+    count = np.bincount(data.context, weights=data.n, minlength=data.band.size).astype(float)
+    return xr.Dataset(
+        {
+            "population_curve": (("quantile", "guesses"), np.quantile(curve, quantile, axis=0)),
+            "band_n_guesses": ("band", count),
+            "band_accuracy": ("band", _shares(data.hits[None], data.context, count, data)[0]),
+            "band_predicted": (
+                ("quantile", "band"),
+                np.quantile(_shares(predicted, data.context, count, data), quantile, axis=0),
+            ),
+            "check_observed": ("check", _checks(data.hits[None], data, can)[0]),
+            "check_predicted": (("draw_predicted", "check"), _checks(predicted, data, can)),
+            "check_prior": (("draw_prior", "check"), _checks(prior, data, can)),
+        },
+        coords={
+            "quantile": quantile,
+            "guesses": guesses,
+            "band": data.band.astype(object),
+            "check": np.array(CHECKS, dtype=object),
+        },
+        attrs={"n_repeats": data.n_repeats, "n_unscored": data.n_unscored, "n_rows": int(data.n.size)},
+    )
+
+
+def _shares(hits: NDArray[np.int64], code: NDArray[np.intp], count: FloatArray, data: AccuracyData) -> FloatArray:
+    """Share of right guesses by group, (draw, group); `hits` is (draw, row)."""
+    member = np.zeros((data.n.size, count.size))
+    member[np.arange(data.n.size), code] = 1.0
+    with np.errstate(invalid="ignore"):
+        shares: FloatArray = (hits @ member) / count
+    return shares
+
+
+def _checks(hits: NDArray[np.int64], data: AccuracyData, can: NDArray[np.bool_]) -> FloatArray:
+    """Statistics of :data:`CHECKS`, (draw, check)."""
+    of_person = np.bincount(data.person, weights=data.n).astype(float)
+    of_place = np.bincount(data.place, weights=data.n).astype(float)
+    people = _shares(hits, data.person, of_person, data)[:, can]
+    texts = _shares(hits, data.place, of_place, data)[:, of_place >= _MIN_OF_DOCUMENT]
+    # a spread needs two
+    spreads = [group.std(axis=1) if group.shape[1] > 1 else np.full(len(hits), np.nan) for group in (people, texts)]
+    return np.stack([hits.sum(axis=1) / data.n.sum(), *spreads], axis=1)

@@ -1,0 +1,182 @@
+"""What the accuracy experiment found, in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from omegaconf import DictConfig
+
+from experiments.guesses.accuracy.players import model_label
+from experiments.harness.settings import rows_of
+
+__all__ = ["summary"]
+
+_KINDS = {"visible": "visible tokens", "word": "word tokens"}
+
+
+def summary(table: pd.DataFrame, dataset: xr.Dataset, cfg: DictConfig) -> str:
+    """Say how often people are right, beside language models and the paper, and what the posterior says of them."""
+    paragraphs = [_pooled(table, cfg), _published(table), _models(table)]
+    if (table["kind"] == "posterior").any():
+        paragraphs += [_people(table, cfg), _practice(table, dataset), _checks(dataset, cfg), _assumed(dataset)]
+        if not bool(table["converged"].iloc[0]):
+            paragraphs.insert(0, "**The posterior did NOT converge: do not use the numbers from it.**")
+    else:
+        paragraphs.append(_excess(dataset))
+    return "\n\n".join(text for text in paragraphs if text)
+
+
+def _percent(value: float) -> str:
+    return f"{100 * value:.1f}%"
+
+
+def _pooled(table: pd.DataFrame, cfg: DictConfig) -> str:
+    lines = []
+    for row in rows_of(table[table["kind"] == "pooled"]):
+        if "mean of" in row.name:
+            continue
+        mean = table[(table["name"] == f"{row.name}, mean of participants") & (table["tokens"] == row.tokens)]
+        who = "everybody" if row.name == "everybody" else f"{cfg.experiment.min_answers} guesses or more"
+        lines.append(
+            f"- {_KINDS[row.tokens]}, {who}: **{_percent(row.accuracy)}** of {int(row.n_guesses):,} guesses by "
+            f"{int(row.n_participants)} participants in {int(row.n_documents)} documents "
+            f"[{_percent(row.lower)}, {_percent(row.upper)}]; were all guesses independent, "
+            f"[{_percent(row.wilson_lower)}, {_percent(row.wilson_upper)}] (Wilson). Everybody counted the same: "
+            f"{_percent(float(mean['accuracy'].iloc[0]))}."
+        )
+    return (
+        f"How often people guess the next token ({cfg.experiment.interval:.0%} intervals from a bootstrap over "
+        "participants and documents):\n\n" + "\n".join(lines)
+    )
+
+
+def _published(table: pd.DataFrame) -> str:
+    rows = rows_of(table[table["published_accuracy"].notna()])
+    if not rows:
+        return ""
+    everybody = rows[0]
+    enough = rows[-1]
+    return (
+        f"The paper has {int(everybody.published_n_guesses):,} guesses by {int(everybody.published_n_participants)} "
+        f"participants with {everybody.published_accuracy:.0%} right, and {enough.published_accuracy:.0%} for the "
+        f"{int(enough.published_n_participants)} who gave 50 or more. The public file is not exactly the paper's: the "
+        f"same filters leave {int(everybody.n_guesses):,} guesses by {int(everybody.n_participants)} participants, and "
+        f"{int(enough.n_participants)} with enough answers. The paper rounds; "
+        f"{_percent(enough.accuracy)} is the public file's value behind its {enough.published_accuracy:.0%}."
+    )
+
+
+def _models(table: pd.DataFrame) -> str:
+    models = table[(table["kind"] == "model")]
+    if models.empty:
+        return "The study has no language model's accuracy."
+    lines = []
+    for kind, label in _KINDS.items():
+        own = rows_of(models[models["tokens"] == kind])
+        if own:
+            named = ", ".join(f"{model_label(row.name)} {_percent(row.accuracy)}" for row in own)
+            lines.append(f"- {label}: {named}")
+    stored = (
+        " Published accuracies are of random samples of 1,000 of these guesses (those of the shared name among them), "
+        "so that they are compared as if of independent guesses; where the number is unknown there is no interval."
+        if (models["source"] != "played").any()
+        else ""
+    )
+    return "Language models on the same guesses:\n\n" + "\n".join(lines) + "\n\n" + stored.strip()
+
+
+def _named(table: pd.DataFrame, name: str) -> Any:
+    return rows_of(table[(table["kind"] == "posterior") & (table["name"] == name)])[0]
+
+
+def _interval(row: Any) -> str:
+    low, high = _percent(row.posterior_lower), _percent(row.posterior_upper)
+    return f"{_percent(row.posterior_median)} [{low}, {high}]"
+
+
+def _people(table: pd.DataFrame, cfg: DictConfig) -> str:
+    best = _named(table, "best participant")
+    own = table[table["p_best"].notna()]
+    top = rows_of(own.sort_values("p_best", ascending=False))[0]
+    beats = table[table["p_beats_every_participant"].notna()].sort_values("accuracy")
+    lines = [
+        f"- {model_label(row.name)} ({_percent(row.accuracy)}): {row.p_beats_every_participant:.3f}"
+        for row in rows_of(beats)
+    ]
+    spread = _named(table, "spread of participants (log-odds)")
+    documents = _named(table, "spread of documents (log-odds)")
+    text = (
+        "**What people differ by.** On fresh texts like the study's, whoever is best of the "
+        f"{len(own)} participants with {cfg.experiment.min_answers} guesses or more is right in "
+        f"{_interval(best)} ({_KINDS[best.tokens]}); it is {top.name} with probability {top.p_best:.2f}. The standard "
+        f"deviation over participants is {spread.posterior_median:.2f} [{spread.posterior_lower:.2f}, "
+        f"{spread.posterior_upper:.2f}] in log-odds, over documents {documents.posterior_median:.2f} "
+        f"[{documents.posterior_lower:.2f}, {documents.posterior_upper:.2f}]: raw shares spread more than people "
+        "do, as each saw other texts, few guesses, and more or less of the hard first tokens."
+    )
+    if lines:
+        text += "\n\nProbability that a language model is better than every one of them:\n\n" + "\n".join(lines)
+    return text
+
+
+def _practice(table: pd.DataFrame, dataset: xr.Dataset) -> str:
+    start, later = (_named(table, f"population mean {when}") for when in ("at the first guess", "after 1,000 guesses"))
+    change = _named(table, "change by 1,000 guesses")
+    raw = dataset["practice_accuracy"].to_numpy()
+    points = [f"{100 * getattr(change, f'posterior_{what}'):+.1f}" for what in ("median", "lower", "upper")]
+    return (
+        f"**Practice.** The population's mean accuracy is {_interval(start)} at the first guess and "
+        f"{_interval(later)} after 1,000, at equal contexts and on equal texts: a change of {points[0]} points "
+        f"[{points[1]}, {points[2]}]. The raw share goes from {_percent(float(raw[0]))} in the first bin to "
+        f"{_percent(float(raw[-1]))} in the last; the rest is that people begin with the first tokens of a text, where "
+        "little can be known, and that those who go on are not those who stop."
+    )
+
+
+def _excess(dataset: xr.Dataset) -> str:
+    raw = dataset["practice_accuracy"].to_numpy()
+    excess = dataset["practice_excess"].to_numpy()
+    return (
+        f"As people go on, the raw share goes from {_percent(float(raw[0]))} to {_percent(float(raw[-1]))}; beside the "
+        f"same people's own mean it goes from {100 * excess[0]:+.1f} to {100 * excess[-1]:+.1f} points. Contexts grow "
+        "longer at the same time; `experiment.posterior=true` tells the two apart."
+    )
+
+
+def _checks(dataset: xr.Dataset, cfg: DictConfig) -> str:
+    tail = (1 - float(cfg.experiment.interval)) / 2
+    texts = []
+    for name in dataset["check"].to_numpy().tolist():
+        observed = float(dataset["check_observed"].sel(check=name))
+        after = dataset["check_predicted"].sel(check=name).to_numpy()
+        if not np.isfinite(after).all():
+            continue
+        low, high = np.quantile(after, [tail, 1 - tail])
+        prior_low, prior_high = np.nanquantile(dataset["check_prior"].sel(check=name), [tail, 1 - tail])
+        verdict = "inside" if low <= observed <= high else "OUTSIDE"
+        texts.append(
+            f"{name} {_percent(observed)}, {verdict} what the posterior predicts, [{_percent(low)}, {_percent(high)}] "
+            f"(the priors: [{_percent(prior_low)}, {_percent(prior_high)}])"
+        )
+    low, _, high = dataset["band_predicted"].to_numpy()
+    observed_bands = dataset["band_accuracy"].to_numpy()
+    known = np.isfinite(observed_bands)
+    inside = int(((low <= observed_bands) & (observed_bands <= high))[known].sum())
+    texts.append(f"{inside} of {int(known.sum())} context lengths have their share inside the predicted interval")
+    return "**Checks.** " + "; ".join(texts) + "."
+
+
+def _assumed(dataset: xr.Dataset) -> str:
+    dropped = int(dataset.attrs["n_repeats"])
+    unscored = int(dataset.attrs["n_unscored"])
+    left = f" {dropped} further guesses at a place already guessed are left out of the fit." if dropped else ""
+    left += f" {unscored} guesses without a surprisal are left out of the fit." if unscored else ""
+    return (
+        "**What is assumed.** Log-odds add up over participant, practice, context and document; effects of people and "
+        "texts are normal; practice has the shape ln(1 + n/100). The difficulty of a single position cannot be told "
+        "from chance, as nearly each was guessed by one participant. Language models are compared by their own "
+        f"accuracies on a sample of the same guesses, not text by text.{left}"
+    )

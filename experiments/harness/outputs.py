@@ -1,0 +1,361 @@
+"""What a run leaves in its folder: table, dataset, figures, report, status."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+import pandas as pd
+from omegaconf import DictConfig, OmegaConf
+
+from estimators.notes import notes
+from experiments.harness.tables import markdown_table, split_constants
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from matplotlib.figure import Figure
+
+__all__ = [
+    "ExperimentResult",
+    "JobStatus",
+    "clear_outputs",
+    "config_hash",
+    "read_status",
+    "save_figures",
+    "staged",
+    "warnings_of",
+    "write_outputs",
+    "write_status",
+]
+
+_OUTPUTS = ("table.csv", "results.nc", "notes.csv", "figures", "report.md", "report.html")
+# what an experiment may write besides, see ExperimentResult.files
+_FILES = ("study.nc", "lm_game", "tables")
+_STATUS = "status.json"
+_POSTERIOR = "posterior_{}.nc"
+_PACKAGES = ("shannon-game", "numpy", "xarray", "pandas", "h5netcdf", "matplotlib", "hydra-core")
+
+
+@dataclass(frozen=True)
+class ExperimentResult:
+    """What an experiment found.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        Tidy: one row an estimate, units in the column names.
+    dataset : xarray.Dataset
+        Everything needed to draw the figures again.
+    figures : mapping of str to matplotlib.figure.Figure
+        By file name without extension, in the order of the report.
+    summary : str
+        Markdown paragraphs for a reader.
+    warnings : tuple of str
+        What the reader should doubt.
+    gate_failed : bool
+        A convergence check failed that the config does not excuse: the outputs are written, the exit code is 3.
+    posteriors : mapping of str to arviz.InferenceData
+        By what follows ``posterior_`` in the name of the file.
+    on_screen : pandas.DataFrame, optional
+        What the command prints, where the table is too long to read.
+    files : mapping of str to callable
+        Other files or folders, ``study.nc``, ``lm_game`` or ``tables``: what writes them, given the path.
+    body : str, optional
+        Markdown that stands in the report in place of the table and the figures.
+    title : str, optional
+        Of the report, in place of the names of experiment and study.
+    """
+
+    table: pd.DataFrame
+    dataset: xr.Dataset
+    figures: Mapping[str, Figure]
+    summary: str
+    warnings: tuple[str, ...] = ()
+    gate_failed: bool = False
+    posteriors: Mapping[str, Any] = field(default_factory=dict)
+    on_screen: pd.DataFrame | None = None
+    files: Mapping[str, Callable[[Path], object]] = field(default_factory=dict)
+    body: str | None = None
+    title: str | None = None
+
+
+@dataclass(frozen=True)
+class JobStatus:
+    """The content of ``status.json``.
+
+    Parameters
+    ----------
+    status : {"running", "ok", "failed", "interrupted"}
+        A folder whose job was killed stays at "running".
+    experiment : str
+    overrides : tuple of str
+        What the user set on the command line for this job.
+    config_hash : str
+        See :func:`config_hash`; empty if the config itself could not be resolved.
+    started : str
+        ISO 8601 with offset.
+    seconds : float, optional
+        Wall-clock time; None while the job runs.
+    warnings : tuple of str
+    error : str, optional
+        One line; the traceback of an unexpected error is in ``run.log``.
+    gate_failed : bool
+        The job is done, but a convergence check failed.
+    """
+
+    status: Literal["running", "ok", "failed", "interrupted"]
+    experiment: str
+    overrides: tuple[str, ...]
+    config_hash: str
+    started: str
+    seconds: float | None = None
+    warnings: tuple[str, ...] = ()
+    error: str | None = None
+    gate_failed: bool = False
+
+
+def config_hash(cfg: DictConfig) -> str:
+    """SHA-256 of what decides a job's numbers: the resolved config and the version of the package.
+
+    ``resume``, ``sweep`` and ``output.print`` are left out: they change no output file.
+
+    Parameters
+    ----------
+    cfg : DictConfig
+        The job's config, without Hydra's own node.
+
+    Returns
+    -------
+    str
+        64 hexadecimal digits.
+
+    Raises
+    ------
+    omegaconf.errors.OmegaConfBaseException
+        If a mandatory setting (``???``) is missing or an interpolation fails.
+    """
+    settings = _decisive(cfg)
+    payload = {"config": settings, "version": _version("shannon-game")}
+    return hashlib.sha256(json.dumps(payload, sort_keys=True).encode()).hexdigest()
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        # run from a checkout, as with PYTHONPATH
+        return "not installed"
+
+
+def _decisive(cfg: DictConfig) -> dict[str, Any]:
+    settings = cast("dict[str, Any]", OmegaConf.to_container(cfg, resolve=True, throw_on_missing=True))
+    for key in ("resume", "sweep", "hydra"):
+        settings.pop(key, None)
+    settings.get("output", {}).pop("print", None)
+    return settings
+
+
+def write_status(folder: Path, status: JobStatus) -> None:
+    """Replace ``status.json`` in one step: a reader sees the old one or the new one, never half of it."""
+    temporary = folder / f".{_STATUS}.partial"
+    temporary.write_text(json.dumps(asdict(status), indent=2) + "\n", encoding="utf-8")
+    temporary.replace(folder / _STATUS)
+
+
+def read_status(folder: Path) -> JobStatus | None:
+    """Read ``status.json``; None if it is missing or is not one (the job is then as good as not done)."""
+    try:
+        content = json.loads((folder / _STATUS).read_text(encoding="utf-8"))
+        return JobStatus(
+            **{**content, "overrides": tuple(content["overrides"]), "warnings": tuple(content["warnings"])}
+        )
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+
+
+def clear_outputs(folder: Path) -> None:
+    """Remove what an earlier run of the same job left, so that old results never stand beside a new status."""
+    for name in (*_OUTPUTS, *_FILES, _STATUS):
+        _remove(folder / name)
+    for path in folder.glob(_POSTERIOR.format("*")):
+        _remove(path)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+@contextmanager
+def staged(folder: Path) -> Iterator[Path]:
+    """Give a temporary folder inside ``folder`` whose content moves into it only if all of it was written.
+
+    Parameters
+    ----------
+    folder : Path
+        Exists; what it already has under the same names is replaced.
+
+    Yields
+    ------
+    Path
+    """
+    staging = folder / ".partial"
+    _remove(staging)
+    staging.mkdir()
+    try:
+        yield staging
+        for path in sorted(staging.iterdir()):
+            target = folder / path.name
+            if path.is_dir():
+                _remove(target)
+            path.replace(target)
+    finally:
+        _remove(staging)
+
+
+def write_outputs(
+    folder: Path,
+    cfg: DictConfig,
+    study: xr.Dataset,
+    result: ExperimentResult,
+    *,
+    overrides: Sequence[str] = (),
+    timings: Mapping[str, float] | None = None,
+) -> None:
+    """Write table, dataset, the loader's notes, figures as PNG and SVG, report, posteriors: all or none.
+
+    Parameters
+    ----------
+    folder : Path
+        The job's folder; it exists.
+    cfg : DictConfig
+        The job's config.
+    study : xarray.Dataset
+        The comparison study that was read; its name, hash and notes go into the report.
+    result : ExperimentResult
+    overrides : sequence of str
+        What the user set on the command line.
+    timings : mapping of str to float, optional
+        Seconds by stage, for the report.
+    """
+    with staged(folder) as staging:
+        result.table.to_csv(staging / "table.csv", index=False, lineterminator="\n")
+        # what was dropped, repaired or kept in spite of doubts, for programs; the report has it for readers
+        noted = pd.DataFrame(notes(study), columns=["level", "count", "text"]).astype({"count": "Int64"})
+        noted.to_csv(staging / "notes.csv", index=False, lineterminator="\n")
+        dataset = result.dataset.assign_attrs(
+            experiment=str(cfg.experiment.name),
+            study=str(study.attrs.get("name", "")),
+            data_sha256=str(study.attrs.get("data_sha256", "")),
+            config=json.dumps(_decisive(cfg), sort_keys=True),
+            version=_version("shannon-game"),
+        )
+        dataset.to_netcdf(staging / "results.nc", engine="h5netcdf")
+        _save_posteriors(staging, result.posteriors)
+        for name, write in result.files.items():
+            if name not in _FILES:
+                raise ValueError(f"{name!r} is none of the files that a later run would clear: {', '.join(_FILES)}")
+            write(staging / name)
+        figures = staging / "figures"
+        figures.mkdir()
+        save_figures(figures, result.figures, dpi=int(cfg.output.dpi))
+        report = _report(cfg, study, result, overrides, timings or {})
+        (staging / "report.md").write_text(report, encoding="utf-8")
+        if cfg.output.html:
+            from experiments.harness.html_page import html_page  # noqa: PLC0415 - a run that writes none needs no parser
+
+            (staging / "report.html").write_text(html_page(report, [staging, folder]), encoding="utf-8")
+
+
+def _save_posteriors(folder: Path, posteriors: Mapping[str, Any]) -> None:
+    if posteriors:
+        from inference.posterior.storage import save_posterior  # noqa: PLC0415 - only a Bayesian experiment has any
+
+        for name, idata in posteriors.items():
+            save_posterior(idata, folder / _POSTERIOR.format(name))
+
+
+def save_figures(folder: Path, figures: Mapping[str, Figure], *, dpi: int) -> None:
+    """Save every figure as PNG and SVG; the same figure gives the same bytes."""
+    import matplotlib as mpl  # noqa: PLC0415 - half a second that a skipped job does not need
+
+    for name, figure in figures.items():
+        figure.savefig(folder / f"{name}.png", dpi=dpi, bbox_inches="tight")
+        # ids of SVG elements are random and the date is now, unless told otherwise
+        with mpl.rc_context({"svg.hashsalt": "shannon-game"}):
+            figure.savefig(folder / f"{name}.svg", bbox_inches="tight", metadata={"Date": None})
+
+
+def _report(
+    cfg: DictConfig,
+    study: xr.Dataset,
+    result: ExperimentResult,
+    overrides: Sequence[str],
+    timings: Mapping[str, float],
+) -> str:
+    name = study.attrs.get("name", "unnamed study")
+    digest = study.attrs.get("data_sha256")
+    entries = notes(study)
+    doubts = warnings_of(study, result)
+    what = [
+        f"- study: {name}" + (f", data SHA-256 `{digest}`" if digest else ""),
+        f"- settings given: {' '.join(f'`{text}`' for text in overrides) or 'none'}",
+        f"- config hash: `{config_hash(cfg)}`",
+        "- versions: Python " + ", ".join([platform.python_version(), *(f"{p} {_version(p)}" for p in _PACKAGES)]),
+    ]
+    if timings:
+        what.append("- time: " + ", ".join(f"{stage} {seconds:.2f} s" for stage, seconds in timings.items()))
+    noted = [
+        ("- **warning:** " if entry["level"] == "warning" else "- ")
+        + ("" if entry["count"] is None else f"{entry['count']:,} x ")
+        + entry["text"]
+        for entry in entries
+    ]
+    sections = [
+        f"# {result.title or f'{cfg.experiment.name}: {name}'}",
+        result.summary.strip(),
+        *(["## Warnings", "\n".join(f"- {text}" for text in doubts)] if doubts else []),
+        *(_table_and_figures(result) if result.body is None else [result.body]),
+        "## What was run",
+        "\n".join(what),
+        f"### What the loader noted ({len(entries)})",
+        "\n".join(noted) or "Nothing.",
+        "<details><summary>Config</summary>",
+        f"```yaml\n{OmegaConf.to_yaml(cfg, resolve=True).strip()}\n```",
+        "</details>",
+    ]
+    return "\n\n".join(sections) + "\n"
+
+
+def _table_and_figures(result: ExperimentResult) -> list[str]:
+    return [
+        "## Table",
+        *_report_table(result.table),
+        *(["## Figures"] if result.figures else []),
+        *(f"![{figure}](figures/{figure}.png)" for figure in result.figures),
+    ]
+
+
+def _report_table(table: pd.DataFrame) -> list[str]:
+    varying, constants = split_constants(table)
+    return [*([f"In every row: {constants}."] if constants else []), markdown_table(varying)]
+
+
+def warnings_of(study: xr.Dataset, result: ExperimentResult) -> tuple[str, ...]:
+    """Collect the warnings of the loader and of the experiment, in this order."""
+    loader = tuple(
+        (f"{entry['count']:,} x " if entry["count"] is not None else "") + entry["text"]
+        for entry in notes(study)
+        if entry["level"] == "warning"
+    )
+    return loader + tuple(result.warnings)

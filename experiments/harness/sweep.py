@@ -1,0 +1,318 @@
+"""The summary of a sweep: one table and one figure over all of its jobs, made by a Hydra callback.
+
+It reads only what the jobs left in their folders, so it does not matter which launcher ran them, where, and in how
+many sittings.
+"""
+
+from __future__ import annotations
+
+import csv
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.experimental.callback import Callback
+from omegaconf import DictConfig
+
+from estimators.errors import InputError
+from experiments.harness.outputs import read_status, save_figures, staged
+from experiments.harness.tables import for_screen, markdown_table, print_table
+
+if TYPE_CHECKING:
+    from hydra.core.override_parser.types import Override
+    from matplotlib.figure import Figure
+
+__all__ = ["Job", "SweepSummary", "check_folder", "collect", "finish", "started", "summary_table", "write_summary"]
+
+_NOT_SETTINGS = frozenset({"resume", "sweep"})
+_PRINTED_ROWS = 60
+
+
+@dataclass(frozen=True)
+class Job:
+    """What one job of a sweep left behind.
+
+    Parameters
+    ----------
+    number : int
+        Name of its folder.
+    status : str
+        As in ``status.json``; "missing" if the folder has none, or holds a job with other settings.
+    overrides : mapping of str to str
+        Setting -> value as the user wrote it, ``resume`` and ``sweep`` left out.
+    error : str
+        Empty unless it failed.
+    columns : tuple of str
+        Header of ``table.csv``; empty unless the status is "ok".
+    rows : tuple of tuple of str
+        Cells of ``table.csv`` as they were written.
+    """
+
+    number: int
+    status: str
+    overrides: Mapping[str, str]
+    error: str
+    columns: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+
+
+def _settings(overrides: Sequence[str]) -> dict[str, str]:
+    pairs = (text.lstrip("+").split("=", 1) for text in overrides if "=" in text)
+    return {key: value for key, value in pairs if key not in _NOT_SETTINGS and not key.startswith("hydra.")}
+
+
+def planned_jobs(config: DictConfig) -> list[dict[str, str]] | None:
+    """List the settings of every job of a sweep, in order; None if a sweeper other than Hydra's own decides them."""
+    if not str(config.hydra.sweeper._target_).endswith(".BasicSweeper"):
+        return None
+    given = [f"{key}={value}" for key, value in (config.hydra.sweeper.params or {}).items()]
+    given += [str(text) for text in config.hydra.overrides.task]
+    batches = BasicSweeper.split_arguments(OverridesParser.create().parse_overrides(given), None)
+    return [_settings(overrides) for batch in batches for overrides in batch]
+
+
+def collect(folder: Path, planned: Sequence[Mapping[str, str]] | None = None) -> list[Job]:
+    """Read what the jobs of a sweep left.
+
+    Parameters
+    ----------
+    folder : Path
+        The sweep's folder, with one numbered folder a job.
+    planned : sequence of mapping, optional
+        Settings of every job; by default whatever folders exist are the jobs.
+
+    Returns
+    -------
+    list of Job
+        By number. A folder beyond the plan is left out: it belongs to an earlier, larger sweep.
+    """
+    if planned is None:
+        numbers = sorted(int(path.name) for path in folder.iterdir() if path.is_dir() and path.name.isdigit())
+        return [_read_job(folder, number, None) for number in numbers]
+    return [_read_job(folder, number, settings) for number, settings in enumerate(planned)]
+
+
+def _read_job(folder: Path, number: int, planned: Mapping[str, str] | None) -> Job:
+    status = read_status(folder / str(number))
+    found = _settings(status.overrides) if status else {}
+    wanted = found if planned is None else planned
+    lost = status is not None and status.status == "ok" and not (folder / str(number) / "table.csv").is_file()
+    if status is None or found != wanted or lost:
+        return Job(number, "missing", wanted, "")
+    if status.status != "ok":
+        return Job(number, status.status, wanted, status.error or "")
+    with (folder / str(number) / "table.csv").open(encoding="utf-8", newline="") as file:
+        header, *rows = csv.reader(file)
+    return Job(number, "ok", wanted, "", tuple(header), tuple(tuple(row) for row in rows))
+
+
+def swept_settings(jobs: Sequence[Job]) -> list[str]:
+    """Settings that differ between jobs, in the order of the command line."""
+    keys = dict.fromkeys(key for job in jobs for key in job.overrides)
+    return [key for key in keys if len({job.overrides.get(key) for job in jobs}) > 1]
+
+
+def summary_table(jobs: Sequence[Job]) -> pd.DataFrame:
+    """Put the tables of all jobs under each other, as text.
+
+    Cells stay as the jobs wrote them and nothing depends on time or place, so the same sweep gives the same
+    table however often it was stopped.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns ``job``, ``status``, ``sweep.KEY`` for every swept setting, those of the jobs' tables, ``error``.
+        One row a row of a job's table; one row for a job without a table.
+    """
+    swept = swept_settings(jobs)
+    columns = list(dict.fromkeys(column for job in jobs for column in job.columns))
+    records = []
+    for job in jobs:
+        start = {"job": str(job.number), "status": job.status}
+        start |= {f"sweep.{key}": job.overrides.get(key, "") for key in swept}
+        rows = [dict(zip(job.columns, row, strict=True)) for row in job.rows] or [{}]
+        records += [start | row | {"error": job.error} for row in rows]
+    names = ["job", "status", *(f"sweep.{key}" for key in swept), *columns, "error"]
+    return pd.DataFrame(records, columns=names).fillna("")
+
+
+def write_summary(folder: Path, jobs: Sequence[Job], *, title: str, dpi: int = 200) -> pd.DataFrame:
+    """Write ``summary.csv``, ``summary.md``, ``summary.png`` and ``.svg`` into the sweep's folder.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The summary with numbers as numbers, for printing.
+    """
+    text = summary_table(jobs)
+    table = _as_numbers(text)
+    figure = _figure(table, title)
+    with staged(folder) as staging:
+        text.to_csv(staging / "summary.csv", index=False, lineterminator="\n")
+        if figure is not None:
+            save_figures(staging, {"summary": figure}, dpi=dpi)
+        (staging / "summary.md").write_text(
+            _report(jobs, table, title, has_figure=figure is not None), encoding="utf-8"
+        )
+    return table
+
+
+def _as_numbers(text: pd.DataFrame) -> pd.DataFrame:
+    table = text.copy()
+    for column in table.columns:
+        if column in ("status", "error"):
+            continue
+        values = pd.to_numeric(table[column].replace("", None), errors="coerce")
+        if values.notna().sum() == (table[column] != "").sum() > 0:
+            table[column] = values.astype("Int64") if (values.dropna() % 1 == 0).all() else values
+    return table
+
+
+def _counts(jobs: Sequence[Job]) -> str:
+    states = [job.status for job in jobs]
+    return f"{len(jobs)} jobs: " + ", ".join(
+        f"{states.count(state)} {state}" for state in dict.fromkeys(sorted(states))
+    )
+
+
+def _report(jobs: Sequence[Job], table: pd.DataFrame, title: str, *, has_figure: bool) -> str:
+    broken = [
+        f"- job {job.number} {job.status}" + (f": {job.error}" if job.error else "")
+        for job in jobs
+        if job.status != "ok"
+    ]
+    parts = [
+        f"# {title}",
+        _counts(jobs) + ".",
+        *(["## Without a result", "\n".join(broken)] if broken else []),
+        *(["![summary](summary.png)"] if has_figure else []),
+        "## Table",
+        markdown_table(table),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _figure(table: pd.DataFrame, title: str) -> Figure | None:
+    columns = [str(name) for name in table.columns]
+    floats = [name for name in columns if table[name].dtype.kind == "f" and not name.startswith("sweep.")]
+    value = next((name for name in ("perplexity", "gap_nats", *floats) if name in columns), None)
+    done = table[table["status"] == "ok"]
+    if value is None or done.empty or not done[value].notna().any():
+        return None
+    if {"kl_is_exact", "error_sd_nats"} <= set(columns):
+        from experiments.comparison.sample_size import draw_bias_by_kl  # noqa: PLC0415 - matplotlib takes half a second
+
+        return draw_bias_by_kl(done, title)
+    from experiments.harness.sweep_figure import draw_summary  # noqa: PLC0415
+
+    return draw_summary(done, value, title)
+
+
+# --- what the command needs -------------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Sweep:
+    config: DictConfig | None = None
+    complete: bool | None = None
+
+
+# Hydra swallows what a callback raises and returns nothing from a sweep: the exit code takes this way out.
+_sweep = _Sweep()
+
+
+class SweepSummary(Callback):
+    """Hydra callback: remember the sweep when it starts, summarise it when it ends."""
+
+    def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:  # noqa: ARG002 - Hydra's signature
+        """Remember the sweep's config."""
+        _sweep.config = config
+
+    def on_multirun_end(self, config: DictConfig, **kwargs: Any) -> None:  # noqa: ARG002 - Hydra's signature
+        """Write and print the summary."""
+        _summarise(config)
+
+
+def _summarise(config: DictConfig) -> None:
+    folder = Path(str(config.hydra.sweep.dir))
+    jobs = collect(folder, planned_jobs(config))
+    title = f"sweep {config.sweep}"
+    table = write_summary(folder, jobs, title=title, dpi=int(config.output.dpi))
+    if config.output.print:
+        print_table(_for_screen(table), f"{_counts(jobs)}; all columns in {folder / 'summary.csv'}")
+    _sweep.complete = all(job.status == "ok" for job in jobs)
+    if not _sweep.complete:
+        sys.stderr.write(f"to do only what is missing: the same command with sweep={config.sweep} resume=true\n")
+
+
+def _for_screen(table: pd.DataFrame) -> pd.DataFrame:
+    if not (table["error"] != "").any():
+        table = table.drop(columns="error")
+    return for_screen(table).head(_PRINTED_ROWS)
+
+
+def started() -> bool:
+    """Whether this process has started a sweep."""
+    return _sweep.config is not None
+
+
+def finish() -> bool:
+    """Summarise the sweep if the callback has not, for example because a worker was killed.
+
+    Returns
+    -------
+    bool
+        Whether there was a sweep and every job of it is done.
+    """
+    if _sweep.config is None:
+        return False
+    if _sweep.complete is None:
+        _summarise(_sweep.config)
+    return bool(_sweep.complete)
+
+
+def check_folder(given: Mapping[str, Override], *, resume: bool) -> None:
+    """Refuse to resume what has no name, and to write over what exists.
+
+    Parameters
+    ----------
+    given : mapping of str to Override
+        The parsed command line.
+    resume : bool
+
+    Raises
+    ------
+    InputError
+        Names the sweeps that exist.
+    """
+    if "exp" not in given:
+        return
+    home = Path("multirun") / str(given["exp"].value())
+    named = "sweep" in given or "hydra.sweep.dir" in given
+    if resume and not named:
+        exist = [path.parent.name for path in sorted(home.glob("*/multirun.yaml"))]
+        raise InputError(
+            "which sweep? add sweep=NAME; "
+            + (f"in {home} there is: {', '.join(exist)}" if exist else f"there is none in {home} yet"),
+            source="command line",
+            field="resume",
+        )
+    if not named or resume:
+        return
+    folder = (
+        Path(str(given["hydra.sweep.dir"].value()))
+        if "hydra.sweep.dir" in given
+        else home / str(given["sweep"].value())
+    )
+    # Hydra leaves a multirun.yaml even where it refused the sweep, so that alone is none
+    if folder.is_dir() and any(path.name.isdigit() for path in folder.iterdir()):
+        raise InputError(
+            f"{folder} exists; add resume=true to go on with it, or choose another name",
+            source="command line",
+            field="sweep",
+        )

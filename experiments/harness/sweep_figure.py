@@ -1,0 +1,219 @@
+"""The figure of a sweep: the estimate against the swept settings, one colour a player."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from numpy.typing import NDArray
+
+from experiments.harness.figures import (
+    STYLE,
+    finite_range,
+    log_perplexity_axis,
+    new_figure,
+    player_colours,
+    player_label,
+)
+
+__all__ = ["draw_summary"]
+
+_MARKERS = "osD^vPX*"
+_MAX_COLUMNS = 3
+_MAX_PANELS = 12
+_MAX_TICKS = 10
+_UNITS = {"perplexity": "perplexity (log scale)"}
+
+
+def draw_summary(table: pd.DataFrame, value: str, title: str) -> Figure:
+    """Draw a sweep's summary.
+
+    One swept setting: it is the horizontal axis. Two: the second one makes the panels. More: what is neither is told
+    apart on the horizontal axis too.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        Rows with a result, see :func:`experiments.harness.sweep.summary_table`.
+    value : str
+        Column to draw; ``value_lower`` and ``value_upper`` are its bars if the table has them.
+    title : str
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    swept = [name for name in map(str, table.columns) if name.startswith("sweep.")]
+    table = table[np.isfinite(table[value].astype(float))]
+    panel_key, across = _layout(table, swept)
+    panels = list(dict.fromkeys(table[panel_key])) if panel_key else [None]
+    positions, labels, is_log = _horizontal(table, across)
+    table = table.assign(_x=positions)
+
+    players = list(dict.fromkeys(table["player"])) if "player" in table else []
+    colours = player_colours(players)
+    style_key = _style_key(table, value)
+    styles = list(dict.fromkeys(table[style_key])) if style_key else [None]
+    series = [(player, style) for player in players or [None] for style in styles]
+
+    columns = min(len(panels), _MAX_COLUMNS)
+    rows = -(-len(panels) // columns)
+    with mpl.rc_context(STYLE):
+        many_labels = labels is not None and (len(labels) > 8 or max(map(len, labels)) > 12)
+        figure = new_figure(2.2 + (5.2 if columns == 1 else 3.3 * columns), 0.7 + (2.9 + 0.6 * many_labels) * rows)
+        grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
+        for axes, panel in zip(grid.flat, panels, strict=False):
+            shown = table[table[panel_key] == panel] if panel_key else table
+            for number, (player, style) in enumerate(series):
+                mask = np.ones(len(shown), dtype=bool)
+                if player is not None:
+                    mask &= (shown["player"] == player).to_numpy()
+                if style is not None:
+                    mask &= (shown[style_key] == style).to_numpy()
+                _draw_series(
+                    axes,
+                    shown[mask],
+                    value,
+                    colour=colours[player] if player is not None else "black",
+                    marker=_MARKERS[styles.index(style) % len(_MARKERS)],
+                    shift=(number - (len(series) - 1) / 2) / max(len(series), 1),
+                    is_log=is_log,
+                    spacing=_spacing(positions, is_log=is_log),
+                    connect=labels is None,
+                )
+            if panel_key:
+                axes.set_title(f"{panel_key.removeprefix('sweep.')} = {panel}")
+            _finish_axis(axes, labels, np.unique(positions), is_log=is_log, rotate=many_labels)
+        for axes in list(grid.flat)[len(panels) :]:
+            axes.set_axis_off()
+        if value == "perplexity":
+            bars = [table[name].astype(float) for name in (value, f"{value}_lower", f"{value}_upper") if name in table]
+            for axes in grid.flat:
+                log_perplexity_axis(axes, "y", *finite_range(*bars))
+        figure.supylabel(_UNITS.get(value, value), fontsize=9)
+        figure.supxlabel(", ".join(name.removeprefix("sweep.") for name in across) or "job", fontsize=9)
+        figure.suptitle(title, fontsize=10, x=0.01, ha="left")
+        figure.legend(handles=_legend(players, colours, styles, style_key), loc="outside right upper")
+    return figure
+
+
+def _layout(table: pd.DataFrame, swept: Sequence[str]) -> tuple[str | None, list[str]]:
+    """Choose the setting that makes the panels (if any) and those along the horizontal axis."""
+    if len(swept) < 2:
+        return None, list(swept)
+    counts = {name: table[name].nunique() for name in swept}
+    # the finest setting is the axis, because a line or a trend can be read there; a text setting makes panels first
+    candidates = [name for name in swept if counts[name] <= _MAX_PANELS]
+    if not candidates:
+        return None, list(swept)
+    panel = min(candidates, key=lambda name: (pd.api.types.is_numeric_dtype(table[name]), counts[name]))
+    return panel, [name for name in swept if name != panel]
+
+
+def _horizontal(table: pd.DataFrame, across: Sequence[str]) -> tuple[NDArray[np.float64], list[str] | None, bool]:
+    """Positions of the rows, labels of the ticks (None for a numeric axis), and whether the axis is logarithmic."""
+    # a seed is a number without an order: there is nothing to read between two of them
+    is_scale = len(across) == 1 and not across[0].endswith("seed") and pd.api.types.is_numeric_dtype(table[across[0]])
+    if is_scale and table[across[0]].notna().all():
+        values = table[across[0]].to_numpy(dtype=float)
+        distinct = np.unique(values)
+        return values, None, bool(distinct.min() > 0 and distinct.max() / distinct.min() >= 20)
+    keys = list(across) or ["job"]
+    texts = table[keys].astype(str).agg(", ".join, axis=1)
+    labels = list(dict.fromkeys(texts))
+    return texts.map({text: place for place, text in enumerate(labels)}).to_numpy(dtype=float), labels, False
+
+
+def _style_key(table: pd.DataFrame, value: str) -> str | None:
+    """Column that tells apart the rows of one player in one job, for example the rounding."""
+    group = ["job", "player"] if "player" in table else ["job"]
+    for name in map(str, table.columns):
+        is_text = not pd.api.types.is_numeric_dtype(table[name])
+        is_key = name not in (*group, value, "status", "error", "verdict", "_x") and not name.startswith("sweep.")
+        if is_text and is_key and table.groupby(group)[name].nunique().max() > 1:
+            return name
+    return None
+
+
+def _spacing(positions: NDArray[np.float64], *, is_log: bool) -> float:
+    distinct = np.unique(np.log(positions) if is_log else positions)
+    return float(np.diff(distinct).min()) if distinct.size > 1 else 1.0
+
+
+def _draw_series(
+    axes: Axes,
+    rows: pd.DataFrame,
+    value: str,
+    *,
+    colour: str,
+    marker: str,
+    shift: float,
+    is_log: bool,
+    spacing: float,
+    connect: bool,
+) -> None:
+    if rows.empty:
+        return
+    rows = rows.sort_values("_x", kind="stable")
+    offset = 0.5 * shift * spacing
+    x = rows["_x"].to_numpy()
+    x = x * np.exp(offset) if is_log else x + offset
+    y = rows[value].to_numpy(dtype=float)
+    bars = None
+    if f"{value}_lower" in rows and f"{value}_upper" in rows:
+        lower = rows[f"{value}_lower"].to_numpy(dtype=float)
+        upper = rows[f"{value}_upper"].to_numpy(dtype=float)
+        bars = np.clip(np.nan_to_num([y - lower, upper - y]), 0, None)
+    single = connect and len(np.unique(x)) == len(x)
+    axes.errorbar(
+        x,
+        y,
+        yerr=bars,
+        color=colour,
+        marker=marker,
+        markersize=4.5,
+        markerfacecolor="white" if marker != _MARKERS[0] else colour,
+        linestyle="-" if single else "none",
+        linewidth=0.9,
+        elinewidth=1,
+        capsize=2,
+    )
+
+
+def _finish_axis(
+    axes: Axes, labels: list[str] | None, values: NDArray[np.float64], *, is_log: bool, rotate: bool
+) -> None:
+    if labels is not None:
+        axes.set_xticks(range(len(labels)), labels, rotation=60 if rotate else 0, ha="right" if rotate else "center")
+        axes.set_xlim(-0.6, len(labels) - 0.4)
+        return
+    if is_log:
+        axes.set_xscale("log")
+    if len(values) <= _MAX_TICKS:
+        axes.set_xticks(values, [f"{value:g}" for value in values])
+        axes.set_xticks([], minor=True)
+
+
+def _legend(
+    players: Sequence[str], colours: dict[str, str], styles: Sequence[str | None], style_key: str | None
+) -> list[Line2D]:
+    handles = [Line2D([], [], color=colours[name], linewidth=3, label=player_label(name)) for name in players]
+    if style_key is not None:
+        handles += [
+            Line2D(
+                [],
+                [],
+                color="0.3",
+                marker=_MARKERS[place % len(_MARKERS)],
+                markerfacecolor="white" if place % len(_MARKERS) else "0.3",
+                linestyle="none",
+                label=f"{style_key} {style}",
+            )
+            for place, style in enumerate(styles)
+        ]
+    return handles

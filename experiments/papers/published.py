@@ -1,0 +1,186 @@
+"""``study=published``: what the papers print, with the source of every number and where a run finds ours.
+
+Four tables beside this module, and any of the user's own in the format of the first:
+
+- ``published.csv`` and ``provo_published_lists.csv``: one row a value, the variables of
+  :func:`experiments.papers.published_study.validate_published_study` as columns;
+- ``provo_published.csv``: a row may hold two values, that of the authors' code and the one printed in the paper;
+- ``rank_perplexity_published.csv``: every cell of the thesis's tables.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from estimators.errors import InputError
+from estimators.notes import add_note
+from experiments.papers.published_study import EXPLAINED, validate_published_study
+
+__all__ = ["COLUMNS", "load", "read_values"]
+
+COLUMNS = (
+    *("paper", "where", "quantity", "unit", "printed", "tolerance", "expected", "reason"),
+    *("part", "table", "select", "column", "source"),
+)
+"""Header of a table of published values."""
+
+_HERE = Path(__file__).parent
+_PROVO_COLUMNS = ("where", "quantity", "legacy", "paper", "tolerance", "expected", "reason", "note")
+_RANK_COLUMNS = (*("place", "text", "context_length", "window", "model", "quantity", "printed", "decimals", "source"),)
+_RANK_KEYS = _RANK_COLUMNS[:6]
+_MISPRINT = "misprint"
+
+Row = dict[str, str]
+
+
+def load(settings: Mapping[str, Any]) -> xr.Dataset:
+    """Load the published values.
+
+    Parameters
+    ----------
+    settings : mapping
+        ``tables``: further CSV files with the columns :data:`COLUMNS`, or null.
+
+    Returns
+    -------
+    xarray.Dataset
+        See :func:`experiments.papers.published_study.validate_published_study`.
+
+    Raises
+    ------
+    InputError
+        Names the file, the line and the column.
+    """
+    more = settings.get("tables") or []
+    if isinstance(more, str) or not all(isinstance(name, str) for name in more):
+        raise InputError(f"is {more!r}, should be a list of CSV files", source="study", field="tables")
+    read: list[tuple[Path, Callable[[Path], Iterator[Row]]]] = [
+        (_HERE / "published.csv", read_values),
+        (_HERE / "provo_published.csv", _provo),
+        (_HERE / "provo_published_lists.csv", read_values),
+        (_HERE / "rank_perplexity_published.csv", _ranks),
+        *((Path(name).expanduser(), read_values) for name in more),
+    ]
+    rows: list[Row] = []
+    counts: list[tuple[Path, int]] = []
+    digest = hashlib.sha256()
+    for path, reader in read:
+        before = len(rows)
+        rows += reader(path)
+        counts.append((path, len(rows) - before))
+        digest.update(path.read_bytes())
+    study = xr.Dataset(
+        {
+            **{name: ("value", _strings(rows, name)) for name in COLUMNS if name != "tolerance"},
+            "tolerance": ("value", np.array([float(row["tolerance"] or "nan") for row in rows])),
+        },
+        coords={"value": np.array([f"{row['paper']}/{row['where']}/{row['quantity']}" for row in rows], dtype=object)},
+        attrs={"name": "published", "data_sha256": digest.hexdigest()},
+    )
+    for path, number in counts:
+        add_note(study, f"published values in {path.name}", count=number)
+    return validate_published_study(study)
+
+
+def _strings(rows: list[Row], name: str) -> np.ndarray:
+    found = np.empty(len(rows), dtype=object)
+    found[:] = [row[name] for row in rows]
+    return found
+
+
+def read_values(path: Path) -> Iterator[Row]:
+    """Read a table of published values, :data:`COLUMNS`.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read as UTF-8 CSV, has other columns, a row of another length, or a tolerance that is no
+        number.
+    """
+    return _rows(path, COLUMNS)
+
+
+def _rows(path: Path, columns: tuple[str, ...]) -> Iterator[Row]:
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            lines = list(csv.reader(file, strict=True))
+    except (OSError, UnicodeError, csv.Error) as error:
+        raise InputError(f"cannot be read as CSV: {error}", source=path) from None
+    if not lines or tuple(lines[0]) != columns:
+        found = ", ".join(lines[0]) if lines else "nothing"
+        raise InputError(f"is {found}; should be {', '.join(columns)}", source=path, field="header")
+    for number, cells in enumerate(lines[1:], start=2):
+        if len(cells) != len(columns):
+            raise InputError(f"has {len(cells)} cells, should have {len(columns)}", source=path, field=f"row {number}")
+        row = dict(zip(columns, cells, strict=True))
+        try:
+            float(row.get("tolerance") or "nan")
+        except ValueError:
+            raise InputError(
+                f"is {row['tolerance']!r}, should be a number or empty", source=path, field=f"row {number}, tolerance"
+            ) from None
+        yield row
+
+
+def _provo(path: Path) -> Iterator[Row]:
+    for row in _rows(path, _PROVO_COLUMNS):
+        ours = {
+            "paper": "provo",
+            "where": row["where"],
+            "unit": "",
+            "part": "tvd_legacy",
+            "table": "table.csv",
+            "select": f"quantity={row['quantity']}",
+            "column": "legacy",
+        }
+        if row["legacy"]:
+            yield {
+                **ours,
+                "quantity": f"{row['quantity']}, the authors' code",
+                "printed": row["legacy"],
+                "tolerance": row["tolerance"],
+                "expected": "",
+                "reason": "",
+                "source": f"the authors' code on the public files; {row['note']}",
+            }
+        if row["paper"]:
+            yield {
+                **ours,
+                "quantity": f"{row['quantity']}, as printed",
+                "printed": row["paper"],
+                "tolerance": "",
+                "expected": row["expected"],
+                "reason": row["reason"],
+                "source": f"the paper; {row['note']}",
+            }
+
+
+def _ranks(path: Path) -> Iterator[Row]:
+    for row in _rows(path, _RANK_COLUMNS):
+        place = [row["text"], f"{row['context_length']} tokens" if row["context_length"] else ""]
+        window = "" if row["window"] == "main" else row["window"]
+        named = ", ".join(part for part in (*place, window, row["model"]) if part)
+        quantity = row["quantity"].replace("_", " ")
+        misprint = _MISPRINT in row["source"]
+        yield {
+            "paper": "rank_perplexity",
+            "where": row["place"],
+            "quantity": f"{named}: {quantity}" if named else quantity,
+            "unit": "",
+            "printed": row["printed"],
+            "tolerance": "",
+            "expected": EXPLAINED if misprint else "",
+            "reason": f"a misprint of the thesis; {row['source']}" if misprint else "",
+            "part": "ranks",
+            "table": "tables/published.csv",
+            "select": " | ".join(f"{key}={row[key]}" for key in _RANK_KEYS),
+            "column": "ours",
+            "source": row["source"],
+        }

@@ -1,0 +1,157 @@
+"""What the thesis on rank-based perplexity prints, as a table with the source of every number.
+
+The table is ``rank_perplexity_published.csv`` beside this module. Its numbers are those that the author's own
+workbooks store, at the precision of print (two decimals, halves up), and the few that only the thesis's text has.
+:func:`make_published` makes it again from the archives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from experiments.studies.rankings.rank_perplexity import ARCHIVES, Archive, Workbook, read_workbooks
+
+__all__ = ["MODELS", "PUBLISHED", "QUANTITIES", "as_printed", "make_published", "read_published"]
+
+PUBLISHED = Path(__file__).with_name("rank_perplexity_published.csv")
+"""Columns: ``place`` in the thesis, ``text``, ``context_length``, ``window``, ``model``, ``quantity``, ``printed``,
+``decimals``, ``source``."""
+
+MODELS = ("gpt-3.5-turbo", "gpt-4", "gpt-4-turbo", "gpt-4o")
+"""In the thesis's order."""
+
+QUANTITIES = ("linear", "reciprocal", "perplexity", "exponential_01", "exponential_03", "average")
+"""Rows of appendices A and B; ``average`` is of the four scores."""
+
+_AVERAGES_ROWS = ("linear", "reciprocal", "perplexity", "exponential_01", "exponential_03", "average")
+_APPENDIX = {"text 1": "appendix A", "text 2": "appendix B"}
+# the row "RP" of appendix A at this length repeats the row "PPL"
+_MISPRINT = ("text 1", 1024, "reciprocal")
+# top left cell of the tables that the author pasted beside the averages of repeat 0: (row, column) from 0, quantity
+_PASTED: Mapping[str, Sequence[tuple[int, int, str]]] = {
+    "text 1": ((3, 10, "perplexity"), (10, 10, "average")),
+    "text 2": ((3, 9, "average"), (9, 9, "perplexity")),
+}
+_STARTS = {"text 1": (9175, 13000, 4669, 10430, 8190), "text 2": (7159, 12860, 8944, 4829, 1285)}
+_FROM_TEXT = (
+    *(
+        ("mean", "mean_perplexity", model, printed, 2)
+        for model, printed in zip(
+            ("gpt-4o", "gpt-4-turbo", "gpt-4", "gpt-3.5-turbo"), (109.64, 169.87, 191.49, 208.20), strict=True
+        )
+    ),
+    ("repeats", "sd_average", "", 0.049, 3),
+    ("repeats", "sd_perplexity", "", 93.00, 2),
+    ("repeats and main run", "sd_average", "", 0.053, 3),
+    ("repeats and main run", "sd_perplexity", "", 119.36, 2),
+    ("appendix C, both texts", "slope_perplexity", "gpt-3.5-turbo", -0.00909, 5),
+    ("appendix C, both texts", "slope_se_perplexity", "gpt-3.5-turbo", 0.0343, 4),
+    ("appendix C, both texts", "p_value_perplexity", "gpt-3.5-turbo", 0.795, 3),
+)
+
+
+def as_printed(value: ArrayLike, decimals: ArrayLike) -> NDArray[np.float64]:
+    """Round as the thesis does: halves up (0.705 is 0.71), also where a float falls short of the half by a hair."""
+    scale = 10.0 ** np.asarray(decimals)
+    scaled = np.asarray(value, dtype=float) * scale
+    rounded: NDArray[np.float64] = np.floor(scaled + 0.5 + 1e-9) / scale
+    return rounded
+
+
+def read_published() -> pd.DataFrame:
+    """Read the table of printed values; text columns that do not apply are empty."""
+    columns = dict.fromkeys(("place", "text", "window", "model", "quantity", "source"), str)
+    return pd.read_csv(PUBLISHED, keep_default_na=False, na_values={"context_length": [""]}, dtype=columns).astype(
+        {"context_length": "Int64"}
+    )
+
+
+def make_published(root: Path, path: Path = PUBLISHED) -> None:
+    """Write the table of printed values from a folder with the four archives.
+
+    Run ``python -c "from pathlib import Path; from experiments.papers.rank_perplexity_published import
+    make_published; make_published(Path('FOLDER'))"``.
+    """
+    rows = [row for archive in ARCHIVES for row in _rows_of(archive, root)]
+    for place, quantity, model, printed, decimals in _FROM_TEXT:
+        rows.append(_row(place, ("", None, "", model), quantity, printed, "the thesis's text", decimals=decimals))
+    table = pd.DataFrame(rows)
+    table["context_length"] = table["context_length"].astype("Int64")
+    order = ["place", "text", "context_length", "window", "quantity"]
+    table = table.sort_values(order, kind="stable")
+    table.to_csv(path, index=False, lineterminator="\n")
+
+
+def _rows_of(archive: Archive, root: Path) -> list[dict[str, Any]]:
+    path = root / archive.name
+    books = list(read_workbooks(archive, path.read_bytes(), path))
+    if archive.part == "repeats":
+        pasted = next(book for book in books if book.is_averages and book.start == 0)
+        return _pasted(pasted)
+    rows: list[dict[str, Any]] = []
+    perplexity = {(book.length, book.model): book.rows[1][6] for book in books if not book.is_averages}
+    for book in (book for book in books if book.is_averages):
+        header = book.rows[0][:4]
+        scores = {
+            (quantity, model): book.rows[1 + number][header.index(model)]
+            for number, quantity in enumerate(_AVERAGES_ROWS)
+            for model in MODELS
+        }
+        for model in MODELS:
+            key = (archive.text, book.length, "main", model)
+            for quantity in QUANTITIES:
+                is_perplexity = quantity == "perplexity" or (archive.text, book.length, quantity) == _MISPRINT
+                # the averages' own row of perplexities is of an earlier run
+                value = perplexity[book.length, model] if is_perplexity else scores[quantity, model]
+                source = "data workbook, Perplexity" if is_perplexity else "AVERAGES workbook"
+                if is_perplexity and quantity != "perplexity":
+                    source += " (misprint: the row repeats PPL)"
+                rows.append(_row(_APPENDIX[archive.text], key, quantity, value, source))
+                if quantity in ("average", "perplexity"):
+                    rows.append(_row("tables 1-2", key, quantity, value, source))
+    return rows
+
+
+def _pasted(book: Workbook) -> list[dict[str, Any]]:
+    text = book.archive.text
+    return [
+        _row(
+            "tables 3-4",
+            (text, book.length, f"start {start}", model),
+            quantity,
+            book.rows[top + number][left + column],
+            "table pasted into the AVERAGES workbook of repeat 0",
+        )
+        for top, left, quantity in _PASTED[text]
+        for number, start in enumerate(_STARTS[text])
+        for column, model in enumerate(MODELS)
+    ]
+
+
+def _row(
+    place: str,
+    key: tuple[str, int | None, str, str],
+    quantity: str,
+    value: float,
+    source: str,
+    *,
+    decimals: int = 2,
+) -> dict[str, Any]:
+    text, length, window, model = key
+    return {
+        "place": place,
+        "text": text,
+        "context_length": length,
+        "window": window,
+        "model": model,
+        "quantity": quantity,
+        "printed": f"{float(as_printed(value, decimals)):.{decimals}f}",
+        "decimals": decimals,
+        "source": source,
+    }

@@ -1,0 +1,134 @@
+"""What the thesis on rank-based perplexity prints beside our numbers: tables 1-4, appendices A-C, means and spreads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from experiments.papers.rank_perplexity_published import MODELS, as_printed, read_published
+
+__all__ = ["COMPARISON_COLUMNS", "compare_with_published", "fit_lines"]
+
+COMPARISON_COLUMNS = (
+    *("place", "text", "context_length", "window", "model", "quantity"),
+    *("published", "decimals", "ours", "difference", "agrees", "unrounded", "source"),
+)
+_KEY = ["text", "context_length", "window", "model"]
+_QUANTITIES = ["linear", "reciprocal", "perplexity", "exponential_01", "exponential_03", "average"]
+_FITTED = ("average", "perplexity")
+
+
+def compare_with_published(windows: pd.DataFrame) -> pd.DataFrame:
+    """Put every printed number beside ours.
+
+    Parameters
+    ----------
+    windows : pandas.DataFrame
+        A row a model and window of the whole study: ``part``, ``text``, ``context_length``, ``window``, ``model`` and
+        the mean scores and perplexity.
+
+    Returns
+    -------
+    pandas.DataFrame
+        :data:`COMPARISON_COLUMNS`; ``agrees`` says whether ours, rounded as printed, is the printed number.
+        A fit of appendix C is made on the printed cells, as the thesis made it, and on our cells rounded like them;
+        ``unrounded`` is the fit on our cells as they are.
+    """
+    printed = read_published().rename(columns={"printed": "published"})
+    ours = windows.melt(["part", *_KEY], _QUANTITIES, var_name="quantity", value_name="ours").drop(columns="part")
+    ours["context_length"] = ours["context_length"].astype("Int64")
+    cells = printed[printed["context_length"].notna()].merge(ours, on=[*_KEY, "quantity"], how="inner")
+    main = cells[cells["place"] == "tables 1-2"]
+    spread = printed[printed["context_length"].isna()].assign(ours=_statistics(windows, main))
+    table = pd.concat([cells, _appendix_c(main), spread], ignore_index=True)
+    table["difference"] = table["ours"] - table["published"]
+    rounded = as_printed(table["ours"].to_numpy(dtype=float), table["decimals"].to_numpy(dtype=int))
+    published = as_printed(table["published"].to_numpy(dtype=float), table["decimals"].to_numpy(dtype=int))
+    table["agrees"] = np.isclose(rounded, published, rtol=0, atol=1e-9)
+    return table[list(COMPARISON_COLUMNS)]
+
+
+def _statistics(windows: pd.DataFrame, main: pd.DataFrame) -> list[float]:
+    """Ours for the rows that only the thesis's text has, in their order."""
+    printed = read_published()
+    rows = printed[printed["context_length"].isna()]
+    fits = fit_lines(main.assign(value=main["published"]))
+    pooled = fits[(fits["text"] == "") & (fits["quantity"] == "perplexity")].set_index("model")
+    of_main = windows[windows["part"] == "main"]
+    repeats = windows[windows["part"] == "repeats"]
+    both = windows[windows["context_length"].isin(repeats["context_length"])]
+    found = []
+    for place, quantity, model in zip(rows["place"], rows["quantity"], rows["model"], strict=True):
+        if place == "mean":
+            found.append(of_main.loc[of_main["model"] == model, "perplexity"].mean())
+        elif quantity.startswith("sd_"):
+            group = repeats if place == "repeats" else both
+            found.append(group.groupby("model")[quantity.removeprefix("sd_")].std(ddof=1).mean())
+        else:
+            found.append(pooled.loc[model, quantity.removesuffix("_perplexity")])
+    return [float(value) for value in found]
+
+
+def _appendix_c(main: pd.DataFrame) -> pd.DataFrame:
+    """Slopes, their standard errors and p-values on the printed cells, on ours rounded alike, and on ours."""
+    rounded = as_printed(main["ours"].to_numpy(dtype=float), main["decimals"].to_numpy(dtype=int))
+    keys = ["text", "model", "quantity"]
+    fits = [
+        fit_lines(main.assign(value=value)).melt(
+            keys, ["slope", "slope_se", "p_value"], var_name="what", value_name=column
+        )
+        for column, value in (("published", main["published"]), ("ours", rounded), ("unrounded", main["ours"]))
+    ]
+    table = fits[0].merge(fits[1], on=[*keys, "what"]).merge(fits[2], on=[*keys, "what"])
+    return table.assign(
+        place=np.where(table["text"] == "", "appendix C, both texts", "appendix C"),
+        quantity=table["what"] + "_" + table["quantity"],
+        context_length=pd.array([pd.NA] * len(table), dtype="Int64"),
+        window="main",
+        decimals=12,
+        source="least squares on the printed cells, as the thesis says",
+    ).drop(columns="what")
+
+
+def fit_lines(cells: pd.DataFrame) -> pd.DataFrame:
+    """Ordinary least squares of ``value`` on the raw length by model, quantity and text, and on both texts pooled.
+
+    Parameters
+    ----------
+    cells : pandas.DataFrame
+        ``text``, ``context_length``, ``model``, ``quantity``, ``value``.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``text`` ("" for both), ``model``, ``quantity``, ``n``, ``slope`` (per token of context), ``slope_se`` (which
+        the thesis calls standard deviation), ``p_value``.
+    """
+    from scipy import stats  # noqa: PLC0415 - half a second that only this needs
+
+    rows: list[dict[str, Any]] = []
+    for text in [*dict.fromkeys(cells["text"]), ""]:
+        for model in [name for name in MODELS if (cells["model"] == name).any()]:
+            for quantity in _FITTED:
+                mine = cells[
+                    (cells["model"] == model)
+                    & (cells["quantity"] == quantity)
+                    & ((cells["text"] == text) | (text == ""))
+                ]
+                fit = stats.linregress(
+                    mine["context_length"].to_numpy(dtype=float), mine["value"].to_numpy(dtype=float)
+                )
+                rows.append(
+                    {
+                        "text": text,
+                        "model": model,
+                        "quantity": quantity,
+                        "n": len(mine),
+                        "slope": float(fit.slope),
+                        "slope_se": float(fit.stderr),
+                        "p_value": float(fit.pvalue),
+                    }
+                )
+    return pd.DataFrame(rows)

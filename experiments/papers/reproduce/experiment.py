@@ -1,0 +1,327 @@
+"""``+exp=reproduce``: every published table and figure that the data allow, with a verdict on each value.
+
+The study is the table of published values (``study=published``); our values come from other experiments, each run as a
+part (``reproduce_parts``) in a folder of its own below the output folder (``reproduce_run``). The report is
+``report.md`` and ``report.html`` (``reproduce_report``).
+"""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import xarray as xr
+from hydra.core.hydra_config import HydraConfig
+from matplotlib.figure import Figure
+from omegaconf import DictConfig, OmegaConf
+
+from estimators.errors import InputError, unknown_choice
+from experiments.harness.figures import STYLE, new_figure
+from experiments.harness.outputs import ExperimentResult
+from experiments.harness.settings import rows_of
+from experiments.papers.published_study import (
+    DATA_MISSING,
+    NOT_RUN,
+    PART_FAILED,
+    UNEXPECTED,
+    VERDICTS,
+    judge,
+    parse_select,
+)
+from experiments.papers.reproduce.parts import DATA, PAPERS, PARTS
+from experiments.papers.reproduce.report import report_body, summary
+from experiments.papers.reproduce.run import Outcome, cores, plan, run_parts
+
+__all__ = ["TABLE_COLUMNS", "judged_values", "run", "value_of"]
+
+TABLE_COLUMNS = (
+    *("paper", "where", "quantity", "unit", "published", "ours", "difference", "tolerance", "verdict", "reason"),
+    *("part", "source"),
+)
+"""One row a published value; ``published`` as printed."""
+
+_COLOURS = ("#009E73", "#56B4E9", "#999999", "#E69F00", "#D55E00", "#CC79A7", "#B3261E", "#d9d9d9", "#f0f0f0")
+_SETTINGS = ("root", *dict.fromkeys(source.folder for source in DATA.values()))
+
+
+def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
+    """Run the parts, judge every published value, and write the report."""
+    wanted, again = _wanted(cfg)
+    outcomes = _outcomes(cfg, study, wanted, again)
+    table = judged_values(study, outcomes)
+    by_name = {outcome.planned.part.name: outcome for outcome in outcomes}
+    bad = table["verdict"].isin(UNEXPECTED)
+    broken = [outcome for outcome in outcomes if outcome.state == "failed"]
+    return ExperimentResult(
+        table=table,
+        dataset=_dataset(table),
+        figures={"verdicts": verdict_figure(table)},
+        summary=summary(table, outcomes),
+        warnings=(
+            *_value_warnings(table[bad]),
+            *(f"part {one.planned.part.name} failed: {one.message}" for one in broken),
+            *(f"part {one.planned.part.name}: {one.message}" for one in outcomes if one.state == "data missing"),
+            *(f"part {one.planned.part.name}: a check failed (convergence)" for one in outcomes if one.gate_failed),
+        ),
+        gate_failed=bool(bad.any()) or bool(broken) or any(one.gate_failed for one in outcomes),
+        on_screen=_on_screen(table),
+        title="Published numbers, reproduced",
+        body=report_body(table, by_name),
+    )
+
+
+def _wanted(cfg: DictConfig) -> tuple[list[str], list[str]]:
+    settings = cfg.experiment
+    if not isinstance(settings.bayes, bool):
+        raise InputError(f"is {settings.bayes!r}, should be true or false", field="experiment.bayes")
+    chosen = _names(cfg, "parts")
+    if chosen is None:
+        chosen = [name for name, part in PARTS.items() if settings.bayes or not part.bayes]
+    again = _names(cfg, "again") or []
+    return chosen, again
+
+
+def _names(cfg: DictConfig, key: str) -> list[str] | None:
+    """Names of parts and groups in ``experiment.KEY``; a group stands for its parts, Bayesian ones if those are on."""
+    given = OmegaConf.to_container(cfg.experiment)[key]  # type: ignore[index, call-overload]
+    if given is None:
+        return None
+    if isinstance(given, str):
+        given = [given]
+    if not isinstance(given, list):
+        raise InputError(f"is {given!r}, should be a list of parts or groups", field=f"experiment.{key}")
+    names: list[str] = []
+    for name in given:
+        if name in PARTS:
+            names.append(str(name))
+        elif name in DATA:
+            names += [
+                part.name for part in PARTS.values() if part.group == name and (cfg.experiment.bayes or not part.bayes)
+            ]
+        else:
+            raise unknown_choice("part or group", name, [*DATA, *PARTS], source=f"experiment.{key}")
+    return list(dict.fromkeys(names))
+
+
+def _outcomes(cfg: DictConfig, study: xr.Dataset, wanted: Sequence[str], again: Sequence[str]) -> list[Outcome]:
+    for name in sorted(set(study["part"].to_numpy().tolist()) - {""}):
+        if name not in PARTS:
+            raise unknown_choice("part", name, PARTS, source=f"study {study.attrs['name']}, column part")
+    n_jobs = cfg.experiment.n_jobs
+    if n_jobs is not None and (not isinstance(n_jobs, int) or isinstance(n_jobs, bool) or n_jobs < 1):
+        raise InputError(
+            f"is {n_jobs!r}, should be a whole number of at least 1, or null for all cores", field="experiment.n_jobs"
+        )
+    planned = plan(
+        list(PARTS.values()),
+        data=_data(cfg),
+        wanted=wanted,
+        folder=_folder(cfg),
+        common=(f"seed={cfg.seed}", f"output.dpi={cfg.output.dpi}"),
+        extra=_extra(cfg),
+    )
+    if not any(one.wanted and not one.problem for one in planned):
+        problems = "; ".join(dict.fromkeys(one.problem for one in planned if one.wanted and one.problem))
+        raise InputError(problems or "names no part", source="nothing can be run", field="data")
+    return run_parts(planned, n_jobs=cores() if n_jobs is None else n_jobs, again=again)
+
+
+def _data(cfg: DictConfig) -> dict[str, str | None]:
+    given = OmegaConf.to_container(cfg.data, resolve=True)
+    found: dict[str, str | None] = dict.fromkeys(_SETTINGS)
+    for name, value in (given if isinstance(given, dict) else {}).items():
+        if name not in _SETTINGS:
+            raise unknown_choice("setting of data", name, _SETTINGS)
+        if value is not None and not (isinstance(value, str) and value):
+            raise InputError(f"is {value!r}, should be a folder, or null", field=f"data.{name}")
+        found[str(name)] = value
+    return found
+
+
+def _extra(cfg: DictConfig) -> dict[str, list[str]]:
+    given: Any = OmegaConf.to_container(cfg.experiment.overrides, resolve=True)
+    for name, overrides in given.items():
+        if name not in PARTS:
+            raise unknown_choice("part", name, PARTS, source="experiment.overrides")
+        if not isinstance(overrides, list) or not all(isinstance(text, str) and "=" in text for text in overrides):
+            raise InputError(
+                f"is {overrides!r}, should be a list of settings such as ['experiment.n_repeats=2']",
+                field=f"experiment.overrides.{name}",
+            )
+    return dict(given)
+
+
+def _folder(cfg: DictConfig) -> Path:
+    """Folder of the parts: below the run's own, where the report finds their figures."""
+    if cfg.experiment.folder is not None:
+        return Path(str(cfg.experiment.folder)).expanduser().absolute()
+    if not HydraConfig.initialized():
+        raise InputError("is null, and there is no output folder; name a folder", field="experiment.folder")
+    return Path(HydraConfig.get().runtime.output_dir).absolute() / "parts"
+
+
+def judged_values(study: xr.Dataset, outcomes: Sequence[Outcome]) -> pd.DataFrame:
+    """Put ours beside every published value, with its verdict.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        See :func:`experiments.papers.published_study.validate_published_study`.
+    outcomes : sequence of Outcome
+        Of every part that the study names.
+
+    Returns
+    -------
+    pandas.DataFrame
+        :data:`TABLE_COLUMNS`, one row a value of the study, in its order.
+    """
+    by_name = {outcome.planned.part.name: outcome for outcome in outcomes}
+    cache: dict[Path, pd.DataFrame | None] = {}
+    records = []
+    for row in rows_of(study.to_dataframe().reset_index()):
+        outcome = by_name[row.part] if row.part else None
+        ours: float | None = None
+        reason = row.reason
+        if outcome is None or outcome.has_outputs:
+            if outcome is not None:
+                path = outcome.planned.folder / row.table
+                if path not in cache:
+                    cache[path] = _read(path)
+                ours, problem = value_of(cache[path], parse_select(row.select), row.column)
+                reason = reason or (f"{row.table}: {problem}" if problem else "")
+            verdict = judge(row.printed, ours, tolerance=row.tolerance, expected=row.expected, reason=row.reason)
+        else:
+            verdict = {"data missing": DATA_MISSING, "not run": NOT_RUN, "failed": PART_FAILED}[outcome.state]
+            reason = outcome.message
+        records.append(
+            {
+                "paper": row.paper,
+                "where": row.where,
+                "quantity": row.quantity,
+                "unit": row.unit,
+                "published": row.printed,
+                "ours": np.nan if ours is None else ours,
+                "difference": np.nan if ours is None else ours - float(row.printed),
+                "tolerance": row.tolerance,
+                "verdict": verdict,
+                "reason": reason,
+                "part": row.part,
+                "source": row.source,
+            }
+        )
+    return pd.DataFrame(records, columns=list(TABLE_COLUMNS))
+
+
+def _read(path: Path) -> pd.DataFrame | None:
+    """A part's table with its cells as they were written."""
+    return pd.read_csv(path, dtype=str, keep_default_na=False) if path.is_file() else None
+
+
+def value_of(table: pd.DataFrame | None, select: Mapping[str, str], column: str) -> tuple[float | None, str]:
+    """Find one number in a part's table.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame or None
+        Cells are str; None where the file is not there.
+    select : mapping of str to str
+        Column -> cell of the one row.
+    column : str
+
+    Returns
+    -------
+    value : float or None
+        None if it is not there, or no finite number.
+    problem : str
+        Why; empty if there is a value.
+    """
+    if table is None:
+        return None, "is not there"
+    for name in (*select, column):
+        if name not in table.columns:
+            return None, f"has no column {name}"
+    mine = table
+    for name, cell in select.items():
+        mine = mine[mine[name] == cell]
+    if len(mine) != 1:
+        said = " | ".join(f"{name}={cell}" for name, cell in select.items())
+        return None, f"has {len(mine)} rows with {said}"
+    cell = str(mine[column].iloc[0])
+    try:
+        value = float(cell)
+    except ValueError:
+        return None, f"has {cell!r} in {column}"
+    return (value, "") if math.isfinite(value) else (None, f"has {cell!r} in {column}")
+
+
+def _value_warnings(bad: pd.DataFrame) -> list[str]:
+    """One warning a verdict and place, naming the first values."""
+    found = []
+    for (verdict, paper, where), rows in bad.groupby(["verdict", "paper", "where"], sort=False):
+        named = "; ".join(
+            f"{row.quantity} (published {row.published}, ours {row.ours:.6g})" for row in rows_of(rows.head(3))
+        )
+        more = f" and {len(rows) - 3} more" if len(rows) > 3 else ""
+        found.append(f"{verdict}: {paper}, {where}: {named}{more}")
+    return found
+
+
+def counts(table: pd.DataFrame) -> pd.DataFrame:
+    """Values of every paper by verdict: a row a paper, a column a verdict."""
+    found = pd.crosstab(table["paper"], table["verdict"])
+    papers = list(dict.fromkeys(table["paper"]))
+    return found.reindex(index=papers, columns=[name for name in VERDICTS if name in found], fill_value=0)
+
+
+def _on_screen(table: pd.DataFrame) -> pd.DataFrame:
+    found = counts(table).reset_index()
+    found.columns.name = None
+    return found
+
+
+def _dataset(table: pd.DataFrame) -> xr.Dataset:
+    numbers = {
+        "published": ("value", table["published"].astype(float).to_numpy()),
+        **{name: ("value", table[name].to_numpy(dtype=float)) for name in ("ours", "difference", "tolerance")},
+    }
+    words = {
+        name: ("value", table[name].to_numpy(dtype=object))
+        for name in TABLE_COLUMNS
+        if name not in ("published", "ours", "difference", "tolerance")
+    }
+    printed = ("value", table["published"].to_numpy(dtype=object))
+    return xr.Dataset({**numbers, **words, "printed": printed})
+
+
+def verdict_figure(table: pd.DataFrame) -> Figure:
+    """Share of every verdict, a bar a paper, with the counts in it."""
+    found = counts(table)
+    with mpl.rc_context(STYLE):
+        fig = new_figure(7.6, 1.2 + 0.6 * len(found))
+        axes = fig.add_subplot()
+        places = -np.arange(len(found))
+        left = np.zeros(len(found))
+        total = found.sum(axis=1).to_numpy()
+        for verdict in found.columns:
+            share = found[verdict].to_numpy() / total
+            colour = _COLOURS[VERDICTS.index(str(verdict))]
+            axes.barh(places, share, left=left, color=colour, label=str(verdict), height=0.62)
+            for place, start, width, number in zip(places.tolist(), left, share, found[verdict].tolist(), strict=True):
+                if width > 0.03:
+                    axes.text(start + width / 2, place, f"{number}", ha="center", va="center", fontsize=8)
+            left += share
+        titles = [PAPERS.get(str(name), str(name)).split(" (")[0].split(":")[0] for name in found.index]
+        labels = [f"{textwrap.fill(title, 36)}\n({n} values)" for title, n in zip(titles, total, strict=True)]
+        axes.set_yticks(places, labels)
+        axes.tick_params(axis="y", length=0)
+        axes.set_xlim(0, 1)
+        axes.xaxis.set_major_formatter(mpl.ticker.PercentFormatter(1))
+        axes.set_xlabel("share of the published values")
+        fig.legend(loc="outside lower center", ncols=3)
+    return fig

@@ -1,0 +1,249 @@
+"""The report of ``+exp=reproduce`` in Markdown; ``html_page`` makes the page of it."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from experiments.harness.settings import rows_of
+from experiments.harness.tables import markdown_table
+from experiments.papers.published_study import REPRODUCED, VERDICTS, WITHIN_TOLERANCE, decimals
+from experiments.papers.reproduce.parts import ADDED, DISPLAYS, PAPER_NOTES, PAPERS, PARTS, Addition, Display
+from experiments.papers.reproduce.run import Outcome
+
+__all__ = ["report_body", "summary"]
+
+_OPEN_ROWS = 45
+"""A longer table of values is folded; what is not reproduced in it stands before it."""
+
+_ALIKE_ROWS = 16
+"""Of more values that are not reproduced, one of each kind is shown."""
+
+_AGREE = (REPRODUCED, WITHIN_TOLERANCE)
+_SECTION = re.compile(r"^## ", re.MULTILINE)
+# a character that begins markup in a text that is none
+_MARKUP = re.compile(r"([\\`*_\[\]<>#|])")
+
+
+_LEGEND = """\
+- **reproduced to the digit**: ours, rounded as printed, is the printed number (either rule for halves);
+- **within stated tolerance**: not to the digit, but within the tolerance that the table of values states;
+- **not reproducible from public data**, **differs, explained**: ours is another number, or there can be none, for the \
+reason given;
+- **differs**, **no value of ours**, **part failed**: unexpected; the run ends with exit code 3;
+- **data missing**, **not run**: nothing was compared."""
+
+
+def summary(table: pd.DataFrame, outcomes: Sequence[Outcome]) -> str:
+    """Say how many values got which verdict, and what was not run."""
+    number = table["verdict"].value_counts()
+    agree = int(table["verdict"].isin(_AGREE).sum())
+    checked = int(table["ours"].notna().sum())
+    said = "; ".join(f"{verdict}: {number[verdict]:,}" for verdict in VERDICTS if verdict in number)
+    states = pd.Series([outcome.state for outcome in outcomes]).value_counts()
+    parts = ", ".join(f"{number} {state}" for state, number in states.items())
+    return (
+        f"**{agree:,} of {checked:,} published values that could be computed are reproduced**, of {len(table):,} "
+        f"values in all. {said}.\n\nParts: {parts}."
+    )
+
+
+def report_body(table: pd.DataFrame, outcomes: Mapping[str, Outcome]) -> str:
+    """Write everything between the summary and the settings.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        See ``experiments.papers.reproduce.experiment.TABLE_COLUMNS``.
+    outcomes : mapping of str to Outcome
+        By part.
+
+    Returns
+    -------
+    str
+        Markdown.
+    """
+    sections = [
+        "## Verdicts",
+        "![Verdicts on the published values, a bar a paper](figures/verdicts.png)",
+        _LEGEND,
+        _counts(table),
+    ]
+    papers = [*PAPERS, *(name for name in dict.fromkeys(table["paper"]) if name not in PAPERS)]
+    for paper in papers:
+        sections += _paper(paper, table[table["paper"] == paper], outcomes)
+    sections += [
+        "## What the toolkit adds",
+        "What the papers do not have. The parts that sample from a posterior take minutes each and run with "
+        "`experiment.bayes=true`.",
+    ]
+    for addition in ADDED:
+        sections += _addition(addition, outcomes.get(addition.part))
+    sections += ["## Parts", _parts(outcomes)]
+    return "\n\n".join(sections)
+
+
+def _counts(table: pd.DataFrame) -> str:
+    """Values by verdict and paper, as Markdown."""
+    found = pd.crosstab(table["verdict"], table["paper"])
+    found = found.reindex(index=[name for name in VERDICTS if name in found.index])
+    found = found[list(dict.fromkeys(table["paper"]))]
+    found["all"] = found.sum(axis=1)
+    found.loc["all"] = found.sum(axis=0)
+    return markdown_table(found.reset_index())
+
+
+def _paper(paper: str, table: pd.DataFrame, outcomes: Mapping[str, Outcome]) -> list[str]:
+    displays = [display for display in DISPLAYS if display.paper == paper]
+    shown = {display.where for display in displays}
+    displays += [Display(paper, where, where) for where in dict.fromkeys(table["where"]) if where not in shown]
+    if not displays:
+        return []
+    sections = [f"## {_plain(PAPERS.get(paper, paper))}", *([PAPER_NOTES[paper]] if paper in PAPER_NOTES else [])]
+    for display in displays:
+        sections += _display(display, table[table["where"] == display.where], outcomes)
+    return sections
+
+
+def _display(display: Display, values: pd.DataFrame, outcomes: Mapping[str, Outcome]) -> list[str]:
+    sections = [f"### {_plain(display.title)}"]
+    if display.text:
+        sections.append(display.text)
+    outcome = outcomes.get(display.part)
+    if outcome is not None:
+        sections += _trouble(outcome)
+        sections += _figures(outcome, display.figures, display.title)
+    return [*sections, *_values(values, folded=display.folded)]
+
+
+def _trouble(outcome: Outcome) -> list[str]:
+    if outcome.has_outputs:
+        return ["**A convergence check failed; do not use these numbers.**"] if outcome.gate_failed else []
+    name = outcome.planned.part.name
+    if outcome.state == "not run":
+        return [f"*Not run; `experiment.parts=[{name}]` runs this part.*"]
+    label = "Data missing" if outcome.state == "data missing" else f"The part `{name}` failed"
+    return [f"**{label}:** {_plain(outcome.message)}"]
+
+
+def _figures(outcome: Outcome, names: Sequence[str], title: str) -> list[str]:
+    """Images of a part, by paths from the report's folder."""
+    if not outcome.has_outputs:
+        return []
+    folder = outcome.planned.folder
+    found = [
+        path
+        for name in names
+        for path in sorted((folder / "figures").glob(f"{name}.png"), key=lambda path: path.stat().st_mtime_ns)
+    ]
+    label = _plain(title)
+    return [
+        f"![{label}: {_plain(path.stem.replace('_', ' '))}]({folder.parent.name}/{folder.name}/figures/{path.name})"
+        for path in found
+    ]
+
+
+def _values(values: pd.DataFrame, *, folded: bool) -> list[str]:
+    if values.empty:
+        return []
+    if len(values) <= _OPEN_ROWS and not folded:
+        return _table(values)
+    other = values[~values["verdict"].isin(_AGREE)]
+    number = values["verdict"].value_counts()
+    said = f"{len(values)} values: " + ", ".join(f"{number[name]} {name}" for name in VERDICTS if name in number) + "."
+    # of many values with one verdict and reason, one stands for all
+    alike = other.drop_duplicates(["verdict", "reason"]) if len(other) > _ALIKE_ROWS else other
+    if len(alike) < len(other):
+        said += f" One of each kind of the {len(other)} that are not reproduced:"
+    return [
+        said,
+        *(_table(alike) if len(alike) else []),
+        f"<details><summary>All {len(values)} values</summary>",
+        *_table(values),
+        "</details>",
+    ]
+
+
+def _table(values: pd.DataFrame) -> list[str]:
+    """Values for a reader, ours with two digits more than are printed; reasons stand once, below."""
+    reasons = [text for text in dict.fromkeys(values["reason"]) if text]
+    columns = {
+        "quantity": [
+            _plain(f"{row.quantity} [{row.unit}]" if row.unit and row.unit not in row.quantity else row.quantity)
+            for row in rows_of(values)
+        ],
+        "published": values["published"].to_list(),
+        "ours": [_number(row.ours, row.published) for row in rows_of(values)],
+        "difference": [_difference(value) for value in values["difference"]],
+        "verdict": values["verdict"].to_list(),
+        "note": [str(reasons.index(text) + 1) if text else "" for text in values["reason"]],
+    }
+    # columns that say nothing about any of these values
+    for name in ("ours", "difference", "note"):
+        if not any(columns[name]):
+            del columns[name]
+    shown = markdown_table(pd.DataFrame(columns), right=("published", "ours", "difference"))
+    if not reasons:
+        return [shown]
+    return [shown, "\n".join(f"{number}. {_plain(text)}." for number, text in enumerate(reasons, start=1))]
+
+
+def _difference(value: float) -> str:
+    if np.isnan(value) or value == 0:
+        return "0" if value == 0 else ""
+    return f"{value:+.6g}" if abs(value) >= 1 else f"{value:+.1e}"
+
+
+def _number(ours: float, printed: str) -> str:
+    if np.isnan(ours):
+        return ""
+    places = decimals(printed)
+    return f"{ours:.0f}" if places == 0 and ours == round(ours) else f"{ours:.{places + 2}f}"
+
+
+def _plain(text: str) -> str:
+    """Text that Markdown takes for nothing but text; pipes are left to the table."""
+    return _MARKUP.sub(lambda match: match[0] if match[0] == "|" else f"\\{match[0]}", text)
+
+
+def _addition(addition: Addition, outcome: Outcome | None) -> list[str]:
+    sections = [f"### {addition.title}"]
+    if addition.text:
+        sections.append(addition.text)
+    if outcome is None:
+        return sections
+    sections += _trouble(outcome)
+    if outcome.has_outputs:
+        sections += [_summary_of(outcome), *_figures(outcome, addition.figures, addition.title)]
+    return sections
+
+
+def _summary_of(outcome: Outcome) -> str:
+    """What a part says in its own report before its first section; its headings would get in the way of ours."""
+    report = (outcome.planned.folder / "report.md").read_text(encoding="utf-8")
+    said = _SECTION.split(report, maxsplit=1)[0].partition("\n")[2].strip()
+    return re.sub(r"^#+ (.*)$", r"**\1**", said, flags=re.MULTILINE)
+
+
+def _parts(outcomes: Mapping[str, Outcome]) -> str:
+    rows = [
+        {
+            "part": f"`{name}`",
+            "state": outcome.state + (", did not converge" if outcome.gate_failed else ""),
+            "seconds": "" if np.isnan(outcome.seconds) else f"{outcome.seconds:.1f}",
+            "warnings": str(len(outcome.warnings)) if outcome.has_outputs else "",
+            "command": f"`{_command(outcome)}`",
+        }
+        for name, outcome in outcomes.items()
+    ]
+    first = f"Each part is a run of its own in `parts/NAME` ({len(PARTS)} parts), with a report, tables and warnings."
+    return first + "\n\n" + markdown_table(pd.DataFrame(rows))
+
+
+def _command(outcome: Outcome) -> str:
+    arguments = " ".join(shlex.quote(text) for text in outcome.planned.overrides)
+    return f"python -m experiments.run {arguments}".replace("`", "'")

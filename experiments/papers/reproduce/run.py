@@ -1,0 +1,343 @@
+"""Run the parts of ``+exp=reproduce``: each a command of its own in a folder of its own, side by side, resumable."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from hydra import compose, initialize_config_module
+from hydra.core.global_hydra import GlobalHydra
+from omegaconf import DictConfig
+
+from experiments.harness.outputs import config_hash, read_status
+from experiments.harness.signals import Terminated
+from experiments.papers.reproduce.parts import DATA, Part
+
+__all__ = ["Outcome", "Planned", "State", "cores", "data_root", "plan", "run_parts"]
+
+State = Literal["done", "done before", "failed", "data missing", "not run"]
+
+_LOG = "command.log"
+_BEFORE_QUOTE = re.compile(r"(\\+)('|$)")
+_PLAIN = re.compile(r"[\w./~@-]+")
+# what children get to leave by themselves after Ctrl-C, which a terminal sends to them too
+_GRACE_SECONDS = 5.0
+_POLL_SECONDS = 0.2
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A part with everything it needs to run.
+
+    Parameters
+    ----------
+    part : Part
+    folder : Path
+    overrides : tuple of str
+        Arguments of the command, without the output folder.
+    problem : str
+        Why its data are not there, and what to do; empty if they are.
+    wanted : bool
+        Whether the settings ask for it.
+    may_download : bool
+        The study fetches its data, so that a failure of it may mean that there is no network.
+    """
+
+    part: Part
+    folder: Path
+    overrides: tuple[str, ...]
+    problem: str
+    wanted: bool
+    may_download: bool
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a part.
+
+    Parameters
+    ----------
+    planned : Planned
+    state : State
+    seconds : float
+        Of the run that made the outputs; NaN if there was none.
+    message : str
+        Error, or what to do.
+    warnings : tuple of str
+    gate_failed : bool
+        Its posterior did not converge.
+    """
+
+    planned: Planned
+    state: State
+    seconds: float = float("nan")
+    message: str = ""
+    warnings: tuple[str, ...] = ()
+    gate_failed: bool = False
+
+    @property
+    def has_outputs(self) -> bool:
+        """Whether its folder holds a complete run."""
+        return self.state in ("done", "done before")
+
+
+def data_root(data: Mapping[str, str | None], group: str) -> tuple[str | None, str]:
+    """Find the folder of a group's data.
+
+    Parameters
+    ----------
+    data : mapping
+        ``data`` of the config: ``root``, and a folder of each study that is elsewhere.
+    group : str
+
+    Returns
+    -------
+    root : str or None
+        None where the study fetches its files itself.
+    problem : str
+        Empty, or why it cannot be used and what to do.
+    """
+    source = DATA[group]
+    own, root = data[source.folder], data["root"]
+    if own is None and root is None:
+        if source.downloads:
+            return None, ""
+        return None, f"there is no download; get {source.what}, and set data.{source.folder}=FOLDER (or data.root)"
+    path = Path(str(own if own is not None else Path(str(root)) / source.folder)).expanduser().absolute()
+    if path.is_file() or any((path / name).exists() for name in source.any_of):
+        return str(path), ""
+    found = f"{path} has no {' or '.join(source.any_of)}" if path.is_dir() else f"{path} is not there"
+    return str(path), f"{found}; put there {source.what}, or set data.{source.folder}=FOLDER"
+
+
+def plan(
+    parts: Sequence[Part],
+    *,
+    data: Mapping[str, str | None],
+    wanted: Sequence[str],
+    folder: Path,
+    common: Sequence[str] = (),
+    extra: Mapping[str, Sequence[str]] | None = None,
+) -> list[Planned]:
+    """Give every part its folder, its command and what stands in its way.
+
+    Parameters
+    ----------
+    parts : sequence of Part
+    data : mapping
+        See :func:`data_root`.
+    wanted : sequence of str
+        Names of the parts to run.
+    folder : Path
+        Holds one folder a part.
+    common : sequence of str
+        Overrides of all parts.
+    extra : mapping
+        Further overrides by part.
+
+    Returns
+    -------
+    list of Planned
+    """
+    found = []
+    for part in parts:
+        root, problem = data_root(data, part.group)
+        overrides = [f"+exp={part.experiment}", f"study={DATA[part.group].study}"]
+        if root is not None:
+            overrides.append(f"study.root={_quoted(root)}")
+        overrides += [*part.settings, *common, *(extra or {}).get(part.name, ())]
+        found.append(
+            Planned(
+                part=part,
+                folder=folder / part.name,
+                overrides=tuple(overrides),
+                problem=problem,
+                wanted=part.name in wanted,
+                may_download=root is None,
+            )
+        )
+    return found
+
+
+def _quoted(text: str) -> str:
+    """A string as Hydra's grammar of overrides reads it, whatever it holds."""
+    if _PLAIN.fullmatch(text):
+        return text
+    # a backslash counts only before a quote
+    escaped = _BEFORE_QUOTE.sub(r"\1\1\2", text).replace("'", "\\'")
+    return f"'{escaped}'"
+
+
+def run_parts(planned: Sequence[Planned], *, n_jobs: int, again: Sequence[str] = ()) -> list[Outcome]:
+    """Run what is wanted, can run, and is not there yet.
+
+    Parameters
+    ----------
+    planned : sequence of Planned
+    n_jobs : int
+        Parts at a time.
+    again : sequence of str
+        Parts to run even if their outputs are there.
+
+    Returns
+    -------
+    list of Outcome
+        In the order of `planned`.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        After the running parts were stopped; finished ones stay.
+    """
+    outcomes: dict[str, Outcome] = {}
+    todo: list[Planned] = []
+    for one in planned:
+        if not one.wanted:
+            outcomes[one.part.name] = Outcome(one, "not run")
+        elif one.problem:
+            outcomes[one.part.name] = Outcome(one, "data missing", message=one.problem)
+        elif one.part.name not in again and _is_done(one):
+            outcomes[one.part.name] = _finished(one, "done before")
+        else:
+            todo.append(one)
+    if todo:
+        n_before = sum(one.state == "done before" for one in outcomes.values())
+        outcomes |= {one.planned.part.name: one for one in _side_by_side(todo, n_jobs, n_before=n_before)}
+    return [outcomes[one.part.name] for one in planned]
+
+
+def _is_done(one: Planned) -> bool:
+    before = read_status(one.folder)
+    if before is None or before.status != "ok" or not (one.folder / "table.csv").is_file():
+        return False
+    return before.config_hash == _hash_of(one.overrides)
+
+
+def _hash_of(overrides: Sequence[str]) -> str:
+    # inside the command Hydra is set up already; in a test or a notebook it is not
+    started = GlobalHydra.instance().is_initialized()
+    with nullcontext() if started else initialize_config_module("conf", version_base="1.3"):
+        cfg: DictConfig = compose("config", overrides=list(overrides))
+    return config_hash(cfg)
+
+
+def _finished(one: Planned, state: State) -> Outcome:
+    status = read_status(one.folder)
+    if status is None or status.status != "ok":
+        return Outcome(one, "failed", message=(status.error if status is not None else None) or "")
+    seconds = float("nan") if status.seconds is None else status.seconds
+    return Outcome(one, state, seconds, warnings=status.warnings, gate_failed=status.gate_failed)
+
+
+def _side_by_side(todo: Sequence[Planned], n_jobs: int, *, n_before: int) -> list[Outcome]:
+    """Run commands in threads that wait for them: the work is in the processes."""
+    from rich.console import Console  # noqa: PLC0415 - only here
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn  # noqa: PLC0415
+
+    console = Console(stderr=True)
+    running: dict[str, subprocess.Popen[bytes]] = {}
+    found: list[Outcome] = []
+    columns = (
+        TextColumn("reproduce"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.description}"),
+    )
+    with (
+        Progress(*columns, console=console, disable=not console.is_terminal) as progress,
+        ThreadPoolExecutor(max_workers=n_jobs) as pool,
+    ):
+        if n_before:
+            console.print(f"{n_before} parts were done before", highlight=False)
+        task = progress.add_task("", total=len(todo))
+        futures = {pool.submit(_run_one, one, running, n_jobs) for one in todo}
+        try:
+            while futures:
+                done, futures = wait(futures, timeout=_POLL_SECONDS, return_when=FIRST_COMPLETED)
+                for future in done:
+                    outcome = future.result()
+                    found.append(outcome)
+                    progress.advance(task)
+                    console.print(_line(outcome), highlight=False, markup=False)
+                progress.update(task, description=", ".join(sorted(running)))
+        except KeyboardInterrupt as stop:
+            # a terminal sends Ctrl-C to the parts as well; nobody told them of the other
+            _stop(futures, running, grace_seconds=0 if isinstance(stop, Terminated) else _GRACE_SECONDS)
+            raise
+    return found
+
+
+def _line(outcome: Outcome) -> str:
+    name = outcome.planned.part.name
+    if not outcome.has_outputs:
+        return f"{name}: {outcome.state}: {outcome.message}"
+    return f"{name}: {outcome.seconds:.1f} s" + (", did not converge" if outcome.gate_failed else "")
+
+
+def _stop(
+    futures: set[Future[Outcome]], running: Mapping[str, subprocess.Popen[bytes]], *, grace_seconds: float
+) -> None:
+    for future in futures:
+        future.cancel()
+    processes = list(running.values())
+    for seconds, stop in ((grace_seconds, subprocess.Popen.terminate), (_GRACE_SECONDS, subprocess.Popen.kill)):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end and any(process.poll() is None for process in processes):
+            time.sleep(0.05)
+        for process in processes:
+            if process.poll() is None:
+                stop(process)
+
+
+def _run_one(one: Planned, running: dict[str, subprocess.Popen[bytes]], n_jobs: int) -> Outcome:
+    one.folder.mkdir(parents=True, exist_ok=True)
+    # what the run before left must not be taken for this one's, even if this one cannot start
+    for name in ("status.json", "run.log"):
+        (one.folder / name).unlink(missing_ok=True)
+    threads = str(max(1, cores() // n_jobs))
+    limits = {name: os.environ.get(name, threads) for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
+    arguments = [*one.overrides, f"hydra.run.dir={_quoted(str(one.folder))}", "output.print=false"]
+    with (one.folder / _LOG).open("wb") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "experiments.run", *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, **limits},
+        )
+        running[one.part.name] = process
+        try:
+            code = process.wait()
+        finally:
+            running.pop(one.part.name, None)
+    outcome = _finished(one, "done")
+    # the command's exit codes, see experiments.run
+    if code in (0, 3) and outcome.has_outputs:
+        return outcome
+    message = outcome.message or f"ended with exit code {code}: {_last_line(one.folder / _LOG)}"
+    if code == 2 and one.may_download:
+        source = DATA[one.part.group]
+        return Outcome(
+            one, "data missing", message=f"{message}; or get {source.what}, and set data.{source.folder}=FOLDER"
+        )
+    return Outcome(one, "failed", message=message)
+
+
+def _last_line(log: Path) -> str:
+    lines = log.read_text(encoding="utf-8", errors="replace").split("\n")
+    return next((line for line in reversed(lines) if line.strip()), "nothing was said")
+
+
+def cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

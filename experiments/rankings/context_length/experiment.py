@@ -1,0 +1,334 @@
+"""``+exp=context_length``: ranks and perplexity of live models against the length of the context."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from numpy.typing import NDArray
+from omegaconf import DictConfig, ListConfig
+
+from estimators.documents.corpus import ClusteredMean, clustered_mean
+from estimators.errors import InputError, unknown_choice
+from estimators.rankings.scores import (
+    DECAYS,
+    approximate_perplexity,
+    average_score,
+    exponential_score,
+    linear_score,
+    rank_at,
+    reciprocal_score,
+    top_k_accuracy,
+)
+from experiments.harness.language_models import Work, batches_by_length, chosen_models, open_work
+from experiments.harness.outputs import ExperimentResult
+from experiments.harness.settings import rng_for, whole_numbers
+from experiments.rankings.context_length.figures import draw_scores, draw_temperatures
+from inference.store.keys import operation_key, result_key
+
+if TYPE_CHECKING:
+    from inference.lm.language_model import LanguageModel
+
+__all__ = ["WINDOWS", "run"]
+
+WINDOWS: Mapping[str, tuple[str, ...]] = {
+    "growing": ("growing",),
+    "sliding": ("sliding",),
+    "both": ("growing", "sliding"),
+}
+"""Values of ``experiment.window`` and the windows that they score."""
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class _Place:
+    """A place in a document: its reference tokens begin at ``start``, a position among the document's tokens."""
+
+    document: int
+    start: int
+
+
+def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
+    """Score the same places of the texts after contexts of every length, with every model."""
+    from inference.lm.loading import load_language_model  # noqa: PLC0415 - torch takes seconds
+
+    lengths = sorted(set(whole_numbers(cfg, "lengths")))
+    n_windows, n_tokens, top_k = (whole_numbers(cfg, key)[0] for key in ("n_windows", "n_tokens", "top_k"))
+    temperatures = _temperatures(cfg)
+    if cfg.experiment.window not in WINDOWS:
+        raise unknown_choice("experiment.window", cfg.experiment.window, WINDOWS)
+    kinds = WINDOWS[str(cfg.experiment.window)]
+    settings = chosen_models(cfg)
+    if not settings:
+        raise InputError("names no model; add model=smollm2", source="settings", field="model")
+    work = open_work(cfg)
+    scored: dict[tuple[str, str, int], Mapping[str, NDArray[Any]]] = {}
+    vocab_sizes: dict[str, int] = {}
+    for name, chosen in settings.items():
+        model = load_language_model(chosen)
+        tokens, places = _places(cfg, study, model, n_windows, longest=lengths[-1], n_tokens=n_tokens)
+        places = _mine(work, places)
+        vocab_sizes[name] = model.vocab_size
+        for length in lengths:
+            for kind in kinds:
+                windows = [tuple(tokens[p.document][p.start - length : p.start + n_tokens]) for p in places]
+                scored[name, kind, length] = _score(
+                    work, model, windows, length=length, kind=kind, top_k=top_k, temperatures=temperatures
+                )
+    table = pd.DataFrame(
+        [
+            _row(name, kind, length, arrays, top_k=top_k, vocab_size=vocab_sizes[name])
+            for (name, kind, length), arrays in scored.items()
+        ]
+    )
+    tempered = pd.DataFrame(
+        [
+            {"model": name, "window": kind, "context_length": length, **row}
+            for (name, kind, length), arrays in scored.items()
+            if length == lengths[-1]
+            for row in _by_temperature(arrays, temperatures, top_k)
+        ]
+    )
+    return ExperimentResult(
+        table=table,
+        dataset=_dataset(scored, tempered, lengths),
+        figures={
+            "context_length": draw_scores(table, str(study.attrs.get("name"))),
+            **({"temperature": draw_temperatures(tempered, lengths[-1])} if temperatures else {}),
+        },
+        summary=_summary(table, tempered, _difference(scored, top_k), work),
+        warnings=(),
+    )
+
+
+def _temperatures(cfg: DictConfig) -> tuple[float, ...]:
+    values = cfg.experiment.temperatures
+    numbers = list(values) if isinstance(values, ListConfig) else [values]
+    if not all(isinstance(value, int | float) and not isinstance(value, bool) and value > 0 for value in numbers):
+        raise InputError(f"is {numbers}, should be a list of numbers above 0", field="experiment.temperatures")
+    return tuple(float(value) for value in numbers)
+
+
+def _places(
+    cfg: DictConfig, study: xr.Dataset, model: LanguageModel, n_windows: int, *, longest: int, n_tokens: int
+) -> tuple[list[list[int]], list[_Place]]:
+    """Draw places with the longest context before them, each as likely as any other, without overlap of references."""
+    from inference.lm.language_model import encode  # noqa: PLC0415
+
+    tokens = encode(model, study["text"].to_numpy().tolist(), source="study")
+    possible = [
+        _Place(document, start)
+        for document, ids in enumerate(tokens)
+        # places a window apart: the reference tokens of two never overlap
+        for start in range(longest, len(ids) - n_tokens + 1, n_tokens)
+    ]
+    if len(possible) < n_windows:
+        raise InputError(
+            f"is {n_windows}, but the texts have {len(possible)} places with {longest} tokens before and {n_tokens} "
+            "after; use longer texts, shorter lengths or fewer windows",
+            field="experiment.n_windows",
+        )
+    drawn = rng_for(cfg, "places").choice(len(possible), size=n_windows, replace=False)
+    return tokens, [possible[i] for i in sorted(drawn.tolist())]
+
+
+def _mine(work: Work, places: Sequence[_Place]) -> list[_Place]:
+    """Places of this run's shard: the same numbers for every length and model, whatever its tokens."""
+    mine = work.mine([result_key("place", number) for number in range(len(places))]).tolist()
+    if not mine:
+        raise InputError("holds none of the places; use fewer shards or more windows", field="experiment.shard")
+    return [places[i] for i in mine]
+
+
+def _score(
+    work: Work,
+    model: LanguageModel,
+    windows: Sequence[tuple[int, ...]],
+    *,
+    length: int,
+    kind: str,
+    top_k: int,
+    temperatures: Sequence[float],
+) -> Mapping[str, NDArray[Any]]:
+    from inference.lm.language_model import model_record  # noqa: PLC0415
+    from inference.lm.windows import score_windows  # noqa: PLC0415
+
+    parameters = {"context_length": length, "window": kind, "top_k": top_k, "temperatures": list(temperatures)}
+    operation = operation_key("score_windows", model=model.identity, parameters=parameters)
+
+    def compute(batch: list[tuple[int, ...]]) -> Mapping[str, NDArray[Any]]:
+        found = score_windows(
+            model, batch, context_length=length, sliding=kind == "sliding", top_k=top_k, temperatures=temperatures
+        )
+        return {str(name): found[name].to_numpy() for name in found.data_vars}
+
+    return work.compute(
+        f"{model.name}, {kind}, {length} tokens",
+        operation,
+        windows,
+        [result_key(list(window)) for window in windows],
+        compute,
+        batches=batches_by_length(len, n_items=work.items_per_batch),
+        provenance=model_record(model),
+    )
+
+
+def _scores(rank: FloatArray, top_k: int) -> dict[str, FloatArray]:
+    limited = rank_at(rank, top_k)
+    return {
+        "linear": linear_score(limited, top_k),
+        "reciprocal": reciprocal_score(limited),
+        **{f"exponential_{decay:g}": exponential_score(limited, decay) for decay in DECAYS},
+        "average": average_score(limited, top_k),
+    }
+
+
+def _row(
+    name: str, kind: str, length: int, arrays: Mapping[str, NDArray[Any]], *, top_k: int, vocab_size: int
+) -> dict[str, Any]:
+    rank = arrays["rank"].astype(float)
+    window = np.repeat(np.arange(rank.shape[0]), rank.shape[1])
+    loss = clustered_mean(-arrays["logprob"].astype(float).ravel(), window)
+    row: dict[str, Any] = {
+        "model": name,
+        "window": kind,
+        "context_length": length,
+        "n_windows": rank.shape[0],
+        "n_tokens": rank.size,
+    }
+    for score, values in _scores(rank, top_k).items():
+        found = clustered_mean(values.ravel(), window)
+        row |= {f"{score}_top{top_k}": found.mean, f"{score}_top{top_k}_se": found.se}
+    # over a whole vocabulary a linear score says next to nothing: nearly every rank is near the first
+    for score, values in (
+        ("reciprocal", reciprocal_score(rank)),
+        *((f"exponential_{decay:g}", exponential_score(rank, decay)) for decay in DECAYS),
+        ("linear", linear_score(rank, vocab_size)),
+        ("top1_accuracy", top_k_accuracy(rank, 1)),
+        (f"top{top_k}_accuracy", top_k_accuracy(rank, top_k)),
+    ):
+        found = clustered_mean(values.ravel(), window)
+        row |= {score: found.mean, f"{score}_se": found.se}
+    return row | _perplexities(arrays, loss, top_k)
+
+
+def _perplexities(arrays: Mapping[str, NDArray[Any]], loss: ClusteredMean, top_k: int) -> dict[str, float]:
+    hit = np.arange(1, top_k + 1) == arrays["rank"].reshape(-1, 1)
+    listed = approximate_perplexity(arrays["top_logprob"].reshape(-1, top_k).astype(float), hit)
+    return {
+        "loss_nats": loss.mean,
+        "loss_se_nats": loss.se,
+        "perplexity": float(np.exp(loss.mean)),
+        "perplexity_lower": float(np.exp(loss.mean - 2 * loss.se)),
+        "perplexity_upper": float(np.exp(loss.mean + 2 * loss.se)),
+        f"perplexity_top{top_k}": listed.perplexity,
+        f"perplexity_top{top_k}_bound": listed.perplexity_bound,
+        "share_outside": listed.n_censored / listed.n_tokens,
+    }
+
+
+def _by_temperature(
+    arrays: Mapping[str, NDArray[Any]], temperatures: Sequence[float], top_k: int
+) -> list[dict[str, Any]]:
+    rank = arrays["rank"].astype(float)
+    window = np.repeat(np.arange(rank.shape[0]), rank.shape[1])
+    # dividing all logits by one number changes no rank: the score is the same by construction, and is not recomputed
+    score = clustered_mean(average_score(rank, top_k).ravel(), window)
+    rows = []
+    for column, temperature in enumerate(temperatures):
+        loss = clustered_mean(-arrays["tempered_logprob"][:, :, column].astype(float).ravel(), window)
+        rows.append(
+            {
+                "temperature": temperature,
+                "perplexity": float(np.exp(loss.mean)),
+                "perplexity_lower": float(np.exp(loss.mean - 2 * loss.se)),
+                "perplexity_upper": float(np.exp(loss.mean + 2 * loss.se)),
+                "average_score": score.mean,
+                "average_score_se": score.se,
+            }
+        )
+    return rows
+
+
+def _difference(
+    scored: Mapping[tuple[str, str, int], Mapping[str, NDArray[Any]]], top_k: int
+) -> list[tuple[str, int, ClusteredMean, ClusteredMean]]:
+    """Growing minus sliding window on the same tokens: average score, and loss in nats."""
+    found = []
+    for (name, kind, length), arrays in scored.items():
+        if kind != "growing" or (name, "sliding", length) not in scored:
+            continue
+        other = scored[name, "sliding", length]
+        window = np.repeat(np.arange(arrays["rank"].shape[0]), arrays["rank"].shape[1])
+        score = average_score(arrays["rank"].astype(float), top_k) - average_score(other["rank"].astype(float), top_k)
+        loss = other["logprob"].astype(float) - arrays["logprob"].astype(float)
+        found.append((name, length, clustered_mean(score.ravel(), window), clustered_mean(loss.ravel(), window)))
+    return found
+
+
+def _dataset(
+    scored: Mapping[tuple[str, str, int], Mapping[str, NDArray[Any]]], tempered: pd.DataFrame, lengths: Sequence[int]
+) -> xr.Dataset:
+    names = list(dict.fromkeys(name for name, _, _ in scored))
+    kinds = list(dict.fromkeys(kind for _, kind, _ in scored))
+    dims = ("model", "window_kind", "context_length", "window", "position")
+
+    def stack(variable: str) -> NDArray[Any]:
+        return np.array(
+            [[[scored[name, kind, length][variable] for length in lengths] for kind in kinds] for name in names]
+        )
+
+    dataset = xr.Dataset(
+        {
+            "logprob": (dims, stack("logprob"), {"units": "nats"}),
+            "rank": (dims, stack("rank")),
+            "entropy_nats": (dims, stack("entropy_nats"), {"units": "nats"}),
+            "tempered_logprob": ((*dims, "temperature"), stack("tempered_logprob"), {"units": "nats"}),
+        },
+        coords={"model": names, "window_kind": kinds, "context_length": list(lengths)},
+    )
+    if len(tempered):
+        dataset = dataset.assign_coords(temperature=sorted(set(tempered["temperature"])))
+    return dataset
+
+
+def _summary(
+    table: pd.DataFrame,
+    tempered: pd.DataFrame,
+    differences: Sequence[tuple[str, int, ClusteredMean, ClusteredMean]],
+    work: Work,
+) -> str:
+    score = next(str(name) for name in table.columns if str(name).startswith("average_"))
+    lines = []
+    for (name, kind), rows in table.groupby(["model", "window"], sort=False):
+        first, last = rows.iloc[0], rows.iloc[-1]
+        lines.append(
+            f"- **{name}** ({kind} window): from {first['context_length']} to {last['context_length']} tokens of "
+            f"context the average score goes from {first[score]:.3f} to {last[score]:.3f} "
+            f"(2 SE {2 * last[f'{score}_se']:.3f}) and the perplexity from {first['perplexity']:.1f} to "
+            f"{last['perplexity']:.1f}; {last['share_outside']:.0%} of the tokens are outside the list at the longest."
+        )
+    for name, length, by_score, by_loss in differences:
+        lines.append(
+            f"- **{name}**, {length} tokens: the growing window scores {by_score.mean:+.4f} "
+            f"(2 SE {2 * by_score.se:.4f}) above the sliding one, and its log-probability is "
+            f"{by_loss.mean:+.3f} nats (2 SE {2 * by_loss.se:.3f}) higher."
+        )
+    if len(tempered):
+        for label, rows in tempered.groupby("model", sort=False):
+            lines.append(
+                f"- **{label!s}**: temperatures {rows['temperature'].min():g} to {rows['temperature'].max():g} move "
+                f"the perplexity from {rows['perplexity'].min():.1f} to {rows['perplexity'].max():.1f}; ranks, and "
+                "every score made of them, stay."
+            )
+    first = table.iloc[0]
+    return (
+        f"{first['n_tokens']} tokens at {first['n_windows']} places, the same for every length; standard errors are "
+        "clustered by place. Scores named `_topK` count a token outside the K most probable as not ranked, as an API "
+        f"does. {work.said()}\n\n" + "\n".join(lines)
+    )

@@ -1,0 +1,96 @@
+"""Figures of ``+exp=context_length``."""
+
+from __future__ import annotations
+
+import matplotlib as mpl
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from experiments.harness.figures import (
+    STYLE,
+    finite_range,
+    log_perplexity_axis,
+    new_figure,
+    player_colours,
+    player_label,
+)
+
+__all__ = ["draw_scores", "draw_temperatures"]
+
+_DASHES = {"growing": "-", "sliding": "--"}
+
+
+def draw_scores(table: pd.DataFrame, study: str) -> Figure:
+    """Average rank score and perplexity against the length of the context, with 2 SE."""
+    score = next(str(name) for name in table.columns if str(name).startswith("average_"))
+    top_k = score.removeprefix("average_top")
+    colours = player_colours(list(dict.fromkeys(table["model"])))
+    several = len(set(table["window"])) > 1
+    with mpl.rc_context(STYLE):
+        figure = new_figure(8.6, 3.3)
+        left, right = figure.subplots(1, 2)
+        for (name, kind), rows in table.groupby(["model", "window"], sort=False):
+            label = player_label(str(name)) + (f", {kind} window" if several else "")
+            style = {"color": colours[str(name)], "linestyle": _DASHES[str(kind)], "marker": "o", "markersize": 4}
+            left.errorbar(rows["context_length"], rows[score], yerr=2 * rows[f"{score}_se"], capsize=2, **style)
+            bars = [rows["perplexity"] - rows["perplexity_lower"], rows["perplexity_upper"] - rows["perplexity"]]
+            right.errorbar(rows["context_length"], rows["perplexity"], yerr=bars, capsize=2, label=label, **style)
+        lengths = sorted(set(table["context_length"]))
+        for axes in (left, right):
+            _length_axis(axes, lengths)
+        left.set_ylabel(f"average rank score (top {top_k})")
+        left.grid(axis="y", color="0.92", linewidth=0.6)
+        log_perplexity_axis(right, "y", *finite_range(table["perplexity_lower"], table["perplexity_upper"]))
+        right.set_ylabel("perplexity (log scale)")
+        figure.legend(title="bars: ± 2 SE over places", alignment="left", loc="outside right upper")
+        first = table.iloc[0]
+        figure.suptitle(
+            f"{first['n_tokens']} tokens at {first['n_windows']} places of {study}, the same at every length",
+            fontsize=10,
+            x=0.01,
+            ha="left",
+        )
+    return figure
+
+
+def _length_axis(axes: Axes, lengths: list[int]) -> None:
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(lengths, [str(length) for length in lengths])
+    axes.minorticks_off()
+    axes.set_xlabel("tokens of context (log scale)")
+    axes.set_axisbelow(True)
+
+
+def draw_temperatures(table: pd.DataFrame, length: int) -> Figure:
+    """Perplexity and average score at several temperatures: one moves, the other does not."""
+    table = table[table["window"] == table["window"].iloc[0]]
+    colours = player_colours(list(dict.fromkeys(table["model"])))
+    with mpl.rc_context(STYLE):
+        figure = new_figure(8.6, 3.2)
+        left, right = figure.subplots(1, 2)
+        for name, rows in table.groupby("model", sort=False):
+            style = {"color": colours[str(name)], "marker": "o", "markersize": 4}
+            bars = [rows["perplexity"] - rows["perplexity_lower"], rows["perplexity_upper"] - rows["perplexity"]]
+            left.errorbar(rows["temperature"], rows["perplexity"], yerr=bars, capsize=2, **style)
+            right.errorbar(
+                rows["temperature"],
+                rows["average_score"],
+                yerr=2 * rows["average_score_se"],
+                capsize=2,
+                label=player_label(str(name)),
+                **style,
+            )
+        for axes in (left, right):
+            axes.set_xlabel("temperature")
+            axes.set_axisbelow(True)
+        log_perplexity_axis(left, "y", *finite_range(table["perplexity_lower"], table["perplexity_upper"]))
+        left.set_ylabel("perplexity (log scale)")
+        right.set_ylabel("average rank score")
+        right.set_ylim(0, 1)
+        right.grid(axis="y", color="0.92", linewidth=0.6)
+        figure.legend(title="bars: ± 2 SE over places", alignment="left", loc="outside right upper")
+        figure.suptitle(
+            f"The same tokens at several temperatures, {length} tokens of context", fontsize=10, x=0.01, ha="left"
+        )
+    return figure

@@ -1,0 +1,114 @@
+"""The Provo Corpus's own table of predictability norms: one row per context and answer."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+
+import numpy as np
+
+from estimators.errors import InputError
+from experiments.studies.cloze.rows import ClozeRows, Note, Parsed
+
+__all__ = ["NORMS_FILE", "parse_norms"]
+
+NORMS_FILE = "Provo_Corpus-Predictability_Norms.csv"
+_OFF_TOTAL = "contexts whose counts do not sum to Total_Response_Count; the counts are used"
+_COLUMNS = ("Text_ID", "Text", "Word_Number", "Word", "Response", "Response_Count")
+
+
+def parse_norms(content: bytes, where: str) -> Parsed:
+    """Read ``Provo_Corpus-Predictability_Norms.csv`` (OSF ``sjefs``).
+
+    Needs the columns Text_ID, Text (the whole passage), Word_Number (of the word asked for), Word, Response and
+    Response_Count; Total_Response_Count, where it is there, has to be the sum of the counts or the difference is
+    noted. The context is the first Word_Number - 1 space-separated tokens of the passage.
+
+    Parameters
+    ----------
+    content : bytes
+        UTF-8, or else Windows-1252.
+    where : str
+        The file, for messages.
+
+    Returns
+    -------
+    Parsed
+
+    Raises
+    ------
+    InputError
+        If a column is missing, or a value is none; names the line.
+    """
+    notes: list[Note] = []
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = content.decode("cp1252", "replace")
+        notes.append(Note("the table is not UTF-8; read as Windows-1252", 1))
+    reader = csv.DictReader(io.StringIO(text, newline=""))
+    missing = [name for name in _COLUMNS if name not in (reader.fieldnames or ())]
+    if missing:
+        raise InputError(
+            f"has no column {', '.join(missing)}; found: {', '.join(reader.fieldnames or ())}", source=where
+        )
+    rows = ClozeRows()
+    items: dict[tuple[str, int], int] = {}
+    totals: dict[int, int] = {}
+    sums: dict[int, int] = {}
+    blank = mismatched = 0
+    for row in reader:
+        line = reader.line_num
+        key = (row["Text_ID"].strip(), _whole(row["Word_Number"], where, line, "Word_Number"))
+        tokens = re.split(" +", row["Text"].strip())
+        if key not in items:
+            if not 2 <= key[1] <= len(tokens) + 1:
+                problem = f"line {line}: is {key[1]}, but the passage has {len(tokens)} words"
+                raise InputError(problem, source=where, field="Word_Number")
+            items[key] = len(items)
+            word = row["Word"].strip()
+            printed = tokens[key[1] - 1] if key[1] <= len(tokens) else ""
+            same = re.sub(r"\W", "", word).lower() == re.sub(r"\W", "", printed).lower()
+            mismatched += not same
+            for name, value in zip(
+                ("text_id", "word_num", "context", "target_word"),
+                (*key, " ".join(tokens[: key[1] - 1]), printed if same else word),
+                strict=True,
+            ):
+                rows.column(name).append(value)
+        item = items[key]
+        answer = row["Response"] or ""
+        blank += not answer.strip()
+        count = _whole(row["Response_Count"], where, line, "Response_Count")
+        sums[item] = sums.get(item, 0) + count
+        if row.get("Total_Response_Count"):
+            totals[item] = _whole(row["Total_Response_Count"], where, line, "Total_Response_Count")
+        for name, value in zip(
+            ("response_item", "response_word", "response_count"), (item, rows.word(answer), count), strict=True
+        ):
+            rows.column(name).append(value)
+    if not items:
+        raise InputError("holds no row", source=where)
+    notes.append(Note(f"contexts, from {len({text_id for text_id, _ in items})} passages", len(items)))
+    if blank:
+        notes.append(Note("blank answers, kept as blank strings that no analysis counts as a word", blank))
+    off = sum(sums[item] != total for item, total in totals.items())
+    if off:
+        notes.append(Note(_OFF_TOTAL, off, "warning"))
+    if mismatched:
+        text = "contexts where Word is not the token of Text at Word_Number; Word is taken as the target"
+        notes.append(Note(text, mismatched, "warning"))
+    arrays = rows.arrays()
+    arrays["item"] = np.arange(len(items))
+    return Parsed(arrays, {}, notes)
+
+
+def _whole(value: str | None, where: str, line: int, column: str) -> int:
+    try:
+        number = float(value or "")
+    except ValueError:
+        number = -1.0
+    if not (number >= 0 and number == int(number)):
+        raise InputError(f"line {line}: is {value!r}, should be a whole number", source=where, field=column)
+    return int(number)

@@ -1,0 +1,111 @@
+"""Rows of a cloze study while it is read, the arrays they become, and how a cache file keeps them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from experiments.studies.cache import Cached, join_strings, split_strings
+
+__all__ = ["ClozeRows", "Note", "Parsed", "arrays_from_cached", "cached_from_arrays", "cloze_dataset"]
+
+_DIMS: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(("item", "text_id", "word_num", "context", "target_word"), ("item",)),
+    **dict.fromkeys(("response_item", "response_word", "response_count", "response_proportion"), ("response",)),
+    "participant": ("response",),
+    "word_text": ("word",),
+    **dict.fromkeys(("entry_item", "entry_model"), ("entry",)),
+    **dict.fromkeys(("sample_entry", "sample_word", "sample_source", "sample_count", "sample_logprob"), ("sample",)),
+    **dict.fromkeys(("result_item", "result_list", "result_value"), ("result",)),
+    **{name: (name,) for name in ("model", "source", "result_name")},
+}
+_NATS = {"units": "nats"}
+
+
+@dataclass(frozen=True)
+class Note:
+    """A note for the study, see :func:`estimators.notes.add_note`."""
+
+    text: str
+    count: int | None
+    level: Literal["info", "warning"] = "info"
+
+
+@dataclass
+class Parsed:
+    """What a file becomes: columns by the names of the format, single published numbers, and what was noted."""
+
+    arrays: dict[str, NDArray[Any]]
+    published: dict[str, float]
+    notes: list[Note]
+
+
+@dataclass
+class ClozeRows:
+    """Columns that grow row by row; every string is stored once and named by its position."""
+
+    words: dict[str, int] = field(default_factory=dict)
+    columns: dict[str, list[Any]] = field(default_factory=dict)
+
+    def word(self, text: str) -> int:
+        """Position of a string along ``word``."""
+        return self.words.setdefault(text, len(self.words))
+
+    def column(self, name: str) -> list[Any]:
+        """One column, to append to."""
+        return self.columns.setdefault(name, [])
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """All columns as arrays, with ``word_text``."""
+        found = {name: _array(name, values) for name, values in self.columns.items() if values}
+        found["word_text"] = _array("word_text", list(self.words))
+        return found
+
+
+def _array(name: str, values: list[Any]) -> NDArray[Any]:
+    if isinstance(values[0], str):
+        strings = np.empty(len(values), dtype=object)
+        strings[:] = values
+        return strings
+    if name in ("sample_logprob", "result_value", "response_proportion"):
+        return np.asarray(values, dtype=float)
+    return np.asarray(values, dtype=np.int64 if name == "item" else np.int32)
+
+
+def cloze_dataset(arrays: Mapping[str, NDArray[Any]], attrs: Mapping[str, Any]) -> xr.Dataset:
+    """Put arrays by the names of the format together to a cloze study, not validated yet."""
+    coordinates = ("item", "model", "source", "result_name")
+    data = {
+        name: (_DIMS[name], values, _NATS if name == "sample_logprob" else {})
+        for name, values in arrays.items()
+        if name not in coordinates
+    }
+    return xr.Dataset(data, coords={name: arrays[name] for name in coordinates if name in arrays}, attrs=dict(attrs))
+
+
+def cached_from_arrays(arrays: Mapping[str, NDArray[Any]], values: Mapping[str, Any]) -> Cached:
+    """Lay arrays of numbers and of strings out for a cache file."""
+    kept: dict[str, NDArray[Any]] = {}
+    strings = []
+    for name, array in arrays.items():
+        if array.dtype.kind == "O":
+            strings.append(name)
+            kept[f"{name}_text"], kept[f"{name}_ends"] = join_strings(array.tolist())
+        else:
+            kept[name] = array
+    return Cached(kept, {**values, "strings": strings})
+
+
+def arrays_from_cached(cached: Cached) -> dict[str, NDArray[Any]]:
+    """Undo :func:`cached_from_arrays`."""
+    strings = cached.values["strings"]
+    parts = {f"{name}_{part}" for name in strings for part in ("text", "ends")}
+    arrays: dict[str, NDArray[Any]] = {name: array for name, array in cached.arrays.items() if name not in parts}
+    for name in strings:
+        arrays[name] = split_strings(cached.arrays[f"{name}_text"], cached.arrays[f"{name}_ends"])
+    return arrays

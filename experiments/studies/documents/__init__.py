@@ -1,0 +1,1 @@
+"""Documents: the texts that studies are made from, and corpora that models are scored on."""

@@ -1,0 +1,236 @@
+"""Plain texts as documents: a folder of ``.txt`` files, one ``.txt`` file, or JSON lines."""
+
+from __future__ import annotations
+
+import codecs
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from estimators.errors import InputError
+from experiments.studies.documents.tokens import ALL, Document, documents_study
+from experiments.studies.loader_settings import loader_settings
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["DEFAULTS", "load"]
+
+DEFAULTS: Mapping[str, Any] = {
+    "name": "texts",
+    "path": None,
+    "encoding": "utf-8",
+    "newlines": "unify",
+    "duplicates": "keep",
+    "text_field": "text",
+    "id_field": None,
+    "split_field": None,
+}
+"""Every setting with the value it has when it is not given; explained in ``conf/study/texts.yaml``."""
+
+_SOURCE = "study=texts"
+_CHOICES = {"newlines": ("unify", "keep"), "duplicates": ("keep", "drop", "error")}
+_JSON_LINES = (".jsonl", ".ndjson")
+_MARKS = {
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+_SHOWN = 60
+
+
+def load(config: Mapping[str, Any]) -> xr.Dataset:
+    """Load texts as a documents study.
+
+    A folder gives one document a ``.txt`` file at any depth, named by its path in the folder; the first subfolder on
+    that path is its split. JSON lines (``.jsonl``, ``.ndjson``) give one document a line.
+
+    Parameters
+    ----------
+    config : mapping
+        Settings, see ``conf/study/texts.yaml``; one that is absent has its default (:data:`DEFAULTS`).
+
+    Returns
+    -------
+    xarray.Dataset
+        Passes :func:`estimators.documents.study.validate_documents_study`.
+
+    Raises
+    ------
+    InputError
+        For an unknown setting or value, a file that is missing, in another encoding, or not text; names the file (and
+        line), the field and the value.
+    """
+    options = _options(config)
+    path = Path(options["path"]).expanduser()
+    if path.is_dir():
+        documents, digests, notes = _folder(path, options)
+    elif path.is_file():
+        content = _bytes(path)
+        digests = {path.name: hashlib.sha256(content).hexdigest()}
+        notes = {}
+        if path.suffix.lower() in _JSON_LINES:
+            documents = _json_lines(content, path, options, notes)
+        elif path.suffix.lower() == ".txt":
+            documents = [Document(path.name, _text(content, path, options, notes))]
+        else:
+            raise InputError(
+                f"is no .txt, {' or '.join(_JSON_LINES)} file and no folder of .txt files", source=path, field="path"
+            )
+    else:
+        raise InputError("there is no such file or folder", source=path, field="study.path")
+    return documents_study(
+        path.resolve().name,
+        documents,
+        digests,
+        source=str(path),
+        duplicates=options["duplicates"],
+        notes=list(notes.items()),
+    )
+
+
+def _options(config: Mapping[str, Any]) -> dict[str, Any]:
+    given = loader_settings(config, DEFAULTS, source=_SOURCE, choices=_CHOICES, own_name=True)
+    for key in ("path", "encoding", "text_field"):
+        if not isinstance(given[key], str | Path) or not str(given[key]):
+            raise InputError(
+                f"is {given[key]!r}; give study.{key}={'PATH' if key == 'path' else 'NAME'}", source=_SOURCE, field=key
+            )
+    for key in ("id_field", "split_field"):
+        if given[key] is not None and not (isinstance(given[key], str) and given[key]):
+            raise InputError(f"is {given[key]!r}, should be the name of a field or null", source=_SOURCE, field=key)
+    try:
+        codecs.lookup(given["encoding"])
+    except LookupError:
+        raise InputError(
+            f"is {given['encoding']!r}, which Python does not know; utf-8, utf-16, cp1252, latin-1 are some",
+            source=_SOURCE,
+            field="encoding",
+        ) from None
+    return given
+
+
+def _folder(root: Path, options: Mapping[str, Any]) -> tuple[list[Document], dict[str, str], dict[str, int]]:
+    paths = sorted(
+        path
+        for path in root.rglob("*")
+        if path.suffix.lower() == ".txt"
+        and path.is_file()
+        and not any(part.startswith(".") for part in path.relative_to(root).parts)
+    )
+    if not paths:
+        hint = next((path.name for path in sorted(root.rglob("*")) if path.suffix.lower() in _JSON_LINES), None)
+        raise InputError(
+            f"has no .txt file{f'; name the file {hint} itself to read it' if hint else ''}", source=root, field="path"
+        )
+    documents: list[Document] = []
+    digests: dict[str, str] = {}
+    notes: dict[str, int] = {}
+    for path in paths:
+        content = _bytes(path)
+        place = path.relative_to(root)
+        name = place.as_posix()
+        digests[name] = hashlib.sha256(content).hexdigest()
+        split = place.parts[0] if len(place.parts) > 1 else ALL
+        documents.append(Document(name, _text(content, path, options, notes), split))
+    return documents, digests, notes
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", source=path) from error
+
+
+def _text(content: bytes, path: Path, options: Mapping[str, Any], notes: dict[str, int]) -> str:
+    """Decode one file and repair its line ends."""
+    encoding = str(options["encoding"])
+    is_utf8 = codecs.lookup(encoding).name == "utf-8"
+    mark = next((name for bom, name in _MARKS.items() if content.startswith(bom)), None)
+    if is_utf8 and mark is not None:
+        raise InputError(f"begins with the mark of {mark}; set study.encoding={mark}", source=path)
+    if is_utf8 and content.startswith(codecs.BOM_UTF8):
+        content = content[len(codecs.BOM_UTF8) :]
+        _count(notes, "files with a UTF-8 byte order mark, which is no part of the text; removed")
+    try:
+        text = content.decode(encoding)
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise InputError(
+            f"is not {encoding}: byte {content[error.start]:#04x} in line {line} ({error.reason}); set study.encoding, "
+            "cp1252 for one, or convert the file",
+            source=path,
+        ) from None
+    if "\0" in text:
+        raise InputError(
+            f"holds {text.count(chr(0))} null characters; it is no text file, or in another encoding "
+            "(study.encoding=utf-16-le for one)",
+            source=path,
+        )
+    return _newlines(text, options, notes)
+
+
+def _newlines(text: str, options: Mapping[str, Any], notes: dict[str, int]) -> str:
+    if "\r" not in text:
+        return text
+    if options["newlines"] == "keep":
+        _count(notes, "texts with carriage returns, kept: a model takes them for characters of the text")
+        return text
+    _count(notes, "texts whose lines end with a carriage return (Windows, old Mac); the ends were made \\n")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _json_lines(content: bytes, path: Path, options: Mapping[str, Any], notes: dict[str, int]) -> list[Document]:
+    # the line ends of the file itself are no part of any text
+    lines = _text(content, path, {**options, "newlines": "unify"}, {}).split("\n")
+    documents = []
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            # the last line ends with a line end as all do; other empty lines are worth a word
+            if number < len(lines):
+                _count(notes, "empty lines, skipped")
+            continue
+        try:
+            record = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"is no JSON ({error})", source=path, field=f"line {number}") from None
+        where = f"{path}, line {number}"
+        if not isinstance(record, dict):
+            raise InputError(f"is {_shown(record)}, should be an object with a text", source=where)
+        text = _field(record, options["text_field"], "text_field", where)
+        name = f"{path.name}:{number}"
+        if options["id_field"] is not None:
+            name = _field(record, options["id_field"], "id_field", where, number=True)
+        split = ALL
+        if options["split_field"] is not None:
+            split = _field(record, options["split_field"], "split_field", where, number=True)
+        documents.append(Document(name, _newlines(text, options, notes), split))
+    return documents
+
+
+def _field(record: Mapping[str, Any], field: str, setting: str, where: str, *, number: bool = False) -> str:
+    if field not in record:
+        raise InputError(
+            f"is missing; the line has {', '.join(sorted(record)) or 'no fields'} (study.{setting} names the field)",
+            source=where,
+            field=field,
+        )
+    value = record[field]
+    if number and type(value) is int:
+        return str(value)
+    if not isinstance(value, str):
+        raise InputError(f"is {_shown(value)}, should be a string", source=where, field=field)
+    return value
+
+
+def _count(notes: dict[str, int], text: str) -> None:
+    notes[text] = notes.get(text, 0) + 1
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."

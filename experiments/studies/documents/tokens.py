@@ -1,0 +1,171 @@
+"""What loaders of documents share: line ends, characters and duplicates, each repaired or refused, and counted."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from estimators.documents import validate_documents_study
+from estimators.errors import InputError
+from estimators.notes import add_note
+
+__all__ = ["ALL", "Document", "documents_study", "whole_characters"]
+
+ALL = "all"
+"""The split of documents that have none."""
+
+_LISTED = 3
+
+
+@dataclass(frozen=True)
+class Document:
+    """One document as read.
+
+    Parameters
+    ----------
+    name : str
+    text : str
+    split : str
+    tokens : tuple of str, optional
+        The text's tokens, where it came cut into them.
+    """
+
+    name: str
+    text: str
+    split: str = ALL
+    tokens: tuple[str, ...] | None = None
+
+
+def documents_study(
+    name: str,
+    documents: Sequence[Document],
+    digests: Mapping[str, str],
+    *,
+    source: str,
+    duplicates: str = "keep",
+    notes: Sequence[tuple[str, int]] = (),
+) -> xr.Dataset:
+    """Build a documents study; what is repaired, dropped or doubtful becomes a note.
+
+    Documents with nothing but white space are dropped. Of a pair of surrogates that was cut apart each half becomes
+    U+FFFD.
+
+    Parameters
+    ----------
+    name : str
+        Of the study.
+    documents : sequence of Document
+    digests : mapping of str to str
+        SHA-256 of every file read, by its name in the study.
+    source : str
+        Named in errors.
+    duplicates : {"keep", "drop", "error"}
+        What to do with a document whose text was there before.
+    notes : sequence of (str, int)
+        What the loader counted itself; counts of zero are left out.
+
+    Returns
+    -------
+    xarray.Dataset
+        Passes :func:`~estimators.documents.study.validate_documents_study`.
+
+    Raises
+    ------
+    InputError
+        If no document is left, two have one name, or there are duplicates and they are an error.
+    """
+    found = [(text, count, "warning") for text, count in notes if count]
+    kept = [document for document in documents if document.text.strip()]
+    empty = [document.name for document in documents if not document.text.strip()]
+    if empty:
+        found.append((f"documents without text, left out: {_some(empty)}", len(empty), "warning"))
+    if not kept:
+        raise InputError(f"holds no text ({len(documents)} documents were read)", source=source)
+    whole = [_whole(document) for document in kept]
+    repaired = sum(new.text != old.text for new, old in zip(whole, kept, strict=True))
+    if repaired:
+        text = "documents with half of a surrogate pair, which no file can hold; it was made U+FFFD"
+        found.append((text, repaired, "warning"))
+    cut = sum("\ufffd" in document.text for document in whole)
+    if cut:
+        text = "documents with U+FFFD, where characters were lost or cut apart before this study read them"
+        found.append((text, cut, "warning"))
+    chosen, duplicate_notes = _without_duplicates(whole, duplicates, source)
+    study = _dataset(name, chosen, digests)
+    add_note(study, "documents used", count=len(chosen))
+    for text, count, level in [*found, *duplicate_notes]:
+        add_note(study, text, count=count, level="warning" if level == "warning" else "info")
+    return validate_documents_study(study)
+
+
+def whole_characters(text: str) -> str:
+    """Replace halves of surrogate pairs, which JSON can hold and UTF-8 cannot, by U+FFFD; two that fit are joined."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _whole(document: Document) -> Document:
+    if document.text.isascii():
+        return document
+    tokens = document.tokens
+    if tokens is not None and whole_characters(document.text) != document.text:
+        tokens = tuple(map(whole_characters, tokens))
+        return replace(document, text="".join(tokens), tokens=tokens)
+    return replace(document, text=whole_characters(document.text))
+
+
+def _without_duplicates(
+    documents: Sequence[Document], duplicates: str, source: str
+) -> tuple[list[Document], list[tuple[str, int, str]]]:
+    first: dict[str, str] = {}
+    again = []
+    for document in documents:
+        before = first.setdefault(document.text, document.name)
+        if before != document.name:
+            again.append((document.name, before))
+    if not again:
+        return list(documents), []
+    if duplicates == "error":
+        raise InputError(
+            f"{again[0][0]!r} has the same text as {again[0][1]!r} ({len(again)} such); study.duplicates=keep or drop "
+            "says what to do",
+            source=source,
+        )
+    said = _some([f"{name} as {before}" for name, before in again])
+    if duplicates == "drop":
+        dropped = {name for name, _ in again}
+        kept = [document for document in documents if document.name not in dropped]
+        return kept, [(f"documents left out whose text was there before: {said}", len(again), "warning")]
+    text = f"documents whose text was there before, kept; intervals take them for independent: {said}"
+    return list(documents), [(text, len(again), "warning")]
+
+
+def _dataset(name: str, documents: Sequence[Document], digests: Mapping[str, str]) -> xr.Dataset:
+    lines = "".join(f"{file} {digest}\n" for file, digest in sorted(digests.items()))
+    study = xr.Dataset(
+        {
+            "text": ("document", _objects([document.text for document in documents])),
+            "split": ("document", _objects([document.split for document in documents])),
+        },
+        coords={"document": _objects([document.name for document in documents])},
+        attrs={"name": name, "data_sha256": hashlib.sha256(lines.encode("utf-8", "surrogateescape")).hexdigest()},
+    )
+    if all(document.tokens is not None for document in documents):
+        tokens = [document.tokens or () for document in documents]
+        study["token"] = ("position", _objects([token for part in tokens for token in part]))
+        study["token_document"] = ("position", np.repeat(np.arange(len(tokens)), [len(part) for part in tokens]))
+    return study
+
+
+def _objects(strings: Sequence[str]) -> Any:
+    array = np.empty(len(strings), dtype=object)
+    array[:] = strings
+    return array
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:_LISTED]) + (f" and {len(names) - _LISTED} more" if len(names) > _LISTED else "")

@@ -1,0 +1,1 @@
+"""Top-1 guesses name the token that comes next."""

@@ -1,0 +1,158 @@
+"""From the files of the top-1 game to checked arrays, before any filter."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimators.errors import InputError
+from experiments.studies.comparison.lm_game_parse import Note, parse_json, shown
+from experiments.studies.files import Files, MissingFilesError
+
+__all__ = [
+    "DOCUMENTS",
+    "N_DOCUMENTS",
+    "RESPONSE_FILE",
+    "RESULTS",
+    "Rows",
+    "document_exists",
+    "document_file",
+    "parse_document",
+    "parse_rows",
+    "read_files",
+    "read_stored",
+]
+
+DOCUMENTS = "docs"
+RESULTS = "results_raw"
+RESPONSE_FILE = f"{RESULTS}/res_accuracy_anonym.json"
+
+_ROW_FIELDS = ("row_id", "user", "guess", "answer", "guessed_token_idx", "doc_id")
+N_DOCUMENTS = 10_000  # the site's first training rounds had other texts, with numbers from here on
+_SAMPLED = 1000  # guesses on which the authors' script asked each language model
+# file -> which tokens it is of, and on how many guesses (0: unknown; those shares are of no round number)
+_STORED: Mapping[str, tuple[str, int]] = {
+    "model_perfs.json": ("visible", _SAMPLED),
+    "model_perfs_origin.json": ("visible", 0),
+    "model_perfs_new_new_orig.json": ("visible", _SAMPLED),
+    "model_perfs_new_new_new_orig.json": ("visible", _SAMPLED),
+    "model_perfs_new.json": ("word", _SAMPLED),
+    "model_perfs_new_new.json": ("word", _SAMPLED),
+    "model_perfs_new_new_new.json": ("word", _SAMPLED),
+}
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Guesses in the order in which they were given (that of ``row_id``)."""
+
+    row_id: NDArray[np.int64]
+    participant: NDArray[np.str_]
+    guess: NDArray[np.object_]
+    position: NDArray[np.int64]  # of the target, from 0
+    document: NDArray[np.int64]
+
+
+def read_files(files: Files, names: Sequence[str], digests: dict[str, str]) -> dict[str, bytes]:
+    """Contents of the named files by name; their SHA-256 are added to `digests`."""
+    content = dict(files.read(names))
+    digests.update({name: hashlib.sha256(data).hexdigest() for name, data in content.items()})
+    return content
+
+
+def document_file(number: int) -> str:
+    """Name of one document's file."""
+    return f"{DOCUMENTS}/doc{number}.json"
+
+
+def parse_document(content: bytes, source: str) -> list[str]:
+    """Tokens of one document; InputError names the file and the place of what is no token."""
+    tokens = parse_json(content, source)
+    if not isinstance(tokens, list) or not tokens:
+        raise InputError(f"holds {shown(tokens)}, should be a list of the document's tokens", source=source)
+    bad = next((at for at, token in enumerate(tokens) if not isinstance(token, str)), None)
+    if bad is not None:
+        raise InputError(f"holds {shown(tokens[bad])} at [{bad}], should be a string", source=source)
+    # half of a surrogate pair, which JSON can hold and netCDF cannot, becomes U+FFFD, as any other part of a character
+    return [token.encode("utf-16", "surrogatepass").decode("utf-16", "replace") for token in tokens]
+
+
+def parse_rows(content: bytes, source: str) -> tuple[Rows, list[Note]]:
+    """Guesses of everybody, sorted by ``row_id``, and what is to be noted of them; InputError names row and field."""
+    data = parse_json(content, source)
+    wanted = f"[{', '.join(_ROW_FIELDS)}]"
+    if not isinstance(data, list) or not data:
+        raise InputError(f"holds {shown(data)}, should be a list of {wanted}, and not empty", source=source)
+    for number, row in enumerate(data):
+        if not isinstance(row, list) or len(row) != len(_ROW_FIELDS):
+            raise InputError(f"row {number} is {shown(row)}, should be {wanted}", source=source)
+        _check_row(row, number, source)
+    order = np.argsort(np.array([row[0] for row in data], dtype=np.int64), kind="stable")
+    rows = [data[at] for at in order]
+    guesses = np.empty(len(rows), dtype=object)
+    guesses[:] = [row[2].encode("utf-16", "surrogatepass").decode("utf-16", "replace") for row in rows]
+    found = Rows(
+        row_id=np.array([row[0] for row in rows], dtype=np.int64),
+        participant=np.array([str(row[1]) for row in rows]),
+        guess=guesses,
+        position=np.array([row[4] for row in rows], dtype=np.int64) - 1,
+        document=np.array([row[5] for row in rows], dtype=np.int64),
+    )
+    notes = [Note("guesses in the file, by everybody who tried", len(rows))]
+    repeated = len(rows) - np.unique(found.row_id).size
+    if repeated:
+        text = "rows with a row_id that was there before; kept, but which came first is not known"
+        notes.append(Note(text, repeated, "warning"))
+    return found, notes
+
+
+def _check_row(row: list[Any], number: int, source: str) -> None:
+    for name, at in (("row_id", 0), ("guessed_token_idx", 4), ("doc_id", 5)):
+        if type(row[at]) is not int or abs(row[at]) >= 2**63:
+            raise InputError(f"is {shown(row[at])} in row {number}, should be an integer", source=source, field=name)
+    if type(row[1]) is not int and not (isinstance(row[1], str) and row[1]):
+        right = "should be an integer or a name"
+        raise InputError(f"is {shown(row[1])} in row {number}, {right}", source=source, field="user")
+    if not isinstance(row[2], str):
+        raise InputError(f"is {shown(row[2])} in row {number}, should be a string", source=source, field="guess")
+
+
+def read_stored(files: Files, digests: dict[str, str]) -> tuple[dict[str, Any], list[str]]:
+    """Variables of the accuracies that the files hold, and the files that are not there."""
+    entries: list[tuple[str, float, str, int, str]] = []
+    missing = []
+    for name, (tokens, n) in _STORED.items():
+        path = f"{RESULTS}/{name}"
+        try:
+            content = read_files(files, [path], digests)[path]
+        except MissingFilesError:
+            missing.append(name)
+            continue
+        data, source = parse_json(content, files.where(path)), files.where(path)
+        if not isinstance(data, dict):
+            raise InputError(f"holds {shown(data)}, should map models to accuracies", source=source)
+        for model, accuracy in data.items():
+            if type(accuracy) not in (int, float) or not 0 <= accuracy <= 1:
+                raise InputError(f"is {shown(accuracy)}, should be from 0 to 1", source=source, field=model)
+            entries.append((model, float(accuracy), tokens, n, name))
+    if not entries:
+        return {}, missing
+    model, accuracy, of, count, source_of = zip(*entries, strict=True)
+    return {
+        "stored_model": ("stored", np.array(model, dtype=object)),
+        "stored_accuracy": ("stored", np.array(accuracy)),
+        "stored_tokens": ("stored", np.array(of, dtype=object)),
+        "stored_n": ("stored", np.array(count, dtype=np.int64)),
+        "stored_source": ("stored", np.array(source_of, dtype=object)),
+    }, missing
+
+
+def document_exists(rows: Rows) -> NDArray[np.bool_]:
+    """Which guesses are on documents that exist, by their number."""
+    known: NDArray[np.bool_] = (rows.document >= 0) & (rows.document < N_DOCUMENTS)
+    return known

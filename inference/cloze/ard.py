@@ -1,0 +1,337 @@
+"""What a posterior of the relevance regression says: sizes on the scale of the distance, checks, prediction.
+
+Also scikit-learn's ``ARDRegression``, for comparison. Nothing here compiles anything; the likelihoods are written a
+second time, in NumPy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit, gammaln, log_ndtr
+
+from estimators.errors import require_packages
+from inference.posterior.arviz_adapter import InferenceData, add_groups, of_posterior
+from inference.posterior.model_comparison import LooByGroup, loo_by
+from inference.posterior.predictive import thinned
+from models.cloze.ard_data import ArdData, check_likelihood, recording_limits
+
+__all__ = [
+    "SklearnArd",
+    "average_effects",
+    "comparable",
+    "draw_targets",
+    "expected_target",
+    "largest_probability",
+    "loo_of_targets",
+    "predictive_checks",
+    "row_log_likelihood",
+    "sklearn_ard",
+    "small_posterior",
+]
+
+Floats = NDArray[np.float64]
+_Property = Callable[[Floats], Floats]
+
+_PER_ROW = ("eta", "latent_unit")
+_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(15)
+
+
+@dataclass(frozen=True, eq=False)
+class SklearnArd:
+    """scikit-learn's ``ARDRegression`` with its defaults: type-II maximum likelihood of the precisions.
+
+    Attributes
+    ----------
+    coefficient : ndarray, shape (predictor,)
+        Exactly 0 where it was pruned.
+    sd : ndarray, shape (predictor,)
+        Posterior standard deviation given the precisions found; 0 where it was pruned.
+    precision : ndarray, shape (predictor,)
+        ``lambda_``, of the prior of each coefficient.
+    covariance : ndarray, shape (kept, kept)
+        ``sigma_``.
+    noise_precision, intercept : float
+    """
+
+    coefficient: Floats
+    sd: Floats
+    precision: Floats
+    covariance: Floats
+    noise_precision: float
+    intercept: float
+
+    @property
+    def two_over_precision(self) -> Floats:
+        """Bars of the figure of "Predict the Next Word", 2 / lambda: twice a prior variance, no posterior interval."""
+        return 2 / self.precision
+
+
+def sklearn_ard(x: ArrayLike, target: ArrayLike) -> SklearnArd:
+    """Fit scikit-learn's ARD regression with its defaults.
+
+    Parameters
+    ----------
+    x : array_like, shape (row, predictor)
+    target : array_like, shape (row,)
+
+    Returns
+    -------
+    SklearnArd
+
+    Raises
+    ------
+    InputError
+        If scikit-learn is not installed.
+    """
+    require_packages(("sklearn",), "cloze")
+    from sklearn.linear_model import ARDRegression  # noqa: PLC0415 - an extra, and slow to import
+
+    found = ARDRegression().fit(np.asarray(x, dtype=float), np.asarray(target, dtype=float))
+    kept = found.lambda_ < found.threshold_lambda
+    sd = np.zeros(len(kept))
+    # sigma_ has rows for what was not pruned only
+    sd[kept] = np.sqrt(np.diag(found.sigma_))
+    return SklearnArd(
+        coefficient=np.asarray(found.coef_),
+        sd=sd,
+        precision=np.asarray(found.lambda_),
+        covariance=np.asarray(found.sigma_),
+        noise_precision=float(found.alpha_),
+        intercept=float(found.intercept_),
+    )
+
+
+def small_posterior(posterior: xr.Dataset) -> xr.Dataset:
+    """Leave out what has a value for every row or item at every draw."""
+    return posterior.drop_vars([name for name in _PER_ROW if name in posterior])
+
+
+def expected_target(eta: ArrayLike, posterior: xr.Dataset, likelihood: str) -> Floats:
+    """Mean of the target at some linear predictors.
+
+    Parameters
+    ----------
+    eta : array_like, shape (draw, ...)
+        Draws of all chains, one after the other.
+    posterior : xarray.Dataset
+        The same draws.
+    likelihood : str
+
+    Returns
+    -------
+    ndarray, shape (draw, ...)
+    """
+    check_likelihood(likelihood)
+    eta = np.asarray(eta, dtype=float)
+    if likelihood == "gaussian":
+        return eta
+
+    def of_draw(name: str) -> Floats:
+        return _flat(posterior, name).reshape(-1, *[1] * (eta.ndim - 1))
+
+    if likelihood == "beta":
+        one = expit(eta - of_draw("edge_high"))
+        between = 1 - one - expit(-eta - of_draw("edge_low"))
+        mean: Floats = one + between * expit(eta)
+        return mean
+    noise = of_draw("noise")
+    total = np.zeros_like(eta)
+    for node, weight in zip(_NODES, _WEIGHTS / _WEIGHTS.sum(), strict=True):
+        total += weight * expit(eta + noise * node)
+    return total
+
+
+def average_effects(posterior: xr.Dataset, likelihood: str, *, n_draws: int = 1000) -> Floats:
+    """How much the expected target changes for one standard deviation of each predictor, averaged over the rows.
+
+    From half a unit below each row's own value to half above it, all else as it is.
+
+    Returns
+    -------
+    ndarray, shape (draw, predictor)
+    """
+    taken = thinned(posterior, n_draws)
+    eta, coefficient = _flat(taken, "eta"), _flat(taken, "coefficient")
+    changes = []
+    for k in range(coefficient.shape[1]):
+        step = coefficient[:, k, None] / 2
+        up, down = (expected_target(eta + s, taken, likelihood) for s in (step, -step))
+        changes.append((up - down).mean(axis=1))
+    return np.stack(changes, axis=1)
+
+
+def largest_probability(coefficient: ArrayLike) -> Floats:
+    """Posterior probability of each coefficient to be the largest in size; shape (predictor,).
+
+    Parameters
+    ----------
+    coefficient : array_like, shape (..., predictor)
+        Draws.
+    """
+    draws = np.abs(np.asarray(coefficient, dtype=float))
+    draws = draws.reshape(-1, draws.shape[-1])
+    return np.bincount(draws.argmax(axis=1), minlength=draws.shape[1]) / len(draws)
+
+
+def row_log_likelihood(posterior: xr.Dataset, data: ArdData, likelihood: str) -> Floats:
+    """Log-likelihood of every row's target at every draw, nats; shape (chain, draw, row)."""
+    check_likelihood(likelihood)
+    eta: Floats = posterior["eta"].transpose("chain", "draw", "row").to_numpy()
+    found: Floats
+    y = data.target
+    inside = np.clip(y, 1e-9, 1 - 1e-9)
+    if likelihood == "beta":
+        phi, low, high = (posterior[name].to_numpy()[..., None] for name in ("concentration", "edge_low", "edge_high"))
+        mu = expit(eta)
+        a, b = mu * phi, (1 - mu) * phi
+        density = (a - 1) * np.log(inside) + (b - 1) * np.log1p(-inside) + gammaln(phi) - gammaln(a) - gammaln(b)
+        zero, one = -np.logaddexp(0, eta + low), -np.logaddexp(0, high - eta)
+        between = np.log1p(-np.minimum(np.exp(zero) + np.exp(one), 1 - 1e-16))
+        found = np.where(y <= 0, zero, np.where(y >= 1, one, between + density))
+        return found
+    noise = posterior["noise"].to_numpy()[..., None]
+    if likelihood == "gaussian":
+        found = -0.5 * ((y - eta) / noise) ** 2 - np.log(noise) - 0.5 * np.log(2 * np.pi)
+        return found
+    logit = np.log(inside) - np.log1p(-inside)
+    normal = -0.5 * ((logit - eta) / noise) ** 2 - np.log(noise) - 0.5 * np.log(2 * np.pi)
+    low, high = (np.log(v) - np.log1p(-v) for v in recording_limits(y))
+    zero, one = log_ndtr((low - eta) / noise), log_ndtr((eta - high) / noise)
+    found = np.where(y <= 0, zero, np.where(y >= 1, one, normal - np.log(inside) - np.log1p(-inside)))
+    return found
+
+
+def loo_of_targets(posterior: xr.Dataset, data: ArdData, likelihood: str) -> LooByGroup:
+    """Leave out one item's targets at a time; see :func:`inference.posterior.model_comparison.loo_by`.
+
+    The item's own predictors stay, measured as they are: what is asked is how well the rest predicts its target.
+    """
+    found: InferenceData = of_posterior(small_posterior(posterior))
+    rows = xr.Dataset(
+        {"target": (("chain", "draw", "row"), row_log_likelihood(posterior, data, likelihood))},
+        coords={"chain": posterior["chain"], "draw": posterior["draw"]},
+    )
+    return loo_by(add_groups(found, {"log_likelihood": rows}), data.item[data.item_of_row])
+
+
+def draw_targets(
+    posterior: xr.Dataset, likelihood: str, *, target: Floats, n_draws: int, rng: np.random.Generator
+) -> Floats:
+    """Targets that the model would have given for the same rows; shape (draw, row).
+
+    Parameters
+    ----------
+    posterior : xarray.Dataset
+    likelihood : str
+    target : ndarray, shape (row,)
+        What was observed; it says where the logit-normal likelihood records 0 and 1.
+    n_draws : int
+    rng : numpy.random.Generator
+    """
+    check_likelihood(likelihood)
+    taken = thinned(posterior, n_draws)
+    eta = _flat(taken, "eta")
+    if likelihood == "beta":
+        phi, low, high = (_flat(taken, name)[:, None] for name in ("concentration", "edge_low", "edge_high"))
+        mu = np.clip(expit(eta), 1e-12, 1 - 1e-12)
+        u = rng.random(eta.shape)
+        drawn = rng.beta(np.maximum(mu * phi, 1e-9), np.maximum((1 - mu) * phi, 1e-9))
+        return np.where(u < expit(-eta - low), 0.0, np.where(u > 1 - expit(eta - high), 1.0, drawn))
+    drawn = rng.normal(eta, _flat(taken, "noise")[:, None])
+    if likelihood == "gaussian":
+        return drawn
+    first, last = (float(np.log(v) - np.log1p(-v)) for v in recording_limits(target))
+    return np.where(drawn < first, 0.0, np.where(drawn > last, 1.0, expit(drawn)))
+
+
+def predictive_checks(drawn: Floats, data: ArdData, *, tail: float) -> pd.DataFrame:
+    """Compare properties of the targets with those of targets drawn from the model.
+
+    Parameters
+    ----------
+    drawn : ndarray, shape (draw, row)
+        See :func:`draw_targets`.
+    data : ArdData
+    tail : float
+        Probability below and above the intervals.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns ``property``, ``observed``, ``predicted_median``, ``predicted_lower``, ``predicted_upper``,
+        ``p_value`` (two-sided, small where the model cannot have given this) and ``inside``.
+    """
+    n_text = np.bincount(data.text_of_row)
+
+    def spread_of_texts(values: Floats) -> Floats:
+        means = np.stack([np.bincount(data.text_of_row, weights=row) / n_text for row in np.atleast_2d(values)])
+        spread: Floats = means.std(axis=1)
+        return spread
+
+    def correlation(column: Floats) -> _Property:
+        def of(values: Floats) -> Floats:
+            centred = values - values.mean(axis=1, keepdims=True)
+            size = np.sqrt((centred**2).sum(axis=1) * ((column - column.mean()) ** 2).sum())
+            found: Floats = centred @ (column - column.mean()) / np.maximum(size, 1e-300)
+            return found
+
+        return of
+
+    properties: dict[str, _Property] = {
+        "mean": lambda v: v.mean(axis=1),
+        "standard deviation": lambda v: v.std(axis=1),
+        "10% quantile": lambda v: np.quantile(v, 0.1, axis=1),
+        "90% quantile": lambda v: np.quantile(v, 0.9, axis=1),
+        "smallest": lambda v: v.min(axis=1),
+        "largest": lambda v: v.max(axis=1),
+        "share outside [0, 1]": lambda v: ((v < 0) | (v > 1)).mean(axis=1),
+    }
+    if data.text.size > 1:
+        properties["standard deviation of the texts' means"] = spread_of_texts
+    for name, column in zip(data.predictor, data.x.T, strict=True):
+        properties[f"correlation with {name} as measured"] = correlation(column)
+    rows = []
+    for name, function in properties.items():
+        observed, predicted = float(function(data.target[None, :])[0]), function(drawn)
+        median, lower, upper = np.quantile(predicted, [0.5, tail, 1 - tail])
+        above = float((predicted > observed).mean() + 0.5 * (predicted == observed).mean())
+        rows.append(
+            {
+                "property": name,
+                "observed": observed,
+                "predicted_median": median,
+                "predicted_lower": lower,
+                "predicted_upper": upper,
+                "p_value": 2 * min(above, 1 - above),
+                "inside": bool(lower <= observed <= upper),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def comparable(likelihoods: Mapping[str, str], target: Floats) -> list[str]:
+    """Models whose predictive densities of the targets can be compared.
+
+    A Gaussian gives no mass to the single values 0 and 1, the other likelihoods do: where a target has such a value,
+    densities and probabilities would be compared, and models with a Gaussian are left out.
+
+    Parameters
+    ----------
+    likelihoods : mapping of str to str
+        Likelihood by model.
+    target : ndarray, shape (row,)
+    """
+    at_ends = bool(((target <= 0) | (target >= 1)).any())
+    return [name for name, likelihood in likelihoods.items() if not (at_ends and likelihood == "gaussian")]
+
+
+def _flat(posterior: xr.Dataset, name: str) -> Floats:
+    values = posterior[name].transpose("chain", "draw", ...).to_numpy()
+    flat: Floats = values.reshape(-1, *values.shape[2:])
+    return flat

@@ -1,0 +1,103 @@
+"""The relevance regression as a model to calibrate: whether its intervals hold what they should."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from estimators.errors import InputError
+from inference.posterior.sbc import JOINT_LOG_LIKELIHOOD, SbcModel
+
+if TYPE_CHECKING:
+    import pymc as pm
+
+    from models.cloze.ard import ArdPriors
+    from models.cloze.ard_data import ArdData
+
+__all__ = ["ard_sbc", "interval_coverage"]
+
+
+def ard_sbc(
+    data: ArdData, *, prior: str = "ard", likelihood: str = "beta", priors: ArdPriors | None = None
+) -> SbcModel:
+    """Relevance regression; target and measured predictors of `data` are only the shape of those simulated.
+
+    The rest of the design stays: the exact predictors, the errors of measurement, who is in which group.
+    """
+    from models.cloze.ard import ArdPriors  # noqa: PLC0415 - seconds that only a fit should cost
+
+    quantities = ["intercept", *(f"coefficient[{k}]" for k in range(len(data.predictor)))]
+    if prior in ("ard", "horseshoe"):
+        quantities += [f"scale[{k}]" for k in range(len(data.predictor))]
+    quantities += [f"{group}_spread" for group in data.groups]
+    quantities += ["text_effect[0]"] if "text" in data.groups else []
+    quantities += ["concentration"] if likelihood == "beta" else ["noise"]
+    for k in range(len(data.noisy)):
+        quantities += [f"latent_mean[{k}]", f"latent_spread[{k}]", f"latent_unit[{k},0]"]
+        quantities += [f"latent_slope[{k},0]"] if len(data.noisy) < len(data.predictor) else []
+    chosen = priors or ArdPriors()
+    return SbcModel(
+        name=f"ard_{prior}_{likelihood}",
+        build=partial(_ard, data, prior, likelihood, chosen),
+        quantities=tuple(quantities),
+        key=_fingerprint(data, chosen),
+    )
+
+
+def _fingerprint(data: ArdData, priors: ArdPriors) -> str:
+    digest = hashlib.sha256(repr((data.predictor, data.noisy, data.groups, sorted(vars(priors).items()))).encode())
+    for values in (data.x, data.error_covariance, data.item_of_row, data.player_of_row, data.text_of_item):
+        digest.update(values.tobytes())
+    return digest.hexdigest()[:16]
+
+
+def _ard(data: ArdData, prior: str, likelihood: str, priors: ArdPriors) -> pm.Model:
+    from models.cloze.ard import ard_model  # noqa: PLC0415
+
+    return ard_model(data, prior=prior, likelihood=likelihood, priors=priors)
+
+
+def interval_coverage(ranks: pd.DataFrame, n_ranked: int, probability: float) -> pd.DataFrame:
+    """How often equal-tailed intervals held the truth, from its rank among posterior draws.
+
+    Among L draws the truth has one of L + 1 ranks, all as likely if the posterior is right, and is inside the interval
+    between two draws for a run of them: with L = 99, the 90% interval is the ranks 5 to 94.
+
+    Parameters
+    ----------
+    ranks : pandas.DataFrame
+        Columns ``quantity`` and ``rank``, a row for each fit and quantity.
+    n_ranked : int
+        L; (L + 1) times half of the probability outside has to be whole.
+    probability : float
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``quantity``, ``n_fits``, ``coverage`` and its binomial standard error ``coverage_se`` if all were right; the
+        joint log-likelihood is left out, as it has no true value before the data.
+
+    Raises
+    ------
+    InputError
+        If no interval between draws has that probability.
+    """
+    outside = (n_ranked + 1) * (1 - probability) / 2
+    if not 0 < probability < 1 or abs(outside - round(outside)) > 1e-9 or round(outside) < 1:
+        raise InputError(
+            f"is {n_ranked}, from which no interval of {probability:g} can be made; 99 ranks make those of .9 and .8",
+            field="n_ranked",
+        )
+    low, high = round(outside), n_ranked - round(outside)
+    rows = []
+    for quantity, own in ranks.groupby("quantity", sort=False):
+        if quantity == JOINT_LOG_LIKELIHOOD:
+            continue
+        inside = own["rank"].between(low, high)
+        se = float(np.sqrt(probability * (1 - probability) / len(own)))
+        rows.append({"quantity": quantity, "n_fits": len(own), "coverage": float(inside.mean()), "coverage_se": se})
+    return pd.DataFrame(rows)

@@ -1,0 +1,179 @@
+r"""Posterior of the total variation distance between two samples of words over an unknown vocabulary.
+
+The model is :func:`models.cloze.tvd.word_pair_model`. Given its parameters, sizes of the words seen are gamma
+distributed, and all words that were never seen enter the distance only through their total at each quadrature node,
+which is tempered stable and drawn from the gamma distribution of the same mean and variance.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from inference.posterior.arviz_adapter import InferenceData, add_groups, group
+from models.cloze.tvd import NODE_LOG_WEIGHTS, NODES, WordPairData
+
+__all__ = ["TvdPosterior", "tvd_posterior"]
+
+Floats = NDArray[np.float64]
+
+# cells of x in which a word's ratio is drawn, in sds of what its counts say
+_STEP = 0.4
+_GRID = _STEP * np.arange(-12, 13)
+
+
+@dataclass(frozen=True, eq=False)
+class TvdPosterior:
+    """Posterior draws of the distance.
+
+    Attributes
+    ----------
+    idata : arviz.InferenceData
+        ``posterior`` holds ``tvd`` (context), ``expected_tvd``, their mean over contexts, and the population; the
+        groups of the fit beside it. What the convergence gate should judge.
+    n_first, n_second : ndarray of int, shape (context,)
+        Answers behind it.
+    """
+
+    idata: InferenceData
+    n_first: NDArray[np.int64]
+    n_second: NDArray[np.int64]
+
+    @property
+    def tvd(self) -> Floats:
+        """Draws, shape (chain, draw, context)."""
+        return np.asarray(group(self.idata, "posterior")["tvd"].transpose("chain", "draw", "context"), dtype=float)
+
+    def interval(self, probability: float = 0.9) -> tuple[Floats, Floats]:
+        """Equal-tailed interval of each context."""
+        tail = (1 - probability) / 2
+        lower, upper = np.quantile(self._flat(), [tail, 1 - tail], axis=0)
+        return lower, upper
+
+    def mean(self) -> Floats:
+        """Posterior mean of each context."""
+        return np.asarray(self._flat().mean(axis=0))
+
+    def expected(self) -> Floats:
+        """Draws of the mean over contexts: the expected TVD of these contexts. Shape (chain, draw)."""
+        return np.asarray(self.tvd.mean(axis=2))
+
+    def _flat(self) -> Floats:
+        draws = self.tvd
+        return draws.reshape(-1, draws.shape[-1])
+
+
+def tvd_posterior(idata: InferenceData, data: WordPairData, *, rng: np.random.Generator) -> TvdPosterior:
+    """Draw every context's distance, once for each posterior draw of the parameters.
+
+    Parameters
+    ----------
+    idata : arviz.InferenceData
+        Fit of :func:`models.cloze.tvd.word_pair_model` to `data`.
+    data : WordPairData
+    rng : numpy.random.Generator
+        The distance is random given the parameters.
+
+    Returns
+    -------
+    TvdPosterior
+    """
+    posterior = group(idata, "posterior")
+    theta = posterior["theta"].transpose("chain", "draw", "parameter", "context").values
+    log_u = posterior["log_u"].transpose("chain", "draw", "side", "context").values
+    both = np.concatenate([theta, log_u], axis=2)
+    tvd = np.stack([[_draw_tvd(one, data, rng) for one in chain] for chain in both])
+    dims = ("chain", "draw", "context")
+    kept = [str(name) for name in posterior.data_vars if str(name).startswith("population_")]
+    drawn = posterior[kept].assign(tvd=(dims, tvd), expected_tvd=(dims[:2], tvd.mean(axis=2)))
+    groups: dict[str, xr.Dataset] = {"posterior": drawn}
+    return TvdPosterior(add_groups(idata, groups), data.n_a.astype(np.int64), data.n_b.astype(np.int64))
+
+
+@dataclass(frozen=True, eq=False)
+class _Parts:
+    """Parameters of all contexts, and what is used of them again and again."""
+
+    log_mass: Floats  # (3, context): shared, first only, second only
+    d_shared: Floats
+    d_exclusive: Floats
+    tilt: Floats  # (context, node): half the log-ratio of the two weights
+    log_1p_u: tuple[Floats, Floats, Floats]  # shared (context, node), first only and second only (context,)
+
+
+def _parts(theta: Floats) -> _Parts:
+    discounts = 1 / (1 + np.exp(-theta[3:5]))
+    tilt = np.exp(theta[5])[:, None] * NODES / 2
+    log_u = theta[6:8]
+    shared = np.logaddexp(log_u[0][:, None] + tilt, log_u[1][:, None] - tilt)
+    log_1p_u = (np.logaddexp(0, shared), np.logaddexp(0, log_u[0]), np.logaddexp(0, log_u[1]))
+    return _Parts(theta[:3], discounts[0], discounts[1], tilt, log_1p_u)
+
+
+def _word_terms(parts: _Parts, sigma: Floats, log_u: Floats, data: WordPairData) -> tuple[Floats, Floats, Floats]:
+    """Log-likelihood of each row as a shared word on a grid of x, as a word of one side (-inf: both have it); the grid.
+
+    The grid lies where the counts of the row put x: see :func:`models.cloze.tvd.word_pair_model`.
+    """
+    from scipy.special import gammaln  # noqa: PLC0415 - half a second that importing this module does not need
+
+    context, a, b, n = data.context, data.a, data.b, data.a + data.b
+    sigma = sigma[context]
+    information = sigma**2 * (a + 0.5) * (b + 0.5) / (n + 1)
+    ratio = (np.log((a + 0.5) / (b + 0.5)) - (log_u[0] - log_u[1])[context]) / sigma
+    middle, width = information * ratio / (1 + information), 1 / np.sqrt(1 + information)
+    x = middle[:, None] + width[:, None] * _GRID
+    half = sigma[:, None] * x / 2
+    left_shared, left_exclusive = n - parts.d_shared[context], n - parts.d_exclusive[context]
+    log_rate = np.logaddexp(0, np.logaddexp(log_u[0][context][:, None] + half, log_u[1][context][:, None] - half))
+    shared = (a - b)[:, None] * half - left_shared[:, None] * log_rate - x**2 / 2
+    shared += (np.log(width * _STEP / np.sqrt(2 * np.pi)) + parts.log_mass[0][context] + gammaln(left_shared))[:, None]
+    side = np.where(b == 0, 1, 2)
+    log_1p_u = np.where(side == 1, parts.log_1p_u[1][context], parts.log_1p_u[2][context])
+    mass = np.where(side == 1, parts.log_mass[1][context], parts.log_mass[2][context])
+    exclusive = mass - left_exclusive * log_1p_u + gammaln(left_exclusive)
+    return shared, np.where((a > 0) & (b > 0), -np.inf, exclusive), half
+
+
+def _draw_tvd(theta: Floats, data: WordPairData, rng: np.random.Generator) -> Floats:
+    """One draw of every context's distance, given its parameters."""
+    parts = _parts(theta)
+    shared, exclusive, half = _word_terms(parts, np.exp(theta[5]), theta[6:8], data)
+    terms = np.concatenate([shared, exclusive[:, None]], axis=1)
+    cumulative = np.exp(terms - terms.max(axis=1, keepdims=True)).cumsum(axis=1)
+    # from here on every word is a row
+    row = np.repeat(np.arange(len(data.words)), data.words)
+    cell = (rng.random(len(row))[:, None] * cumulative[row, -1:] > cumulative[row]).sum(axis=1)
+    is_exclusive = cell == len(_GRID)
+    step = half[row, 1] - half[row, 0]
+    tilt = half[row, np.minimum(cell, len(_GRID) - 1)] + step * (rng.random(len(row)) - 0.5)
+    context, a, b = data.context[row], data.a[row], data.b[row]
+    first = np.where(is_exclusive, (b == 0).astype(float), np.exp(tilt))
+    second = np.where(is_exclusive, (a == 0).astype(float), np.exp(-tilt))
+    discount = np.where(is_exclusive, parts.d_exclusive[context], parts.d_shared[context])
+    u = np.exp(theta[6:8])
+    size = rng.standard_gamma(a + b - discount) / (1 + u[0][context] * first + u[1][context] * second)
+    rest = _unseen(parts.log_mass[0][:, None] + NODE_LOG_WEIGHTS, parts.d_shared[:, None], parts.log_1p_u[0], rng)
+    rest_first = _unseen(parts.log_mass[1], parts.d_exclusive, parts.log_1p_u[1], rng)
+    rest_second = _unseen(parts.log_mass[2], parts.d_exclusive, parts.log_1p_u[2], rng)
+    up, down = np.exp(parts.tilt), np.exp(-parts.tilt)
+    n = data.n_contexts
+    sum_first = np.bincount(context, first * size, n) + (rest * up).sum(axis=1) + rest_first
+    sum_second = np.bincount(context, second * size, n) + (rest * down).sum(axis=1) + rest_second
+    seen = np.abs(first * size / sum_first[context] - second * size / sum_second[context])
+    unseen = rest * np.abs(up / sum_first[:, None] - down / sum_second[:, None])
+    total = np.bincount(context, seen, n) + unseen.sum(axis=1) + rest_first / sum_first + rest_second / sum_second
+    return np.asarray(total / 2)
+
+
+def _unseen(log_mass: Floats, discount: Floats, log_1p_u: Floats, rng: np.random.Generator) -> Floats:
+    """Total size of the words of a process that were never seen: gamma with the mean and variance of its law."""
+    from scipy.special import gammaln  # noqa: PLC0415
+
+    mean = np.exp(log_mass + gammaln(1 - discount) + (discount - 1) * log_1p_u)
+    # variance over mean: Gamma(2 - d) / Gamma(1 - d) = 1 - d
+    scale = (1 - discount) * np.exp(-log_1p_u)
+    return np.asarray(rng.standard_gamma(mean / scale) * scale)

@@ -1,0 +1,156 @@
+r"""The loss gap of a player, draw by draw of the belief model's posterior.
+
+The item's gap is :math:`R_q = \ln \sum_x g(x) e^{v_{qx}}` over the whole vocabulary (:math:`= \ln g(y)/h(y)`, as h sums
+to one). In a posterior draw the sum has four parts:
+
+- the target, for which v is 0;
+- the tokens asked about, at their observed v, or at a draw of v from the box in which the rounded report puts it;
+- the stored candidates that were not asked, at a draw from the posterior predictive;
+- the tokens never drawn. Where the generator's whole distribution is known they are, too; elsewhere the tokens drawn
+  once stand for them (Good and Turing's idea). Each stand-in *t* of mass :math:`m_t` contributes
+  :math:`m_t e^{\mathrm{mean}_t + \sigma\delta}\, E e^e`, with :math:`\delta` the discrepancy on which no answer bears.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inference.posterior.item_draws import flat_draws, log_sum_by_item
+from inference.posterior.sampling import CompiledModel, compile_model
+from models.comparison import two_piece
+from models.comparison.belief_data import BeliefData
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from models.comparison.belief import BeliefPriors
+
+__all__ = ["BeliefGap", "belief_gap", "compile_belief"]
+
+FloatArray = NDArray[np.float64]
+
+_NEEDED = ("A", "zeta", "s", "sigma", "b", "b2", "d", "t_b", "t_d", "xi", "ga", "delta")
+
+
+@dataclass(frozen=True)
+class BeliefGap:
+    """Posterior draws of a player's loss gap to the generator.
+
+    Attributes
+    ----------
+    item : ndarray of int, shape (item,)
+        Labels.
+    item_gap_nats : ndarray, shape (draw, item)
+        R_q; chains one after the other.
+    """
+
+    item: NDArray[np.intp]
+    item_gap_nats: FloatArray
+
+    @property
+    def gap_nats(self) -> FloatArray:
+        """Mean over the items, (draw,)."""
+        mean: FloatArray = self.item_gap_nats.mean(axis=1)
+        return mean
+
+    def interval(self, probability: float) -> tuple[float, float, float]:
+        """Median, lower and upper end of the equal-tailed interval of the mean gap, nats."""
+        tail = (1 - probability) / 2
+        median, lower, upper = np.quantile(self.gap_nats, [0.5, tail, 1 - tail])
+        return float(median), float(lower), float(upper)
+
+
+def compile_belief(data: BeliefData, priors: BeliefPriors | None = None) -> CompiledModel:
+    """Build the belief model and compile it for nutpie, with starts from which no chain is lost.
+
+    :func:`models.comparison.belief.set_answers` then puts other answers into its ``model``, also of other items and
+    pairs.
+
+    Parameters
+    ----------
+    data : BeliefData
+    priors : BeliefPriors, optional
+
+    Returns
+    -------
+    CompiledModel
+    """
+    from models.comparison.belief import belief_model, start_values  # noqa: PLC0415 - seconds that only a fit should cost
+
+    model = belief_model(data, priors)
+    return compile_model(model, jitter=False, start=start_values(model, priors))
+
+
+def belief_gap(
+    posterior: xr.Dataset, data: BeliefData, rng: np.random.Generator, *, max_cells: int = 2_000_000
+) -> BeliefGap:
+    """Compute the loss gap of every posterior draw.
+
+    Parameters
+    ----------
+    posterior : xarray.Dataset
+        Dims ``chain``, ``draw`` (and ``item``); variables A, zeta, xi, s (item) and
+        sigma, b, b2, d, t_b, t_d, ga, delta.
+    data : BeliefData
+        What the model was fitted to.
+    rng : numpy.random.Generator
+        For the tokens whose v is not known.
+    max_cells : int
+        Draws times tokens that are held at once.
+
+    Returns
+    -------
+    BeliefGap
+
+    Raises
+    ------
+    InputError
+        If the posterior lacks a variable or is of other items.
+    """
+    flat = flat_draws(posterior, _NEEDED, data.item, source="posterior of the belief model")
+    n_draws = flat["A"].shape[0]
+    n_tokens = sum(map(len, (data.item, data.pair_item, data.rest_item, data.tail_item)))
+    step = max(1, max_cells // n_tokens)
+    chunks = [
+        _item_gaps({name: values[start : start + step] for name, values in flat.items()}, data, rng)
+        for start in range(0, n_draws, step)
+    ]
+    return BeliefGap(item=data.item, item_gap_nats=np.concatenate(chunks))
+
+
+def _item_gaps(draws: dict[str, FloatArray], data: BeliefData, rng: np.random.Generator) -> FloatArray:
+    """R_q of some draws, (draw, item)."""
+    n_draws, n_items = draws["A"].shape
+    s_left, s_right = draws["s"] * np.exp(draws["ga"]), draws["s"] * np.exp(-draws["ga"])
+
+    def mean(item: NDArray[np.intp], log_g: FloatArray, frequency: FloatArray) -> FloatArray:
+        slope = draws["b"] + draws["t_b"] * draws["zeta"]
+        result: FloatArray = draws["A"][:, item] + slope[:, item] * (log_g + 5)
+        result += draws["b2"] * np.maximum(-log_g - 7, 0)
+        result += (draws["d"] + draws["t_d"] * draws["xi"][:, item]) * frequency
+        return result
+
+    target = np.broadcast_to(data.target_log_g, (n_draws, n_items))
+    if data.is_raw:
+        v = np.broadcast_to(data.pair_lower, (n_draws, data.pair_lower.size))
+    else:
+        centre = mean(data.pair_item, data.pair_log_g, data.pair_frequency)
+        v = centre + two_piece.draw_inside(
+            s_left[:, data.pair_item],
+            s_right[:, data.pair_item],
+            data.pair_lower - centre,
+            data.pair_upper - centre,
+            rng,
+        )
+    asked = data.pair_log_g + v
+    rest = data.rest_log_g + mean(data.rest_item, data.rest_log_g, data.rest_frequency)
+    rest += two_piece.draw(s_left[:, data.rest_item], s_right[:, data.rest_item], rng)
+    never = np.log(data.tail_mass) + mean(data.tail_item, data.tail_log_g, data.tail_frequency)
+    never += two_piece.log_mean_exp(s_left, s_right)[:, data.tail_item] + draws["sigma"] * draws["delta"]
+
+    item = np.concatenate([np.arange(n_items), data.pair_item, data.rest_item, data.tail_item])
+    return log_sum_by_item(np.concatenate([target, asked, rest, never], axis=1), item, n_items)

@@ -1,0 +1,190 @@
+"""What the posteriors of the calibration models say: reliability curves and predicted reports."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import xarray as xr
+from numpy.typing import ArrayLike, NDArray
+
+from estimators.errors import InputError
+from inference.posterior.arviz_adapter import InferenceData, add_groups, of_posterior
+from models.comparison.calibration import Family, curve_features
+from models.comparison.calibration_data import OutcomeData, ReportData
+from models.comparison.report_process import draw_reports
+
+if TYPE_CHECKING:
+    import pymc as pm
+
+__all__ = [
+    "outcome_log_likelihood",
+    "predicted_reports",
+    "prior_reports",
+    "reliability_curves",
+    "report_shares",
+]
+
+FloatArray = NDArray[np.float64]
+
+_COEFFICIENTS = {"llo": ("bias", "slope"), "beta": ("bias", "slope_low", "slope_high")}
+
+
+def reliability_curves(posterior: xr.Dataset, family: Family | str, report: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Probability of the event given a report, for the typical participant and for each, draw by draw.
+
+    The typical participant has the means of all coefficients; offsets are left out.
+
+    Parameters
+    ----------
+    posterior : xarray.Dataset
+        Of :func:`models.comparison.calibration.calibration_model`.
+    family : {"llo", "beta"}
+        The model's.
+    report : array_like of float, shape (report,)
+        Strictly between 0 and 1.
+
+    Returns
+    -------
+    typical : ndarray, shape (draw, report)
+        Chains one after the other.
+    participants : ndarray, shape (draw, participant, report)
+
+    Raises
+    ------
+    InputError
+        For an unknown family, or a posterior of another one.
+    """
+    features = curve_features(report, family)
+    names = _COEFFICIENTS[family]
+    missing = [name for name in names if f"{name}_mean" not in posterior]
+    if missing:
+        raise InputError(f"lacks {', '.join(missing)}, is not of family {family!r}", source="posterior of calibration")
+    means = np.stack([_flat(posterior, f"{name}_mean") for name in names], axis=-1)
+    own = np.stack([_flat(posterior, name) for name in names], axis=-1)
+    return _sigmoid(means @ features), _sigmoid(own @ features)
+
+
+def outcome_log_likelihood(posterior: xr.Dataset, data: OutcomeData, family: Family | str) -> InferenceData:
+    """Add the log-probability of every outcome, weighted as in the model, to a posterior of it.
+
+    Parameters
+    ----------
+    posterior : xarray.Dataset
+        Of :func:`models.comparison.calibration.calibration_model`.
+    data : OutcomeData
+        What it was fitted to.
+    family : {"llo", "beta"}
+        The model's.
+
+    Returns
+    -------
+    arviz.InferenceData
+        Groups posterior and log_likelihood (``outcome``, dims chain, draw, response), as
+        :func:`inference.posterior.model_comparison.loo_by` wants it.
+
+    Raises
+    ------
+    InputError
+        For an unknown family.
+    """
+    features = curve_features(data.report, family)
+    logit = np.zeros((posterior.sizes["chain"], posterior.sizes["draw"], data.row.size))
+    for name, feature in zip(_COEFFICIENTS[family], features, strict=True):
+        logit += posterior[name].transpose("chain", "draw", "participant").values[..., data.person] * feature
+    values = -data.weight * np.logaddexp(0, -(2 * data.outcome - 1) * logit)
+    found = xr.Dataset({"outcome": (("chain", "draw", "response"), values)}, coords={"response": data.row})
+    return add_groups(of_posterior(posterior), {"log_likelihood": found})
+
+
+def predicted_reports(
+    posterior: xr.Dataset, data: ReportData, rng: np.random.Generator, *, n_draws: int = 400
+) -> NDArray[np.float64] | NDArray[np.int64]:
+    """Reports of the same participants on the same rows, from the posterior.
+
+    Parameters
+    ----------
+    posterior : xarray.Dataset
+        Of :func:`models.comparison.report_process.report_model`.
+    data : ReportData
+        What it was fitted to.
+    rng : numpy.random.Generator
+    n_draws : int
+        Posterior draws used, evenly spaced; all of them if there are fewer.
+
+    Returns
+    -------
+    ndarray, shape (n_draws, response)
+        Positions of boxes, or log-odds.
+
+    Raises
+    ------
+    InputError
+        If the posterior is of other participants or rows.
+    """
+    same = np.array_equal(posterior["participant"].values.astype(str), data.participant)
+    n_questions = posterior.sizes.get("question", 0)
+    if not same or n_questions != data.n_questions:
+        raise InputError("is not of these rows", source="posterior of the reports")
+    every = np.unique(np.linspace(0, posterior.sizes["chain"] * posterior.sizes["draw"] - 1, n_draws).astype(int))
+    strength = _flat(posterior, "strength")[every, None]
+    bias, slope, noise, lapse = (
+        _flat(posterior, name)[every][:, data.person] for name in ("bias", "slope", "noise", "lapse")
+    )
+    is_alone = data.question < 0
+    evidence = data.direction * strength**2 / 2
+    if n_questions:
+        unit = _flat(posterior, "evidence_unit")[every][:, np.maximum(data.question, 0)]
+        evidence = evidence + strength * np.where(is_alone, 0.0, unit)
+    return draw_reports(
+        data.edges,
+        mean=bias + slope * evidence,
+        sd=np.sqrt(noise**2 + (slope * strength * is_alone) ** 2),
+        lapse=lapse,
+        half_share=_flat(posterior, "half_share")[every, None],
+        rng=rng,
+    )
+
+
+def prior_reports(model: pm.Model, *, n_draws: int = 200, seed: int = 0) -> NDArray[np.float64] | NDArray[np.int64]:
+    """Reports that the prior expects, from a model of :func:`models.comparison.report_process.report_model`.
+
+    Returns
+    -------
+    ndarray, shape (n_draws, response)
+    """
+    import pymc as pm  # noqa: PLC0415 - seconds that only this should cost
+
+    drawn = pm.draw(model["report"], draws=n_draws, random_seed=seed)
+    return np.asarray(drawn).reshape(n_draws, -1)
+
+
+def report_shares(report: ArrayLike, edges: FloatArray) -> FloatArray:
+    """Share of the reports in each box.
+
+    Parameters
+    ----------
+    report : array_like, shape (..., response)
+        Positions of boxes (integers), or log-odds.
+    edges : ndarray, shape (box + 1,)
+        Log-odds between the boxes.
+
+    Returns
+    -------
+    ndarray, shape (..., box)
+    """
+    values = np.asarray(report)
+    box = values if values.dtype.kind in "iu" else np.searchsorted(edges[1:-1], values, side="left")
+    return np.stack([(box == position).mean(axis=-1) for position in range(edges.size - 1)], axis=-1)
+
+
+def _flat(posterior: xr.Dataset, name: str) -> FloatArray:
+    """Values with the chains one after the other, shape (draw, ...)."""
+    values = posterior[name].transpose("chain", "draw", ...).values
+    flat: FloatArray = values.reshape(-1, *values.shape[2:])
+    return flat
+
+
+def _sigmoid(logit: FloatArray) -> FloatArray:
+    probability: FloatArray = (1 + np.tanh(logit / 2)) / 2
+    return probability

@@ -1,0 +1,333 @@
+r"""The loss gap of the belief that participants share, draw by draw of the participant model's posterior.
+
+The model's log-ratios :math:`D_x = \ln h(x)/h(y)` are known up to one positive factor *c*, the temperature of the
+belief. For every c the item's gap is
+
+.. math:: R_q(c) = \ln \frac{g(y)}{h_c(y)} = \ln g(y) + \ln \sum_x e^{c D_x}
+
+over the whole vocabulary: the target (D = 0), the tokens asked about (at their posterior), the stored candidates that
+were not asked (from the posterior predictive), and the mass of tokens never drawn, which
+:mod:`models.comparison.tokens` represents by a tail.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit, log_ndtr, ndtr, ndtri
+
+from estimators.errors import unknown_choice
+from inference.posterior.item_draws import flat_draws, log_sum_by_item
+from models.comparison import two_piece
+from models.comparison.participant_data import ParticipantData
+from models.comparison.participants import added_noise
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["OBJECTIVES", "SharedBelief", "loss_gap", "outcome_temperature", "shared_belief", "tail_share", "top1_rate"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+
+OBJECTIVES = ("rank", "pair")
+"""How the outcomes fix the temperature: the target among all tokens shown with it, or against one at a time."""
+
+_NEEDED = ("A", "s", "zeta", "b", "b2", "t_b", "ga", "e_unit", "slope", "bias", "noise", "lapse", "half")
+_FAR = 60.0
+_TEMPERATURES = (1e-3, 30.0)
+_HALVINGS = 45
+
+
+@dataclass(frozen=True, eq=False)
+class SharedBelief:
+    r"""Posterior draws of :math:`D_x = \ln h(x)/h(y)`, at the scale at which the model was fitted.
+
+    Attributes
+    ----------
+    data : ParticipantData
+    pair_log_ratio : ndarray, shape (draw, pair)
+        Chains one after the other. Pairs that nobody answered (any more) are predicted.
+    rest_log_ratio : ndarray, shape (draw, rest)
+        One predicted value a draw.
+    tail_log_ratio : ndarray, shape (draw, tail)
+        Mean of the prediction.
+    item_left, item_right : ndarray, shape (draw, item)
+        Scales of its two-piece normal.
+    """
+
+    data: ParticipantData
+    pair_log_ratio: FloatArray
+    rest_log_ratio: FloatArray
+    tail_log_ratio: FloatArray
+    item_left: FloatArray
+    item_right: FloatArray
+
+    @property
+    def n_draws(self) -> int:
+        """Posterior draws."""
+        return len(self.item_left)
+
+
+def shared_belief(posterior: xr.Dataset, data: ParticipantData, rng: np.random.Generator) -> SharedBelief:
+    """Complete posterior draws: residuals that were integrated out, and tokens that nobody was asked about.
+
+    Parameters
+    ----------
+    posterior : xarray.Dataset
+        Of :func:`models.comparison.participants.participant_model`; dims ``chain`` and ``draw``.
+    data : ParticipantData
+        What it was fitted to.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    SharedBelief
+
+    Raises
+    ------
+    InputError
+        If the posterior lacks a variable or is of other items.
+    """
+    draws = flat_draws(posterior, _NEEDED, data.item, source="posterior of the participant model")
+
+    def mean(item: IntArray, log_g: FloatArray) -> FloatArray:
+        slope = draws["b"] + draws["t_b"] * draws["zeta"]
+        v: FloatArray = draws["A"][:, item] + slope[:, item] * (log_g + 5)
+        v += draws["b2"] * np.maximum(-log_g - 7, 0)
+        v += log_g - data.target_log_g[item]
+        return v
+
+    left, right = draws["s"] * np.exp(draws["ga"]), draws["s"] * np.exp(-draws["ga"])
+    pair = mean(data.pair_item, data.pair_log_g)
+    pair[:, : data.n_shared] += draws["s"][:, data.pair_item[: data.n_shared]] * draws["e_unit"]
+    n_answers = np.bincount(data.row_pair, minlength=data.pair_item.size)
+    silent = np.flatnonzero((np.arange(n_answers.size) >= data.n_shared) & (n_answers == 0))
+    silent_item = data.pair_item[silent]
+    pair[:, silent] += two_piece.draw(left[:, silent_item], right[:, silent_item], rng)
+    single = np.flatnonzero(data.row_pair >= data.n_shared)
+    answered = data.row_pair[single]
+    scales = left[:, data.pair_item[answered]], right[:, data.pair_item[answered]]
+    pair[:, answered] += _residuals(draws, data, (pair[:, answered], *scales), single, rng)
+
+    rest = mean(data.rest_item, data.rest_log_g)
+    rest += two_piece.draw(left[:, data.rest_item], right[:, data.rest_item], rng)
+    tail = mean(data.tail_item, data.tail_log_g)
+    return SharedBelief(data, pair, rest, tail, left, right)
+
+
+def _residuals(
+    draws: dict[str, FloatArray],
+    data: ParticipantData,
+    prior: tuple[FloatArray, FloatArray, FloatArray],
+    row: IntArray,
+    rng: np.random.Generator,
+) -> FloatArray:
+    """Draw the residual of D of pairs with one answer, (draw, row), from its distribution given the answer.
+
+    `prior` has the mean of D and the two scales of the residual.
+    """
+    mean, left, right = prior
+    person, box = data.row_participant[row], data.row_box[row]
+    k, noise = draws["slope"][:, person], draws["noise"][:, person]
+    centre = k * (draws["bias"][:, person] - mean)
+    low, high = (np.clip(data.box_edges, -_FAR, _FAR)[box, side] - centre for side in (0, 1))
+    # what the report is off by has the sign of -e, so that left and right change places
+    report_scales = added_noise(k * right, k * left, noise)
+    inside = two_piece.probability_inside(*report_scales, low, high)
+    slip = draws["half"] * (box == data.half_box) + (1 - draws["half"]) / len(data.box_edges)
+    lapse = draws["lapse"][:, person]
+    slipped = rng.random(mean.shape) * (lapse * slip + (1 - lapse) * inside) < lapse * slip
+    off = two_piece.draw_inside(*report_scales, low, high, rng)
+    # e given off = -k e + noise: on each side of its mode a normal, cut off there
+    mode = two_piece.mode(left, right)
+    pieces, log_mass = [], []
+    for scale, sign in ((left, -1.0), (right, 1.0)):
+        variance = 1 / (1 / scale**2 + (k / noise) ** 2)
+        place = variance * (mode / scale**2 - k * off / noise**2)
+        sd = np.sqrt(variance)
+        reach = sign * (place - mode) / sd
+        log_mass.append(np.log(sd) + log_ndtr(reach) + (place**2 / variance - mode**2 / scale**2) / 2)
+        # distance from the mode on this side, by inversion in the lower tail
+        u = np.clip(rng.random(mean.shape) * ndtr(reach), 1e-300, 1.0)
+        pieces.append(mode + sign * np.maximum(sd * (reach - ndtri(u)), 0.0))
+    is_left = rng.random(mean.shape) < expit(log_mass[0] - log_mass[1])
+    e = np.where(is_left, pieces[0], pieces[1])
+    residual: FloatArray = np.where(slipped, two_piece.draw(left, right, rng), e)
+    return residual
+
+
+def outcome_temperature(belief: SharedBelief, item_weight: ArrayLike, *, objective: str = "rank") -> FloatArray:
+    r"""Find the temperature at which the shared belief best fits which of the tokens was the true one.
+
+    One token of each pair is from the text and one from the known generator, so that a belief that is right has
+
+    .. math:: \mathrm{logit}\, P(y \text{ is the true one}) = -c D_x + \ln \frac{g(x)}{g(y)} .
+
+    ``rank`` takes all tokens shown on an item together, so that the target counts once: it minimises
+    :math:`\sum_q w_q \ln (1 + n_{\mathrm{same}} + \sum_x n_x e^{c D_x - \ln g(x)/g(y)})`, with :math:`n_x` how often x
+    was shown. ``pair`` maximises :math:`\sum_q w_q \sum_x n_x \ln \sigma(-c D_x + \ln g(x)/g(y))`. Both have one
+    optimum.
+    The target itself and answers that the site gave enter only as tokens shown.
+
+    Parameters
+    ----------
+    belief : SharedBelief
+    item_weight : array_like, shape (draw, item) or (item,)
+        w_q, not negative; draws of a Bayesian bootstrap carry the uncertainty from which items were asked.
+    objective : str
+        One of :data:`OBJECTIVES`.
+
+    Returns
+    -------
+    ndarray, shape (draw,)
+        c, between .001 and 30.
+
+    Raises
+    ------
+    InputError
+        For an unknown objective.
+    """
+    if objective not in OBJECTIVES:
+        raise unknown_choice("objective of the outcome anchor", objective, OBJECTIVES)
+    data = belief.data
+    shown = np.flatnonzero(data.pair_n_shown > 0)
+    shown = shown[np.argsort(data.pair_item[shown], kind="stable")]
+    item, times = data.pair_item[shown], data.pair_n_shown[shown]
+    ratio, shift = belief.pair_log_ratio[:, shown], data.pair_log_g_ratio[shown]
+    weight = np.broadcast_to(np.asarray(item_weight, dtype=float), belief.item_left.shape)
+    start = np.flatnonzero(np.diff(item, prepend=-1))
+    group = np.cumsum(np.diff(item, prepend=-1) > 0) - 1
+    asked = item[start]
+
+    def slope(c: FloatArray) -> FloatArray:
+        """Derivative of the objective, which grows with c."""
+        term = c[:, None] * ratio - shift
+        if objective == "pair":
+            by_pair: FloatArray = (weight[:, item] * times * ratio * expit(term)).sum(axis=1)
+            return by_pair
+        own = np.log1p(data.n_same[asked])
+        term = term + np.log(times)
+        top = np.maximum(np.maximum.reduceat(term, start, axis=1), own)
+        part = np.exp(term - top[:, group])
+        total = np.add.reduceat(part, start, axis=1) + np.exp(own - top)
+        by_item = np.add.reduceat(part * ratio, start, axis=1) / total
+        total_slope: FloatArray = (weight[:, asked] * by_item).sum(axis=1)
+        return total_slope
+
+    low, high = (np.full(belief.n_draws, end) for end in _TEMPERATURES)
+    for _ in range(_HALVINGS):
+        middle = np.sqrt(low * high)
+        too_low = slope(middle) < 0
+        low, high = np.where(too_low, middle, low), np.where(too_low, high, middle)
+    temperature: FloatArray = np.sqrt(low * high)
+    return temperature
+
+
+def loss_gap(belief: SharedBelief, temperature: ArrayLike = 1.0) -> FloatArray:
+    r"""Compute :math:`R_q(c)` for every draw.
+
+    Parameters
+    ----------
+    belief : SharedBelief
+    temperature : array_like, scalar or shape (draw,)
+        c.
+
+    Returns
+    -------
+    ndarray, shape (draw, item)
+        Nats; its mean over items is the loss gap to the generator.
+    """
+    return _log_sum(belief, temperature)
+
+
+def tail_share(belief: SharedBelief, temperature: ArrayLike = 1.0) -> FloatArray:
+    """Share of the belief that lies on tokens which the study never drew, and knows only through the prediction.
+
+    Parameters
+    ----------
+    belief : SharedBelief
+    temperature : array_like, scalar or shape (draw,)
+        c.
+
+    Returns
+    -------
+    ndarray, shape (draw, item)
+    """
+    drawn = _log_sum(belief, temperature, with_tail=False)
+    return -np.expm1(drawn - _log_sum(belief, temperature))
+
+
+def _log_sum(
+    belief: SharedBelief, temperature: ArrayLike, *, with_tail: bool = True, max_cells: int = 20_000_000
+) -> FloatArray:
+    """Log of the sum of R_q over all tokens, or over those that were drawn, (draw, item)."""
+    data = belief.data
+    every = np.broadcast_to(np.asarray(temperature, dtype=float), belief.n_draws)[:, None]
+    log_g_y, n_items = data.target_log_g, data.item.size
+    # the target itself, tokens asked, tokens not asked, tail
+    item = np.concatenate([np.arange(n_items), data.pair_item, data.rest_item, *([data.tail_item] * with_tail)])
+    sums = []
+    # thousands of tokens a draw: not all draws at once
+    step = max(1, max_cells // item.size)
+    for first in range(0, belief.n_draws, step):
+        rows = slice(first, first + step)
+        c = every[rows]
+        terms = [
+            np.broadcast_to(log_g_y, (len(c), n_items)),
+            c * belief.pair_log_ratio[rows] + log_g_y[data.pair_item],
+            c * belief.rest_log_ratio[rows] + log_g_y[data.rest_item],
+        ]
+        if with_tail:
+            tail = c * belief.tail_log_ratio[rows] + log_g_y[data.tail_item] + np.log(data.tail_mass) - data.tail_log_g
+            left, right = c * belief.item_left[rows], c * belief.item_right[rows]
+            terms.append(tail + two_piece.log_mean_exp(left, right)[:, data.tail_item])
+        sums.append(log_sum_by_item(np.concatenate(terms, axis=1), item, n_items))
+    return np.concatenate(sums)
+
+
+def top1_rate(belief: SharedBelief, rng: np.random.Generator) -> FloatArray:
+    """Share of the items whose target is the most probable token of the shared belief.
+
+    It does not depend on the temperature, so that it checks the shape of the belief whatever the anchor.
+
+    Parameters
+    ----------
+    belief : SharedBelief
+    rng : numpy.random.Generator
+        For the tokens never drawn: the largest of as many predictions as there are such tokens.
+
+    Returns
+    -------
+    ndarray, shape (draw,)
+    """
+    data = belief.data
+    scales = belief.item_left[:, data.tail_item], belief.item_right[:, data.tail_item]
+    n_tokens = np.maximum(data.tail_mass / np.exp(data.tail_log_g), 1)
+    tail = belief.tail_log_ratio + _largest(*scales, n_tokens, rng)
+    best = np.zeros((belief.n_draws, data.item.size))
+    for item, ratio in (
+        (data.pair_item, belief.pair_log_ratio),
+        (data.rest_item, belief.rest_log_ratio),
+        (data.tail_item, tail),
+    ):
+        order = np.argsort(item, kind="stable")
+        start = np.flatnonzero(np.diff(item[order], prepend=-1))
+        if start.size:
+            which = item[order][start]
+            best[:, which] = np.maximum(best[:, which], np.maximum.reduceat(ratio[:, order], start, axis=1))
+    rate: FloatArray = (best <= 0).mean(axis=1)
+    return rate
+
+
+def _largest(left: FloatArray, right: FloatArray, n: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """Draw the largest of `n` residuals, by inversion of the n-th power of their CDF."""
+    above = -np.expm1(np.log(rng.uniform(1e-300, 1, left.shape)) / n)  # upper tail, where it is small
+    p_right = right / (left + right)
+    high = -right * ndtri(np.minimum(above / (2 * p_right), 0.5))
+    low = left * ndtri(np.minimum((1 - above) / (2 * (1 - p_right)), 0.5))
+    largest: FloatArray = two_piece.mode(left, right) + np.where(above < p_right, high, low)
+    return largest

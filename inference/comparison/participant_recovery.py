@@ -1,0 +1,184 @@
+r"""Recovery of a known loss gap from simulated participants on a study's own design."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimators.comparison import HUMAN
+from estimators.comparison.rounding import RoundingScheme, round_reports
+from estimators.comparison.simulation.participants import draw_participants, simulate_reports
+from estimators.comparison.simulation.settings import ParticipantPopulation
+from estimators.errors import InputError, unknown_choice
+from inference.comparison.participant_fit import Anchor, compile_participants, fit_participants
+from inference.comparison.recovery import classical_rows, posterior_row
+from inference.posterior.convergence import GateThresholds
+from inference.posterior.replicates import Row
+from inference.posterior.sampling import CompiledModel
+from models.comparison.participant_data import ParticipantData, participant_data, with_reports
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from models.comparison.participants import ParticipantPriors
+
+__all__ = ["SimulatedAnswers", "participant_rows", "simulate_answers"]
+
+_compiled: dict[tuple[object, ...], CompiledModel] = {}
+
+
+@dataclass(frozen=True, eq=False)
+class SimulatedAnswers:
+    """Answers of simulated participants whose shared belief is a language model of the study.
+
+    Attributes
+    ----------
+    study : xarray.Dataset
+        The study with these answers in place of the real ones.
+    data : ParticipantData
+    truth_nats : float
+        Loss gap of the belief to the generator, mean over the items asked.
+    """
+
+    study: xr.Dataset
+    data: ParticipantData
+    truth_nats: float
+
+
+def simulate_answers(
+    study: xr.Dataset,
+    player: str,
+    *,
+    k0: float,
+    population: ParticipantPopulation,
+    grid: RoundingScheme,
+    rng: np.random.Generator,
+) -> SimulatedAnswers:
+    """Let as many simulated participants answer the very questions that the study's participants answered.
+
+    Everybody's belief is that of the language model; slopes have exactly the geometric mean `k0` and biases the mean
+    zero, so that what the truth is does not depend on who was drawn.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A comparison study.
+    player : str
+        A language model of the study.
+    k0 : float
+    population : ParticipantPopulation
+        Its ``slope_median`` is not used.
+    grid : RoundingScheme
+        What the answers are rounded to, and the study's were.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    SimulatedAnswers
+
+    Raises
+    ------
+    InputError
+        For an unknown player, or a `k0` that is not positive.
+    """
+    models = study["model"].values.tolist()
+    if player not in models:
+        raise unknown_choice("player", player, models, source=f"study {study.attrs.get('name')!r}")
+    if not (np.isfinite(k0) and k0 > 0):
+        raise InputError(f"is {k0}, should be a positive number", field="k0")
+    real = participant_data(study, grid)
+    order = np.argsort(study["item"].values, kind="stable")
+    position = order[np.searchsorted(study["item"].values, real.item, sorter=order)]
+    who, generator = models.index(player), models.index(study.attrs["generator"])
+    target = study["target_logprob"].values[:, position]
+    candidate = study["candidate_logprob"].values[who, position[real.pair_item], real.pair_column]
+    log_odds = target[who, real.pair_item] - candidate
+
+    people = draw_participants(population, real.participant.size, int(rng.integers(2**31)))
+    slope = k0 * people.slope / np.exp(np.log(people.slope).mean())
+    person = real.row_participant
+    unrounded = simulate_reports(
+        log_odds[real.row_pair],
+        rng=rng,
+        bias=(people.bias - people.bias.mean())[person],
+        slope=slope[person],
+        noise_sd=people.noise_sd[person],
+        lapse_rate=people.lapse_rate[person],
+        rounding="none",
+    )
+    report = round_reports(unrounded, grid)
+    box = np.abs(report[:, None] - np.asarray(grid.values)).argmin(axis=1)
+    everything = study["report"].values.astype(float).copy()
+    everything[real.row_response] = report
+    return SimulatedAnswers(
+        study=study.assign(report=("response", everything)),
+        data=with_reports(real, box),
+        truth_nats=float((target[generator] - target[who]).mean()),
+    )
+
+
+def participant_rows(
+    answers: SimulatedAnswers,
+    *,
+    k0: float,
+    interval: float,
+    sampler: Mapping[str, int | float | str | None],
+    thresholds: GateThresholds,
+    priors: ParticipantPriors,
+    rng: np.random.Generator,
+) -> list[Row]:
+    """Estimate the loss gap of the shared belief in every way, beside the truth.
+
+    The participant model gives its posterior median and equal-tailed interval with the scale from the outcomes, and
+    with the scale known to be `k0` (the same posterior at another temperature). The classical estimators of
+    :data:`~inference.comparison.recovery.CLASSICAL` give their value and a normal interval from the paper's standard
+    error over items (source (i)). One compiled model serves all calls of a process on the same questions with the same
+    priors.
+
+    Parameters
+    ----------
+    answers : SimulatedAnswers
+    k0 : float
+        The true one.
+    interval : float
+        Probability of the intervals.
+    sampler : mapping
+        Arguments of :func:`inference.posterior.sampling.sample`, by name, without the seed.
+    thresholds : GateThresholds
+        What the posterior must reach to count as converged.
+    priors : ParticipantPriors
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    list of dict
+        As of :func:`inference.comparison.recovery.player_rows`; the estimators of the model are ``outcomes`` and
+        ``assumed``.
+    """
+    truth = answers.truth_nats
+    rows = classical_rows(answers.study, HUMAN, "none", truth=truth, interval=interval)
+    fit = fit_participants(
+        answers.data,
+        priors=priors,
+        anchor=Anchor("outcomes"),
+        compiled=_model(answers.data, priors) if sampler.get("sampler", "nutpie") == "nutpie" else None,
+        thresholds=thresholds,
+        seed=int(rng.integers(2**31)),
+        progress=False,
+        **sampler,  # type: ignore[arg-type]
+    )
+    for name, draws in (("outcomes", fit.gap_nats), ("assumed", fit.gap_at(k0))):
+        rows.append(posterior_row(name, draws, truth=truth, interval=interval, verdict=fit.convergence))
+    return rows
+
+
+def _model(data: ParticipantData, priors: ParticipantPriors) -> CompiledModel:
+    arrays: tuple[NDArray[np.generic], ...] = (data.item, data.pair_item, data.pair_log_g, data.row_pair)
+    key = (*(array.tobytes() for array in arrays), priors)
+    if key not in _compiled:
+        _compiled[key] = compile_participants(data, priors)
+    return _compiled[key]

@@ -1,0 +1,294 @@
+r"""How much of a result about participants hangs on one of them, on the priors, or on tokens that nobody saw."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+from scipy.special import expit, logsumexp
+
+from estimators.errors import InputError
+from inference.comparison.participant_fit import ParticipantFit
+from inference.comparison.participant_gap import SharedBelief, loss_gap, outcome_temperature, shared_belief
+from inference.posterior.arviz_adapter import psis_weights
+from inference.posterior.predictive import thinned
+from models.comparison import two_piece
+from models.comparison.participant_data import ParticipantData, without_participants
+from models.comparison.participants import SLOPE_BOUND, added_noise
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from models.comparison.participants import ParticipantPriors
+
+__all__ = [
+    "WithoutOne",
+    "leave_one_out",
+    "scaled_priors",
+    "thinned_belief",
+    "unusual_participants",
+    "weighted_quantile",
+]
+
+FloatArray = NDArray[np.float64]
+
+_UNITS = ("slope_unit", "bias_unit", "noise_unit", "lapse_unit")
+_BIAS_DF = 4
+_POINTS = 128
+_WIDER = 1.4
+_FAR = 60.0
+_TINY = 1e-12
+
+_SCALES = (
+    *("mu", "a", "b", "b2", "sigma", "omega", "c", "t_b", "kap", "log_rho", "ga", "slope_spread", "bias_spread"),
+    *("log_noise", "noise_spread", "logit_lapse", "lapse_spread"),
+)
+
+
+def unusual_participants(data: ParticipantData, *, mostly: float = 0.8, typically: float = 0.3) -> list[str]:
+    """Name those who answer with the ends of the scale as a rule, where the others hardly do.
+
+    The ends carry little of how strongly somebody believes: who always answers "99%" says only which option. The rule
+    looks at how the scale is used, not at whether the answers were right, so that leaving somebody out by it does not
+    select for the result.
+
+    Parameters
+    ----------
+    data : ParticipantData
+    mostly : float
+        Share of a participant's answers in the lowest or the highest box above which the use is unusual ...
+    typically : float
+        ... if the median participant's share is below this one; where everybody lives at the ends, it marks nobody.
+
+    Returns
+    -------
+    list of str
+        In the order of the data.
+
+    Raises
+    ------
+    InputError
+        If a share is not between 0 and 1.
+    """
+    for name, share in (("mostly", mostly), ("typically", typically)):
+        if not 0 < share < 1:
+            raise InputError(f"is {share}, should be between 0 and 1", field=name)
+    at_end = np.isin(data.row_box, (0, len(data.box_edges) - 1))
+    n_answers = np.bincount(data.row_participant, minlength=data.participant.size)
+    n_ends = np.bincount(data.row_participant[at_end], minlength=data.participant.size)
+    there = np.flatnonzero(n_answers)
+    share_ends = n_ends[there] / n_answers[there]
+    if np.median(share_ends) >= typically:
+        return []
+    return [str(name) for name in data.participant[there[share_ends > mostly]]]
+
+
+def scaled_priors(priors: ParticipantPriors, factor: float) -> ParticipantPriors:
+    """Multiply every standard deviation and every scale of a half-normal; medians, means and shapes stay.
+
+    Parameters
+    ----------
+    priors : ParticipantPriors
+    factor : float
+        Above 1 for weaker priors.
+
+    Raises
+    ------
+    InputError
+        If the factor is not positive.
+    """
+    if not (np.isfinite(factor) and factor > 0):
+        raise InputError(f"is {factor}, should be a positive number", field="factor")
+    return replace(priors, **{name: factor * getattr(priors, name) for name in _SCALES})
+
+
+def weighted_quantile(draws: FloatArray, probability: Sequence[float], weight: FloatArray | None = None) -> FloatArray:
+    """Quantiles of draws that may carry weights.
+
+    Parameters
+    ----------
+    draws : ndarray, shape (draw,)
+    probability : sequence of float, shape (quantile,)
+    weight : ndarray, shape (draw,), optional
+        Not negative, of any sum.
+
+    Returns
+    -------
+    ndarray, shape (quantile,)
+    """
+    if weight is None:
+        plain: FloatArray = np.quantile(draws, probability)
+        return plain
+    order = np.argsort(draws)
+    mass = weight[order]
+    # every draw stands for the middle of its mass
+    at = (np.cumsum(mass) - mass / 2) / mass.sum()
+    found: FloatArray = np.interp(probability, at, draws[order])
+    return found
+
+
+def thinned_belief(belief: SharedBelief, n_draws: int) -> SharedBelief:
+    """About `n_draws` evenly spaced draws of a belief; each has a value for thousands of tokens."""
+    at = np.unique(np.linspace(0, belief.n_draws - 1, min(n_draws, belief.n_draws)).round().astype(int))
+    return SharedBelief(
+        belief.data,
+        *(
+            values[at]
+            for values in (
+                belief.pair_log_ratio,
+                belief.rest_log_ratio,
+                belief.tail_log_ratio,
+                belief.item_left,
+                belief.item_right,
+            )
+        ),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class WithoutOne:
+    """The gap as it would be without a participant.
+
+    Attributes
+    ----------
+    participant : str
+    n_answers : int
+    pareto_k : float
+        Of the importance weights; above .7 they are not to be believed. NaN after a fit without the participant.
+    gap_nats : ndarray, shape (draw,)
+    weight : ndarray, shape (draw,)
+        Of the draws; they sum to one.
+    """
+
+    participant: str
+    n_answers: int
+    pareto_k: float
+    gap_nats: FloatArray
+    weight: FloatArray
+
+
+def leave_one_out(fit: ParticipantFit, rng: np.random.Generator, *, n_draws: int = 500) -> Iterator[WithoutOne]:
+    r"""Leave out every participant in turn, without a new fit.
+
+    The draws get the weights :math:`1 / p(\text{answers of } u \mid \text{what all share})`, smoothed (PSIS). The
+    participant's own slope, bias, noise and lapse are integrated out: given them, the likelihood of one's own answers
+    would make nearly all weights useless, as without the answers they fall back to their prior. The integral is a
+    sum over points from a mixture of that prior and a normal around the posterior, the same points for every draw. What
+    is centred over participants stays centred as it was. The belief is then completed anew without the answers, and the
+    anchor solved anew. Where the answers still pull what all share too far, :math:`\hat k` says so, and only a fit
+    without the participant helps.
+
+    Parameters
+    ----------
+    fit : ParticipantFit
+    rng : numpy.random.Generator
+    n_draws : int
+        Draws for which the gap is computed; the weights are smoothed over all draws.
+
+    Yields
+    ------
+    WithoutOne
+    """
+    data, posterior = fit.data, fit.idata.posterior
+    flat = {
+        str(name): posterior[name].transpose("chain", "draw", ...).values.reshape(fit.belief.n_draws, -1)
+        for name in posterior.data_vars
+    }
+    few = thinned(posterior, n_draws)
+    used = np.tile(np.isin(posterior["draw"].values, few["draw"].values), posterior.sizes["chain"])
+    shape = (posterior.sizes["chain"], posterior.sizes["draw"])
+    for number in np.flatnonzero(data.answers):
+        name = str(data.participant[number])
+        log_ratio = -_own_log_likelihood(flat, data, int(number), rng)
+        weight, pareto_k = psis_weights(log_ratio.reshape(shape))
+        belief = _without(fit.belief, few, used, without_participants(data, [name]), rng)
+        gap = loss_gap(belief, _temperature(fit, belief, rng)).mean(axis=1)
+        kept = weight.ravel()[used]
+        n_answers = int((data.row_participant == number).sum())
+        yield WithoutOne(name, n_answers, pareto_k, gap, kept / kept.sum())
+
+
+def _without(
+    belief: SharedBelief, few: xr.Dataset, used: NDArray[np.bool_], rest: ParticipantData, rng: np.random.Generator
+) -> SharedBelief:
+    """Complete the belief anew where answers are gone; what nobody was asked about keeps its draws."""
+    none = {
+        name: getattr(rest, name)[:0] for name in ("rest_item", "rest_log_g", "tail_item", "tail_log_g", "tail_mass")
+    }
+    asked = shared_belief(few, replace(rest, **none), rng)
+    return SharedBelief(
+        rest,
+        asked.pair_log_ratio,
+        belief.rest_log_ratio[used],
+        belief.tail_log_ratio[used],
+        asked.item_left,
+        asked.item_right,
+    )
+
+
+def _temperature(fit: ParticipantFit, belief: SharedBelief, rng: np.random.Generator) -> FloatArray | float:
+    if fit.anchor.name != "outcomes":
+        return 1.0
+    weight = rng.exponential(size=(belief.n_draws, belief.data.item.size))
+    return outcome_temperature(belief, weight, objective=fit.anchor.objective)
+
+
+def _own_log_likelihood(
+    draws: dict[str, FloatArray], data: ParticipantData, number: int, rng: np.random.Generator
+) -> FloatArray:
+    """Log-probability of a participant's answers given what all share, (draw,)."""
+    own = {name: draws[name][:, [number]] for name in (*_UNITS, "slope", "bias")}
+    slope_unit, bias_unit, noise_unit, lapse_unit, log_weight = _points([own[name] for name in _UNITS], rng)
+
+    def deviation(unit: FloatArray) -> FloatArray:
+        bounded: FloatArray = SLOPE_BOUND * np.tanh(draws["slope_spread"] * unit / SLOPE_BOUND)
+        return bounded
+
+    # where the centre is, the participant's own value tells
+    k = own["slope"] * np.exp(deviation(slope_unit) - deviation(own["slope_unit"]))
+    bias = own["bias"] + draws["bias_spread"] * (bias_unit - own["bias_unit"])
+    noise = np.exp(draws["log_noise"] + draws["noise_spread"] * noise_unit)
+    lapse = expit(draws["logit_lapse"] + draws["lapse_spread"] * lapse_unit)
+    half, ga = draws["half"], draws["ga"]
+
+    total = np.zeros(k.shape) + log_weight
+    for row in np.flatnonzero(data.row_participant == number):
+        pair, box = data.row_pair[row], data.row_box[row]
+        item, log_g = data.pair_item[pair], data.pair_log_g[pair]
+        spread = draws["s"][:, [item]]
+        slope = draws["b"] + draws["t_b"] * draws["zeta"][:, [item]]
+        log_ratio = draws["A"][:, [item]] + slope * (log_g + 5) + draws["b2"] * max(-log_g - 7, 0)
+        log_ratio = log_ratio + data.pair_log_g_ratio[pair]
+        if pair < data.n_shared:
+            log_ratio = log_ratio + spread * draws["e_unit"][:, [pair]]
+            left = right = noise
+        else:
+            left, right = added_noise(k * spread * np.exp(-ga), k * spread * np.exp(ga), noise)
+        edges = np.clip(data.box_edges[box], -_FAR, _FAR) - (k * (bias - log_ratio))[..., None]
+        inside = two_piece.probability_inside(left, right, edges[..., 0], edges[..., 1])
+        slip = (1 - half) / len(data.box_edges) + half * (box == data.half_box)
+        total += np.log((1 - lapse) * inside + lapse * slip + _TINY)
+    found: FloatArray = logsumexp(total, axis=1)
+    return found
+
+
+def _points(posterior: list[FloatArray], rng: np.random.Generator) -> list[FloatArray]:
+    """Points for the participant's four standardised parameters, and the log-weight of each: five of (1, point).
+
+    Half are from the prior (three standard normals and a Student t), half from normals around the posterior.
+    """
+    priors: list[Any] = [stats.t(_BIAS_DF) if name == "bias_unit" else stats.norm() for name in _UNITS]
+    around = [stats.norm(draws.mean(), _WIDER * draws.std()) for draws in posterior]
+    near = np.arange(_POINTS) % 2 == 0
+    points = [
+        np.where(near, close.rvs(_POINTS, random_state=rng), prior.rvs(_POINTS, random_state=rng))
+        for close, prior in zip(around, priors, strict=True)
+    ]
+    log_prior = sum(prior.logpdf(x) for prior, x in zip(priors, points, strict=True))
+    log_near = sum(close.logpdf(x) for close, x in zip(around, points, strict=True))
+    log_weight = log_prior - np.logaddexp(log_prior, log_near) + np.log(2 / _POINTS)
+    return [*(x[None, :] for x in points), log_weight[None, :]]

@@ -1,0 +1,356 @@
+r"""What the posterior of the accuracy model says: of people, of the best of them, of practice, beside language models.
+
+An accuracy here is of *fresh* texts like the study's: the probability of a right guess, averaged over the study's mix
+of context lengths (and of surprisals), and over documents that the model has not seen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import xarray as xr
+from numpy.typing import ArrayLike, NDArray
+
+from estimators.comparison import response_positions
+from estimators.errors import InputError, unknown_choice
+from estimators.guesses.accuracy import bayesian_bootstrap_accuracy
+from models.guesses.accuracy_data import AccuracyData, practice_amount
+
+if TYPE_CHECKING:
+    import pymc as pm
+
+__all__ = [
+    "ModelGuesses",
+    "beats_every",
+    "best_participant",
+    "fitted_probability",
+    "model_guesses",
+    "participant_draws",
+    "population_draws",
+    "practice_change",
+    "predicted_hits",
+    "prior_hits",
+    "stored_accuracy_draws",
+]
+
+FloatArray = NDArray[np.float64]
+
+_N_NODES = 15  # of Gauss and Hermite: the mean of a logistic curve over a normal of sd 2 is then right to 1e-6
+_MAX_TEXTS = 200
+_MAX_DRAWS = 2000
+
+
+@dataclass(frozen=True, eq=False)
+class ModelGuesses:
+    """A language model on the guesses that people made.
+
+    Attributes
+    ----------
+    model : str
+    n_guesses : int
+        Guesses of people at items that the model played; an item counts as often as people guessed there.
+    n_items : int
+    accuracy : float
+    human_accuracy : float
+        Of the same guesses.
+    draws : ndarray, shape (draw,)
+        Accuracy over fresh documents: Bayesian bootstrap of the documents.
+    """
+
+    model: str
+    n_guesses: int
+    n_items: int
+    accuracy: float
+    human_accuracy: float
+    draws: FloatArray
+
+
+def participant_draws(posterior: xr.Dataset, data: AccuracyData, n_before: int | None = None) -> FloatArray:
+    """Accuracy of every participant of the study on fresh texts.
+
+    Parameters
+    ----------
+    posterior : xarray.Dataset
+        Of :func:`models.guesses.accuracy.accuracy_model`.
+    data : AccuracyData
+        What it was fitted to.
+    n_before : int, optional
+        Guesses of practice; by default each one's own, on average over their guesses.
+
+    Returns
+    -------
+    ndarray, shape (draw, participant)
+        At most 2,000 evenly spaced draws.
+
+    Raises
+    ------
+    InputError
+        If the posterior is of other participants, or `n_before` is negative.
+    """
+    _check(posterior, data)
+    intercept, spread = _flat(posterior, "intercept"), _flat(posterior, "document_spread")
+    ability, practice = _flat(posterior, "ability"), _flat(posterior, "practice")
+    texts, weight = _texts(posterior, data)
+    if n_before is None:
+        count = np.bincount(data.person, weights=data.n)
+        amount = np.bincount(data.person, weights=data.n * data.practice) / count
+    else:
+        amount = np.full(data.participant.size, _centred(n_before, data))
+    own = intercept[:, None] + ability + practice * amount
+    return np.stack([_averaged(logit, spread, texts, weight) for logit in own.T], axis=1)
+
+
+def population_draws(posterior: xr.Dataset, data: AccuracyData, n_before: int) -> FloatArray:
+    """Mean accuracy of the population that the participants are from, after `n_before` guesses, on fresh texts.
+
+    Participants, their practice effects and documents are integrated out.
+
+    Parameters
+    ----------
+    posterior : xarray.Dataset
+        Of :func:`models.guesses.accuracy.accuracy_model`.
+    data : AccuracyData
+    n_before : int
+
+    Returns
+    -------
+    ndarray, shape (draw,)
+
+    Raises
+    ------
+    InputError
+        If the posterior is of other participants, or `n_before` is negative.
+    """
+    _check(posterior, data)
+    amount = _centred(n_before, data)
+    variance = (
+        _flat(posterior, "document_spread") ** 2
+        + _flat(posterior, "ability_spread") ** 2
+        + (amount * _flat(posterior, "practice_spread")) ** 2
+    )
+    logit = _flat(posterior, "intercept") + _flat(posterior, "practice_mean") * amount
+    return _averaged(logit, np.sqrt(variance), *_texts(posterior, data))
+
+
+def practice_change(posterior: xr.Dataset, data: AccuracyData, n_guesses: int = 1000) -> FloatArray:
+    """What the first `n_guesses` guesses change in the population's mean accuracy, at equal contexts and texts.
+
+    Returns
+    -------
+    ndarray, shape (draw,)
+        A difference of probabilities.
+    """
+    return population_draws(posterior, data, n_guesses) - population_draws(posterior, data, 0)
+
+
+def best_participant(draws: ArrayLike, among: ArrayLike | None = None) -> tuple[FloatArray, FloatArray]:
+    """Accuracy of whoever is best, and each one's probability of being it.
+
+    Parameters
+    ----------
+    draws : array_like, shape (draw, participant)
+    among : array_like of bool, shape (participant,), optional
+        Who can be the best; by default everybody.
+
+    Returns
+    -------
+    accuracy : ndarray, shape (draw,)
+        The largest in every draw; the best in one draw need not be the best in another.
+    probability : ndarray, shape (participant,)
+        0 for those who cannot.
+
+    Raises
+    ------
+    InputError
+        If nobody can be the best.
+    """
+    values = np.asarray(draws, dtype=float)
+    can = np.ones(values.shape[1], dtype=bool) if among is None else np.asarray(among, dtype=bool)
+    if not can.any():
+        raise InputError("nobody is left among whom the best could be", field="among")
+    masked = np.where(can, values, -np.inf)
+    best = masked.argmax(axis=1)
+    return masked.max(axis=1), np.bincount(best, minlength=can.size) / best.size
+
+
+def beats_every(model: ArrayLike, best: ArrayLike) -> float:
+    """Probability that a language model is better than whoever is best.
+
+    Parameters
+    ----------
+    model, best : array_like, shape (draw,)
+        Independent draws of its accuracy, and of the best participant's; their numbers may differ.
+
+    Returns
+    -------
+    float
+        Over all pairs of a draw and a draw; equal ones count one half.
+    """
+    ordered, values = np.sort(np.asarray(best, dtype=float)), np.asarray(model, dtype=float)
+    below = np.searchsorted(ordered, values, side="left") + np.searchsorted(ordered, values, side="right")
+    return float(below.mean() / (2 * ordered.size))
+
+
+def stored_accuracy_draws(accuracy: float, n: int, *, n_draws: int, rng: np.random.Generator) -> FloatArray:
+    """Draws of an accuracy that is only known as a share of `n` guesses: Beta(hits + 1/2, misses + 1/2).
+
+    Raises
+    ------
+    InputError
+        If `n` is not positive: a share of an unknown number of guesses has no known uncertainty.
+    """
+    if n < 1:
+        raise InputError(f"is {n}; how sure a stored accuracy is depends on the number of guesses", field="stored_n")
+    hits = accuracy * n
+    return rng.beta(hits + 0.5, n - hits + 0.5, size=n_draws)
+
+
+def model_guesses(
+    study: xr.Dataset,
+    model: str,
+    *,
+    n_draws: int,
+    rng: np.random.Generator,
+    responses: ArrayLike | None = None,
+) -> ModelGuesses:
+    """Accuracy of a language model on the guesses of people, from its hits by item.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A guess study with ``model_hit``.
+    model : str
+    n_draws : int
+    rng : numpy.random.Generator
+    responses : array_like of bool, shape (response,), optional
+        Which guesses of people; by default all.
+
+    Returns
+    -------
+    ModelGuesses
+
+    Raises
+    ------
+    InputError
+        If the model is not there, or played none of the items.
+    """
+    names = study["model"].values.tolist() if "model_hit" in study else []
+    source = f"guess study {study.attrs.get('name', '(unnamed)')!r}"
+    if model not in names:
+        raise unknown_choice("language model", model, names or ["(none in this study)"], source=source)
+    item = response_positions(study)
+    hit = study["model_hit"].sel(model=model).values[item]
+    taken = np.isfinite(hit) & (True if responses is None else np.asarray(responses, dtype=bool))
+    if not taken.any():
+        raise InputError(f"has none of model {model!r} at the guesses wanted", source=source, field="model_hit")
+    document = study["item_document"].values[item[taken]].astype(str)
+    return ModelGuesses(
+        model=model,
+        n_guesses=int(taken.sum()),
+        n_items=int(np.unique(item[taken]).size),
+        accuracy=float(hit[taken].mean()),
+        human_accuracy=float(study["correct"].values[taken].mean()),
+        draws=bayesian_bootstrap_accuracy(hit[taken], document, n_draws=n_draws, rng=rng),
+    )
+
+
+def fitted_probability(posterior: xr.Dataset, data: AccuracyData, *, n_draws: int = 400) -> FloatArray:
+    """Probability of a right guess in every row, from the participants and documents of the study.
+
+    Parameters
+    ----------
+    posterior : xarray.Dataset
+    data : AccuracyData
+    n_draws : int
+        Evenly spaced draws; all of them if there are fewer.
+
+    Returns
+    -------
+    ndarray, shape (n_draws, row)
+
+    Raises
+    ------
+    InputError
+        If the posterior is of other participants.
+    """
+    _check(posterior, data)
+    size = posterior.sizes["chain"] * posterior.sizes["draw"]
+    at = np.unique(np.linspace(0, size - 1, n_draws).astype(int))
+    logit = _flat(posterior, "intercept", None)[at, None] + _flat(posterior, "ability", None)[at][:, data.person]
+    logit = logit + _flat(posterior, "practice", None)[at][:, data.person] * data.practice
+    logit += _flat(posterior, "document_effect", None)[at][:, data.place]
+    if "context_effect" in posterior:
+        logit += _flat(posterior, "context_effect", None)[at][:, data.context]
+    if data.surprisal is not None:
+        logit += _flat(posterior, "surprisal_slope", None)[at, None] * data.surprisal
+    return _sigmoid(logit)
+
+
+def predicted_hits(
+    posterior: xr.Dataset, data: AccuracyData, rng: np.random.Generator, *, n_draws: int = 400
+) -> NDArray[np.int64]:
+    """Right guesses in every row as the posterior predicts them, (n_draws, row); see :func:`fitted_probability`."""
+    return rng.binomial(data.n, fitted_probability(posterior, data, n_draws=n_draws))
+
+
+def prior_hits(model: pm.Model, *, n_draws: int = 400, seed: int = 0) -> NDArray[np.int64]:
+    """Right guesses in every row as the priors expect them, shape (n_draws, row)."""
+    import pymc as pm  # noqa: PLC0415 - seconds that only this should cost
+
+    return np.asarray(pm.draw(model["hits"], draws=n_draws, random_seed=seed)).reshape(n_draws, -1)
+
+
+def _texts(posterior: xr.Dataset, data: AccuracyData) -> tuple[FloatArray, FloatArray]:
+    """Log-odds of the study's kinds of guesses around the intercept, (draw, text), and their weights, (text,)."""
+    intercept = _flat(posterior, "intercept")
+    effect = _flat(posterior, "context_effect") if "context_effect" in posterior else np.zeros((intercept.size, 1))
+    if data.surprisal is None:
+        return effect, data.band_share
+    # rows in the order of band and surprisal, and every so manieth guess: the same mix in few texts
+    order = np.lexsort((data.surprisal, data.context))
+    cumulated = np.cumsum(data.n[order])
+    n_texts = int(min(_MAX_TEXTS, cumulated[-1]))
+    wanted = (np.arange(n_texts) + 0.5) * cumulated[-1] / n_texts
+    row = order[np.searchsorted(cumulated, wanted)]
+    slope = _flat(posterior, "surprisal_slope")
+    return effect[:, data.context[row]] + slope[:, None] * data.surprisal[row], np.full(n_texts, 1 / n_texts)
+
+
+def _averaged(logit: FloatArray, spread: FloatArray, texts: FloatArray, weight: FloatArray) -> FloatArray:
+    """Mean probability over texts and a normal of sd `spread`, all by draw."""
+    node, node_weight = np.polynomial.hermite_e.hermegauss(_N_NODES)
+    node_weight = node_weight / node_weight.sum()
+    centre = logit[:, None] + texts
+    total = np.zeros(logit.size)
+    for z, w in zip(node, node_weight, strict=True):
+        total += w * (_sigmoid(centre + spread[:, None] * z) @ weight)
+    return total
+
+
+def _centred(n_before: int, data: AccuracyData) -> float:
+    if n_before < 0:
+        raise InputError(f"is {n_before}, should be at least 0", field="n_before")
+    return float(practice_amount(n_before)) - data.practice_centre
+
+
+def _check(posterior: xr.Dataset, data: AccuracyData) -> None:
+    same = np.array_equal(posterior["participant"].values.astype(str), data.participant)
+    if not same or not np.array_equal(posterior["document"].values.astype(str), data.document):
+        raise InputError("is not of these participants and documents", source="posterior of the accuracy model")
+
+
+def _flat(posterior: xr.Dataset, name: str, limit: int | None = _MAX_DRAWS) -> FloatArray:
+    """Values with the chains one after the other, shape (draw, ...), at most `limit` of them."""
+    values = posterior[name].transpose("chain", "draw", ...).values
+    flat: FloatArray = values.reshape(-1, *values.shape[2:])
+    if limit is None or flat.shape[0] <= limit:
+        return flat
+    thinned: FloatArray = flat[np.linspace(0, flat.shape[0] - 1, limit).astype(int)]
+    return thinned
+
+
+def _sigmoid(logit: FloatArray) -> FloatArray:
+    probability: FloatArray = (1 + np.tanh(logit / 2)) / 2
+    return probability

@@ -1,0 +1,126 @@
+"""Whether a posterior can be believed: R-hat, effective sample sizes, divergences, energy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from inference.posterior import arviz_adapter
+from inference.posterior.arviz_adapter import InferenceData
+
+__all__ = ["Convergence", "GateThresholds", "check_convergence", "judge"]
+
+
+@dataclass(frozen=True)
+class GateThresholds:
+    """What a posterior must reach.
+
+    Attributes
+    ----------
+    r_hat : float
+        Largest rank-normalised R-hat (Vehtari et al. 2021).
+    ess_bulk, ess_tail : float
+        Smallest effective sample sizes; 100 a chain with four chains.
+    divergent : int
+        Most divergent transitions.
+    bfmi : float
+        Smallest energy Bayesian fraction of missing information of a chain.
+    """
+
+    r_hat: float = 1.01
+    ess_bulk: float = 400.0
+    ess_tail: float = 400.0
+    divergent: int = 0
+    bfmi: float = 0.3
+
+
+@dataclass(frozen=True)
+class Convergence:
+    """Verdict on one posterior, with the worst value of every check.
+
+    Attributes
+    ----------
+    passed : bool
+    reasons : tuple of str
+        What failed; empty if nothing did.
+    r_hat_max, ess_bulk_min, ess_tail_min, bfmi_min : float
+        NaN where a value could not be computed (a single chain has an R-hat of NaN, which fails).
+    n_divergent : int
+    """
+
+    passed: bool
+    reasons: tuple[str, ...]
+    r_hat_max: float
+    ess_bulk_min: float
+    ess_tail_min: float
+    n_divergent: int
+    bfmi_min: float
+
+
+def check_convergence(idata: InferenceData, thresholds: GateThresholds | None = None) -> Convergence:
+    """Judge a posterior by its worst parameter.
+
+    Parameters
+    ----------
+    idata : arviz.InferenceData
+        With ``posterior`` and ``sample_stats``.
+    thresholds : GateThresholds, optional
+
+    Returns
+    -------
+    Convergence
+    """
+    found = arviz_adapter.diagnostics(idata)
+    stats = arviz_adapter.group(idata, "sample_stats")
+    chains = arviz_adapter.group(idata, "posterior").sizes["chain"]
+    return judge(
+        # one chain cannot disagree with another: the split R-hat of one is no evidence
+        r_hat_max=float(np.max(found["r_hat"])) if chains > 1 else float("nan"),
+        ess_bulk_min=float(np.min(found["ess_bulk"])),
+        ess_tail_min=float(np.min(found["ess_tail"])),
+        n_divergent=int(stats["diverging"].values.sum()),
+        bfmi_min=float(np.min(found["bfmi"])) if found["bfmi"].size else None,
+        thresholds=thresholds or GateThresholds(),
+    )
+
+
+def judge(
+    *,
+    r_hat_max: float,
+    ess_bulk_min: float,
+    ess_tail_min: float,
+    n_divergent: int,
+    bfmi_min: float | None,
+    thresholds: GateThresholds,
+) -> Convergence:
+    """Compare the worst values with the thresholds; NaN fails, a sampler without energy (None) skips that check."""
+    checks = [
+        (r_hat_max <= thresholds.r_hat, f"R-hat is {r_hat_max:.3f}, at most {thresholds.r_hat:g} is wanted"),
+        (
+            ess_bulk_min >= thresholds.ess_bulk,
+            f"bulk ESS is {ess_bulk_min:.0f}, at least {thresholds.ess_bulk:g} is wanted",
+        ),
+        (
+            ess_tail_min >= thresholds.ess_tail,
+            f"tail ESS is {ess_tail_min:.0f}, at least {thresholds.ess_tail:g} is wanted",
+        ),
+        (
+            n_divergent <= thresholds.divergent,
+            f"{n_divergent} divergent transitions, at most {thresholds.divergent} allowed",
+        ),
+    ]
+    if bfmi_min is not None:
+        checks.append(
+            (bfmi_min >= thresholds.bfmi, f"E-BFMI is {bfmi_min:.2f}, at least {thresholds.bfmi:g} is wanted")
+        )
+    reasons = tuple(text for good, text in checks if not good)
+    return Convergence(
+        passed=not reasons,
+        reasons=reasons,
+        r_hat_max=r_hat_max,
+        ess_bulk_min=ess_bulk_min,
+        ess_tail_min=ess_tail_min,
+        n_divergent=n_divergent,
+        bfmi_min=float("nan") if bfmi_min is None else bfmi_min,
+    )

@@ -1,0 +1,271 @@
+"""What belongs to a posterior besides its draws: log-likelihood, prior, prior and posterior predictive."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from estimators.errors import InputError
+from inference.posterior.arviz_adapter import InferenceData, add_groups, add_model_data, group, of_posterior
+from inference.posterior.sampling import CompiledModel, whole_or_not_at_all
+
+if TYPE_CHECKING:
+    import pymc as pm
+
+__all__ = ["LogLikelihood", "PriorSimulator", "complete", "log_likelihood", "prior_simulator", "thinned"]
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class LogLikelihood:
+    """Log-likelihood of every row of a model's data, compiled; it reads the values that the model's data have now.
+
+    Attributes
+    ----------
+    inputs : tuple of str
+        Names of the parameters it needs, on their own scale.
+    outputs : tuple of str
+        Names of the observed variables, and of potentials with named dims (such as the log-probability of a box).
+    dims : mapping of str to tuple of str
+        Dims of each output.
+    function : callable
+    """
+
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    dims: Mapping[str, tuple[str, ...]]
+    function: Any
+
+    def at(self, point: Mapping[str, Any]) -> dict[str, FloatArray]:
+        """Rows' log-likelihoods at one point, by output."""
+        found = self.function(*(point[name] for name in self.inputs))
+        return {name: np.asarray(value, dtype=float) for name, value in zip(self.outputs, found, strict=True)}
+
+    def of_draws(self, posterior: xr.Dataset) -> dict[str, FloatArray]:
+        """Rows' log-likelihoods at every draw, each output of shape (chain, draw, ...).
+
+        Raises
+        ------
+        InputError
+            If the draws lack a parameter.
+        """
+        values = _draws_of(posterior, self.inputs)
+        shape = (posterior.sizes["chain"], posterior.sizes["draw"])
+        points = zip(*(value.reshape(-1, *value.shape[2:]) for value in values), strict=True)
+        rows = [self.function(*point) for point in points]
+        return {
+            name: np.stack([row[at] for row in rows]).astype(float).reshape(*shape, *np.shape(rows[0][at]))
+            for at, name in enumerate(self.outputs)
+        }
+
+
+def _draws_of(posterior: xr.Dataset, names: Sequence[str]) -> list[NDArray[Any]]:
+    missing = [name for name in names if name not in posterior]
+    if missing:
+        raise InputError(f"lacks {', '.join(missing)}", source="posterior")
+    return [posterior[name].transpose("chain", "draw", ...).values for name in names]
+
+
+def log_likelihood(model: pm.Model | CompiledModel) -> LogLikelihood:
+    """Compile the log-likelihood of a model's rows.
+
+    A potential counts as data where it has named dims, one row an entry; a scalar one (a soft constraint) does not.
+
+    Raises
+    ------
+    InputError
+        If the model has neither observed variables nor such potentials.
+    """
+    from pymc.pytensorf import compile as compile_function  # noqa: PLC0415 - seconds that only a fit should cost
+    from pytensor.graph.replace import clone_replace  # noqa: PLC0415
+
+    program = _model_of(model)
+    outputs = [*program.observed_RVs, *_rows_of_potentials(program)]
+    if not outputs:
+        raise InputError("has no observed variable", source="model")
+    terms = program.logp(vars=outputs, jacobian=False, sum=False)
+    # parameters come on their own scale, the log-density takes them on the sampler's
+    point = {rv: rv.type(rv.name) for rv in program.free_RVs}
+    to_point: dict[Any, Any] = {}
+    for rv, value in program.rvs_to_values.items():
+        if rv in point:
+            transform = program.rvs_to_transforms[rv]
+            inner = point[rv] if transform is None else transform.forward(point[rv], *rv.owner.inputs)
+            to_point[value] = inner if transform is None else clone_replace(inner, point)
+    terms = clone_replace(list(terms), to_point)
+    dims = program.named_vars_to_dims
+    return LogLikelihood(
+        inputs=tuple(rv.name for rv in program.free_RVs),
+        outputs=tuple(variable.name for variable in outputs),
+        dims={variable.name: tuple(map(str, dims.get(variable.name, ()))) for variable in outputs},
+        function=compile_function(list(point.values()), terms, on_unused_input="ignore"),
+    )
+
+
+def _model_of(model: pm.Model | CompiledModel) -> pm.Model:
+    return model.model if isinstance(model, CompiledModel) else model
+
+
+def _rows_of_potentials(model: pm.Model) -> list[Any]:
+    return [potential for potential in model.potentials if model.named_vars_to_dims.get(potential.name)]
+
+
+@dataclass(frozen=True, eq=False)
+class PriorSimulator:
+    """One joint draw of parameters and data from the prior, compiled.
+
+    Attributes
+    ----------
+    names : tuple of str
+    function : callable
+    rngs : tuple
+        The random states that it uses.
+    """
+
+    names: tuple[str, ...]
+    function: Any
+    rngs: tuple[Any, ...]
+
+    def draw(self, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
+        """Values by name; they depend on `rng` alone, not on the draws before."""
+        from pymc.pytensorf import reseed_rngs  # noqa: PLC0415
+
+        reseed_rngs(list(self.rngs), int(rng.integers(2**31)))
+        return {name: np.asarray(value) for name, value in zip(self.names, self.function(), strict=True)}
+
+
+def prior_simulator(model: pm.Model, names: Sequence[str] | None = None) -> PriorSimulator:
+    """Compile a simulator of parameters together with the data that they give.
+
+    Parameters
+    ----------
+    model : pymc.Model
+    names : sequence of str, optional
+        Variables to draw; by default the free and the observed ones.
+
+    Raises
+    ------
+    InputError
+        If the model has potentials: they are part of its density, and nothing here can draw from it.
+    """
+    from pymc.pytensorf import collect_default_updates  # noqa: PLC0415
+    from pymc.pytensorf import compile as compile_function  # noqa: PLC0415
+
+    _check_generative(model)
+    wanted = [variable.name for variable in model.basic_RVs] if names is None else list(names)
+    variables = [model[name] for name in wanted]
+    function = compile_function([], variables)
+    return PriorSimulator(tuple(wanted), function, tuple(collect_default_updates(variables)))
+
+
+def _check_generative(model: pm.Model) -> None:
+    if model.potentials:
+        names = ", ".join(repr(potential.name) for potential in model.potentials)
+        raise InputError(
+            f"has potentials ({names}), from which nothing can be drawn; give a generative model instead",
+            source="model",
+        )
+
+
+def complete(
+    idata: InferenceData,
+    model: pm.Model | CompiledModel,
+    *,
+    seed: int,
+    n_prior: int = 500,
+    n_predictive: int = 500,
+    generative: pm.Model | None = None,
+    progress: bool = False,
+) -> InferenceData:
+    """Add what the sampler leaves out to a posterior, in place.
+
+    Parameters
+    ----------
+    idata : arviz.InferenceData
+        As :func:`inference.posterior.sampling.sample` gives it.
+    model : pymc.Model or CompiledModel
+        What was sampled; its data have the values they had then.
+    seed : int
+    n_prior : int
+        Draws of the prior.
+    n_predictive : int
+        About as many draws of the posterior, evenly spaced, get data drawn from them.
+    generative : pymc.Model, optional
+        The model with an observed variable in the place of each potential, where `model` has potentials. Its free
+        parameters are among those of the posterior.
+    progress : bool
+
+    Returns
+    -------
+    arviz.InferenceData
+        The same object, with log_likelihood (of every draw), prior, prior_predictive, posterior_predictive,
+        observed_data and constant_data besides what it had.
+
+    Raises
+    ------
+    InputError
+        If the model has potentials and no generative model is given, a number is not positive, or a parameter is not
+        in the posterior.
+    KeyboardInterrupt
+        If the user stops it; no group is added half.
+    """
+    import pymc as pm  # noqa: PLC0415
+
+    for name, value in (("n_prior", n_prior), ("n_predictive", n_predictive)):
+        if value < 1:
+            raise InputError(f"is {value}, should be at least 1", field=name)
+    program = _model_of(model)
+    source = program if generative is None else generative
+    _check_generative(source)
+    posterior = group(idata, "posterior")
+    _draws_of(posterior, [rv.name for rv in source.free_RVs])
+    with whole_or_not_at_all():
+        rows = log_likelihood(program)
+        found = rows.of_draws(posterior)
+        prior = pm.sample_prior_predictive(n_prior, model=source, random_seed=seed)
+        # With the data that the parameters depend on beside them; PyMC would otherwise think that the data may have
+        # changed, and draw such parameters anew from their prior.
+        known = add_model_data(of_posterior(thinned(posterior, n_predictive)), source)
+        predictive = pm.sample_posterior_predictive(
+            known,
+            model=source,
+            # by name: PyMC 5.28 appends to the model's own list of observed variables where it is asked for all
+            var_names=[variable.name for variable in source.observed_RVs],
+            random_seed=seed + 1,
+            progressbar=progress,
+        )
+    add_groups(
+        idata,
+        {
+            "log_likelihood": _dataset(found, rows.dims, posterior, program),
+            "prior": prior.prior,
+            "prior_predictive": prior.prior_predictive,
+            "posterior_predictive": predictive.posterior_predictive,
+        },
+    )
+    return add_model_data(idata, program)
+
+
+def thinned(posterior: xr.Dataset, n_draws: int) -> xr.Dataset:
+    """About `n_draws` evenly spaced draws of all chains together, and never none."""
+    per_chain = max(1, min(round(n_draws / posterior.sizes["chain"]), posterior.sizes["draw"]))
+    at = np.floor((np.arange(per_chain) + 0.5) * posterior.sizes["draw"] / per_chain).astype(int)
+    return posterior.isel(draw=at)
+
+
+def _dataset(
+    found: Mapping[str, FloatArray], dims: Mapping[str, tuple[str, ...]], posterior: xr.Dataset, model: pm.Model
+) -> xr.Dataset:
+    coords = {"chain": posterior["chain"].values, "draw": posterior["draw"].values}
+    variables = {}
+    for name, values in found.items():
+        own = dims[name] or tuple(f"{name}_dim_{axis}" for axis in range(values.ndim - 2))
+        variables[name] = (("chain", "draw", *own), values)
+        coords |= {dim: np.asarray(model.coords[dim]) for dim in own if model.coords.get(dim) is not None}
+    return xr.Dataset(variables, coords=coords)

@@ -1,0 +1,236 @@
+"""Draws from the posterior of a PyMC model."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from estimators.errors import InputError, require_packages, unknown_choice
+from inference.posterior.arviz_adapter import InferenceData, add_model_data, common_stats, without_unconstrained
+
+if TYPE_CHECKING:
+    import pymc as pm
+    from numpy.typing import NDArray
+
+__all__ = ["SAMPLERS", "CompiledModel", "check_installed", "compile_model", "sample", "whole_or_not_at_all"]
+
+SAMPLERS = ("nutpie", "pymc", "numpyro", "blackjax")
+"""NUTS by these packages; ``numpyro`` and ``blackjax`` come with the extra ``samplers``."""
+
+_NEEDS = {
+    "nutpie": ("bayes", ("pymc", "arviz", "nutpie")),
+    "pymc": ("bayes", ("pymc", "arviz")),
+    "numpyro": ("samplers", ("pymc", "arviz", "jax", "numpyro")),
+    "blackjax": ("samplers", ("pymc", "arviz", "jax", "blackjax")),
+}
+
+
+_HAIR = 1e-3
+
+
+@dataclass(frozen=True)
+class CompiledModel:
+    """A model compiled once for nutpie; the values of its ``pm.Data`` can change between fits, their shapes too.
+
+    Attributes
+    ----------
+    model : pymc.Model
+    program : object
+        What nutpie made of it.
+    """
+
+    model: pm.Model
+    program: Any
+
+
+def compile_model(model: pm.Model, *, jitter: bool = True, start: Mapping[str, Any] | None = None) -> CompiledModel:
+    """Compile a model for nutpie, which takes seconds, so that several fits share it.
+
+    Parameters
+    ----------
+    model : pymc.Model
+    jitter : bool
+        Start every chain at a random distance from the model's support point, instead of a hair's breadth from it.
+    start : mapping of str to float or ndarray, optional
+        Values by name from which chains start, a hair's breadth away; other parameters start at their support point.
+
+    Returns
+    -------
+    CompiledModel
+
+    Raises
+    ------
+    InputError
+        If nutpie is not installed.
+    """
+    check_installed("nutpie")
+    import nutpie  # noqa: PLC0415 - seconds that only a fit should cost
+
+    if jitter and start is None:
+        return CompiledModel(model, nutpie.compile_pymc_model(model))
+    program = nutpie.compile_pymc_model(model, jitter_rvs=set(), initial_points=start and dict(start))
+    return CompiledModel(model, _moved_a_little(program))
+
+
+def _moved_a_little(program: Any) -> Any:
+    """Move the starts: a gradient of exactly 0 (a parameter that no datum speaks of) is an error to nutpie."""
+    exact = program.initial_point_func
+
+    def moved(seed: Any) -> NDArray[np.float64]:
+        start: NDArray[np.float64] = np.asarray(exact(seed), dtype=float)
+        return start + np.random.default_rng(seed).normal(0, _HAIR, start.shape)
+
+    return replace(program, initial_point_func=moved)
+
+
+def check_installed(sampler: str) -> None:
+    """Refuse a sampler whose packages are missing, and say which extra brings them.
+
+    Raises
+    ------
+    InputError
+        For an unknown sampler or missing packages.
+    """
+    if sampler not in SAMPLERS:
+        raise unknown_choice("sampler", sampler, SAMPLERS)
+    extra, packages = _NEEDS[sampler]
+    require_packages(packages, extra, field=f"sampler={sampler}")
+
+
+def sample(
+    model: pm.Model | CompiledModel,
+    *,
+    sampler: str = "nutpie",
+    draws: int = 1000,
+    tune: int = 1000,
+    chains: int = 4,
+    cores: int | None = None,
+    target_accept: float = 0.8,
+    seed: int = 0,
+    progress: bool | None = None,
+) -> InferenceData:
+    """Sample the posterior of a model.
+
+    Parameters
+    ----------
+    model : pymc.Model or CompiledModel
+        The latter (nutpie only) is sampled with the values that the model's data have now.
+    sampler : str
+        One of :data:`SAMPLERS`.
+    draws, tune, chains : int
+        Draws kept and draws of the warm-up, per chain.
+    cores : int, optional
+        Chains at a time; by default all of them that the machine has cores for. numpyro and blackjax run all chains
+        as one vectorised program and leave the cores to JAX.
+    target_accept : float
+    seed : int
+        The same seed gives the same draws with the same sampler, whatever the cores.
+    progress : bool, optional
+        Show a progress bar; by default where stderr is a terminal.
+
+    Returns
+    -------
+    arviz.InferenceData
+        Groups posterior, sample_stats (``diverging`` and ``energy`` whatever the sampler), observed_data and
+        constant_data (the last two where the model has any); :func:`inference.posterior.predictive.complete` adds the
+        rest.
+
+    Raises
+    ------
+    InputError
+        For an unknown sampler or one that is not installed, or numbers of draws, chains or cores that are not
+        positive.
+    KeyboardInterrupt
+        If the user stops it: a part of the draws is never passed off as all of them.
+    """
+    check_installed(sampler)
+    for name, value in (("draws", draws), ("tune", tune), ("chains", chains), ("cores", cores)):
+        if value is not None and value < 1:
+            raise InputError(f"is {value}, should be at least 1", source="sampler", field=name)
+    if not 0 < target_accept < 1:
+        raise InputError(f"is {target_accept}, should be between 0 and 1", source="sampler", field="target_accept")
+    progress = sys.stderr.isatty() if progress is None else progress
+    compiled = model if isinstance(model, CompiledModel) else None
+    program = compiled.model if compiled is not None else model
+    settings: dict[str, Any] = {"draws": draws, "tune": tune, "chains": chains, "target_accept": target_accept}
+    with whole_or_not_at_all():
+        if sampler == "nutpie":
+            chosen = compiled or compile_model(program)
+            idata = _nutpie(chosen, {**settings, "cores": cores}, seed=seed, progress=progress)
+        elif sampler == "pymc":
+            idata = _pymc(program, sampler, {**settings, "cores": cores}, seed=seed, progress=progress)
+        else:
+            # PyMC would give every chain a device of its own, and JAX sees one CPU
+            settings["nuts_sampler_kwargs"] = {"chain_method": "vectorized"}
+            idata = _pymc(program, sampler, settings, seed=seed, progress=progress)
+    return common_stats(add_model_data(idata, program))
+
+
+@contextmanager
+def whole_or_not_at_all() -> Iterator[None]:
+    """Let Ctrl-C end the block with ``KeyboardInterrupt``, whatever the samplers inside make of it.
+
+    nutpie and PyMC take an interrupt as the wish to have the draws made so far, and return them like a whole posterior.
+    The same holds for SIGTERM where the caller has it raise a kind of ``KeyboardInterrupt``.
+    """
+    # Python hands no signal to other threads; a process in the background may have been told to ignore Ctrl-C
+    in_main = threading.current_thread() is threading.main_thread()
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    handlers = {number: handler for number, handler in before.items() if in_main and callable(handler)}
+    interrupt: KeyboardInterrupt | None = None
+
+    def note(number: int, frame: FrameType | None) -> None:
+        nonlocal interrupt
+        try:
+            handlers[signal.Signals(number)](number, frame)
+        except KeyboardInterrupt as raised:
+            interrupt = raised
+            raise
+
+    for number in handlers:
+        signal.signal(number, note)
+    try:
+        yield
+    except Exception as problem:
+        if interrupt is not None:  # what a sampler says when it has no draw to return
+            raise interrupt from problem
+        raise
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+    if interrupt is not None:
+        raise interrupt
+
+
+def _nutpie(compiled: CompiledModel, settings: dict[str, Any], *, seed: int, progress: bool) -> InferenceData:
+    import nutpie  # noqa: PLC0415
+
+    program = compiled.program
+    names = [name for name in program.shared_data if name in compiled.model.named_vars]
+    if names:
+        program = program.with_data(**{name: compiled.model[name].get_value() for name in names})
+    return without_unconstrained(
+        nutpie.sample(program, seed=seed, progress_bar=progress, save_warmup=False, **settings)
+    )
+
+
+def _pymc(model: pm.Model, sampler: str, settings: dict[str, Any], *, seed: int, progress: bool) -> InferenceData:
+    import pymc as pm  # noqa: PLC0415
+
+    return pm.sample(
+        model=model,
+        nuts_sampler=sampler,
+        random_seed=seed,
+        progressbar=progress,
+        quiet=not progress,
+        compute_convergence_checks=False,
+        **settings,
+    )

@@ -1,0 +1,316 @@
+r"""Simulation-based calibration: whether the posterior is right, on data drawn from the model itself.
+
+Parameters are drawn from the prior, data from the parameters, and the model is fitted to the data. Over many such fits
+the rank of the true value among (nearly independent) posterior draws is uniform, for every function of parameters and
+data (Cook, Gelman and Rubin 2006; Talts and others 2018). The joint log-likelihood is one of the functions, as it finds
+what the parameters one by one do not: a posterior that ignores data passes them (Modrák and others 2023).
+
+Whether ranks are uniform is judged by their empirical CDF within bands that hold all of it at once (Säilynoja, Bürkner
+and Vehtari 2022).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from estimators.errors import InputError
+from inference.posterior.arviz_adapter import ess_bulk, group, r_hat
+from inference.posterior.predictive import LogLikelihood, PriorSimulator, log_likelihood, prior_simulator
+from inference.posterior.replicates import Row, Task, run_replicates
+from inference.posterior.sampling import CompiledModel, compile_model, sample
+
+if TYPE_CHECKING:
+    import pymc as pm
+
+__all__ = [
+    "JOINT_LOG_LIKELIHOOD",
+    "SbcModel",
+    "SbcSettings",
+    "rank_of_truth",
+    "run_sbc",
+    "sbc_rows",
+]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+
+JOINT_LOG_LIKELIHOOD = "log_likelihood"
+"""Name of the quantity that is the joint log-likelihood of all rows."""
+
+_R_HAT = 1.05
+
+
+def rank_of_truth(draws: ArrayLike, truth: float, n_ranked: int, rng: np.random.Generator) -> int:
+    """Rank of a value among evenly spaced posterior draws: how many of them are smaller.
+
+    Parameters
+    ----------
+    draws : array_like, shape (chain, draw)
+    truth : float
+    n_ranked : int
+        How many of the draws to take; with no more than the effective sample size they are nearly independent.
+    rng : numpy.random.Generator
+        Breaks ties.
+
+    Returns
+    -------
+    int
+        From 0 to `n_ranked`.
+
+    Raises
+    ------
+    InputError
+        If there are fewer draws than `n_ranked`, or a value is NaN.
+    """
+    flat = np.asarray(draws, dtype=float).ravel()
+    if flat.size < n_ranked:
+        raise InputError(f"are {flat.size}, at least {n_ranked} are needed", field="draws")
+    taken = flat[np.floor((np.arange(n_ranked) + 0.5) * flat.size / n_ranked).astype(int)]
+    if np.isnan(taken).any() or np.isnan(truth):
+        raise InputError("have a NaN, which has no rank", field="draws")
+    return int((taken < truth).sum() + rng.integers(0, (taken == truth).sum() + 1))
+
+
+@dataclass(frozen=True, eq=False)
+class SbcModel:
+    """A model to calibrate; it goes to other processes, so that functions are those of modules, or partials.
+
+    Attributes
+    ----------
+    name : str
+    build : callable
+        Makes the PyMC model, with priors that generate plausible data and any answers of the right shape.
+    quantities : tuple of str
+        What to rank besides the joint log-likelihood: variables that are numbers, or ``"A[0]"`` for an element.
+    start : callable, optional
+        Takes the model, gives the values by name where chains start; by default at random around the support point.
+    key : str
+        Tells apart models of one name (other data, other priors); a process compiles each once.
+    """
+
+    name: str
+    build: Callable[[], pm.Model]
+    quantities: tuple[str, ...]
+    start: Callable[[pm.Model], Mapping[str, Any]] | None = None
+    key: str = ""
+
+
+@dataclass(frozen=True)
+class SbcSettings:
+    """How each data set is fitted.
+
+    Attributes
+    ----------
+    n_ranked : int
+        Posterior draws among which the truth is ranked.
+    draws, tune, chains : int
+        Draws kept and draws of the warm-up, per chain.
+    target_accept : float
+    n_longer : int
+        A fit with an effective sample size below `n_ranked`, or an R-hat above 1.05, is made again with twice the draws
+        (and warm-up), this many times at most.
+    """
+
+    n_ranked: int = 63
+    draws: int = 400
+    tune: int = 400
+    chains: int = 2
+    target_accept: float = 0.9
+    n_longer: int = 3
+
+    def __post_init__(self) -> None:
+        for name in ("n_ranked", "draws", "tune", "chains"):
+            if getattr(self, name) < 1:
+                raise InputError(f"is {getattr(self, name)}, should be at least 1", source="sbc", field=name)
+        if self.draws * self.chains < self.n_ranked:
+            raise InputError(
+                f"is {self.n_ranked}, more than the {self.draws * self.chains} draws of a fit",
+                source="sbc",
+                field="n_ranked",
+            )
+
+
+def run_sbc(
+    model: SbcModel,
+    n_fits: int,
+    *,
+    path: Path | str,
+    seed: int = 0,
+    settings: SbcSettings | None = None,
+    n_jobs: int = 1,
+    progress: Callable[[int, int], None] | None = None,
+) -> list[Row]:
+    """Rank the truth in `n_fits` posteriors; what is done is on disk, and a second call goes on.
+
+    Parameters
+    ----------
+    model : SbcModel
+    n_fits : int
+    path : Path or str
+        See :func:`inference.posterior.replicates.run_replicates`.
+    seed : int
+    settings : SbcSettings, optional
+    n_jobs : int
+    progress : callable, optional
+
+    Returns
+    -------
+    list of dict
+        See :func:`sbc_rows`; each with ``fit`` and ``seed`` besides.
+    """
+    chosen = settings or SbcSettings()
+    return run_replicates(
+        partial(sbc_rows, model=model, settings=chosen),
+        [{"fit": fit, "seed": seed} for fit in range(n_fits)],
+        path=path,
+        settings={"model": model.name, "key": model.key, "quantities": list(model.quantities), **vars(chosen)},
+        n_jobs=n_jobs,
+        progress=progress,
+    )
+
+
+def sbc_rows(task: Task, *, model: SbcModel, settings: SbcSettings) -> list[Row]:
+    """One replicate: draw parameters and data, fit, rank.
+
+    Returns
+    -------
+    list of dict
+        A row a quantity: ``quantity``, ``rank``, ``truth``, ``posterior_mean``, ``posterior_sd``, ``ess``, ``r_hat``;
+        and of the fit ``n_divergent``, ``n_draws`` and ``converged`` (effective sample size of every quantity at least
+        `n_ranked`, R-hat at most 1.05).
+
+    Raises
+    ------
+    InputError
+        If the model lacks a quantity.
+    """
+    ready = _prepared(model)
+    rng = np.random.default_rng([int(task["seed"]), int(task["fit"])])
+    drawn = ready.simulator.draw(rng)
+    for observed, data in ready.answers.items():
+        ready.compiled.model.set_data(data, drawn[observed])
+    truth = {name: _element(drawn, name) for name in model.quantities}
+    truth[JOINT_LOG_LIKELIHOOD] = float(sum(rows.sum() for rows in ready.log_likelihood.at(drawn).values()))
+    longer = 1
+    while True:
+        idata = sample(
+            ready.compiled,
+            draws=settings.draws * longer,
+            tune=settings.tune * longer,
+            chains=settings.chains,
+            cores=1,
+            target_accept=settings.target_accept,
+            seed=int(rng.integers(2**31)),
+            progress=False,
+        )
+        found = _quantities(idata, model, ready.log_likelihood)
+        ess = {name: ess_bulk(values) for name, values in found.items()}
+        # one chain cannot disagree with another
+        r_hats = {name: r_hat(values) if settings.chains > 1 else 1.0 for name, values in found.items()}
+        # written so that NaN, of a quantity that never moved, is not good
+        good = all(value >= settings.n_ranked for value in ess.values()) and all(x <= _R_HAT for x in r_hats.values())
+        if good or longer >= 2**settings.n_longer:
+            break
+        longer *= 2
+    of_fit = {
+        "n_divergent": int(group(idata, "sample_stats")["diverging"].values.sum()),
+        "n_draws": settings.draws * longer * settings.chains,
+        "converged": good,
+    }
+    return [
+        {
+            "quantity": name,
+            "rank": rank_of_truth(values, truth[name], settings.n_ranked, rng),
+            "truth": truth[name],
+            "posterior_mean": float(values.mean()),
+            "posterior_sd": float(values.std()),
+            "ess": ess[name],
+            "r_hat": r_hats[name],
+            **of_fit,
+        }
+        for name, values in found.items()
+    ]
+
+
+@dataclass(frozen=True, eq=False)
+class _Ready:
+    compiled: CompiledModel
+    simulator: PriorSimulator
+    log_likelihood: LogLikelihood
+    answers: Mapping[str, str]
+
+
+_ready: dict[tuple[str, str], _Ready] = {}
+
+
+def _prepared(model: SbcModel) -> _Ready:
+    """Compile a model once a process: the sampler, the simulator and the log-likelihood."""
+    key = (model.name, model.key)
+    if key not in _ready:
+        program = model.build()
+        names = [_variable(quantity) for quantity in model.quantities]
+        missing = [name for name in names if name not in program.named_vars]
+        if missing:
+            raise InputError(f"has no variable {', '.join(missing)}", source=f"model {model.name!r}")
+        answers = _exchangeable_answers(program)
+        wanted = dict.fromkeys([*(variable.name for variable in program.basic_RVs), *names])
+        start = None if model.start is None else model.start(program)
+        _ready[key] = _Ready(
+            compiled=compile_model(program, start=start),
+            simulator=prior_simulator(program, tuple(wanted)),
+            log_likelihood=log_likelihood(program),
+            answers=answers,
+        )
+    return _ready[key]
+
+
+def _exchangeable_answers(model: pm.Model) -> dict[str, str]:
+    """Name of the data behind every observed variable; answers that are constants become data."""
+    import pymc as pm  # noqa: PLC0415 - seconds that only a fit should cost
+
+    answers = {}
+    for variable in model.observed_RVs:
+        value = model.rvs_to_values[variable]
+        # integers may be cast on their way into the density
+        source = value if value.owner is None else value.owner.inputs[0]
+        if source.name not in model.named_vars or not hasattr(source, "get_value"):
+            dims = model.named_vars_to_dims.get(variable.name)
+            source = pm.Data(f"{variable.name}_data", np.asarray(value.eval()), dims=dims, model=model)
+            model.rvs_to_values[variable] = source
+            del model.values_to_rvs[value]
+            model.values_to_rvs[source] = variable
+        answers[variable.name] = source.name
+    return answers
+
+
+def _variable(quantity: str) -> str:
+    return quantity.partition("[")[0]
+
+
+def _position(quantity: str) -> tuple[int, ...]:
+    inside = quantity.partition("[")[2].rstrip("]")
+    return tuple(int(index) for index in inside.split(",")) if inside else ()
+
+
+def _element(values: Mapping[str, NDArray[Any]], quantity: str) -> float:
+    return float(values[_variable(quantity)][_position(quantity)])
+
+
+def _quantities(idata: Any, model: SbcModel, rows: LogLikelihood) -> dict[str, FloatArray]:
+    """Draws (chain, draw) of every quantity."""
+    posterior = group(idata, "posterior")
+    found = {}
+    for name in model.quantities:
+        of_draw = posterior[_variable(name)].transpose("chain", "draw", ...)
+        position = dict(zip(of_draw.dims[2:], _position(name), strict=True))
+        found[name] = of_draw.isel(position).to_numpy()
+    terms: Sequence[FloatArray] = list(rows.of_draws(posterior).values())
+    joint = [term.reshape(*term.shape[:2], -1).sum(axis=2) for term in terms]
+    return found | {JOINT_LOG_LIKELIHOOD: np.sum(joint, axis=0)}

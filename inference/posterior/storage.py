@@ -1,0 +1,55 @@
+"""Posteriors on disk."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from estimators.errors import InputError
+from inference.posterior import arviz_adapter
+from inference.posterior.arviz_adapter import InferenceData
+
+__all__ = ["load_posterior", "save_posterior"]
+
+
+def save_posterior(idata: InferenceData, path: Path | str) -> Path:
+    """Write a posterior as netCDF, in one step: a reader sees the whole file or none.
+
+    Parameters
+    ----------
+    idata : arviz.InferenceData
+    path : Path or str
+        Ends in ``.nc``; its folder exists.
+
+    Returns
+    -------
+    Path
+
+    Raises
+    ------
+    InputError
+        If the name does not end in ``.nc`` or the folder does not exist.
+    """
+    path = Path(path)
+    if path.suffix != ".nc" or not path.parent.is_dir():
+        raise InputError(f"is {str(path)!r}, should be a name ending in .nc in a folder that exists", field="path")
+    partial = path.with_name(f".{path.name}.partial")
+    try:
+        arviz_adapter.write(idata, partial)
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+    return path
+
+
+def load_posterior(path: Path | str) -> InferenceData:
+    """Read what :func:`save_posterior` wrote, every number as it was.
+
+    Raises
+    ------
+    InputError
+        If there is no such file.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise InputError(f"is {str(path)!r}, which does not exist", field="path")
+    return arviz_adapter.read(path)

@@ -1,0 +1,383 @@
+"""The files of a store: one Arrow IPC file a batch, immutable, checked by its own name.
+
+A file is one record batch of the Arrow IPC format, which pandas, polars, DuckDB and R read too. Column ``key`` holds
+the keys; every other column is one array of results, with one row a key:
+
+==============================================  ===========================================================
+array                                           column
+==============================================  ===========================================================
+numbers or booleans, shape (n,)                 of that type
+numbers or booleans, shape (n, a, ...)          fixed-size lists, nested by axis
+strings, shape (n,) or (n, a, ...)              utf8, fixed-size lists of utf8
+object array of n one-dimensional arrays        lists, of numbers (all of one dtype) or of strings
+==============================================  ===========================================================
+
+The schema's metadata has ``shannon-game``: JSON with the format, its version, the operation's description and what
+else the writer wants to be known. The file's name is the SHA-256 of its bytes (``sha256sum`` checks a store), so that
+a file that was cut off or changed does not fit its name, and two processes that write the same file do no harm.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import secrets
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimators.errors import InputError, unknown_choice
+from inference.store.keys import KEY_LENGTH, OperationKey, canonical_json
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = [
+    "FILE_NAME",
+    "PARTIAL",
+    "SCHEMA_VERSION",
+    "ragged",
+    "read_arrays",
+    "read_keys",
+    "write_atomically",
+    "write_batch",
+]
+
+SCHEMA_VERSION = 1
+"""Raised whenever files are written in another way; a store of another version is refused."""
+
+FILE_NAME = re.compile(r"[0-9a-f]{64}\.arrow")
+
+PARTIAL = ".partial-"
+"""Begins the name of a file that is being written, or was when its process was killed."""
+
+_FORMAT = "shannon-game results"
+_METADATA = b"shannon-game"
+_KEY = "key"
+_NUMERIC = "fiub"
+
+
+def write_batch(
+    folder: Path,
+    operation: OperationKey,
+    keys: Sequence[str],
+    arrays: Mapping[str, NDArray[Any]],
+    provenance: Mapping[str, Any],
+) -> Path:
+    """Write one file of results in one step: a reader sees the whole file or none.
+
+    Parameters
+    ----------
+    folder : Path
+        Exists.
+    operation : OperationKey
+    keys : sequence of str
+    arrays : mapping of str to ndarray
+        Of one row a key, see the module.
+    provenance : mapping
+        JSON values; kept in the header, and not part of what identifies a result.
+
+    Returns
+    -------
+    Path
+
+    Raises
+    ------
+    InputError
+        If the keys or arrays are not of these forms.
+    """
+    content = _encode(operation, keys, arrays, provenance)
+    path = folder / f"{hashlib.sha256(content).hexdigest()}.arrow"
+    write_atomically(path, content)
+    return path
+
+
+def write_atomically(path: Path, content: bytes | memoryview) -> None:
+    """Write a file under a temporary name, bring it to the disk, and give it its name."""
+    temporary = path.with_name(f"{PARTIAL}{os.getpid()}-{secrets.token_hex(8)}")
+    try:
+        # "x": nobody else's file is ever written to
+        with temporary.open("xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    if os.name == "posix":
+        # without this a power cut can take back the name, though not the content
+        directory = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(directory)
+        finally:
+            os.close(directory)
+
+
+def read_keys(path: Path, operation: OperationKey) -> list[str]:
+    """Read the keys of a file without its arrays, and check that the file belongs to the operation.
+
+    Parameters
+    ----------
+    path : Path
+    operation : OperationKey
+
+    Returns
+    -------
+    list of str
+
+    Raises
+    ------
+    InputError
+        If the file is damaged, of another schema version or operation, or not one of ours.
+    """
+    import pyarrow as pa  # noqa: PLC0415
+
+    with _named(path), pa.memory_map(str(path)) as source:
+        batch = _open(source, path, operation)
+        keys: list[str] = batch.column(_KEY).to_pylist()
+    return keys
+
+
+def read_arrays(
+    path: Path,
+    operation: OperationKey,
+    *,
+    verify: bool = True,
+    rows: NDArray[np.intp] | None = None,
+    names: Sequence[str] | None = None,
+) -> dict[str, NDArray[Any]]:
+    """Read the arrays of a file, after checking its bytes against its name.
+
+    Parameters
+    ----------
+    path : Path
+    operation : OperationKey
+    verify : bool, optional
+        False for a file that this process has checked before.
+    rows : ndarray of int, optional
+        Which rows, in this order; all by default.
+    names : sequence of str, optional
+        Which arrays; all by default.
+
+    Returns
+    -------
+    dict of str to ndarray
+
+    Raises
+    ------
+    InputError
+        As :func:`read_keys`, and if the bytes are not those that were written.
+    """
+    import pyarrow as pa  # noqa: PLC0415
+
+    with _named(path), pa.memory_map(str(path)) as source:
+        if verify and hashlib.sha256(source.read_buffer()).hexdigest() != path.stem:
+            raise _damaged(path, "its bytes have another SHA-256 than its name says")
+        source.seek(0)
+        batch = _open(source, path, operation)
+        shapes = json.loads(batch.schema.metadata[_METADATA])["shapes"]
+        there = [name for name in batch.schema.names if name != _KEY]
+        for name in names or ():
+            if name not in there:
+                raise unknown_choice("array", name, there, source=path)
+        found = {}
+        for name in there if names is None else names:
+            column = batch.column(name)
+            found[name] = _decode(column if rows is None else column.take(pa.array(rows)), shapes[name])
+        return found
+
+
+def ragged(rows: Sequence[Sequence[Any] | NDArray[Any]]) -> NDArray[np.object_]:
+    """Lay rows of unequal lengths out as the store takes them: one array of one-dimensional arrays.
+
+    Parameters
+    ----------
+    rows : sequence of sequence
+        Of numbers, or of strings; arrays keep their dtype.
+
+    Returns
+    -------
+    ndarray of object, shape (rows,)
+    """
+    array = np.empty(len(rows), dtype=object)
+    for position, row in enumerate(rows):
+        is_text = not isinstance(row, np.ndarray) and any(isinstance(value, str) for value in row)
+        array[position] = np.array(row, dtype=object) if is_text else np.asarray(row)
+    return array
+
+
+class _named:  # noqa: N801 - a context manager that reads as a verb
+    """Turn what a damaged or vanished file raises into an error that names it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, problem: BaseException | None, trace: object) -> None:
+        if problem is None or isinstance(problem, InputError) or not isinstance(problem, Exception):
+            return
+        if isinstance(problem, FileNotFoundError):
+            raise InputError("was removed while the store was in use", source=self.path) from problem
+        if isinstance(problem, PermissionError):
+            raise InputError("cannot be read: permission denied", source=self.path) from problem
+        # Arrow raises many kinds for a file that is cut off or changed, and none says more than that
+        raise _damaged(self.path, f"{type(problem).__name__}: {problem}") from problem
+
+
+def _damaged(path: Path, why: str) -> InputError:
+    return InputError(
+        f"is damaged or no file of this store ({why}); move it away, its results are then computed again", source=path
+    )
+
+
+def _open(source: Any, path: Path, operation: OperationKey) -> pa.RecordBatch:
+    import pyarrow as pa  # noqa: PLC0415
+
+    reader = pa.ipc.open_file(source)
+    header = json.loads((reader.schema.metadata or {}).get(_METADATA, b"null"))
+    if not isinstance(header, dict) or header.get("format") != _FORMAT:
+        raise InputError("is an Arrow file, but was not written by a store; move it away", source=path)
+    if header.get("schema_version") != SCHEMA_VERSION:
+        raise InputError(
+            f"is {header.get('schema_version')!r}, this version of shannon-game reads {SCHEMA_VERSION}; use the "
+            "version that wrote it, or another store",
+            source=path,
+            field="schema_version",
+        )
+    if canonical_json(header.get("operation")) != operation.description:
+        raise InputError(
+            f"holds results of another operation, {canonical_json(header.get('operation'))}; move it away", source=path
+        )
+    if reader.num_record_batches != 1:
+        raise _damaged(path, f"it has {reader.num_record_batches} record batches, should be 1")
+    return reader.get_batch(0)
+
+
+def _encode(
+    operation: OperationKey, keys: Sequence[str], arrays: Mapping[str, NDArray[Any]], provenance: Mapping[str, Any]
+) -> memoryview:
+    import pyarrow as pa  # noqa: PLC0415
+
+    if not keys:
+        raise InputError("are none; a batch has at least one", field="keys")
+    for key in keys:
+        if not re.fullmatch(rf"[0-9a-f]{{{KEY_LENGTH}}}", key):
+            raise InputError(f"hold {key!r}, should be {KEY_LENGTH} hexadecimal digits (result_key)", field="keys")
+    if len(set(keys)) < len(keys):
+        raise InputError("hold one key twice; a batch has each once", field="keys")
+    columns, shapes = [pa.array(list(keys), pa.string())], {}
+    for name, array in arrays.items():
+        if not name or name == _KEY:
+            raise InputError(f"hold one called {name!r}, a name that is taken", field="arrays")
+        shape = getattr(array, "shape", type(array).__name__)
+        if not isinstance(shape, tuple) or shape[:1] != (len(keys),):
+            raise InputError(f"is {shape}, should be an array with {len(keys)} rows, one a key", field=name)
+        columns.append(_column(name, array))
+        shapes[name] = "ragged" if _is_ragged(array) else list(array.shape[1:])
+    if not shapes:
+        raise InputError("are none; a batch has at least one", field="arrays")
+    header = {
+        "format": _FORMAT,
+        "schema_version": SCHEMA_VERSION,
+        "operation": json.loads(operation.description),
+        "shapes": shapes,
+        "provenance": dict(provenance),
+    }
+    schema = pa.schema(
+        [pa.field(name, column.type) for name, column in zip((_KEY, *shapes), columns, strict=True)],
+        metadata={_METADATA: canonical_json(header, field="provenance")},
+    )
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, schema) as writer:
+        writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=schema))
+    return memoryview(sink.getvalue())
+
+
+def _is_ragged(array: NDArray[Any]) -> bool:
+    return array.dtype == object and array.ndim == 1 and isinstance(array[0], np.ndarray)
+
+
+def _column(name: str, array: NDArray[Any]) -> pa.Array:
+    import pyarrow as pa  # noqa: PLC0415
+
+    if _is_ragged(array):
+        return _ragged_column(name, array)
+    if 0 in array.shape:
+        raise InputError(f"has shape {array.shape}; no dimension may be empty", field=name)
+    column = _flat_column(name, array.ravel())
+    for size in array.shape[:0:-1]:
+        column = pa.FixedSizeListArray.from_arrays(column, size)
+    return column
+
+
+def _flat_column(name: str, values: NDArray[Any]) -> pa.Array:
+    import pyarrow as pa  # noqa: PLC0415
+
+    if values.dtype.kind in _NUMERIC:
+        # Arrow is little-endian; NaN stays NaN
+        return pa.array(values.astype(values.dtype.newbyteorder("<"), copy=False))
+    texts = values.tolist()
+    odd = next((text for text in texts if not isinstance(text, str)), None)
+    if odd is not None or values.dtype.kind not in "OUT":
+        raise InputError(
+            f"has dtype {values.dtype}{f' and holds {odd!r}' if odd is not None else ''}, should be numbers, booleans, "
+            "strings or one-dimensional arrays",
+            field=name,
+        )
+    try:
+        return pa.array(texts, pa.string())
+    except UnicodeEncodeError as problem:
+        raise InputError(f"holds half of a surrogate pair ({problem}), which UTF-8 cannot", field=name) from None
+
+
+def _ragged_column(name: str, array: NDArray[Any]) -> pa.Array:
+    import pyarrow as pa  # noqa: PLC0415
+
+    parts = array.tolist()
+    dtypes = {part.dtype if isinstance(part, np.ndarray) else type(part) for part in parts}
+    if len(dtypes) > 1 or any(part.ndim != 1 for part in parts):
+        raise InputError(
+            f"holds {', '.join(sorted(map(str, dtypes)))} of several dimensions; ragged rows are one-dimensional "
+            "arrays of one dtype",
+            field=name,
+        )
+    ends = np.cumsum([0, *(len(part) for part in parts)])
+    joined = np.concatenate(parts)
+    values = _flat_column(name, joined) if joined.size or joined.dtype.kind in _NUMERIC else pa.array([], pa.string())
+    return pa.LargeListArray.from_arrays(pa.array(ends, pa.int64()), values)
+
+
+def _decode(column: pa.Array, shape: str | list[int]) -> NDArray[Any]:
+    if shape == "ragged":
+        offsets = column.offsets.to_numpy()
+        # of all rows, the first of which need not begin at 0
+        values = _values(column.values)
+        rows = np.empty(len(column), dtype=object)
+        for position, (start, end) in enumerate(pairwise(offsets)):
+            rows[position] = values[start:end].copy()
+        return rows
+    n_rows = len(column)
+    for _ in shape:
+        column = column.flatten()
+    return _values(column).reshape(n_rows, *shape)
+
+
+def _values(column: pa.Array) -> NDArray[Any]:
+    import pyarrow as pa  # noqa: PLC0415
+
+    if pa.types.is_string(column.type):
+        values = np.empty(len(column), dtype=object)
+        values[:] = column.to_pylist()
+        return values
+    # a copy, as the memory belongs to the file
+    numbers: NDArray[Any] = np.array(column.to_numpy(zero_copy_only=False))
+    return numbers

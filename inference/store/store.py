@@ -1,0 +1,324 @@
+"""The store: results of language models on disk, computed once, by whatever process.
+
+A store is a folder with one subfolder an operation and in it one immutable file a batch (see
+:mod:`inference.store.files`). There is no index on disk: which keys are there is what the files say, read when a
+store is opened and again, for new files only, whenever something is asked. So two processes, or a hundred on a shared
+disk, can fill one store without speaking to each other; what is computed twice is kept twice and counts once.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimators.errors import InputError
+from inference.store.files import (
+    FILE_NAME,
+    PARTIAL,
+    SCHEMA_VERSION,
+    ragged,
+    read_arrays,
+    read_keys,
+    write_atomically,
+    write_batch,
+)
+from inference.store.keys import OperationKey, context_seed, operation_key, result_key
+
+__all__ = [
+    "OperationKey",
+    "Store",
+    "StoreCounts",
+    "context_seed",
+    "open_store",
+    "operation_key",
+    "ragged",
+    "result_key",
+]
+
+log = logging.getLogger("shannon-game")
+
+_MARKER = "store.json"
+_FORMAT = "shannon-game store"
+_OPERATION = "operation.json"
+_ABANDONED_SECONDS = 3600.0
+# positions of a key: file number in the high bits, row in the low ones; a tuple a key would take four times the memory
+_ROW_BITS = 32
+
+
+@dataclass(frozen=True)
+class StoreCounts:
+    """How much of an operation a store holds.
+
+    Parameters
+    ----------
+    n_keys : int
+        Contexts with results.
+    n_rows : int
+        Results in the files; more than `n_keys` where something was computed twice in batches that were not the same.
+    n_files : int
+        Batches.
+    """
+
+    n_keys: int
+    n_rows: int
+    n_files: int
+
+
+@dataclass
+class _Known:
+    """What this process has seen of one operation's folder."""
+
+    folder: Path
+    files: list[Path] = field(default_factory=list)
+    seen: set[str] = field(default_factory=set)
+    verified: set[int] = field(default_factory=set)
+    place: dict[str, int] = field(default_factory=dict)
+    n_rows: int = 0
+
+
+class Store:
+    """Results by operation and key in one folder. Made by :func:`open_store`.
+
+    Parameters
+    ----------
+    folder : Path
+        Exists and has the store's marker.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._known: dict[OperationKey, _Known] = {}
+
+    def missing(self, operation: OperationKey, keys: Sequence[str]) -> NDArray[np.intp]:
+        """Positions of the keys that have no result yet, as far as the disk says now.
+
+        Parameters
+        ----------
+        operation : OperationKey
+        keys : sequence of str
+
+        Returns
+        -------
+        ndarray of int
+            Increasing.
+
+        Raises
+        ------
+        InputError
+            If a file is damaged or does not belong here; the message names it.
+        """
+        place = self._refreshed(operation).place
+        return np.array([position for position, key in enumerate(keys) if key not in place], dtype=np.intp)
+
+    def append(
+        self,
+        operation: OperationKey,
+        keys: Sequence[str],
+        arrays: Mapping[str, NDArray[Any]],
+        *,
+        provenance: Mapping[str, Any] | None = None,
+    ) -> Path:
+        """Add the results of one batch: all of them or, if the process is killed meanwhile, none.
+
+        Parameters
+        ----------
+        operation : OperationKey
+        keys : sequence of str
+            Each once. A key that is there already does no harm: one of its results is read, everywhere the same.
+        arrays : mapping of str to ndarray
+            One row a key: numbers, booleans or strings of one shape a row, or :func:`ragged` rows. Every batch of an
+            operation has the same names, dtypes and shapes of a row.
+        provenance : mapping, optional
+            What else should be known of the batch and decides nothing: device, versions. JSON values.
+
+        Returns
+        -------
+        Path
+            The file written.
+
+        Raises
+        ------
+        InputError
+            If the arrays are not of these forms.
+        OSError
+            If the disk is full or cannot be written to.
+        """
+        known = self._known_of(operation)
+        if not known.folder.is_dir():
+            known.folder.mkdir(parents=True, exist_ok=True)
+            description = json.dumps(json.loads(operation.description), indent=2, sort_keys=True) + "\n"
+            # for readers of the folder; every file says the same, and the store reads it there
+            write_atomically(known.folder / _OPERATION, description.encode("ascii"))
+        return write_batch(known.folder, operation, keys, arrays, provenance or {})
+
+    def read(
+        self, operation: OperationKey, keys: Sequence[str], *, names: Sequence[str] | None = None
+    ) -> dict[str, NDArray[Any]]:
+        """Read the results of keys, in their order.
+
+        Parameters
+        ----------
+        operation : OperationKey
+        keys : sequence of str
+            May repeat.
+        names : sequence of str, optional
+            Which arrays; all by default.
+
+        Returns
+        -------
+        dict of str to ndarray
+            First dimension as long as `keys`; empty if there are no keys.
+
+        Raises
+        ------
+        InputError
+            If a key has no result, a file is damaged or differs from the others in its arrays; the message names it.
+        """
+        known = self._known_of(operation)
+        if any(key not in known.place for key in keys):
+            self._refresh(operation, known)
+        absent = [key for key in keys if key not in known.place]
+        if absent:
+            raise InputError(
+                f"has no result of {operation.name} for {len(absent)} of the {len(keys)} keys, the first is "
+                f"{absent[0]}; compute them first",
+                source=self.folder,
+            )
+        places = np.fromiter((known.place[key] for key in keys), dtype=np.int64, count=len(keys))
+        return _gathered(known, operation, places, names)
+
+    def counts(self, operation: OperationKey) -> StoreCounts:
+        """Count what the store has of an operation."""
+        known = self._refreshed(operation)
+        return StoreCounts(n_keys=len(known.place), n_rows=known.n_rows, n_files=len(known.files))
+
+    def _known_of(self, operation: OperationKey) -> _Known:
+        if operation not in self._known:
+            self._known[operation] = _Known(self.folder / f"{operation.name}-{operation.digest[:16]}")
+        return self._known[operation]
+
+    def _refreshed(self, operation: OperationKey) -> _Known:
+        known = self._known_of(operation)
+        self._refresh(operation, known)
+        return known
+
+    def _refresh(self, operation: OperationKey, known: _Known) -> None:
+        """Take in the files that have come since the last look."""
+        if not known.folder.is_dir():
+            return
+        for name in sorted(entry.name for entry in known.folder.iterdir()):
+            if name in known.seen or name == _OPERATION:
+                continue
+            if name.startswith("."):
+                _remove_abandoned(known.folder / name)
+                continue
+            path = known.folder / name
+            if not FILE_NAME.fullmatch(name):
+                raise InputError("is no file of this store; move it away", source=path)
+            keys = read_keys(path, operation)
+            base = len(known.files) << _ROW_BITS
+            for row, key in enumerate(keys):
+                before = known.place.get(key)
+                # of a key computed twice, every process takes the result in the file that is first by name
+                if before is None or name < known.files[before >> _ROW_BITS].name:
+                    known.place[key] = base + row
+            known.files.append(path)
+            known.seen.add(name)
+            known.n_rows += len(keys)
+
+
+def open_store(folder: Path | str) -> Store:
+    """Open a store, or make one in a folder that is empty or not there yet.
+
+    Parameters
+    ----------
+    folder : Path or str
+
+    Returns
+    -------
+    Store
+
+    Raises
+    ------
+    InputError
+        If the folder holds something else, or a store of another version, or cannot be made.
+    """
+    folder = Path(folder).expanduser()
+    marker = folder / _MARKER
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if not marker.exists():
+            others = sorted(entry.name for entry in folder.iterdir() if not entry.name.startswith("."))
+            # another process may have made the store since the first look
+            if others and not marker.exists():
+                raise InputError(
+                    f"is no store and not empty (it holds {others[0]}); name a new or empty folder", source=folder
+                )
+            content = json.dumps({"format": _FORMAT, "schema_version": SCHEMA_VERSION}) + "\n"
+            write_atomically(marker, content.encode("ascii"))
+        found = json.loads(marker.read_text(encoding="utf-8"))
+    except OSError as problem:
+        raise InputError(f"cannot be used as a store: {problem.strerror or problem}", source=folder) from problem
+    except ValueError as problem:
+        raise InputError(f"is damaged ({problem}); a store begins with this file", source=marker) from None
+    if not isinstance(found, dict) or found.get("format") != _FORMAT:
+        raise InputError(f"does not say {_FORMAT!r}; the folder is no store", source=marker, field="format")
+    if found.get("schema_version") != SCHEMA_VERSION:
+        raise InputError(
+            f"is {found.get('schema_version')!r}, this version of shannon-game reads {SCHEMA_VERSION}; name another "
+            "folder",
+            source=marker,
+            field="schema_version",
+        )
+    return Store(folder)
+
+
+def _gathered(
+    known: _Known, operation: OperationKey, places: NDArray[np.int64], names: Sequence[str] | None
+) -> dict[str, NDArray[Any]]:
+    """Rows of many files, put in the order asked for."""
+    result: dict[str, NDArray[Any]] = {}
+    file_numbers, rows = places >> _ROW_BITS, places & ((1 << _ROW_BITS) - 1)
+    order = np.argsort(file_numbers, kind="stable")
+    for group in np.split(order, np.flatnonzero(np.diff(file_numbers[order])) + 1) if len(order) else []:
+        number = int(file_numbers[group[0]])
+        path = known.files[number]
+        found = read_arrays(
+            path, operation, verify=number not in known.verified, rows=rows[group].astype(np.intp), names=names
+        )
+        known.verified.add(number)
+        if not result:
+            result = {
+                name: np.empty((len(places), *array.shape[1:]), dtype=array.dtype) for name, array in found.items()
+            }
+        _check_alike(found, result, path)
+        for name, array in found.items():
+            result[name][group] = array
+    return result
+
+
+def _check_alike(found: Mapping[str, NDArray[Any]], wanted: Mapping[str, NDArray[Any]], path: Path) -> None:
+    layout, expected = (
+        {name: (array.dtype, array.shape[1:]) for name, array in arrays.items()} for arrays in (found, wanted)
+    )
+    if layout != expected:
+        raise InputError(f"has arrays {layout}, other files of the operation have {expected}", source=path)
+
+
+def _remove_abandoned(path: Path) -> None:
+    """Remove what a killed process left half written; one that still writes has touched its file just now."""
+    try:
+        if path.name.startswith(PARTIAL) and time.time() - path.stat().st_mtime > _ABANDONED_SECONDS:
+            path.unlink()
+            log.info("removed %s, which a process that was stopped had not finished", path)
+    except FileNotFoundError:
+        # finished, or removed by another process
+        pass

@@ -1,0 +1,1 @@
+"""Cloze studies: people's and models' next words."""

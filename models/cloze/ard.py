@@ -1,0 +1,304 @@
+r"""Regression with automatic relevance determination of a distance in [0, 1] on properties of its context."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+
+from estimators.errors import InputError, unknown_choice
+from models.cloze.ard_data import LINK_SCALE, ArdData, check_likelihood
+from models.cloze.ard_likelihood import add_likelihood
+from models.priors import check_priors
+
+__all__ = ["COEFFICIENT_PRIORS", "ArdPriors", "CoefficientPrior", "FixedScales", "ard_model"]
+
+CoefficientPrior = Literal["ard", "horseshoe", "normal", "fixed"]
+COEFFICIENT_PRIORS: tuple[str, ...] = get_args(CoefficientPrior)
+
+
+@dataclass(frozen=True)
+class ArdPriors:
+    """Priors of :func:`ard_model`, on log-odds; a Gaussian likelihood takes a quarter of every length.
+
+    Attributes
+    ----------
+    intercept : float
+        Standard deviation of a normal around 0 (a distance of one half).
+    coefficient : float
+        Typical size of a coefficient of a standardised predictor: scale of the Student t that the prior "ard" comes
+        to, standard deviation of the prior "normal".
+    coefficient_shape : float
+        Shape a of the gamma prior of the precisions ("ard"); the Student t has 2a degrees of freedom.
+    n_relevant : float
+        Number of predictors expected to matter ("horseshoe").
+    slab : float
+        Scale of the slab, the size of coefficients that matter ("horseshoe").
+    slab_df : float
+        Degrees of freedom of the slab.
+    local_df : float
+        Degrees of freedom of the half-t of the local scales; 1 is the horseshoe.
+    text_spread, item_spread, player_spread : float
+        Half-normals for standard deviations over texts, items, players.
+    noise : float
+        Half-normal for the noise of the logit-normal and Gaussian likelihoods.
+    log_concentration_mean, log_concentration : float
+        Normal for the log of the beta distribution's concentration.
+    latent_slope : float
+        Normals for how a measured predictor's true values depend on the other predictors, standardised.
+    latent_spread : float
+        Half-normal for the rest of their spread.
+    edge_mean, edge : float
+        Normal for the log of how far the beta's cut points are from 0, on log-odds; see
+        :func:`models.cloze.ard_likelihood.add_likelihood`.
+    """
+
+    intercept: float = 1.5
+    coefficient: float = 0.25
+    coefficient_shape: float = 2.0
+    n_relevant: float = 2.0
+    slab: float = 0.5
+    slab_df: float = 20.0
+    local_df: float = 1.0
+    text_spread: float = 0.5
+    item_spread: float = 0.5
+    player_spread: float = 0.5
+    noise: float = 1.0
+    log_concentration_mean: float = 2.5
+    log_concentration: float = 1.0
+    latent_slope: float = 0.7
+    latent_spread: float = 1.0
+    edge_mean: float = 2.0
+    edge: float = 0.4
+
+    def __post_init__(self) -> None:
+        check_priors(self, "ard priors", any_sign=("log_concentration_mean", "edge_mean"))
+
+
+@dataclass(frozen=True)
+class FixedScales:
+    """Known scales, for a Gaussian regression whose posterior is known in closed form.
+
+    Attributes
+    ----------
+    coefficient : tuple of float
+        Standard deviation of each coefficient's prior, in units of the target per unit of `x`.
+    noise : float
+        Standard deviation of the target given the predictors.
+    """
+
+    coefficient: tuple[float, ...]
+    noise: float
+
+
+def ard_model(
+    data: ArdData,
+    *,
+    prior: CoefficientPrior | str = "ard",
+    likelihood: str = "beta",
+    priors: ArdPriors | None = None,
+    fixed: FixedScales | None = None,
+) -> pm.Model:
+    r"""Build the regression.
+
+    For row r, item i(r) in text g, player m(r),
+
+    .. math::
+
+        \eta_r = \alpha + \sum_k \beta_k\, \xi_{i(r)k} + a_g + b_{i(r)} + c_{m(r)}
+
+    with predictors :math:`\xi`, standardised, and normal effects of texts, items and players where the data have such
+    groups (:attr:`~models.cloze.ard_data.ArdData.groups`). The target is beta ("beta", with point masses at 0 and 1) or
+    logit-normal ("logit_normal", likewise) with :math:`\mathrm{logit}^{-1}\eta` as mean or median, or normal around
+    :math:`\eta` ("gaussian").
+
+    **Relevance.** "ard" gives every coefficient a precision of its own with a gamma hyperprior (MacKay 1994; Neal 1996;
+    Tipping 2001), :math:`\beta_k \sim \mathrm N(0, \lambda_k^{-1})`, :math:`\lambda_k \sim \mathrm{Gamma}(a, a s^2)`,
+    so that :math:`\beta_k` is Student t with 2a degrees of freedom and scale s. ``scale`` is
+    :math:`\lambda_k^{-1/2}`. "horseshoe" is the regularised horseshoe (Piironen and Vehtari 2017):
+    :math:`\beta_k \sim \mathrm N(0, \tau^2 \tilde\lambda_k^2)`,
+    :math:`\tilde\lambda_k^2 = c^2 \lambda_k^2 / (c^2 + \tau^2 \lambda_k^2)`, half-t local scales,
+    :math:`\tau \sim C^+(0, \tau_0)`, :math:`\tau_0 = \frac{p_0}{D - p_0} \frac{\tilde\sigma}{\sqrt n}`,
+    :math:`c^2 \sim \mathrm{InvGamma}(\nu / 2, \nu s^2 / 2)`. ``scale`` is :math:`\tau \tilde\lambda_k`; the pseudo
+    noise :math:`\tilde\sigma` is the standard deviation of the target on the scale of :math:`\eta`. "normal" gives all
+    the same wide prior. "fixed" takes :class:`FixedScales`.
+
+    **Measurement error.** Predictors of ``data.noisy`` are estimates: :math:`x_i \sim \mathrm N(\xi_i, S_i)` with
+    known :math:`S_i`. Their true values depend on the predictors :math:`z_i` without error,
+    :math:`\xi_i \sim \mathrm N(\gamma + \Gamma z_i, \Omega)`, as coefficients would be attenuated, or given to the
+    wrong predictor, without it (Carroll and others 2006; Richardson and Gilks 1993). In the program x comes first, from
+    its marginal :math:`\mathrm N(\gamma + \Gamma z_i, \Omega + S_i)`, and then :math:`\xi` from its normal conditional
+    distribution, by unit normals that the target says little about: the same joint distribution without a funnel.
+
+    Parameters
+    ----------
+    data : ArdData
+    prior : {"ard", "horseshoe", "normal", "fixed"}
+    likelihood : {"beta", "logit_normal", "gaussian"}
+    priors : ArdPriors, optional
+    fixed : FixedScales, optional
+        For the prior "fixed", whose likelihood is Gaussian.
+
+    Returns
+    -------
+    pymc.Model
+        Dims ``predictor``, ``row``, ``item``, ``text``, ``player``, ``noisy``, ``exact``. Observed: ``target`` and
+        ``measured_NAME`` for each noisy predictor. ``intercept``; ``coefficient``, ``scale`` (predictor);
+        ``text_effect``, ``text_spread`` and the like; ``concentration`` or ``noise``; ``latent_mean``,
+        ``latent_spread``, ``latent_slope``, ``latent_cross``; ``latent_unit`` (noisy, item). ``eta`` (row).
+
+    Raises
+    ------
+    InputError
+        For an unknown prior or likelihood, or if these do not fit together.
+    """
+    if prior not in COEFFICIENT_PRIORS:
+        raise unknown_choice("prior", prior, COEFFICIENT_PRIORS, source="ard model")
+    check_likelihood(likelihood)
+    if (prior == "fixed") != (fixed is not None) or (fixed is not None and likelihood != "gaussian"):
+        raise InputError("prior='fixed' goes with fixed=FixedScales(...) and likelihood='gaussian'", source="ard model")
+    if fixed is not None and len(fixed.coefficient) != len(data.predictor):
+        raise InputError(f"has {len(fixed.coefficient)} scales for {len(data.predictor)} predictors", field="fixed")
+    p = priors or ArdPriors()
+    unit = LINK_SCALE[likelihood]
+    exact = [name for name in data.predictor if name not in data.noisy]
+    coords = {
+        "predictor": list(data.predictor),
+        "noisy": list(data.noisy),
+        "exact": exact,
+        "item": data.item,
+        "text": data.text,
+        "player": data.player,
+        "row": np.arange(data.target.size),
+    }
+    with pm.Model(coords=coords) as model:
+        middle = 0.5 if likelihood == "gaussian" else 0.0
+        intercept = pm.Normal("intercept", middle, p.intercept * unit if fixed is None else 10.0)
+        if fixed is not None:
+            coefficient = pm.Normal("coefficient", 0, np.array(fixed.coefficient), dims="predictor")
+        else:
+            coefficient = _coefficients(data, prior, likelihood, p, unit)
+        eta: Any = intercept
+        truth = _true_predictors(data, p) if data.noisy else {}
+        for at, name in enumerate(data.predictor):
+            value = truth[name][data.item_of_row] if name in truth else data.x[:, at]
+            eta = eta + coefficient[at] * value
+        for group, spread, of_row in (
+            ("text", p.text_spread, data.text_of_row),
+            ("item", p.item_spread, data.item_of_row),
+            ("player", p.player_spread, data.player_of_row),
+        ):
+            if group in data.groups:
+                sd = pm.HalfNormal(f"{group}_spread", spread * unit)
+                deviate = pm.Normal(f"{group}_unit", 0, 1, dims=group)
+                eta = eta + pm.Deterministic(f"{group}_effect", sd * deviate, dims=group)[of_row]
+        eta = pm.Deterministic("eta", eta, dims="row")
+        add_likelihood(data, eta, likelihood, p, noise=None if fixed is None else fixed.noise)
+    return model
+
+
+def _coefficients(data: ArdData, prior: str, likelihood: str, p: ArdPriors, unit: float) -> Any:
+    size = p.coefficient * unit
+    if prior == "normal":
+        return pm.Normal("coefficient", 0, size, dims="predictor")
+    if prior == "ard":
+        precision = pm.Gamma(
+            "relevance_precision", p.coefficient_shape, beta=p.coefficient_shape * size**2, dims="predictor"
+        )
+        scale = pm.Deterministic("scale", precision**-0.5, dims="predictor")
+        # centred: nearly every row speaks of every coefficient
+        return pm.Normal("coefficient", 0, scale, dims="predictor")
+    n_predictors = len(data.predictor)
+    if p.n_relevant >= n_predictors:
+        raise InputError(
+            f"is {p.n_relevant:g}, should be below the number of predictors ({n_predictors})",
+            source="ard priors",
+            field="n_relevant",
+        )
+    global_0 = (
+        p.n_relevant / (n_predictors - p.n_relevant) * _pseudo_noise(data, likelihood) / np.sqrt(data.target.size)
+    )
+    global_scale = pm.HalfCauchy("global_scale", global_0)
+    local = pm.HalfStudentT("local_scale", p.local_df, 1, dims="predictor")
+    slab = pm.InverseGamma("slab_variance", p.slab_df / 2, p.slab_df / 2 * (p.slab * unit) ** 2)
+    scale = pm.Deterministic(
+        "scale", global_scale * local * pt.sqrt(slab / (slab + (global_scale * local) ** 2)), dims="predictor"
+    )
+    # centred too: a coefficient that the rows know well, times a scale that they do not, would be a thin ridge
+    return pm.Normal("coefficient", 0, scale, dims="predictor")
+
+
+def _pseudo_noise(data: ArdData, likelihood: str) -> float:
+    if likelihood == "gaussian":
+        return float(data.target.std())
+    inside = np.clip(data.target, 0.01, 0.99)
+    return float((np.log(inside) - np.log1p(-inside)).std())
+
+
+def _true_predictors(data: ArdData, p: ArdPriors) -> dict[str, Any]:
+    """True values of the measured predictors, (item,) each; see :func:`ard_model`."""
+    k = len(data.noisy)
+    exact = [at for at, name in enumerate(data.predictor) if name not in data.noisy]
+    centre = pm.Normal("latent_mean", 0, 0.5, dims="noisy")
+    spread = pm.HalfNormal("latent_spread", p.latent_spread, dims="noisy")
+    mean: list[Any] = [centre[i] for i in range(k)]
+    if exact:
+        slope = pm.Normal("latent_slope", 0, p.latent_slope, dims=("noisy", "exact"))
+        others = data.x_of_item[:, exact]
+        mean = [mean[i] + (slope[i] * others).sum(axis=1) for i in range(k)]
+    else:
+        mean = [mean[i] + np.zeros(data.item.size) for i in range(k)]
+    # each true predictor given those before it; factor[i][j] are rows of the triangular root of Omega
+    factor: list[list[Any]] = [[0.0] * k for _ in range(k)]
+    if k > 1:
+        cross = pm.Normal("latent_cross", 0, p.latent_slope, shape=k * (k - 1) // 2)
+    for i in range(k):
+        factor[i][i] = spread[i]
+        for j in range(i):
+            weight = cross[i * (i - 1) // 2 + j]
+            mean[i] = mean[i] + weight * mean[j]
+            for m in range(j + 1):
+                factor[i][m] = factor[i][m] + weight * factor[j][m]
+    omega = [[sum(factor[i][m] * factor[j][m] for m in range(min(i, j) + 1)) for j in range(k)] for i in range(k)]
+    error = data.error_covariance
+    root = _cholesky([[omega[i][j] + error[:, i, j] for j in range(k)] for i in range(k)])
+    surprise: list[Any] = []
+    for i, name in enumerate(data.noisy):
+        expected = mean[i] + sum(root[i][j] * surprise[j] for j in range(i))
+        seen = pm.Normal(
+            f"measured_{name}",
+            expected,
+            root[i][i],
+            observed=data.x_of_item[:, data.predictor.index(name)],
+            dims="item",
+        )
+        surprise.append((seen - expected) / root[i][i])
+    # what the measurement says of the truth: solve root @ gain = omega, for all items at once
+    gain: list[list[Any]] = [[0.0] * k for _ in range(k)]
+    for i in range(k):
+        for j in range(k):
+            gain[i][j] = (omega[i][j] - sum(root[i][m] * gain[m][j] for m in range(i))) / root[i][i]
+    rest = _cholesky(
+        [[omega[i][j] - sum(gain[m][i] * gain[m][j] for m in range(k)) for j in range(k)] for i in range(k)]
+    )
+    unit = pm.Normal("latent_unit", 0, 1, dims=("noisy", "item"))
+    return {
+        name: mean[i]
+        + sum(gain[m][i] * surprise[m] for m in range(k))
+        + sum(rest[i][m] * unit[m] for m in range(i + 1))
+        for i, name in enumerate(data.noisy)
+    }
+
+
+def _cholesky(matrix: list[list[Any]]) -> list[list[Any]]:
+    """Triangular root of many small matrices, element by element, each element an array over items."""
+    size = len(matrix)
+    root: list[list[Any]] = [[0.0] * size for _ in range(size)]
+    for i in range(size):
+        for j in range(i + 1):
+            rest = matrix[i][j] - sum(root[i][m] * root[j][m] for m in range(j))
+            root[i][j] = pt.sqrt(rest) if i == j else rest / root[j][j]
+    return root

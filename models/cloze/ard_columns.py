@@ -1,0 +1,355 @@
+"""From a cloze study to the rows of the regression, as the paper's code makes them and as they should be made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimators.cloze.answer_statistics import answer_statistics, pooled_covariance
+from estimators.cloze.distributions import WordCounts, entropy_nats, relative_frequencies
+from estimators.cloze.split_halves import (
+    Oracles,
+    independent_oracles,
+    legacy_oracles,
+    tvd_between_oracles,
+    tvd_to_oracles,
+)
+from estimators.cloze.study_words import StudyWords, study_words
+from estimators.cloze.words import WORD_RULES, WordRules, word_rules
+from estimators.errors import InputError, unknown_choice
+from models.cloze.ard_data import Measured
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = [
+    "DESIGNS",
+    "PREDICTORS",
+    "ArdColumns",
+    "Design",
+    "clean_columns",
+    "legacy_columns",
+    "measured_error",
+    "study_column",
+]
+
+Floats = NDArray[np.float64]
+
+PREDICTORS: Mapping[str, str] = MappingProxyType(
+    {
+        "human_entropy": "entropy of people's answers, nats",
+        "model_entropy": "entropy of the model's cpd, nats",
+        "oracle_tvd": "TVD between two groups of people",
+        "context_length": "context length, words",
+    }
+)
+"""Predictors of the paper; every other name is a numeric variable of the study with the dim ``item``."""
+
+Design = Literal["disjoint", "resplit", "shared"]
+DESIGNS: tuple[str, ...] = get_args(Design)
+
+_STATISTIC = {"human_entropy": "entropy", "oracle_tvd": "oracle_tvd"}
+
+
+@dataclass(frozen=True, eq=False)
+class ArdColumns:
+    """Rows of a regression: one for each context and model.
+
+    Parameters
+    ----------
+    target : ndarray, shape (row,)
+        TVD between the model and one group of people.
+    predictors : mapping of str to ndarray, shape (row,)
+    position : ndarray of int, shape (row,)
+        Position along the study's ``item``.
+    text, item, player : ndarray of str, shape (row,)
+        Text, (text, word) and model.
+    covariance : ndarray, shape (item, 2, 2), optional
+        Errors of ``human_entropy`` and ``oracle_tvd``, items in the order of ``np.unique(item)``.
+    notes : tuple of (str, int)
+        What was left out, and how often.
+    """
+
+    target: Floats
+    predictors: Mapping[str, Floats]
+    position: NDArray[np.intp]
+    text: NDArray[np.str_]
+    item: NDArray[np.str_]
+    player: NDArray[np.str_]
+    covariance: Floats | None = None
+    notes: tuple[tuple[str, int], ...] = ()
+
+    def take(self, rows: NDArray[np.bool_]) -> ArdColumns:
+        """Keep some rows; errors of items without a row go."""
+        kept = np.isin(np.unique(self.item), self.item[rows])
+        return ArdColumns(
+            target=self.target[rows],
+            predictors={name: values[rows] for name, values in self.predictors.items()},
+            position=self.position[rows],
+            text=self.text[rows],
+            item=self.item[rows],
+            player=self.player[rows],
+            covariance=None if self.covariance is None else self.covariance[kept],
+            notes=self.notes,
+        )
+
+
+def legacy_columns(study: xr.Dataset, model: str, predictors: Sequence[str], *, seed: int = 0) -> ArdColumns:
+    """Rows as appendix B of "Predict the Next Word" makes them.
+
+    One row for each entry of the model's file, repeats included. People's answers are halved once with the same seed
+    for every context, blank answers taken as a word; oracle 1 stands in the target and in ``oracle_tvd``. Human entropy
+    is of all answers but the blank ones, that of the model of its samples without the failed ones.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A cloze study with counts.
+    model : str
+    predictors : sequence of str
+        Of :data:`PREDICTORS`, or variables of the study.
+    seed : int, optional
+        0 in the paper.
+
+    Returns
+    -------
+    ArdColumns
+
+    Raises
+    ------
+    InputError
+        If the model is not in the study, it has no counts, or a predictor cannot be made.
+    """
+    human = word_rules("published", {"blank": "keep"})
+    said = word_rules("published", {"blank": "keep", "failed": "drop"})
+    words = study_words(study, human=human, model=said, corpus=WORD_RULES["none"], models=[model], per="entry")
+    found = words.models[model]
+    given, q = words.answers().take(found.item), relative_frequencies(found.counts)
+    # a person's blank answer is NaN there, which is no model's empty word
+    blank = len(words.strings)
+    people = WordCounts(
+        given.context, np.where(given.word == words.blank, blank, given.word), given.count, given.n_contexts
+    )
+    oracles = legacy_oracles(people, [seed], size="half")
+    rows = people.word != blank
+    answered = WordCounts(people.context[rows], people.word[rows], people.count[rows], people.n_contexts)
+    made = {
+        "human_entropy": entropy_nats(relative_frequencies(answered)),
+        "model_entropy": entropy_nats(q),
+        "oracle_tvd": tvd_between_oracles(oracles)[0],
+        "context_length": _lengths(study)[found.item],
+    }
+    return _columns(study, tvd_to_oracles(q, oracles)[0], made, predictors, found.item, [model] * len(found.item))
+
+
+def clean_columns(
+    study: xr.Dataset,
+    models: Sequence[str],
+    predictors: Sequence[str],
+    *,
+    rng: np.random.Generator,
+    target_answers: int = 18,
+    oracle_answers: int = 9,
+    design: Design | str = "disjoint",
+    rules: WordRules | None = None,
+) -> ArdColumns:
+    """Rows whose target and human predictors come from different people.
+
+    Of each context's answers, `target_answers` drawn at random make the target (TVD between them and the model's cpd),
+    and twice `oracle_answers` others make ``human_entropy`` and ``oracle_tvd`` (averaged over all ways to halve them),
+    with the covariance of their errors. Numbers of answers are the same in all contexts, so that biases of small
+    samples are alike. One function makes words comparable on all sides; failed samples, junk and blanks are dropped;
+    several entries of a model for one context are pooled.
+
+    Two other designs show what that changes, on the same contexts. "shared" is the paper's: all answers are halved
+    once, the target is to oracle 1, ``oracle_tvd`` between oracles 1 and 2, and the entropy is of all answers.
+    "resplit" has the same target and entropy, and averages ``oracle_tvd`` over all ways to halve the answers, so that
+    no split is on both sides, but the same people are.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A cloze study with counts.
+    models : sequence of str
+        One row for each context and model.
+    predictors : sequence of str
+    rng : numpy.random.Generator
+    target_answers, oracle_answers : int, optional
+        A context with fewer answers than ``target_answers + 2 * oracle_answers`` is left out and counted.
+    design : {"disjoint", "resplit", "shared"}, optional
+        Only "disjoint" has errors of measurement.
+    rules : WordRules, optional
+        For all sides; by default the study's own.
+
+    Returns
+    -------
+    ArdColumns
+
+    Raises
+    ------
+    InputError
+        If a model is not in the study, it has no counts, no context has as many answers, or a predictor cannot be made.
+    """
+    if design not in DESIGNS:
+        raise unknown_choice("design", design, DESIGNS)
+    for name, value in (("target_answers", target_answers), ("oracle_answers", oracle_answers)):
+        if value < 2:
+            raise InputError(f"is {value}, should be at least 2", field=name)
+    rules = rules or word_rules(str(study.attrs.get("word_rules", "clean")))
+    words = study_words(study, human=rules, model=rules, corpus=rules, models=list(models))
+    answers = words.answers()
+    needed = target_answers + 2 * oracle_answers
+    asked = np.unique(np.concatenate([words.models[name].item for name in models]))
+    enough = asked[answers.totals[asked] >= needed]
+    notes = _left_out(words, models)
+    if enough.size < asked.size:
+        notes.append((f"contexts with fewer than {needed} answers left out", int(asked.size - enough.size)))
+    if not enough.size:
+        raise InputError(
+            f"no context has {needed} answers (at most {int(answers.totals[asked].max(initial=0))}); lower "
+            "target_answers or oracle_answers",
+            field="target_answers",
+        )
+    people = answers.take(enough)
+    if design == "disjoint":
+        target_part, human_part = _disjoint(people, target_answers, 2 * oracle_answers, rng)
+        entropy, oracle_tvd = (statistics := answer_statistics(human_part)).value
+    else:
+        oracles = independent_oracles(people, n_splits=1, rng=rng)
+        target_part = _part(people, oracles.first[0])
+        entropy, oracle_tvd = answer_statistics(people).value
+        if design == "shared":
+            oracle_tvd = tvd_between_oracles(oracles)[0]
+    lengths = _lengths(study)
+    target, made, item, player = [], [], [], []
+    for name in models:
+        own = words.models[name]
+        q = relative_frequencies(own.counts)
+        here = np.flatnonzero(np.isin(own.item, enough) & (own.counts.totals > 0))
+        at = np.searchsorted(enough, own.item[here])
+        taken = q.take(here)
+        part = target_part.take(at)
+        whole = Oracles(part, part.count[None, :], part.count[None, :])
+        target.append(tvd_to_oracles(taken, whole)[0])
+        made.append(
+            {
+                "human_entropy": entropy[at],
+                "model_entropy": entropy_nats(taken),
+                "oracle_tvd": oracle_tvd[at],
+                "context_length": lengths[enough[at]],
+            }
+        )
+        item.append(enough[at])
+        player += [name] * here.size
+    position = np.concatenate(item)
+    together = {name: np.concatenate([columns[name] for columns in made]) for name in PREDICTORS}
+    found = _columns(study, np.concatenate(target), together, predictors, position, player)
+    if design != "disjoint":
+        return ArdColumns(**{**vars(found), "notes": tuple(notes)})
+    used = np.unique(position)
+    covariance = pooled_covariance(statistics)[np.searchsorted(enough, used)]
+    by_label = np.argsort(_item_labels(study, used), kind="stable")
+    return ArdColumns(**{**vars(found), "covariance": covariance[by_label], "notes": tuple(notes)})
+
+
+def measured_error(columns: ArdColumns, names: Sequence[str]) -> Measured | None:
+    """Errors of those of `names` that are predictors of the columns.
+
+    Raises
+    ------
+    InputError
+        If a predictor's error is not known.
+    """
+    for name in names:
+        if name not in _STATISTIC:
+            raise unknown_choice("measured predictor", name, _STATISTIC)
+    kept = [name for name in _STATISTIC if name in names and name in columns.predictors]
+    if not kept:
+        return None
+    if columns.covariance is None:
+        raise InputError("are not known for these columns", field="errors of measurement")
+    at = [list(_STATISTIC).index(name) for name in kept]
+    return Measured(tuple(kept), columns.covariance[:, at][:, :, at])
+
+
+def study_column(study: xr.Dataset, name: str) -> Floats:
+    """A numeric variable of the study by item, as a predictor.
+
+    Raises
+    ------
+    InputError
+        If there is none, or it is no number for each item.
+    """
+    usable = [
+        str(variable)
+        for variable in study.data_vars
+        if study[variable].dims == ("item",) and study[variable].dtype.kind in "iufb"
+    ]
+    if name not in usable:
+        raise unknown_choice("predictor", name, [*PREDICTORS, *usable])
+    values: Floats = study[name].to_numpy().astype(float)
+    return values
+
+
+def _columns(  # noqa: PLR0917 - each is one column
+    study: xr.Dataset,
+    target: Floats,
+    made: Mapping[str, Floats],
+    predictors: Sequence[str],
+    position: NDArray[np.intp],
+    player: Sequence[str],
+) -> ArdColumns:
+    if not predictors or len(set(predictors)) < len(predictors):
+        raise InputError(f"is {list(predictors)}; name at least one, and each once", field="predictors")
+    chosen = {
+        name: np.asarray(made[name], dtype=float) if name in made else study_column(study, name)[position]
+        for name in predictors
+    }
+    return ArdColumns(
+        # a sum of shares that should be 1 can miss it by a rounding error
+        target=np.clip(np.where(np.abs(target - 1) < 1e-12, 1.0, target), 0.0, 1.0),
+        predictors=chosen,
+        position=position,
+        text=study["text_id"].to_numpy()[position].astype(str),
+        item=_item_labels(study, position),
+        player=np.asarray(player, dtype=str),
+    )
+
+
+def _item_labels(study: xr.Dataset, position: NDArray[np.intp]) -> NDArray[np.str_]:
+    texts, numbers = study["text_id"].to_numpy()[position], study["word_num"].to_numpy()[position]
+    return np.array([f"{text}:{number}" for text, number in zip(texts.tolist(), numbers.tolist(), strict=True)])
+
+
+def _lengths(study: xr.Dataset) -> Floats:
+    return np.array([len(text.split(" ")) for text in study["context"].to_numpy().tolist()], dtype=float)
+
+
+def _disjoint(counts: WordCounts, first: int, second: int, rng: np.random.Generator) -> tuple[WordCounts, WordCounts]:
+    """Two disjoint random parts of each context's answers, of the sizes asked for."""
+    answers = np.repeat(np.arange(len(counts.count)), counts.count)
+    context = counts.context[answers]
+    shuffled = answers[np.lexsort((rng.random(len(answers)), context))]
+    rank = np.arange(len(answers)) - (np.cumsum(counts.totals) - counts.totals)[context]
+    of_first = np.bincount(shuffled[rank < first], minlength=len(counts.count))
+    of_second = np.bincount(shuffled[(rank >= first) & (rank < first + second)], minlength=len(counts.count))
+    return _part(counts, of_first), _part(counts, of_second)
+
+
+def _part(counts: WordCounts, part: NDArray[np.int64]) -> WordCounts:
+    kept = part > 0
+    return WordCounts(counts.context[kept], counts.word[kept], part[kept], counts.n_contexts)
+
+
+def _left_out(words: StudyWords, models: Sequence[str]) -> list[tuple[str, int]]:
+    notes = [(f"answers left out as {reason}", int(number)) for reason, number in words.human_missing.items() if number]
+    for name in models:
+        for reason, number in words.models[name].missing.items():
+            if number:
+                notes.append((f"samples of {name} left out as {reason}", int(number)))
+    return notes

@@ -1,0 +1,184 @@
+r"""Calibration curves of participants: how often they are right, given what they report. No generator is needed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+from numpy.typing import ArrayLike, NDArray
+
+from estimators.errors import InputError, unknown_choice
+from models.comparison.calibration_data import OutcomeData, binary_outcomes, favoured_outcomes
+from models.priors import check_priors
+
+__all__ = [
+    "FAMILIES",
+    "CalibrationPriors",
+    "Family",
+    "OutcomeData",
+    "binary_outcomes",
+    "calibration_model",
+    "curve_features",
+    "favoured_outcomes",
+    "set_weights",
+]
+
+Family = Literal["llo", "beta"]
+FAMILIES: tuple[str, ...] = get_args(Family)
+
+_COEFFICIENTS = {"llo": ("bias", "slope"), "beta": ("bias", "slope_low", "slope_high")}
+
+
+@dataclass(frozen=True)
+class CalibrationPriors:
+    """Scales of the priors of :func:`calibration_model`; biases in nats of log-odds, slopes without unit.
+
+    Attributes
+    ----------
+    bias, slope : float
+        Standard deviations of normals for the population's bias (around 0) and slopes (around `slope_mean`).
+    slope_mean : float
+        1 is calibrated, 0 is no information.
+    bias_spread, slope_spread : float
+        Scales of half-normals for the spread over participants.
+    """
+
+    bias: float = 1.0
+    slope: float = 1.0
+    slope_mean: float = 1.0
+    bias_spread: float = 0.5
+    slope_spread: float = 0.5
+
+    def __post_init__(self) -> None:
+        check_priors(self, "calibration priors", any_sign=("slope_mean",))
+
+
+def curve_features(report: ArrayLike, family: Family | str) -> NDArray[np.float64]:
+    """What the coefficients of a family multiply: 1 and the functions of the reports.
+
+    Parameters
+    ----------
+    report : array_like of float, any shape
+        Probabilities strictly between 0 and 1.
+    family : {"llo", "beta"}
+
+    Returns
+    -------
+    ndarray, shape (coefficient, ...)
+        In the order bias, slope ("llo") or bias, slope_low, slope_high ("beta").
+
+    Raises
+    ------
+    InputError
+        For an unknown family.
+    """
+    if family not in FAMILIES:
+        raise unknown_choice("family", family, FAMILIES, source="calibration model")
+    p = np.asarray(report, dtype=float)
+    one = np.ones_like(p)
+    if family == "llo":
+        return np.stack([one, np.log(p) - np.log1p(-p)])
+    return np.stack([one, np.log(p), -np.log1p(-p)])
+
+
+def calibration_model(
+    data: OutcomeData, family: Family | str = "llo", priors: CalibrationPriors | None = None
+) -> pm.Model:
+    r"""Build the model of outcomes given reports, with partial pooling over participants.
+
+    For a report r of participant u,
+
+    .. math::
+
+        \mathrm{logit}\,P(\text{event} \mid r) =
+        \begin{cases} \alpha_u + \beta_u\, \mathrm{logit}\, r & \text{linear in log-odds, "llo"} \\
+        \alpha_u + a_u \ln r - b_u \ln(1 - r) & \text{beta calibration, "beta"} \end{cases}
+
+    with :math:`\alpha_u \sim \mathrm N(\bar\alpha, \tau_\alpha)` and the slopes likewise, non-centred. Slope 1 and bias
+    0 are calibrated; a slope below 1 is over-confidence, above 1 under-confidence, at 0 the reports say nothing. Beta
+    calibration (Kull, Silva Filho and Flach 2017) is the former where a = b, and bends otherwise. Its slopes are not
+    forced to be positive: a participant at chance has slopes around 0, and a boundary there would push them up.
+    Linear in log-odds: Turner and others (2014), Zhang and Maloney (2012).
+
+    Both families are densities of the same outcomes given the same reports, so that their pointwise log-likelihoods
+    can be compared (with the same weights). A row's log-likelihood is multiplied by its weight: with weights below 1
+    the posterior is of a pseudo-likelihood, in which an answer counts as a part of one; its intervals err on the
+    wide side. Draws of the outcome do not depend on the weights.
+
+    Where the event is the option that the report favours (``data.half_range``), the bias is a jump at one half: what
+    favouring an option says of being right, beyond the number given. It is no preference for a side: sides
+    are unknown there, and by the symmetry of the two options the curve below one half mirrors the one above. Rows are
+    taken as independent given their participant; that several are about one item makes intervals a little too narrow.
+
+    Parameters
+    ----------
+    data : OutcomeData
+    family : {"llo", "beta"}
+    priors : CalibrationPriors, optional
+
+    Returns
+    -------
+    pymc.Model
+        Dims ``participant`` and ``response``; observed variable ``outcome``; for every coefficient NAME of
+        the family NAME (participant), NAME_mean and NAME_spread. :func:`set_weights` exchanges the weights.
+
+    Raises
+    ------
+    InputError
+        For an unknown family.
+    """
+    p = priors or CalibrationPriors()
+    features = curve_features(data.report, family)
+    coords = {"participant": data.participant, "response": data.row}
+    with pm.Model(coords=coords) as model:
+        person = pm.Data("person", data.person, dims="response")
+        weight = pm.Data("weight", data.weight, dims="response")
+        logit: Any = 0.0
+        for name, feature in zip(_COEFFICIENTS[family], features, strict=True):
+            is_bias = name == "bias"
+            mean = pm.Normal(f"{name}_mean", 0 if is_bias else p.slope_mean, p.bias if is_bias else p.slope)
+            spread = pm.HalfNormal(f"{name}_spread", p.bias_spread if is_bias else p.slope_spread)
+            unit = pm.Normal(f"{name}_unit", 0, 1, dims="participant")
+            own = pm.Deterministic(name, mean + spread * unit, dims="participant")
+            logit = logit + own[person] * feature
+        pm.CustomDist(
+            "outcome",
+            logit,
+            weight,
+            logp=_weighted_log_probability,
+            random=_random,
+            observed=data.outcome,
+            dtype="int64",
+            dims="response",
+        )
+    return model
+
+
+def set_weights(model: pm.Model, data: OutcomeData) -> None:
+    """Put the weights of the same rows into a model, so that it need not be compiled again.
+
+    Raises
+    ------
+    InputError
+        If the rows are not the model's.
+    """
+    if list(model.coords["response"]) != data.row.tolist():
+        raise InputError("are not those of the model", source="calibration data", field="rows")
+    model.set_data("weight", data.weight)
+
+
+def _weighted_log_probability(value: Any, logit: Any, weight: Any) -> Any:
+    return -weight * pt.softplus(-(2 * value - 1) * logit)
+
+
+def _random(
+    logit: NDArray[np.float64],
+    weight: NDArray[np.float64],
+    rng: np.random.Generator,
+    size: tuple[int, ...] | None = None,
+) -> NDArray[np.int64]:
+    shape = np.broadcast_shapes(np.shape(logit), np.shape(weight), () if size is None else tuple(size))
+    return (rng.random(shape) < (1 + np.tanh(np.asarray(logit) / 2)) / 2).astype(np.int64)

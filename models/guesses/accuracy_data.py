@@ -1,0 +1,227 @@
+"""What the accuracy model is given: guesses as arrays, and the scale on which practice is measured."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from estimators.comparison import response_positions
+from estimators.errors import InputError, unknown_choice
+from estimators.guesses.study import repeated_guesses
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = [
+    "PRACTICE_SCALE",
+    "PRACTICE_UNIT",
+    "AccuracyData",
+    "accuracy_data",
+    "context_band",
+    "context_band_names",
+    "practice_amount",
+]
+
+PRACTICE_UNIT = 1000
+"""Guesses of practice that the practice effect is of."""
+
+PRACTICE_SCALE = 100.0
+"""Guesses after which practice slows down."""
+
+_N_BLOCKS = 50  # steps of practice between the first guess and the 1,000th
+
+
+@dataclass(frozen=True, eq=False)
+class AccuracyData:
+    """Guesses for :func:`models.guesses.accuracy.accuracy_model`; rows with all predictors equal are one binomial.
+
+    Letters: R rows, U participants, D documents, B bands of context length.
+
+    Attributes
+    ----------
+    participant, document : ndarray of str, shape (U,), (D,)
+    band : ndarray of str, shape (B,)
+        Numbers of tokens of context that a band holds, such as "32-63".
+    band_share : ndarray, shape (B,)
+        Share of the guesses in each.
+    person, place, context : ndarray of int, shape (R,)
+        Positions of the participant, document and band.
+    practice : ndarray, shape (R,)
+        :func:`practice_amount` of the guesses given before, minus `practice_centre`.
+    practice_centre : float
+        Mean over guesses.
+    surprisal : ndarray, shape (R,), or None
+        Of the target, nats, minus `surprisal_centre`.
+    surprisal_centre : float
+    surprisal_model : str
+        The language model that it is of, "" for none.
+    n, hits : ndarray of int, shape (R,)
+        Guesses, and those that are right.
+    response : ndarray of int
+        Responses of the study that the rows are made of.
+    n_repeats, n_unscored : int
+        Responses left out: given again at the same place; without a surprisal.
+    """
+
+    participant: NDArray[np.str_]
+    document: NDArray[np.str_]
+    band: NDArray[np.str_]
+    band_share: NDArray[np.float64]
+    person: NDArray[np.intp]
+    place: NDArray[np.intp]
+    context: NDArray[np.intp]
+    practice: NDArray[np.float64]
+    practice_centre: float
+    surprisal: NDArray[np.float64] | None
+    surprisal_centre: float
+    surprisal_model: str
+    n: NDArray[np.int64]
+    hits: NDArray[np.int64]
+    response: NDArray[np.intp]
+    n_repeats: int
+    n_unscored: int
+
+
+def practice_amount(n_before: ArrayLike) -> NDArray[np.float64]:
+    r"""Practice on the scale of the model: 0 before the first guess, 1 after 1,000.
+
+    .. math:: x(n) = \frac{\ln(1 + n / 100)}{\ln(1 + 1000 / 100)}
+
+    About linear over the first hundred guesses and logarithmic after them: the law of practice with a start.
+
+    Parameters
+    ----------
+    n_before : array_like of int, any shape
+        At least 0.
+
+    Returns
+    -------
+    ndarray of float, same shape
+    """
+    before = np.asarray(n_before, dtype=float)
+    amount: NDArray[np.float64] = np.log1p(before / PRACTICE_SCALE) / np.log1p(PRACTICE_UNIT / PRACTICE_SCALE)
+    return amount
+
+
+def context_band(position: ArrayLike) -> NDArray[np.intp]:
+    """Band of a number of tokens of context: 0 for none, then 1, 2-3, 4-7, ...: each twice as long.
+
+    Parameters
+    ----------
+    position : array_like of int, any shape
+
+    Returns
+    -------
+    ndarray of int, same shape
+    """
+    # frexp is exact where a logarithm may round: 2**k has exponent k + 1
+    band: NDArray[np.intp] = np.frexp(np.asarray(position, dtype=float))[1].astype(np.intp)
+    return band
+
+
+def context_band_names(n_bands: int) -> list[str]:
+    """Names of the first bands of :func:`context_band`."""
+    bounds = [(0, 0), *((2 ** (k - 1), 2**k - 1) for k in range(1, n_bands))]
+    return [f"{low}" if low == high else f"{low}-{high}" for low, high in bounds][:n_bands]
+
+
+def accuracy_data(
+    study: xr.Dataset,
+    *,
+    surprisal_model: str | None = None,
+    responses: ArrayLike | None = None,
+    n_blocks: int | None = _N_BLOCKS,
+) -> AccuracyData:
+    """Take what the accuracy model needs from a guess study.
+
+    A participant's further guesses at a place are left out: after the first the token was shown. Guesses of one
+    participant in one document and band of context, with the same practice (and surprisal), are one row: nothing is
+    lost in a sum of them. With `n_blocks`, practice is taken as equal within blocks: at 50 blocks a guess is at most
+    .01 from the middle of its own, which moves its log-odds by .01 times the practice effect.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A guess study.
+    surprisal_model : str, optional
+        A language model of the study whose surprisal of the target is a predictor; guesses at items that it did not
+        score are left out.
+    responses : array_like of bool, shape (response,), optional
+        Which guesses to take; by default all.
+    n_blocks : int, optional
+        Blocks of equal width from the first guess to the 1,000th (they go on after it); None keeps every guess's own.
+
+    Returns
+    -------
+    AccuracyData
+
+    Raises
+    ------
+    InputError
+        If no guess is left, or the model is not in the study or scored nothing.
+    """
+    source = f"guess study {study.attrs.get('name', '(unnamed)')!r}"
+    wanted = np.ones(study.sizes["response"], dtype=bool) if responses is None else np.asarray(responses, dtype=bool)
+    if wanted.shape != (study.sizes["response"],):
+        raise InputError(f"has shape {wanted.shape}, should be one value a response", source=source, field="responses")
+    again = wanted & repeated_guesses(study)
+    if n_blocks is not None and n_blocks < 1:
+        raise InputError(f"is {n_blocks}, should be at least 1, or None", source=source, field="n_blocks")
+    taken = np.flatnonzero(wanted & ~again)
+    item = response_positions(study)
+    surprisal, centre, n_unscored = None, 0.0, 0
+    if surprisal_model is not None:
+        values = _surprisals(study, surprisal_model, source)
+        scored = np.isfinite(values[item[taken]])
+        n_unscored = int((~scored).sum())
+        taken = taken[scored]
+        surprisal = values[item[taken]]
+    if not taken.size:
+        raise InputError("has no guess to fit", source=source)
+    if surprisal is not None:
+        centre = float(surprisal.mean())
+        surprisal = surprisal - centre
+    band = context_band(study["item_position"].values)[item[taken]]
+    participant, person = np.unique(study["participant"].values[taken].astype(str), return_inverse=True)
+    document, place = np.unique(study["item_document"].values[item[taken]].astype(str), return_inverse=True)
+    lowest, n_bands = int(band.min()), int(band.max()) + 1
+    practice = practice_amount(study["n_before"].values[taken])
+    if n_blocks is not None:
+        practice = (np.floor(practice * n_blocks) + 0.5) / n_blocks
+    practice_centre = float(practice.mean())
+    columns = [person, place, band - lowest, practice]
+    keys = np.stack([column.astype(float) for column in columns] + ([] if surprisal is None else [surprisal]), axis=1)
+    _, first, row = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    row = row.ravel()
+    hits = np.bincount(row, weights=study["correct"].values[taken].astype(float))
+    return AccuracyData(
+        participant=participant,
+        document=document,
+        band=np.array(context_band_names(n_bands)[lowest:]),
+        band_share=np.bincount(band - lowest, minlength=n_bands - lowest) / taken.size,
+        person=person[first].astype(np.intp),
+        place=place[first].astype(np.intp),
+        context=(band - lowest)[first],
+        practice=practice[first] - practice_centre,
+        practice_centre=practice_centre,
+        surprisal=None if surprisal is None else surprisal[first],
+        surprisal_centre=centre,
+        surprisal_model=surprisal_model or "",
+        n=np.bincount(row).astype(np.int64),
+        hits=hits.astype(np.int64),
+        response=taken,
+        n_repeats=int(again.sum()),
+        n_unscored=n_unscored,
+    )
+
+
+def _surprisals(study: xr.Dataset, model: str, source: str) -> NDArray[np.float64]:
+    names = study["model"].values.tolist() if "model" in study.coords else []
+    if model not in names:
+        raise unknown_choice("language model", model, names or ["(none in this study)"], source=source)
+    if "target_surprisal_nats" not in study or not np.isfinite(study["target_surprisal_nats"].sel(model=model)).any():
+        raise InputError(f"has none of model {model!r}", source=source, field="target_surprisal_nats")
+    return study["target_surprisal_nats"].sel(model=model).to_numpy()

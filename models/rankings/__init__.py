@@ -1,0 +1,1 @@
+"""Rankings: how far down a list of candidates the true token stands."""

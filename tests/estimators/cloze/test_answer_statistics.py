@@ -1,0 +1,143 @@
+"""Statistics of a few answers: against enumeration, against resampling, and their edge cases."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from estimators.cloze.answer_statistics import answer_statistics, half_split_terms, pooled_covariance
+from estimators.cloze.distributions import WordCounts, count_words, entropy_nats, relative_frequencies
+from estimators.cloze.split_halves import independent_oracles, tvd_between_oracles
+from estimators.errors import InputError
+
+
+def counts_of(*contexts: list[int]) -> WordCounts:
+    context = np.concatenate([np.full(len(c), i) for i, c in enumerate(contexts)])
+    word = np.concatenate([np.arange(len(c)) for c in contexts])
+    return count_words(context, word, np.concatenate(contexts), n_contexts=len(contexts))
+
+
+def enumerated(counts: list[int]) -> float:
+    """Mean TVD over all ways to split a list of answers into halves."""
+    answers = np.repeat(np.arange(len(counts)), counts)
+    n = len(answers)
+    found = []
+    for chosen in combinations(range(n), n // 2):
+        first = np.bincount(answers[list(chosen)], minlength=len(counts))
+        second = np.asarray(counts) - first
+        found.append(0.5 * np.abs(first / (n // 2) - second / (n - n // 2)).sum())
+    return float(np.mean(found))
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.integers(1, 4), min_size=1, max_size=4).filter(lambda c: 3 <= sum(c) <= 9))
+def test_oracle_tvd_is_the_mean_over_all_splits(counts: list[int]) -> None:
+    found = answer_statistics(counts_of(counts))
+    assert found.value[1, 0] == pytest.approx(enumerated(counts), abs=1e-12)
+    expected = entropy_nats(relative_frequencies(counts_of(counts)))[0]
+    assert found.value[0, 0] == pytest.approx(expected, abs=1e-12)
+
+
+def test_oracle_tvd_is_what_many_random_splits_come_to() -> None:
+    counts = counts_of([7, 5, 3, 2, 1, 1, 1], [10, 10], [1] * 20)
+    drawn = tvd_between_oracles(independent_oracles(counts, n_splits=4000, rng=np.random.default_rng(1)))
+    found = answer_statistics(counts).value[1]
+    # the standard error of a mean over 4,000 splits is below .0016
+    np.testing.assert_allclose(drawn.mean(axis=0), found, atol=0.006)
+    assert found[2] == pytest.approx(1)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(st.integers(1, 5), min_size=2, max_size=5).filter(lambda c: sum(c) >= 4))
+def test_jackknife_is_that_of_answers_left_out_one_by_one(counts: list[int]) -> None:
+    answers = np.repeat(np.arange(len(counts)), counts)
+    n = len(answers)
+    left = []
+    for out in range(n):
+        rest = np.delete(answers, out)
+        one = count_words(np.zeros(n - 1, int), rest, np.ones(n - 1, int), n_contexts=1)
+        share = np.bincount(rest, minlength=len(counts)) / (n - 1)
+        entropy = -sum(p * np.log(p) for p in share if p > 0)
+        terms = half_split_terms(n - 1)
+        left.append([entropy, float(terms[one.count].sum())])
+    expected = np.cov(np.array(left).T, ddof=0) * (n - 1)
+    np.testing.assert_allclose(answer_statistics(counts_of(counts)).covariance[0], expected, atol=1e-12)
+
+
+def test_jackknife_errors_are_those_of_other_people_asked() -> None:
+    """Over samples from one distribution: right in size, or too wide, and right in correlation."""
+    rng = np.random.default_rng(3)
+    p = 1 / np.arange(1, 31)
+    draws = rng.multinomial(18, p / p.sum(), size=3000)
+    context, word = np.nonzero(draws)
+    found = answer_statistics(count_words(context, word, draws[context, word], n_contexts=3000))
+    true, jackknife = np.cov(found.value), found.covariance.mean(axis=0)
+    ratio = np.sqrt(np.diag(jackknife) / np.diag(true))
+    assert ((ratio > 0.95) & (ratio < 1.3)).all()
+    corr = [c[0, 1] / np.sqrt(c[0, 0] * c[1, 1]) for c in (true, jackknife)]
+    assert corr[1] == pytest.approx(corr[0], abs=0.1)
+
+
+def test_pooled_errors_know_no_certainty() -> None:
+    contexts = [[1] * 18, [18], *([[a, 18 - a] for a in range(1, 9)]), [9, 5, 4], [6, 6, 6]]
+    found = answer_statistics(counts_of(*contexts))
+    assert np.abs(found.covariance[:2]).max() < 1e-15
+    pooled = pooled_covariance(found, window=5)
+    assert (np.linalg.eigvalsh(pooled) > 1e-12).all()
+    everything = pooled_covariance(found, window=1000)
+    np.testing.assert_allclose(everything, np.broadcast_to(found.covariance.mean(axis=0), everything.shape))
+    np.testing.assert_allclose(pooled_covariance(found, window=1, shrinkage=0), found.covariance, atol=1e-15)
+
+
+@pytest.mark.parametrize("window", [1, 2, 3, 4, 6])
+def test_pooled_errors_are_means_over_neighbours_in_the_first_statistic(window: int) -> None:
+    contexts = [[9, 5, 4], [1] * 18, [18], [6, 6, 6], [10, 8], [12, 4, 1, 1]]
+    found = answer_statistics(counts_of(*contexts))
+    order = sorted(range(6), key=lambda i: found.value[0, i])
+    pooled = pooled_covariance(found, window=window, shrinkage=0.25)
+    for place, context in enumerate(order):
+        first = min(max(place - window // 2, 0), 6 - window)
+        near = found.covariance[order[first : first + window]].mean(axis=0)
+        np.testing.assert_allclose(pooled[context], 0.75 * near + 0.25 * found.covariance.mean(axis=0), atol=1e-15)
+    whole = pooled_covariance(found, window=window, shrinkage=1)
+    np.testing.assert_allclose(whole, np.broadcast_to(found.covariance.mean(axis=0), whole.shape))
+
+
+def test_contexts_of_different_numbers_of_answers_do_not_mix() -> None:
+    """Alone and among others, the last one too small to tell: the same statistics and errors."""
+    contexts = [[3, 1], [2, 2, 1], [4], [1, 1, 1, 1], [2, 3]]
+    together = answer_statistics(counts_of(*contexts, [1, 1]))
+    for i, context in enumerate(contexts):
+        alone = answer_statistics(counts_of(context))
+        np.testing.assert_allclose(together.value[:, i], alone.value[:, 0], atol=1e-15)
+        np.testing.assert_allclose(together.covariance[i], alone.covariance[0], atol=1e-15)
+    assert np.isnan(together.value[:, -1]).all()
+    assert np.isnan(together.covariance[-1]).all()
+
+
+def test_statistics_asked_for() -> None:
+    one = counts_of([4, 2, 1], [1, 3])
+    both = answer_statistics(one)
+    assert both.names == ("entropy", "oracle_tvd")
+    only = answer_statistics(one, ("oracle_tvd",))
+    assert only.names == ("oracle_tvd",)
+    np.testing.assert_allclose(only.value, both.value[1:])
+    np.testing.assert_allclose(only.covariance, both.covariance[:, 1:, 1:])
+
+
+def test_too_few_answers_and_mistakes() -> None:
+    few = answer_statistics(counts_of([2], [3, 1], [1, 1]))
+    assert np.isnan(few.value[:, 0]).all()
+    assert np.isfinite(few.value[:, 1]).all()
+    with pytest.raises(InputError, match="unknown for 2 contexts"):
+        pooled_covariance(few)
+    with pytest.raises(InputError, match="window: is 0"):
+        pooled_covariance(few, window=0)
+    with pytest.raises(InputError, match="shrinkage: is 2"):
+        pooled_covariance(few, shrinkage=2)
+    with pytest.raises(InputError, match="unknown statistic 'mean'"):
+        answer_statistics(counts_of([3]), ("mean",))

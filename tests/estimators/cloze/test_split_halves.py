@@ -1,0 +1,328 @@
+"""Oracles, calibration error and improvement: against lists of words and closed forms."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from estimators.cloze.calibration_error import expected_calibration_error, share_correct
+from estimators.cloze.distributions import Cpds, WordCounts, count_words, relative_frequencies, top_words
+from estimators.cloze.needed_share import improved_legacy, needed_share
+from estimators.cloze.split_halves import (
+    Oracles,
+    independent_oracles,
+    legacy_bootstrap_oracles,
+    legacy_oracles,
+    oracle_tops,
+    tvd_between_oracles,
+    tvd_to_oracles,
+)
+from estimators.errors import InputError
+from tests.oracles import cloze as slow
+
+LISTS = [list("aaabbbbccd"), list("aaaabbcdefg"), list("xyzxyzxyz"), list("aaaabbcdefh")]
+LISTS = [sorted(words, key=lambda w, ws=words: (-ws.count(w), w)) for words in LISTS]
+
+
+def counts(lists: list[list[str]]) -> WordCounts:
+    pairs = [(context, ord(word)) for context, words in enumerate(lists) for word in words]
+    context, word = zip(*pairs, strict=True)
+    return count_words(context, word, [1] * len(pairs), n_contexts=len(lists))
+
+
+@pytest.mark.parametrize("size", [4, "half"])
+def test_legacy_split_is_that_of_the_published_code(size: object) -> None:
+    one = counts(LISTS)
+    split = legacy_oracles(one, [0, 1, 7], size=size)  # type: ignore[arg-type]
+    between, tops = tvd_between_oracles(split), oracle_tops(split)
+    cpd = relative_frequencies(one)
+    to_all = tvd_to_oracles(cpd, split)
+    for s, seed in enumerate((0, 1, 7)):
+        for i, words in enumerate(LISTS):
+            first, second = slow.published_split(words, seed, 4 if size == 4 else len(words) // 2)
+            assert between[s, i] == pytest.approx(slow.tvd(first, second))
+            assert to_all[s, i] == pytest.approx(slow.tvd(first, words))
+            most = max(first, key=first.count)
+            assert chr(tops[s].word[i]) == most
+
+
+def test_in_place_splits_start_from_what_the_first_left() -> None:
+    words = LISTS[1]
+    split = legacy_oracles(counts([words]), [3, 5], size="half", in_place=True)
+    first, second = slow.published_split(words, 3, len(words) // 2)
+    left = [w for w in dict.fromkeys(words) for _ in range((first + second).count(w))]
+    assert tvd_between_oracles(split)[1, 0] == pytest.approx(slow.tvd(*slow.published_split(left, 5, len(left) // 2)))
+
+
+def test_equal_lengths_get_equal_positions() -> None:
+    """The trap of the published code: contexts with as many answers are split at the same places."""
+    same = [list("abcdefghij")] * 5
+    split = legacy_oracles(counts(same), [1], size=5)
+    assert len({tuple(row) for row in split.first[0].reshape(5, 10)}) == 1
+    independent = independent_oracles(counts(same), n_splits=1, rng=np.random.default_rng(0))
+    assert len({tuple(row) for row in independent.first[0].reshape(5, 10)}) > 1
+
+
+def test_independent_splits_are_disjoint_halves_and_uniform() -> None:
+    one = counts(LISTS)
+    split = independent_oracles(one, n_splits=400, rng=np.random.default_rng(3))
+    used = split.first + split.second
+    assert (used <= one.count).all()
+    totals = np.array([np.bincount(one.context, weights=part) for part in split.first])
+    assert (totals == [5, 5, 4, 5]).all()
+    # each answer is in the first half with probability 5/10: a mean of 400 sums of 3 has an sd below .05
+    assert split.first[:, 0].mean() == pytest.approx(one.count[0] * 0.5, abs=0.2)
+    fixed = independent_oracles(one, n_splits=2, rng=np.random.default_rng(3), size=5)
+    assert np.isnan(tvd_between_oracles(fixed)[:, 2]).all()
+    assert np.isfinite(tvd_between_oracles(fixed)[:, 0]).all()
+
+
+def test_bootstrap_oracles_are_two_draws_with_replacement() -> None:
+    """Appendix A: ``random.choices`` of half as many answers, seeded anew for every context."""
+    found = legacy_bootstrap_oracles(counts(LISTS), (4, 9))
+    between = tvd_between_oracles(found)
+    assert between.shape == (1, len(LISTS))
+    for i, words in enumerate(LISTS):
+        drawn = [random.Random(seed).choices(words, k=len(words) // 2) for seed in (4, 9)]
+        assert between[0, i] == pytest.approx(slow.tvd(*drawn))
+        here = found.counts.context == i
+        for part, its in zip((found.first, found.second), drawn, strict=True):
+            assert dict(zip(found.counts.word[here], part[0, here], strict=True)) == {
+                ord(word): its.count(word) for word in words
+            }
+    np.testing.assert_array_equal(
+        legacy_bootstrap_oracles(counts(LISTS)).second, legacy_bootstrap_oracles(counts(LISTS), (0, 1)).second
+    )
+
+
+def test_a_word_taken_out_after_the_split() -> None:
+    one = counts(LISTS)
+    split = legacy_oracles(one, [0, 1], size=4)
+    for before in (split, Oracles(one, split.first, split.second)):
+        left = before.without(ord("a"))
+        gone = one.word == ord("a")
+        assert ord("a") not in left.counts.word
+        assert left.counts.n_contexts == one.n_contexts
+        np.testing.assert_array_equal(left.counts.context, one.context[~gone])
+        np.testing.assert_array_equal(left.counts.count, one.count[~gone])
+        np.testing.assert_array_equal(left.first, split.first[:, ~gone])
+        np.testing.assert_array_equal(left.second, split.second[:, ~gone])
+        if before.first_seen is None:
+            assert left.first_seen is None
+        else:
+            np.testing.assert_array_equal(left.first_seen, before.first_seen[:, ~gone])
+
+
+def test_an_odd_answer_may_stay_in_the_second_oracle() -> None:
+    split = legacy_oracles(counts(LISTS), [0], size=4, remove_odd=False)
+    assert [np.bincount(split.counts.context, weights=part[0]).tolist() for part in (split.first, split.second)] == [
+        [4, 4, 4, 4],
+        [6, 7, 5, 7],
+    ]
+    three = counts([list("aab")])
+    whole = legacy_oracles(three, [0], size=3, remove_odd=False)
+    assert whole.first.tolist() == [[2, 1]]
+    assert whole.second.tolist() == [[0, 0]]
+    assert legacy_oracles(three, [0], size=2).first.sum() == 2
+    with pytest.raises(InputError, match="a context has 3 answers, too few for an oracle of 3"):
+        legacy_oracles(three, [0], size=3)
+    with pytest.raises(InputError, match="a context has 0 answers"):
+        legacy_oracles(count_words([0], [1], [2], n_contexts=2), [0], size="half")
+    # a single answer is odd: it is removed, and both halves are empty
+    assert not legacy_oracles(counts([["a"]]), [0], size="half").first.any()
+
+
+def test_distance_to_either_oracle_and_to_a_model_with_other_words() -> None:
+    one = counts([list("aabb")])
+    split = Oracles(one, np.array([[2, 0]]), np.array([[0, 2]]))
+    q = Cpds(np.array([0, 0]), np.array([ord("a"), ord("z")]), np.array([0.7, 0.3]), 1)
+    assert tvd_to_oracles(q, split).tolist() == [[pytest.approx(0.3)]]
+    assert tvd_to_oracles(q, split, "second").tolist() == [[pytest.approx(1.0)]]
+    # a context whose people all left: nothing to compare with; a distribution that is not there: nothing either
+    empty = Oracles(count_words([0], [1], [2], n_contexts=3), np.array([[1]]), np.array([[1]]))
+    alone = Cpds(np.array([0, 1]), np.array([1, 1]), np.array([1.0, 1.0]), 3)
+    assert np.isnan(tvd_to_oracles(alone, empty)[0]).tolist() == [False, True, True]
+    assert np.isnan(tvd_between_oracles(empty)[0]).tolist() == [False, True, True]
+    late = Oracles(count_words([1], [1], [1], n_contexts=3), np.array([[1]]), np.array([[1]]))
+    np.testing.assert_array_equal(tvd_to_oracles(alone, late)[0], [np.nan, 0, np.nan])
+    silent = Cpds(alone.context[:0], alone.word[:0], alone.probability[:0], 3)
+    assert np.isnan(tvd_to_oracles(silent, late)).all()
+    # an oracle without an answer has no most frequent word
+    nobody = Oracles(one, np.array([[0, 0]]), np.array([[2, 2]]))
+    assert oracle_tops(nobody)[0].word.tolist() == [-1]
+    # half of the mass on words of no one, as stated
+    assert tvd_to_oracles(q, split, remaining=np.array([0.1]))[0, 0] == pytest.approx((0.3 + 0.1) / 2)
+    assert [chr(oracle_tops(split, which)[0].word[0]) for which in ("first", "second")] == ["a", "b"]  # type: ignore[arg-type]
+
+
+def test_splits_and_sizes_start_at_one() -> None:
+    one = counts([list("aabb")])
+    small = independent_oracles(one, n_splits=1, size=1, rng=np.random.default_rng(0))
+    assert (small.first.sum(), small.second.sum()) == (1, 1)
+    assert tvd_between_oracles(small)[0, 0] in (0.0, 1.0)
+    assert independent_oracles(one, n_splits=1, size=2, rng=np.random.default_rng(0)).first.sum() == 2
+    for n_splits, size in ((0, None), (1, 0)):
+        with pytest.raises(InputError, match="is 0, should be at least 1"):
+            independent_oracles(one, n_splits=n_splits, size=size, rng=np.random.default_rng(0))
+
+
+def test_too_few_answers_for_a_legacy_oracle() -> None:
+    with pytest.raises(InputError, match="a context has 9 answers, too few for an oracle of 20"):
+        legacy_oracles(counts(LISTS), [1])
+
+
+def test_calibration_error_against_a_loop() -> None:
+    rng = np.random.default_rng(0)
+    confidence = np.append(rng.uniform(size=300).round(2), [1.0, 1.0, 0.0])
+    correct = rng.integers(0, 2, size=303).astype(float)
+    found = expected_calibration_error(confidence, correct)
+    assert found.ece == pytest.approx(slow.ece(confidence.tolist(), correct.tolist(), 10))
+    assert found.n_lost == 0
+    legacy = expected_calibration_error(confidence, correct, bins="legacy")
+    assert legacy.n_lost == (confidence == 1).sum() >= 2
+    assert legacy.n == 303
+    adaptive = expected_calibration_error(confidence, correct, bins="adaptive")
+    assert adaptive.count.sum() == 303
+    assert adaptive.count.max() - adaptive.count.min() <= 12
+
+
+def test_bins_by_hand() -> None:
+    """Four equal widths, one of them empty; the paper's, which lose a confidence of 1; four equal numbers."""
+    sure, right = [0.0, 0.1, 0.25, 0.3, 0.9, 0.75, 1.0], [1, 0, 0, 1, 1, 0, 1]
+    nan = np.nan
+    fixed = expected_calibration_error([*sure, nan], [*right, 1], n_bins=4)
+    assert fixed.count.tolist() == [2, 2, 0, 3]
+    assert fixed.edges.tolist() == [0, 0.25, 0.5, 0.75, 1]
+    np.testing.assert_allclose(fixed.confidence, [0.05, 0.275, nan, 2.65 / 3])
+    np.testing.assert_allclose(fixed.accuracy, [0.5, 0.5, nan, 2 / 3])
+    assert fixed.ece == pytest.approx((2 * 0.45 + 2 * 0.225 + 0.65) / 7)
+    assert (fixed.n, fixed.n_lost) == (7, 0)
+    legacy = expected_calibration_error(sure, right, n_bins=4, bins="legacy")
+    assert legacy.count.tolist() == [2, 2, 0, 2]
+    assert legacy.edges.tolist() == [0, 0.25, 0.5, 0.75, 1]
+    np.testing.assert_allclose(legacy.confidence[3], 0.825)
+    assert (legacy.n, legacy.n_lost) == (7, 1)
+    # quantiles of the seven at 0, 1.5, 3, 4.5 and 6 of 6 steps, rounded down
+    adaptive = expected_calibration_error(sure, right, n_bins=4, bins="adaptive")
+    assert adaptive.edges.tolist() == [0, 0.1, 0.3, 0.75, 1]
+    assert adaptive.count.tolist() == [1, 2, 1, 3]
+    np.testing.assert_allclose(adaptive.accuracy, [1, 0, 1, 2 / 3])
+    one = expected_calibration_error(sure, right, n_bins=1)
+    assert one.ece == pytest.approx(abs(np.mean(sure) - 4 / 7))
+
+
+@pytest.mark.parametrize("bins", ["fixed", "adaptive"])
+def test_equal_confidences_share_a_bin(bins: str) -> None:
+    found = expected_calibration_error([0.5] * 4, [1, 0, 0, 0], bins=bins)  # type: ignore[arg-type]
+    assert found.count.sum() == found.count.max() == 4
+    assert found.ece == pytest.approx(0.25)
+    two = expected_calibration_error([0.5] * 3 + [0.6], [1, 0, 0, 0], bins="adaptive", n_bins=3)
+    assert two.count.sum() == 4
+
+
+def test_a_calibrated_player_has_a_small_error() -> None:
+    rng = np.random.default_rng(1)
+    confidence = rng.uniform(size=100_000)
+    found = expected_calibration_error(confidence, rng.uniform(size=100_000) < confidence)
+    # ten bins of 10,000: the mean absolute error of a share is about .004
+    assert found.ece < 0.01
+    assert expected_calibration_error([1.0] * 4, [1, 0, 0, 0]).ece == pytest.approx(0.75)
+
+
+def test_ties_are_shared() -> None:
+    mine, gold = counts([list("aabb"), list("aab")]), counts([list("bbcc"), list("a")])
+    tops = top_words(mine), top_words(gold)
+    np.testing.assert_allclose(share_correct(mine, tops[0], gold, tops[1], ties="average"), [0.25, 1])
+    np.testing.assert_allclose(share_correct(mine, tops[0], gold, tops[1], ties="first"), [0, 1])
+
+
+def test_no_gold_label_and_no_prediction_are_unknown() -> None:
+    """Codes start at 0: the first word is a word, and a context without answers is no match of two missing words."""
+    mine = count_words([0, 0, 1, 3], [0, 1, 0, 1], [2, 2, 1, 3], n_contexts=5)
+    gold = count_words([0, 2, 3], [0, 0, 0], [1, 1, 1], n_contexts=5)
+    tops = top_words(mine), top_words(gold)
+    nan = np.nan
+    np.testing.assert_allclose(share_correct(mine, tops[0], gold, tops[1], ties="first"), [1, nan, nan, 0, nan])
+    np.testing.assert_allclose(share_correct(mine, tops[0], gold, tops[1], ties="average"), [0.5, nan, nan, 0, nan])
+    with pytest.raises(InputError, match="unknown ties 'both'"):
+        share_correct(mine, tops[0], gold, tops[1], ties="both")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("confidence", "correct", "settings", "message"),
+    [
+        ([0.5], [1, 0], {}, r"correct: has shape \(2,\)"),
+        ([0.5, 1.2, 0.0], [1, 0, 0], {}, "holds 1.2, should be probabilities"),
+        ([0.5, -1.2, 1.0], [1, 0, 0], {}, "holds -1.2, should be probabilities"),
+        ([np.nan], [1], {}, "holds no prediction"),
+        ([0.5], [1], {"bins": "equal"}, "unknown binning 'equal'"),
+        ([0.5], [1], {"n_bins": 0}, "n_bins: is 0"),
+    ],
+)
+def test_wrong_calibration_input(confidence: object, correct: object, settings: dict, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        expected_calibration_error(confidence, correct, **settings)
+
+
+def test_needed_share_closes_the_gap_to_the_margin() -> None:
+    model, oracle = np.full(100, 0.7), np.full(100, 0.4)
+    found = needed_share(model, oracle, np.arange(100) // 10, margin=0.03, rng=np.random.default_rng(0))
+    assert found.share == pytest.approx(0.9)
+    assert (found.lower, found.upper) == pytest.approx((0.9, 0.9))
+    assert needed_share(oracle, model, np.arange(100), margin=0.03, rng=np.random.default_rng(0)).share == 0
+    with pytest.raises(InputError, match="should be larger than 0"):
+        needed_share(model, oracle, np.arange(100), margin=0, rng=np.random.default_rng(0))
+    for wrong in (oracle[:1], oracle[:, None]):
+        with pytest.raises(InputError, match=r"oracle: has shape .*, the model \(100,\)"):
+            needed_share(model, wrong, np.arange(100), margin=0.03, rng=np.random.default_rng(0))
+    for empty in (oracle[:0], oracle[:, None], np.zeros((0, 2))):
+        with pytest.raises(InputError, match="oracle: has shape"):
+            needed_share(empty, empty, np.arange(len(empty)), margin=0.03, rng=np.random.default_rng(0))
+    with pytest.raises(InputError, match="holds 2 NaN"):
+        needed_share([0.1, np.nan, np.nan], [0.1, 0.2, 0.3], [0, 0, 1], margin=0.03, rng=np.random.default_rng(0))
+
+
+def test_interval_of_the_needed_share_is_quantiles_over_groups_drawn_again() -> None:
+    model, oracle, groups = np.array([0.9, 0.7, 0.8, 0.3]), np.array([0.4, 0.3, 0.1, 0.5]), ["a", "b", "a", "c"]
+    found = needed_share(
+        model, oracle, groups, margin=0.1, rng=np.random.default_rng(2), n_replicates=30, probability=0.8
+    )
+    assert found.gap == pytest.approx(0.35)
+    assert found.margin == 0.1
+    gaps = {"a": [0.5, 0.7], "b": [0.4], "c": [-0.2]}
+    shares = []
+    for drawn in np.random.default_rng(2).integers(3, size=(30, 3)):
+        gap = np.mean([value for at in drawn for value in gaps["abc"[at]]])
+        shares.append(1 - 0.1 / gap if gap > 0.1 else 0.0)
+    np.testing.assert_allclose(found.draws, shares)
+    assert (found.lower, found.upper) == pytest.approx(tuple(np.quantile(shares, [0.1, 0.9])))
+    for probability in (0.2, 0.5):
+        inner = needed_share(
+            model, oracle, groups, margin=0.1, rng=np.random.default_rng(2), n_replicates=30, probability=probability
+        )
+        tail = (1 - probability) / 2
+        assert (inner.lower, inner.upper) == pytest.approx(tuple(np.quantile(shares, [tail, 1 - tail])))
+
+
+def test_interval_of_the_needed_share_covers() -> None:
+    """200 sets of 40 texts with a gap of .2: the 90% interval holds 1 - .05 / .2 in 84 to 96% (binomial, 2.5 sd)."""
+    rng = np.random.default_rng(4)
+    hits = 0
+    for _ in range(200):
+        text = np.repeat(rng.normal(0, 0.05, size=40), 10)
+        gap = 0.2 + text + rng.normal(0, 0.1, size=400)
+        found = needed_share(gap, np.zeros(400), np.repeat(np.arange(40), 10), margin=0.05, rng=rng, n_replicates=300)
+        hits += found.lower <= 0.75 <= found.upper
+    assert 0.84 <= hits / 200 <= 0.96
+
+
+def test_published_improvement_uses_its_own_random_numbers() -> None:
+    model, oracle = np.zeros(5), np.ones(5)
+    uniform = np.random.RandomState(4).random_sample(10)
+    np.testing.assert_array_equal(improved_legacy(model, oracle, 0.4), uniform[:5] <= 0.4)
+    np.testing.assert_array_equal(improved_legacy(model, oracle, 0.4, skip_draws=1), uniform[5:] <= 0.4)
+    # the seed is ten times the share
+    uniform = np.random.RandomState(9).random_sample(200)
+    np.testing.assert_array_equal(improved_legacy([0] * 200, [1] * 200, 0.95), uniform <= 0.95)

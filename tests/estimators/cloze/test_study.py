@@ -1,0 +1,276 @@
+"""The cloze study's validator: what it accepts, and what each mistake says."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from estimators.cloze.distributions import relative_frequencies, total_variation
+from estimators.cloze.simulation import FAMILIES, ClozeSimulation, simulate_cloze_study, word_pair
+from estimators.cloze.study import item_positions, validate_cloze_study
+from estimators.cloze.study_words import study_words
+from estimators.cloze.words import WORD_RULES
+from estimators.errors import InputError
+
+
+def study() -> xr.Dataset:
+    return simulate_cloze_study(ClozeSimulation(n_items=4, n_answers=6, n_samples=6), np.random.default_rng(0))
+
+
+def put(name: str, position: int, value: object) -> Callable[[xr.Dataset], xr.Dataset]:
+    def change(one: xr.Dataset) -> xr.Dataset:
+        values = one[name].to_numpy().copy()
+        values[position] = value
+        return one.assign({name: (one[name].dims, values)})
+
+    return change
+
+
+def with_results(one: xr.Dataset) -> xr.Dataset:
+    return one.assign(
+        result_item=("result", [0, 3]), result_list=("result", [0, 1]), result_value=("result", [0.1, 0.2])
+    ).assign_coords(result_name=["first", "second"])
+
+
+def in_proportions(one: xr.Dataset, second: float) -> xr.Dataset:
+    share = np.full(one.sizes["response"], 0.5)
+    share[1] = second
+    return one.drop_vars("response_count").assign(response_proportion=("response", share))
+
+
+def halves(one: xr.Dataset, first: int | None = None) -> np.ndarray:
+    """All answers in one of two sub-samples; `first` replaces the second row's number in the first of them."""
+    count = one["response_count"].values
+    parts = np.stack([np.where(np.arange(len(count)) % 2, count, 0), np.where(np.arange(len(count)) % 2, 0, count)])
+    if first is not None:
+        parts[0, 1] = first
+    return parts
+
+
+def test_a_study_comes_back() -> None:
+    one = study()
+    assert validate_cloze_study(one) is one
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda s: s.drop_vars("context"), "context: is missing"),
+        (lambda s: s.drop_vars("response_count"), "response_count: is missing, and so is response_proportion"),
+        (lambda s: s.drop_vars("sample_word"), "sample_word: is missing"),
+        (lambda s: s.assign(context=("response", s["response_item"].values.astype(str))), "context: has dims"),
+        (
+            lambda s: s.assign(word_num=("item", s["word_num"].values * 1.0)),
+            "word_num: has dtype float64, .*n integer",
+        ),
+        (lambda s: s.assign(context=("item", s["word_num"].values)), "context: has dtype int64, should be str"),
+        (
+            lambda s: s.assign(sample_logprob=("sample", np.zeros(s.sizes["sample"], int))),
+            "sample_logprob: has dtype int64, should be float",
+        ),
+        (lambda s: s.drop_vars("source"), "source: is empty; at least one is needed"),
+        (lambda s: s.drop_vars("model"), "model: has no coordinate values"),
+        (lambda s: s.isel(word=slice(0)), "word: is empty"),
+        (lambda s: s.assign_coords(model=["m", "m"]), "model: 'm' is there twice"),
+        (lambda s: s.drop_dims("source").assign_coords(source=["a", "a"]), "source: 'a' is there twice"),
+        (lambda s: s.assign_coords(result_name=["a"]), "result_item: is missing"),
+        (lambda s: with_results(s).assign_coords(result_name=["a", "a"]), "result_name: 'a' is there twice"),
+        (lambda s: with_results(s).assign(result_item=("result", [0, 9])), "result_item: is 9 at row 1; the study has"),
+        (lambda s: with_results(s).assign(result_list=("result", [0, 2])), "result_list: is .*2.* should be 0 to 1"),
+        (put("entry_model", 1, 2), r"entry_model: is .*2.* at row 1 \(1 such\); should be 0 to 1"),
+        (put("sample_source", 1, 1), r"sample_source: is .*1.* at row 1 \(1 such\); should be 0 to 0"),
+        (put("sample_word", 1, 10_000), "sample_word: is .*10000.* at row 1"),
+        (put("entry_item", 1, 99), "entry_item: is 99 at row 1; the study has no such item"),
+        (put("word_num", 1, 2), r"\(text_id, word_num\): \('1', 2\) is there twice"),
+        (put("context", 2, None), "context: is (None|nan) at row 2, should be a string"),
+        (put("word_text", 1, "word0"), "word_text: 'word0' is there twice"),
+        (put("response_item", 0, 99), "response_item: is 99 at row 0; the study has no such item"),
+        (put("response_word", 0, -1), r"response_word: is .*-1.* at row 0 \(1 such\)"),
+        (put("response_count", 0, -2), r"response_count: is .*-2.* should be 0 or more"),
+        (put("sample_count", 3, -1), r"sample_count: is .*-1.* at row 3 .* should be 0 or more"),
+        (put("sample_entry", 3, 99), r"sample_entry: is .*99"),
+        (lambda s: s.isel(response=s["response_item"].values != 2), r"item: 2 \(text 1, word 4\) has no answer"),
+        (
+            lambda s: s.assign(sample_logprob=("sample", np.ones(s.sizes["sample"]))),
+            "sample_logprob: is .*1.0.* at row 0 .* should be a log-probability, at most 0, or NaN",
+        ),
+        (
+            lambda s: s.assign(response_proportion=("response", np.full(s.sizes["response"], 1.5))),
+            "response_proportion: is .*1.5.* should be a share between 0 and 1",
+        ),
+        (lambda s: in_proportions(s, -0.1), "response_proportion: is .*-0.1.* at row 1"),
+        (lambda s: s.assign(response_count=("response", (s["response_item"].values > 0) * 1)), "item: 0 .* has no ans"),
+        (lambda s: in_proportions(s, 0.0).isel(response=[1, *range(6, 16)]), "item: 0 .* has no answer"),
+        (
+            lambda s: s.assign(oracle_count=(("oracle", "response"), halves(s, first=-1))),
+            "oracle_count: is .*-1.* at row 1 .* should be 0 or more",
+        ),
+        (
+            lambda s: s.assign(oracle_count=(("oracle", "response"), np.full((2, s.sizes["response"]), 9))),
+            r"oracle_count: is .*18.* at row 0 .* should be at most response_count in sum",
+        ),
+        (
+            lambda s: s.assign(participant=("response", np.array(["p"] * s.sizes["response"], object))),
+            "response_count: is .* should be 1, because each row is one participant's answer",
+        ),
+        (lambda s: s.assign_coords(item=[0, 0, 1, 2]), "item: 0 is there twice"),
+        (lambda s: {"a": 1}, "should be an xarray.Dataset"),
+    ],
+)
+def test_mistakes(change: Callable[[xr.Dataset], xr.Dataset], message: str) -> None:
+    given = change(study())
+    with pytest.raises(InputError, match=message) as raised:
+        validate_cloze_study(given)
+    if isinstance(given, xr.Dataset):
+        assert str(raised.value).startswith("cloze study 'cloze_simulated', ")
+
+
+def test_not_a_study_and_a_study_without_a_name() -> None:
+    with pytest.raises(InputError, match="study: is a DataFrame, should be an xarray"):
+        validate_cloze_study(study()["context"].to_dataframe())
+    unnamed = study().drop_vars("context").drop_attrs()
+    with pytest.raises(InputError, match=r"^cloze study '\(unnamed\)', context: is missing"):
+        validate_cloze_study(unnamed)
+
+
+def test_what_a_study_may_hold() -> None:
+    one = study()
+    n = one.sizes["response"]
+    unsigned = one.assign(word_num=("item", one["word_num"].values.astype(np.uint8)))
+    fixed = one.assign(target_word=("item", one["target_word"].values.astype(str)))
+    people = one.isel(
+        response=[int(np.flatnonzero(one["response_item"].values == item)[0]) for item in range(4)]
+    ).assign(participant=("response", np.array(list("abca"), object)), response_count=("response", np.ones(4, int)))
+    logprob = np.zeros(one.sizes["sample"])
+    logprob[0] = np.nan
+    for good in (
+        unsigned,
+        fixed,
+        people,
+        with_results(one),
+        one.drop_dims(["model", "entry", "sample", "source"]),
+        one.assign(sample_logprob=("sample", logprob)),
+        one.assign(oracle_count=(("oracle", "response"), halves(one))),
+        in_proportions(one, 0.0),
+        in_proportions(one, 1.0),
+        in_proportions(one, 0.5).assign(response_count=("response", np.ones(n, int))),
+        # labels in any order, and any labels
+        one.isel(item=[2, 0, 3, 1]),
+    ):
+        assert validate_cloze_study(good) is good
+
+
+def test_labels_become_positions() -> None:
+    moved = study().isel(item=[2, 0, 3, 1])
+    labels = moved["item"].values
+    found = item_positions(moved, "response_item")
+    np.testing.assert_array_equal(labels[found], moved["response_item"].values)
+
+
+def test_an_unknown_family_is_named() -> None:
+    with pytest.raises(InputError, match="unknown family 'heads'; choose one of: mixture"):
+        word_pair("heads", vocab_size=10, exponent=1.0, difference=1.0, rng=np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_simulated_distances_are_those_of_the_distributions(family: str) -> None:
+    people, model = word_pair(family, vocab_size=50, exponent=1.1, difference=1.0, rng=np.random.default_rng(0))
+    assert people.sum() == pytest.approx(1)
+    assert model.sum() == pytest.approx(1)
+    distance = 0.5 * np.abs(people - model).sum()
+    if family == "mixture":
+        assert distance == pytest.approx(0.3)
+    assert (distance == 0) == (family == "same")
+
+
+def test_what_a_family_does_to_the_distribution() -> None:
+    """One large vocabulary; the tail's variance over 2,000 draws, whose standard error is 3%."""
+    settings = {"vocab_size": 3000, "exponent": 1.0}
+    for difference in (0.5, 1.0):
+        rng = np.random.default_rng(0)
+        people, model = word_pair("factors", difference=difference, rng=rng, **settings)
+        factor = np.log(model[:3000] / people[:3000])
+        assert factor.std() == pytest.approx(difference, rel=0.05)
+        assert abs(np.corrcoef(factor, np.arange(3000))[0, 1]) < 0.1
+        _, model = word_pair("mixture", difference=difference, rng=rng, **settings)
+        np.testing.assert_allclose(
+            model, np.concatenate([(1 - 0.3 * difference) * people[:3000], 0.3 * difference * people[:3000]])
+        )
+    assert word_pair("mixture", difference=9.0, rng=rng, **settings)[1][:3000].sum() == 0
+    # the same probabilities: hardly moved, and moved
+    _, model = word_pair("ranks", difference=1e-9, rng=rng, **settings)
+    np.testing.assert_array_equal(model, people)
+    _, model = word_pair("ranks", difference=1.0, rng=rng, **settings)
+    np.testing.assert_allclose(np.sort(model), np.sort(people))
+    moved = np.log(people[:3000] / model[:3000])
+    assert 0.5 < moved.std() < 1.5
+    # Dirichlet with concentration 20 x difference: var p = p (1 - p) / (20 x difference + 1)
+    small = {"vocab_size": 10, "exponent": 1.0, "difference": 2.0}
+    draws = np.stack([word_pair("tail", rng=rng, **small)[1] for _ in range(2000)])
+    people, _ = word_pair("tail", rng=rng, **small)
+    np.testing.assert_allclose(draws.mean(axis=0), people, atol=0.006)
+    assert draws[:, 0].var() == pytest.approx(people[0] * (1 - people[0]) / 41, rel=0.12)
+
+
+def test_a_simulated_study_is_drawn_from_what_it_says() -> None:
+    """20,000 answers of ten words: distances are found to .03, and the word of the text is one that people say."""
+    settings = ClozeSimulation(
+        n_items=6, n_answers=20_000, n_samples=20_000, vocab_size=10, families=("mixture", "factors", "same"),
+        items_per_text=4, exponent=(1.2, 1.2), difference=(1.0, 1.0),
+    )  # fmt: skip
+    one = simulate_cloze_study(settings, np.random.default_rng(1))
+    assert validate_cloze_study(one) is one
+    assert one["text_id"].values.tolist() == ["1"] * 4 + ["2"] * 2
+    assert one["word_num"].values.tolist() == [2, 3, 4, 5, 2, 3]
+    assert one.attrs == {"name": "cloze_simulated", "word_rules": "none"}
+    truth = one["true_tvd"].transpose("model", "item")
+    np.testing.assert_allclose(truth.sel(model="mixture"), 0.3)
+    np.testing.assert_array_equal(truth.sel(model="same"), 0)
+    none = WORD_RULES["none"]
+    words = study_words(one, human=none, model=none, corpus=none)
+    assert (words.answers().totals == 20_000).all()
+    assert sorted(words.strings[words.answers().word[words.answers().context == 0]]) == [f"word{i}" for i in range(10)]
+    for name in settings.families:
+        found = total_variation(relative_frequencies(words.answers()), relative_frequencies(words.models[name].counts))
+        np.testing.assert_allclose(found, truth.sel(model=name), atol=0.03)
+    # the first word has 10^-1.2 times the weight of the last; 300 texts' words
+    many = simulate_cloze_study(
+        ClozeSimulation(n_items=300, n_answers=1, n_samples=1, vocab_size=10, exponent=(1.2, 1.2)),
+        np.random.default_rng(2),
+    )
+    said = Counter(many["target_word"].values.tolist())
+    weight = np.arange(1, 11) ** -1.2
+    # standard error .028
+    assert said["word0"] / 300 == pytest.approx(weight[0] / weight.sum(), abs=0.1)
+    assert said["word0"] > said["word4"]
+
+
+def test_smallest_simulation() -> None:
+    least = ClozeSimulation(
+        n_items=1, n_answers=1, n_samples=1, items_per_text=1, vocab_size=10, exponent=(1.0, 1.0), difference=(1.0, 1.0)
+    )
+    assert simulate_cloze_study(least, np.random.default_rng(0)).sizes["item"] == 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"n_items": 0}, "n_items: is 0"),
+        ({"n_answers": True}, "n_answers: is True, should be a whole number"),
+        ({"n_samples": 2.5}, "n_samples: is 2.5, should be a whole number"),
+        ({"items_per_text": "3"}, "items_per_text: is '3', should be a whole number"),
+        ({"difference": (0.0, 1.0)}, "difference: is .0.0, 1.0., should be two numbers above 0"),
+        ({"vocab_size": 9}, "vocab_size: is 9"),
+        ({"families": ("mixed",)}, "unknown family 'mixed'"),
+        ({"families": ()}, "name each family once"),
+        ({"exponent": (2.0, 1.0)}, "the smaller first"),
+        ({"vocab_size": 2}, "at least 10"),
+    ],
+)
+def test_wrong_simulation(settings: dict, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        ClozeSimulation(**settings)

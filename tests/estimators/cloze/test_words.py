@@ -1,0 +1,129 @@
+"""Strings become comparable words."""
+
+from __future__ import annotations
+
+import pytest
+
+from estimators.cloze.words import FAILED, WORD_RULES, WordRules, normalise_words, word_rules
+from estimators.errors import InputError
+
+
+@pytest.mark.parametrize(
+    ("rules", "text", "word"),
+    [
+        ("clean", "The", "the"),
+        ("clean", '"Two', "two"),
+        ("clean", "don\u2019t", "don't"),
+        ("clean", "and/or", "and/or"),
+        ("clean", "  of the", "of"),
+        ("clean", "\u2014 however", "however"),
+        ("clean", "None", "none"),
+        ("clean", "NA", "na"),
+        ("clean", "nan", "nan"),
+        ("clean", "TRUE", "true"),
+        ("clean", "cafe\u0301", "caf\u00e9"),
+        ("clean", "90%", "90"),
+        ("clean", "later\nago", "later"),
+        ("provo", "don't", "do"),
+        ("provo", "dont", "do"),
+        ("provo", "won't", "will"),
+        ("provo", "You\u2019re", "you"),
+        ("provo", "girl's", "girl"),
+        ("provo", "girls'", "girls"),
+        ("provo", "women\u00d5s", "women"),
+        ("provo", "anti-gravity", "antigravity"),
+        ("provo", "\u00d1 however", "however"),
+        ("provo", "x\u00d1y", "x\u00f1y"),
+        ("provo", "its", "its"),
+        ("provo", "were", "were"),
+        ("published", "don't", "don't"),
+        ("published", FAILED, FAILED.lower()),
+        ("published", "", ""),
+        ("published", "?", "?"),
+        ("published_raw", "The\nend", "theend"),
+        ("published_raw", " L\u0130CENSE!", "license"),
+        ("published_raw", "don't know", "dont"),
+        # the paper's code splits at spaces only
+        ("published_raw", "a\tb c", "a\tb"),
+        ("clean", "a\tb c", "a"),
+        ("none", "The ", "The "),
+    ],
+)
+def test_words(rules: str, text: str, word: str) -> None:
+    done = normalise_words([text], WORD_RULES[rules])
+    assert done.words.tolist() == [word]
+    assert not done.missing[0]
+
+
+@pytest.mark.parametrize(
+    ("rules", "text", "reason"),
+    [
+        ("clean", "", "blank"),
+        ("clean", " \t", "blank"),
+        ("clean", "-----", "junk"),
+        ("clean", "?", "junk"),
+        ("clean", "___", "junk"),
+        ("clean", FAILED, "failed"),
+        ("provo", "**45;42;toolong", "junk"),
+        ("published_raw", "", "blank"),
+        ("published_raw", "...", "junk"),
+    ],
+)
+def test_no_words(rules: str, text: str, reason: str) -> None:
+    done = normalise_words([text], WORD_RULES[rules])
+    assert done.words.tolist() == [""]
+    assert done.reason.tolist() == [reason]
+
+
+def test_a_mark_alone_is_a_piece_only_where_punctuation_is_kept() -> None:
+    kept = word_rules("clean", {"punctuation": "keep", "junk": "keep"})
+    assert normalise_words(["\u2014 however"], kept).words.tolist() == ["\u2014"]
+    dash = word_rules("clean", {"punctuation": "keep", "junk": "keep", "mac_roman": True})
+    assert normalise_words(["\u00d1 however"], dash).words.tolist() == ["-"]
+
+
+def test_rules_can_be_changed_and_say_so() -> None:
+    assert word_rules("provo") is word_rules("provo", {}) is WORD_RULES["provo"]
+    rules = word_rules("clean", {"contractions": "join", "pieces": "join"})
+    assert rules.name == "clean, changed"
+    # a config gives lists; rules are compared and hashed
+    listed = word_rules("clean", {"drop_matching": ["^x"]})
+    assert hash(listed) == hash(word_rules("clean", {"drop_matching": ("^x",)}))
+    assert normalise_words(["xa", "a"], listed).reason.tolist() == ["junk", ""]
+    assert normalise_words(["Don't know."], rules).words.tolist() == ["dont know"]
+    assert normalise_words(["two words"], word_rules("clean", {"pieces": "drop"})).missing.tolist() == [True]
+    hosts = word_rules("clean", {"contractions": "host", "pieces": "join"})
+    assert normalise_words(["don't  you're"], hosts).words.tolist() == ["do you"]
+    apart = word_rules("clean", {"contractions": "host", "pieces": "keep"})
+    assert normalise_words(["don't  you're"], apart).words.tolist() == ["do  you"]
+    asks = word_rules("clean", {"punctuation": "keep"})
+    assert normalise_words(["?", "why?"], asks).reason.tolist() == ["junk", ""]
+
+
+@pytest.mark.parametrize("rules", ["clean", "provo"])
+def test_a_word_stays_the_same_when_normalised_again(rules: str) -> None:
+    texts = ["Don't", "caf\u00e9", "x-ray", "90%", "girl's", "hello!", "won't"]
+    once = normalise_words(texts, WORD_RULES[rules]).words
+    assert normalise_words(once, WORD_RULES[rules]).words.tolist() == once.tolist()
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "message"),
+    [
+        ("cleen", {}, "unknown word rules 'cleen'"),
+        ("clean", {"colour": "red"}, "unknown word rule 'colour'"),
+        ("clean", {"name": "mine"}, "unknown word rule 'name'"),
+        ("clean", {"case": "UPPER"}, "unknown case 'UPPER'; choose one of: lower, keep"),
+        ("clean", {"drop_matching": ["("]}, r"'\(' is no regular expression"),
+        ("clean", {"drop_matching": "abc"}, "should be a list of regular expressions"),
+        ("clean", {"mac_roman": "yes"}, "should be true or false"),
+    ],
+)
+def test_wrong_rules(name: str, changes: dict[str, object], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        word_rules(name, changes)
+
+
+def test_only_strings_are_words() -> None:
+    with pytest.raises(InputError, match=r"is nan at position 1, should be a string"):
+        normalise_words(["a", float("nan")], WordRules())  # type: ignore[list-item]

@@ -1,0 +1,45 @@
+"""Small comparison studies for tests."""
+
+from __future__ import annotations
+
+import numpy as np
+import xarray as xr
+
+from estimators.comparison import validate_comparison_study
+
+
+def small_study(*, n_items: int = 6, n_candidates: int = 12, n_participants: int = 4, seed: int = 0) -> xr.Dataset:
+    """Build a valid study: two models over a vocabulary of nine tokens, the second drew the candidates."""
+    rng = np.random.default_rng(seed)
+    vocabulary = np.array([f" tok{letter}" for letter in "abcdefgh"] + ["."], dtype=object)
+    logits = rng.normal(0, 1.5, (2, n_items, vocabulary.size))
+    logprob = logits - np.log(np.exp(logits).sum(axis=2, keepdims=True))
+    generator = np.exp(logprob[1])
+    drawn = np.stack([rng.choice(vocabulary.size, n_candidates, p=row) for row in generator])
+    target = np.array([rng.choice(vocabulary.size, p=row) for row in generator])
+    item = 100 + np.arange(n_items)
+    at = np.arange(n_items)
+    who, which = np.divmod(np.arange(n_participants * n_items), n_items)
+    shown = rng.integers(0, n_candidates, n_participants)[who]
+    grid = np.array([0.01, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.99])
+    same = drawn[which, shown] == target[which]
+    study = xr.Dataset(
+        {
+            "context": ("item", np.array([f"context {i}" for i in item], dtype=object)),
+            "target_token": ("item", vocabulary[target]),
+            "candidate_token": (("item", "candidate"), vocabulary[drawn]),
+            "target_logprob": (("model", "item"), logprob[:, at, target]),
+            "candidate_logprob": (("model", "item", "candidate"), logprob[:, at[:, None], drawn]),
+            "item_set": ("item", np.array(["set 1"] * n_items, dtype=object)),
+            "selected": ("item", np.ones(n_items, dtype=bool)),
+            "in_reference": ("item", np.ones(n_items, dtype=bool)),
+            "participant": ("response", np.array([f"p{i}" for i in who], dtype=object)),
+            "response_item": ("response", item[which]),
+            "response_candidate": ("response", shown),
+            "report": ("response", np.where(same, 0.5, rng.choice(grid, who.size))),
+            "automatic": ("response", same),
+        },
+        coords={"item": item, "model": np.array(["weak", "gen"], dtype=object)},
+        attrs={"name": "small", "generator": "gen"},
+    )
+    return validate_comparison_study(study)

@@ -1,0 +1,118 @@
+"""Pareto fits against known tails and against ArviZ; the verdict against known sample sizes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from estimators.comparison import diagnose_weights, fit_pareto_shape, group_terms, pareto_khat, smooth_tail
+from estimators.comparison.diagnostics import tail_size, verdict
+
+
+@pytest.mark.parametrize("shape", [0.2, 0.5, 0.9])
+def test_fit_recovers_the_shape(shape: float) -> None:
+    """Means of 40 fits of 500 excesses; one fit's sd is about (1 + k) / sqrt(500) = .08, so .013 for the mean."""
+    rng = np.random.default_rng(7)
+    sample = np.expm1(-shape * np.log(rng.random((40, 500)))) / shape
+    fits = np.array([fit_pareto_shape(3.0 * row) for row in sample])
+    # the prior pulls towards .5 with weight 10 / 510
+    expected = (500 * shape + 5) / 510
+    assert fits[:, 0].mean() == pytest.approx(expected, abs=0.05)
+    assert fits[:, 1].mean() == pytest.approx(3.0, rel=0.1)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_khat_and_smoothing_agree_with_arviz(seed: int) -> None:
+    az = pytest.importorskip("arviz", reason="the oracle of Pareto smoothing is ArviZ, an extra of the tests")
+    log_weight = np.random.default_rng(seed).standard_t(4, 2000)
+    smoothed, khat = az.psislw(log_weight)
+    assert pareto_khat(np.exp(log_weight)) == pytest.approx(float(khat), abs=0.02)
+    ours = np.log(smooth_tail(np.exp(log_weight)))
+    ours -= np.log(np.exp(ours).sum())
+    np.testing.assert_allclose(ours, np.asarray(smoothed), atol=0.02)
+
+
+def test_khat_does_not_know_the_scale() -> None:
+    weight = np.random.default_rng(0).pareto(1.5, 1000)
+    assert pareto_khat(weight) == pytest.approx(pareto_khat(1e200 * weight), abs=1e-9)
+
+
+def test_constant_and_short_weights_have_no_tail() -> None:
+    assert np.isnan(pareto_khat(np.ones(1000)))
+    assert np.isnan(pareto_khat(np.arange(10.0)))
+    np.testing.assert_array_equal(smooth_tail(np.ones(100)), np.ones(100))
+
+
+def test_smoothing_keeps_order_and_never_exceeds_the_largest() -> None:
+    weight = np.random.default_rng(1).pareto(1.2, 500)
+    smoothed = smooth_tail(weight)
+    assert smoothed.max() <= weight.max()
+    np.testing.assert_array_equal(np.argsort(smoothed, kind="stable"), np.argsort(weight, kind="stable"))
+    assert np.sum(smoothed != weight) <= tail_size(500)
+
+
+@pytest.mark.parametrize("log_sd", [0.3, 1.0, 2.0])
+def test_kl_of_lognormal_weights(log_sd: float) -> None:
+    """For ln w ~ Normal(-s^2/2, s) the divergence is s^2 / 2; 4,000 draws an item find it within 15%."""
+    rng = np.random.default_rng(2)
+    term = rng.normal(-(log_sd**2) / 2, log_sd, (50, 4000))
+    result = diagnose_weights(group_terms(term.ravel(), np.repeat(np.arange(50), 4000)))
+    assert result.kl_nats == pytest.approx(log_sd**2 / 2, rel=0.15)
+    if log_sd < 2:
+        # under h the log-weight is Normal(s^2 / 2, s); the 90% quantile over items lies a little above the mean
+        assert result.n_required == pytest.approx(np.exp(log_sd**2 / 2 + log_sd), rel=0.25)
+        assert result.n_required > np.exp(log_sd**2 / 2 + 0.8 * log_sd)
+
+
+def test_verdict_sees_a_heavy_tail_that_n_cannot_cover() -> None:
+    rng = np.random.default_rng(3)
+
+    def judged(log_sd: float, n: int) -> str:
+        term = rng.normal(-(log_sd**2) / 2, log_sd, (200, n))
+        return diagnose_weights(group_terms(term.ravel(), np.repeat(np.arange(200), n))).verdict
+
+    assert judged(0.2, 50) == "enough"
+    assert judged(3.0, 10) == "too few"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ((0.3, 50, 10, 0.0), "enough"),
+        ((0.6, 50, 10, 0.0), "doubtful"),
+        ((0.3, 5, 10, 0.0), "doubtful"),
+        ((0.3, 50, 10, 0.05), "doubtful"),
+        ((np.nan, 50, 10, 0.0), "doubtful"),
+        # the bounds themselves
+        ((0.5, 50, 10, 0.0), "doubtful"),
+        ((0.7, 50, 10, 0.0), "too few"),
+        ((0.3, 10, 10, 0.01), "enough"),
+        ((0.3, 50, 10, 0.1), "doubtful"),
+        ((0.75, 50, 10, 0.0), "too few"),
+        ((0.3, 50, 10, 0.2), "too few"),
+        ((np.nan, 1, 1.0, 1.0), "too few"),
+    ],
+)
+def test_verdict_table(arguments: tuple[float, float, float, float], expected: str) -> None:
+    assert verdict(*arguments) == expected
+
+
+def test_one_term_an_item_is_too_few_unless_all_are_equal() -> None:
+    item = np.arange(60)
+    assert diagnose_weights(group_terms(np.random.default_rng(0).normal(size=60), item)).verdict == "too few"
+    assert diagnose_weights(group_terms(np.zeros(60), item)).verdict == "enough"
+    # the generator measured against another control: equal within items, not between them
+    apart = np.repeat(np.arange(30.0), 2)
+    assert diagnose_weights(group_terms(apart, np.repeat(np.arange(30), 2))).verdict == "enough"
+
+
+def test_starved_items_are_those_that_one_term_dominates() -> None:
+    """Seven items of twenty equal terms, three whose one term is e^9 times the others."""
+    term = np.zeros((10, 20))
+    term[:3, 4] = 9.0
+    result = diagnose_weights(group_terms(term.ravel(), np.repeat(np.arange(10), 20)))
+    assert result.share_starved == pytest.approx(0.3)
+    # two equal terms among zeros: exactly two effective responses, not starved
+    two = np.full((10, 20), -50.0)
+    two[:, :2] = 0.0
+    assert diagnose_weights(group_terms(two.ravel(), np.repeat(np.arange(10), 20))).share_starved == 0

@@ -1,0 +1,234 @@
+"""Log-means against loops, closed forms and enumeration."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from estimators.comparison import (
+    delta_log_mean,
+    diagnose_weights,
+    expected_counts,
+    group_terms,
+    jackknife_log_mean,
+    pareto_khat,
+    plain_log_mean,
+    psis_log_mean,
+    rao_blackwell_log_mean,
+    smooth_tail,
+)
+from estimators.comparison.log_means import LOG_MEANS, leave_one_out_log_weights
+from estimators.errors import InputError
+from tests.oracles.comparison_game import expected_counts_by_enumeration, gap_and_errors, jackknife_gap
+
+studies = st.dictionaries(
+    st.integers(0, 50), st.lists(st.floats(-6, 6), min_size=1, max_size=9), min_size=1, max_size=8
+)
+
+
+def flatten(study: dict[int, list[float]], shuffle: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    item = np.concatenate([[key] * len(values) for key, values in study.items()])
+    term = np.concatenate(list(study.values()))
+    order = np.random.default_rng(shuffle).permutation(item.size)
+    return term[order], item[order]
+
+
+def as_terms(study: dict[int, list[float]]) -> dict[int, list[float]]:
+    return {key: np.exp(values).tolist() for key, values in study.items()}
+
+
+def test_corrections_and_standard_errors_by_hand() -> None:
+    """Four terms, two, and one, which has nothing to be corrected with."""
+    items = {"a": [1.0, 2.0, 4.0, 3.0], "b": [2.0, 5.0], "c": [3.0]}
+    weight = [w for values in items.values() for w in values]
+    terms = group_terms(np.log(weight), [name for name, values in items.items() for _ in values])
+    delta, jackknife, loo = delta_log_mean(terms), jackknife_log_mean(terms), leave_one_out_log_weights(terms)
+    at = 0
+    for i, values in enumerate(items.values()):
+        n, mean = len(values), np.mean(values)
+        here, at = loo[at : at + n], at + n
+        if n == 1:
+            assert delta.value[i] == jackknife.value[i] == pytest.approx(np.log(mean))
+            assert delta.se[i] == jackknife.se[i] == 0
+            assert np.isnan(here).all()
+            continue
+        relative = np.var(values, ddof=1) / n / mean**2
+        assert delta.value[i] == pytest.approx(np.log(mean) + relative / 2)
+        assert delta.se[i] == pytest.approx(np.sqrt(relative))
+        others = np.array([np.log(np.mean(np.delete(values, j))) for j in range(n)])
+        assert jackknife.value[i] == pytest.approx(n * np.log(mean) - (n - 1) * others.mean())
+        assert jackknife.se[i] == pytest.approx(np.sqrt((n - 1) / n * ((others - others.mean()) ** 2).sum()))
+        np.testing.assert_allclose(here, np.log(values) - others)
+
+
+@given(studies, st.integers(0, 5))
+def test_plain_is_equation_5(study: dict[int, list[float]], shuffle: int) -> None:
+    means = plain_log_mean(group_terms(*flatten(study, shuffle)))
+    gap, _, se_samples = gap_and_errors(as_terms(study))
+    assert means.value.mean() == pytest.approx(gap, abs=1e-10)
+    assert np.sqrt(np.sum(means.se**2)) / means.se.size == pytest.approx(se_samples, abs=1e-10)
+
+
+@given(studies, st.integers(0, 5))
+def test_jackknife_leaves_each_answer_out(study: dict[int, list[float]], shuffle: int) -> None:
+    means = jackknife_log_mean(group_terms(*flatten(study, shuffle)))
+    assert means.value.mean() == pytest.approx(jackknife_gap(as_terms(study)), abs=1e-8)
+
+
+@pytest.mark.parametrize("name", LOG_MEANS)
+@given(study=studies, shift=st.floats(-500, 500))
+def test_scale_of_the_terms_adds_its_log(name: str, study: dict[int, list[float]], shift: float) -> None:
+    term, item = flatten(study)
+    estimate = LOG_MEANS[name]
+    moved = estimate(group_terms(term + shift, item))
+    still = estimate(group_terms(term, item))
+    np.testing.assert_allclose(moved.value - shift, still.value, atol=1e-7)
+    np.testing.assert_allclose(moved.se, still.se, atol=1e-7)
+
+
+@pytest.mark.parametrize("name", LOG_MEANS)
+def test_constant_terms_are_their_own_mean(name: str) -> None:
+    means = LOG_MEANS[name](group_terms(np.full(60, 1.5), np.repeat(np.arange(6), 10)))
+    np.testing.assert_allclose(means.value, 1.5, atol=1e-12)
+    np.testing.assert_allclose(means.se, 0, atol=1e-7)
+
+
+@pytest.mark.parametrize("name", LOG_MEANS)
+def test_terms_a_thousand_nats_apart(name: str) -> None:
+    """The largest term is the sum; left out, the others must not have vanished."""
+    terms = group_terms([0.0, -1000.0, -1001.0, -1002.0], [3, 3, 3, 3])
+    assert np.isfinite(LOG_MEANS[name](terms).value).all()
+    log_weight = leave_one_out_log_weights(group_terms([0.0, -1600.0, -1600.0], [3, 3, 3]))
+    assert log_weight[0] == pytest.approx(1600.0)
+
+
+def test_delta_and_jackknife_remove_the_first_order_bias() -> None:
+    """Gamma weights: E ln(mean) is digamma(n a) - ln(n a) in closed form, about -1 / (2 n a)."""
+    rng = np.random.default_rng(1)
+    shape, n, items = 2.0, 10, 40_000
+    term = np.log(rng.gamma(shape, 1 / shape, (items, n))).ravel()
+    terms = group_terms(term, np.repeat(np.arange(items), n))
+    bias = {name: LOG_MEANS[name](terms).value.mean() for name in ("importance", "delta", "jackknife")}
+    # sd of one log-mean is about 1 / sqrt(n a) = .22: standard error .0011, tolerance four of them
+    assert bias["importance"] == pytest.approx(-1 / (2 * n * shape), abs=0.0045)
+    assert bias["delta"] == pytest.approx(0, abs=0.0045)
+    assert bias["jackknife"] == pytest.approx(0, abs=0.0045)
+
+
+def test_standard_error_covers_for_light_tails() -> None:
+    rng = np.random.default_rng(2)
+    items, n = 4000, 50
+    term = np.log(rng.gamma(3, 1 / 3, (items, n))).ravel()
+    for estimate in (plain_log_mean, delta_log_mean, jackknife_log_mean):
+        means = estimate(group_terms(term, np.repeat(np.arange(items), n)))
+        # true log-mean 0; binomial sd of the coverage is .003, and t(49) tails cost about half a percent
+        assert np.mean(np.abs(means.value) < 1.96 * means.se) == pytest.approx(0.945, abs=0.013)
+
+
+@pytest.mark.parametrize(("probability", "n"), [((0.5, 0.3), 4), ((0.2, 0.1, 0.05), 6), ((0.7, 0.02), 7), ((0.4,), 3)])
+def test_expected_counts_by_enumeration(probability: tuple[float, ...], n: int) -> None:
+    np.testing.assert_allclose(
+        expected_counts(np.log(probability), n), expected_counts_by_enumeration(probability, n), rtol=1e-12
+    )
+
+
+@given(st.lists(st.floats(-12, -0.1), min_size=1, max_size=40), st.integers(0, 400))
+def test_expected_counts_sum_to_n_and_follow_probability(logprob: list[float], extra: int) -> None:
+    n = len(logprob) + extra
+    counts = expected_counts(np.sort(logprob), n)
+    assert counts.sum() == pytest.approx(n, rel=1e-9)
+    assert np.all(counts >= 1 - 1e-12)
+    assert np.all(np.diff(counts) >= -1e-9)
+
+
+def test_rao_blackwell_is_unbiased_and_less_noisy() -> None:
+    """On a known distribution the mean of W is kept and its variance falls."""
+    rng = np.random.default_rng(3)
+    g = np.array([0.6, 0.2, 0.1, 0.06, 0.04])
+    w = np.array([0.3, 2.0, 1.0, 4.0, 2.5])
+    studies_, n = 20_000, 8
+    draws = rng.choice(5, p=g, size=(studies_, n))
+    terms = group_terms(np.log(w)[draws].ravel(), np.repeat(np.arange(studies_), n))
+    blackwell = np.exp(rao_blackwell_log_mean(terms, draws.ravel(), np.log(g)[draws].ravel()).value)
+    plain = np.exp(plain_log_mean(terms).value)
+    truth = g @ w
+    assert blackwell.mean() == pytest.approx(truth, abs=4 * blackwell.std() / np.sqrt(studies_))
+    assert blackwell.var() < 0.9 * plain.var()
+
+
+def test_rao_blackwell_when_several_people_answer_one_draw() -> None:
+    """Ten draws an item, each answered three times: n is ten, and the mean of W stays the truth."""
+    rng = np.random.default_rng(8)
+    g = np.array([0.5, 0.25, 0.15, 0.1])
+    w = np.array([0.4, 1.5, 1.0, 2.75])
+    studies_, n, people = 5000, 10, 3
+    draws = np.repeat(rng.choice(4, p=g, size=(studies_, n)), people, axis=1)
+    position = np.tile(np.repeat(np.arange(n), people), studies_)
+    terms = group_terms(np.log(w)[draws].ravel(), np.repeat(np.arange(studies_), n * people))
+    means = rao_blackwell_log_mean(terms, draws.ravel(), np.log(g)[draws].ravel(), position)
+    found = np.exp(means.value)
+    assert found.mean() == pytest.approx(g @ w, abs=4 * found.std() / np.sqrt(studies_))
+    with pytest.raises(InputError, match=r"draw: has shape \(2,\)"):
+        rao_blackwell_log_mean(terms, draws.ravel(), np.log(g)[draws].ravel(), [0, 1])
+
+
+def test_rao_blackwell_without_repeats_is_plain() -> None:
+    terms = group_terms([0.1, 0.7, -0.3], [1, 1, 1])
+    blackwell = rao_blackwell_log_mean(terms, [5, 6, 7], [-1.0, -2.0, -3.0])
+    assert blackwell.value == pytest.approx(plain_log_mean(terms).value)
+
+
+def test_pareto_smoothing_leaves_everything_but_the_tail() -> None:
+    rng = np.random.default_rng(4)
+    term = rng.standard_t(3, 20_000)
+    item = np.repeat(np.arange(1000), 20)
+    plain = plain_log_mean(group_terms(term, item)).value
+    smooth = psis_log_mean(group_terms(term, item)).value
+    assert not np.allclose(plain, smooth)
+    # the tail is 3 sqrt(20,000) = 425 terms, so that most of the 1,000 items have none of it
+    assert np.mean(plain == smooth) > 0.5
+
+
+@pytest.mark.parametrize(
+    ("term", "item", "message"),
+    [
+        ([], [], "log_term: is empty"),
+        ([0.0, np.nan], [1, 1], "log_term: is nan at response 1"),
+        ([0.0, np.inf], [1, 1], "log_term: is inf at response 1"),
+        ([0.0, 1.0], [1], "item: has shape"),
+    ],
+)
+def test_malformed_terms(term: list[float], item: list[int], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        group_terms(term, item)
+
+
+def test_expected_counts_of_very_rare_tokens() -> None:
+    np.testing.assert_allclose(expected_counts([-800.0, -800.0], 6), [3, 3])
+    np.testing.assert_allclose(expected_counts([-1.0, -900.0], 5), [4, 1])
+
+
+def test_psis_smooths_the_leave_one_out_weights_and_averages_again() -> None:
+    """Item by item, term by term: ratio to the mean of the others, one tail for all, back to the mean."""
+    rng = np.random.default_rng(11)
+    weights = np.exp(rng.standard_t(3, (80, 12)))
+    ratio = np.array([[row[j] / np.delete(row, j).mean() for j in range(12)] for row in weights])
+    smoothed = smooth_tail(ratio.ravel()).reshape(80, 12)
+    assert np.any(smoothed != ratio)
+    expected = np.log((weights * smoothed / ratio).mean(axis=1))
+    terms = group_terms(np.log(weights).ravel(), np.repeat(np.arange(80), 12))
+    np.testing.assert_allclose(psis_log_mean(terms).value, expected, rtol=1e-9)
+    assert diagnose_weights(terms).pareto_k == pytest.approx(pareto_khat(ratio.ravel()), abs=1e-9)
+
+
+def test_more_tokens_than_draws() -> None:
+    with pytest.raises(InputError, match="3 distinct tokens cannot come from 2 draws"):
+        expected_counts(np.log([0.1, 0.2, 0.3]), 2)
+
+
+def test_items_may_be_named() -> None:
+    terms = group_terms([0.1, 0.2, 0.3], ["b", "a", "b"])
+    assert terms.label.tolist() == ["a", "b"]
+    np.testing.assert_array_equal(terms.n, [1, 2])

@@ -1,0 +1,308 @@
+"""The study's perplexity against loops over its answers, and against exact sums over the vocabulary."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from estimators.comparison import (
+    ESTIMATORS,
+    RoundingScheme,
+    candidate_log_terms,
+    control_model,
+    estimate_gap,
+    estimate_perplexity,
+    group_terms,
+    log_terms,
+    player_names,
+    reference_loss,
+    response_pairs,
+    subsample_responses,
+    true_loss,
+)
+from estimators.errors import InputError
+from tests.estimators.comparison.comparison_studies import small_study
+from tests.oracles.comparison_game import gap_and_errors, round_half_even_tenths, terms_by_item
+
+
+def answers(
+    study: xr.Dataset, player: str, *, rounded: bool, control: str = "gen"
+) -> list[tuple[int, float, float, float]]:
+    rows = []
+    items = study["item"].values.tolist()
+    for who in range(study.sizes["response"]):
+        item = int(study["response_item"][who])
+        q, x = items.index(item), int(study["response_candidate"][who])
+        if player == "human":
+            p = float(study["report"][who])
+        else:
+            y_prob = np.exp(float(study["target_logprob"].sel(model=player)[q]))
+            x_prob = np.exp(float(study["candidate_logprob"].sel(model=player)[q, x]))
+            p = y_prob / (y_prob + x_prob)
+        p = round_half_even_tenths(p) if rounded else p
+        target = np.exp(float(study["target_logprob"].sel(model=control)[q]))
+        rows.append((item, p, target, np.exp(float(study["candidate_logprob"].sel(model="gen")[q, x]))))
+    return rows
+
+
+@pytest.mark.parametrize("player", ["human", "weak", "gen"])
+@pytest.mark.parametrize("rounded", [False, True])
+@pytest.mark.parametrize("control", ["gen", "weak"])
+def test_equation_5_on_a_study(player: str, rounded: bool, control: str) -> None:
+    study = small_study()
+    result = estimate_perplexity(
+        study, player, rounding="interface" if rounded else "none", generator=control, control_only=True
+    )
+    gap, se_items, se_samples = gap_and_errors(terms_by_item(answers(study, player, rounded=rounded, control=control)))
+    assert result.gap.gap_nats == pytest.approx(gap, abs=1e-12)
+    assert result.gap.se_items_nats == pytest.approx(se_items, abs=1e-12)
+    assert result.gap.se_samples_nats == pytest.approx(se_samples, abs=1e-12)
+    base = -float(study["target_logprob"].sel(model=control).mean())
+    assert result.reference_loss_nats == pytest.approx(base)
+    np.testing.assert_allclose(
+        [result.perplexity_lower, result.perplexity, result.perplexity_upper],
+        np.exp(gap + base + np.array([-2, 0, 2]) * se_items),
+    )
+
+
+def test_generator_as_player_is_exact() -> None:
+    result = estimate_perplexity(small_study(), "gen")
+    assert result.gap.gap_nats == pytest.approx(0, abs=1e-12)
+    assert result.perplexity == pytest.approx(np.exp(result.true_loss_nats))
+    assert result.gap.diagnostics.verdict == "enough"
+
+
+def test_naive_has_the_same_mean_and_the_generators_spread() -> None:
+    study = small_study()
+    naive, controlled = (estimate_perplexity(study, "gen", estimator=name) for name in ("naive", "importance"))
+    assert naive.gap.gap_nats == pytest.approx(controlled.gap.gap_nats, abs=1e-12)
+    surprisal = -study["target_logprob"].sel(model="gen").values
+    assert naive.gap.se_items_nats == pytest.approx(surprisal.std() / np.sqrt(surprisal.size))
+    assert controlled.gap.se_items_nats == pytest.approx(0, abs=1e-12)
+
+
+@pytest.mark.parametrize("estimator", [name for name in ESTIMATORS if name != "psis"])
+def test_every_estimator_finds_the_exact_gap_with_many_candidates(estimator: str) -> None:
+    """12,000 candidates from nine tokens: the gap of the other model is a sum over the vocabulary."""
+    study = small_study(n_items=4, n_candidates=3000, n_participants=1, seed=5)
+    rows = np.tile(np.arange(3000), 4)
+    item = np.repeat(study["item"].values, 3000)
+    study = study.drop_dims("response").assign(
+        participant=("response", np.array(["p"] * rows.size, dtype=object)),
+        response_item=("response", item),
+        response_candidate=("response", rows),
+        report=("response", np.full(rows.size, 0.5)),
+        automatic=("response", np.zeros(rows.size, dtype=bool)),
+    )
+    result = estimate_perplexity(study, "weak", estimator=estimator)
+    exact = result.true_gap_nats
+    assert abs(exact) > 0.05
+    # Rao-Blackwell sees all nine tokens here and is almost exact; the others err by their standard error
+    tolerance = 0.002 if estimator == "rao_blackwell" else 4 * result.gap.se_samples_nats
+    assert result.gap.gap_nats == pytest.approx(exact, abs=tolerance)
+
+
+def test_pareto_smoothing_is_applied() -> None:
+    rng = np.random.default_rng(0)
+    term, item = rng.standard_t(3, 3000), np.repeat(np.arange(150), 20)
+    assert estimate_gap(term, item, estimator="psis").gap_nats != estimate_gap(term, item).gap_nats
+
+
+def test_truth_and_reference() -> None:
+    study = small_study()
+    study["in_reference"].values[:3] = False
+    loss = -study["target_logprob"].sel(model="weak").values
+    some = study["in_reference"].values
+    assert true_loss(study, "weak", some) == pytest.approx(loss[3:].mean())
+    assert np.isnan(true_loss(study, "human", some))
+    study["human_target_logprob"] = ("item", np.full(6, -2.5))
+    assert true_loss(study, "human", some) == pytest.approx(2.5)
+    assert estimate_perplexity(study, "human").true_gap_nats == pytest.approx(
+        2.5 - true_loss(study, "gen", ~some | some)
+    )
+    asked = np.zeros(6, dtype=bool)
+    asked[0] = True
+    assert reference_loss(study, "weak", "asked", asked) == pytest.approx(loss[0])
+    assert reference_loss(study, "weak", "reference", asked) == pytest.approx(loss[3:].mean())
+
+
+def test_terms_on_all_candidates_agree_with_terms_on_responses() -> None:
+    study = small_study()
+    for rounding in ("none", "coarser"):
+        table = candidate_log_terms(study, "weak", rounding)
+        order = np.argsort(study["response_item"].values, kind="stable")
+        at = study["response_item"].values[order] - 100
+        np.testing.assert_allclose(
+            table[at, study["response_candidate"].values[order]], log_terms(response_pairs(study), "weak", rounding)
+        )
+
+
+def test_candidate_terms_with_an_own_scheme_and_of_people_in_a_simulation() -> None:
+    study = small_study()
+    halves = RoundingScheme("halves", (0.25, 0.75))
+    ratio = study["candidate_logprob"].values[0] - study["target_logprob"].values[0][:, None]
+    control = study["target_logprob"].values[1][:, None] - study["candidate_logprob"].values[1]
+    stated = np.where(ratio < 0, np.log(1 / 3), np.log(3))
+    np.testing.assert_allclose(candidate_log_terms(study, "weak", halves), control + stated)
+    np.testing.assert_allclose(candidate_log_terms(study, "weak"), control + ratio)
+    # the target's alone is not enough
+    study["human_target_logprob"] = ("item", study["target_logprob"].values[0])
+    with pytest.raises(InputError, match="study 'small': the study has no log-probabilities of player 'human'"):
+        candidate_log_terms(study, "human")
+    study["human_candidate_logprob"] = (("item", "candidate"), study["candidate_logprob"].values[0])
+    np.testing.assert_array_equal(candidate_log_terms(study, "human"), candidate_log_terms(study, "weak"))
+
+
+def test_items_of_no_set_or_not_selected_are_not_asked() -> None:
+    study = small_study().isel(response=slice(0), item=[3, 1, 0, 2, 4, 5])
+    study["item_set"].values[1] = ""
+    study["selected"].values[4] = False
+    pairs = response_pairs(study)
+    assert np.unique(pairs.item).tolist() == [100, 102, 103, 105]
+    assert (np.diff(pairs.item) >= 0).all()
+    np.testing.assert_array_equal(pairs.draw, np.tile(np.arange(12), 4))
+
+
+def test_players_are_people_first() -> None:
+    assert player_names(small_study()) == ["human", "weak", "gen"]
+
+
+def test_one_string_with_two_log_probabilities_is_two_tokens() -> None:
+    study = small_study(n_items=1, n_candidates=2, n_participants=40)
+    study["candidate_token"].values[:] = "\N{REPLACEMENT CHARACTER}"
+    study["candidate_logprob"].values[1, 0] = [-1.0, -2.0]
+    assert set(study["response_candidate"].values.tolist()) == {0, 1}
+    assert set(response_pairs(study).token.tolist()) == {0, 1}
+    study["candidate_logprob"].values[1, 0] = [-1.0, -1.0]
+    assert set(response_pairs(study).token.tolist()) == {0}
+
+
+def test_subsample_keeps_n_of_every_item() -> None:
+    study = small_study()
+    kept = subsample_responses(study, 3, np.random.default_rng(0))
+    _, counts = np.unique(kept["response_item"], return_counts=True)
+    np.testing.assert_array_equal(counts, 3)
+    again = subsample_responses(study, 3, np.random.default_rng(0))
+    assert kept.identical(again)
+    # every response is as likely to be kept: 3 of 4; over 400 draws its sd is .022, tolerance four of them
+    first = study["participant"].values[0]
+    hits = [
+        first
+        in subsample_responses(study, 3, np.random.default_rng(seed)).query(response="response_item == 100")[
+            "participant"
+        ]
+        for seed in range(400)
+    ]
+    assert np.mean(hits) == pytest.approx(0.75, abs=0.087)
+    with pytest.raises(InputError, match="n: is 5, but item 100 has only 4 responses"):
+        subsample_responses(study, 5, np.random.default_rng(0))
+    with pytest.raises(InputError, match="n: is 0"):
+        subsample_responses(study, 0, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"player": "gpt5"}, "unknown player 'gpt5'; choose one of: human, weak, gen"),
+        ({"rounding": "nearst"}, "unknown rounding 'nearst'"),
+        ({"estimator": "eq5"}, "unknown estimator 'eq5'; choose one of: naive, importance"),
+        ({"generator": "gpt5"}, "unknown generator 'gpt5'; choose one of: weak, gen"),
+        ({"generator": "weak"}, "'weak' did not draw this study's candidates, 'gen' did; use generator=gen"),
+        ({"uncertainty": "both"}, "unknown uncertainty 'both'; choose one of: items, samples"),
+        ({"reference": "all"}, "unknown reference 'all'; choose one of: reference, asked"),
+    ],
+)
+def test_wrong_names_list_the_right_ones(arguments: dict[str, str], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        estimate_perplexity(small_study(), **arguments)  # type: ignore[arg-type]
+
+
+def test_empty_study_and_missing_arguments() -> None:
+    study = small_study()
+    with pytest.raises(InputError, match="has no response"):
+        estimate_perplexity(study.isel(response=slice(0)))
+    with pytest.raises(InputError, match="'rao_blackwell': needs token"):
+        estimate_gap([0.0], [1], estimator="rao_blackwell")
+    with pytest.raises(InputError, match="'naive': needs target_logprob"):
+        estimate_gap([0.0], [1], estimator="naive")
+    with pytest.raises(InputError, match=r"target_logprob: has shape \(2,\), the terms \(1,\)"):
+        estimate_gap([0.0], [1], estimator="naive", target_logprob=[-1.0, -1.0])
+    with pytest.raises(InputError, match="unknown player 'gpt5'; choose one of: human, weak, gen"):
+        true_loss(study, "gpt5", np.ones(6, dtype=bool))
+    with pytest.raises(InputError, match="unknown reference 'all'"):
+        reference_loss(study, "gen", "all", np.ones(6, dtype=bool))  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="n_se: is -1"):
+        estimate_perplexity(study, n_se=-1)
+    assert estimate_perplexity(study, n_se=0).perplexity_lower == estimate_perplexity(study, n_se=0).perplexity
+    with pytest.raises(InputError, match="no log-probabilities of player 'human'"):
+        candidate_log_terms(study, "human")
+    study["in_reference"].values[:] = False
+    with pytest.raises(InputError, match="in_reference: is true for no item"):
+        estimate_perplexity(study)
+
+
+def test_own_scheme_and_control() -> None:
+    study = small_study()
+    assert control_model(study) == "gen"
+    assert control_model(study, "weak", control_only=True) == "weak"
+    own = RoundingScheme("halves", (0.25, 0.75))
+    result = estimate_perplexity(study, "human", rounding=own)
+    assert result.rounding == "halves"
+    assert group_terms(log_terms(response_pairs(study), "human", own), study["response_item"]).n.sum() == 24
+
+
+def test_models_play_all_candidates_of_a_study_that_nobody_answered() -> None:
+    """The estimate is that of one participant a candidate, who sees it on every item."""
+    study = small_study()
+    nobody = study.isel(response=slice(0))
+    assert player_names(nobody) == study["model"].values.tolist()
+    asked = np.flatnonzero((study["item_set"].values != "") & study["selected"].values)
+    player = study["model"].values[-1]
+    terms = candidate_log_terms(study, player, "interface")[asked]
+    found = estimate_perplexity(nobody, player, rounding="interface")
+    assert found.gap.gap_nats == pytest.approx(np.log(np.exp(terms).mean(axis=1)).mean(), abs=1e-12)
+    assert (found.gap.n_items, found.gap.n_responses) == (terms.shape[0], terms.size)
+    assert found.true_gap_nats == pytest.approx(estimate_perplexity(study, player).true_gap_nats, abs=1e-12)
+    with pytest.raises(InputError, match="has no response of a participant; its models can play"):
+        estimate_perplexity(nobody, "human")
+    with pytest.raises(InputError, match="has no response, and no item that is selected"):
+        estimate_perplexity(nobody.assign(selected=("item", np.zeros(study.sizes["item"], dtype=bool))), player)
+
+
+def test_all_and_one_of_the_responses() -> None:
+    study = small_study()
+    rng = np.random.default_rng(0)
+    assert subsample_responses(study, 4, rng).identical(study)
+    assert np.unique(subsample_responses(study, 1, rng)["response_item"], return_counts=True)[1].tolist() == [1] * 6
+    uneven = study.isel(response=[at for at in range(24) if study["response_item"].values[at] != 103 or at > 12])
+    with pytest.raises(InputError, match="n: is 4, but item 103 has only 2 responses"):
+        subsample_responses(uneven, 4, rng)
+    nobody = study.isel(response=slice(0))
+    assert subsample_responses(nobody, 12, rng).identical(nobody)
+    assert subsample_responses(nobody, 1, rng).sizes["candidate"] == 1
+
+
+def test_an_estimate_says_whose_it_is_and_over_which_items() -> None:
+    study = small_study()
+    study = study.isel(response=study["response_item"].values != 104)
+    found = estimate_perplexity(study, "weak", reference="asked")
+    asked = study["item"].values != 104
+    assert (found.player, found.rounding) == ("weak", "none")
+    assert found.true_loss_nats == pytest.approx(true_loss(study, "weak", asked))
+    assert found.reference_loss_nats == pytest.approx(true_loss(study, "gen", asked))
+    assert found.true_gap_nats == pytest.approx(true_loss(study, "weak", asked) - true_loss(study, "gen", asked))
+    everywhere = estimate_perplexity(study, "weak")
+    assert everywhere.true_loss_nats == pytest.approx(true_loss(study, "weak", asked | ~asked))
+    assert everywhere.true_gap_nats == pytest.approx(found.true_gap_nats)
+    assert response_pairs(study).study == "small"
+
+
+def test_fewer_candidates_of_a_study_that_nobody_answered() -> None:
+    nobody = small_study().isel(response=slice(0))
+    rng = np.random.default_rng(0)
+    n_candidates = nobody.sizes["candidate"]
+    fewer = subsample_responses(nobody, n_candidates - 1, rng)
+    assert fewer.sizes["candidate"] == n_candidates - 1
+    with pytest.raises(InputError, match=f"n: is {n_candidates + 1}, but every item has {n_candidates} candidates"):
+        subsample_responses(nobody, n_candidates + 1, rng)

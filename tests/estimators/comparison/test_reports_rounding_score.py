@@ -1,0 +1,183 @@
+"""Reports, rounding schemes and the game's score."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from estimators.comparison import (
+    SCHEMES,
+    RoundingScheme,
+    expected_score,
+    log_ratio_from_report,
+    optimal_report,
+    ratio_from_report,
+    rational_report,
+    report_boxes,
+    report_from_log_ratio,
+    round_reports,
+    score,
+    two_alternative_report,
+)
+from estimators.errors import InputError
+from estimators.units import bits_from_nats, loss_from_perplexity, nats_from_bits, perplexity_from_loss
+from tests.oracles.comparison_game import nearest, round_half_even_tenths
+
+probability = st.floats(1e-6, 1 - 1e-6)
+logprob = st.floats(-12, -1e-3)
+named = [name for name in SCHEMES if name != "none"]
+
+
+@given(probability)
+def test_report_and_ratio_are_inverse(p: float) -> None:
+    assert ratio_from_report(p) == pytest.approx(1 / p - 1, rel=1e-9)
+    assert report_from_log_ratio(log_ratio_from_report(p)) == pytest.approx(p, rel=1e-12)
+
+
+def test_report_keeps_relative_precision_in_the_tail() -> None:
+    assert report_from_log_ratio(300.0) == pytest.approx(np.exp(-300.0), rel=1e-12)
+    assert report_from_log_ratio(-800.0) == 1.0
+
+
+@given(logprob, logprob)
+def test_language_model_answers_its_own_odds(target: float, candidate: float) -> None:
+    p = np.exp(target) / (np.exp(target) + np.exp(candidate))
+    assert two_alternative_report(target, candidate) == pytest.approx(p, rel=1e-12)
+
+
+@pytest.mark.parametrize("report", [0.0, 1.0, -0.1, 1.1, np.nan])
+def test_impossible_report_names_field_and_value(report: float) -> None:
+    with pytest.raises(InputError, match=f"report: is {report}"):
+        log_ratio_from_report([0.5, report])
+
+
+@given(st.floats(0, 1))
+def test_interface_is_round_half_even_of_ten_p(p: float) -> None:
+    assert round_reports(p, "interface") == pytest.approx(round_half_even_tenths(p), abs=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("p", "rounded"), [(0.05, 0.01), (0.15, 0.2), (0.25, 0.2), (0.35, 0.4), (0.45, 0.4), (0.5, 0.5), (0.95, 0.99)]
+)
+def test_interface_ties(p: float, rounded: float) -> None:
+    assert round_reports(p, "interface") == rounded == pytest.approx(round_half_even_tenths(p))
+
+
+@pytest.mark.parametrize("name", ["coarse", "coarser", "interface_nearest", "fine_ends"])
+@given(p=st.floats(0, 1))
+def test_nearest_in_probability(name: str, p: float) -> None:
+    assert round_reports(p, name) == nearest(SCHEMES[name].values)(p)
+
+
+def test_coarse_ties_go_to_the_lower_value() -> None:
+    np.testing.assert_array_equal(round_reports([0.35, 0.65, 0.15], "coarse"), [0.2, 0.5, 0.1])
+
+
+@given(st.floats(0.001, 0.999))
+def test_nearest_in_log_odds(p: float) -> None:
+    values = SCHEMES["fine_ends_log_odds"].values
+    best = min(values, key=lambda value: abs(np.log(p / (1 - p)) - np.log(value / (1 - value))))
+    assert round_reports(p, "fine_ends_log_odds") == best
+
+
+@pytest.mark.parametrize("tie", ["lower", "upper", "even"])
+def test_tie_rule(tie: str) -> None:
+    scheme = RoundingScheme("own", (0.2, 0.4, 0.6), tie=tie)  # type: ignore[arg-type]
+    expected = {"lower": [0.2, 0.4], "upper": [0.4, 0.6], "even": [0.2, 0.6]}[tie]
+    np.testing.assert_array_equal(round_reports([0.3, 0.5], scheme), expected)
+
+
+@pytest.mark.parametrize("name", named)
+@given(p=st.lists(st.floats(0, 1), min_size=1, max_size=20))
+def test_rounding_is_idempotent_monotone_and_inside_its_box(name: str, p: list[float]) -> None:
+    rounded = round_reports(np.sort(p), name)
+    np.testing.assert_array_equal(round_reports(rounded, name), rounded)
+    assert np.all(np.diff(rounded) >= 0)
+    boxes = report_boxes(name)
+    values = np.asarray(SCHEMES[name].values)
+    box = boxes[np.searchsorted(values, rounded)]
+    assert np.all((np.sort(p) >= box[:, 0] - 1e-9) & (np.sort(p) <= box[:, 1] + 1e-9))
+
+
+def test_no_rounding_changes_nothing() -> None:
+    np.testing.assert_array_equal(round_reports([0.123, 0.9], "none"), [0.123, 0.9])
+    with pytest.raises(InputError, match="no boxes"):
+        report_boxes("none")
+
+
+def test_boxes_of_the_interface_are_cut_at_odd_twentieths() -> None:
+    np.testing.assert_allclose(report_boxes("interface")[:-1, 1], np.arange(0.05, 1, 0.1))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"values": (0.0, 0.5)}, "values.*strictly between 0 and 1"),
+        ({"values": (0.5, 1.0)}, "values.*strictly between 0 and 1"),
+        ({"values": (0.5, 0.2)}, "values.*increasing"),
+        ({"values": (0.5, 0.5)}, "values.*increasing"),
+        ({"values": (0.2, 0.5), "positions": (0.3, 0.3)}, "positions.*increasing"),
+        ({"values": (0.2, 0.5), "positions": (0.5, 1.0), "space": "log_odds"}, "positions.*finite"),
+        ({"values": (0.2, 0.5), "positions": (0.1,)}, "positions.*one per value"),
+        ({"values": (0.2, 0.5), "space": "probit"}, "unknown space 'probit'.*probability, log_odds"),
+        ({"values": (0.2, 0.5), "tie": "random"}, "unknown tie 'random'"),
+        ({"values": (0.2, 0.5), "positions": (0.0, 0.5), "space": "log_odds"}, "positions.*finite"),
+    ],
+)
+def test_bad_scheme(arguments: dict[str, object], message: str) -> None:
+    with pytest.raises(InputError, match=message) as raised:
+        RoundingScheme("own", **arguments)  # type: ignore[arg-type]
+    assert str(raised.value).startswith("rounding 'own'")
+
+
+def test_positions_of_log_odds_are_cut_half_way_in_log_odds() -> None:
+    scheme = RoundingScheme("own", (0.2, 0.5), positions=(0.1, 0.5), space="log_odds")
+    # half-way between ln(1/9) and 0: odds of 1/3
+    np.testing.assert_allclose(report_boxes(scheme), [[0, 0.25], [0.25, 1]])
+    np.testing.assert_array_equal(round_reports([0.0, 0.24, 0.26, 1.0], scheme), [0.2, 0.2, 0.5, 0.5])
+    # values at positions of their own, which may reach 0 and 1 on the scale of probabilities
+    ends = RoundingScheme("ends", (0.01, 0.99), positions=(0.0, 1.0))
+    np.testing.assert_array_equal(round_reports([0.49, 0.51], ends), [0.01, 0.99])
+
+
+def test_unknown_rounding_lists_the_valid_ones() -> None:
+    with pytest.raises(InputError, match="unknown rounding 'nearst'; choose one of: none, interface"):
+        round_reports(0.5, "nearst")
+    with pytest.raises(InputError, match=r"report: is 1\.5"):
+        round_reports([0.5, 1.5], "interface")
+
+
+@given(logprob, logprob, logprob, logprob)
+def test_score_is_proper_whatever_the_generator(y: float, x: float, gy: float, gx: float) -> None:
+    """No report on a fine grid earns more than h(y) / (h(y) + h(x))."""
+    best = optimal_report(y, x)
+    others = np.linspace(0.001, 0.999, 500)
+    assert np.all(expected_score(others, y, x, gy, gx) <= expected_score(best, y, x, gy, gx) + 1e-9)
+
+
+def test_score_of_one_half_is_nothing() -> None:
+    assert score(0.5, -1.0) == 0
+    assert score(1.0, np.log(0.2)) == pytest.approx(200 * np.log(2))
+    with pytest.raises(InputError, match="probability_of_truth"):
+        score(0.0, -1.0)
+    with pytest.raises(InputError, match=r"probability_of_truth: is 1\.5; should be in"):
+        score([0.5, 1.5], -1.0)
+
+
+@given(logprob, logprob)
+def test_rational_agent_cannot_tell_its_own_generator_from_text(y: float, x: float) -> None:
+    assert rational_report(y, x, y, x) == pytest.approx(0.5)
+
+
+def test_rational_agent_by_enumeration() -> None:
+    h_y, h_x, g_y, g_x = 0.3, 0.05, 0.1, 0.2
+    posterior = h_y * g_x / (h_y * g_x + h_x * g_y)
+    assert rational_report(*np.log([h_y, h_x, g_y, g_x])) == pytest.approx(posterior)
+
+
+def test_units() -> None:
+    assert bits_from_nats(np.log(2)) == pytest.approx(1)
+    assert nats_from_bits(1.0) == pytest.approx(np.log(2))
+    assert perplexity_from_loss(loss_from_perplexity(24.381)) == pytest.approx(24.381)

@@ -1,0 +1,535 @@
+"""The simulated study: the truth it states is the truth it has, and its tails are those of the real data."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from scipy.stats import chi2, chisquare, kstest
+
+from estimators.comparison import HUMAN, is_word_token, same_token, validate_comparison_study
+from estimators.comparison.diagnostics import pareto_khat
+from estimators.comparison.simulation.language import simulate_language
+from estimators.comparison.simulation.participants import LAPSE_REPORTS, draw_participants, simulate_reports
+from estimators.comparison.simulation.settings import (
+    DEFAULT_EXCESS_NATS,
+    LANGUAGE_MODELS,
+    ParticipantPopulation,
+    SimulationSettings,
+)
+from estimators.comparison.simulation.study import simulate_comparison_study
+from estimators.errors import InputError
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+TINY = SimulationSettings(n_items=12, n_reference_items=30, n_participants=5, n_candidates=40, vocab_size=300)
+IDEAL = ParticipantPopulation(bias=False, slope=False, noise=False, lapses=False)
+
+# Measured on questions 10000-10999 of the next-token game data (FabienRoger/lm-game-analysis, commit ac1482b):
+# 400 candidates of GPT-2 small a question; test_the_real_figures_are_these recomputes them.
+REAL_BIAS = {  # eq. 5 minus the true gap, n candidates drawn with replacement from the 400, nats
+    "14M": {10: -0.730, 40: -0.478, 400: -0.274},
+    "gpt2-medium": {10: -0.075, 40: -0.028, 400: -0.006},
+}
+REAL_SAME_SHARE = 0.303  # candidates that are the target
+REAL_SD_TARGET_LOGPROB = 3.056  # sd over questions of ln g(y), nats
+REAL_SD_LOG_WEIGHT = {"14M": 2.456, "gpt2-medium": 1.160}  # sd over all candidates of ln q(x) / g(x), nats
+REAL_PARETO_K = {"14M": 0.721, "gpt2-medium": 0.486}  # of q(x) / g(x), all candidates pooled
+REAL_MODEL = {"lm-weak": "14M", "lm-strong": "gpt2-medium"}
+
+
+@pytest.fixture(scope="module")
+def tiny() -> xr.Dataset:
+    return simulate_comparison_study(TINY)
+
+
+@pytest.fixture(scope="module", params=[0, 1])
+def full(request: pytest.FixtureRequest) -> xr.Dataset:
+    return simulate_comparison_study(SimulationSettings(seed=request.param))
+
+
+def candidate_gap(log_term: np.ndarray, n: int, repeats: int, seed: int = 0) -> float:
+    """Eq. 5 with n of the stored candidates, a mean over repeats; log_term is (item, candidate)."""
+    rng = np.random.default_rng(seed)
+    gaps = []
+    for _ in range(repeats):
+        drawn = rng.integers(0, log_term.shape[1], (log_term.shape[0], n))
+        gaps.append(np.log(np.exp(np.take_along_axis(log_term, drawn, axis=1)).mean(axis=1)).mean())
+    return float(np.mean(gaps))
+
+
+def bias_of_eq_5(target: np.ndarray, candidate: np.ndarray, g: int, q: int, n: int) -> float:
+    """`target` is (model, item), `candidate` (model, item, candidate), nats."""
+    log_term = (target[g] - target[q])[:, None] + candidate[q] - candidate[g]
+    return candidate_gap(log_term, n, repeats=5) - float((target[g] - target[q]).mean())
+
+
+# --- seeds and streams
+
+
+def test_the_same_seed_gives_the_same_study(tiny: xr.Dataset) -> None:
+    assert simulate_comparison_study(TINY).identical(tiny)
+
+
+def test_another_seed_gives_another_study(tiny: xr.Dataset) -> None:
+    other = simulate_comparison_study(replace(TINY, seed=1))
+    for name in ("context", "target_token", "candidate_token", "target_logprob", "report", "true_slope"):
+        assert not np.array_equal(other[name].values, tiny[name].values), name
+
+
+def test_more_participants_change_nothing_else(tiny: xr.Dataset) -> None:
+    more = simulate_comparison_study(replace(TINY, n_participants=9))
+    first = more.isel(response=slice(0, tiny.sizes["response"]), participant_truth=slice(0, TINY.n_participants))
+    for name in tiny.data_vars:
+        np.testing.assert_array_equal(first[name].values, tiny[name].values, err_msg=str(name))
+
+
+def test_fewer_asked_items_change_no_item(tiny: xr.Dataset) -> None:
+    fewer = simulate_comparison_study(replace(TINY, n_items=3))
+    for name in ("context", "target_token", "candidate_token", "target_logprob", "candidate_logprob"):
+        np.testing.assert_array_equal(fewer[name].values, tiny[name].values, err_msg=name)
+    assert fewer.sizes["response"] == 3 * TINY.n_participants
+
+
+def test_the_generator_changes_candidates_and_nothing_of_the_truth(tiny: xr.Dataset) -> None:
+    other = simulate_comparison_study(replace(TINY, generator="lm-weak"))
+    for name in ("target_token", "target_logprob", "human_target_logprob", "true_bias"):
+        np.testing.assert_array_equal(other[name].values, tiny[name].values, err_msg=name)
+    assert not np.array_equal(other["candidate_token"].values, tiny["candidate_token"].values)
+
+
+def test_one_excess_changes_one_player(tiny: xr.Dataset) -> None:
+    other = simulate_comparison_study(replace(TINY, excess_nats={"lm-strong": 0.2}))
+    changed = (other["target_logprob"] != tiny["target_logprob"]).any("item")
+    assert changed.to_series().to_dict() == {"lm-weak": False, "lm-medium": False, "lm-strong": True}
+    np.testing.assert_array_equal(other["candidate_token"].values, tiny["candidate_token"].values)
+
+
+# --- the language
+
+
+def divergences(settings: SimulationSettings) -> tuple[float, dict[str, float]]:
+    """Mean entropy of T and mean KL(T || player), in double precision from the stored distributions."""
+    language = simulate_language(settings)
+    log_t = language.true_logprob.astype(float)
+    t = np.exp(log_t)
+    np.testing.assert_allclose(t.sum(axis=1), 1, atol=1e-4)
+    for log_p in language.player_logprob.values():
+        np.testing.assert_allclose(np.exp(log_p.astype(float)).sum(axis=1), 1, atol=1e-4)
+    kl = {name: (t * (log_t - log_p)).sum(axis=1).mean() for name, log_p in language.player_logprob.items()}
+    return -(t * log_t).sum(axis=1).mean(), kl
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        SimulationSettings(),
+        TINY,
+        replace(TINY, seed=5, entropy_nats=1.0, excess_nats={"lm-weak": 3.0, "lm-medium": 0.01, "human": 0.3}),
+        replace(TINY, n_items=1, n_reference_items=1, vocab_size=2000),
+    ],
+    ids=["default", "tiny", "unlike", "one item"],
+)
+def test_the_stated_entropy_and_excess_losses_are_reached(settings: SimulationSettings) -> None:
+    entropy, kl = divergences(settings)
+    assert entropy == pytest.approx(settings.entropy_nats, abs=1e-4)
+    assert kl == pytest.approx(dict(settings.excess_nats), abs=1e-4)
+
+
+def test_a_player_without_excess_is_the_truth() -> None:
+    language = simulate_language(replace(TINY, excess_nats={"lm-strong": 0}))
+    np.testing.assert_array_equal(language.player_logprob["lm-strong"], language.true_logprob)
+
+
+def test_items_are_as_varied_as_text() -> None:
+    log_t = simulate_language(SimulationSettings()).true_logprob.astype(float)
+    entropy = -(np.exp(log_t) * log_t).sum(axis=1)
+    assert (entropy < 0.3).mean() > 0.1
+    assert (entropy > 5).mean() > 0.1
+
+
+def test_tokens_are_distinct_and_of_every_kind() -> None:
+    tokens = simulate_language(replace(TINY, vocab_size=5000)).vocabulary.tolist()
+    assert len(set(tokens)) == 5000
+    assert 0.7 < np.mean([is_word_token(token) for token in tokens]) < 0.85
+    assert {",", ".", "\n"} <= set(tokens)
+    assert any(token.isalpha() and is_word_token(f" {token}") for token in tokens), "no word piece"
+
+
+# --- what a loader gives
+
+
+@pytest.mark.parametrize("generator", LANGUAGE_MODELS)
+def test_the_study_is_valid_whatever_the_generator(generator: str) -> None:
+    study = validate_comparison_study(simulate_comparison_study(replace(TINY, generator=generator)))
+    assert study.attrs["generator"] == generator
+    assert dict(study.sizes) == {
+        "item": 30, "candidate": 40, "model": 3, "response": 60, "participant_truth": 5
+    }  # fmt: skip
+    assert (study["item_set"] != "").values.tolist() == [True] * 12 + [False] * 18
+    assert study["in_reference"].all()
+
+
+@pytest.mark.parametrize("generator", ["lm-weak", "lm-strong"])
+def test_candidates_follow_the_generator(generator: str) -> None:
+    settings = replace(TINY, n_reference_items=12, n_candidates=4000, generator=generator, n_participants=1)
+    study = simulate_comparison_study(settings)
+    language = simulate_language(settings)
+
+    def p_value(logprob: np.ndarray) -> float:
+        statistic, freedom = 0.0, 0
+        for row, drawn in zip(logprob, study["candidate_token"].values, strict=True):
+            expected = np.exp(row.astype(float)) / np.exp(row.astype(float)).sum() * drawn.size
+            observed = (drawn[:, None] == language.vocabulary).sum(axis=0)
+            common = expected >= 5
+            observed = np.append(observed[common], observed[~common].sum())
+            expected = np.append(expected[common], expected[~common].sum())
+            if len(expected) > 2 and expected[-1] >= 5:
+                statistic += chisquare(observed, expected).statistic
+                freedom += len(expected) - 1
+        assert freedom > 100
+        return float(chi2.sf(statistic, freedom))
+
+    assert p_value(language.player_logprob[generator]) > 1e-3
+    assert p_value(language.true_logprob) < 1e-12
+    assert p_value(language.player_logprob["lm-medium"]) < 1e-12
+
+
+def test_targets_follow_the_truth() -> None:
+    settings = replace(TINY, n_reference_items=4000, n_candidates=1)
+    study = simulate_comparison_study(settings)
+    language = simulate_language(settings)
+    position = {token: place for place, token in enumerate(language.vocabulary.tolist())}
+    target = np.array([position[token] for token in study["target_token"].values.tolist()])
+    log_t = language.true_logprob.astype(float)
+    surprisal = -np.take_along_axis(log_t, target[:, None], axis=1)[:, 0]
+    entropy = -(np.exp(log_t) * log_t).sum(axis=1)
+    deviation = surprisal - entropy
+    assert abs(deviation.mean()) < 3.5 * deviation.std() / np.sqrt(deviation.size)
+    # randomised probability integral transform: uniform if and only if targets are drawn from T
+    upto = np.cumsum(np.exp(log_t), axis=1)[np.arange(4000), target]
+    uniform = upto - np.random.default_rng(0).random(4000) * np.exp(-surprisal)
+    assert kstest(np.clip(uniform, 0, 1), "uniform").pvalue > 1e-3
+
+
+def test_log_probabilities_are_those_of_the_strings(tiny: xr.Dataset) -> None:
+    language = simulate_language(TINY)
+    position = {token: place for place, token in enumerate(language.vocabulary.tolist())}
+    target = [position[token] for token in tiny["target_token"].values.tolist()]
+    candidate = [[position[token] for token in row] for row in tiny["candidate_token"].values.tolist()]
+    for model in LANGUAGE_MODELS:
+        logprob = language.player_logprob[model]
+        stored = tiny.sel(model=model)
+        np.testing.assert_allclose(stored["target_logprob"], logprob[range(30), target], atol=1e-6)
+        rows = np.arange(30)[:, None]
+        np.testing.assert_allclose(stored["candidate_logprob"], logprob[rows, candidate], atol=1e-6)
+
+
+def test_sampled_losses_are_near_the_stated_ones(full: xr.Dataset) -> None:
+    expected = json.loads(full.attrs["truth"])["expected_loss_nats"]
+    losses = {str(model): -full["target_logprob"].sel(model=model) for model in full["model"].values}
+    losses["human"] = -full["human_target_logprob"]
+    assert expected.keys() == losses.keys()
+    for player, loss in losses.items():
+        assert abs(float(loss.mean()) - expected[player]) < 3.5 * float(loss.std()) / np.sqrt(loss.size)
+
+
+def test_the_reference_distribution_is_the_generators() -> None:
+    study = simulate_comparison_study(replace(TINY, store_reference=True))
+    assert study["reference_logprob"].dtype == np.float32
+    np.testing.assert_allclose(np.exp(study["reference_logprob"]).sum("token"), 1, atol=1e-5)
+    of_target = [
+        float(study["reference_logprob"].sel(item=item, token=token))
+        for item, token in zip(study["item"].values, study["target_token"].values, strict=True)
+    ]
+    np.testing.assert_allclose(of_target, study["target_logprob"].sel(model="lm-medium"), atol=1e-6)
+
+
+def test_the_settings_are_written_down(tiny: xr.Dataset) -> None:
+    written = json.loads(tiny.attrs["settings"])
+    written["participants"] = ParticipantPopulation(**written["participants"])
+    assert SimulationSettings(**written) == TINY
+
+
+# --- participants
+
+
+def test_a_participant_sees_one_position_on_every_item_and_others_see_others(tiny: xr.Dataset) -> None:
+    seen = tiny["response_candidate"].to_series().groupby(tiny["participant"].values).unique()
+    assert all(len(positions) == 1 for positions in seen)
+    assert len({int(positions[0]) for positions in seen}) == TINY.n_participants
+
+
+def test_positions_repeat_only_when_all_are_used() -> None:
+    study = simulate_comparison_study(replace(TINY, n_items=1, n_candidates=4, n_participants=9))
+    assert sorted(np.bincount(study["response_candidate"].values).tolist()) == [2, 2, 2, 3]
+
+
+@pytest.mark.parametrize("rounding", ["interface", "none", "coarser"])
+def test_answers_are_automatic_where_the_tokens_are_the_same(rounding: str) -> None:
+    study = simulate_comparison_study(replace(TINY, rounding=rounding))
+    shown = study["candidate_token"].values[study["response_item"].values, study["response_candidate"].values]
+    same = shown == study["target_token"].values[study["response_item"].values]
+    assert 0 < same.sum() < same.size
+    np.testing.assert_array_equal(study["automatic"].values, same)
+    by_token = same_token(study)[study["response_item"].values, study["response_candidate"].values]
+    np.testing.assert_array_equal(by_token, same)
+    assert (study["report"].values[same] == 0.5).all()
+
+
+def test_reports_are_on_the_grid(tiny: xr.Dataset) -> None:
+    assert set(tiny["report"].values.tolist()) <= set(LAPSE_REPORTS)
+    assert len(set(tiny["report"].values.tolist())) > 5
+
+
+def log_odds_shown(study: xr.Dataset) -> np.ndarray:
+    item, candidate = study["response_item"].values, study["response_candidate"].values
+    return study["human_target_logprob"].values[item] - study["human_candidate_logprob"].values[item, candidate]
+
+
+def test_an_ideal_reporter_reports_the_exact_log_odds() -> None:
+    study = simulate_comparison_study(replace(TINY, rounding="none", participants=IDEAL))
+    report = study["report"].values
+    assert not study["automatic"].all()
+    np.testing.assert_allclose(np.log(report) - np.log1p(-report), log_odds_shown(study), rtol=1e-7, atol=1e-9)
+    assert study["true_bias"].values.tolist() == study["true_noise"].values.tolist() == [0] * 5
+    assert study["true_slope"].values.tolist() == [1] * 5
+    assert study["true_lapse"].values.tolist() == [0] * 5
+
+
+def test_an_ideal_reporter_rounds_as_the_interface_does() -> None:
+    study = simulate_comparison_study(replace(TINY, participants=IDEAL))
+    p = 1 / (1 + np.exp(-log_odds_shown(study)))
+    np.testing.assert_array_equal(study["report"].values, np.clip(np.rint(10 * p) / 10, 0.01, 0.99))
+
+
+def test_each_error_can_be_switched_off_by_itself(tiny: xr.Dataset) -> None:
+    truth = {"bias": "true_bias", "slope": "true_slope", "noise": "true_noise", "lapses": "true_lapse"}
+    for switch in truth:
+        study = simulate_comparison_study(replace(TINY, participants=replace(TINY.participants, **{switch: False})))
+        off = {name for name, variable in truth.items() if not np.array_equal(study[variable], tiny[variable])}
+        assert off == {switch}
+
+
+def test_participants_are_drawn_from_their_population() -> None:
+    population = ParticipantPopulation(
+        bias_mean_nats=-1, bias_sd_nats=2, slope_median=0.4, slope_log_sd=0.7, noise_median_nats=1.5, noise_log_sd=0.2,
+        lapse_mean=0.1, lapse_concentration=20,
+    )  # fmt: skip
+    people = draw_participants(population, 2000, seed=3)
+    for values, mean, sd in (
+        (people.bias, -1, 2),
+        (np.log(people.slope), np.log(0.4), 0.7),
+        (np.log(people.noise_sd), np.log(1.5), 0.2),
+        (people.lapse_rate, 0.1, np.sqrt(0.1 * 0.9 / 21)),
+    ):
+        assert values.mean() == pytest.approx(mean, abs=4 * sd / np.sqrt(2000))
+        assert values.std() == pytest.approx(sd, rel=0.1)
+    # independent of each other: a correlation of 2,000 has a standard error of .022
+    traits = np.corrcoef([people.bias, np.log(people.slope), np.log(people.noise_sd), people.lapse_rate])
+    assert np.abs(traits - np.eye(4)).max() < 0.1
+    everybody = draw_participants(replace(population, lapse_mean=1.0), 3, seed=3)
+    assert everybody.lapse_rate.tolist() == [1, 1, 1]
+
+
+def test_reports_have_the_stated_bias_slope_and_noise() -> None:
+    report = simulate_reports(
+        np.full(20_000, 1.5), rng=np.random.default_rng(0), bias=-0.5, slope=2.0, noise_sd=0.8, rounding="none"
+    )
+    log_odds = np.log(report / (1 - report))
+    assert log_odds.mean() == pytest.approx(2.0, abs=4 * 0.8 / np.sqrt(20_000))
+    assert log_odds.std() == pytest.approx(0.8, rel=0.03)
+    assert kstest((log_odds - 2) / 0.8, "norm").pvalue > 1e-3
+
+
+def test_lapses_are_half_undecided_and_half_anywhere() -> None:
+    n = 22_000
+    report = simulate_reports(np.full(n, 30.0), rng=np.random.default_rng(0), lapse_rate=0.5)
+    values, counts = np.unique(report, return_counts=True)
+    assert values.tolist() == list(LAPSE_REPORTS)
+    expected = np.full(11, n * 0.5 * 0.5 / 11)
+    expected[5] += n * 0.5 * 0.5
+    expected[10] += n * 0.5
+    assert chisquare(counts, expected).pvalue > 1e-3
+
+
+def test_extreme_beliefs_give_reports_with_a_finite_ratio() -> None:
+    report = simulate_reports([-2000.0, 2000.0], rng=np.random.default_rng(0), rounding="none")
+    assert ((report > 0) & (report < 1)).all()
+    assert np.isfinite(1 / report - 1).all()
+
+
+# --- tails as heavy as the real ones
+
+
+@pytest.mark.parametrize(
+    ("player", "n", "tolerance"),
+    [("lm-weak", 10, 0.15), ("lm-weak", 40, 0.2), ("lm-weak", 400, 0.25), ("lm-strong", 10, 0.25)],
+)
+def test_eq_5_is_as_biased_as_on_the_real_questions(full: xr.Dataset, player: str, n: int, tolerance: float) -> None:
+    models = full["model"].values.tolist()
+    bias = bias_of_eq_5(
+        full["target_logprob"].values,
+        full["candidate_logprob"].values,
+        models.index("lm-medium"),
+        models.index(player),
+        n,
+    )
+    assert bias == pytest.approx(REAL_BIAS[REAL_MODEL[player]][n], rel=tolerance)
+
+
+@pytest.mark.parametrize("player", REAL_MODEL)
+def test_weights_have_the_real_spread_and_tail(full: xr.Dataset, player: str) -> None:
+    logprob = full["candidate_logprob"]
+    log_weight = (logprob.sel(model=player) - logprob.sel(model="lm-medium")).values.ravel()
+    assert log_weight.std() == pytest.approx(REAL_SD_LOG_WEIGHT[REAL_MODEL[player]], rel=0.2)
+    assert pareto_khat(np.exp(log_weight)) == pytest.approx(REAL_PARETO_K[REAL_MODEL[player]], abs=0.25)
+
+
+def test_targets_are_as_predictable_as_the_real_ones(full: xr.Dataset) -> None:
+    assert same_token(full).mean() == pytest.approx(REAL_SAME_SHARE, rel=0.15)
+    spread = full["target_logprob"].sel(model="lm-medium").values.std()
+    assert spread == pytest.approx(REAL_SD_TARGET_LOGPROB, rel=0.1)
+    assert np.mean([is_word_token(str(token)) for token in full["target_token"].values]) == pytest.approx(0.7, abs=0.1)
+
+
+@pytest.mark.slow
+def test_the_real_figures_are_these(lm_game_root: Path) -> None:
+    questions = [
+        json.loads((lm_game_root / "multi_comparisons" / f"doc{question}.json").read_text(encoding="utf-8"))
+        for question in range(10000, 11000)
+    ]
+    target = np.array([question["correct_logprobs"] for question in questions]).T
+    candidate = np.array([question["generated_logprobss"] for question in questions]).transpose(1, 0, 2)
+    same = np.mean([[x == q["correct_token_str"] for x in q["generated_token_strs"]] for q in questions])
+    assert same == pytest.approx(REAL_SAME_SHARE, abs=1e-3)
+    assert target[1].std() == pytest.approx(REAL_SD_TARGET_LOGPROB, abs=1e-3)
+    for model, name in ((0, "14M"), (2, "gpt2-medium")):
+        log_weight = (candidate[model] - candidate[1]).ravel()
+        assert log_weight.std() == pytest.approx(REAL_SD_LOG_WEIGHT[name], abs=1e-3)
+        assert pareto_khat(np.exp(log_weight)) == pytest.approx(REAL_PARETO_K[name], abs=0.02)
+        for n, bias in REAL_BIAS[name].items():
+            # five repeats leave a Monte Carlo error of a few hundredths
+            assert bias_of_eq_5(target, candidate, 1, model, n) == pytest.approx(bias, abs=0.04)
+
+
+# --- wrong settings
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"n_items": 0}, "n_items: is 0"),
+        ({"n_items": -3}, "n_items: is -3"),
+        ({"n_items": 31}, "at most n_reference_items"),
+        ({"n_items": 1.5}, "whole number"),
+        ({"n_items": True}, "n_items: is True"),
+        ({"n_reference_items": 0}, "n_reference_items"),
+        ({"n_participants": -1}, "n_participants"),
+        ({"n_candidates": 0}, "n_candidates"),
+        ({"vocab_size": 9}, "vocab_size: is 9"),
+        ({"seed": -1}, "seed"),
+        ({"seed": None}, "seed: is None"),
+        ({"generator": "gpt2-small"}, "lm-weak, lm-medium, lm-strong"),
+        ({"generator": "human"}, "unknown generator 'human'"),
+        ({"rounding": "tenths"}, "unknown rounding 'tenths'"),
+        ({"entropy_nats": 0.0}, "entropy_nats: is 0.0"),
+        ({"entropy_nats": float("nan")}, "entropy_nats: is nan"),
+        ({"store_reference": "yes"}, "true or false"),
+        ({"participants": {}}, "ParticipantPopulation"),
+        ({"excess_nats": 1.0}, "excess_nats"),
+        ({"excess_nats": {"lm-weak": -0.1}}, "excess_nats.lm-weak: is -0.1"),
+        ({"excess_nats": {"14M": 1.0}}, "lm-weak, lm-medium, lm-strong, human"),
+        ({"excess_nats": {"human": "much"}}, "excess_nats.human: is 'much'"),
+    ],
+    ids=repr,
+)
+def test_wrong_settings_are_named(change: dict[str, Any], named: str) -> None:
+    with pytest.raises(InputError, match=named):
+        replace(TINY, **change)
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"slope_median": 0.0}, "slope_median: is 0.0, should be a finite number and above 0"),
+        ({"slope_median": -1.0}, "slope_median"),
+        ({"lapse_mean": 1.5}, "lapse_mean: is 1.5, should be a finite number and at least 0 and at most 1"),
+        ({"lapse_mean": -0.1}, "lapse_mean"),
+        ({"lapse_concentration": 0}, "lapse_concentration"),
+        ({"bias_mean_nats": float("inf")}, "bias_mean_nats"),
+        ({"bias_sd_nats": -1}, "bias_sd_nats"),
+        ({"slope_log_sd": -1}, "slope_log_sd"),
+        ({"noise_median_nats": -1}, "noise_median_nats"),
+        ({"noise_log_sd": "wide"}, "noise_log_sd: is 'wide'"),
+        ({"lapses": 0}, "lapses: is 0, should be true or false"),
+    ],
+    ids=repr,
+)
+def test_a_wrong_population_is_named(change: dict[str, Any], named: str) -> None:
+    with pytest.raises(InputError, match=named):
+        ParticipantPopulation(**change)
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"entropy_nats": 9.0}, "entropy_nats: is 9.0, which cannot be reached.*below 4[.][0-9]{2}"),
+        ({"entropy_nats": 1e-9}, "entropy_nats: is 1e-09, which cannot be reached"),
+        (
+            {"excess_nats": {"lm-weak": 50.0}},
+            "excess_nats.lm-weak: is 50.0, which cannot be reached.*[0-9][.][0-9]+ nats",
+        ),
+    ],
+    ids=repr,
+)
+def test_unreachable_targets_say_what_can_be_reached(change: dict[str, Any], named: str) -> None:
+    with pytest.raises(InputError, match=named):
+        simulate_comparison_study(replace(TINY, **change))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "named"),
+    [
+        ({"log_odds": [0.0, np.nan]}, "log_odds: is nan"),
+        ({"bias": np.inf}, "bias: is inf"),
+        ({"slope": 0.0}, "slope: is 0.0"),
+        ({"slope": [1.0, -2.0]}, "slope: is -2.0"),
+        ({"slope": [1.0, 1.0, 1.0]}, "slope: has shape [(]3,[)]"),
+        ({"noise_sd": -0.1}, "noise_sd: is -0.1"),
+        ({"lapse_rate": 1.1}, "lapse_rate: is 1.1"),
+        ({"rounding": "tenths"}, "unknown rounding"),
+    ],
+    ids=repr,
+)
+def test_wrong_report_parameters_are_named(wrong: dict[str, Any], named: str) -> None:
+    arguments = {"log_odds": [0.0, 1.0]} | wrong
+    with pytest.raises(InputError, match=named):
+        simulate_reports(rng=np.random.default_rng(0), **arguments)
+
+
+def test_defaults_give_the_losses_of_the_real_models() -> None:
+    settings = SimulationSettings()
+    assert settings.excess_nats == DEFAULT_EXCESS_NATS
+    losses = {player: settings.entropy_nats + excess for player, excess in settings.excess_nats.items()}
+    # true losses on questions 10000-10999
+    assert losses["lm-weak"] == pytest.approx(4.606, abs=0.01)
+    assert losses["lm-medium"] == pytest.approx(3.194, abs=0.01)
+    assert losses["lm-strong"] == pytest.approx(2.919, abs=0.01)
+
+
+def test_divergences_from_the_generator_equal_a_loop():
+    language = simulate_language(TINY)
+    study = simulate_comparison_study(TINY)
+    generator = language.player_logprob[TINY.generator].astype(float)
+    for player, stored in ((HUMAN, study["human_kl_nats"]), ("lm-weak", study["kl_nats"].sel(model="lm-weak"))):
+        belief = language.player_logprob[player].astype(float)
+        for item in (0, 7, 29):
+            by_hand = sum(np.exp(b) * (b - g) for b, g in zip(belief[item], generator[item], strict=True))
+            assert float(stored[item]) == pytest.approx(by_hand, abs=1e-5)
+    assert (study["kl_nats"].sel(model=TINY.generator) == 0).all()

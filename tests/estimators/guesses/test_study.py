@@ -1,0 +1,165 @@
+"""The guess study's validator, and what is read from such a study."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import xarray as xr
+from hypothesis import given
+from hypothesis import strategies as st
+
+from estimators.errors import InputError
+from estimators.guesses import validate_guess_study
+from estimators.guesses.study import (
+    guess_contexts,
+    is_visible_token,
+    is_word_position,
+    prior_guesses,
+    repeated_guesses,
+    with_model_answers,
+)
+from tests.estimators.guesses.guess_studies import guess_study
+
+
+def test_a_good_study_comes_back_as_it_is() -> None:
+    study = guess_study()
+    assert validate_guess_study(study) is study
+    optional = ["text", "target_start", "target_token", "guess", *(name for name in study if name.startswith("stored"))]
+    bare = study.drop_vars(optional)
+    assert validate_guess_study(bare) is bare
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "part"),
+    [
+        ("item_document", ["a", "a", "b", "c"], "'c' at item 13; the study has no such document"),
+        ("item_position", [0, 2, 1, -1], "-1 at item 13"),
+        ("item_position", [1, 1, 1, 0], "1 for two items of document 'a'"),
+        ("item_position", [1.0, 2.0, 1.0, 0.0], "dtype float64, should be an integer"),
+        ("response_item", [10, 10, 11, 10, 12, 99], "99 at response 5; the study has no such item"),
+        ("participant", ["Ann", "Bo", "Ann", "Ann", "", "Bo"], "'' .1 such"),
+        ("correct", [0, 1, 0, 1, 1, 0], "dtype int64, should be bool"),
+        ("n_before", [0, 0, 1, 1, 0, 1], "1 at response 3 .participant 'Ann'"),
+        ("n_before", [-1, 0, 1, 4, 0, 1], "-1 at response 0"),
+        ("target_start", [4, 7, 1, 0], "4 at item 10, but the text of document 'a' has no ' cat' there"),
+        ("target_start", [3, 7, 99, 0], "99 at item 12"),
+        ("stored_accuracy", [40.0], "40.0 for 'gpt', should be a share"),
+        ("stored_n", [-1], "at least 0"),
+        ("stored_tokens", ["words"], "visible, word"),
+    ],
+)
+def test_mistakes_are_named(name: str, values: list[object], part: str) -> None:
+    study = guess_study()
+    column = np.array(values, dtype=object if isinstance(values[0], str) else None)
+    with pytest.raises(InputError, match=part) as raised:
+        validate_guess_study(study.assign({name: (study[name].dims, column)}))
+    assert str(raised.value).startswith("guess study 'small'")
+
+
+def test_what_is_missing_or_laid_out_wrongly_is_named() -> None:
+    study = guess_study()
+    for broken, part in (
+        (study.drop_vars("correct"), "correct: is missing"),
+        (study.drop_vars("stored_n"), "stored_n: is missing"),
+        (study.drop_vars("text"), "text, target_start: go together"),
+        (study.drop_vars("target_start"), "text, target_start: go together"),
+        (
+            study.assign(target_surprisal_nats=(("model", "item"), [[0, 1, np.inf, 0]])).assign_coords(model=["m"]),
+            "inf for model 'm' at item 12, should be finite and at least 0, or NaN",
+        ),
+        (study.assign(correct=("item", np.ones(4, dtype=bool))), "should be .'response'"),
+        (study.isel(response=[]), "response: is empty"),
+        (study.drop_vars("item"), "item: has no coordinate values"),
+        (study.assign_coords(item=[10, 10, 11, 12]), "10 is there twice"),
+    ):
+        with pytest.raises(InputError, match=part):
+            validate_guess_study(broken)
+    with pytest.raises(InputError, match=r"should be an xarray\.Dataset"):
+        validate_guess_study([1, 2])  # type: ignore[arg-type]
+
+
+def test_bounds_that_are_still_right() -> None:
+    study = guess_study()
+    for accuracy in (0.0, 1.0):
+        good = study.assign(stored_accuracy=("stored", [accuracy]), stored_n=("stored", [0]))
+        assert validate_guess_study(good) is good
+    with pytest.raises(InputError, match=r"stored_accuracy: is 1\.5 for 'gpt'"):
+        validate_guess_study(study.assign(stored_accuracy=("stored", [1.5])))
+    # without the tokens the starts need only be in the texts; a target may come at the very end
+    bare = study.drop_vars("target_token")
+    end = bare.assign(target_start=("item", [3, 11, 1, 0]))
+    assert validate_guess_study(end) is end
+    with pytest.raises(InputError, match="target_start: is 12 at item 11"):
+        validate_guess_study(bare.assign(target_start=("item", [3, 12, 1, 0])))
+
+
+def test_language_models_are_added_by_item() -> None:
+    study = with_model_answers(guess_study(), "one", [1, 0, np.nan, 0.5], [0.1, 2.0, np.nan, 1.0])
+    study = with_model_answers(study, "two", [0, 0, 1, 1])
+    assert study["model"].values.tolist() == ["one", "two"]
+    np.testing.assert_array_equal(study["model_hit"].sel(model="one"), [1, 0, np.nan, 0.5])
+    np.testing.assert_array_equal(study["model_hit"].sel(model="two"), [0, 0, 1, 1])
+    assert np.isnan(study["target_surprisal_nats"].sel(model="two")).all()
+    assert "model" not in guess_study().coords
+    for hit, surprisal, part in (
+        ([1, 0, 1], None, "one an item"),
+        ([2, 0, 0, 0], None, "2.0 for model 'three' at item 10, should be from 0 to 1, or NaN"),
+        ([1, 0, 0, 0], [-0.1, 1, 1, 1], "-0.1 for model 'three'"),
+        ([1, 0, 0, 0], [np.inf, 1, 1, 1], "inf for model 'three'"),
+    ):
+        with pytest.raises(InputError, match=part):
+            with_model_answers(study, "three", hit, surprisal)
+    with pytest.raises(InputError, match=r"^guess study 'small', model: 'one' is there already"):
+        with_model_answers(study, "one", [1, 0, 0, 0])
+
+
+def test_contexts_are_the_texts_up_to_the_target() -> None:
+    assert guess_contexts(guess_study()) == ["The", "The cat", "A", ""]
+    with pytest.raises(InputError, match="no language model can play"):
+        guess_contexts(guess_study().drop_vars(["text", "target_start"]))
+    with pytest.raises(InputError, match="no language model can play"):
+        guess_contexts(guess_study().drop_vars("target_start"))
+
+
+def test_repeats_are_the_later_guesses_at_an_item() -> None:
+    assert repeated_guesses(guess_study()).tolist() == [False, False, False, True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("token", "visible"), [(" cat", True), ("\n", False), ("a\nb", False), ("\ufffd", False), ("", False), (" ", True)]
+)
+def test_visible_tokens(token: str, visible: bool) -> None:
+    assert is_visible_token(token) is visible
+
+
+@pytest.mark.parametrize(
+    ("token", "following", "word"),
+    [
+        (" cat", " sat", True),
+        (" cat", "s", False),
+        (" cat", None, False),
+        ("cat", " sat", False),
+        (" c4t", " sat", False),
+        (" ", " sat", False),
+        (" Zürich", " ist", True),
+        (" I", " am", True),
+        (" 4t", " is", False),
+        ("", " is", False),
+    ],
+)
+def test_word_tokens(token: str, following: str | None, word: bool) -> None:
+    assert is_word_position(token, following) is word
+
+
+@given(st.lists(st.sampled_from("abc"), min_size=1, max_size=30))
+def test_prior_guesses_are_counted(people: list[str]) -> None:
+    assert prior_guesses(people).tolist() == [people[:at].count(who) for at, who in enumerate(people)]
+
+
+def test_a_study_survives_netcdf(tmp_path: object) -> None:
+    path = f"{tmp_path}/study.nc"
+    with_model_answers(guess_study(), "one", [1, 0, np.nan, 0]).to_netcdf(path, engine="h5netcdf")
+    with xr.open_dataset(path, engine="h5netcdf") as back:
+        loaded = back.load()
+        # netCDF has no bool: xarray keeps the dtype in an attribute
+        validate_guess_study(loaded)

@@ -1,0 +1,238 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from estimators.errors import InputError
+from estimators.rankings.scores import (
+    approximate_perplexity,
+    average_score,
+    exponential_score,
+    linear_score,
+    log_probability_bound,
+    match_tokens,
+    rank_at,
+    ranks_among,
+    ranks_from_logits,
+    reciprocal_score,
+    reference_log_probability,
+    top_k_accuracy,
+)
+from tests.oracles.rank_perplexity import scores
+
+RANKS = st.one_of(st.integers(1, 400).map(float), st.just(np.inf))
+SCORES = {
+    "linear": linear_score,
+    "reciprocal": lambda rank, k: reciprocal_score(rank_at(rank, k)),
+    "exponential": lambda rank, k: exponential_score(rank_at(rank, k), 0.3),
+    "average": average_score,
+    "top-k": lambda rank, k: top_k_accuracy(rank, max(k // 2, 1)),
+}
+
+
+@pytest.mark.parametrize("name", SCORES)
+@given(ranks=st.lists(RANKS, min_size=2, max_size=30), k=st.integers(1, 60))
+def test_scores_fall_with_the_rank_and_stay_within_bounds(name: str, ranks: list[float], k: int) -> None:
+    ordered = np.sort(np.array(ranks))
+    score = SCORES[name](ordered, k)
+    assert ((score >= 0) & (score <= 1)).all()
+    assert (np.diff(score) <= 0).all()
+    assert (score[ordered > k] == 0).all()
+    assert (score[ordered == 1] == 1).all()
+
+
+@pytest.mark.parametrize("k", [1, 2, 20])
+def test_scores_are_their_closed_forms(k: int) -> None:
+    ranked = [f"t{number}" for number in range(1, k + 1)]
+    for reference in (*ranked, "absent"):
+        rank = ranks_among(match_tokens([reference], [ranked]))
+        expected = scores(reference, ranked)
+        assert linear_score(rank, k)[0] == pytest.approx(expected["linear"], abs=1e-15)
+        assert reciprocal_score(rank)[0] == expected["reciprocal"]
+        assert exponential_score(rank, 0.1)[0] == pytest.approx(expected["exponential_01"], abs=1e-15)
+        assert average_score(rank, k)[0] == pytest.approx(expected["average"], abs=1e-15)
+
+
+@given(
+    logits=hnp.arrays(np.float64, (3, 12), elements=st.integers(-40, 40).map(lambda n: n / 4)),
+    reference=hnp.arrays(np.int64, 3, elements=st.integers(0, 11)),
+    temperature=st.sampled_from([0.25, 0.5, 2.0, 8.0]),
+    tie=st.sampled_from(["best", "middle", "worst"]),
+)
+def test_ranks_do_not_move_with_the_temperature_and_perplexity_does(logits, reference, temperature, tie) -> None:
+    """Powers of two, so that equal logits stay equal."""
+    rank = ranks_from_logits(logits, reference, tie=tie)
+    cooled = logits / temperature
+    assert (ranks_from_logits(cooled, reference, tie=tie) == rank).all()
+    normalised = cooled - np.logaddexp.reduce(cooled, axis=1, keepdims=True)
+    assert (ranks_from_logits(normalised, reference, tie=tie, tolerance=1e-9) == rank).all()
+    assert (average_score(ranks_from_logits(cooled, reference, tie=tie), 5) == average_score(rank, 5)).all()
+    if np.ptp(logits, axis=1).min() > 1:
+        plain = logits - np.logaddexp.reduce(logits, axis=1, keepdims=True)
+        best = plain.argmax(axis=1)
+        assert (normalised[range(3), best] != plain[range(3), best]).all()
+
+
+def test_tie_rules() -> None:
+    logits = [[0.0, 2.0, 2.0, 2.0, 1.0]]
+    assert ranks_from_logits(logits, [2], tie="best") == 1
+    assert ranks_from_logits(logits, [2], tie="middle") == 2
+    assert ranks_from_logits(logits, [2], tie="worst") == 3
+    assert ranks_from_logits(logits, [4], tie="worst") == 4
+    # any number of dimensions before the vocabulary
+    many = np.stack([np.tile(logits, (4, 1)), -np.tile(logits, (4, 1))])
+    wanted = np.array([[0, 1, 2, 4]] * 2)
+    assert ranks_from_logits(many, wanted).tolist() == [[5, 3, 3, 4], [1, 5, 5, 2]]
+    hit = [[False, True, False, False], [False, False, False, True], [False] * 4]
+    values = [[-1.0, -2.0, -2.0, -3.0]] * 3
+    assert ranks_among(hit).tolist() == [2, 4, np.inf]
+    assert ranks_among(hit, values, tie="best").tolist() == [2, 4, np.inf]
+    assert ranks_among(hit, values, tie="middle").tolist() == [2.5, 4, np.inf]
+    assert ranks_among(hit, values, tie="worst").tolist() == [3, 4, np.inf]
+    near = [[-1.0, -2.0, -2.0 - 1e-7, -3.0]] * 3
+    assert ranks_among(hit, near, tie="worst", tolerance_nats=1e-6).tolist() == [3, 4, np.inf]
+
+
+def test_matching() -> None:
+    ranked = [["the", " the", "The", "\nthe"], ["a", "b", None, None]]
+    assert match_tokens([" the", " b"], ranked).tolist() == [[True, True, False, True], [False, True, False, False]]
+    assert match_tokens([" the", " b"], ranked, match="exact").tolist() == [[False, True, False, False], [False] * 4]
+    # white space alone: stripped, all of it is alike
+    assert match_tokens([" \n"], [["\n", ""]]).tolist() == [[True, True]]
+    assert match_tokens([" \n"], [["\n", " \n"]], match="exact").tolist() == [[False, True]]
+    assert match_tokens([7, 3], [[1, 7], [3, -1]], match="id").tolist() == [[False, True], [True, False]]
+    # 0 is an id, a negative number none
+    assert match_tokens(np.array([0, 3], np.uint16), [[0], [0]], match="id").tolist() == [[True], [False]]
+    assert match_tokens([0, -1], [[0], [-1]], match="id").tolist() == [[True], [False]]
+    # NumPy strings drop a null character at the end; tokens keep it
+    assert match_tokens(
+        np.array(["\0"], dtype=object), np.array([["", "\0"]], dtype=object), match="exact"
+    ).tolist() == [[False, True]]
+
+
+PAIR = [[np.log(0.5), np.log(0.3)], [np.log(0.6), np.log(0.2)]]
+HIT = [[False, True], [False, False]]
+
+
+@pytest.mark.parametrize(
+    ("settings", "missing"),
+    [
+        ({"censoring": "below_last"}, np.log(0.2) - 3),
+        ({"censoring": "below_last", "offset_nats": 0.5}, np.log(0.2) - 0.5),
+        # the list leaves .2, and no token outside it is above the last, .2
+        ({"censoring": "bound"}, np.log(0.2)),
+        ({"censoring": "uniform", "vocab_size": 12}, np.log(0.02)),
+    ],
+)
+def test_censoring(settings: dict, missing: float) -> None:
+    found = reference_log_probability(PAIR, HIT, **settings)
+    np.testing.assert_allclose(found, [np.log(0.3), missing], rtol=1e-12)
+    result = approximate_perplexity(PAIR, HIT, **settings)
+    assert result.perplexity == pytest.approx(np.exp(-found.mean()))
+    assert result.loss_nats == pytest.approx(-found.mean())
+    # at most what the list leaves: .2
+    assert result.perplexity_bound == pytest.approx(np.exp(-(np.log(0.3) + np.log(0.2)) / 2))
+    assert result.censoring == settings["censoring"]
+    assert (result.n_tokens, result.n_censored) == (2, 1)
+
+
+def test_perplexity_of_the_thesis_by_default() -> None:
+    """Below the last by 3 nats; of three tokens two are not in their lists."""
+    values, hit = [*PAIR, [np.log(0.9), np.log(0.05)]], [*HIT, [False, False]]
+    result = approximate_perplexity(values, hit)
+    loss = -(np.log(0.3) + np.log(0.2) - 3 + np.log(0.05) - 3) / 3
+    assert (result.censoring, result.n_tokens, result.n_censored) == ("below_last", 3, 2)
+    assert result.loss_nats == pytest.approx(loss)
+    assert result.perplexity_bound == pytest.approx((0.3 * 0.2 * 0.05) ** (-1 / 3))
+
+
+def test_exact_takes_no_policy() -> None:
+    exact = np.log([0.3, 1e-9])
+    result = approximate_perplexity(PAIR, HIT, censoring="exact", exact=exact)
+    assert result.perplexity == pytest.approx(np.exp(-exact.mean()))
+    assert result.perplexity_bound == result.perplexity
+
+
+def test_a_token_outside_the_list_has_no_more_than_is_left() -> None:
+    lists = np.log([[0.5, 0.3], [0.6, 0.2], [0.7, 0.3]])
+    # less than the last one, as much, nothing
+    np.testing.assert_allclose(log_probability_bound(lists), [np.log(0.2), np.log(0.2), -np.inf], rtol=1e-9)
+    shorter = log_probability_bound([[np.log(0.5), np.nan], [np.log(0.9), np.nan], [0.0, np.nan]])
+    np.testing.assert_allclose(shorter, [np.log(0.5), np.log(0.1), -np.inf])
+
+
+@given(st.integers(0, 10_000))
+def test_no_true_probability_is_above_the_bound(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    probability = np.sort(rng.dirichlet(np.full(30, 0.3), size=4))[:, ::-1]
+    bound = log_probability_bound(np.log(probability[:, :10] + 1e-300))
+    assert (np.log(probability[:, 10] + 1e-300) <= bound + 1e-9).all()
+
+
+def test_variants_of_one_string_can_be_added() -> None:
+    values, hit = [np.log([0.5, 0.2, 0.1])], [[True, False, True]]
+    assert reference_log_probability(values, hit)[0] == pytest.approx(np.log(0.5))
+    assert reference_log_probability(values, hit, variants="sum")[0] == pytest.approx(np.log(0.6))
+    two, hits = np.log([[0.5, 0.2, 0.1], [0.4, 0.3, 0.2]]), [[True, False, True], [False, True, True]]
+    np.testing.assert_allclose(reference_log_probability(two, hits, variants="sum"), np.log([0.6, 0.5]))
+
+
+def test_shorter_lists() -> None:
+    values = [[-1.0, -2.0, np.nan], [-1.0, -2.0, -2.5]]
+    missing = [[False] * 3] * 2
+    assert reference_log_probability(values, missing).tolist() == [-5.0, -5.5]
+    # no distance below the last one is a policy too
+    assert reference_log_probability(values, missing, offset_nats=0).tolist() == [-2.0, -2.5]
+    # what is left, over the tokens of ten that are not listed; a list of everything leaves nothing
+    even = reference_log_probability(values, missing, censoring="uniform", vocab_size=10)
+    left = 1 - np.exp([-1.0, -2.0, -2.5]).cumsum()[1:]
+    np.testing.assert_allclose(even, np.log(left / [8, 7]))
+    full = reference_log_probability([[np.log(0.5)] * 2], [[False] * 2], censoring="uniform", vocab_size=3)
+    assert full.tolist() == [-np.inf]
+    # a sure token has log-probability 0
+    assert reference_log_probability(values, missing, censoring="exact", exact=[0.0, -1.0]).tolist() == [0, -1]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: match_tokens(["a"], [["a"]], match="fuzzy"), "unknown match 'fuzzy'; choose one of: stripped"),
+        (lambda: match_tokens(["a", "b"], [["a"]]), "ranked: has shape"),
+        (lambda: match_tokens(["a"], [["a"]], match="id"), "reference: has dtype"),
+        (lambda: match_tokens([1], [[1.0]], match="id"), "ranked: has dtype"),
+        (lambda: ranks_among([[True]], [[-1.0, -2.0]], tie="best"), r"logprob: is needed with shape \(1, 1\)"),
+        (lambda: ranks_among([[True]], tie="lucky"), "unknown tie 'lucky'"),
+        (lambda: ranks_among([[True]], tie="best"), "logprob: is needed"),
+        (lambda: ranks_among([[True]], tolerance_nats=-1.0), "tolerance_nats: is -1"),
+        (lambda: ranks_from_logits([[1.0]], [0], tie="listed"), "unknown tie 'listed'"),
+        (lambda: ranks_from_logits([[1.0]], [1]), "should be 0 to 0"),
+        (lambda: ranks_from_logits([[np.nan, 1.0]], [1]), "has NaN"),
+        (lambda: ranks_from_logits([[1.0]], [0, 0]), "has shape"),
+        (lambda: linear_score([0.0], 3), "rank: has 0.0, should be 1 or more"),
+        (lambda: linear_score([np.nan], 3), "rank: has nan"),
+        (lambda: linear_score([1.0], 0), "k: is 0"),
+        (lambda: linear_score([1.0], True), "k: is True"),
+        (lambda: exponential_score([1.0], 0.0), "decay: is 0.0"),
+        (lambda: reference_log_probability(PAIR, HIT, censoring="drop"), "unknown censoring 'drop'"),
+        (lambda: reference_log_probability(PAIR, HIT, censoring="exact"), "only the listed tokens' probabilities"),
+        (lambda: reference_log_probability(PAIR, HIT, censoring="exact", exact=[0.3, -1]), "exact: has values"),
+        (lambda: reference_log_probability(PAIR, HIT, censoring="uniform"), "vocab_size: is None"),
+        (lambda: reference_log_probability(PAIR, HIT, censoring="uniform", vocab_size=2), "vocab_size: is 2"),
+        (lambda: reference_log_probability(PAIR, HIT, offset_nats=-1.0), "offset_nats: is -1"),
+        (lambda: reference_log_probability(PAIR, [[True]], offset_nats=1.0), "hit: has shape"),
+        (lambda: reference_log_probability([[0.5]], [[True]]), "natural log-probabilities are needed"),
+        (lambda: reference_log_probability(PAIR, HIT, variants="all"), "unknown variants"),
+        (lambda: reference_log_probability([-1.0], [True]), r"logprob: has shape \(1,\)"),
+        (lambda: reference_log_probability([[], []], [[], []]), r"logprob: has shape \(2, 0\)"),
+        (lambda: log_probability_bound(np.log([[0.5, 0.4], [0.8, 0.7]])), r"probability of 1\.5000 at token 1"),
+        # base-2 or base-10 logarithms that were given for natural ones add up to too much
+        (lambda: log_probability_bound(np.log10([[0.5, 0.4]])), "are these natural logarithms"),
+        (lambda: approximate_perplexity(np.empty((0, 2)), np.empty((0, 2), dtype=bool)), "has no tokens"),
+    ],
+)
+def test_mistakes(call, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        call()

@@ -1,0 +1,238 @@
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+from estimators.errors import InputError
+from estimators.rankings.scores import average_score
+from estimators.rankings.study import conditioned_on_other_text, match_in_study, score_study, validate_ranking_study
+
+
+def study(**changes) -> xr.Dataset:
+    """Two tokens, two ranks."""
+    variables = {
+        "model": ("token", ["m", "m"]),
+        "text": ("token", ["t", "t"]),
+        "context_length": ("token", [4, 4]),
+        "window": ("token", ["w", "w"]),
+        "position": ("token", [0, 1]),
+        "reference_token": ("token", [" a", " b"]),
+        "generated_token": ("token", [" a", " b"]),
+        "ranked_token": (("token", "rank"), np.array([["a", "c"], ["c", None]], dtype=object)),
+        "ranked_logprob": (("token", "rank"), [[-0.5, -2.0], [-0.5, np.nan]]),
+        "reference_logprob": ("token", [-0.5, -8.0]),
+        "reference_rank": ("token", [1.0, 40.0]),
+        "reference_id": ("token", [5, 6]),
+        "ranked_id": (("token", "rank"), [[5, 7], [7, -1]]),
+    }
+    return xr.Dataset({**variables, **changes}, attrs={"name": "tiny"})
+
+
+def test_a_valid_study_is_returned_unchanged() -> None:
+    given = study()
+    assert validate_ranking_study(given) is given
+
+
+@pytest.mark.parametrize("name", ["model", "window", "position", "ranked_token", "ranked_logprob"])
+def test_missing_variable(name: str) -> None:
+    with pytest.raises(InputError, match=f"tiny.*{name}: is missing"):
+        validate_ranking_study(study().drop_vars(name))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("model", ("token", ["m", ""]), "model: is '' at token 1"),
+        ("model", ("token", [1.0, 2.0]), "model: has dtype float64"),
+        ("model", ("rank", ["m", "m"]), r"model: has dims \('rank',\)"),
+        ("reference_token", ("token", ["", "b"]), "reference_token: is '' at token 0"),
+        ("context_length", ("token", [4, 0]), "context_length: is 0 at token 1"),
+        ("position", ("token", [0, -1]), "position: is -1"),
+        ("position", ("token", [0, 0]), r"tokens 0 and 1 are the same place \(model m, text t, .*a window each"),
+        ("reference_rank", ("token", [True, True]), "reference_rank: has dtype bool"),
+        ("position", ("token", [0.0, 1.0]), "position: has dtype float64"),
+        ("ranked_logprob", (("token", "rank"), [[-0.5, -0.1], [-0.5, np.nan]]), "is -0.1 at token 0, rank 2.*above"),
+        ("ranked_logprob", (("token", "rank"), [[0.5, -2.0], [-0.5, np.nan]]), "no log-probability"),
+        ("ranked_logprob", (("token", "rank"), [[-0.5, -np.inf], [-0.5, np.nan]]), "of a token that was ranked"),
+        ("ranked_logprob", (("token", "rank"), [[np.nan, -2.0], [-0.5, np.nan]]), "has a gap"),
+        ("ranked_logprob", (("token", "rank"), [[-0.5, -2.0], [-0.5, -1.0]]), "ranked_token: is (None|nan) at token 1"),
+        ("reference_logprob", ("token", [0.5, -8.0]), "reference_logprob: is 0.5"),
+        ("reference_logprob", ("token", [np.nan, -8.0]), "reference_logprob: is nan"),
+        ("reference_rank", ("token", [0.0, 4.0]), "reference_rank: is 0.0"),
+    ],
+)
+def test_malformed(name: str, value, message: str) -> None:
+    with pytest.raises(InputError, match=message) as raised:
+        validate_ranking_study(study(**{name: value}))
+    assert str(raised.value).startswith("ranking study 'tiny', ")
+
+
+def test_optional_variables_may_be_missing() -> None:
+    names = ["generated_token", "reference_logprob", "reference_rank", "reference_id", "ranked_id"]
+    for name in names:
+        given = study(context_length=("token", [1, 1])).drop_vars(name)
+        assert validate_ranking_study(given) is given
+        for other in set(names) - {name}:
+            with pytest.raises(InputError, match=f"{other}: has dims"):
+                validate_ranking_study(given.assign({other: ("extra", [1])}))
+
+
+def test_a_list_ends_once() -> None:
+    """Three ranks: NaN between two values is a gap, wherever it is; NaN after the last is the list's end."""
+    token = np.array([["a", "b", "c"], ["a", None, None]], dtype=object)
+    wide = study().drop_dims("rank").assign(ranked_token=(("token", "rank"), token))
+    values = np.array([[-0.5, -2.0, -3.0], [-0.5, np.nan, np.nan]])
+    good = wide.assign(ranked_logprob=(("token", "rank"), values))
+    assert validate_ranking_study(good) is good
+    # equal to rounding: neither above 0 nor above the one before
+    hair = 1e-9
+    near = good.assign(ranked_logprob=(("token", "rank"), [[hair, 2 * hair, -3.0], [-0.5, np.nan, np.nan]]))
+    assert validate_ranking_study(near) is near
+    for row, at in ((0, 1), (1, 1)):
+        gap = values.copy()
+        gap[row] = -0.5, -2.0, -3.0
+        gap[row, at] = np.nan
+        with pytest.raises(InputError, match=f"is -0.5 at token {row}, rank 1: has a gap or no value at all"):
+            validate_ranking_study(good.assign(ranked_logprob=(("token", "rank"), gap)))
+    rising = values.copy()
+    rising[0] = -0.5, -3.0, -2.0
+    with pytest.raises(InputError, match=r"is -2.0 at token 0, rank 3: is above the one before it"):
+        validate_ranking_study(good.assign(ranked_logprob=(("token", "rank"), rising)))
+    four = np.array([["a", "b", None, "c"], ["a", None, None, None]], dtype=object)
+    with pytest.raises(InputError, match="at token 0, rank 1: has a gap"):
+        validate_ranking_study(
+            good.drop_dims("rank").assign(
+                ranked_token=(("token", "rank"), four),
+                ranked_logprob=(("token", "rank"), [[-0.5, -1.0, np.nan, -2.0], [-0.5, np.nan, np.nan, np.nan]]),
+            )
+        )
+    nothing = values.copy()
+    nothing[1] = np.nan
+    with pytest.raises(InputError, match="is nan at token 1, rank 1: has a gap or no value at all"):
+        validate_ranking_study(good.assign(ranked_logprob=(("token", "rank"), nothing)))
+
+
+def test_ranks_in_the_whole_vocabulary_do_not_need_their_probabilities() -> None:
+    given = study().drop_vars("reference_logprob")
+    assert validate_ranking_study(given) is given
+    with pytest.raises(InputError, match=r"reference_rank: is 0\.5 at token 1, should be 1 or more"):
+        validate_ranking_study(given.assign(reference_rank=("token", [1.0, 0.5])))
+    with pytest.raises(InputError, match=r"reference_logprob: is 0\.2 at token 1, should be a log-prob.*at most 0"):
+        validate_ranking_study(study(reference_logprob=("token", [-1.0, 0.2])))
+
+
+def test_not_a_dataset_and_no_tokens() -> None:
+    with pytest.raises(InputError, match="is a dict"):
+        validate_ranking_study({})
+    with pytest.raises(InputError, match="is a DataFrame, should be an xarray"):
+        validate_ranking_study(pd.DataFrame({"model": ["m"]}))
+    unnamed = study().drop_vars("text").drop_attrs()
+    with pytest.raises(InputError, match=r"ranking study '\(unnamed\)', text: is missing"):
+        validate_ranking_study(unnamed)
+    with pytest.raises(InputError, match="token: is empty"):
+        validate_ranking_study(study().isel(token=slice(0, 0)))
+
+
+def test_scores_of_a_study() -> None:
+    scores = score_study(study())
+    assert scores.rank.tolist() == [1, np.inf]
+    assert scores.linear.tolist() == [1, 0]
+    assert scores.logprob_nats.tolist() == [-0.5, -3.5]
+    assert scores.censored.tolist() == [False, True]
+    assert score_study(study(), match="exact").rank.tolist() == [np.inf, np.inf]
+    assert score_study(study(), match="id").rank.tolist() == [1, np.inf]
+    whole = score_study(study(), whole_vocabulary=True, top_k=50, censoring="exact")
+    assert whole.rank.tolist() == [1, 40]
+    assert whole.linear.tolist() == [1, pytest.approx(11 / 50)]
+    assert whole.logprob_nats.tolist() == [-0.5, -8]
+    assert not whole.censored.any()
+    # every score of the same ranks, and their mean
+    assert whole.k == 50
+    assert whole.reciprocal.tolist() == [1, 1 / 40]
+    np.testing.assert_allclose(whole.exponential, [[1, np.exp(-39 * decay)] for decay in (0.1, 0.3)])
+    np.testing.assert_allclose(whole.average, average_score([1, 40], 50))
+    one = score_study(study(), decays=(0.5,), top_k=1)
+    assert (one.k, one.exponential.shape) == (1, (1, 2))
+    np.testing.assert_allclose(one.average, average_score([1, np.inf], 1, decays=(0.5,)))
+    # as an API with 20 ranked tokens would have shown it
+    assert score_study(study(), whole_vocabulary=True, top_k=20).rank.tolist() == [1, np.inf]
+
+
+def test_a_hair_above_0_is_rounding() -> None:
+    hair = study(
+        ranked_logprob=(("token", "rank"), [[1e-9, -22.0], [-0.5, np.nan]]), reference_logprob=("token", [1e-9, -8.0])
+    )
+    assert score_study(hair).logprob_nats.tolist() == [0.0, -3.5]
+    assert score_study(hair, censoring="exact").logprob_nats.tolist() == [0.0, -8.0]
+    assert match_in_study(hair).tolist() == [[True, False], [False, False]]
+    listed = study().drop_vars("reference_logprob")
+    assert score_study(listed).logprob_nats.tolist() == [-0.5, -3.5]
+
+
+def test_settings_reach_the_scores() -> None:
+    tied = study(
+        ranked_token=(("token", "rank"), np.array([["c", "a"], ["c", "b"]], dtype=object)),
+        ranked_logprob=(("token", "rank"), np.log([[0.3, 0.3], [0.5, 0.2]])),
+    )
+    assert score_study(tied, tie="listed").rank.tolist() == [2, 2]
+    assert score_study(tied, tie="best").rank.tolist() == [1, 2]
+    # among the best one only; the rest has .7 and .5, and no more than the listed one
+    one = score_study(tied, top_k=1, censoring="bound")
+    np.testing.assert_allclose(one.logprob_nats, np.log([0.3, 0.5]))
+    assert one.censored.tolist() == [True, True]
+    # (1 - .3) / 7 and (1 - .5) / 7
+    even = score_study(tied, top_k=1, censoring="uniform", vocab_size=8)
+    np.testing.assert_allclose(even.logprob_nats, np.log([0.1, 0.5 / 7]))
+    np.testing.assert_allclose(score_study(tied, top_k=1, offset_nats=1.0).logprob_nats, np.log([0.3, 0.5]) - 1)
+    # only a whole vocabulary has ranks beyond the list
+    with pytest.raises(InputError, match="needs reference_rank in the study, and top_k"):
+        score_study(tied, whole_vocabulary=True)
+
+
+@pytest.mark.parametrize(
+    ("settings", "dropped", "message"),
+    [
+        ({"match": "id"}, "ranked_id", "match: is 'id', but the study has no ranked_id"),
+        ({"censoring": "exact"}, "reference_logprob", "the study has no reference_logprob"),
+        ({"whole_vocabulary": True}, "model", "whole_vocabulary: needs reference_rank"),
+        ({"top_k": 3}, "text", "top_k: is 3, but the study lists 2"),
+    ],
+)
+def test_settings_that_the_study_cannot_serve(settings: dict, dropped: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        score_study(study().drop_vars(dropped), **settings)
+
+
+def test_reused_completions() -> None:
+    """The second token follows a sampled token that was not the text's; the third starts a new completion."""
+    n = 4
+    ranked = np.array([["a", "x"], ["x", "b"], ["c", "x"], ["d", "x"]], dtype=object)
+    given = xr.Dataset(
+        {
+            **{name: ("token", [name] * n) for name in ("model", "text", "window")},
+            "context_length": ("token", [4] * n),
+            "position": ("token", np.arange(n)),
+            "reference_token": ("token", [" a", " b", " c", " d"]),
+            "generated_token": ("token", ["zzz", "b", "c", "d"]),
+            "ranked_token": (("token", "rank"), ranked),
+            "ranked_logprob": (("token", "rank"), [[-0.5, -2.0]] * n),
+        }
+    )
+    assert conditioned_on_other_text(given).tolist() == [False, True, False, False]
+    assert conditioned_on_other_text(given.isel(token=[2, 0, 3, 1])).tolist() == [False, False, False, True]
+    # of another text, which is a completion of its own
+    other = given.assign(text=("token", ["text", "other", "text", "text"]))
+    assert not conditioned_on_other_text(other).any()
+    # letter by letter no ranked token is the reference, which has a space before it: no completion goes on
+    assert not conditioned_on_other_text(given, match="exact").any()
+    spaced = given.assign(
+        reference_token=("token", ["a", "x", "c", "d"]), generated_token=("token", [" a", "x", "c", "d"])
+    )
+    assert conditioned_on_other_text(spaced, match="exact").tolist() == [False, True, True, True]
+    assert not conditioned_on_other_text(spaced, match="stripped").any()
+    with pytest.raises(InputError, match="match: is 'id', should be stripped or exact"):
+        conditioned_on_other_text(given, match="id")
+    with pytest.raises(InputError, match="generated_token: is missing"):
+        conditioned_on_other_text(given.drop_vars("generated_token"))

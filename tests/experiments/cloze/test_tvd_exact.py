@@ -1,0 +1,125 @@
+"""Exact distances of a live model: by hand on one context, against samples, from the store; forms of words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from estimators.cloze.words import normalise_words, word_rules
+from estimators.errors import InputError
+from experiments import load_experiment
+from experiments.harness.outputs import ExperimentResult, write_outputs
+from experiments.studies import load_study
+from inference.lm.language_model import encode
+from inference.lm.word_forms import word_forms
+from inference.lm.words import word_log_probs
+from tests.experiments.test_experiments import config
+from tests.experiments.tiny_language_models import named, write_models
+from tests.inference.lm import tiny_models
+
+pytest.importorskip("torch")
+
+TABLE = """text,number,context,response,count
+a,1,The old clock,struck,3
+a,1,The old clock,in,2
+a,2,The old clock in,the,4
+a,2,The old clock in,The,1
+a,2,The old clock in,a,2
+b,1,She asked the,baker,5
+b,1,She asked the,man,1
+b,1,She asked the,"baker,",1
+c,1,Rain fell,on,6
+c,2,Rain fell on,the,6
+c,3,Rain fell on the,roof,6
+c,4,Rain fell on the roof,and,6
+c,5,They walked and talked until the lamps,were,3
+"""
+
+
+COLUMNS = {"text_id": "text", "word_num": "number", "context": "context", "response": "response", "count": "count"}
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("tiny")
+    write_models(folder)
+    (folder / "answers.csv").write_text(TABLE, encoding="utf-8")
+    return folder
+
+
+def overrides(root: Path, store: Path, *more: str) -> list[str]:
+    return [
+        "+exp=tvd_exact",
+        "study=cloze_table",
+        f"study.path={root / 'answers.csv'}",
+        *(f"study.columns.{key}={value}" for key, value in COLUMNS.items()),
+        "model=[]",
+        *named(root, "a"),
+        f"experiment.store={store}",
+        "output.dpi=40",
+        *more,
+    ]
+
+
+def distances(*settings: str) -> ExperimentResult:
+    cfg = config(*settings)
+    return load_experiment("tvd_exact")(cfg, load_study(cfg, kind="cloze"))
+
+
+@pytest.fixture(scope="module")
+def found(root, tmp_path_factory) -> ExperimentResult:
+    store = tmp_path_factory.mktemp("store")
+    return distances(*overrides(root, store, "experiment.n_sampled=3", "experiment.n_samples=4000"))
+
+
+def test_one_context_by_hand(root, found):
+    model = tiny_models.load(root / "a", bos=tiny_models.END)
+    context = encode(model, ["The old clock in"])
+    # "the" was given in two ways; a model may write each word in small letters, with a capital, or in capitals
+    forms = [["the", "The", "THE"], ["a", "A"]]
+    logprob = word_log_probs(model, context, [[form for some in forms for form in some]])["logprob"].to_numpy()
+    q = np.array([np.exp(logprob[:3]).sum(), np.exp(logprob[3:]).sum()])
+    p = np.array([5, 2]) / 7
+    expected = (np.abs(p - q).sum() + 1 - q.sum()) / 2
+    where = (found.dataset["text_id"] == "a").to_numpy()
+    assert float(found.dataset["tvd"].sel(player="a")[where][1]) == pytest.approx(expected, abs=1e-6)
+
+
+def test_samples_come_near(found):
+    row = found.table.iloc[0]
+    # 4,000 samples: standard error of each probability under .008, of the distance of a few words under .02
+    assert row["tvd_sampled"] == pytest.approx(row["tvd_of_those"], abs=0.02)
+    assert row["n_sampled_contexts"] == 3
+
+
+def test_a_second_run_computes_nothing_and_shards_add_up(root, tmp_path):
+    parts = [distances(*overrides(root, tmp_path, f"experiment.shard={i}/2")) for i in range(2)]
+    whole = distances(*overrides(root, tmp_path))
+    assert sum(int(part.table["n_contexts"].iloc[0]) for part in parts) == 8
+    assert "0 results were computed" in whole.summary
+
+
+def test_outputs(root, found, tmp_path):
+    cfg = config(*overrides(root, tmp_path / "store"))
+    write_outputs(tmp_path, cfg, load_study(cfg, kind="cloze"), found)
+    assert (tmp_path / "figures" / "tvd_exact.png").stat().st_size > 1000
+
+
+def test_forms_of_words():
+    rules = word_rules("provo")
+    forms = word_forms(
+        ["do", "i", "baker"],
+        ["don't", "Do", "doing", "baker's", "I"],
+        lambda texts: normalise_words(texts, rules).words.tolist(),
+        most=4,
+    )
+    assert forms["do"] == ["do", "Do", "DO", "don't"]
+    assert forms["i"] == ["i", "I"]
+    assert forms["baker"] == ["baker", "Baker", "BAKER", "baker's"]
+
+
+def test_no_model(root, tmp_path):
+    with pytest.raises(InputError, match="names no model"):
+        distances(*[text for text in overrides(root, tmp_path) if "models.a" not in text])

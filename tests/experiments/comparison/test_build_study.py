@@ -1,0 +1,430 @@
+"""Building a comparison study: against one forward pass a context, from the store, in shards, by strings."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+from estimators.errors import InputError
+from estimators.notes import notes
+from experiments import load_experiment
+from experiments.documents.contexts import Cut, cut_contexts
+from experiments.harness.outputs import ExperimentResult, write_outputs
+from experiments.studies import load_study
+from experiments.studies.comparison import file as comparison_file
+from experiments.studies.comparison import lm_game
+from inference.lm.language_model import LanguageModel, encode, token_strings
+from inference.lm.translation import shares_tokenizer, translate
+from inference.lm.vocabulary import vocabulary
+from inference.store.store import open_store, operation_key
+from tests.experiments.command import command, environment
+from tests.experiments.test_experiments import config
+from tests.experiments.tiny_language_models import cached_loading, named, write_models, write_texts
+from tests.inference.lm import tiny_models
+
+pytest.importorskip("torch")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _loaded_once() -> Iterator[None]:
+    with cached_loading("experiments.comparison.build_study.experiment"):
+        yield
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("tiny")
+    write_models(folder)
+    write_texts(folder / "texts")
+    return folder
+
+
+def overrides(root: Path, store: Path, *names: str) -> list[str]:
+    return [
+        "+exp=build_study",
+        "study=texts",
+        f"study.path={root / 'texts'}",
+        "generator=study",
+        "generator.name=a",
+        *named(root, *(names or ("a", "b"))),
+        f"experiment.store={store}",
+        "experiment.n_contexts=12",
+        "experiment.max_context_tokens=30",
+        "experiment.n_candidates=9",
+        "experiment.items_per_batch=5",
+        "output.dpi=40",
+    ]
+
+
+def build(*settings: str) -> ExperimentResult:
+    cfg = config(*settings)
+    return load_experiment("build_study")(cfg, load_study(cfg, kind="documents"))
+
+
+@pytest.fixture(scope="module")
+def built(root: Path, tmp_path_factory: pytest.TempPathFactory) -> ExperimentResult:
+    return build(*overrides(root, tmp_path_factory.mktemp("store")), "experiment.reference=true")
+
+
+def written(result: ExperimentResult, folder: Path) -> xr.Dataset:
+    """The study as its file has it."""
+    result.files["study.nc"](folder / "study.nc")
+    return comparison_file.load({"path": str(folder / "study.nc")})
+
+
+def one_by_one(model: LanguageModel, contexts: list[list[int]]) -> np.ndarray:
+    """Log-probabilities of the next token, one plain forward pass a context."""
+    import torch
+
+    rows = []
+    with torch.inference_mode():
+        for context in contexts:
+            tokens = torch.tensor([[model.bos_id, *context]])
+            rows.append(torch.log_softmax(model.module(tokens).logits[0, -1].double(), dim=-1).numpy())
+    return np.array(rows)
+
+
+def contexts_of(study: xr.Dataset, model: LanguageModel) -> list[list[int]]:
+    return encode(model, study["context"].to_numpy().tolist())
+
+
+def test_every_number_against_one_pass_a_context(root: Path, built: ExperimentResult, tmp_path: Path) -> None:
+    study = written(built, tmp_path)
+    models = {name: tiny_models.load(root / name, bos=tiny_models.END) for name in ("a", "b")}
+    texts = {path.relative_to(root / "texts").as_posix(): path.read_text() for path in root.glob("texts/*/*.txt")}
+    generator = models["a"]
+    whole = {name: texts[name] for name in study["document"].to_numpy()}
+    tokens = {name: encode(generator, [text])[0] for name, text in whole.items()}
+    contexts = [
+        tokens[name][:position]
+        for name, position in zip(study["document"].to_numpy(), study["target_position"].to_numpy(), strict=True)
+    ]
+    for i, (context, name) in enumerate(zip(contexts, study["document"].to_numpy(), strict=True)):
+        assert 1 <= len(context) <= 30
+        shown = study["context"].to_numpy()[i]
+        assert whole[name].startswith(shown + study["target_token"].to_numpy()[i])
+        assert study["target_id"].to_numpy()[i] == tokens[name][len(context)]
+    exact = {name: one_by_one(model, contexts) for name, model in models.items()}
+    rows = np.arange(len(contexts))
+    for name, logprob in exact.items():
+        its = study.sel(model=name)
+        np.testing.assert_allclose(its["target_logprob"], logprob[rows, study["target_id"]], atol=1e-4)
+        candidates = np.take_along_axis(logprob, study["candidate_id"].to_numpy(), axis=1)
+        np.testing.assert_allclose(its["candidate_logprob"], candidates, atol=1e-4)
+        np.testing.assert_allclose(its["entropy_nats"], -(np.exp(logprob) * logprob).sum(axis=1), atol=1e-4)
+        kl = (np.exp(logprob) * (logprob - exact["a"])).sum(axis=1)
+        np.testing.assert_allclose(its["kl_nats"], kl, atol=1e-4)
+    np.testing.assert_allclose(study["reference_logprob"], exact["a"], atol=1e-4)
+    strings = token_strings(generator, study["candidate_id"].to_numpy().ravel().tolist())
+    assert study["candidate_token"].to_numpy().ravel().tolist() == strings
+    assert study.attrs["generator"] == "a"
+
+
+def test_candidates_are_independent_draws_from_the_generator(root: Path, tmp_path: Path) -> None:
+    result = build(
+        *overrides(root, tmp_path, "a"), "experiment.n_contexts=1", "experiment.n_candidates=20000",
+        "experiment.max_context_tokens=3", "experiment.reference=true",
+    )  # fmt: skip
+    probability = np.exp(result.dataset["reference_logprob"].to_numpy()[0].astype(float))
+    counts = np.bincount(result.dataset["candidate_id"].to_numpy()[0], minlength=len(probability))
+    common = probability * 20_000 > 5
+    expected = np.append(probability[common], probability[~common].sum()) * 20_000
+    found = np.append(counts[common], counts[~common].sum())
+    statistic = ((found - expected) ** 2 / expected).sum()
+    # 5 standard deviations of a chi-square with this many degrees of freedom
+    degrees = len(found) - 1
+    assert abs(statistic - degrees) < 5 * np.sqrt(2 * degrees)
+
+
+def test_table_and_summary_say_what_was_built(built: ExperimentResult) -> None:
+    table = built.table.set_index("player")
+    assert list(table.index) == ["a", "b"]
+    study = built.dataset
+    assert table.loc["b", "true_loss_nats"] == pytest.approx(-float(study["target_logprob"].sel(model="b").mean()))
+    assert table.loc["b", "exact_kl_nats"] == pytest.approx(float(study["kl_nats"].sel(model="b").mean()))
+    assert table.loc["a", "exact_kl_nats"] == 0
+    assert (table["n_responses"] == 12 * 9).all()
+    assert set(table["asked_by"]) == {"token id"}
+    assert "12 contexts of 8 documents" in built.summary
+    assert set(built.figures) == {"players", "target_logprob"}
+
+
+def test_a_second_run_computes_nothing(root: Path, tmp_path: Path) -> None:
+    first = build(*overrides(root, tmp_path))
+    # 12 contexts: candidates, log-probabilities and divergences of b
+    assert "36 results were computed, 0 were in the store" in first.summary
+    second = build(*overrides(root, tmp_path))
+    assert "0 results were computed, 36 were in the store" in second.summary
+    pd.testing.assert_frame_equal(first.table, second.table)
+    xr.testing.assert_identical(first.dataset, second.dataset)
+    # more contexts: only the new ones
+    third = build(*overrides(root, tmp_path), "experiment.n_contexts=14")
+    assert "6 results were computed, 36 were in the store" in third.summary
+    other = build(*overrides(root, tmp_path), "seed=1")
+    assert not np.array_equal(other.dataset["candidate_id"], first.dataset["candidate_id"])
+
+
+def test_shards_add_up_to_one_run(root: Path, tmp_path: Path, built: ExperimentResult) -> None:
+    settings = [*overrides(root, tmp_path), "experiment.reference=true"]
+    n_items = 0
+    for shard in ("0/2", "1/2"):
+        part = build(*settings, f"experiment.shard={shard}")
+        assert not part.files
+        assert f"shard {shard} alone" in part.warnings[0]
+        n_items += part.dataset.sizes["item"]
+    assert n_items == 12
+    whole = build(*settings)
+    assert "0 results were computed, 48 were in the store" in whole.summary
+    assert set(whole.files) == {"study.nc", "lm_game"}
+    for name, variable in built.dataset.variables.items():
+        if variable.dtype.kind == "f":
+            np.testing.assert_allclose(whole.dataset[name], variable, atol=1e-4)
+        else:
+            assert whole.dataset[name].to_numpy().tolist() == variable.to_numpy().tolist()
+
+
+def test_the_files_are_studies_that_experiments_take(built: ExperimentResult, root: Path, tmp_path: Path) -> None:
+    cfg = config(*overrides(root, tmp_path / "store"))
+    documents = load_study(cfg)
+    out = tmp_path / "out"
+    out.mkdir()
+    write_outputs(out, cfg, documents, built)
+    file = comparison_file.load({"path": str(out / "study.nc")})
+    assert "\x00" in file["reference_token"].to_numpy().tolist()
+    with xr.open_dataset(out / "results.nc", engine="h5netcdf") as results:
+        assert results["document"].to_numpy().tolist() == file["document"].to_numpy().tolist()
+        np.testing.assert_array_equal(results["candidate_logprob"], file["candidate_logprob"])
+    game = lm_game.load(
+        {"root": str(out / "lm_game"), "sets": {"built": [0, 11]}, "reference": [0, 11], "answers": False}
+    )
+    np.testing.assert_array_equal(game["candidate_logprob"], built.dataset["candidate_logprob"])
+    assert game["candidate_token"].to_numpy().tolist() == file["candidate_token"].to_numpy().tolist()
+    settings = ["study=comparison_file", f"study.path={out / 'study.nc'}", "rounding=none"]
+    played = load_experiment("perplexity")(config("+exp=perplexity", *settings), file)
+    columns = ["gap_nats", "true_loss_nats", "perplexity", "error_nats"]
+    pd.testing.assert_frame_equal(played.table[columns], built.table[columns])
+    assert played.figures["perplexity"]
+    sizes = load_experiment("sample_size")(
+        config("+exp=sample_size", *settings, "experiment.n=[1,4]", "experiment.n_repeats=5"), file
+    )
+    assert sizes.table["kl_is_exact"].all()
+    fewer = load_experiment("perplexity")(config("+exp=perplexity", *settings, "n=4"), file)
+    assert set(fewer.table["n_responses"]) == {48}
+
+
+# ------------------------------------------------------------------------------------- other tokenizers
+
+
+def test_a_model_with_other_numbers_for_the_same_tokens_is_asked_by_string(root: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"'c' has another tokenizer .* is special, or part of a character; leave the"):
+        build(*overrides(root, tmp_path, "a", "c"))
+    # draws of an untrained model are bytes of characters for the most part
+    result = build(*overrides(root, tmp_path, "a", "c"), "experiment.n_candidates=2", "experiment.inexact=drop")
+    assert 2 <= result.dataset.sizes["item"] < 12
+    said = {entry["text"]: entry["count"] for entry in notes(written(result, tmp_path))}
+    dropped = said["contexts left out because c cannot be asked about all their tokens exactly"]
+    assert dropped == 12 - result.dataset.sizes["item"]
+    model = tiny_models.load(root / "c", bos=tiny_models.END)
+    generator = tiny_models.load(root / "a", bos=tiny_models.END)
+    assert not shares_tokenizer(model, generator)
+    study = written(result, tmp_path)
+    exact = one_by_one(model, contexts_of(study, model))
+    pieces = model.tokenizer.get_vocab()
+    theirs = generator.tokenizer.convert_ids_to_tokens
+    for i in range(study.sizes["item"]):
+        own = [
+            pieces[piece]
+            for piece in theirs([int(study["target_id"][i]), *study["candidate_id"].to_numpy()[i].tolist()])
+        ]
+        np.testing.assert_allclose(study["target_logprob"].sel(model="c")[i], exact[i, own[0]], atol=1e-4)
+        np.testing.assert_allclose(study["candidate_logprob"].sel(model="c")[i], exact[i, own[1:]], atol=1e-4)
+    assert result.table["asked_by"].tolist() == ["token id", "token string"]
+    # a divergence over tokens is not defined across tokenizers
+    assert "kl_nats" not in study
+
+
+def test_what_is_not_exact_is_refused(root: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"model: 'd' has another tokenizer .* cannot be asked of it exactly, such as"):
+        build(*overrides(root, tmp_path, "a", "d"))
+    with pytest.raises(InputError, match="'d' has another tokenizer"):
+        build(*overrides(root, tmp_path, "a", "d"), "experiment.inexact=drop")
+
+
+def test_translation_by_hand() -> None:
+    """Two vocabularies that share some tokens: what stands elsewhere, or is no token of the other, is not exact."""
+    pieces = ["a", "b", "c", "Ġ"]
+    first = tiny_models.by_hand([*pieces, "ab", "Ġa"], [("a", "b"), ("Ġ", "a")])
+    second = tiny_models.by_hand(["Ġ", "c", "b", "a", "ab", "bc"], [("b", "c"), ("a", "b")])
+    one, two = _Stub(first, "one"), _Stub(second, "two")
+    vocab, other = first.get_vocab(), second.get_vocab()
+    contexts = [[vocab["c"]], [vocab["b"]], [vocab["c"]], [vocab["a"]], [0]]
+    tokens = [[vocab["a"], vocab["ab"]], [vocab["a"], vocab["c"]], [vocab["Ġa"]] * 2, [vocab["c"], vocab["a"]], [1, 2]]
+    found = translate(two, one, contexts, tokens)  # type: ignore[arg-type]
+    assert found.contexts[0] == [other["c"]]
+    assert found.tokens[0].tolist() == [other["a"], other["ab"]]
+    assert found.problems[0] == ""
+    # "b" and then "c" is one token of the second model
+    assert "two cuts its text with 'c' elsewhere" in found.problems[1]
+    assert found.problems[2] == "' a' is no token of two"
+    assert found.problems[3] == ""
+    assert "holds a special token" in found.problems[4]
+    assert found.exact.tolist() == [True, False, False, True, False]
+
+
+class _Stub:
+    """As much of a model as its vocabulary needs."""
+
+    def __init__(self, tokenizer: object, name: str) -> None:
+        self.tokenizer = tokenizer
+        self.name = name
+        self.vocab_size = len(tokenizer)  # type: ignore[arg-type]
+
+    def __hash__(self) -> int:
+        return id(self)
+
+
+def test_places_where_characters_were_lost_are_left_out(root: Path, tmp_path: Path) -> None:
+    texts = write_texts(tmp_path / "texts", 3)
+    (texts / "test" / "text0.txt").write_text("It\ufffds gone from the very beginning.", encoding="utf-8")
+    settings = [*overrides(root, tmp_path / "store", "a"), f"study.path={texts}", "experiment.n_contexts=8"]
+    result = build(*settings)
+    study = written(result, tmp_path)
+    assert not any("\ufffd" in text for text in study["context"].to_numpy())
+    said = {entry["text"]: entry["count"] for entry in notes(study)}
+    assert any("places left out because a character was lost" in text and count > 0 for text, count in said.items())
+    kept = build(*settings, "experiment.skip_damaged=false", "experiment.n_contexts=30")
+    assert any("\ufffd" in text for text in written(kept, tmp_path)["context"].to_numpy())
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (["experiment.n_contexts=0"], "experiment.n_contexts: is 0, should be a whole number of at least 1"),
+        (["experiment.n_contexts=9999"], "n_contexts: is 9999, but the 8 documents have only"),
+        (["experiment.n_candidates=1.5"], "n_candidates: is 1.5"),
+        (["experiment.min_context_tokens=-1"], "min_context_tokens: is -1, should be a whole number of at least 0"),
+        (["experiment.min_context_tokens=50"], "min_context_tokens: is 50, should be 0 to 30"),
+        (["experiment.items_per_batch=0"], "items_per_batch: is 0"),
+        (["experiment.start=middle"], "unknown start 'middle'; choose one of: document, anywhere"),
+        (["experiment.inexact=guess"], "unknown inexact 'guess'"),
+        (["experiment.layouts=[zarr]"], "unknown layout 'zarr'; choose one of: netcdf, lm_game"),
+        (["experiment.kl=maybe"], "experiment.kl: is 'maybe', should be true or false"),
+        (["experiment.shard=2/2"], "shard: is 2/2, should be i/n"),
+        (["experiment.shard=half"], "shard: is 'half', should be i/n"),
+        (["generator.name=e"], "unknown generator 'e'; choose one of: a, b"),
+        (["generator.name=null"], "unknown generator None"),
+        (["+models.b.nmae=x"], "unknown setting 'nmae'"),
+        (["+models.b.name=a"], "'a' is the name of two models"),
+        (["models.b=null"], "b: is None, should be the settings of a model"),
+    ],
+)
+def test_wrong_settings(settings: list[str], message: str, root: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=message):
+        build(*overrides(root, tmp_path), *settings)
+
+
+def test_a_foreign_store_is_refused_before_anything_is_loaded(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("")
+    with pytest.raises(InputError, match="is no store and not empty"):
+        build(*overrides(root, tmp_path))
+
+
+def test_a_generator_with_two_settings_is_refused(root: Path, tmp_path: Path) -> None:
+    settings = [text for text in overrides(root, tmp_path) if not text.startswith("generator")]
+    with pytest.raises(InputError, match="'smollm2' is the generator with other settings"):
+        build(*settings, "generator=smollm2", "model=smollm2", "models.smollm2.temperature=3")
+
+
+@pytest.mark.slow
+def test_killed_and_run_again_nothing_is_computed_twice(root: Path, tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    settings = [*overrides(root, store, "a"), "experiment.n_contexts=40", "experiment.items_per_batch=1"]
+    slow = "import time, inference.lm.stored as m\nreal = m.Store.append\n"
+    slow += "def append(*a, **k):\n    time.sleep(.2)\n    return real(*a, **k)\nm.Store.append = append"
+    process = subprocess.Popen(
+        command(*settings, patch=slow), cwd=tmp_path, env=environment(), stderr=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    deadline = time.monotonic() + 90
+    while len(list(store.glob("candidates-*/*.arrow"))) < 3 and time.monotonic() < deadline and process.poll() is None:
+        time.sleep(0.05)
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+    before = len(list(store.glob("candidates-*/*.arrow")))
+    assert 3 <= before < 40
+    result = build(*settings)
+    assert f"{40 - before} results were computed, {before} were in the store" in result.summary
+    (folder,) = store.glob("candidates-*")
+    model = tiny_models.load(root / "a", bos=tiny_models.END)
+    operation = operation_key("candidates", model=model.identity, parameters={"n_candidates": 9, "seed": 0})
+    counts = open_store(store).counts(operation)
+    assert (counts.n_keys, counts.n_rows) == (40, 40)
+    assert folder.name.endswith(operation.digest[:16])
+
+
+# ---------------------------------------------------------------------------------------------- the cuts
+
+DOCUMENTS = [list(range(100 * d, 100 * d + 20)) for d in range(5)]
+
+
+def cut(n: int, *, start: str = "document", shortest: int = 1, longest: int = 8, seed: int = 0) -> list[Cut]:
+    rng = np.random.default_rng(seed)
+    return cut_contexts(DOCUMENTS, n=n, shortest=shortest, longest=longest, start=start, rng=rng)[0]
+
+
+@pytest.mark.parametrize("start", ["document", "anywhere"])
+def test_cuts_are_what_they_say(start: str) -> None:
+    cuts = cut(23, start=start)
+    assert len({(c.document, c.position) for c in cuts}) == 23
+    for c in cuts:
+        tokens = DOCUMENTS[c.document]
+        begin = 0 if start == "document" else max(0, c.position - 8)
+        assert list(c.context) == tokens[begin : c.position]
+        assert 1 <= len(c.context) <= 8
+        assert c.target == tokens[c.position]
+    # one of each document before any gets a second
+    for first in range(0, 20, 5):
+        assert len({c.document for c in cuts[first : first + 5]}) == 5
+
+
+def test_every_place_is_as_likely() -> None:
+    positions = np.array([c.position for seed in range(400) for c in cut(5, seed=seed)])
+    counts = np.bincount(positions, minlength=9)[1:]
+    # 2,000 draws from 8 places: mean 250, sd 14.8
+    assert np.abs(counts - 250).max() < 5 * 14.8
+
+
+def test_the_same_question_is_asked_once() -> None:
+    alike = [[1, 2, 3, 4], [1, 2, 3, 5], [1, 2, 3, 4]]
+    rng = np.random.default_rng(0)
+    cuts, _ = cut_contexts(alike, n=4, shortest=1, longest=3, start="document", rng=rng)
+    assert {(c.context, c.target) for c in cuts} == {((1,), 2), ((1, 2), 3), ((1, 2, 3), 4), ((1, 2, 3), 5)}
+
+
+def test_too_few_places() -> None:
+    assert len(cut(40)) == 40
+    with pytest.raises(InputError, match="is 41, but the 5 documents have only 40 places to cut after 1 to 8 tokens"):
+        cut(41)
+    rng = np.random.default_rng(0)
+    with pytest.raises(InputError, match=r"only 10 places .* \(30 others are unusable\)"):
+        cut_contexts(
+            DOCUMENTS, n=11, shortest=1, longest=8, start="document", rng=rng, is_usable=lambda c: c.position < 3
+        )
+
+
+def test_without_context_only_where_there_is_a_bos(root: Path, tmp_path: Path) -> None:
+    settings = [text for text in overrides(root, tmp_path) if not text.startswith("+models")]
+    one_token = ["experiment.min_context_tokens=0", "experiment.max_context_tokens=0", "experiment.n_contexts=4"]
+    with pytest.raises(InputError, match="max_context_tokens: is 0, should be a whole number of at least 1"):
+        build(*settings, *named(root, "a", "b"), *one_token)
+    none = build(*settings, *named(root, "a", bos="none"), "experiment.min_context_tokens=0", "experiment.kl=false")
+    assert min(len(text) for text in written(none, tmp_path)["context"].to_numpy()) > 0
+    assert vocabulary(tiny_models.load(root / "a", bos="none")).token_bytes

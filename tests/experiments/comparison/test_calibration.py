@@ -1,0 +1,162 @@
+"""``+exp=calibration`` at a tiny size, its settings, its gate, and (slow) the game's real participants."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from hydra import compose, initialize_config_module
+from omegaconf import DictConfig
+
+from estimators.errors import InputError
+from experiments import load_experiment
+from experiments.comparison.calibration.experiment import CALIBRATION_COLUMNS
+from experiments.comparison.calibration.figures import forest, reliability, shares
+from experiments.comparison.calibration.summary import TYPICAL, summary, unusual
+from experiments.harness.outputs import ExperimentResult, write_outputs
+from experiments.studies import load_study
+from tests.experiments.command import TINY
+
+SHORT = ("sampler.draws=50", "sampler.tune=150", "sampler.chains=2", "sampler.cores=1", "experiment.n_predictive=60")
+
+Run = tuple[DictConfig, xr.Dataset, ExperimentResult]
+
+
+def config(*overrides: str) -> DictConfig:
+    with initialize_config_module("conf", version_base="1.3"):
+        return compose("config", overrides=["+exp=calibration", *overrides])
+
+
+def result_of(*overrides: str) -> Run:
+    cfg = config(*overrides)
+    study = load_study(cfg)
+    return cfg, study, load_experiment("calibration")(cfg, study)
+
+
+@pytest.fixture(scope="module")
+def tiny() -> Run:
+    return result_of(*TINY, *SHORT)
+
+
+def test_table_has_the_typical_participant_and_everyone(tiny: Run) -> None:
+    _, study, result = tiny
+    table = result.table
+    assert tuple(table.columns) == CALIBRATION_COLUMNS
+    people = sorted(set(study["participant"].values))
+    assert table["participant"].tolist() == [TYPICAL, *people]
+    own = table.iloc[1:]
+    assert own["n_responses"].sum() == table["n_responses"].iloc[0]
+    assert own["n_favoured"].sum() == table["n_favoured"].iloc[0]
+    for name in ("bias_nats", "slope", "noise_nats", "lapse", "calibration_slope", "game_slope"):
+        assert (own[f"{name}_lower"] < own[f"{name}_median"]).all()
+        assert (own[f"{name}_median"] < own[f"{name}_upper"]).all()
+    # no bias of the typical participant: it is 0 by the centring
+    assert np.isnan(table["bias_nats_median"].iloc[0])
+    assert own["true_bias_nats"].mean() == pytest.approx(0, abs=1e-12)
+    np.testing.assert_allclose(np.log(own["true_relative_slope"]).mean(), 0, atol=1e-12)
+
+
+def test_accuracy_and_confidence_are_those_of_the_answers(tiny: Run) -> None:
+    _, study, result = tiny
+    row = result.table.iloc[1]
+    mine = (study["participant"] == row["participant"]).to_numpy() & ~study["automatic"].to_numpy()
+    report = study["report"].to_numpy()[mine]
+    sided = report[report != 0.5]
+    assert row["n_favoured"] == sided.size
+    assert row["accuracy"] == pytest.approx((sided > 0.5).mean())
+    assert row["confidence"] == pytest.approx(np.maximum(sided, 1 - sided).mean())
+
+
+def test_an_unconverged_posterior_is_said_wherever_a_reader_looks(tiny: Run) -> None:
+    result = tiny[2]
+    assert result.gate_failed
+    assert not result.table["converged"].any()
+    assert any(text.startswith("the posterior did not converge, do not use it: reports") for text in result.warnings)
+    assert "did NOT converge" in result.summary
+
+
+def test_outputs_can_be_drawn_again_from_the_files(tiny: Run, tmp_path: Path) -> None:
+    cfg, study, result = tiny
+    write_outputs(tmp_path, cfg, study, result)
+    table = pd.read_csv(tmp_path / "table.csv")
+    with xr.open_dataset(tmp_path / "results.nc", engine="h5netcdf") as dataset:
+        loaded = dataset.load()
+        assert loaded["predicted_share"].sizes == {"quantile": 3, "box": 11}
+        assert float(loaded["observed_share"].sum()) == pytest.approx(1)
+    assert summary(table, loaded, cfg) == result.summary
+    for figure in (reliability(loaded, cfg), forest(table, cfg), shares(loaded, cfg)):
+        figure.savefig(tmp_path / "again.png", dpi=30)
+    assert {path.stem for path in (tmp_path / "figures").glob("*.png")} == {"reliability", "participants", "reports"}
+
+
+def test_the_report_says_what_is_assumed(tiny: Run) -> None:
+    text = " ".join(tiny[2].summary.split())
+    assert "the game does not ask for that probability" in text
+    assert "What is identified" in text
+    assert "This study is simulated" in text
+
+
+def test_unusual_participants_have_a_large_bias_or_live_at_the_ends() -> None:
+    table = pd.DataFrame(
+        {
+            "participant": [TYPICAL, "biased", "small", "unsure", "ends"],
+            "bias_nats_median": [np.nan, -2.0, 0.2, 1.0, 0.1],
+            "bias_nats_lower": [np.nan, -3.0, 0.1, -0.2, -0.1],
+            "bias_nats_upper": [np.nan, -1.0, 0.3, 2.0, 0.3],
+            "share_ends": [0.2, 0.1, 0.1, 0.1, 0.6],
+        }
+    )
+    assert unusual(table)["participant"].tolist() == ["biased", "ends"]
+
+
+@pytest.mark.parametrize(
+    ("override", "part"),
+    [
+        ("players=[lm-weak]", "participants"),
+        ("experiment.n_predictive=0", "n_predictive"),
+        ("experiment.n_predictive=many", "n_predictive"),
+        ("+experiment.priors.sigma=1", "sigma"),
+        ("+experiment.priors.noise_median=-1", "noise_median"),
+        ("+experiment.curve_priors.slopes=1", "slopes"),
+        ("+experiment.gate.rhat=1", "rhat"),
+        ("experiment.interval=1", "experiment.interval"),
+        ("sampler.tune=long", "sampler.tune"),
+        ("rounding=coarse", "no value of the rounding"),
+    ],
+)
+def test_mistakes_are_named(override: str, part: str) -> None:
+    with pytest.raises(InputError, match=part):
+        result_of(*TINY, override)
+
+
+@pytest.mark.slow
+def test_the_game_s_participants(lm_game_root: Path, tmp_path: Path) -> None:
+    """1,056 answers on two different tokens. The slopes agree with a plain logistic regression of an early look."""
+    settings = ["study=lm_game", f"study.root={lm_game_root}", f"study.cache_dir={tmp_path}"]
+    result = result_of(*settings)[2]
+    assert not result.gate_failed
+    table = result.table.set_index("participant")
+    typical = table.loc[TYPICAL]
+    assert (typical["n_responses"], typical["n_favoured"]) == (1056, 982)
+    assert typical["n_divergent"] == 0
+    # plain: maximum likelihood .27 for all answers together; weighted .55
+    assert typical["calibration_slope_lower"] < 0.27 < typical["calibration_slope_upper"] < 0.6
+    assert typical["game_slope_lower"] < 0.55 < typical["game_slope_upper"]
+    odd = unusual(result.table)["participant"].iloc[0]
+    assert table.loc[odd, "accuracy"] == pytest.approx(51 / 55)
+    assert table.loc[odd, "bias_nats_lower"] > 3
+
+
+@pytest.mark.slow
+def test_simulated_participants_against_their_truth() -> None:
+    """29 people, 120 items. The evidence is not normal there, so that coverage is asked for loosely: half of 29."""
+    table = result_of("study=simulated", "sampler.cores=2")[2].table.iloc[1:]
+    for name in ("bias_nats", "lapse"):
+        truth = table[f"true_{name}"]
+        inside = (table[f"{name}_lower"] <= truth) & (truth <= table[f"{name}_upper"])
+        assert inside.sum() >= 15, name
+    relation = np.corrcoef(np.log(table["relative_slope_median"]), np.log(table["true_relative_slope"]))[0, 1]
+    assert relation > 0.7

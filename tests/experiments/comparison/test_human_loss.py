@@ -1,0 +1,209 @@
+"""``+exp=human_loss`` at a tiny size, its rule for unusual participants, its settings, and the real data."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from hydra import compose, initialize_config_module
+from omegaconf import DictConfig
+
+from estimators.errors import InputError
+from experiments import load_experiment
+from experiments.comparison.human_loss.experiment import HUMAN_LOSS_COLUMNS
+from experiments.harness.outputs import ExperimentResult, clear_outputs, write_outputs
+from experiments.harness.settings import TABLE_COLUMNS
+from experiments.studies import load_study
+from inference.comparison.participant_sensitivity import scaled_priors, unusual_participants, weighted_quantile
+from inference.posterior.storage import load_posterior
+from models.comparison.participant_data import participant_data, with_reports
+from models.comparison.participants import ParticipantPriors
+from tests.experiments.command import TINY, run
+
+SHORT = (
+    "sampler.draws=50",
+    "sampler.tune=100",
+    "sampler.chains=2",
+    "sampler.cores=1",
+    *("experiment.participant_sampler.draws=60", "experiment.participant_sampler.tune=100"),
+    "experiment.participant_sampler.chains=2",
+    "experiment.n_draws=100",
+    "experiment.curve.points=3",
+    "experiment.top1.rate=.3",
+)
+
+
+def config(*overrides: str) -> DictConfig:
+    with initialize_config_module("conf", version_base="1.3"):
+        return compose("config", overrides=["+exp=human_loss", *overrides])
+
+
+def result_of(*overrides: str) -> tuple[DictConfig, xr.Dataset, ExperimentResult]:
+    cfg = config(*overrides)
+    study = load_study(cfg)
+    return cfg, study, load_experiment("human_loss")(cfg, study)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of a tiny run through the command, in which nothing can converge."""
+    folder = tmp_path_factory.mktemp("human_loss")
+    done = run(
+        folder,
+        "+exp=human_loss",
+        *TINY,
+        *SHORT,
+        "players=[lm-medium,human]",
+        "rounding=none",
+        "experiment.grid=interface",
+        "experiment.sensitivity=false",
+        "hydra.run.dir=out",
+    )
+    assert done.returncode == 3, done.stderr
+    assert "a check failed" in done.stderr
+    assert "participants, everyone" in done.stderr
+    return folder / "out"
+
+
+def test_table_of_a_tiny_run(finished: Path) -> None:
+    table = pd.read_csv(finished / "table.csv")
+    models = ("lm-weak", "lm-medium", "lm-strong")
+    assert list(table.columns) == [*TABLE_COLUMNS, *HUMAN_LOSS_COLUMNS, *(f"p_worse_than_{name}" for name in models)]
+    assert table["what"].tolist() == ["lm-medium, rounding none", "everyone", "assumed", "everyone, top-1 rate"]
+    itself, everyone, assumed, held = (table.iloc[row] for row in range(4))
+    # the generator as a player is exact, and a gap of 0 is not above itself
+    assert itself["gap_lower_nats"] == itself["gap_upper_nats"] == itself["p_worse_than_lm-medium"] == 0
+    assert everyone["gap_lower_nats"] < everyone["gap_median_nats"] < everyone["gap_upper_nats"]
+    assert everyone["k0_lower"] < everyone["k0_median"] < everyone["k0_upper"]
+    assert assumed["k0_lower"] == assumed["k0_upper"] == 1
+    assert everyone["true_gap_nats"] == assumed["true_gap_nats"] == held["true_gap_nats"]
+    assert (table["perplexity_median"] > 0).all()
+    for row in (everyone, assumed, held):
+        # better models are easier to be worse than
+        by_gap = row[["p_worse_than_lm-strong", "p_gap_positive", "p_worse_than_lm-weak"]].astype(float)
+        assert by_gap["p_worse_than_lm-weak"] <= by_gap["p_gap_positive"]
+        assert 0 < row["tail_share_median"] < 1
+    # the same draws, weighted: what is far from the given rate counts for less
+    width = [row["top1_model_upper"] - row["top1_model_lower"] for row in (held, everyone)]
+    assert width[0] < width[1]
+
+
+def test_outputs_of_a_tiny_run(finished: Path) -> None:
+    status = json.loads((finished / "status.json").read_text(encoding="utf-8"))
+    assert status["gate_failed"]
+    assert "humans, everyone" in " ".join(status["warnings"])
+    report = " ".join((finished / "report.md").read_text(encoding="utf-8").split())
+    for part in ("only up to one temperature", "a floor", "did NOT converge", "true k0 is", "does not follow"):
+        assert part in report, part
+    assert {path.stem for path in (finished / "figures").glob("*.png")} == {"human_loss", "k0_curve", "top1"}
+    with xr.open_dataset(finished / "results.nc", engine="h5netcdf") as dataset:
+        curve = dataset["curve_gap_nats"].sel(fit="everyone", quantile=0.5)
+        assert curve.sizes == {"k0": 3}
+        assert (dataset["curve_gap_nats"].diff("quantile") >= 0).all()
+    posterior = load_posterior(finished / "posterior_human.nc")
+    assert {"posterior", "log_likelihood", "prior", "posterior_predictive"} <= set(posterior.groups())
+    assert (finished / "posterior_human_assumed.nc").is_file()
+
+
+def test_old_posteriors_are_cleared(tmp_path: Path) -> None:
+    for name in ("posterior_human.nc", "my_posterior.nc"):
+        (tmp_path / name).touch()
+    clear_outputs(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["my_posterior.nc"]
+
+
+@pytest.mark.parametrize(
+    ("override", "part"),
+    [
+        ("players=[lm-weak]", "human"),
+        ("experiment.anchor=top1", "outcomes"),
+        ("experiment.objective=full", "rank"),
+        ("experiment.k0=0", "k0"),
+        ("experiment.k0=100", "k0"),
+        ("experiment.grid=nothing", "nothing"),
+        ("rounding=none", "grid 'none'"),
+        ("experiment.leave_out=nobody", "leave_out"),
+        ("experiment.leave_out=[nobody]", "nobody"),
+        ("experiment.top1.rate=2", "top1.rate"),
+        ("experiment.top1.rate=high", "top1.rate"),
+        ("experiment.curve.low=3", "curve.low"),
+        ("experiment.curve.points=1", "curve.points"),
+        ("+experiment.short_sampler.thin=2", "thin"),
+        ("experiment.participant_sampler.draws=many", "participant_sampler.draws"),
+        ("experiment.sensitivity=1", "sensitivity"),
+        ("experiment.max_refits=-1", "max_refits"),
+        ("experiment.n_draws=10", "n_draws"),
+        ("+experiment.priors.sigmas=1", "sigmas"),
+        ("+experiment.player_priors.slopes=1", "slopes"),
+        ("experiment.gate.r_hat=low", "r_hat"),
+    ],
+)
+def test_mistakes_are_named_before_anything_is_fitted(override: str, part: str) -> None:
+    with pytest.raises(InputError, match=part):
+        result_of(*TINY, override)
+
+
+def test_who_answers_at_the_ends_is_unusual_only_where_others_do_not() -> None:
+    data = participant_data(load_study(config(*TINY)))
+    middle = np.full(data.row_box.size, 5)
+    assert unusual_participants(with_reports(data, middle)) == []
+    box = middle.copy()
+    second = data.row_participant == 1
+    box[second] = np.where(np.arange(second.sum()) % 2, 0, 10)
+    assert unusual_participants(with_reports(data, box)) == [data.participant[1]]
+    # a fifth of the answers elsewhere is no rule any more
+    box[np.flatnonzero(second)[: int(np.ceil(second.sum() / 5))]] = 5
+    assert unusual_participants(with_reports(data, box)) == []
+    assert unusual_participants(with_reports(data, np.full(box.size, 10))) == []
+    with pytest.raises(InputError, match="mostly"):
+        unusual_participants(data, mostly=1.2)
+
+
+def test_weighted_quantiles() -> None:
+    draws = np.random.default_rng(0).normal(size=4000)
+    probability = [0.05, 0.5, 0.95]
+    equal = weighted_quantile(draws, probability, np.ones(draws.size))
+    np.testing.assert_allclose(equal, weighted_quantile(draws, probability), atol=0.01)
+    # weights exp(x) move a standard normal by 1
+    np.testing.assert_allclose(weighted_quantile(draws, [0.5], np.exp(draws)), 1, atol=0.1)
+
+
+def test_scaled_priors_leave_medians() -> None:
+    wide = scaled_priors(ParticipantPriors(), 2)
+    assert (wide.mu, wide.slope_spread, wide.log_noise) == (2.0, 0.8, 1.0)
+    assert (wide.noise_median, wide.kap_mean, wide.nu) == (0.9, 0.7, 5.0)
+    with pytest.raises(InputError, match="factor"):
+        scaled_priors(ParticipantPriors(), 0)
+
+
+@pytest.mark.slow
+def test_sensitivity_of_a_tiny_study(tmp_path: Path) -> None:
+    """Too few draws to converge: what is tested is that every row is there and labelled."""
+    overrides = [*TINY, *SHORT, "players=[human]", "experiment.top1.rate=null", "experiment.max_refits=1"]
+    short = ["experiment.short_sampler.draws=50", "experiment.short_sampler.tune=100"]
+    cfg, study, result = result_of(*overrides, *short, "experiment.save_posterior=false")
+    assert not result.posteriors
+    write_outputs(tmp_path, cfg, study, result)
+    assert (tmp_path / "figures" / "sensitivity.png").is_file()
+    ones = result.table[result.table["what"] == "without one"]
+    assert sorted(ones["left_out"]) == sorted(set(study["participant"].to_numpy().astype(str)))
+    assert (ones["method"] == "participant model, short fit").sum() <= 1
+    assert np.isfinite(ones["pareto_k_left_out"]).all()
+    assert set(result.table["priors"]) == {"default", "narrow", "wide"}
+    assert "Sensitivity" in result.summary
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("anchor", ["outcomes", "assumed"])
+def test_real_data_pass_the_gate(anchor: str, lm_game_root: Path, tmp_path: Path) -> None:
+    settings = ["study=lm_game", f"study.root={lm_game_root}", f"study.cache_dir={tmp_path}"]
+    overrides = ["players=[human]", f"experiment.anchor={anchor}", "experiment.sensitivity=false"]
+    result = result_of(*settings, *overrides, "experiment.save_posterior=false")[2]
+    assert not result.gate_failed, result.warnings
+    table = result.table.set_index("what")
+    assert table["left_out"]["without"] == "8915005930766566377"
+    assert (table["gap_lower_nats"] < table["gap_upper_nats"]).all()

@@ -1,0 +1,160 @@
+"""``+exp=sbc`` at a tiny size, what it says of wrong ranks, and what users get wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from hydra import compose, initialize_config_module
+from omegaconf import DictConfig
+
+from estimators.errors import InputError
+from experiments import load_experiment
+from experiments.comparison import sbc as experiment
+from experiments.comparison.sbc import MODELS, SBC_COLUMNS
+from experiments.harness.outputs import ExperimentResult, write_outputs
+from experiments.studies import load_study
+from inference.comparison.sbc import small_study
+from inference.posterior.sbc import JOINT_LOG_LIKELIHOOD, SbcModel
+
+SMALL = (
+    "experiment.n_fits=6",
+    "experiment.n_ranked=15",
+    "experiment.n_items=6",
+    "experiment.n_pairs=4",
+    "sampler.draws=60",
+    "sampler.tune=100",
+    "output.dpi=40",
+)
+QUANTITIES = ["right", "wrong", JOINT_LOG_LIKELIHOOD]
+
+
+def config(*overrides: str) -> DictConfig:
+    with initialize_config_module("conf", version_base="1.3"):
+        return compose("config", overrides=["+exp=sbc", *overrides])
+
+
+def result_of(*overrides: str) -> tuple[DictConfig, xr.Dataset, ExperimentResult]:
+    cfg = config(*overrides)
+    study = load_study(cfg)
+    return cfg, study, load_experiment("sbc")(cfg, study)
+
+
+def test_a_tiny_run_and_what_it_leaves(tmp_path: Path) -> None:
+    path = tmp_path / "replicates.jsonl"
+    cfg, study, result = result_of(*SMALL, f"experiment.replicates={path}", "experiment.allow_outside=true")
+    assert tuple(result.table.columns) == SBC_COLUMNS
+    assert result.table["quantity"].iloc[-1] == JOINT_LOG_LIKELIHOOD
+    assert {"mu", "sigma", "A[0]"} <= set(result.table["quantity"])
+    assert (result.table["n_fits"] == 6).all()
+    assert not result.gate_failed
+    assert "joint log-likelihood" in result.summary
+    write_outputs(tmp_path, cfg, study, result)
+    assert list(pd.read_csv(tmp_path / "table.csv").columns) == list(SBC_COLUMNS)
+    with xr.open_dataset(tmp_path / "results.nc", engine="h5netcdf") as dataset:
+        assert dataset["rank"].dims == ("quantity", "fit")
+        assert int(dataset["rank"].max()) <= 15
+        mean = dataset["rank"].mean("fit").to_numpy() / 15
+        np.testing.assert_allclose(mean, result.table["rank_mean"], atol=1e-12)
+    # everything is done: the second run compiles and fits nothing
+    before = path.read_text(encoding="utf-8")
+    again = result_of(*SMALL, f"experiment.replicates={path}", "experiment.allow_outside=true")[2]
+    pd.testing.assert_frame_equal(again.table, result.table)
+    assert path.read_text(encoding="utf-8") == before
+    with pytest.raises(InputError, match="other settings"):
+        result_of(*SMALL, f"experiment.replicates={path}", "+experiment.priors.sigma=0.5")
+
+
+def fake(monkeypatch: pytest.MonkeyPatch, n_fits: int = 200) -> None:
+    """Ranks without fits: uniform ones, and ones of a posterior that is too narrow."""
+    rng = np.random.default_rng(0)
+
+    def run_sbc(model: SbcModel, n: int, **_: object) -> list[dict[str, object]]:
+        rows: list[dict[str, object]] = []
+        for fit in range(n):
+            for name in QUANTITIES:
+                rank = int(rng.integers(0, 64)) if name != "wrong" else int(63 * rng.beta(0.4, 0.4))
+                common = {"truth": 0.0, "posterior_mean": 0.0, "posterior_sd": 1.0, "ess": 100.0, "r_hat": 1.0}
+                of_fit = {"n_divergent": 0, "n_draws": 800, "converged": fit > 1}
+                rows.append({"fit": fit, "seed": 0, "quantity": name, "rank": rank, **common, **of_fit})
+        return rows
+
+    monkeypatch.setattr("inference.posterior.sbc.run_sbc", run_sbc)
+
+
+@pytest.mark.parametrize("bands", ["each", "together"])
+def test_wrong_ranks_fail_the_gate(bands: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    fake(monkeypatch)
+    settings = ("experiment.n_items=6", "experiment.n_pairs=4", f"experiment.replicates={tmp_path / 'r.jsonl'}")
+    result = result_of(*settings, f"experiment.bands={bands}")[2]
+    assert result.table.set_index("quantity")["inside"].tolist() == [True, False, True]
+    assert result.gate_failed
+    assert "wrong" in result.warnings[0]
+    assert "2 of 200 fits did not converge" in result.warnings[1]
+    assert "2 of 3" in result.summary
+    titles = [axes.get_title(loc="left") for axes in result.figures["sbc"].axes]
+    assert titles[:3] == ["right", "wrong: outside", "joint log-likelihood"]
+    assert not result_of(*settings, "experiment.allow_outside=true")[2].gate_failed
+
+
+def test_bands_for_all_quantities_together_are_wider() -> None:
+    """Ranks whose p-value is between 5% over the number of quantities and 5%: the default gate lets them pass."""
+    every = np.arange(64)
+    narrow = (0.85 * every + 4).astype(int)
+    rows = [
+        {"quantity": name, "rank": rank, "ess": 100.0, "converged": True}
+        for name, ranks in (("a", narrow), ("b", every), ("c", every))
+        for rank in ranks
+    ]
+    table = experiment._table("model", pd.DataFrame(rows), 63, 0.95)
+    assert tuple(table.columns) == SBC_COLUMNS
+    assert 0.05 / 3 < table["p_value"][0] < 0.05
+    assert table["inside"].tolist() == [False, True, True]
+    assert table["inside_together"].all()
+    assert experiment._outside(table, config("experiment.bands=each")) == ["a"]
+    assert experiment._outside(table, config()) == []
+    warned = experiment._warnings(table.assign(n_unconverged=0), [], config())
+    assert "inside those of all quantities together" in warned[0]
+
+
+def test_small_study_keeps_who_answered_most() -> None:
+    study = load_study(config("study.n_items=12", "study.n_participants=8"))
+    small = small_study(study, 5, 3)
+    assert len(set(small["participant"].to_numpy().astype(str))) <= 3
+    assert len(set(small["response_item"].values)) <= 5
+    assert 0 < small.sizes["response"] < study.sizes["response"]
+
+
+def test_models_of_participants_are_built() -> None:
+    """Cheap part of those that take long to compile: the design, and that every quantity is there."""
+    for name in ("calibration", "calibration_beta", "reports", "participants"):
+        cfg = config(f"experiment.model={name}", "experiment.n_participants=3")
+        model = experiment._model(cfg, load_study(cfg))
+        program = model.build()
+        for quantity in model.quantities:
+            assert quantity.partition("[")[0] in program.named_vars, quantity
+    assert {"belief", "belief_rounded"} < set(MODELS)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "part"),
+    [
+        (("experiment.model=other",), "other"),
+        (("experiment.bands=wide",), "wide"),
+        (("experiment.n_fits=0",), "n_fits"),
+        (("experiment.probability=1",), "probability"),
+        (("experiment.allow_outside=1",), "allow_outside"),
+        (("sampler=pymc",), "only nutpie"),
+        (("+experiment.priors.sigmas=1",), "sigmas"),
+        (("experiment.model=belief_rounded", "rounding=none"), "rounds its answers"),
+        (("experiment.n_pairs=1000",), "n_items"),
+        (("experiment.n_ranked=5000",), "n_ranked"),
+        ((), "replicates"),
+    ],
+)
+def test_mistakes_are_named(overrides: tuple[str, ...], part: str) -> None:
+    with pytest.raises(InputError, match=part):
+        result_of(*overrides)

@@ -1,0 +1,182 @@
+"""Scores on documents: against one plain forward pass a document, by split, through the store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+from estimators.errors import InputError
+from experiments import load_experiment
+from experiments.documents.corpus import TABLE_COLUMNS
+from experiments.harness.outputs import ExperimentResult, write_outputs
+from experiments.studies import load_study
+from inference.lm.language_model import encode
+from tests.experiments.test_experiments import config
+from tests.experiments.tiny_language_models import cached_loading, named, write_models, write_texts
+from tests.inference.lm import tiny_models
+
+pytest.importorskip("torch")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _loaded_once() -> Iterator[None]:
+    with cached_loading("experiments.documents.corpus"):
+        yield
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("tiny")
+    write_models(folder)
+    write_texts(folder / "texts", 6)
+    return folder
+
+
+def overrides(root: Path, store: Path, *names: str, bos: str = tiny_models.END) -> list[str]:
+    return [
+        "+exp=corpus",
+        "study=texts",
+        f"study.path={root / 'texts'}",
+        "generator=study",
+        *named(root, *(names or ("a", "b")), bos=bos),
+        f"experiment.store={store}",
+        # longer than any of the texts
+        f"experiment.window={tiny_models.MAX_TOKENS}",
+        "experiment.items_per_batch=2",
+        "output.dpi=40",
+    ]
+
+
+def score(*settings: str) -> ExperimentResult:
+    cfg = config(*settings)
+    return load_experiment("corpus")(cfg, load_study(cfg, kind="documents"))
+
+
+def by_hand(root: Path, name: str, *, bos: str = tiny_models.END) -> dict[str, tuple[np.ndarray, np.ndarray, int]]:
+    """Losses, hits and bytes of every document, from one pass over all of it."""
+    import torch
+
+    model = tiny_models.load(root / name, bos=bos)
+    found = {}
+    for path in sorted(root.glob("texts/*/*.txt")):
+        text = path.read_text()
+        tokens = encode(model, [text])[0]
+        tokens = tokens if model.bos_id is None else [model.bos_id, *tokens]
+        with torch.inference_mode():
+            logprob = torch.log_softmax(model.module(torch.tensor([tokens])).logits[0].double(), dim=-1).numpy()
+        rows, targets = np.arange(len(tokens) - 1), np.array(tokens[1:])
+        first = 0 if model.bos_id is not None else len(model.tokenizer.decode(tokens[:1]).encode())
+        losses = -logprob[rows, targets]
+        hits = logprob[:-1].argmax(axis=1) == targets
+        found[path.relative_to(root / "texts").as_posix()] = (losses, hits, len(text.encode()) - first)
+    return found
+
+
+@pytest.mark.parametrize("bos", [tiny_models.END, "none"])
+def test_every_column_by_hand(bos: str, root: Path, tmp_path: Path) -> None:
+    result = score(*overrides(root, tmp_path, bos=bos))
+    assert tuple(result.table.columns) == TABLE_COLUMNS
+    table = result.table.set_index(["model", "split"])
+    assert list(table.index) == [(m, s) for m in "ab" for s in ("test", "train", "every split")]
+    for model in "ab":
+        documents = by_hand(root, model, bos=bos)
+        for split in ("test", "train", "every split"):
+            its = [scores for name, scores in documents.items() if split in (name.split("/")[0], "every split")]
+            losses, hits = (np.concatenate([scores[i] for scores in its]) for i in (0, 1))
+            row = table.loc[(model, split)]
+            assert (row["n_documents"], row["n_tokens"]) == (len(its), losses.size)
+            assert row["loss_nats"] == pytest.approx(losses.mean(), abs=1e-5)
+            assert row["perplexity"] == pytest.approx(np.exp(losses.mean()), rel=1e-4)
+            sequences = np.array([np.exp(scores[0].mean()) for scores in its])
+            assert row["mean_sequence_perplexity"] == pytest.approx(sequences.mean(), rel=1e-4)
+            se = sequences.std(ddof=1) / np.sqrt(len(its))
+            assert row["mean_sequence_perplexity_upper"] == pytest.approx(sequences.mean() + 2 * se, rel=1e-4)
+            # totals by document about the mean over tokens
+            totals = np.array([(scores[0] - losses.mean()).sum() for scores in its])
+            se = np.sqrt(len(its) / (len(its) - 1) * (totals**2).sum()) / losses.size
+            assert row["loss_se_nats"] == pytest.approx(se, rel=1e-3)
+            assert row["perplexity_lower"] == pytest.approx(np.exp(losses.mean() - 2 * se), rel=1e-3)
+            assert row["top1_accuracy"] == pytest.approx(hits.mean())
+            n_bytes = sum(scores[2] for scores in its)
+            assert row["bits_per_byte"] == pytest.approx(losses.sum() / np.log(2) / n_bytes, rel=1e-5)
+            assert row["bos"] == ("none" if bos == "none" else tiny_models.END)
+    totals = result.dataset["total_loss_nats"].sel(model="a").sum() / result.dataset["n_tokens"].sel(model="a").sum()
+    assert float(totals) == pytest.approx(table.loc[("a", "every split"), "loss_nats"])
+
+
+def test_bits_per_byte_compare_models_of_other_tokenizers(root: Path, tmp_path: Path) -> None:
+    result = score(*overrides(root, tmp_path, "a", "d"))
+    whole = result.table.drop_duplicates("model", keep="last").set_index("model")
+    n_bytes = sum(len(path.read_bytes()) for path in root.glob("texts/*/*.txt"))
+    for model in "ad":
+        total = whole.loc[model, "loss_nats"] * whole.loc[model, "n_tokens"]
+        # the Llama tokenizer's pieces hold one space more, before the text
+        found = total / np.log(2) / whole.loc[model, "bits_per_byte"] - n_bytes
+        assert found == pytest.approx(6 if model == "d" else 0, abs=0.01)
+
+
+def test_from_the_store_and_in_shards(root: Path, tmp_path: Path) -> None:
+    settings = overrides(root, tmp_path)
+    parts = [score(*settings, f"experiment.shard={i}/2") for i in range(2)]
+    assert sum(part.dataset.sizes["document"] for part in parts) == 6
+    assert all("of shard" in part.warnings[-1] for part in parts)
+    whole = score(*settings)
+    assert "0 results were computed, 12 were in the store" in whole.summary
+    fresh = score(*overrides(root, tmp_path / "other"))
+    pd.testing.assert_frame_equal(whole.table, fresh.table, rtol=1e-4)
+    # a subset needs nothing new, and its documents follow from the seed
+    some = score(*settings, "experiment.n_documents=3")
+    assert "0 results were computed, 6 were in the store" in some.summary
+    again = score(*settings, "experiment.n_documents=3")
+    assert some.dataset["document"].to_numpy().tolist() == again.dataset["document"].to_numpy().tolist()
+
+
+def test_windows_and_limits(root: Path, tmp_path: Path) -> None:
+    whole = score(*overrides(root, tmp_path, "a"))
+    windows = score(*overrides(root, tmp_path, "a"), "experiment.window=16", "experiment.stride=4")
+    assert windows.table["n_tokens"].tolist() == whole.table["n_tokens"].tolist()
+    assert not np.allclose(windows.table["loss_nats"], whole.table["loss_nats"], atol=1e-4)
+    assert set(windows.table["window"]) == {16}
+    limited = score(*overrides(root, tmp_path, "a"), "experiment.max_tokens=10")
+    assert limited.table["n_tokens"].tolist() == [30, 30, 60]
+    assert "a: 6 documents were scored up to their token 10 only" in limited.warnings[0]
+
+
+def test_the_generator_is_scored_where_there_are_no_models(root: Path, tmp_path: Path) -> None:
+    settings = [text for text in overrides(root, tmp_path) if not text.startswith(("+models", "generator"))]
+    its = {"name": "a", "source": "folder", "path": str(root / "a"), "device": "cpu"}
+    result = score(*settings, *(f"generator.{key}={value}" for key, value in its.items()))
+    assert set(result.table["model"]) == {"a"}
+
+
+def test_outputs(root: Path, tmp_path: Path) -> None:
+    cfg = config(*overrides(root, tmp_path / "store"))
+    study = load_study(cfg)
+    result = load_experiment("corpus")(cfg, study)
+    write_outputs(tmp_path, cfg, study, result)
+    assert {"model", "split", "top1_accuracy"} <= set(result.on_screen)
+    assert (tmp_path / "figures" / "corpus.png").stat().st_size > 0
+    with xr.open_dataset(tmp_path / "results.nc", engine="h5netcdf") as dataset:
+        assert set(dataset["split"].to_numpy().tolist()) == {"train", "test"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (["experiment.window=1"], "experiment.window: is 1, should be a whole number of at least 2, or null"),
+        (["experiment.window=4096"], "window: is 4096; a takes 2 to 96 tokens"),
+        (["experiment.stride=96"], "stride: is 96; with a window of 96 it is 1 to 95"),
+        (["experiment.max_tokens=1.5"], "max_tokens: is 1.5"),
+        (["experiment.n_documents=7"], "n_documents: is 7, but there are 6 documents"),
+        (["experiment.items_per_batch=null"], "items_per_batch: is None"),
+        (["experiment.shard=0/9999"], "shard: holds none of the 6 documents"),
+    ],
+)
+def test_wrong_settings(settings: list[str], message: str, root: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=message):
+        score(*overrides(root, tmp_path, "a"), *settings)

@@ -1,0 +1,219 @@
+"""``+exp=accuracy`` on a small game, its settings, its gate, and (slow) the public game."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from hydra import compose, initialize_config_module
+from omegaconf import DictConfig
+
+from estimators.errors import InputError
+from estimators.guesses import with_model_answers
+from experiments import load_experiment
+from experiments.guesses.accuracy.experiment import ACCURACY_COLUMNS
+from experiments.guesses.accuracy.figures import accuracy_figure, checks_figure, forest, practice_figure
+from experiments.guesses.accuracy.summary import summary
+from experiments.harness.outputs import ExperimentResult, write_outputs
+from experiments.studies import load_study
+from tests.experiments.studies.guesses.tiny_top1 import played
+
+SHORT = ("sampler.draws=40", "sampler.tune=120", "sampler.chains=2", "sampler.cores=1", "experiment.n_predictive=40")
+SMALL = (
+    "experiment.min_answers=30",
+    "experiment.n_replicates=100",
+    "experiment.practice_starts=[0,20,40]",
+    "output.dpi=40",
+)
+
+Run = tuple[DictConfig, xr.Dataset, ExperimentResult]
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return played(tmp_path_factory.mktemp("game"))
+
+
+def config(root: Path, *overrides: str) -> DictConfig:
+    with initialize_config_module("conf", version_base="1.3"):
+        return compose("config", overrides=["+exp=accuracy", f"study.root={root}", *SMALL, *overrides])
+
+
+def result_of(root: Path, *overrides: str) -> Run:
+    cfg = config(root, *overrides)
+    study = load_study(cfg, kind="guess")
+    return cfg, study, load_experiment("accuracy")(cfg, study)
+
+
+@pytest.fixture(scope="module")
+def tiny(root: Path) -> Run:
+    """With a language model that played: right where a participant with its accuracy would be."""
+    cfg = config(root, *SHORT, "experiment.surprisal=live")
+    study = load_study(cfg, kind="guess")
+    rng = np.random.default_rng(0)
+    hit = (rng.random(study.sizes["item"]) < 0.5).astype(float)
+    study = with_model_answers(study, "live", hit, rng.gamma(2, 1, study.sizes["item"]))
+    return cfg, study, load_experiment("accuracy")(cfg, study)
+
+
+def test_without_a_posterior_only_shares_are_counted(root: Path, tmp_path: Path) -> None:
+    cfg, study, result = result_of(root, "experiment.posterior=false")
+    assert result.table["converged"].isna().all()
+    table = result.table
+    assert tuple(table.columns) == ACCURACY_COLUMNS
+    everybody = table[(table["kind"] == "pooled") & (table["name"] == "everybody")].set_index("tokens")
+    assert everybody.loc["visible", "accuracy"] == pytest.approx(float(study["correct"].mean()))
+    assert everybody.loc["visible", "n_guesses"] == study.sizes["response"]
+    own = table[(table["kind"] == "participant") & (table["tokens"] == "visible")]
+    assert own["n_guesses"].sum() == study.sizes["response"]
+    assert table["posterior_median"].isna().all()
+    # three published accuracies, each with its kind of tokens and 1,000 guesses
+    models = table[table["kind"] == "model"].set_index("name")
+    assert models["tokens"].to_dict() == {"davinci": "visible", "ada": "visible", "fairseq-125m": "word"}
+    assert (models["upper"] - models["lower"]).between(0.05, 0.07).all()
+    assert set(result.figures) == {"accuracy", "practice"}
+    write_outputs(tmp_path, cfg, study, result)
+    assert (tmp_path / "report.md").read_text(encoding="utf-8").count("experiment.posterior=true") == 1
+    assert result.on_screen is not None
+    assert "participant" not in set(result.on_screen["kind"])
+
+
+def test_words_alone_are_their_own_kind(root: Path) -> None:
+    table = result_of(root, "study.items=word_tokens", "experiment.posterior=false", "players=[fairseq-125m]")[2].table
+    assert set(table["tokens"]) == {"word"}
+    assert table.loc[table["kind"] == "model", "name"].tolist() == ["fairseq-125m"]
+
+
+def test_same_seed_same_numbers(root: Path) -> None:
+    first, second = (result_of(root, "experiment.posterior=false")[2].table for _ in range(2))
+    pd.testing.assert_frame_equal(first, second)
+    other = result_of(root, "experiment.posterior=false", "seed=1")[2].table
+    assert not np.allclose(first["lower"], other["lower"], equal_nan=True)
+
+
+def test_the_posterior_in_the_table(tiny: Run) -> None:
+    table = tiny[2].table
+    people = table[table["p_best"].notna()]
+    assert people["p_best"].sum() == pytest.approx(1)
+    assert (people["posterior_lower"] < people["posterior_median"]).all()
+    assert (people["posterior_median"] < people["posterior_upper"]).all()
+    named = table[table["kind"] == "posterior"].set_index("name")["posterior_median"]
+    assert named["best participant"] >= people["posterior_median"].max() - 0.02
+    assert {"population mean at the first guess", "change by 1,000 guesses"} <= set(named.index)
+    assert any("nat of live's surprisal" in name for name in named.index)
+
+
+def test_a_language_model_that_played_stands_beside_the_published_ones(tiny: Run) -> None:
+    _, study, result = tiny
+    models = result.table[result.table["kind"] == "model"].set_index(["name", "tokens"])
+    row = models.loc[("live", "visible")]
+    assert row["source"] == "played"
+    assert row["n_guesses"] == study.sizes["response"]
+    assert row["accuracy"] == pytest.approx(
+        float(study["model_hit"].sel(model="live", item=study["response_item"]).mean())
+    )
+    assert row["lower"] < row["accuracy"] < row["upper"]
+    assert 0 <= row["p_beats_every_participant"] <= 1
+    # comparisons are with the posterior of the same tokens only
+    assert np.isnan(models.loc[("live", "word"), "p_beats_every_participant"])
+    assert np.isnan(models.loc[("fairseq-125m", "word"), "p_beats_every_participant"])
+
+
+def test_an_unconverged_posterior_is_said_wherever_a_reader_looks(tiny: Run) -> None:
+    result = tiny[2]
+    assert result.gate_failed
+    assert not result.table["converged"].any()
+    assert result.warnings[0].startswith("the posterior did not converge, do not use it")
+    assert "did NOT converge" in result.summary
+
+
+def test_outputs_can_be_drawn_again_from_the_files(tiny: Run, tmp_path: Path) -> None:
+    cfg, study, result = tiny
+    write_outputs(tmp_path, cfg, study, result)
+    table = pd.read_csv(tmp_path / "table.csv", keep_default_na=True, dtype={"name": str})
+    with xr.open_dataset(tmp_path / "results.nc", engine="h5netcdf") as dataset:
+        loaded = dataset.load()
+    assert (tmp_path / "posterior_accuracy.nc").is_file()
+    assert summary(table, loaded, cfg) == result.summary
+    for figure in (
+        accuracy_figure(table, cfg),
+        forest(table, cfg),
+        practice_figure(loaded, cfg),
+        checks_figure(loaded, cfg),
+    ):
+        figure.savefig(tmp_path / "again.png", dpi=30)
+    figures = {path.stem for path in (tmp_path / "figures").glob("*.png")}
+    assert figures == {"accuracy", "participants", "practice", "checks"}
+
+
+@pytest.mark.parametrize(
+    ("override", "part"),
+    [
+        ("players=[gpt-5]", "davinci, ada, fairseq-125m"),
+        ("players=[ada,ada]", "name each model once"),
+        ("n=10", "takes every guess"),
+        ("experiment.min_answers=0", "min_answers"),
+        ("experiment.min_answers=5000", "nobody gave as many"),
+        ("experiment.tokens=words", "visible, word"),
+        ("experiment.interval=2", "experiment.interval"),
+        ("experiment.posterior=maybe", "true or false"),
+        ("experiment.practice_starts=[5,10]", "rise from 0"),
+        ("experiment.practice_starts=10", "list of whole numbers"),
+        ("experiment.surprisal=smollm2", "none in this study"),
+        ("+experiment.priors.tau=1", "tau"),
+        ("+experiment.priors.ability_spread=-1", "ability_spread"),
+        ("+experiment.gate.rhat=1", "rhat"),
+        ("sampler.tune=long", "sampler.tune"),
+    ],
+)
+def test_mistakes_are_named(override: str, part: str, root: Path) -> None:
+    with pytest.raises(InputError, match=part):
+        result_of(root, override)
+
+
+def test_another_kind_of_study_is_refused(root: Path) -> None:
+    with initialize_config_module("conf", version_base="1.3"):
+        cfg = compose("config", overrides=["+exp=accuracy", "study=simulated"])
+    with pytest.raises(InputError, match="accuracy needs a guess study: lm_game_top1, guess_table"):
+        load_study(cfg, kind="guess")
+
+
+def test_the_public_game_s_shares(lm_game_root: Path) -> None:
+    with initialize_config_module("conf", version_base="1.3"):
+        cfg = compose("config", overrides=["+exp=accuracy", f"study.root={lm_game_root}", "experiment.posterior=false"])
+    study = load_study(cfg, kind="guess")
+    table = load_experiment("accuracy")(cfg, study).table
+    pooled = table[table["kind"] == "pooled"].set_index(["name", "tokens"])
+    everybody, enough = pooled.loc[("everybody", "visible")], pooled.loc[("enough answers", "visible")]
+    assert (everybody["n_guesses"], everybody["n_participants"]) == (18029, 67)
+    assert everybody["accuracy"] == pytest.approx(0.285595, abs=5e-7)
+    assert (enough["n_participants"], enough["published_n_participants"]) == (38, 38)
+    assert enough["accuracy"] == pytest.approx(0.289595, abs=5e-7)
+    models = table[(table["kind"] == "model") & (table["tokens"] == "visible")].set_index("name")["accuracy"]
+    known = {"gpt-neo-125m": 0.38, "gpt-neo-1-3b": 0.43, "gpt-neo-2-7b": 0.431, "gpt-j-6b": 0.461, "davinci": 0.56}
+    assert {name: models[name] for name in known} == known
+
+
+@pytest.mark.slow
+def test_the_public_game_s_posterior(lm_game_root: Path) -> None:
+    """Converges at the default settings; practice helps; the large models beat everybody, by a margin for chance."""
+    with initialize_config_module("conf", version_base="1.3"):
+        cfg = compose("config", overrides=["+exp=accuracy", f"study.root={lm_game_root}"])
+    study = load_study(cfg, kind="guess")
+    result = load_experiment("accuracy")(cfg, study)
+    assert not result.gate_failed
+    table = result.table
+    assert table["n_divergent"].max() == 0
+    named = table[table["kind"] == "posterior"].set_index("name")
+    assert named.loc["change by 1,000 guesses", "posterior_lower"] > 0
+    best = named.loc["best participant"]
+    assert 0.28 < best["posterior_lower"] < best["posterior_upper"] < 0.42
+    beats = table.set_index("name")["p_beats_every_participant"].dropna()
+    assert beats["davinci"] > 0.999
+    assert beats["gpt-neo-125m"] > 0.85
+    observed, predicted = result.dataset["check_observed"], result.dataset["check_predicted"]
+    low, high = predicted.quantile([0.005, 0.995], "draw_predicted")
+    assert ((low <= observed) & (observed <= high)).all()

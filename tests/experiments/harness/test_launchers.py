@@ -1,0 +1,266 @@
+"""Sweeps on other launchers, for real: the same summary as one job after the other, failures in their job, resume.
+
+``tests/slurm/setup_one_node.sh`` makes a Debian machine the Slurm cluster that the Slurm test needs.
+"""
+
+from __future__ import annotations
+
+import csv
+import importlib.util
+import json
+import os
+import secrets
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.experiments.command import ROOT, TINY, command
+
+pytestmark = pytest.mark.slow
+
+HEAD = "127.0.0.2"
+WORKER = "127.0.0.3"
+PORT = 6399
+
+LAUNCHERS = {
+    "joblib": ("hydra_joblib_launcher", ("hydra/launcher=joblib", "hydra.launcher.n_jobs=2")),
+    "submitit_local": ("hydra_submitit_launcher", ("hydra/launcher=submitit_local", "hydra.launcher.timeout_min=5")),
+    "submitit_slurm": (
+        "hydra_submitit_launcher",
+        (
+            "hydra/launcher=submitit_slurm",
+            "hydra.launcher.partition=main",
+            "hydra.launcher.cpus_per_task=1",
+            "hydra.launcher.timeout_min=5",
+        ),
+    ),
+    "ray": (
+        "hydra_ray_launcher",
+        (
+            "hydra/launcher=ray",
+            # without it Ray joins the last cluster that was started here, even one that has died
+            "hydra.launcher.ray.init.address=local",
+            "+hydra.launcher.ray.init.num_cpus=2",
+            "+hydra.launcher.ray.init.include_dashboard=false",
+            # 127.0.0.1 would become the machine's address in its network
+            f"+hydra.launcher.ray.init._node_ip_address={HEAD}",
+        ),
+    ),
+}
+
+# Hydra calls this in the process that runs the job, so it breaks jobs wherever they run.
+BREAKER = """
+from hydra.experimental.callback import Callback
+
+
+class Break(Callback):
+    def on_job_start(self, config, **kwargs):
+        import experiments.comparison.perplexity as module
+
+        # a worker may do several jobs: mend what an earlier one broke
+        real = getattr(module, "real_run", module.run)
+        module.real_run = real
+
+        def broken(cfg, study):
+            if cfg.seed == 1:
+                raise RuntimeError("the roof is leaking")
+            return real(cfg, study)
+
+        module.run = broken
+"""
+
+# Ray's log lines do not tell where a job ran: on one machine, every node forwards all of them.
+WITNESS = """
+from pathlib import Path
+
+import ray
+from hydra.experimental.callback import Callback
+
+
+class Witness(Callback):
+    def __init__(self, folder):
+        self.folder = Path(folder)
+
+    def on_job_start(self, config, **kwargs):
+        (self.folder / str(config.hydra.job.num)).write_text(ray.get_runtime_context().get_node_id())
+"""
+
+
+def need(launcher: str) -> tuple[str, ...]:
+    """Options of a launcher; the test is skipped where the launcher cannot run."""
+    plugin, options = LAUNCHERS[launcher]
+    # looked for, not imported: importing Ray takes seconds and warns
+    if importlib.util.find_spec(f"hydra_plugins.{plugin}") is None:
+        pytest.skip(f"{plugin.replace('_', '-')} is not installed")
+    if launcher == "submitit_slurm":
+        if shutil.which("sinfo") is None:
+            pytest.skip("there is no sinfo, so no Slurm; tests/slurm/setup_one_node.sh sets it up")
+        nodes = subprocess.run(
+            ["sinfo", "--noheader", "--partition=main", "--states=idle", "--format=%n"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if nodes.returncode != 0 or not nodes.stdout.strip():
+            pytest.skip(
+                "no node of Slurm's partition main is idle; tests/slurm/setup_one_node.sh starts a cluster "
+                f"{nodes.stderr.strip()}"
+            )
+    return options
+
+
+def environment(folder: Path) -> dict[str, str]:
+    # workers inherit it; Ray would report its use over the network otherwise
+    return os.environ | {
+        "PYTHONPATH": f"{ROOT}{os.pathsep}{folder}",
+        "COLUMNS": "200",
+        "RAY_USAGE_STATS_ENABLED": "0",
+    }
+
+
+def sweep(
+    folder: Path, name: str, *arguments: str, env: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command("-m", "+exp=perplexity", *TINY, *arguments, f"sweep={name}"),
+        cwd=folder,
+        env=env or environment(folder),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=240,
+    )
+
+
+def job_statuses(folder: Path) -> dict[int, str]:
+    return {int(path.parent.name): json.loads(path.read_text())["status"] for path in folder.glob("*/status.json")}
+
+
+@pytest.mark.parametrize("launcher", LAUNCHERS)
+def test_a_launcher_gives_the_summary_of_the_basic_one(tmp_path: Path, launcher: str) -> None:
+    options = need(launcher)
+    swept = ("rounding=none,coarser", "seed=0,1,2")
+    basic = sweep(tmp_path, "basic", *swept)
+    other = sweep(tmp_path, "other", *swept, *options)
+    assert basic.returncode == 0, basic.stderr
+    assert other.returncode == 0, other.stderr
+    home = tmp_path / "multirun/perplexity"
+    assert job_statuses(home / "other") == dict.fromkeys(range(6), "ok")
+    summary = (home / "other/summary.csv").read_bytes()
+    assert summary == (home / "basic/summary.csv").read_bytes()
+    assert len(summary.splitlines()) > 6
+    if launcher.startswith("submitit"):
+        # Slurm names a job of an array NUMBER_INDEX; a local job has its process's number
+        kind = "*_[0-9]" if launcher == "submitit_slurm" else "[0-9]*"
+        assert len(list((home / "other/.submitit").glob(f"{kind}/*_result.pkl"))) == 6
+
+
+@pytest.mark.parametrize("launcher", LAUNCHERS)
+def test_failures_stay_in_their_job_and_resume_does_what_is_missing(tmp_path: Path, launcher: str) -> None:
+    options = need(launcher)
+    (tmp_path / "breaker.py").write_text(BREAKER)
+    swept = ("players=[human],[bob]", "seed=0,1,2")
+    broken = "+hydra.callbacks.breaker._target_=breaker.Break"
+    assert sweep(tmp_path, "basic", *swept, broken).returncode == 1
+    done = sweep(tmp_path, "other", *swept, broken, *options)
+    assert done.returncode == 1, done.stderr
+    home = tmp_path / "multirun/perplexity"
+    folder = home / "other"
+    # bob is no player of the study
+    assert job_statuses(folder) == {0: "ok", 1: "failed", 2: "ok", 3: "failed", 4: "failed", 5: "failed"}
+    assert (folder / "summary.csv").read_bytes() == (home / "basic/summary.csv").read_bytes()
+    log = (folder / "1/run.log").read_text()
+    assert "Traceback (most recent call last)" in log
+    assert "RuntimeError: the roof is leaking" in log
+    log = (folder / "3/run.log").read_text()
+    assert "unknown player 'bob'" in log
+    assert "Traceback" not in log
+    with (folder / "summary.csv").open(newline="") as file:
+        errors = {row["job"]: row["error"] for row in csv.DictReader(file)}
+    assert errors["0"] == ""
+    assert errors["1"] == "RuntimeError: the roof is leaking"
+    assert "bob" in errors["3"]
+
+    # the roof is mended and a job's folder lost: both are done again, job 2 is not
+    shutil.rmtree(folder / "0")
+    before = (folder / "2/table.csv").stat().st_mtime_ns
+    assert sweep(tmp_path, "mended", *swept).returncode == 1
+    resumed = sweep(tmp_path, "other", *swept, *options, "resume=true")
+    assert resumed.returncode == 1, resumed.stderr
+    assert job_statuses(folder) == {0: "ok", 1: "ok", 2: "ok", 3: "failed", 4: "failed", 5: "failed"}
+    assert (folder / "2/table.csv").stat().st_mtime_ns == before
+    assert (folder / "summary.csv").read_bytes() == (home / "mended/summary.csv").read_bytes()
+
+
+@contextmanager
+def ray_node(log: Path, env: Mapping[str, str], *arguments: str) -> Iterator[None]:
+    """Ray node of one CPU, in a process of its own and working in the log's folder."""
+    ray = Path(sys.executable).with_name("ray")
+    line = [str(ray), "start", "--block", "--num-cpus=1", "--object-store-memory=80000000", *arguments]
+    with (
+        log.open("w") as file,
+        subprocess.Popen(line, cwd=log.parent, env=env, stdout=file, stderr=subprocess.STDOUT) as process,
+    ):
+        try:
+            deadline = time.monotonic() + 90
+            while "Ray runtime started" not in log.read_text():
+                assert process.poll() is None, log.read_text()
+                assert time.monotonic() < deadline, log.read_text()
+                time.sleep(0.2)
+            yield
+        finally:
+            # with --block it takes what it started with it
+            process.terminate()
+            process.wait(timeout=60)
+
+
+def test_a_ray_cluster_of_two_nodes_that_runs_elsewhere(tmp_path: Path) -> None:
+    need("ray")
+    token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+    env = environment(tmp_path) | token
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    seen = tmp_path / "seen"
+    seen.mkdir()
+    (tmp_path / "witness.py").write_text(WITNESS)
+    swept = ("rounding=none,coarser", "seed=0,1,2")
+    basic = sweep(tmp_path, "basic", *swept)
+    assert basic.returncode == 0, basic.stderr
+    home = tmp_path / "multirun/perplexity"
+    address = f"{HEAD}:{PORT}"
+    head = ("--head", f"--node-ip-address={HEAD}", f"--port={PORT}", "--include-dashboard=false")
+    with (
+        # Ray notes its last cluster there, for others to join; a socket's path must be short, unlike tmp_path
+        tempfile.TemporaryDirectory(prefix="ray", ignore_cleanup_errors=True) as notes,
+        ray_node(elsewhere / "head.log", env, *head, f"--temp-dir={notes}"),
+        ray_node(elsewhere / "worker.log", env, f"--address={address}", f"--node-ip-address={WORKER}"),
+    ):
+        done = sweep(
+            tmp_path,
+            "cluster",
+            *swept,
+            # the nodes work in another folder
+            f"hydra.sweep.dir={home}/cluster",
+            "hydra/launcher=ray",
+            f"hydra.launcher.ray.init.address={address}",
+            # the launcher's own default is refused by a cluster that runs
+            "+hydra.launcher.ray.init.object_store_memory=null",
+            f"+hydra.launcher.ray.init._node_ip_address={HEAD}",
+            # both nodes get jobs
+            "+hydra.launcher.ray.remote.scheduling_strategy=SPREAD",
+            "+hydra.callbacks.witness._target_=witness.Witness",
+            f"+hydra.callbacks.witness.folder={seen}",
+            env=env,
+        )
+    assert done.returncode == 0, done.stderr
+    assert (home / "cluster/summary.csv").read_bytes() == (home / "basic/summary.csv").read_bytes()
+    assert sorted(path.name for path in seen.iterdir()) == list("012345")
+    assert len({path.read_text() for path in seen.iterdir()}) == 2
+    assert sorted(path.name for path in elsewhere.iterdir()) == ["head.log", "worker.log"]

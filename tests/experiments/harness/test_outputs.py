@@ -1,0 +1,204 @@
+"""Outputs: all or none, readable, the same for the same result."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from matplotlib.figure import Figure
+from omegaconf import OmegaConf
+
+from estimators.notes import add_note
+from experiments.harness.outputs import (
+    ExperimentResult,
+    JobStatus,
+    clear_outputs,
+    config_hash,
+    read_status,
+    staged,
+    write_outputs,
+    write_status,
+)
+from experiments.harness.tables import markdown_table, print_table
+
+
+@pytest.fixture
+def cfg():
+    return OmegaConf.create(
+        {
+            "experiment": {"name": "perplexity"},
+            "seed": 1,
+            "twice": "${seed}",
+            "resume": False,
+            "sweep": "a",
+            "output": {"dpi": 30, "print": True, "html": False},
+        }
+    )
+
+
+@pytest.fixture
+def study():
+    study = xr.Dataset(attrs={"name": "a small study", "data_sha256": "0123abcd"})
+    add_note(study, "rows read", count=12345)
+    add_note(study, "rows named twice", count=2, level="warning")
+    add_note(study, "order kept")
+    return study
+
+
+def result_with(figure):
+    table = pd.DataFrame({"player": ["human", "a|b"], "perplexity": [147.9171234, np.nan], "n": [10, 20]})
+    dataset = xr.Dataset({"gap_nats": ("item", [0.1, 0.2])}, coords={"item": [1, 2]})
+    return ExperimentResult(table, dataset, {"line": figure}, "Humans do badly.", ("few answers",))
+
+
+@pytest.fixture
+def result():
+    figure = Figure(figsize=(2, 1))
+    figure.add_subplot().plot([1, 2], [3, 4])
+    return result_with(figure)
+
+
+def status_with(**changes):
+    fields = {
+        "status": "ok",
+        "experiment": "perplexity",
+        "overrides": ("+exp=perplexity",),
+        "config_hash": "00",
+        "started": "2026-01-01T00:00:00+00:00",
+    }
+    return JobStatus(**(fields | changes))
+
+
+def test_write_outputs(tmp_path, cfg, study, result):
+    write_outputs(tmp_path, cfg, study, result, overrides=["seed=1"], timings={"loading": 1.234})
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        *("figures", "notes.csv", "report.md", "results.nc", "table.csv")
+    ]
+    assert sorted(path.name for path in (tmp_path / "figures").iterdir()) == ["line.png", "line.svg"]
+    pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "table.csv"), result.table, check_dtype=False)
+    report = (tmp_path / "report.md").read_text()
+    for text in (
+        "# perplexity: a small study",
+        "Humans do badly.",
+        "- few answers",
+        "- 2 x rows named twice",
+        "- **warning:** 2 x rows named twice",
+        "- 12,345 x rows read",
+        "What the loader noted (3)",
+        "SHA-256 `0123abcd`",
+        "loading 1.23 s",
+        "twice: 1",
+        f"config hash: `{config_hash(cfg)}`",
+        "| human | 147.92 | 10 |",
+        "| a\\|b |  | 20 |",
+    ):
+        assert text in report
+    with xr.open_dataset(tmp_path / "results.nc", engine="h5netcdf") as dataset:
+        np.testing.assert_array_equal(dataset["gap_nats"], [0.1, 0.2])
+        assert dataset.attrs["data_sha256"] == "0123abcd"
+
+
+def test_the_same_result_gives_the_same_figures(tmp_path, cfg, study, result):
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        write_outputs(tmp_path / name, cfg, study, result)
+    for name in ("figures/line.png", "figures/line.svg", "table.csv"):
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+
+
+def test_a_failure_while_writing_leaves_nothing(tmp_path, cfg, study):
+    class Broken(Figure):
+        def savefig(self, *args, **kwargs):
+            raise OSError("disk full")
+
+    with pytest.raises(OSError, match="disk full"):
+        write_outputs(tmp_path, cfg, study, result_with(Broken()))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_staged_replaces_old_content_only_at_the_end(tmp_path):
+    (tmp_path / "figures").mkdir()
+    (tmp_path / "figures/old.png").touch()
+    (tmp_path / "table.csv").write_text("old")
+
+    def stop_half_way():
+        with staged(tmp_path) as staging:
+            (staging / "table.csv").write_text("half")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        stop_half_way()
+    assert (tmp_path / "table.csv").read_text() == "old"
+    with staged(tmp_path) as staging:
+        (staging / "table.csv").write_text("new")
+        (staging / "figures").mkdir()
+        (staging / "figures/new.png").touch()
+        assert (tmp_path / "table.csv").read_text() == "old"
+    assert (tmp_path / "table.csv").read_text() == "new"
+    assert [path.name for path in (tmp_path / "figures").iterdir()] == ["new.png"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["figures", "table.csv"]
+
+
+def test_staged_starts_afresh_after_a_kill(tmp_path):
+    (tmp_path / ".partial").mkdir()
+    (tmp_path / ".partial/rest.csv").touch()
+    with staged(tmp_path) as staging:
+        (staging / "table.csv").touch()
+    assert [path.name for path in tmp_path.iterdir()] == ["table.csv"]
+
+
+def test_status_survives_the_round_trip(tmp_path):
+    status = status_with(status="failed", seconds=1.5, warnings=("w",), error="one line")
+    write_status(tmp_path, status)
+    assert read_status(tmp_path) == status
+    assert [path.name for path in tmp_path.iterdir()] == ["status.json"]
+
+
+@pytest.mark.parametrize("content", [None, "", "{", "[]", "{}", json.dumps({"status": "ok"})])
+def test_no_status_is_better_than_half_of_one(tmp_path, content):
+    if content is not None:
+        (tmp_path / "status.json").write_text(content)
+    assert read_status(tmp_path) is None
+
+
+def test_clear_outputs_leaves_what_is_not_ours(tmp_path, cfg, study, result):
+    write_outputs(tmp_path, cfg, study, result)
+    write_status(tmp_path, status_with())
+    (tmp_path / "run.log").touch()
+    (tmp_path / "mine.txt").touch()
+    clear_outputs(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["mine.txt", "run.log"]
+
+
+def test_config_hash_follows_the_numbers_only(cfg):
+    first = config_hash(cfg)
+    assert len(first) == 64
+    same = OmegaConf.merge(cfg, {"resume": True, "sweep": "b", "output": {"print": False}})
+    assert config_hash(same) == first
+    # an interpolation counts by its value
+    assert config_hash(OmegaConf.merge(cfg, {"twice": 1})) == first
+    for change in ({"seed": 2}, {"twice": 2}, {"output": {"dpi": 31}}, {"experiment": {"name": "rounding"}}):
+        assert config_hash(OmegaConf.merge(cfg, change)) != first
+
+
+def test_markdown_table_has_five_digits():
+    table = pd.DataFrame({"name": ["x", "y"], "value": [1234.56789, 1.5e-7], "none": [None, 1.0]})
+    assert markdown_table(table).splitlines() == [
+        "| name | value | none |",
+        "| --- | ---: | ---: |",
+        "| x | 1234.6 |  |",
+        "| y | 1.5e-07 | 1 |",
+    ]
+
+
+def test_print_table_never_cuts_a_value(capsys):
+    table = pd.DataFrame({"player": ["human"]} | {f"column_number_{i}": [i + 0.125] for i in range(40)})
+    print_table(table, "a title")
+    printed = capsys.readouterr().out
+    assert printed.startswith("a title")
+    for i in range(40):
+        assert f"column_number_{i}" in printed
+        assert f" {i + 0.125:.5g} " in printed

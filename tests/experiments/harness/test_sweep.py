@@ -1,0 +1,199 @@
+"""Sweeps: failures stay in their job, a killed sweep goes on where it was, the summary does not show it."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+
+from experiments.harness.outputs import JobStatus, write_status
+from experiments.harness.sweep import collect, summary_table, swept_settings, write_summary
+from tests.experiments.command import TINY, break_experiment, command, environment, run
+
+
+def statuses(folder):
+    return {
+        int(path.parent.name): json.loads(path.read_text())["status"] for path in sorted(folder.glob("*/status.json"))
+    }
+
+
+def make_job(folder, number, *, status="ok", overrides=(), table="player,perplexity\nhuman,2.5\n", error=None):
+    job = folder / str(number)
+    job.mkdir()
+    write_status(job, JobStatus(status, "perplexity", tuple(overrides), "00", "now", 1.0, (), error))
+    if status == "ok":
+        (job / "table.csv").write_text(table)
+
+
+def test_the_summary_has_every_job(tmp_path):
+    same = ["+exp=perplexity", "sweep=a"]
+    make_job(tmp_path, 0, overrides=[*same, "n=1", "seed=3"], table="player,perplexity,k\nhuman,2.50,\nlm,1.0,0.1\n")
+    make_job(tmp_path, 1, overrides=[*same, "n=2", "seed=3"], status="failed", error="no, not that")
+    make_job(tmp_path, 2, overrides=["+exp=perplexity", "sweep=a", "resume=true", "n=10", "seed=3"])
+    make_job(tmp_path, 3, overrides=[*same, "n=99", "seed=3"])
+    make_job(tmp_path, 5, overrides=[*same, "n=1", "seed=3"])
+    planned = [{"exp": "perplexity", "n": n, "seed": "3"} for n in ("1", "2", "10", "20", "30")]
+    jobs = collect(tmp_path, planned)
+    # job 3 holds another sweep's result, job 4 was never begun, job 5 is beyond the plan
+    assert [job.status for job in jobs] == ["ok", "failed", "ok", "missing", "missing"]
+    assert swept_settings(jobs) == ["n"]
+    table = write_summary(tmp_path, jobs, title="t", dpi=30)
+    with (tmp_path / "summary.csv").open(newline="") as file:
+        assert list(csv.reader(file)) == [
+            ["job", "status", "sweep.n", "player", "perplexity", "k", "error"],
+            ["0", "ok", "1", "human", "2.50", "", ""],
+            ["0", "ok", "1", "lm", "1.0", "0.1", ""],
+            ["1", "failed", "2", "", "", "", "no, not that"],
+            ["2", "ok", "10", "human", "2.5", "", ""],
+            ["3", "missing", "20", "", "", "", ""],
+            ["4", "missing", "30", "", "", "", ""],
+        ]
+    assert table["perplexity"].dropna().tolist() == [2.5, 1.0, 2.5]
+    text = (tmp_path / "summary.md").read_text()
+    assert "5 jobs: 1 failed, 2 missing, 2 ok." in text
+    assert "- job 1 failed: no, not that" in text
+    assert (tmp_path / "summary.png").stat().st_size > 1000
+    assert "<svg" in (tmp_path / "summary.svg").read_text()
+
+
+def test_without_a_plan_the_folders_are_the_jobs(tmp_path):
+    for number in (10, 2):
+        make_job(tmp_path, number, overrides=[f"n={number}"])
+    (tmp_path / "other").mkdir()
+    assert [job.number for job in collect(tmp_path)] == [2, 10]
+
+
+@pytest.mark.parametrize(
+    "swept",
+    [
+        {},
+        {"n": ["1", "10", "100"]},
+        {"rounding": ["none", "coarse"]},
+        {"rounding": ["none", "coarse"], "seed": ["0", "1", "2"]},
+        {"a": ["x", "y"], "b": ["1", "2"], "c": ["u", "v", "w"]},
+    ],
+    ids=len,
+)
+def test_the_figure_takes_any_sweep(tmp_path, swept):
+    combinations = [{}]
+    for key, values in swept.items():
+        combinations = [start | {key: value} for start in combinations for value in values]
+    table = "player,rounding,perplexity,perplexity_lower,perplexity_upper\n"
+    table += "human,none,150,100,200\nhuman,coarse,170,90,250\nlm,none,20,nan,nan\n"
+    for number, settings in enumerate(combinations):
+        make_job(tmp_path, number, overrides=[f"{key}={value}" for key, value in settings.items()], table=table)
+    write_summary(tmp_path, collect(tmp_path, combinations), title="t", dpi=30)
+    drawing = (tmp_path / "summary.svg").read_text()
+    for key in swept:
+        assert f">{key}" in drawing or f" {key}" in drawing
+    for label in ("humans", "lm", "rounding coarse", "perplexity"):
+        assert label in drawing
+
+
+def test_a_sweep_in_which_nothing_worked_still_has_a_summary(tmp_path):
+    make_job(tmp_path, 0, status="failed", error="bad")
+    jobs = collect(tmp_path)
+    assert summary_table(jobs).columns.tolist() == ["job", "status", "error"]
+    write_summary(tmp_path, jobs, title="t")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["0", "summary.csv", "summary.md"]
+
+
+def test_one_failed_job_does_not_stop_the_others(tmp_path):
+    patch = break_experiment("cfg.seed == 1", "RuntimeError('the roof is leaking')")
+    done = run(tmp_path, "-m", "+exp=perplexity", *TINY, "players=[human],[bob]", "seed=0,1", "sweep=s", patch=patch)
+    folder = tmp_path / "multirun/perplexity/s"
+    assert done.returncode == 1
+    # job 3 is broken before the unknown player is found
+    assert statuses(folder) == {0: "ok", 1: "failed", 2: "failed", 3: "failed"}
+    for number in (1, 3):
+        log = (folder / str(number) / "run.log").read_text()
+        assert "Traceback (most recent call last)" in log
+        assert "RuntimeError: the roof is leaking" in log
+    log = (folder / "2/run.log").read_text()
+    assert "unknown player 'bob'" in log
+    assert "Traceback" not in log
+    assert "4 jobs: 3 failed, 1 ok" in done.stdout
+    with (folder / "summary.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert {row["error"] for row in rows if row["job"] == "1"} == {"RuntimeError: the roof is leaking"}
+    assert {(row["sweep.players"], row["sweep.seed"]) for row in rows if row["job"] == "0"} == {("[human]", "0")}
+
+    # the roof is mended: only what failed is done again
+    before = (folder / "0/status.json").stat().st_mtime_ns
+    done = run(tmp_path, "-m", "+exp=perplexity", *TINY, "players=[human],[bob]", "seed=0,1", "sweep=s", "resume=true")
+    assert done.returncode == 1
+    assert statuses(folder) == {0: "ok", 1: "ok", 2: "failed", 3: "failed"}
+    assert (folder / "0/status.json").stat().st_mtime_ns == before
+    assert "job 0: done before, skipped" in done.stderr
+    assert "job 1: done before" not in done.stderr
+
+
+def test_an_interrupted_sweep_leaves_a_summary(tmp_path):
+    patch = break_experiment("cfg.seed == 1", "KeyboardInterrupt")
+    done = run(tmp_path, "-m", "+exp=perplexity", *TINY, "seed=0,1,2", "sweep=s", patch=patch)
+    folder = tmp_path / "multirun/perplexity/s"
+    assert done.returncode == 130
+    assert statuses(folder) == {0: "ok", 1: "interrupted"}
+    with (folder / "summary.csv").open(newline="") as file:
+        found = {(row["job"], row["status"], row["sweep.seed"]) for row in csv.DictReader(file)}
+    assert found == {("0", "ok", "0"), ("1", "interrupted", "1"), ("2", "missing", "2")}
+
+
+SWEEP = ("-m", "+exp=perplexity", *TINY, "players=[human]", "rounding=none,interface,coarse", "n=2,4", "seed=0,1,2,3")
+
+
+def test_a_killed_sweep_goes_on_where_it_was(tmp_path):
+    unbroken = run(tmp_path, *SWEEP, "sweep=unbroken")
+    assert unbroken.returncode == 0, unbroken.stderr
+    whole = tmp_path / "multirun/perplexity/unbroken"
+    assert statuses(whole) == dict.fromkeys(range(24), "ok")
+
+    folder = tmp_path / "multirun/perplexity/killed"
+    with subprocess.Popen(
+        command(*SWEEP, "sweep=killed"),
+        cwd=tmp_path,
+        env=environment(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        deadline = time.monotonic() + 60
+        while not (folder / "8/status.json").exists():
+            assert process.poll() is None, "the sweep ended too soon"
+            assert time.monotonic() < deadline, "the sweep did not come to job 8"
+            time.sleep(0.01)
+        os.kill(process.pid, signal.SIGKILL)
+    done_before = [number for number, status in statuses(folder).items() if status == "ok"]
+    assert 8 <= len(done_before) < 24
+    assert not (folder / "summary.csv").exists()
+    times = {number: (folder / f"{number}/table.csv").stat().st_mtime_ns for number in done_before}
+
+    resumed = run(tmp_path, *SWEEP, "sweep=killed", "resume=true")
+    assert resumed.returncode == 0, resumed.stderr
+    assert statuses(folder) == dict.fromkeys(range(24), "ok")
+    assert {n: (folder / f"{n}/table.csv").stat().st_mtime_ns for n in done_before} == times
+    assert resumed.stderr.count("done before, skipped") == len(done_before)
+    assert (folder / "summary.csv").read_bytes() == (whole / "summary.csv").read_bytes()
+    assert len((whole / "summary.csv").read_text().splitlines()) > 24
+
+
+def test_the_joblib_launcher_gives_the_same_summary(tmp_path):
+    pytest.importorskip("hydra_plugins.hydra_joblib_launcher")
+    sweep = ("-m", "+exp=perplexity", *TINY, "seed=0,1", "n=2,0")
+    one = run(tmp_path, *sweep, "sweep=one")
+    two = run(tmp_path, *sweep, "sweep=two", "hydra/launcher=joblib", "hydra.launcher.n_jobs=2")
+    assert (one.returncode, two.returncode) == (1, 1)
+    folder = tmp_path / "multirun/perplexity"
+    assert statuses(folder / "two") == {0: "ok", 1: "failed", 2: "ok", 3: "failed"}
+    assert (folder / "one/summary.csv").read_bytes() == (folder / "two/summary.csv").read_bytes()
+
+
+def test_a_lost_table_is_a_missing_job(tmp_path):
+    make_job(tmp_path, 0)
+    make_job(tmp_path, 1)
+    (tmp_path / "1" / "table.csv").unlink()
+    assert [job.status for job in collect(tmp_path)] == ["ok", "missing"]

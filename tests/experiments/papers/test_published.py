@@ -1,0 +1,146 @@
+"""The tables of published values: every row well-formed, every mistake named."""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from estimators.errors import InputError
+from estimators.notes import notes
+from experiments import EXPERIMENTS
+from experiments.papers.published import COLUMNS, load
+from experiments.papers.published_study import EXPLAINED, NOT_REPRODUCIBLE, REPRODUCED, judge, parse_select
+from experiments.papers.rank_perplexity_published import read_published
+from experiments.papers.reproduce.parts import ADDED, DATA, DISPLAYS, PAPERS, PARTS
+from experiments.studies import STUDIES
+
+
+@pytest.fixture(scope="module")
+def rows() -> list[dict[str, object]]:
+    return load({"tables": []}).to_dataframe().reset_index().to_dict("records")
+
+
+def test_every_row_of_every_table_is_a_value(rows) -> None:
+    """Nothing is dropped on the way: rows of the files, with two values where a row has two."""
+    count = Counter(row["paper"] for row in rows)
+    folder = Path(load.__code__.co_filename).parent
+    lines = {}
+    for name in ("published", "provo_published", "provo_published_lists", "rank_perplexity_published"):
+        with (folder / f"{name}.csv").open(newline="", encoding="utf-8") as file:
+            lines[name] = list(csv.DictReader(file))
+    general = Counter(row["paper"] for row in lines["published"])
+    provo = sum(bool(row["legacy"]) + bool(row["paper"]) for row in lines["provo_published"])
+    assert count["lm_game"] == general["lm_game"]
+    assert count["provo"] == general["provo"] + provo + len(lines["provo_published_lists"])
+    assert count["rank_perplexity"] == len(lines["rank_perplexity_published"]) == len(read_published())
+    assert set(count) == set(PAPERS)
+    assert sum(note["count"] for note in notes(load({}))) == len(rows) >= 900
+
+
+def test_places_parts_and_reasons(rows) -> None:
+    shown = {(display.paper, display.where) for display in DISPLAYS}
+    for row in rows:
+        name = row["value"]
+        assert (row["paper"], row["where"]) in shown, name
+        assert row["part"] in PARTS or (row["part"] == "" and row["expected"] == NOT_REPRODUCIBLE), name
+        assert not (row["part"] and PARTS[row["part"]].bayes), f"{name} should not need a posterior"
+        # what can be compared can also fail: no printed zero without digits, no tolerance wider than the value
+        assert row["printed"] != "0", name
+        assert judge(str(row["printed"]), float(str(row["printed"]))) == REPRODUCED
+        assert str(row["table"]).endswith(".csv") or not row["part"], name
+        parse_select(str(row["select"]))
+        if float(str(row["printed"])) != 0 and row["tolerance"] == row["tolerance"]:
+            assert row["tolerance"] < abs(float(str(row["printed"]))), name
+    misprints = [row for row in rows if row["expected"] == EXPLAINED]
+    assert len(misprints) == 4
+    assert {row["where"] for row in misprints} == {"appendix A"}
+
+
+def test_the_plan_is_consistent() -> None:
+    for name, part in PARTS.items():
+        assert name == part.name
+        assert part.experiment in EXPERIMENTS
+        assert EXPERIMENTS[part.experiment].kind == STUDIES[DATA[part.group].study].kind
+    for display in DISPLAYS:
+        assert display.paper in PAPERS
+        assert display.part in PARTS or display.part == ""
+        assert display.part or not display.figures
+    assert all(addition.part in PARTS for addition in ADDED)
+    # every part is shown somewhere, or holds published values
+    used = {display.part for display in DISPLAYS} | {addition.part for addition in ADDED}
+    used |= set(load({})["part"].to_numpy().tolist())
+    assert set(PARTS) <= used
+
+
+GOOD = {
+    "paper": "mine",
+    "where": "table 1",
+    "quantity": "a number",
+    "unit": "",
+    "printed": "0.50",
+    "tolerance": "",
+    "expected": "",
+    "reason": "",
+    "part": "perplexity",
+    "table": "table.csv",
+    "select": "player=human",
+    "column": "gap_nats",
+    "source": "my paper",
+}
+
+
+def table(path: Path, *rows: dict[str, str], columns: tuple[str, ...] = COLUMNS) -> Path:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(columns)
+        writer.writerows([row[name] for name in columns] for row in rows)
+    return path
+
+
+def test_a_table_of_ones_own(tmp_path: Path) -> None:
+    path = table(tmp_path / "mine.csv", GOOD, GOOD | {"quantity": 'another, with "quotes"', "tolerance": "1e-3"})
+    study = load({"tables": [str(path)]})
+    mine = study.isel(value=study["paper"].to_numpy() == "mine")
+    assert mine["quantity"].to_numpy().tolist() == ["a number", 'another, with "quotes"']
+    assert mine["tolerance"].to_numpy().tolist()[1] == 1e-3
+    assert study.attrs["data_sha256"] != load({}).attrs["data_sha256"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([GOOD | {"printed": "50%"}], "mine/table 1/a number: printed: is '50%'"),
+        ([GOOD | {"tolerance": "small"}], r"mine\.csv, row 2, tolerance: is 'small', should be a number or empty"),
+        ([GOOD | {"tolerance": "0"}], "tolerance: is 0.0, should be larger than zero"),
+        ([GOOD, GOOD], "'mine/table 1/a number' is there twice"),
+        ([GOOD | {"part": ""}], "go together"),
+        ([GOOD | {"expected": EXPLAINED}], "expected: is 'differs, explained' with the reason ''"),
+        ([GOOD | {"select": "player"}], "select: is 'player'"),
+    ],
+)
+def test_malformed_rows(tmp_path: Path, rows: list[dict[str, str]], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        load({"tables": [str(table(tmp_path / "mine.csv", *rows))]})
+
+
+def test_malformed_files(tmp_path: Path) -> None:
+    path = tmp_path / "mine.csv"
+    with pytest.raises(InputError, match=r"mine\.csv: cannot be read as CSV"):
+        load({"tables": [str(path)]})
+    path.write_text("")
+    with pytest.raises(InputError, match=r"header: is nothing; should be paper, where"):
+        load({"tables": [str(path)]})
+    table(path, GOOD, columns=COLUMNS[:-1])
+    with pytest.raises(InputError, match=r"header: is paper, where.*; should be"):
+        load({"tables": [str(path)]})
+    table(path, GOOD).write_text(table(path, GOOD).read_text() + "one,two\n")
+    with pytest.raises(InputError, match="row 3: has 2 cells, should have 13"):
+        load({"tables": [str(path)]})
+    path.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(InputError, match="cannot be read as CSV"):
+        load({"tables": [str(path)]})
+    with pytest.raises(InputError, match=r"tables: is 'x\.csv', should be a list"):
+        load({"tables": "x.csv"})

@@ -1,0 +1,353 @@
+"""``+exp=reproduce`` on tiny copies of the layouts: parts, resuming, verdicts, the report; and on the real data."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hydra import compose, initialize_config_module
+from omegaconf import DictConfig
+
+from estimators.errors import InputError
+from experiments import load_experiment, study_kind
+from experiments.harness.outputs import ExperimentResult, write_outputs
+from experiments.papers.published_study import (
+    DATA_MISSING,
+    DIFFERS,
+    EXPLAINED,
+    NO_VALUE,
+    NOT_REPRODUCIBLE,
+    NOT_RUN,
+    PART_FAILED,
+    REPRODUCED,
+    VERDICTS,
+    WITHIN_TOLERANCE,
+)
+from experiments.papers.reproduce.experiment import TABLE_COLUMNS, value_of
+from experiments.papers.reproduce.parts import ADDED, DISPLAYS, PARTS
+from experiments.papers.reproduce.run import _quoted, data_root, plan
+from experiments.studies import load_study
+from tests.experiments.command import ROOT, command, environment, run
+from tests.experiments.harness.test_html_page import Page, fetched
+from tests.experiments.studies.cloze import tiny_provo
+from tests.experiments.studies.guesses import tiny_top1
+
+WANTED = ["accuracy", "improve", "distributions", "tvd_sample_size", "ranks"]
+
+
+def config(*overrides: str) -> DictConfig:
+    with initialize_config_module("conf", version_base="1.3"):
+        return compose("config", overrides=["+exp=reproduce", "output.dpi=30", *overrides])
+
+
+def result_of(cfg: DictConfig) -> ExperimentResult:
+    return load_experiment("reproduce")(cfg, load_study(cfg, kind=study_kind("reproduce")))
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("data's folder")
+    tiny_top1.played(root / "lm_game")
+    tiny_provo.write(root / "provo")
+    return root
+
+
+def settings(data: Path, folder: Path) -> DictConfig:
+    cfg = config("experiment.n_jobs=2")
+    cfg.data.root = str(data)
+    cfg.experiment.folder = str(folder)
+    cfg.experiment.parts = WANTED
+    cfg.experiment.overrides = {
+        "accuracy": ["experiment.min_answers=5", "experiment.n_replicates=20"],
+        "improve": ["experiment.n_replicates=20"],
+        "distributions": ["experiment.item=['1:3']"],
+        # more samples than there are: refused by the part
+        "tvd_sample_size": ["experiment.n=[100000]"],
+    }
+    return cfg
+
+
+@pytest.fixture(scope="module")
+def first(data: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[DictConfig, Path, ExperimentResult]:
+    folder = tmp_path_factory.mktemp("out") / "parts"
+    # checkouts are tested, whatever is installed
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(ROOT))
+        cfg = settings(data, folder)
+        return cfg, folder, result_of(cfg)
+
+
+def stamps(folder: Path) -> dict[str, int]:
+    return {path.parent.name: path.stat().st_mtime_ns for path in folder.glob("*/table.csv")}
+
+
+def test_every_value_has_one_verdict(first) -> None:
+    _, _, result = first
+    table = result.table
+    assert list(table.columns) == list(TABLE_COLUMNS)
+    assert len(table) == load_study(config()).sizes["value"]
+    assert set(table["verdict"]) <= set(VERDICTS)
+    by_part = table.groupby("part")["verdict"].agg(set)
+    assert by_part["ranks"] == {DATA_MISSING}
+    assert by_part["tvd_sample_size"] == {PART_FAILED}
+    assert by_part["tvd_legacy"] == by_part["perplexity"] == {NOT_RUN}
+    assert by_part[""] == {NOT_REPRODUCIBLE}
+    # people who do not exist are not those of the paper
+    assert by_part["accuracy"] & {DIFFERS, NO_VALUE}
+    checked = table[table["part"] == "accuracy"].set_index(["where", "quantity"])
+    row = checked.loc[("section 3, the public file", "visible tokens, shared name left out: participants")]
+    assert (row["ours"], row["published"], row["verdict"]) == (8, "67", DIFFERS)
+
+
+def test_what_went_wrong_is_said(first, data: Path) -> None:
+    _, _, result = first
+    assert result.gate_failed
+    said = "\n".join(result.warnings)
+    assert "part tvd_sample_size failed: experiment.n: is [100000]" in said
+    assert f"part ranks: {data / 'rank_perplexity'} is not there; put there the four zip archives" in said
+    assert "differs: lm_game, section 3, the public file: " in said
+
+
+def test_finished_parts_are_not_run_again(first, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    cfg, folder, before = first
+    old = stamps(folder)
+    assert set(old) == {"accuracy", "improve", "distributions"}
+    # one was killed in the middle, and one is asked for again
+    status = folder / "distributions" / "status.json"
+    status.write_text(json.dumps(json.loads(status.read_text()) | {"status": "running"}))
+    again = cfg.copy()
+    again.experiment.again = ["improve"]
+    again.experiment.parts = [name for name in WANTED if name != "tvd_sample_size"]
+    after = result_of(again)
+    new = stamps(folder)
+    assert new["accuracy"] == old["accuracy"]
+    assert new["distributions"] > old["distributions"]
+    assert new["improve"] > old["improve"]
+    same = after.table["part"].isin(["accuracy", ""])
+    pd.testing.assert_frame_equal(after.table[same], before.table[same])
+
+
+def test_other_settings_run_a_part_again(first, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    cfg, folder, _ = first
+    shutil.copytree(folder, tmp_path / "parts")
+    old = stamps(tmp_path / "parts")
+    other = cfg.copy()
+    other.experiment.folder = str(tmp_path / "parts")
+    other.experiment.parts = ["accuracy", "improve"]
+    other.experiment.overrides.improve = ["experiment.n_replicates=21"]
+    result_of(other)
+    new = stamps(tmp_path / "parts")
+    assert new["accuracy"] == old["accuracy"]
+    assert new["improve"] > old["improve"]
+
+
+def test_the_report(first, tmp_path: Path) -> None:
+    cfg, folder, result = first
+    shutil.copytree(folder, tmp_path / "parts")
+    study = load_study(cfg)
+    write_outputs(tmp_path, cfg, study, result)
+    report = (tmp_path / "report.md").read_text(encoding="utf-8")
+    for display in DISPLAYS:
+        assert f"### {display.title}".replace("_", "\\_") in report
+    for addition in ADDED:
+        assert f"### {addition.title}" in report
+    for name in PARTS:
+        assert f"| `{name}` |" in report
+    assert "**Data missing:**" in report
+    assert "**The part `tvd_sample_size` failed:**" in report
+    assert "](parts/accuracy/figures/accuracy.png)" in report
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert fetched(page) == []
+    tags = [tag for tag, _ in Page(page).tags]
+    assert not {"script", "iframe", "object", "link", "base", "form"} & set(tags)
+    # verdicts, accuracy, improve (2)
+    assert tags.count("img") >= 4
+    assert "[Figures" not in page
+    assert 'name="viewport"' in page
+    # every published value stands in the page
+    assert page.count('class="verdict') >= len(result.table)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        (
+            ["experiment.parts=[tvd_legasy]"],
+            "experiment.parts: unknown part or group 'tvd_legasy'; choose one of: lm_game",
+        ),
+        (["experiment.parts=3"], "experiment.parts: is 3, should be a list"),
+        (["experiment.again=[x]"], "experiment.again: unknown part or group 'x'"),
+        (["experiment.bayes=1"], "experiment.bayes: is 1, should be true or false"),
+        (["experiment.n_jobs=0"], "experiment.n_jobs: is 0"),
+        (["data.root=5"], "data.root: is 5, should be a folder"),
+        (["+data.prov=x"], "unknown setting of data 'prov'; choose one of: root, lm_game, provo, rank_perplexity"),
+        (["+experiment.overrides.tvd=['a=1']"], "experiment.overrides: unknown part 'tvd'"),
+        (["+experiment.overrides.improve=[a]"], r"experiment.overrides.improve: is \['a'\]"),
+        (["experiment.parts=[provo]"], "nothing can be run, data: there is no download; get the repository"),
+        (["data.root=nowhere"], r"nowhere/provo is not there; put there .*nowhere/lm_game is not"),
+        (["experiment.parts=[]"], "nothing can be run, data: names no part"),
+    ],
+)
+def test_wrong_settings(tmp_path: Path, overrides: list[str], message: str) -> None:
+    cfg = config(*overrides)
+    cfg.experiment.folder = str(tmp_path)
+    with pytest.raises(InputError, match=message):
+        result_of(cfg)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_groups_leave_bayesian_parts_out_unless_asked() -> None:
+    from experiments.papers.reproduce.experiment import _names, _wanted
+
+    cfg = config("experiment.parts=[ranks,improve]")
+    # "ranks" is a part and a group; the part's name comes first
+    assert _names(cfg, "parts") == ["ranks", "improve"]
+    assert "rank_slopes" not in _wanted(config())[0]
+    assert set(_wanted(config("experiment.bayes=true"))[0]) == set(PARTS)
+    assert "human_loss" not in (_names(config("experiment.parts=[lm_game]"), "parts") or [])
+    assert "human_loss" in (_names(config("experiment.parts=[lm_game]", "experiment.bayes=true"), "parts") or [])
+
+
+def test_where_data_are_looked_for(tmp_path: Path) -> None:
+    nothing = dict.fromkeys(("root", "lm_game", "provo", "rank_perplexity"))
+    assert data_root(nothing, "lm_game") == (None, "")
+    assert "there is no download" in data_root(nothing, "provo")[1]
+    (tmp_path / "provo").mkdir()
+    root, problem = data_root(nothing | {"root": str(tmp_path)}, "provo")
+    assert root == str(tmp_path / "provo")
+    assert problem.startswith(f"{root} has no TVD; put there")
+    (tmp_path / "provo" / "TVD").mkdir()
+    assert data_root(nothing | {"root": str(tmp_path)}, "provo") == (root, "")
+    # a folder of its own comes before the root, and an archive is one file
+    (tmp_path / "a.zip").write_bytes(b"")
+    assert data_root(nothing | {"root": "x", "lm_game": str(tmp_path / "a.zip")}, "top1")[1] == ""
+
+
+def test_any_folder_name_reaches_the_part(tmp_path: Path) -> None:
+    for name in ("plain", "with space", "it's", "a,b=c", "back\\slash", "end\\'", "Zürich [1]"):
+        folder = tmp_path / name / "provo" / "TVD"
+        folder.mkdir(parents=True)
+        root = str(tmp_path / name)
+        data = {"root": root, "lm_game": None, "provo": None, "rank_perplexity": None}
+        (one,) = plan([PARTS["improve"]], data=data, wanted=["improve"], folder=tmp_path)
+        assert one.problem == ""
+        with initialize_config_module("conf", version_base="1.3"):
+            assert compose("config", overrides=list(one.overrides)).study.root == str(folder.parent), name
+    assert _quoted("/a/b-c_1.2") == "/a/b-c_1.2"
+
+
+@pytest.mark.parametrize(
+    ("select", "column", "value", "problem"),
+    [
+        ({"a": "x"}, "n", 1.5, ""),
+        ({"a": "x", "b": ""}, "n", 1.5, ""),
+        ({"a": "y"}, "n", None, "has 2 rows with a=y"),
+        ({"a": "z"}, "n", None, "has 0 rows with a=z"),
+        ({"c": "x"}, "n", None, "has no column c"),
+        ({"a": "x"}, "m", None, "has no column m"),
+        ({"a": "w"}, "n", None, "has '' in n"),
+        ({"a": "v"}, "n", None, "has 'nan' in n"),
+    ],
+)
+def test_value_of(select: dict[str, str], column: str, value: float | None, problem: str) -> None:
+    table = pd.DataFrame(
+        [["x", "", "1.5"], ["y", "1", "2"], ["y", "2", "3"], ["w", "", ""], ["v", "", "nan"]], columns=["a", "b", "n"]
+    )
+    assert value_of(table, select, column) == (value, problem)
+    assert value_of(None, select, column) == (None, "is not there")
+
+
+def test_help_and_wrong_roots_on_the_command_line(tmp_path: Path) -> None:
+    done = run(tmp_path, "+exp=reproduce", "data.root=nowhere")
+    assert done.returncode == 2
+    assert "error: nothing can be run, data: " in done.stderr
+    assert "nowhere/provo is not there" in done.stderr
+    status = json.loads((tmp_path / "outputs" / "reproduce" / "status.json").read_text())
+    assert status["status"] == "failed"
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "word"), [(signal.SIGINT, 130, b"interrupted"), (signal.SIGTERM, 143, b"terminated")]
+)
+def test_being_stopped_stops_the_parts_and_leaves_what_is_done(
+    number: signal.Signals, code: int, word: bytes, data: Path, tmp_path: Path
+) -> None:
+    arguments = [
+        "+exp=reproduce",
+        f"data.root={_quoted(str(data))}",
+        "experiment.parts=[tvd_sample_size_clean]",
+        "+experiment.overrides.tvd_sample_size_clean=['experiment.n=[10]','experiment.n_repeats=100000000']",
+    ]
+    process = subprocess.Popen(
+        command(*arguments), cwd=tmp_path, env=environment(), stderr=subprocess.PIPE, start_new_session=True
+    )
+    part = tmp_path / "outputs" / "reproduce" / "parts" / "tvd_sample_size_clean"
+    log = part / "run.log"
+    try:
+        end = time.monotonic() + 60
+        while not (log.is_file() and "loaded study" in log.read_text()) and time.monotonic() < end:
+            time.sleep(0.1)
+        if number == signal.SIGINT:
+            os.killpg(process.pid, number)  # as a terminal does: the command and its parts get it
+        else:
+            process.send_signal(number)  # as a scheduler does: only the command gets it
+        _, said = process.communicate(timeout=60)
+        assert process.returncode == code, said
+        assert word in said
+        for folder in (part, part.parents[1]):
+            assert json.loads((folder / "status.json").read_text())["status"] == "interrupted"
+        with pytest.raises(ProcessLookupError):
+            os.killpg(process.pid, 0)
+    finally:
+        # a failure must not leave a run without end behind
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+@pytest.mark.slow
+def test_everything_on_the_real_data(
+    lm_game_root: Path,
+    provo_root: Path,
+    rank_perplexity_root: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """No value without a verdict, none that differs unexpectedly, and not one more excuse than today."""
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    cfg = config()
+    cfg.data.lm_game, cfg.data.provo = str(lm_game_root), str(provo_root)
+    cfg.data.rank_perplexity = str(rank_perplexity_root)
+    cfg.experiment.folder = str(tmp_path / "parts")
+    result = result_of(cfg)
+    table = result.table
+    assert not result.gate_failed, result.warnings
+    assert len(table) >= 900
+    assert table["ours"].notna().sum() >= 900
+    number = table.groupby(["paper", "verdict"]).size()
+    assert number.to_dict() == {
+        ("lm_game", REPRODUCED): 69,
+        ("lm_game", NOT_REPRODUCIBLE): 3,
+        ("provo", REPRODUCED): 283,
+        ("provo", WITHIN_TOLERANCE): 13,
+        ("provo", NOT_REPRODUCIBLE): 23,
+        ("rank_perplexity", REPRODUCED): 599,
+        ("rank_perplexity", EXPLAINED): 4,
+    }
+    write_outputs(tmp_path, cfg, load_study(cfg), result)
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert fetched(page) == []
+    # every figure that the Markdown names is in the page
+    named = (tmp_path / "report.md").read_text(encoding="utf-8").count("\n![")
+    assert [tag for tag, _ in Page(page).tags].count("img") == named >= 19
+    assert np.isfinite(table.loc[table["verdict"] == REPRODUCED, "ours"]).all()

@@ -1,0 +1,106 @@
+"""Texts in, a fake endpoint asked, a ranking table out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hydra import compose, initialize_config_module
+
+from estimators.errors import InputError
+from experiments import load_experiment
+from experiments.harness.outputs import write_outputs
+from experiments.rankings.api_ranks import _joined, _whole
+from experiments.studies import load_study
+from experiments.studies.rankings.table import read_ranking_table
+from tests.inference.api.fake_server import KEY, FakeEndpoint, never, ranking, serving
+
+WORDS = [f" word{number}" for number in range(60)]
+
+
+def config(url: str, folder: Path, *overrides: str):
+    settings = {
+        "models.api.base_url": url,
+        "models.api.model": "fake",
+        "models.api.usd_per_million_input": 1.0,
+        "models.api.usd_per_million_output": 1.0,
+        "models.api.budget_usd": 5.0,
+        "models.api.top_logprobs": 5,
+        "models.api.key_env": "FAKE_KEY",
+        "study.path": folder / "text.txt",
+        "experiment.tokenizer": "study",
+        "experiment.lengths": "[4,8]",
+        "experiment.n_windows": 3,
+        "experiment.n_tokens": 5,
+        "experiment.store": folder / "answers.db",
+    }
+    with initialize_config_module("conf", version_base="1.3"):
+        return compose(
+            "config", overrides=["+exp=api_ranks", *(f"{name}={value}" for name, value in settings.items()), *overrides]
+        )
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_KEY", KEY)
+    monkeypatch.setenv("NO_PROXY", "*")
+
+
+@pytest.fixture
+def study(tmp_path: Path):
+    (tmp_path / "text.txt").write_text("".join(WORDS))
+    loaded = load_study(config("http://localhost", tmp_path), kind="documents")
+    return loaded.assign(
+        token=("position", np.array(WORDS, dtype=object)), token_document=("position", np.zeros(60, dtype=np.int64))
+    )
+
+
+def test_the_table_it_writes_is_a_ranking_study(study, tmp_path: Path) -> None:
+    with serving(FakeEndpoint(never)) as endpoint:
+        cfg = config(endpoint.url, tmp_path)
+        result = load_experiment("api_ranks")(cfg, study)
+    assert result.table["context_length"].tolist() == [4, 8]
+    assert np.isfinite(result.table.drop(columns="model").to_numpy(dtype=float)).all()
+    (tmp_path / "out").mkdir()
+    write_outputs(tmp_path / "out", cfg, study, result)
+    back = read_ranking_table(tmp_path / "out" / "tables" / "ranking.csv")
+    assert back.sizes["token"] == 30
+    row = 7
+    start = int(back["window"].to_numpy()[row].removeprefix("token "))
+    length, position = (int(back[name].to_numpy()[row]) for name in ("context_length", "position"))
+    before = "".join(WORDS[start - length : start + position])
+    assert back["ranked_token"].to_numpy()[row].tolist() == [token for token, _ in ranking(before, 5)]
+    assert back["reference_token"].to_numpy()[row] == WORDS[start + position]
+    for path in (tmp_path / "out").rglob("*"):
+        assert path.is_dir() or KEY.encode() not in path.read_bytes()
+
+
+def test_an_estimate_asks_nothing(study, tmp_path: Path) -> None:
+    with serving(FakeEndpoint(never)) as endpoint:
+        result = load_experiment("api_ranks")(config(endpoint.url, tmp_path, "experiment.estimate_only=true"), study)
+        assert endpoint.n_requests == 0
+    assert result.table["n_calls_most"].tolist() == [30]
+    assert isinstance(result.table, pd.DataFrame)
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("experiment.window=both", "unknown experiment.window 'both'"),
+        ("experiment.n_windows=99", "but the texts have 10 places"),
+        ("experiment.tokenizer=words", "should be study, tiktoken:ENCODING or file"),
+        ("experiment.tokenizer=file:none.json", "which does not exist|needs the package"),
+        ("+models.api.keys=x", "unknown setting 'keys'"),
+        ("models.api.source=smollm2", "takes one endpoint"),
+    ],
+)
+def test_wrong_settings(study, tmp_path: Path, override: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        load_experiment("api_ranks")(config("http://localhost", tmp_path, override), study)
+
+
+def test_tokens_are_whole_characters() -> None:
+    assert _whole([b" caf", b"\xc3", b"\xa9", b"!"]) == [" caf", "é", "!"]
+    assert _joined([(0, 2), (3, 5), (5, 6), (5, 6)]) == [(0, 2), (2, 5), (5, 6)]

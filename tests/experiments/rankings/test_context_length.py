@@ -1,0 +1,125 @@
+"""Scores against the length of the context: the same tokens at every length, from the store, by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from estimators.errors import InputError
+from estimators.rankings.scores import average_score
+from experiments import load_experiment
+from experiments.harness.outputs import ExperimentResult, write_outputs
+from experiments.studies import load_study
+from tests.experiments.test_experiments import config
+from tests.experiments.tiny_language_models import named, write_models, write_texts
+
+pytest.importorskip("torch")
+
+LENGTHS = (2, 4, 9)
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("tiny")
+    write_models(folder)
+    write_texts(folder / "texts")
+    return folder
+
+
+def overrides(root: Path, store: Path, *more: str) -> list[str]:
+    return [
+        "+exp=context_length",
+        f"study.path={root / 'texts'}",
+        "model=[]",
+        *named(root, "a", "d"),
+        f"experiment.lengths={list(LENGTHS)}",
+        "experiment.n_windows=6",
+        "experiment.n_tokens=5",
+        "experiment.window=both",
+        "experiment.top_k=7",
+        f"experiment.store={store}",
+        "output.dpi=40",
+        *more,
+    ]
+
+
+def score(*settings: str) -> ExperimentResult:
+    cfg = config(*settings)
+    return load_experiment("context_length")(cfg, load_study(cfg, kind="documents"))
+
+
+@pytest.fixture(scope="module")
+def scored(root, tmp_path_factory) -> ExperimentResult:
+    return score(*overrides(root, tmp_path_factory.mktemp("store")))
+
+
+def test_the_table_follows_from_the_tokens(scored):
+    table = scored.table.set_index(["model", "window", "context_length"])
+    assert len(table) == 2 * 2 * len(LENGTHS)
+    cells = scored.dataset.sel(model="a", window_kind="sliding", context_length=4)
+    row = table.loc[("a", "sliding", 4)]
+    assert row["n_tokens"] == 30
+    assert row["loss_nats"] == pytest.approx(-float(cells["logprob"].mean()))
+    assert row["perplexity"] == pytest.approx(np.exp(-float(cells["logprob"].mean())), rel=1e-6)
+    rank = cells["rank"].to_numpy()
+    assert row["average_top7"] == pytest.approx(average_score(np.where(rank <= 7, rank, np.inf).ravel(), 7).mean())
+    assert row["share_outside"] == pytest.approx((rank > 7).mean())
+    assert row["reciprocal"] == pytest.approx((1 / rank).mean())
+    by_window = (-cells["logprob"]).mean("position").to_numpy()
+    # windows of equal size: the clustered standard error is that of their means
+    assert row["loss_se_nats"] == pytest.approx(by_window.std(ddof=1) / np.sqrt(6), rel=1e-5)
+
+
+def test_growing_and_sliding_agree_on_the_first_token_alone(scored):
+    first = scored.dataset["logprob"].isel(position=0)
+    np.testing.assert_allclose(first.sel(window_kind="growing"), first.sel(window_kind="sliding"), atol=1e-4)
+    rest = scored.dataset["logprob"].isel(position=slice(1, None))
+    assert float(np.abs(rest.sel(window_kind="growing") - rest.sel(window_kind="sliding")).max()) > 1e-3
+    assert scored.summary.count("above the sliding one") == 2 * len(LENGTHS)
+
+
+def test_temperature_moves_perplexity_and_no_score(scored):
+    tempered = scored.dataset["tempered_logprob"].sel(context_length=LENGTHS[-1])
+    losses = -tempered.mean(["window", "position"])
+    assert (losses.std("temperature") > 0.01).all()
+    at_one = tempered.sel(temperature=1.0)
+    np.testing.assert_allclose(at_one, scored.dataset["logprob"].sel(context_length=LENGTHS[-1]), atol=1e-4)
+
+
+def test_a_second_run_computes_nothing_and_shards_add_up(root, scored, tmp_path):
+    settings = overrides(root, tmp_path / "store", "experiment.window=growing")
+    parts = [score(*settings, f"experiment.shard={i}/2") for i in range(2)]
+    assert sum(int(part.table["n_windows"].iloc[0]) for part in parts) == 6
+    whole = score(*settings)
+    assert whole.summary.count("0 results were computed") == 1
+    growing = scored.table[scored.table["window"] == "growing"].reset_index(drop=True)
+    np.testing.assert_allclose(whole.table["loss_nats"], growing["loss_nats"], atol=1e-5)
+
+
+def test_outputs(scored, root, tmp_path):
+    cfg = config(*overrides(root, tmp_path / "store"))
+    write_outputs(tmp_path, cfg, load_study(cfg, kind="documents"), scored)
+    assert {path.name for path in (tmp_path / "figures").glob("*.png")} == {"context_length.png", "temperature.png"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        (["experiment.window=jumping"], "growing, sliding, both"),
+        (["experiment.n_windows=500"], "experiment.n_windows: is 500, but the texts have"),
+        (["experiment.lengths=[0]"], "experiment.lengths"),
+        (["experiment.temperatures=[-1]"], "experiment.temperatures"),
+        (["experiment.top_k=100000"], "top_k: is 100000"),
+        (["experiment.lengths=[200]", "experiment.n_windows=1"], "experiment.n_windows: is 1, but the texts have 0"),
+    ],
+)
+def test_bad_settings(root, tmp_path, settings, said):
+    with pytest.raises(InputError, match=said):
+        score(*overrides(root, tmp_path / "store", *settings))
+
+
+def test_a_run_without_a_model_is_refused(root, tmp_path):
+    with pytest.raises(InputError, match="names no model"):
+        score("+exp=context_length", f"study.path={root / 'texts'}", "model=[]", f"experiment.store={tmp_path}")

@@ -1,0 +1,148 @@
+"""The experiment on ranking studies: one fit on a tiny copy of the archives, and what the thesis prints."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from hydra import compose, initialize_config_module
+from omegaconf import DictConfig
+
+from estimators.errors import InputError
+from estimators.rankings import score_study
+from experiments import load_experiment, study_kind
+from experiments.harness.outputs import ExperimentResult, write_outputs
+from experiments.papers.ranks_published import compare_with_published
+from experiments.rankings.rank_recovery import TRUTH, simulate_ranks
+from experiments.rankings.ranks.experiment import scores_by_window
+from experiments.studies import load_study
+from models.rankings.slopes import rank_data
+from tests.experiments.studies.rankings import tiny_ranks
+
+SMALL = (
+    *("sampler.draws=60", "sampler.tune=60", "sampler.chains=2", "sampler.cores=1", "experiment.n_draws=40"),
+    *("experiment.allow_unconverged=true", "experiment.power_windows=[8,32]", "output.dpi=40"),
+)
+
+
+def config(*overrides: str) -> DictConfig:
+    with initialize_config_module("conf", version_base="1.3"):
+        return compose("config", overrides=list(overrides))
+
+
+@pytest.fixture(scope="module")
+def tiny_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny_ranks.write(tmp_path_factory.mktemp("ranks"))
+
+
+@pytest.fixture(scope="module")
+def fitted(tiny_root: Path) -> tuple[DictConfig, xr.Dataset, ExperimentResult]:
+    cfg = config("+exp=ranks", f"study.root={tiny_root}", *SMALL)
+    study = load_study(cfg, kind=study_kind("ranks"))
+    return cfg, study, load_experiment("ranks")(cfg, study)
+
+
+def test_what_a_run_writes(fitted, tmp_path: Path) -> None:
+    cfg, study, result = fitted
+    write_outputs(tmp_path, cfg, study, result)
+    assert set(result.figures) == {"scores", "slopes", "predictive", "power"}
+    table = pd.read_csv(tmp_path / "table.csv")
+    assert table["model"].tolist() == sorted(tiny_ranks.MODELS)
+    numbers = table.drop(columns=["model", "r_hat_max", "bfmi_min", "ess_bulk_min", "ess_tail_min"])
+    assert np.isfinite(numbers.to_numpy(dtype=float)).all()
+    assert (table["score_per_doubling_lower"] < table["score_per_doubling_upper"]).all()
+    assert table["p_best"].sum() == pytest.approx(1)
+    assert (table["approximate_perplexity"] > table["perplexity_bound"]).all()
+    assert {path.stem for path in (tmp_path / "tables").iterdir()} == {"windows", "checks", "pairs", "published"}
+    assert (tmp_path / "posterior_ranks.nc").is_file()
+    windows = pd.read_csv(tmp_path / "tables" / "windows.csv")
+    assert len(windows) == 48
+    average = windows[["linear", "reciprocal", "exponential_01", "exponential_03"]].mean(axis=1)
+    np.testing.assert_allclose(windows["average"], average)
+    stored = (
+        pd.DataFrame({"model": study["model"].to_numpy(), "perplexity": study["stored_perplexity"].to_numpy()})
+        .groupby("model")["perplexity"]
+        .unique()
+    )
+    for model, values in stored.items():
+        mine = windows.loc[windows["model"] == model, "perplexity"]
+        np.testing.assert_allclose(np.sort(mine), np.sort(values), rtol=1e-9)
+
+
+def test_published_numbers_beside_ours(rank_perplexity_root: Path) -> None:
+    study = load_study(config("+exp=ranks", f"study.root={rank_perplexity_root}"))
+    table = compare_with_published(scores_by_window(study, score_study(study)))
+    count = table.groupby("place")["agrees"].agg(["sum", "size"])
+    assert count.loc["tables 1-2"].tolist() == [128, 128]
+    assert count.loc["tables 3-4"].tolist() == [80, 80]
+    assert count.loc["appendix A"].tolist() == [188, 192]
+    assert count.loc["appendix B"].tolist() == [192, 192]
+    # 16 fits of slope, standard error and p; 8 on both texts, and three numbers of one of them from the thesis's text
+    assert count.loc["appendix C"].tolist() == [48, 48]
+    assert count.loc["appendix C, both texts"].tolist() == [27, 27]
+    assert count.loc[["mean", "repeats", "repeats and main run"]].to_numpy().tolist() == [[4, 4], [2, 2], [2, 2]]
+    fit = table[(table["place"] == "appendix C, both texts") & (table["model"] == "gpt-3.5-turbo")]
+    printed = fit[fit["source"] == "the thesis's text"].set_index("quantity")["ours"]
+    assert printed["slope_perplexity"] == pytest.approx(-0.00909, abs=5e-6)
+    assert printed["slope_se_perplexity"] == pytest.approx(0.0343, abs=5e-5)
+    assert printed["p_value_perplexity"] == pytest.approx(0.795, abs=5e-4)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        (["experiment.match=fuzzy"], "unknown match 'fuzzy'"),
+        (["experiment.match=id"], "the study has no reference_id"),
+        (["experiment.tie=first"], "unknown tie 'first'"),
+        (["experiment.top_k=0"], "experiment.top_k: is 0"),
+        (["experiment.top_k=99"], "top_k: is 99, but the study lists 8"),
+        (["experiment.censoring=exact"], "the study has no reference_logprob"),
+        (["experiment.censoring=uniform"], "vocab_size: is None"),
+        (["experiment.score=best"], "unknown experiment.score 'best'"),
+        (["experiment.interval=2"], "experiment.interval: is 2"),
+        (["experiment.power_windows=[2]"], "experiment.power_windows"),
+        (["experiment.n_draws=0"], "experiment.n_draws: is 0"),
+        (["+experiment.priors.slop=1"], "unknown experiment.priors setting 'slop'"),
+        (["study.part=repeats"], "is 128 everywhere; a slope needs"),
+    ],
+)
+def test_wrong_settings_are_refused_before_the_fit(tiny_root: Path, overrides: list[str], message: str) -> None:
+    cfg = config("+exp=ranks", f"study.root={tiny_root}", *overrides)
+    with pytest.raises(InputError, match=message):
+        load_experiment("ranks")(cfg, load_study(cfg))
+
+
+def test_another_kind_of_study_is_refused() -> None:
+    cfg = config("+exp=ranks", "study=simulated")
+    with pytest.raises(InputError, match="a comparison study; ranks needs a ranking study: rank_perplexity"):
+        load_study(cfg, kind=study_kind("ranks"))
+
+
+def test_simulated_studies_have_the_populations_asked_for(tiny_root: Path) -> None:
+    study = load_study(config("+exp=ranks", f"study.root={tiny_root}"))
+    scores = score_study(study)
+    design = rank_data(study, scores.rank, scores.k)
+    baseline = np.full(9, 1 / 9)
+    slopes = np.array(
+        [simulate_ranks(design, baseline, TRUTH, np.random.default_rng(seed))[1] for seed in range(300)]
+    ).ravel()
+    # 1,200 draws: four standard errors
+    assert slopes.mean() == pytest.approx(TRUTH["slope_mean"], abs=4 * 0.08 / np.sqrt(1200))
+    assert slopes.std() == pytest.approx(TRUTH["slope_spread"], rel=0.09)
+    data, _ = simulate_ranks(design, baseline, TRUTH, np.random.default_rng(0))
+    assert (data.count.sum(axis=1) == design.count.sum(axis=1)).all()
+
+
+@pytest.mark.slow
+def test_coverage_over_simulated_studies(rank_perplexity_root: Path, tmp_path: Path) -> None:
+    """200 studies of the thesis's size: 86 to 94% of the 90% intervals of slopes hold the truth."""
+    cfg = config(
+        "+exp=rank_recovery", f"study.root={rank_perplexity_root}", f"experiment.replicates={tmp_path / 'r.jsonl'}"
+    )
+    table = load_experiment("rank_recovery")(cfg, load_study(cfg)).table.set_index("what")
+    assert table.loc["slope", "n_studies"] == 200
+    assert 0.86 <= table.loc["slope", "coverage"] <= 0.94
+    assert abs(table.loc["slope", "bias"]) < 0.01

@@ -1,0 +1,210 @@
+"""The Provo next-word answers: a tiny copy of the layout with its traps, and every published number on real data."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from estimators.cloze.study_words import study_words
+from estimators.cloze.words import WORD_RULES, normalise_words
+from estimators.errors import InputError
+from estimators.notes import notes
+from experiments.papers.provo_legacy import legacy_results, published_table, stored_comparison
+from experiments.studies.cloze.provo import load
+from tests.experiments.studies.cloze import tiny_provo
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny_provo.write(tmp_path_factory.mktemp("provo"))
+
+
+def test_layout(tiny: Path, tmp_path: Path) -> None:
+    study = load({"root": tiny, "cache_dir": tmp_path})
+    assert study.sizes["item"] == 12
+    assert study["model"].to_numpy().tolist() == [
+        "gpt2",
+        "gpt2-t0.5",
+        "bloom",
+        "chatgpt",
+        "chatgpt-2",
+        "chatgpt-diverse",
+    ]
+    texts = {entry["text"]: entry["count"] for entry in notes(study)}
+    assert any(text.startswith("blank answers") and count == 1 for text, count in texts.items())
+    assert any(text.startswith("further entries") and count == 4 for text, count in texts.items())
+    rules = WORD_RULES["provo"]
+    words = study_words(study, human=rules, model=rules, corpus=rules)
+    assert words.human_missing == {"blank": 1.0}
+    assert words.models["bloom"].missing == {"junk": 35}
+    # two queries of one context are pooled
+    assert sorted(words.models["bloom"].counts.totals.tolist()) == [35, 35, 35, 35, 35, 70]
+    codes = {text: code for code, text in enumerate(words.strings.tolist())}
+    assert {"do", "true", "none"} <= set(codes)
+    assert "don't" not in codes
+
+
+def test_cache_gives_the_same_study_and_notices_a_change(tiny: Path, tmp_path: Path) -> None:
+    copy = tiny_provo.write(tmp_path / "copy")
+    first = load({"root": copy, "cache_dir": tmp_path})
+    again = load({"root": copy, "cache_dir": tmp_path})
+    assert first.identical(again)
+    (cache,) = tmp_path.glob("provo-*.nc")
+    cache.write_bytes(b"damaged")
+    repaired = load({"root": copy, "cache_dir": tmp_path})
+    assert any("was damaged" in entry["text"] for entry in notes(repaired))
+    name = copy / "TVD/GPT2_Temp/Generations/Paragraphs_temp-1-2.json"
+    content = json.loads(name.read_text(encoding="utf-8"))
+    content["1"]["2"]["human"][0]["count"] = 33
+    name.write_text(json.dumps(content), encoding="utf-8")
+    assert load({"root": copy, "cache_dir": tmp_path})["response_count"].to_numpy()[0] == 33
+
+
+def broken(change: str, tmp_path: Path) -> Path:
+    root = tiny_provo.write(tmp_path)
+    human = root / "TVD/GPT2_Temp/Generations/Paragraphs_temp-1-2.json"
+    content = json.loads(human.read_text(encoding="utf-8"))
+    if change == "no json":
+        human.write_text("{", encoding="utf-8")
+        return root
+    if change == "list":
+        content = []
+    elif change == "no pred":
+        del content["1"]["2"]["human"][0]["pred"]
+    elif change == "number":
+        content["1"]["2"]["human"][0]["pred"] = 7
+    elif change == "passage":
+        content["one"] = content.pop("1")
+    elif change == "twice":
+        (human.parent / "Paragraphs_temp-9-9.json").write_text(json.dumps({"1": {}}), encoding="utf-8")
+    human.write_text(json.dumps(content), encoding="utf-8")
+    if change == "bloom context":
+        bloom = root / "TVD/BLOOM/Generations/processed_bloom.json"
+        queries = json.loads(bloom.read_text(encoding="utf-8"))
+        queries[0][0] = "never seen"
+        bloom.write_text(json.dumps(queries), encoding="utf-8")
+    return root
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("no json", "is no JSON file"),
+        ("list", "holds a list, should be an object of passages"),
+        ("no pred", r"the entry of passage 1, word 2 is not as the layout says \(KeyError: 'pred'\)"),
+        ("number", "pred is 7, should be a string"),
+        ("passage", "'one' should be a passage's number"),
+        ("twice", "passage 1 is in .* too; leave one"),
+        ("bloom context", "the context at text 2, word 2 ends in 'never seen', which is 0 of the contexts"),
+    ],
+)
+def test_broken_files(change: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=message):
+        load({"root": broken(change, tmp_path), "cache": False})
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({}, "root: is None; give the folder"),
+        ({"root": "/nowhere at all"}, "there is no such file or folder"),
+        ({"root": ".", "layout": "osf"}, "unknown layout 'osf'"),
+        ({"root": ".", "cache": "no"}, "should be true or false"),
+        ({"rooot": "."}, "unknown setting 'rooot'"),
+        ({"root": "tests"}, "which holds the human answers"),
+    ],
+)
+def test_wrong_settings(settings: dict[str, object], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        load(settings)
+
+
+NORMS = """Word_Unique_ID,Text_ID,Text,Word_Number,Word,Response,Response_Count,Total_Response_Count,Response_Proportion
+Q1,1,There are now rumblings,2,are,are,16,20,0.8
+Q1,1,There are now rumblings,2,are,None,4,20,0.2
+Q2,1,There are now rumblings,3,now,NA,1,3,0.33
+Q2,1,There are now rumblings,3,now,,1,3,0.33
+Q2,1,There are now rumblings,3,now,\u00e9t\u00e9,2,3,0.33
+"""
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "cp1252"])
+def test_original_table(encoding: str, tmp_path: Path) -> None:
+    path = tmp_path / "Provo_Corpus-Predictability_Norms.csv"
+    path.write_text(NORMS, encoding=encoding)
+    study = load({"root": tmp_path, "cache_dir": tmp_path / "cache"})
+    assert study["context"].to_numpy().tolist() == ["There", "There are"]
+    words = study["word_text"].to_numpy()[study["response_word"].to_numpy()]
+    assert words.tolist() == ["are", "None", "NA", "", "\u00e9t\u00e9"]
+    assert any("do not sum" in entry["text"] for entry in notes(study))
+    with pytest.raises(InputError, match="mode=clean works for every cloze study"):
+        legacy_results(study)
+
+
+def test_original_table_without_a_column(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text(NORMS.replace("Response_Count,", "Answers,", 1), encoding="utf-8")
+    with pytest.raises(InputError, match="has no column Response_Count; found: Word_Unique_ID"):
+        load({"root": path, "cache": False})
+
+
+# ------------------------------------------------------------------------------------------- the real data
+
+
+@pytest.fixture(scope="module")
+def real(provo_root: Path, tmp_path_factory: pytest.TempPathFactory):  # type: ignore[no-untyped-def]
+    return load({"root": provo_root, "cache_dir": tmp_path_factory.mktemp("cache")})
+
+
+@pytest.fixture(scope="module")
+def legacy(real):  # type: ignore[no-untyped-def]
+    start = time.perf_counter()
+    results = legacy_results(real)
+    return results, time.perf_counter() - start
+
+
+def test_real_layout(real) -> None:  # type: ignore[no-untyped-def]
+    assert real.sizes["item"] == 2687
+    # ten blank answers stand for one participant each
+    assert real["response_count"].to_numpy().sum() == 107_785 + 10
+    n_entries = np.bincount(real["entry_model"].to_numpy())
+    assert n_entries.tolist() == [798, 665, 2687, 670, 501, 501, 501]
+
+
+def test_raw_strings_become_the_published_words(provo_root: Path) -> None:
+    """All 67,000 generated strings of BLOOM and ChatGPT, against the words that stand beside them."""
+    for name in ("BLOOM/Generations/processed_bloom.json", "ChatGPT/Generations/processed_chatgpt.json"):
+        for query in json.loads((provo_root / "TVD" / name).read_bytes()):
+            rounds = [(query[2], query[3])]
+            if isinstance(query[2], dict):
+                rounds = [(query[2][key], query[3][key]) for key in ("unbiased_temp_1", "unbiased_temp_2")]
+            for raw, published in rounds:
+                done = normalise_words(raw, WORD_RULES["published_raw"])
+                stated = ["" if word == "Failed to generate word" else word for word in published]
+                assert [word if word.strip("_") else "" for word in done.words] == [
+                    w if w.strip("_") else "" for w in stated
+                ]
+
+
+@pytest.mark.parametrize("row", published_table().to_dict("records"), ids=lambda row: row["quantity"])
+def test_published_numbers(row: dict[str, object], legacy) -> None:  # type: ignore[no-untyped-def]
+    """Every legacy value of the paper's code, and the paper's own where both can agree to its two digits."""
+    found = legacy[0].numbers[row["quantity"]]
+    assert found == pytest.approx(row["legacy"], abs=float(str(row["tolerance"])))
+    if np.isfinite(float(str(row["paper"]))) and row["quantity"] != "ece/human/oracle1":
+        assert found == pytest.approx(row["paper"], abs=0.0051)
+
+
+def test_stored_lists_element_by_element(real, legacy) -> None:  # type: ignore[no-untyped-def]
+    table = stored_comparison(real, legacy[0])
+    assert len(table) == 235
+    assert table["largest_difference"].max() < 1e-6
+
+
+def test_legacy_is_fast(legacy) -> None:  # type: ignore[no-untyped-def]
+    """Under 20 s on 2 cores; about 3 s on an idle one."""
+    assert legacy[1] < 20

@@ -1,0 +1,207 @@
+"""Any cloze table: nothing that people say is mangled, and every mistake says where it is."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from estimators.cloze.study_words import study_words
+from estimators.cloze.words import WORD_RULES
+from estimators.errors import InputError
+from estimators.notes import notes
+from experiments.studies.cloze.table import load
+
+TRIALS = {"context": "sentence", "response": "answer", "participant": "who", "target": "word"}
+COUNTS = {"context_id": "id", "context": "text", "response": "resp", "count": "n"}
+SHARES = {"context_id": "id", "response": "resp", "proportion": "p"}
+
+
+def written(tmp_path: Path, text: str, name: str = "table.csv", encoding: str = "utf-8") -> Path:
+    path = tmp_path / name
+    path.write_bytes(text.encode(encoding))
+    return path
+
+
+def answers(study: xr.Dataset) -> list[str]:
+    return study["word_text"].to_numpy()[study["response_word"].to_numpy()].tolist()
+
+
+def texts(study: xr.Dataset) -> dict[str, int | None]:
+    return {entry["text"]: entry["count"] for entry in notes(study)}
+
+
+def test_trials(tmp_path: Path) -> None:
+    """Missing-looking words, quotes, separators and line breaks inside fields, blank answers."""
+    table = (
+        "who,sentence,answer,word\r\n"
+        'p1,"He said, ""wait"" and",None,left\r\n'
+        'p2,"He said, ""wait"" and",NA,left\r\n'
+        'p3,"He said, ""wait"" and",TRUE,left\r\n'
+        'p4,"He said, ""wait"" and",nan,left\r\n'
+        'p5,"He said, ""wait"" and",1.0,left\r\n'
+        'p6,"He said, ""wait"" and",,left\r\n'
+        'p1,"two\nlines","don\u2019t",\r\n'
+        'p1,"two\nlines",\u00e9t\u00e9,\r\n'
+        "\r\n"
+    )
+    study = load({"path": written(tmp_path, table), "columns": TRIALS})
+    assert answers(study) == ["None", "NA", "TRUE", "nan", "1.0", "", "don\u2019t", "\u00e9t\u00e9"]
+    assert study["context"].to_numpy().tolist() == ['He said, "wait" and', "two\nlines"]
+    assert study["target_word"].to_numpy().tolist() == ["left", ""]
+    assert study["participant"].to_numpy().tolist()[:2] == ["p1", "p2"]
+    found = texts(study)
+    assert any(text.startswith("blank answers") and count == 1 for text, count in found.items())
+    assert any(text.startswith("further answers of a participant") and count == 1 for text, count in found.items())
+    rules = WORD_RULES["clean"]
+    words = study_words(study, human=rules, model=rules, corpus=rules)
+    assert words.human is not None
+    assert words.human.totals.tolist() == [5, 2]
+    assert words.human_missing == {"blank": 1.0}
+
+
+def test_counts_and_contexts_with_the_same_text(tmp_path: Path) -> None:
+    table = "id;text;resp;n\n7;The cat;sat;12\n7;The cat;ran;0\n8;The cat;sat;3.0\n"
+    study = load({"path": written(tmp_path, table), "columns": COUNTS})
+    assert study.sizes["item"] == 2
+    assert study["response_count"].to_numpy().tolist() == [12, 0, 3]
+    assert any("same text" in text and count == 2 for text, count in texts(study).items())
+
+
+@pytest.mark.parametrize(
+    ("name", "encoding", "separator"),
+    [("t.tsv", "utf-8", "\t"), ("t.csv", "utf-8-sig", ","), ("t.csv", "utf-16", ";"), ("t.txt", "cp1252", "|")],
+)
+def test_separators_and_encodings_are_found(name: str, encoding: str, separator: str, tmp_path: Path) -> None:
+    table = "id,text,resp,n\n1,Un deux,\u00e9t\u00e9,4\n".replace(",", separator)
+    study = load({"path": written(tmp_path, table, name, encoding), "columns": COUNTS})
+    assert answers(study) == ["\u00e9t\u00e9"]
+    assert any("Windows-1252" in text for text in texts(study)) == (encoding == "cp1252")
+
+
+def test_rounded_proportions_without_counts(tmp_path: Path) -> None:
+    table = "id,resp,p\na,the,.33\na,a,0.33\na,my,33%\nb,None,0.6\nb,dog,0.2\n"
+    path = written(tmp_path, table)
+    study = load({"path": path, "columns": SHARES})
+    assert "response_count" not in study
+    np.testing.assert_allclose(study["response_proportion"].to_numpy(), [0.33, 0.33, 0.33, 0.6, 0.2])
+    (text,) = [text for text in texts(study) if "do not sum to 1" in text]
+    assert "'b' sums to 0.8" in text
+    rules = WORD_RULES["clean"]
+    words = study_words(study, human=rules, model=rules, corpus=rules)
+    np.testing.assert_allclose(words.human_cpd.mass, 1)
+    with pytest.raises(InputError, match=r"give study.n_answers=N"):
+        words.answers()
+    with pytest.raises(InputError, match="the proportions of 1 contexts do not sum to 1"):
+        load({"path": path, "columns": SHARES, "proportions": "refuse"})
+    counted = load({"path": path, "columns": SHARES, "n_answers": 40})
+    assert counted["response_count"].to_numpy().tolist() == [13, 13, 13, 24, 8]
+
+
+def test_models_beside_people(tmp_path: Path) -> None:
+    table = "id,text,resp,n,by\n1,Hi,there,3,\n1,Hi,you,9,gpt\n1,Hi,all,1,gpt\n"
+    study = load({"path": written(tmp_path, table), "columns": {**COUNTS, "model": "by"}})
+    assert study["model"].to_numpy().tolist() == ["gpt"]
+    assert study["sample_count"].to_numpy().tolist() == [9, 1]
+
+
+def test_parquet(tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    pq = pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"id": [1, 1], "text": ["Hi", "Hi"], "resp": ["NA", None], "n": [3, 1]}), path)
+    study = load({"path": path, "columns": COUNTS})
+    assert answers(study) == ["NA", ""]
+    pq.write_table(pa.table({"id": [1], "text": ["Hi"], "resp": [True], "n": [3]}), path)
+    with pytest.raises(InputError, match=r"row 0: is True; answers have to be strings"):
+        load({"path": path, "columns": COUNTS})
+    path.write_bytes(b"PAR1 no")
+    with pytest.raises(InputError, match="is no parquet file"):
+        load({"path": path, "columns": COUNTS})
+
+
+def test_missing_codes_and_incomplete_rows(tmp_path: Path) -> None:
+    table = "id,text,resp,n\n1,Hi,there,3\n1,Hi,-99,2\n,Hi,you,1\n1,Hi,all,\n"
+    path = written(tmp_path, table)
+    study = load({"path": path, "columns": COUNTS, "missing": ["-99"], "drop_incomplete": True})
+    assert answers(study) == ["there", ""]
+    assert any("left out" in text and count == 2 for text, count in texts(study).items())
+
+
+@pytest.mark.parametrize(
+    ("table", "settings", "message"),
+    [
+        ("", {}, "no separator gives the columns"),
+        ("id,text,resp\n1,Hi,a\n", {}, "no separator gives the columns"),
+        ("id,text,resp,n\n", {}, "holds no answer"),
+        ("id,text,resp,n,n\n1,Hi,a,1,1\n", {}, "columns.count: 'n' is there twice"),
+        ("id,text,resp,n\n1,Hi,a,b,1\n", {}, "line 2: has 5 fields, the header 4"),
+        ('id,text,resp,n\n1,"Hi"s,a,1\n', {}, "line 2: .*a quotation mark inside a quoted field"),
+        ("id,text,resp,n\n1,Hi,a,1.5\n", {}, "n: line 2: is '1.5', should be a whole number"),
+        ("id,text,resp,n\n1,Hi,a,-1\n", {}, "is '-1', should be a whole number"),
+        ("id,text,resp,n\n1,Hi,a,nan\n", {}, "is 'nan', should be a whole number"),
+        ("id,text,resp,n\n1,Hi,a,\n", {}, "line 2: has no count; study.drop_incomplete=true"),
+        ("id,text,resp,n\n,Hi,a,1\n", {}, "line 2: does not say which context"),
+        (
+            "id,text,resp,n\n1,Hi,a,1\n1,Ho,a,1\n",
+            {},
+            "context: line 3: is 'Ho', but an earlier row of the same context has 'Hi'",
+        ),
+        ("id,text,resp,n\n1,Hi,a,0\n", {}, "has no answer"),
+        ("id,resp,p\n1,a,30\n", {"columns": SHARES}, "study.percent=true reads percentages"),
+        ("id,resp,p\n1,a,x\n", {"columns": SHARES}, "is 'x', should be a share between 0 and 1"),
+        ("id,text,resp,n\n1,Hi,a,1\n", {"columns": {"context": "text"}}, "has to name the column of the response"),
+        ("id,text,resp,n\n1,Hi,a,1\n", {"columns": {"reponse": "resp"}}, "unknown kind of column 'reponse'"),
+        ("id,text,resp,n\n1,Hi,a,1\n", {"columns": {**COUNTS, "proportion": "n"}}, "name the count only"),
+        ("id,text,resp,n\n1,Hi,a,1\n", {"columns": {**COUNTS, "word_num": "n"}}, "names word_num without text_id"),
+        ("id,text,resp,n\n1,Hi,a,1\n", {"encoding": "ascii"}, "unknown encoding 'ascii'"),
+        ("id,text,resp,n\n1,Hi,a,1\n", {"separator": "dots"}, "unknown separator 'dots'"),
+        ("id,text,resp,n\n1,Hi,a,1\n", {"n_answers": 40}, "goes with a column of proportions"),
+        ("id,text,resp,n\n1,Hi,a,1\n", {"missing": "NA"}, "should be a list of strings"),
+        ("id,text,resp,n\n1,Hi,a,1\n", {"colums": {}}, "unknown setting 'colums'"),
+        ("id,text,resp,n,by\n1,Hi,a,1,gpt\n", {"columns": {**COUNTS, "model": "by"}}, "every row names a model"),
+        (
+            "who,sentence,answer,word\n,Hi,a,b\n",
+            {"columns": TRIALS},
+            "line 2: has no participant",
+        ),
+    ],
+)
+def test_malformed(table: str, settings: dict[str, Any], message: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=message):
+        load({"path": written(tmp_path, table), "columns": COUNTS, **settings})
+
+
+def test_encodings_that_do_not_fit(tmp_path: Path) -> None:
+    path = written(tmp_path, "id,text,resp,n\n1,Hi,\u00e9,1\n", encoding="latin-1")
+    with pytest.raises(InputError, match=r"byte 20 is no utf-8; set study.encoding"):
+        load({"path": path, "columns": COUNTS, "encoding": "utf-8"})
+    with pytest.raises(InputError, match="path: is None; give the table"):
+        load({"columns": COUNTS})
+    with pytest.raises(InputError, match="cannot be read"):
+        load({"path": tmp_path / "nothing.csv", "columns": COUNTS})
+
+
+def test_notes_are_json(tmp_path: Path) -> None:
+    study = load({"path": written(tmp_path, "id,text,resp,n\n1,Hi,a,1\n"), "columns": COUNTS})
+    assert json.loads(study.attrs["notes"])
+
+
+def test_a_column_that_nobody_named_is_said(tmp_path: Path) -> None:
+    """A model's rows are people's where the settings do not say which column names the model."""
+    table = "id,text,resp,n,source,late\n1,Hi,a,1,,3\n1,Hi,b,2,gpt2,4\n"
+    columns = {**COUNTS, "model": "source"}
+    said = "columns that study.columns does not name were not read: "
+    assert f"{said}late" in texts(load({"path": written(tmp_path, table), "columns": columns}))
+    assert f"{said}source, late" in texts(load({"path": written(tmp_path, table), "columns": COUNTS}))
+    plain = load({"path": written(tmp_path, "id,text,resp,n\n1,Hi,a,1\n"), "columns": COUNTS})
+    assert not any(text.startswith(said) for text in texts(plain))
+    pq = pytest.importorskip("pyarrow.parquet")
+    pa = pytest.importorskip("pyarrow")
+    rows = {"id": ["1"], "text": ["Hi"], "resp": ["a"], "n": [1], "late": [3]}
+    pq.write_table(pa.table(rows), tmp_path / "table.parquet")
+    assert f"{said}late" in texts(load({"path": tmp_path / "table.parquet", "columns": COUNTS}))

@@ -1,0 +1,188 @@
+"""``study=comparison_table``: a study written as two tables comes back, and what users get wrong in them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from hydra import compose, initialize_config_module
+
+from estimators.comparison import SimulationSettings, estimate_perplexity, simulate_comparison_study
+from estimators.errors import InputError
+from estimators.notes import notes
+from experiments.studies import load_study
+from experiments.studies.comparison import table as comparison_table
+
+SETTINGS = SimulationSettings(n_items=6, n_reference_items=9, n_participants=4, n_candidates=5, vocab_size=80)
+
+
+def tables(study: xr.Dataset) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Write a study the way the config file says, loop by loop."""
+    label = {item: f"q{i}" for i, item in enumerate(study["item"].to_numpy().tolist())}
+    rows = []
+    for i, item in enumerate(label):
+        for draw in range(study.sizes["candidate"]):
+            row = {"item": label[item], "draw": draw, "context": study["context"].item(i)}
+            row |= {"target": study["target_token"].item(i), "candidate": study["candidate_token"][i, draw].item()}
+            for model in study["model"].to_numpy().tolist():
+                its = study.sel(model=model)
+                row[f"target_logprob_{model}"] = its["target_logprob"].item(i)
+                row[f"candidate_logprob_{model}"] = its["candidate_logprob"][i, draw].item()
+            rows.append(row)
+    answers = study[["participant", "response_item", "response_candidate", "report"]].to_pandas()
+    answers["response_item"] = answers["response_item"].map(label)
+    return pd.DataFrame(rows), answers.rename(columns={"response_item": "item", "response_candidate": "draw"})
+
+
+@pytest.fixture(scope="module")
+def study() -> xr.Dataset:
+    return simulate_comparison_study(SETTINGS)
+
+
+def load(
+    folder: Path, asked: pd.DataFrame, said: pd.DataFrame | None, ending: str = "csv", **settings: Any
+) -> xr.Dataset:
+    separator = "\t" if ending == "tsv" else ","
+    given: dict[str, Any] = {"name": "comparison_table", "pairs": str(folder / f"pairs.{ending}")}
+    asked.to_csv(given["pairs"], index=False, sep=separator)
+    if said is not None:
+        given["answers"] = str(folder / f"answers.{ending}")
+        said.to_csv(given["answers"], index=False, sep=separator)
+    return comparison_table.load({"generator": "lm-medium", **given, **settings})
+
+
+def test_tables_that_were_written_are_the_study(study: xr.Dataset, tmp_path: Path) -> None:
+    strange = study.copy(deep=True)
+    texts = ["", "NA", ' "quoted", with\r\nlines\r and tabs\t', "  spaces  ", "\ufffd", "1.0", "nan", "ünï\u2028cödé"]
+    strange["context"].to_numpy()[:8] = texts
+    strange["candidate_token"].to_numpy()[0, :5] = ["\n", " ", "null", ",", "\\n"]
+    pairs, answers = tmp_path / "pairs.csv", tmp_path / "answers.csv"
+    comparison_table.write_comparison_tables(strange, pairs, answers)
+    found = comparison_table.load({"pairs": pairs, "answers": answers, "generator": "lm-medium"})
+    for name in ("context", "target_token", "candidate_token", "target_logprob", "candidate_logprob", "participant"):
+        assert found[name].to_numpy().tolist() == strange[name].to_numpy().tolist(), name
+    for name in ("response_item", "response_candidate", "report"):
+        assert found[name].to_numpy().tolist() == study[name].to_numpy().tolist(), name
+    strange["context"].to_numpy()[0] = "a\0b"
+    with pytest.raises(InputError, match=r"context: is 'a\\x00b', which a text file cannot hold"):
+        comparison_table.write_comparison_tables(strange, pairs)
+    with pytest.raises(InputError, match=r"should be a name ending in \.csv"):
+        comparison_table.write_comparison_tables(study, tmp_path / "pairs.parquet")
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv"])
+def test_a_study_comes_back(study: xr.Dataset, tmp_path: Path, ending: str) -> None:
+    pairs, answers = tables(study)
+    # rows in any order
+    found = load(tmp_path, pairs.sample(frac=1, random_state=1).sort_values("item"), answers, ending)
+    draw = {
+        q: list(rows["draw"]) for q, rows in pairs.sample(frac=1, random_state=1).sort_values("item").groupby("item")
+    }
+    order = np.array([draw[name] for name in found["item_name"].to_numpy().tolist()])
+    for name in ("context", "target_token", "in_reference"):
+        assert found[name].to_numpy().tolist() == study[name].to_numpy().tolist(), name
+    for name in ("target_logprob", "candidate_logprob"):
+        theirs = study[name].to_numpy()
+        if name == "candidate_logprob":
+            theirs = np.stack([np.take_along_axis(its, order, axis=1) for its in theirs])
+        np.testing.assert_array_equal(found[name].to_numpy(), theirs)
+    assert found.sizes["response"] == study.sizes["response"]
+    for player in ("human", "lm-weak"):
+        ours, theirs = (estimate_perplexity(its, player).perplexity for its in (found, study))
+        assert ours == pytest.approx(theirs, rel=1e-12)
+    said = {entry["text"]: entry["count"] for entry in notes(found)}
+    assert said["items that nobody answered: reference items only"] == 3
+    assert int(found["automatic"].sum()) == int(study["automatic"].sum())
+
+
+def test_other_names_percentages_and_strange_strings(study: xr.Dataset, tmp_path: Path) -> None:
+    pairs, answers = tables(study)
+    pairs["context"] = pairs["context"].map({text: text for text in pairs["context"]}).where(pairs["item"] != "q0", "")
+    pairs["candidate"] = pairs["candidate"].where(pairs.index != 0, "NA")
+    answers["report"] *= 100
+    columns = {"item": "question", "report": "percent", "participant": "worker"}
+    found = load(
+        tmp_path,
+        # a column of the table that has the name of another field
+        pairs.rename(columns=columns).assign(item="x"),
+        answers.rename(columns=columns),
+        percent=True,
+        columns=columns,
+    )
+    assert found["candidate_token"].to_numpy()[0, 0] == "NA"
+    assert found["context"].to_numpy()[0] == ""
+    np.testing.assert_allclose(found["report"].to_numpy(), study["report"].to_numpy(), rtol=1e-12)
+
+
+def test_models_alone(study: xr.Dataset, tmp_path: Path) -> None:
+    found = load(tmp_path, tables(study)[0], None)
+    assert found.sizes["response"] == 0
+    assert set(found["item_set"].to_numpy().tolist()) == {"answered"}
+    assert estimate_perplexity(found, "lm-weak").gap.n_responses == 9 * 5
+
+
+def test_it_is_a_study_of_the_command(study: xr.Dataset, tmp_path: Path) -> None:
+    load(tmp_path, *tables(study))
+    with initialize_config_module("conf", version_base="1.3"):
+        cfg = compose(
+            "config",
+            overrides=[
+                *("+exp=perplexity", "study=comparison_table", f"study.pairs={tmp_path / 'pairs.csv'}"),
+                *(f"study.answers={tmp_path / 'answers.csv'}", "study.generator=lm-medium"),
+            ],
+        )
+    assert load_study(cfg, kind="comparison").attrs["name"] == "pairs"
+
+
+def changed(table: pd.DataFrame, column: str, row: int, value: Any) -> pd.DataFrame:
+    new = table.astype({column: object})
+    new.loc[row, column] = value
+    return new
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda p, a: (p.drop(columns="draw"), a), r"pairs\.csv, draw: is missing; the table has item, context"),
+        (lambda p, a: (p, a.drop(columns="report")), r"answers\.csv, report: is missing; .*columns\.report=NAME"),
+        (lambda p, a: (p.iloc[1:], a), r"pairs\.csv, item: 'q1' has 5 candidates, 'q0' has 4; every item"),
+        (lambda p, a: (changed(p, "draw", 1, 0), a), r"draw: is '0' in row 2, which item 'q0' has before"),
+        (lambda p, a: (changed(p, "target", 1, "x"), a), r"target: differs between the rows of item 'q0'"),
+        (lambda p, a: (changed(p, "target_logprob_lm-weak", 1, -1), a), r"target_logprob_lm-weak: differs between"),
+        (lambda p, a: (changed(p, "candidate_logprob_lm-weak", 3, "x"), a), r"is 'x' in row 4, should be a number"),
+        (lambda p, a: (changed(p, "candidate_logprob_lm-weak", 3, 0.5), a), r"is 0\.5 at model lm-weak"),
+        (lambda p, a: (p.drop(columns="target_logprob_lm-weak"), a), r"target_logprob_lm-weak: is missing; model"),
+        (lambda p, a: (p.filter(regex="^(?!.*logprob)"), a), r"names no language model"),
+        (lambda p, a: (changed(p, "candidate", 2, ""), a), r"candidate: is empty in row 3 \(1 such rows\)"),
+        (lambda p, a: (p, changed(a, "report", 0, 1)), r"report: is '1' in row 1 \(1 such rows\), should be a prob"),
+        (lambda p, a: (p, changed(a, "report", 0, "high")), r"report: is 'high' in row 1, should be a number"),
+        (lambda p, a: (p, changed(a, "draw", 0, 77)), r"draw: row 1 answers draw '77' of item '\w+', which the pairs"),
+        (lambda p, a: (p, changed(a, "participant", 0, "")), r"participant: is empty in row 1"),
+        (lambda p, a: (p, a.iloc[:0]), r"answers\.csv: holds no answer"),
+    ],
+)  # fmt: skip
+def test_bad_tables_are_named(study: xr.Dataset, tmp_path: Path, change: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        load(tmp_path, *change(*tables(study)))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"paris": "x"}, "unknown setting 'paris'; choose one of: name, pairs"),
+        ({"pairs": None}, r"pairs: is None; give the table: study\.pairs=FILE"),
+        ({"answers": 3}, "answers: is 3, should be a table or null"),
+        ({"percent": "yes"}, "percent: is 'yes', should be true or false"),
+        ({"columns": ["item"]}, "columns: is .*should be a mapping"),
+        ({"columns": {"word": "x"}}, "unknown column 'word'; choose one of: item, draw"),
+        ({"generator": "gpt9"}, "unknown generator 'gpt9'; choose one of: lm-weak"),
+        ({"pairs": "absent.csv"}, r"absent\.csv: cannot be read as a table"),
+    ],
+)
+def test_wrong_settings(study: xr.Dataset, tmp_path: Path, settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        load(tmp_path, *tables(study), **settings)

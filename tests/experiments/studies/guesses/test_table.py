@@ -1,0 +1,116 @@
+"""Guesses from a plain table: what it gives, and every mistake by file, column and row."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hydra import compose, initialize_config_module
+
+from estimators.errors import InputError
+from estimators.notes import notes
+from experiments.studies import load_study
+from experiments.studies.guesses.table import DEFAULTS, load
+
+TABLE = """\
+participant,document,position,target,guess,trial,lm,lm_nats
+ann,a,1,cat,dog,2,1,0.2
+bo,a,1,cat,cat,1,1,0.2
+ann,a,0,The,the ,1,0,3.5
+ann,b,4,NA,NA,3,,
+bo,b,5,null,,2,,
+"""
+
+
+def write(folder: Path, text: str = TABLE, name: str = "guesses.csv") -> Path:
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_a_table(tmp_path: Path) -> None:
+    path = write(tmp_path)
+    study = load({"path": path, "missing": "drop"})
+    assert study["participant"].values.tolist() == ["ann", "bo", "ann", "ann"]
+    assert study["correct"].values.tolist() == [False, True, False, True]
+    assert study["n_before"].values.tolist() == [0, 0, 1, 2]
+    assert study["word_token"].all()
+    assert study.attrs["name"] == "guesses"
+    assert [(entry["text"], entry["count"]) for entry in notes(study)][1] == (
+        "rows left out: an empty cell (missing=drop)",
+        1,
+    )
+    in_time = load(
+        {
+            "path": path,
+            "columns": {"order": "trial"},
+            "match": "folded",
+            "missing": "drop",
+            "models": {"lm": {"hit": "lm", "surprisal_nats": "lm_nats"}},
+        }
+    )
+    assert in_time["table_row"].values.tolist() == [2, 3, 1, 4]
+    assert in_time["correct"].values.tolist() == [True, True, False, True]
+    assert in_time["n_before"].values.tolist() == [0, 0, 1, 2]
+    np.testing.assert_array_equal(in_time["model_hit"].sel(model="lm"), [0, 1, np.nan])
+    np.testing.assert_array_equal(in_time["target_surprisal_nats"].sel(model="lm"), [3.5, 0.2, np.nan])
+
+
+def test_right_and_wrong_may_be_said_in_words_and_a_guess_may_be_blank(tmp_path: Path) -> None:
+    text = "participant\tdocument\tposition\tguess\tright\nann\ta\t0\tx\tyes\nann\ta\t1\t\tFALSE\n"
+    study = load({"path": write(tmp_path, text, "guesses.tsv"), "columns": {"correct": "right"}})
+    assert study["correct"].values.tolist() == [True, False]
+    assert "target_token" not in study
+
+
+def test_words_by_their_space(tmp_path: Path) -> None:
+    study = load({"path": write(tmp_path, TABLE.replace("cat,", " cat,")), "missing": "drop", "words": "spaced"})
+    assert study["word_token"].values.tolist() == [False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("settings", "text", "part"),
+    [
+        ({}, TABLE, "guess: is empty in row 5 .1 such rows"),
+        ({"path": None}, TABLE, "should be the path of a table"),
+        ({"columns": {"participant": "who"}}, TABLE, "who: is missing; the table has participant"),
+        ({"columns": {"person": "who"}}, TABLE, "unknown column 'person'"),
+        ({"columns": {"correct": "right"}}, TABLE, "right: is missing"),
+        ({"columns": {"correct": "lm_nats"}, "missing": "drop"}, TABLE, "lm_nats: is '0.2' in row 1, should be 1 or 0"),
+        ({"columns": {"order": "guess"}}, TABLE.replace(",null,,", ",null,x,"), "guess: is 'dog' in row 1"),
+        ({"missing": "drop"}, TABLE.replace("ann,a,0", "ann,a,first"), "position: is 'first' in row 3"),
+        ({"missing": "drop"}, TABLE.replace("ann,a,0", "ann,a,-1"), "position: is -1 in row 3"),
+        ({"missing": "drop"}, TABLE.replace("bo,a,1,cat", "bo,a,1,cut"), "target: is 'cut' in row 2, but 'cat'"),
+        ({"missing": "drop", "models": {"lm": {"hit": "hits"}}}, TABLE, "hits: is missing; model 'lm'"),
+        ({"missing": "drop", "models": {"lm": {"hits": "lm"}}}, TABLE, "models.lm"),
+        (
+            {"missing": "drop", "models": {"lm": {"hit": "lm"}}},
+            TABLE.replace("cat,cat,1,1", "cat,cat,1,0"),
+            "lm: differs between rows of one item .document 'a', position 1",
+        ),
+        ({"match": "fuzzy"}, TABLE, "exact, folded"),
+        ({"rows": 3}, TABLE, "unknown setting 'rows'"),
+        ({"models": 3}, TABLE, "should be a mapping"),
+        ({}, "participant,document,position\nann,a,0\n", "says nowhere which guesses are right"),
+        ({}, "participant,document,position,guess,target\n", "holds no guess"),
+        ({}, "", "cannot be read as a table"),
+        ({"words": "spaced", "columns": {"correct": "c"}}, "participant,document,position,c\na,b,0,1\n", "no targets"),
+    ],
+)  # fmt: skip
+def test_mistakes(settings: dict[str, Any], text: str, part: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=part):
+        load({"path": write(tmp_path, text), **settings})
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"none\.csv: cannot be read"):
+        load({"path": tmp_path / "none.csv"})
+
+
+def test_the_config_has_the_loader_s_defaults(tmp_path: Path) -> None:
+    with initialize_config_module("conf", version_base="1.3"):
+        cfg = compose("config", overrides=["study=guess_table", f"study.path={write(tmp_path)}", "study.missing=drop"])
+    assert {**cfg.study, "path": None, "missing": "error"} == DEFAULTS
+    assert load_study(cfg, kind="guess").sizes["response"] == 4

@@ -1,0 +1,90 @@
+"""The Bayesian TVD: draws of the distance, and its intervals against known distributions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from estimators.cloze.distributions import WordCounts, relative_frequencies, total_variation
+from estimators.cloze.simulation import ClozeSimulation, simulate_cloze_study
+from estimators.cloze.study_words import study_words
+from estimators.cloze.words import WORD_RULES
+from inference.cloze.tvd import TvdPosterior, tvd_posterior
+from inference.posterior.convergence import check_convergence
+from inference.posterior.sampling import sample
+from models.cloze.tvd import word_pair_data, word_pair_model
+
+
+def simulated(n: int, n_items: int, family: str, seed: int) -> tuple[WordCounts, WordCounts, np.ndarray]:
+    settings = ClozeSimulation(n_items=n_items, n_answers=n, n_samples=n, families=(family,))
+    study = simulate_cloze_study(settings, np.random.default_rng(seed))
+    none = WORD_RULES["none"]
+    words = study_words(study, human=none, model=none, corpus=none)
+    return words.answers(), words.models[family].counts, study["true_tvd"].to_numpy()[0]
+
+
+def fitted(people: WordCounts, model: WordCounts, seed: int, **settings: int) -> TvdPosterior:
+    data = word_pair_data(people, model)
+    idata = sample(word_pair_model(data), seed=seed, progress=False, **settings)
+    return tvd_posterior(idata, data, rng=np.random.default_rng(seed))
+
+
+def test_intervals_hold_the_truth_where_the_raw_distance_is_far_off() -> None:
+    """20 answers: fewer than 22 of 30 intervals of 90% hold the truth in one run of 500 (binomial)."""
+    people, model, truth = simulated(20, 30, "mixture", 1)
+    posterior = fitted(people, model, 2, draws=200, tune=250, chains=2)
+    lower, upper = posterior.interval()
+    raw = total_variation(relative_frequencies(people), relative_frequencies(model))
+    assert raw.mean() - truth.mean() > 0.25
+    assert abs(posterior.mean().mean() - truth.mean()) < 0.12
+    assert ((lower <= truth) & (truth <= upper)).sum() >= 22
+    assert posterior.tvd.shape == (2, 200, 30)
+    np.testing.assert_allclose(posterior.expected(), posterior.idata.posterior["expected_tvd"])
+    # the gate judges what is reported
+    assert set(posterior.idata.posterior.data_vars) == {
+        *("tvd", "expected_tvd", "population_mean", "population_variance")
+    }
+    assert check_convergence(posterior.idata).n_divergent == 0
+    assert posterior.n_first.tolist() == [20] * 30
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n", "n_items"), [(20, 100), (40, 100), (1000, 60)])
+def test_coverage(n: int, n_items: int) -> None:
+    """Mean coverage over four families at 20, 40 and 1,000 answers: 85 to 95%, give or take 2.5 binomial sds."""
+    hits, total = 0, 0
+    for seed, family in enumerate(("mixture", "factors", "ranks", "tail")):
+        people, model, truth = simulated(n, n_items, family, 10 + seed)
+        lower, upper = fitted(people, model, seed, draws=300, tune=300, chains=2).interval()
+        hits += int(((lower <= truth) & (truth <= upper)).sum())
+        total += n_items
+    slack = 2.5 * np.sqrt(0.09 / total)
+    assert 0.85 - slack <= hits / total <= 0.95 + slack
+
+
+def test_distances_are_those_of_the_distributions_drawn() -> None:
+    """Counts of a million from two known distributions leave nothing to guess: the draws are at their TVD."""
+    from estimators.cloze.distributions import count_words
+
+    p, q = np.array([0.5, 0.3, 0.2]), np.array([0.2, 0.3, 0.5])
+    counts = [count_words([0, 0, 0], range(3), (share * 1e6).astype(int), n_contexts=1) for share in (p, q)]
+    data = word_pair_data(*counts)
+    # parameters under which unseen words have next to no mass
+    theta = np.array([0.0, -12.0, -12.0, -3.0, -3.0, 0.5])[:, None]
+    log_u = np.log([1e6, 1e6])[:, None]
+    draws = np.concatenate([theta, log_u])[None, None].repeat(200, axis=1)
+    found = _drawn(draws, data)
+    assert np.abs(found - 0.3).max() < 0.01
+
+
+def _drawn(draws: np.ndarray, data) -> np.ndarray:
+    import arviz as az
+    import xarray as xr
+
+    posterior = xr.Dataset(
+        {
+            "theta": (("chain", "draw", "parameter", "context"), draws[:, :, :6]),
+            "log_u": (("chain", "draw", "side", "context"), draws[:, :, 6:]),
+        }
+    )
+    return tvd_posterior(az.InferenceData(posterior=posterior), data, rng=np.random.default_rng(0)).tvd

@@ -1,0 +1,61 @@
+"""The gate: a table of what passes and what fails."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from inference.posterior.convergence import GateThresholds, check_convergence, judge
+
+GOOD = {"r_hat_max": 1.005, "ess_bulk_min": 900.0, "ess_tail_min": 800.0, "n_divergent": 0, "bfmi_min": 0.8}
+
+
+@pytest.mark.parametrize(
+    ("change", "failed"),
+    [
+        ({}, ()),
+        ({"r_hat_max": 1.01, "ess_bulk_min": 400.0, "ess_tail_min": 400.0, "bfmi_min": 0.3}, ()),
+        ({"bfmi_min": None}, ()),
+        ({"r_hat_max": 1.0101}, ("R-hat",)),
+        ({"r_hat_max": float("nan")}, ("R-hat",)),
+        ({"ess_bulk_min": 399.0}, ("bulk ESS",)),
+        ({"ess_tail_min": float("nan")}, ("tail ESS",)),
+        ({"n_divergent": 1}, ("divergent",)),
+        ({"bfmi_min": 0.29}, ("E-BFMI",)),
+        ({"r_hat_max": 1.2, "n_divergent": 3}, ("R-hat", "divergent")),
+    ],
+)
+def test_gate(change, failed):
+    verdict = judge(**{**GOOD, **change}, thresholds=GateThresholds())
+    assert verdict.passed == (not failed)
+    assert len(verdict.reasons) == len(failed)
+    for word, reason in zip(failed, verdict.reasons, strict=True):
+        assert word in reason
+
+
+def test_thresholds_can_be_loosened():
+    assert judge(**{**GOOD, "r_hat_max": 1.04}, thresholds=GateThresholds(r_hat=1.05)).passed
+
+
+def posterior(shift: float, chains: int = 4, divergent: int = 0):
+    az = pytest.importorskip("arviz")
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(chains, 1000, 3))
+    x[0, :, 1] += shift
+    diverging = np.zeros((chains, 1000), dtype=bool)
+    diverging[0, :divergent] = True
+    return az.from_dict({"x": x}, sample_stats={"diverging": diverging, "energy": rng.normal(size=(chains, 1000))})
+
+
+def test_worst_parameter_decides():
+    assert check_convergence(posterior(0)).passed
+    bad = check_convergence(posterior(2, divergent=2))
+    assert not bad.passed
+    assert bad.r_hat_max > 1.1
+    assert bad.n_divergent == 2
+
+
+def test_a_single_chain_fails():
+    verdict = check_convergence(posterior(0, chains=1))
+    assert not verdict.passed
+    assert np.isnan(verdict.r_hat_max)

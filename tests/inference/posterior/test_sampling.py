@@ -1,0 +1,249 @@
+"""Samplers, what a posterior carries besides its draws, and interruption."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pymc as pm
+import pytest
+import xarray as xr
+from scipy.stats import norm
+
+from estimators import errors
+from estimators.errors import InputError
+from inference.posterior.predictive import complete, log_likelihood, prior_simulator, thinned
+from inference.posterior.sampling import SAMPLERS, compile_model, sample, whole_or_not_at_all
+from inference.posterior.storage import load_posterior, save_posterior
+
+SHORT = {"draws": 150, "tune": 200, "chains": 2}
+GROUPS = ("posterior", "sample_stats", "log_likelihood", "prior", "prior_predictive", "posterior_predictive")
+GROUPS += ("observed_data", "constant_data")
+COMMON = ("diverging", "energy", "lp", "tree_depth", "n_steps", "acceptance_rate")
+
+
+def small_model() -> pm.Model:
+    """Centres depend on data, a scale is transformed, the answers are data, coords are strings."""
+    with pm.Model(coords={"town": ["Åre", "Bo", "Chur"], "answer": np.arange(6)}) as model:
+        height = pm.Data("height", [1.0, 0.0, 2.0], dims="town")
+        answers = pm.Data("answers", [1.0, 1.2, 8.0, 8.4, 3.0, 3.1], dims="answer")
+        where = pm.Data("where", np.repeat(np.arange(3), 2), dims="answer")
+        slope = pm.Normal("slope", 0, 1)
+        spread = pm.HalfNormal("spread", 2)
+        mean = pm.Normal("mean", slope * height, 3, dims="town")
+        pm.Normal("y", mean[where], spread, observed=answers, dims="answer")
+    return model
+
+
+@pytest.fixture(scope="module")
+def fit() -> tuple[pm.Model, Any]:
+    model = small_model()
+    compiled = compile_model(model, jitter=False)
+    first = sample(compiled, seed=3, cores=1, **SHORT)
+    second = sample(compiled, seed=3, cores=2, **SHORT)
+    for name in first.posterior:
+        np.testing.assert_array_equal(first.posterior[name], second.posterior[name])
+    assert not np.array_equal(first.posterior["mean"], sample(compiled, seed=4, **SHORT).posterior["mean"])
+    return model, complete(first, compiled, seed=1, n_prior=400, n_predictive=200)
+
+
+def test_everything_is_there(fit: tuple[pm.Model, Any]) -> None:
+    idata = fit[1]
+    assert set(GROUPS) == set(idata.groups())
+    assert set(COMMON) <= set(idata.sample_stats)
+    assert idata.sample_stats["diverging"].dtype == bool
+    assert idata.posterior["mean"].dims == ("chain", "draw", "town")
+    assert idata.posterior["town"].values.tolist() == ["Åre", "Bo", "Chur"]
+    assert idata.constant_data["height"].values.tolist() == [1.0, 0.0, 2.0]
+    assert idata.observed_data["y"].values.tolist() == [1.0, 1.2, 8.0, 8.4, 3.0, 3.1]
+    assert idata.prior.sizes["draw"] == 400
+    assert idata.posterior_predictive["y"].shape == (2, 100, 6)
+
+
+def test_log_likelihood_is_that_of_the_rows(fit: tuple[pm.Model, Any]) -> None:
+    model, idata = fit
+    posterior = idata.posterior
+    centre = posterior["mean"].values[..., np.repeat(np.arange(3), 2)]
+    wanted = norm.logpdf(idata.observed_data["y"].values, centre, posterior["spread"].values[..., None])
+    assert idata.log_likelihood["y"].dims == ("chain", "draw", "answer")
+    np.testing.assert_allclose(idata.log_likelihood["y"], wanted, atol=1e-12)
+    theirs = pm.compute_log_likelihood(idata, model=model, extend_inferencedata=False, progressbar=False)
+    np.testing.assert_allclose(idata.log_likelihood["y"], theirs["y"], atol=1e-12)
+
+
+def test_predictive_draws_come_from_the_posterior_and_prior_ones_from_the_prior(fit: tuple[pm.Model, Any]) -> None:
+    """The town means have priors that depend on data: PyMC must not draw them anew."""
+    idata = fit[1]
+    found = idata.posterior_predictive["y"].mean(("chain", "draw")).values.reshape(3, 2).mean(axis=1)
+    np.testing.assert_allclose(found, idata.posterior["mean"].mean(("chain", "draw")), atol=0.5)
+    assert abs(found[1] - 8) < 2  # the prior's mean is 0, its sd 3
+    assert abs(float(idata.prior["mean"].sel(town="Bo").mean())) < 0.6
+    assert float(idata.prior_predictive["y"].std()) > 3
+    assert set(idata.posterior_predictive) == {"y"}
+
+
+def test_stored_without_loss(fit: tuple[pm.Model, Any], tmp_path: Path) -> None:
+    idata = fit[1]
+    idata.posterior.attrs["note"] = "naïve"
+    idata.posterior["slope"].attrs["units"] = "nats"
+    back = load_posterior(save_posterior(idata, tmp_path / "fit.nc"))
+    assert set(back.groups()) == set(GROUPS)
+    for name in GROUPS:
+        before, after = idata[name], back[name]
+        xr.testing.assert_identical(after, before)
+        for key, value in before.variables.items():
+            # text is text, whether NumPy holds it as objects or at a fixed width
+            assert after[key].dtype == value.dtype or {after[key].dtype.kind, value.dtype.kind} == {"O", "U"}, key
+
+
+def test_log_likelihood_follows_the_data(fit: tuple[pm.Model, Any]) -> None:
+    model = fit[0]
+    compiled = log_likelihood(model)
+    point = {"slope": 0.0, "spread": 2.0, "mean": np.zeros(3)}
+    before = compiled.at(point)["y"]
+    old = model["answers"].get_value()
+    with model:
+        pm.set_data({"answers": np.zeros(6)})
+    np.testing.assert_allclose(compiled.at(point)["y"], norm.logpdf(0, 0, 2.0))
+    model.set_data("answers", old)
+    np.testing.assert_allclose(compiled.at(point)["y"], before)
+
+
+def test_prior_simulator_repeats_itself_and_has_the_prior_s_moments() -> None:
+    model = small_model()
+    simulator = prior_simulator(model)
+    first = simulator.draw(np.random.default_rng(0))
+    simulator.draw(np.random.default_rng(1))
+    again = simulator.draw(np.random.default_rng(0))
+    for name, value in first.items():
+        np.testing.assert_array_equal(value, again[name])
+    rng = np.random.default_rng(2)
+    draws = [simulator.draw(rng) for _ in range(2000)]
+    slope, mean = (np.array([draw[name] for draw in draws]) for name in ("slope", "mean"))
+    assert abs(slope.mean()) < 0.1
+    np.testing.assert_allclose(mean.std(axis=0), np.sqrt(9 + np.array([1.0, 0, 4])), rtol=0.08)
+    np.testing.assert_allclose(np.corrcoef(slope, mean[:, 2])[0, 1], 2 / np.sqrt(13), atol=0.07)
+
+
+def test_a_potential_needs_a_generative_model() -> None:
+    with pm.Model(coords={"row": [0, 1]}) as model:
+        x = pm.Normal("x")
+        pm.Potential("box", pm.math.log1pexp(x * np.array([1.0, 2.0])), dims="row")
+        pm.Potential("soft", -(x**2))
+    rows = log_likelihood(model)
+    assert rows.outputs == ("box",)
+    np.testing.assert_allclose(rows.at({"x": 0.5})["box"], np.log1p(np.exp([0.5, 1.0])))
+    with pytest.raises(InputError, match=r"potentials.*box"):
+        prior_simulator(model)
+    posterior = xr.Dataset({"x": (("chain", "draw"), np.zeros((1, 3)))})
+    with pytest.raises(InputError, match="potentials"):
+        complete(_Result(posterior), model, seed=0)
+    assert rows.of_draws(posterior)["box"].shape == (1, 3, 2)
+    with pytest.raises(InputError, match="lacks x"):
+        rows.of_draws(posterior.drop_vars("x"))
+
+
+class _Result(dict):
+    """Enough of an InferenceData for what fails before it is used."""
+
+    def __init__(self, posterior: xr.Dataset) -> None:
+        super().__init__(posterior=posterior)
+
+    def groups(self) -> list[str]:
+        return list(self)
+
+
+def test_thinning_is_even() -> None:
+    posterior = xr.Dataset({"x": (("chain", "draw"), np.arange(20).reshape(2, 10))}, coords={"draw": np.arange(10)})
+    assert thinned(posterior, 4)["draw"].values.tolist() == [2, 7]
+    assert thinned(posterior, 1000).sizes["draw"] == 10
+    assert thinned(posterior, 1).sizes["draw"] == 1
+
+
+@pytest.mark.parametrize("sampler", ["numpyro", "blackjax", "nutpie", "pymc"])
+def test_a_missing_package_names_its_extra(sampler: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    missing = {"numpyro": "numpyro", "blackjax": "blackjax", "nutpie": "nutpie", "pymc": "arviz"}[sampler]
+    monkeypatch.setattr(errors, "find_spec", lambda name: None if name == missing else find_spec("numpy"))
+    extra = "bayes" if sampler in {"nutpie", "pymc"} else "samplers"
+    with pytest.raises(InputError, match=rf"{missing} not installed.*\.\[{extra}\]"):
+        sample(small_model(), sampler=sampler)
+
+
+def test_an_interrupt_is_not_swallowed() -> None:
+    def swallowing(end: Callable[[], Any]) -> None:
+        try:
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(5)
+        except KeyboardInterrupt:
+            end()  # as a sampler does, which goes on with what it has
+
+    def no_draws() -> None:
+        raise ValueError("no draws")
+
+    before = signal.getsignal(signal.SIGINT)
+    reached = []
+    with pytest.raises(KeyboardInterrupt), whole_or_not_at_all():
+        swallowing(lambda: reached.append(True))
+    assert reached
+    with pytest.raises(KeyboardInterrupt), whole_or_not_at_all():
+        swallowing(no_draws)
+    with pytest.raises(ValueError, match="another"), whole_or_not_at_all():
+        raise ValueError("another one")
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+ENDLESS = """
+import pymc as pm
+from inference.posterior.sampling import sample
+with pm.Model() as model:
+    pm.Normal("x", shape=50)
+print("start", flush=True)
+sample(model, sampler={sampler!r}, draws=10**7, tune=100, chains=1, cores=1)
+print("returned", flush=True)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sampler", ["nutpie", "pymc"])
+def test_ctrl_c_ends_the_run(sampler: str) -> None:
+    command = [sys.executable, "-c", ENDLESS.format(sampler=sampler)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "start\n"
+        time.sleep(20)
+        assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        try:
+            out, err = process.communicate(timeout=60)
+        finally:
+            process.kill()
+    assert "returned" not in out
+    assert "KeyboardInterrupt" in err
+    assert process.returncode != 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_every_sampler_gives_the_same_posterior(sampler: str) -> None:
+    """Each in turn; numpyro and blackjax only where the extra is installed."""
+    pytest.importorskip(sampler)
+    settings = {"sampler": sampler, "draws": 1000, "tune": 500, "chains": 2}
+    first = sample(small_model(), seed=1, cores=1, **settings)
+    second = sample(small_model(), seed=1, cores=2, **settings)
+    np.testing.assert_array_equal(first.posterior["mean"], second.posterior["mean"])
+    other = sample(small_model(), seed=2, **settings)
+    assert not np.array_equal(first.posterior["mean"], other.posterior["mean"])
+    assert set(COMMON) <= set(first.sample_stats)
+    assert {"posterior", "sample_stats", "observed_data", "constant_data"} <= set(first.groups())
+    assert not [name for name in first.posterior if str(name).endswith("__")]
+    np.testing.assert_allclose(
+        first.posterior["mean"].mean(("chain", "draw")), other.posterior["mean"].mean(("chain", "draw")), atol=0.25
+    )

@@ -1,0 +1,523 @@
+"""The store: atomic, shared, checked; and the driver that computes only what is missing."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from numpy.typing import NDArray
+
+from estimators.errors import InputError
+from inference.lm.stored import compute_stored
+from inference.store import files as store_files
+from inference.store.keys import Shard, canonical_json, parse_shard
+from inference.store.store import Store, context_seed, open_store, operation_key, ragged, result_key
+
+ROOT = Path(__file__).parents[3]
+OPERATION = operation_key("square", model={"weights": "abc", "temperature": 1.0}, parameters={"seed": 3})
+
+
+def numbers(n: int, start: int = 0) -> tuple[list[int], list[str]]:
+    items = list(range(start, start + n))
+    return items, [result_key(item) for item in items]
+
+
+def square(items: list[int]) -> dict[str, NDArray[Any]]:
+    """Deterministic results, and random ones from the item alone."""
+    draws = [np.random.default_rng(context_seed(3, result_key(item))).normal(size=4) for item in items]
+    return {
+        "square": np.array(items) ** 2,
+        "draws": np.array(draws),
+        "name": np.array([f"é {item}\x00" for item in items], dtype=object),
+        "tail": ragged([np.arange(item % 3, dtype=np.float32) for item in items]),
+    }
+
+
+def filled(folder: Path, n: int = 10, batches: int = 4) -> tuple[Store, list[int], list[str]]:
+    store = open_store(folder)
+    items, keys = numbers(n)
+    compute_stored(store, OPERATION, items, keys, square, batches=batches)
+    return store, items, keys
+
+
+def batch_files(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*/*.arrow"))
+
+
+def same(found: Mapping[str, NDArray[Any]], wanted: Mapping[str, NDArray[Any]]) -> None:
+    assert list(found) == list(wanted)
+    for name, array in wanted.items():
+        assert found[name].dtype == array.dtype
+        if name == "tail":
+            for row, expected in zip(found[name], array, strict=True):
+                assert row.dtype == expected.dtype
+                np.testing.assert_array_equal(row, expected)
+        else:
+            np.testing.assert_array_equal(found[name], array)
+
+
+# ----------------------------------------------------------------------------------------- append and read
+
+ELEMENTS = st.sampled_from(["<f8", "<f4", "<i8", "<i4", "<u2", "?"])
+
+
+@st.composite
+def arrays_of(draw: st.DrawFn, n: int) -> dict[str, NDArray[Any]]:
+    """Arrays of n rows of every form that the store takes."""
+    shape = (n, *draw(st.lists(st.integers(1, 3), max_size=2)))
+    numeric = draw(hnp.arrays(draw(ELEMENTS), shape))
+    text = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
+    strings = draw(hnp.arrays(object, shape, elements=text))
+    dtype = draw(ELEMENTS)
+    rows = [draw(hnp.arrays(dtype, st.integers(0, 4))) for _ in range(n)]
+    words = [draw(st.lists(text, max_size=3)) for _ in range(n)]
+    lists = np.empty(n, dtype=object)
+    for position, row in enumerate(words):
+        lists[position] = np.array(row, dtype=object)
+    return {"numeric": numeric, "strings": strings, "rows": ragged(rows), "lists": lists}
+
+
+@given(data=st.data())
+@settings(max_examples=30, deadline=None)
+def test_what_is_read_is_what_was_appended(data: st.DataObject, tmp_path_factory: pytest.TempPathFactory) -> None:
+    folder = tmp_path_factory.mktemp("store")
+    n = data.draw(st.integers(1, 5))
+    arrays = data.draw(arrays_of(n))
+    keys = [result_key("item", i) for i in range(n)]
+    open_store(folder).append(OPERATION, keys, arrays)
+    wanted = data.draw(st.lists(st.integers(0, n - 1), min_size=1, max_size=8))
+    found = open_store(folder).read(OPERATION, [keys[i] for i in wanted])
+    pairs = [(found["numeric"], arrays["numeric"][wanted]), (found["strings"], arrays["strings"][wanted])]
+    pairs += [(found[name][row], arrays[name][i]) for name in ("rows", "lists") for row, i in enumerate(wanted)]
+    for back, put in pairs:
+        assert (back.dtype, back.shape) == (put.dtype, put.shape)
+        # bit by bit: a NaN is equal to no number
+        assert back.tolist() == put.tolist() if put.dtype == object else back.tobytes() == put.tobytes()
+
+
+def test_many_batches_come_back_in_the_order_asked_for(tmp_path: Path) -> None:
+    store, items, keys = filled(tmp_path, 23, batches=4)
+    order = np.random.default_rng(0).permutation(23)
+    expected = square([items[i] for i in order])
+    same(store.read(OPERATION, [keys[i] for i in order]), expected)
+    same(open_store(tmp_path).read(OPERATION, [keys[i] for i in order]), expected)
+    assert list(store.read(OPERATION, keys, names=["draws"])) == ["draws"]
+    assert store.read(OPERATION, []) == {}
+    assert len(batch_files(tmp_path)) == 6
+
+
+def test_operations_do_not_mix(tmp_path: Path) -> None:
+    store, _, keys = filled(tmp_path)
+    others = [
+        operation_key("square", model={"weights": "abd", "temperature": 1.0}, parameters={"seed": 3}),
+        operation_key("square", model={"weights": "abc", "temperature": 2.0}, parameters={"seed": 3}),
+        operation_key("square", model={"weights": "abc", "temperature": 1.0}, parameters={"seed": 4}),
+        operation_key("cube", model={"weights": "abc", "temperature": 1.0}, parameters={"seed": 3}),
+    ]
+    assert len({other.digest for other in [*others, OPERATION]}) == 5
+    for other in others:
+        assert len(store.missing(other, keys)) == len(keys)
+    same_again = operation_key("square", model={"temperature": 1.0, "weights": "abc"}, parameters={"seed": 3})
+    assert same_again == OPERATION
+    assert len(store.missing(same_again, keys)) == 0
+
+
+def test_files_are_plain_arrow_with_a_header_that_says_what_they_are(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    path = store.append(OPERATION, [result_key(1)], square([1]), provenance={"device": "cpu"})
+    table = pa.ipc.open_file(path.read_bytes()).read_all()
+    header = json.loads(table.schema.metadata[b"shannon-game"])
+    assert header["operation"] == json.loads(OPERATION.description)
+    assert header["provenance"] == {"device": "cpu"}
+    assert header["schema_version"] == store_files.SCHEMA_VERSION
+    assert table.column("square").to_pylist() == [1]
+    assert json.loads((path.parent / "operation.json").read_text()) == header["operation"]
+
+
+def test_a_hundred_thousand_keys_are_looked_up_in_moments(tmp_path: Path) -> None:
+    keys = [result_key(i) for i in range(100_000)]
+    store = open_store(tmp_path)
+    for start in range(0, 100_000, 1000):
+        batch = keys[start : start + 1000]
+        store.append(OPERATION, batch, {"value": np.arange(start, start + len(batch))})
+    begin = time.perf_counter()
+    fresh = open_store(tmp_path)
+    assert len(fresh.missing(OPERATION, [*keys, result_key("new")])) == 1
+    np.testing.assert_array_equal(fresh.read(OPERATION, keys)["value"], np.arange(100_000))
+    # half a second on one busy core; the bound tells a scan a key from one pass
+    assert time.perf_counter() - begin < 5
+
+
+# ------------------------------------------------------------------------------------ what is wrong is named
+
+
+def change(path: Path, position: int) -> None:
+    content = bytearray(path.read_bytes())
+    content[position] ^= 0xFF
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.25, 0.5, 0.75, 0.999])
+def test_a_changed_byte_is_found_and_the_file_named(share: float, tmp_path: Path) -> None:
+    _, items, keys = filled(tmp_path, 10, batches=10)
+    (path,) = batch_files(tmp_path)
+    change(path, int(share * path.stat().st_size))
+    with pytest.raises(InputError, match=f"{path.name}: .*move it away"):
+        compute_stored(open_store(tmp_path), OPERATION, items, keys, square)
+    path.unlink()
+    again = compute_stored(open_store(tmp_path), OPERATION, items, keys, square)
+    assert again.n_computed == 10
+
+
+def test_a_file_that_was_cut_off_is_found(tmp_path: Path) -> None:
+    _, _, keys = filled(tmp_path)
+    path = batch_files(tmp_path)[1]
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(InputError, match=rf"{path.name}: is damaged or no file of this store"):
+        open_store(tmp_path).missing(OPERATION, keys)
+    path.write_bytes(b"")
+    with pytest.raises(InputError, match=rf"{path.name}: is damaged"):
+        open_store(tmp_path).missing(OPERATION, keys)
+
+
+def test_a_renamed_file_does_not_fit_its_name(tmp_path: Path) -> None:
+    _, _, keys = filled(tmp_path, 4)
+    (path,) = batch_files(tmp_path)
+    path.rename(path.with_name("0" * 64 + ".arrow"))
+    with pytest.raises(InputError, match=r"0000\.arrow: .*another SHA-256"):
+        open_store(tmp_path).read(OPERATION, keys)
+
+
+def foreign_text(folder: Path) -> Path:
+    path = folder / "notes.txt"
+    path.write_text("mine")
+    return path
+
+
+def foreign_arrow(folder: Path) -> Path:
+    path = folder / ("1" * 64 + ".arrow")
+    table = pa.table({"key": ["a"]})
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+        writer.write_table(table)
+    return path
+
+
+def of_another_operation(folder: Path) -> Path:
+    other = operation_key("cube", model={}, parameters={})
+    return store_files.write_batch(folder, other, [result_key(1)], {"x": np.zeros(1)}, {})
+
+
+def of_another_version(folder: Path) -> Path:
+    version = store_files.SCHEMA_VERSION
+    try:
+        store_files.SCHEMA_VERSION = 99
+        return store_files.write_batch(folder, OPERATION, [result_key(1)], {"x": np.zeros(1)}, {})
+    finally:
+        store_files.SCHEMA_VERSION = version
+
+
+@pytest.mark.parametrize(
+    ("put", "message"),
+    [
+        (foreign_text, "is no file of this store; move it away"),
+        (foreign_arrow, "is an Arrow file, but was not written by a store"),
+        (of_another_operation, "holds results of another operation"),
+        (of_another_version, "schema_version: is 99, this version of shannon-game reads 1"),
+    ],
+)
+def test_foreign_files_are_named(put: Callable[[Path], Path], message: str, tmp_path: Path) -> None:
+    _, _, keys = filled(tmp_path)
+    path = put(batch_files(tmp_path)[0].parent)
+    with pytest.raises(InputError, match=message) as caught:
+        open_store(tmp_path).missing(OPERATION, keys)
+    assert path.name in str(caught.value)
+
+
+def test_a_file_removed_while_in_use_is_named(tmp_path: Path) -> None:
+    store, _, keys = filled(tmp_path, 4)
+    (path,) = batch_files(tmp_path)
+    path.unlink()
+    with pytest.raises(InputError, match=f"{path.name}: was removed"):
+        store.read(OPERATION, keys)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "is damaged"),
+        ("[]", "does not say"),
+        ('{"format": "other"}', "does not say"),
+        ('{"format": "shannon-game store", "schema_version": 7}', "is 7, this version of shannon-game reads 1"),
+    ],
+)
+def test_a_folder_with_a_wrong_marker_is_refused(content: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "store.json").write_text(content)
+    with pytest.raises(InputError, match=message):
+        open_store(tmp_path)
+
+
+def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("")
+    with pytest.raises(InputError, match=r"is no store and not empty \(it holds thesis.tex\)"):
+        open_store(tmp_path)
+    with pytest.raises(InputError, match="cannot be used as a store"):
+        open_store(tmp_path / "thesis.tex")
+    assert open_store(tmp_path / "new" / "store").folder.is_dir()
+
+
+def test_half_written_files_do_not_count_and_go_away_when_old(tmp_path: Path) -> None:
+    _, _, keys = filled(tmp_path)
+    folder = batch_files(tmp_path)[0].parent
+    young, old = folder / ".partial-1-a", folder / ".partial-1-b"
+    for path in (young, old):
+        path.write_bytes(b"half")
+    os.utime(old, (0, 0))
+    assert len(open_store(tmp_path).missing(OPERATION, keys)) == 0
+    assert young.exists()
+    assert not old.exists()
+
+
+ONE = [result_key(1)]
+TWO = [result_key(1), result_key(2)]
+
+
+@pytest.mark.parametrize(
+    ("keys", "arrays", "message"),
+    [
+        ([], {"x": np.zeros(0)}, "keys: are none"),
+        (["zz"], {"x": np.zeros(1)}, "keys: hold 'zz', should be 32 hexadecimal digits"),
+        (ONE * 2, {"x": np.zeros(2)}, "keys: hold one key twice"),
+        (ONE, {}, "arrays: are none"),
+        (ONE, {"key": np.zeros(1)}, "arrays: hold one called 'key'"),
+        (ONE, {"x": np.zeros(2)}, r"x: is \(2,\), should be an array with 1 rows"),
+        (ONE, {"x": [1.0]}, "x: is list, should be an array with 1 rows"),
+        (ONE, {"x": np.zeros((1, 0))}, r"x: has shape \(1, 0\); no dimension may be empty"),
+        (ONE, {"x": np.zeros(1, dtype=complex)}, "x: has dtype complex128"),
+        (ONE, {"x": np.array([{}], dtype=object)}, "x: has dtype object and holds {}"),
+        (ONE, {"x": np.array(["\ud83d"], dtype=object)}, "x: holds half of a surrogate pair"),
+        (TWO, {"x": ragged([np.zeros(1), np.zeros(1, dtype=int)])}, "x: holds float64, int64"),
+        (ONE, {"x": ragged([np.zeros((1, 2))])}, "x: holds float64 of several dimensions"),
+    ],
+)
+def test_what_cannot_be_stored(keys: list[str], arrays: dict[str, Any], message: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=message):
+        open_store(tmp_path).append(OPERATION, keys, arrays)
+    assert not batch_files(tmp_path)
+
+
+def test_batches_of_unlike_arrays_are_refused(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    store.append(OPERATION, [result_key(1)], {"x": np.zeros((1, 2))})
+    store.append(OPERATION, [result_key(2)], {"x": np.zeros((1, 3))})
+    with pytest.raises(InputError, match=r"arrow: has arrays .* other files of the operation have"):
+        store.read(OPERATION, [result_key(1), result_key(2)])
+    with pytest.raises(InputError, match="has no result of square for 1 of the 2 keys"):
+        store.read(OPERATION, [result_key(1), result_key(9)])
+    with pytest.raises(InputError, match="unknown array 'y'; choose one of: x"):
+        store.read(OPERATION, [result_key(1)], names=["y"])
+
+
+# ------------------------------------------------------------------------------------------ keys and seeds
+
+
+def test_keys_tell_contents_apart_and_nothing_else() -> None:
+    contents: list[tuple[Any, ...]] = [("12",), (12,), ([12],), ("1", "2"), ("1,2",), (["1", "2"],), ("",), (), (None,)]
+    assert len({result_key(*content) for content in contents}) == len(contents)
+    assert result_key(np.array([1, 2])) == result_key([1, 2]) == result_key((1, 2))
+    assert result_key("\ud83d") != result_key("\ufffd")
+    # SHA-256 of ["a"]; another hash would make every store on disk worthless
+    assert result_key("a") == hashlib.sha256(b'["a"]').hexdigest()[:32]
+
+
+@pytest.mark.parametrize("value", [float("nan"), {1, 2}, object(), b"x"])
+def test_what_has_no_json_has_no_key(value: Any) -> None:
+    with pytest.raises(InputError, match="cannot be written as JSON"):
+        canonical_json(value)
+
+
+def test_seeds_depend_on_context_and_run_and_spread_over_64_bits() -> None:
+    keys = [result_key(i) for i in range(4000)]
+    seeds = np.array([context_seed(0, key) for key in keys], dtype=np.uint64)
+    assert len(set(seeds.tolist())) == 4000
+    assert context_seed(1, keys[0]) != context_seed(0, keys[0])
+    # the share of ones in each of 64 bits of 4,000 seeds: standard error .0079; five of them over 64 bits
+    bits = np.unpackbits(seeds.view(np.uint8).reshape(-1, 8), axis=1).mean(axis=0)
+    assert np.abs(bits - 0.5).max() < 5 * 0.0079
+
+
+@pytest.mark.parametrize("text", ["8/8", "-1/8", "0/0", "1", "a/b", "0/8/2", 3, ""])
+def test_wrong_shards(text: Any) -> None:
+    with pytest.raises(InputError, match="should be i/n with i from 0 to n - 1"):
+        parse_shard(text)
+    assert parse_shard(None) is None
+
+
+def test_shards_divide_the_keys_evenly() -> None:
+    keys = [result_key(i) for i in range(8000)]
+    parts = np.array([Shard(i, 8).holds(keys) for i in range(8)])
+    assert (parts.sum(axis=0) == 1).all()
+    # binomial with mean 1000 and sd 29.6
+    assert np.abs(parts.sum(axis=1) - 1000).max() < 5 * 29.6
+
+
+# -------------------------------------------------------------------------------------------- compute_stored
+
+
+def test_only_what_is_missing_is_computed(tmp_path: Path) -> None:
+    computed: list[int] = []
+
+    def count(items: list[int]) -> dict[str, NDArray[Any]]:
+        computed.extend(items)
+        return square(items)
+
+    items, keys = numbers(10)
+    told: list[tuple[int, int]] = []
+    first = compute_stored(
+        open_store(tmp_path), OPERATION, items, keys, count, batches=4, progress=lambda *x: told.append(x)
+    )
+    assert (first.n_computed, first.n_found, first.n_left, first.n_batches) == (10, 0, 0, 3)
+    assert told[0] == (0, 10)
+    assert told[-1] == (10, 10)
+    assert first.complete
+    more_items, more_keys = numbers(12, 5)
+    # twice in the list, once in the work
+    second = compute_stored(open_store(tmp_path), OPERATION, more_items * 2, more_keys * 2, count, batches=100)
+    assert (second.n_computed, second.n_found, second.n_batches) == (7, 5, 1)
+    assert sorted(computed) == list(range(17))
+    same(second.arrays, square(more_items * 2))
+    third = compute_stored(open_store(tmp_path), OPERATION, more_items, more_keys, count)
+    assert (third.n_computed, third.n_found, third.n_batches) == (0, 12, 0)
+    counts = open_store(tmp_path).counts(OPERATION)
+    assert (counts.n_keys, counts.n_rows, counts.n_files) == (17, 17, 4)
+
+
+def test_results_do_not_depend_on_order_or_batches(tmp_path: Path) -> None:
+    items, keys = numbers(30)
+    order = np.random.default_rng(1).permutation(30)
+    one = compute_stored(open_store(tmp_path / "a"), OPERATION, items, keys, square, batches=7)
+    other = compute_stored(
+        open_store(tmp_path / "b"),
+        OPERATION,
+        [items[i] for i in order],
+        [keys[i] for i in order],
+        square,
+        batches=lambda missing: [[i] for i in np.argsort(missing)],
+    )
+    same({name: array[order] for name, array in one.arrays.items()}, other.arrays)
+
+
+def test_shards_add_up_to_the_store_of_one_run(tmp_path: Path) -> None:
+    items, keys = numbers(40)
+    whole = compute_stored(open_store(tmp_path / "one"), OPERATION, items, keys, square)
+    done = 0
+    for index in (2, 0, 1):
+        part = compute_stored(open_store(tmp_path / "parts"), OPERATION, items, keys, square, shard=Shard(index, 3))
+        done += part.n_computed
+        assert part.n_left == 40 - done
+        same(part.arrays, square([items[i] for i in part.positions]))
+        assert part.complete == (index == 1)
+    assert done == 40
+    same(part.arrays, whole.arrays)
+    assert open_store(tmp_path / "parts").counts(OPERATION).n_rows == 40
+
+
+@pytest.mark.parametrize("batches", [lambda items: [[0]], lambda items: [[0, 0, 1]], lambda items: [], 0])
+def test_batches_hold_every_item_once(batches: Any, tmp_path: Path) -> None:
+    items, keys = numbers(2)
+    with pytest.raises(InputError, match="batches: "):
+        compute_stored(open_store(tmp_path), OPERATION, items, keys, square, batches=batches)
+    with pytest.raises(InputError, match="keys: are 1, should be one for each of the 2"):
+        compute_stored(open_store(tmp_path), OPERATION, items, keys[:1], square)
+
+
+def test_a_duplicate_reads_the_same_in_every_process(tmp_path: Path) -> None:
+    """Two processes computed one key with differences in the last digits, as batches of other sizes give."""
+    key = result_key(0)
+    for order in ([1.0, 2.0], [2.0, 1.0]):
+        folder = tmp_path / str(order[0])
+        store = open_store(folder)
+        for value in order:
+            store.append(OPERATION, [key], {"x": np.array([value])})
+            # takes each file in as it comes
+            store.missing(OPERATION, [key])
+        assert store.read(OPERATION, [key])["x"] == open_store(folder).read(OPERATION, [key])["x"]
+        assert store.counts(OPERATION).n_rows == 2
+    assert len({float(open_store(tmp_path / str(x)).read(OPERATION, [key])["x"][0]) for x in (1.0, 2.0)}) == 1
+
+
+WORKER = """
+import sys, time
+from pathlib import Path
+from inference.store.store import open_store
+from inference.lm.stored import compute_stored
+from tests.inference.store.test_store import OPERATION, numbers, square
+
+def slow(items):
+    time.sleep({pause})
+    return square(items)
+
+items, keys = numbers({n})
+result = compute_stored(open_store(sys.argv[1]), OPERATION, items, keys, slow, batches=2)
+print(result.n_computed, result.n_found, result.n_left)
+"""
+
+
+def start(folder: Path, n: int, pause: float) -> subprocess.Popen[str]:
+    code = WORKER.format(n=n, pause=pause)
+    return subprocess.Popen(
+        [sys.executable, "-c", code, str(folder)],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_two_processes_fill_one_store(tmp_path: Path) -> None:
+    both = [start(tmp_path, 60, 0.02) for _ in range(2)]
+    counts = [tuple(map(int, process.communicate(timeout=120)[0].split())) for process in both]
+    assert [process.returncode for process in both] == [0, 0]
+    assert all(computed + found == 60 and left == 0 for computed, found, left in counts)
+    store = open_store(tmp_path)
+    items, keys = numbers(60)
+    same(store.read(OPERATION, keys), square(items))
+    assert store.counts(OPERATION).n_keys == 60
+    # what both computed has the same bytes here, and so is one file
+    assert store.counts(OPERATION).n_rows == 60
+    # both worked, and not all of it twice
+    assert all(computed > 0 for computed, _, _ in counts)
+    assert sum(computed for computed, _, _ in counts) < 110
+
+
+def test_a_killed_run_loses_at_most_a_batch_and_nothing_is_computed_twice(tmp_path: Path) -> None:
+    process = start(tmp_path, 40, 0.1)
+    deadline = time.monotonic() + 60
+    while len(batch_files(tmp_path)) < 4 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    assert process.returncode == -signal.SIGKILL
+    store = open_store(tmp_path)
+    before = store.counts(OPERATION)
+    # four batches of two, and what was finished until the signal came
+    assert 8 <= before.n_keys < 40
+    items, keys = numbers(40)
+    again = compute_stored(store, OPERATION, items, keys, square, batches=2)
+    assert (again.n_found, again.n_computed) == (before.n_keys, 40 - before.n_keys)
+    after = store.counts(OPERATION)
+    assert (after.n_keys, after.n_rows) == (40, 40)
+    same(again.arrays, square(items))

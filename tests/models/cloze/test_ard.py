@@ -1,0 +1,351 @@
+"""The relevance regression against densities written out row by row, its rows, and what users get wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pymc as pm
+import pytest
+import xarray as xr
+
+from estimators.cloze.simulation import ClozeSimulation, simulate_cloze_study
+from estimators.errors import InputError
+from models.cloze.ard import ArdPriors, FixedScales, ard_model
+from models.cloze.ard_columns import DESIGNS, clean_columns, legacy_columns, measured_error
+from models.cloze.ard_data import ArdData, Measured, ard_data, recording_limits
+from tests.oracles import cloze as slow
+from tests.oracles.ard import censored_logit_normal, measured_and_true, ordered_beta
+
+PREDICTORS = ("human_entropy", "model_entropy", "oracle_tvd", "word_num")
+
+
+@pytest.fixture(scope="module")
+def study() -> xr.Dataset:
+    settings = ClozeSimulation(n_items=24, items_per_text=6, n_answers=40, vocab_size=100)
+    return simulate_cloze_study(settings, np.random.default_rng(0))
+
+
+def some_data(rng: np.random.Generator, *, n: int = 30, noisy: int = 2, ends: bool = True) -> ArdData:
+    x = rng.normal(size=(n, 3)) @ np.array([[1, 0.5, 0.3], [0, 1, 0.4], [0, 0, 1]])
+    target = rng.uniform(0.05, 0.95, n)
+    if ends:
+        target[:3] = 0, 1, 1
+    root = rng.normal(size=(n, noisy, noisy)) * 0.3
+    names = ("a", "b", "c")
+    measured = (
+        Measured(("c", "a", "b")[:noisy], root @ root.transpose(0, 2, 1) + 0.05 * np.eye(noisy)) if noisy else None
+    )
+    # labels in the order of the rows
+    item = [f"i{number:03d}" for number in range(n)]
+    text = [f"t{number % 4}" for number in range(n)]
+    return ard_data(target, dict(zip(names, x.T, strict=True)), text=text, item=item, measured=measured)
+
+
+def values_of(model: pm.Model, seed: int) -> dict[str, np.ndarray]:
+    """Any values of the free variables, on their own scale."""
+    draw = pm.draw(model.free_RVs, random_seed=seed)
+    return {rv.name: np.asarray(value) for rv, value in zip(model.free_RVs, draw, strict=True)}
+
+
+def at(model: pm.Model, outputs: list[Any], point: dict[str, np.ndarray]) -> list[np.ndarray]:
+    """Evaluate expressions of the model's variables at a point, observations as they are."""
+    from pytensor import function
+    from pytensor.graph.replace import clone_replace
+
+    given = {model[name]: model[name].type(f"{name}_given") for name in point}
+    seen = {rv: model.rvs_to_values[rv] for rv in model.observed_RVs}
+    compiled = function(
+        list(given.values()), clone_replace(outputs, {**given, **seen}), mode="FAST_COMPILE", on_unused_input="ignore"
+    )
+    return [np.asarray(value) for value in compiled(*(point[name] for name in point))]
+
+
+def log_densities(model: pm.Model, point: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    inner = {}
+    for rv in model.free_RVs:
+        transform = model.rvs_to_transforms[rv]
+        value = point[rv.name]
+        key = model.rvs_to_values[rv].name
+        inner[key] = value if transform is None else transform.forward(value, *rv.owner.inputs).eval()
+    compiled = model.compile_logp(vars=model.observed_RVs, sum=False, jacobian=False, mode="FAST_COMPILE")
+    return {rv.name: value for rv, value in zip(model.observed_RVs, compiled(inner), strict=True)}
+
+
+@pytest.mark.parametrize("noisy", [1, 2, 3])
+def test_measurements_and_true_values_are_the_joint_normal_s(noisy: int) -> None:
+    data = some_data(np.random.default_rng(1), noisy=noisy)
+    model = ard_model(data)
+    point = values_of(model, 3)
+    expected, mean, covariance = measured_and_true(data, point)
+    found = log_densities(model, point)
+    measured = sum(found[f"measured_{name}"].sum() for name in data.noisy)
+    assert measured == pytest.approx(expected, rel=1e-8)
+    # eta at unit deviates says mean and root of the conditional covariance
+    weight = np.array([point["coefficient"][data.predictor.index(name)] for name in data.noisy])
+    exact = [at for at, name in enumerate(data.predictor) if name not in data.noisy]
+    rest = point["intercept"] + data.x[:, exact] @ point["coefficient"][exact]
+    rest = rest + (point["text_spread"] * point["text_unit"])[data.text_of_row]
+    for unit in (np.zeros_like(point["latent_unit"]), point["latent_unit"]):
+        eta = at(model, [model["eta"]], {**point, "latent_unit": unit})[0]
+        root = np.linalg.cholesky(covariance)
+        truth = mean + np.einsum("ikm,mi->ik", root, unit)
+        np.testing.assert_allclose(eta, rest + truth @ weight, rtol=1e-8)
+
+
+@pytest.mark.parametrize("likelihood", ["beta", "logit_normal"])
+def test_likelihoods_with_zeros_and_ones_are_the_oracle_s(likelihood: str) -> None:
+    data = some_data(np.random.default_rng(2), noisy=0)
+    model = ard_model(data, likelihood=likelihood)
+    point = values_of(model, 5)
+    eta = at(model, [model["eta"]], point)[0]
+    if likelihood == "beta":
+        shape = [float(point[name]) for name in ("concentration", "edge_low", "edge_high")]
+        expected = [ordered_beta(y, e, *shape) for y, e in zip(data.target, eta, strict=True)]
+    else:
+        limits = recording_limits(data.target)
+        expected = [
+            censored_logit_normal(y, e, float(point["noise"]), limits) for y, e in zip(data.target, eta, strict=True)
+        ]
+    np.testing.assert_allclose(log_densities(model, point)["target"], expected, rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("likelihood", ["beta", "logit_normal", "gaussian"])
+def test_draws_follow_the_density(likelihood: str) -> None:
+    """Shares of simulated targets below some values, against the density integrated; 20,000 draws, s.e. .0035."""
+    data = some_data(np.random.default_rng(3), noisy=0, ends=likelihood != "gaussian")
+    model = ard_model(data, likelihood=likelihood, priors=ArdPriors(coefficient=0.05))
+    point = values_of(model, 11)
+    point["coefficient"] = np.array([0.3, -0.2, 0.1])
+    point["intercept"] = np.array(0.4)
+    if likelihood == "beta":
+        point |= {"concentration": np.array(6.0), "edge_low": np.array(2.5), "edge_high": np.array(2.0)}
+    else:
+        point["noise"] = np.array(0.8 if likelihood == "logit_normal" else 0.2)
+    fixed = pm.do(model, {name: point[name] for name in point})
+    drawn = pm.draw(fixed["target"], draws=700, random_seed=2).ravel()
+    eta = at(model, [model["eta"]], point)[0]
+    if likelihood == "gaussian":
+        assert drawn.mean() == pytest.approx(eta.mean(), abs=0.006)
+        assert (drawn - np.tile(eta, 700)).std() == pytest.approx(0.2, rel=0.02)
+        return
+    limits = recording_limits(data.target)
+
+    def density(y: float) -> float:
+        log = [
+            ordered_beta(y, e, 6.0, 2.5, 2.0) if likelihood == "beta" else censored_logit_normal(y, e, 0.8, limits)
+            for e in eta
+        ]
+        return float(np.exp(log).mean())
+
+    first, last = (0.0, 1.0) if likelihood == "beta" else limits
+    middle = first + (np.arange(150) + 0.5) / 150 * (0.5 - first)
+    below = density(0.0) + sum(density(y) for y in middle) * (0.5 - first) / 150
+    assert (drawn == 0).mean() == pytest.approx(density(0.0), abs=0.008)
+    assert (drawn == 1).mean() == pytest.approx(density(1.0), abs=0.008)
+    assert (drawn < 0.5).mean() == pytest.approx(below, abs=0.012)
+    assert drawn[(drawn > 0) & (drawn < 1)].max() <= last
+    assert ((drawn >= 0) & (drawn <= 1)).all()
+
+
+def test_the_ard_prior_is_a_student_t() -> None:
+    priors = ArdPriors(coefficient=0.3, coefficient_shape=2.0)
+    model = ard_model(some_data(np.random.default_rng(4), noisy=0), priors=priors)
+    drawn = pm.draw(model["coefficient"], draws=8000, random_seed=1).ravel()
+    from scipy.stats import kstest, t
+
+    assert kstest(drawn, t(df=4, scale=0.3).cdf).pvalue > 0.001
+
+
+@pytest.mark.parametrize("likelihood", ["beta", "gaussian"])
+def test_the_horseshoe_is_bounded_by_its_slab(likelihood: str) -> None:
+    model = ard_model(some_data(np.random.default_rng(4), noisy=0), prior="horseshoe", likelihood=likelihood)
+    scale, slab = pm.draw([model["scale"], model["slab_variance"]], draws=500, random_seed=1)
+    assert (scale <= np.sqrt(slab)[:, None] + 1e-12).all()
+
+
+def test_fixed_scales_are_the_prior_and_the_noise() -> None:
+    """Bayesian ridge regression at given precisions: 4,000 draws, standard error of an sd 1.1%."""
+    data = some_data(np.random.default_rng(4), noisy=0, ends=False)
+    model = ard_model(data, prior="fixed", likelihood="gaussian", fixed=FixedScales((0.1, 0.5, 2.0), 0.3))
+    drawn = pm.draw(model["coefficient"], draws=4000, random_seed=1)
+    np.testing.assert_allclose(drawn.std(axis=0), [0.1, 0.5, 2.0], rtol=0.05)
+    point = values_of(model, 3)
+    eta = at(model, [model["eta"]], point)[0]
+    expected = -0.5 * ((data.target - eta) / 0.3) ** 2 - np.log(0.3 * np.sqrt(2 * np.pi))
+    np.testing.assert_allclose(log_densities(model, point)["target"], expected)
+
+
+def test_rows_of_the_paper_are_its_code_on_lists(study: xr.Dataset) -> None:
+    """Appendix B: answers halved with the same seed in every context, oracle 1 in the target and in a predictor."""
+    one = study.isel(item=slice(0, 5)).drop_vars("true_tvd")
+    one = one.isel(response=one["response_item"].values < 5)
+    entries = np.flatnonzero(one["entry_item"].values < 5)
+    kept = one["sample_entry"].values <= entries.max()
+    one = one.isel(entry=entries, sample=kept)
+    # context 3: a blank answer is a word of the people's, and none of their entropy
+    words = one["word_text"].values.copy()
+    rows = np.flatnonzero(one["response_item"].values == 3)
+    words[one["response_word"].values[rows[-1]]] = ""
+    one = one.assign(word_text=("word", words))
+    said = words[one["sample_word"].values]
+    columns = legacy_columns(one, "mixture", ("human_entropy", "model_entropy", "oracle_tvd"), seed=3)
+    assert columns.player.tolist() == ["mixture"] * 5
+    assert columns.covariance is None
+    for item in range(5):
+        here = one.isel(response=one["response_item"].values == item)
+        people = np.repeat(words[here["response_word"].values], here["response_count"].values).tolist()
+        # no sample is the people's blank
+        people = [word or "BLANK" for word in people]
+        first, second = slow.published_split(people, 3, len(people) // 2)
+        mine = (one["entry_item"].values[one["sample_entry"].values] == item) & (
+            one["entry_model"].values[one["sample_entry"].values] == one["model"].values.tolist().index("mixture")
+        )
+        model = np.repeat(said[mine], one["sample_count"].values[mine]).tolist()
+        assert columns.target[item] == pytest.approx(slow.tvd(first, model))
+        assert columns.predictors["oracle_tvd"][item] == pytest.approx(slow.tvd(first, second))
+        assert columns.predictors["human_entropy"][item] == pytest.approx(
+            slow.entropy([word for word in people if word != "BLANK"])
+        )
+        assert columns.predictors["model_entropy"][item] == pytest.approx(slow.entropy(model))
+
+
+def test_answers_may_be_shared_by_target_and_predictors(study: xr.Dataset) -> None:
+    for design in DESIGNS:
+        columns = clean_columns(study, ["mixture"], PREDICTORS, rng=np.random.default_rng(1), design=design)
+        assert (columns.covariance is not None) == (design == "disjoint")
+        if columns.covariance is None:
+            with pytest.raises(InputError, match="errors of measurement: are not known"):
+                measured_error(columns, ["human_entropy"])
+        assert measured_error(columns, []) is None
+    with pytest.raises(InputError, match="unknown measured predictor 'word_num'"):
+        measured_error(columns, ["word_num"])
+
+
+def test_what_is_left_out_is_counted(study: xr.Dataset) -> None:
+    words = study["word_text"].values.copy()
+    words[:2] = "?", ""
+    changed = study.assign(word_text=("word", words)).assign_attrs(word_rules="clean")
+    given, said = changed["response_word"].values, changed["sample_word"].values
+    own = changed["entry_model"].values[changed["sample_entry"].values] == 0
+    columns = clean_columns(
+        changed, ["mixture"], PREDICTORS, rng=np.random.default_rng(1), target_answers=5, oracle_answers=5
+    )
+    notes = dict(columns.notes)
+    for code, reason in ((0, "junk"), (1, "blank")):
+        assert notes[f"answers left out as {reason}"] == changed["response_count"].values[given == code].sum()
+        assert notes[f"samples of mixture left out as {reason}"] == (
+            changed["sample_count"].values[own & (said == code)].sum()
+        )
+
+
+def test_errors_groups_and_target_can_be_exchanged() -> None:
+    data = some_data(np.random.default_rng(0))
+    plain = data.without_error().without_groups()
+    assert plain.noisy == plain.groups == ()
+    assert plain.error_covariance.shape == (30, 0, 0)
+    assert data.noisy
+    assert data.groups == ("text",)
+    np.testing.assert_array_equal(data.with_target(1 - data.target).target, 1 - data.target)
+
+
+def test_clean_rows_come_from_disjoint_people(study: xr.Dataset) -> None:
+    columns = clean_columns(study, ["mixture"], PREDICTORS, rng=np.random.default_rng(1))
+    assert columns.target.shape == (24,)
+    assert columns.covariance.shape == (24, 2, 2)
+    # the predictors see 18 answers and the target 18 others: no relation but through the context
+    whole = [
+        clean_columns(study, ["mixture"], PREDICTORS, rng=np.random.default_rng(seed), design=design)
+        for seed in range(20)
+        for design in ("disjoint", "shared")
+    ]
+    related = {"disjoint": [], "shared": []}
+    target = np.stack([c.target for c in whole])
+    oracle = np.stack([c.predictors["oracle_tvd"] for c in whole])
+    for start, name in enumerate(related):
+        y, x = (values[start::2] - values[start::2].mean(axis=0) for values in (target, oracle))
+        related[name] = float((x * y).sum() / np.sqrt((x**2).sum() * (y**2).sum()))
+    # over splits of the same answers: what one part says, the other cannot say again
+    assert related["shared"] > related["disjoint"] + 0.1
+
+
+def test_rows_of_several_models_share_their_items(study: xr.Dataset) -> None:
+    columns = clean_columns(study, ["mixture", "factors"], PREDICTORS, rng=np.random.default_rng(1))
+    data = ard_data(
+        columns.target,
+        columns.predictors,
+        text=columns.text,
+        item=columns.item,
+        player=columns.player,
+        measured=measured_error(columns, ["human_entropy", "oracle_tvd"]),
+    )
+    assert data.groups == ("text", "item", "player")
+    assert data.item.size == 24
+    assert data.target.size == 48
+    assert data.noisy == ("human_entropy", "oracle_tvd")
+    some = columns.take(columns.text == "1")
+    assert some.covariance.shape[0] == np.unique(some.item).size
+
+
+def test_standardised_and_plain(study: xr.Dataset) -> None:
+    y, x = np.linspace(0.1, 0.9, 12), np.arange(12.0) ** 2
+    plain, unit = (ard_data(y, {"x": x}, text=["t"] * 12, standardise=s) for s in (False, True))
+    np.testing.assert_allclose(plain.x[:, 0], x - x.mean())
+    assert unit.x.std() == pytest.approx(1)
+    assert plain.groups == ()
+
+
+def good() -> dict[str, Any]:
+    return {"target": [0.2, 0.5, 0.7], "predictors": {"a": [1.0, 2.0, 4.0]}, "text": ["s", "s", "t"]}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"target": [0.2, 0.5, 1.7]}, "target: goes from 0.2 to 1.7"),
+        ({"target": [0.2, 0.5, np.nan]}, "target: is nan in 1 rows"),
+        ({"predictors": {}}, "predictors: are empty"),
+        ({"target": [0.2, 0.5]}, r"target: has shape \(2,\), should be one of at least 3 rows"),
+        ({"predictors": {"a": [1.0, 1.0, 1.0]}}, "a: is the same in every row"),
+        ({"predictors": {"a": [1.0, 2.0]}}, r"a: has shape \(2,\)"),
+        ({"text": ["s"]}, "text: has shape"),
+        ({"item": ["i", "i", "i"]}, "item: 'i' is in two texts"),
+        ({"measured": Measured(("b",), np.ones((3, 1, 1)))}, "measured: 'b' is no predictor"),
+        ({"measured": Measured(("a",), np.ones((2, 1, 1)))}, "covariance: has shape"),
+        ({"measured": Measured(("a",), -np.ones((3, 1, 1)))}, "positive definite"),
+        (
+            {"text": ["s"] * 3, "item": ["i", "i", "j"], "measured": Measured(("a",), np.ones((2, 1, 1)))},
+            "a: has several values for one item",
+        ),
+    ],
+)
+def test_bad_rows(change: dict[str, Any], message: str) -> None:
+    given = {**good(), **change}
+    with pytest.raises(InputError, match=message):
+        ard_data(given.pop("target"), given.pop("predictors"), **given)
+
+
+def test_bad_settings(study: xr.Dataset) -> None:
+    data = some_data(np.random.default_rng(0), noisy=0)
+    for settings, message in (
+        ({"prior": "lasso"}, "unknown prior 'lasso'"),
+        ({"likelihood": "poisson"}, "unknown likelihood 'poisson'"),
+        ({"prior": "fixed"}, "prior='fixed' goes with"),
+        ({"prior": "fixed", "fixed": FixedScales((1.0,), 1.0), "likelihood": "gaussian"}, "1 scales for 3"),
+        ({"prior": "horseshoe", "priors": ArdPriors(n_relevant=3)}, "n_relevant: is 3"),
+    ):
+        with pytest.raises(InputError, match=message):
+            ard_model(data, **settings)
+    rng = np.random.default_rng(0)
+    for arguments, settings, message in (
+        ((["nobody"], PREDICTORS), {}, "unknown model 'nobody'"),
+        ((["mixture"], ("height",)), {}, "unknown predictor 'height'"),
+        ((["mixture"], ()), {}, "predictors: is"),
+        ((["mixture"], PREDICTORS), {"target_answers": 100}, "no context has 118 answers"),
+        ((["mixture"], PREDICTORS), {"oracle_answers": 1}, "oracle_answers: is 1"),
+        ((["mixture"], PREDICTORS), {"design": "mixed"}, "unknown design 'mixed'"),
+    ):
+        with pytest.raises(InputError, match=message):
+            clean_columns(study, *arguments, rng=rng, **settings)
+    with pytest.raises(InputError, match="coefficient: is -1"):
+        ArdPriors(coefficient=-1)

@@ -1,0 +1,105 @@
+"""The model behind the Bayesian TVD: its likelihood against a second one, and against numerical integration."""
+
+from __future__ import annotations
+
+import numpy as np
+import pymc as pm
+import pytest
+
+from estimators.cloze.distributions import WordCounts, count_words
+from estimators.errors import InputError
+from models.cloze.tvd import (
+    PARAMETERS,
+    WordPairPriors,
+    set_word_pairs,
+    word_pair_data,
+    word_pair_model,
+)
+from tests.oracles import word_pairs as oracle
+
+
+def contexts(*pairs: tuple[list[int], list[int]]) -> tuple[WordCounts, WordCounts]:
+    def made(side: int) -> WordCounts:
+        rows = [(c, w, n) for c, pair in enumerate(pairs) for w, n in enumerate(pair[side]) if n]
+        context, word, count = zip(*rows, strict=True)
+        return count_words(context, word, count, n_contexts=len(pairs))
+
+    return made(0), made(1)
+
+
+TWO = contexts(([2, 3, 0, 1, 1], [1, 0, 2, 0, 0]), ([5, 1], [7, 1]))
+OTHER = contexts(([1, 1, 400], [0, 1, 90]), ([3, 2000], [2, 1500]))
+
+
+def values_of(model: pm.Model, point: dict[str, np.ndarray], *names: str) -> list[np.ndarray]:
+    """Deterministic variables at a point of the sampler's space."""
+    found = model.replace_rvs_by_values([model[name] for name in names])
+    return model.compile_fn(found, inputs=model.continuous_value_vars, on_unused_input="ignore")(point)
+
+
+def a_point(seed: int) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    return {
+        "population_mean": rng.normal(-0.2, 0.3, 6),
+        "population_variance_log__": rng.normal(-2, 0.3, 6),
+        "unit": rng.normal(size=(6, 2)),
+        "scale": rng.normal(0, 0.5, (2, 2)),
+    }
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_potential_is_the_likelihood_of_loops(seed: int) -> None:
+    data, other = word_pair_data(*TWO), word_pair_data(*OTHER)
+    model = word_pair_model(data)
+    potential = model.compile_fn(model.potentiallogp, inputs=model.continuous_value_vars, on_unused_input="ignore")
+    for given in (data, other):
+        set_word_pairs(model, given)
+        point = a_point(seed)
+        theta, log_u = values_of(model, point, "theta", "log_u")
+        assert potential(point) == pytest.approx(oracle.log_likelihood(theta, log_u, given).sum(), abs=5e-3)
+        assert np.isfinite(model.compile_dlogp()(point)).all()
+
+
+def test_likelihood_of_a_word_is_its_integral() -> None:
+    """Two words more: the ratio of the likelihoods is what the integrals of these words say."""
+    theta = np.array([1.2, -0.3, 0.4, -0.5, 0.2, -0.4])[:, None]
+    log_u = np.array([0.7, 1.1])[:, None]
+    both = word_pair_data(*contexts(([2, 3], [1, 1])))
+    none = oracle.log_likelihood(theta, log_u, both) - both.n_a * log_u[0] - both.n_b * log_u[1]
+    more = word_pair_data(*contexts(([2, 3, 2, 0], [1, 1, 0, 4])))
+    found = oracle.log_likelihood(theta, log_u, more) - more.n_a * log_u[0] - more.n_b * log_u[1] - none
+    first = np.logaddexp(
+        oracle.shared_word(2, 0, theta[:, 0], log_u[:, 0]), oracle.exclusive_word(2, 0, theta[:, 0], log_u[:, 0])
+    )
+    second = np.logaddexp(
+        oracle.shared_word(0, 4, theta[:, 0], log_u[:, 0]), oracle.exclusive_word(4, 1, theta[:, 0], log_u[:, 0])
+    )
+    assert found[0] == pytest.approx(first + second, abs=2e-4)
+
+
+def test_words_with_the_same_counts_are_one_row() -> None:
+    data = word_pair_data(*contexts(([1, 1, 1, 2], [0, 0, 1, 2])))
+    assert data.words.tolist() == [2, 1, 1]
+
+
+def test_alone_the_parameters_have_the_priors() -> None:
+    model = word_pair_model(word_pair_data(*TWO), pooled=False)
+    assert [variable.name for variable in model.free_RVs] == ["unit", "scale"]
+    (theta,) = values_of(model, {"unit": np.ones((6, 2)), "scale": np.zeros((2, 2))}, "theta")
+    mean, sd = WordPairPriors().vectors()
+    np.testing.assert_allclose(theta, np.tile((mean + sd)[:, None], 2))
+
+
+def test_mistakes() -> None:
+    people, _ = contexts(([1, 2], [1, 1]))
+    empty = count_words([], [], [], n_contexts=1)
+    with pytest.raises(InputError, match="has no answer in context 0"):
+        word_pair_data(people, empty)
+    with pytest.raises(InputError, match="has 1 contexts, the model was built for 2"):
+        set_word_pairs(word_pair_model(word_pair_data(*TWO)), word_pair_data(people, people))
+    with pytest.raises(InputError, match="population_df: is 0"):
+        WordPairPriors(population_df=0)
+    with pytest.raises(InputError, match="sd of log_sigma: is -1"):
+        WordPairPriors(sd=dict.fromkeys(PARAMETERS, 1.0) | {"log_sigma": -1})
+    with pytest.raises(InputError, match="mean: names"):
+        WordPairPriors(mean={"log_mass": 1.0})

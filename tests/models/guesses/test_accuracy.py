@@ -1,0 +1,149 @@
+"""The accuracy model against loops over guesses, what aggregation loses, and wrong input. No fits here."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from estimators.errors import InputError
+from estimators.guesses import validate_guess_study, with_model_answers
+from inference.posterior.predictive import log_likelihood
+from models.guesses.accuracy import AccuracyPriors, accuracy_model
+from models.guesses.accuracy_data import AccuracyData, accuracy_data, context_band, context_band_names, practice_amount
+from tests.estimators.guesses.guess_studies import guess_study
+from tests.oracles import accuracy as oracle
+
+FIRST = dict.fromkeys(["ability", "practice", "document_effect"])
+
+
+def point_of(data: AccuracyData, seed: int) -> dict[str, object]:
+    """Values of the free variables at random, on their own scale."""
+    rng = np.random.default_rng(seed)
+    return {
+        "intercept": rng.normal(-1, 0.3),
+        "ability_spread": 0.4,
+        "ability_unit": rng.normal(0, 1, data.participant.size),
+        "document_spread": 0.3,
+        "document_effect_unit": rng.normal(0, 1, data.document.size),
+        "practice_mean": 0.5,
+        "practice_spread": 0.2,
+        "practice_unit": rng.normal(0, 1, data.participant.size),
+        "context_step": 0.3,
+        "context_unit": rng.normal(0, 1, data.band.size - 1),
+    }
+
+
+def test_the_likelihood_is_that_of_single_guesses() -> None:
+    """The oracle adds effects up guess by guess; binomials differ from Bernoullis by their coefficients alone."""
+    import pymc as pm
+    from scipy.special import gammaln
+
+    study, _ = oracle.simulated_study(n_participants=4, n_documents=6, n_guesses=12, seed=1)
+    # guesses with all predictors alike: the same person, place and number of guesses before
+    data = accuracy_data(study, n_blocks=None)
+    model = accuracy_model(data)
+    point = point_of(data, 2)
+    rows = log_likelihood(model)
+    found = rows.at({name: np.asarray(point[name]) for name in rows.inputs})["hits"].sum()
+    coefficient = (gammaln(data.n + 1) - gammaln(data.hits + 1) - gammaln(data.n - data.hits + 1)).sum()
+    names = ["ability", "practice", "document_effect", "context_effect"]
+    frozen = pm.do(model, {name: point[name] for name in rows.inputs})
+    effects = {name: pm.draw(frozen[name]) for name in names}
+    truth = {
+        "intercept": point["intercept"],
+        "ability": dict(zip(data.participant.tolist(), effects["ability"], strict=True)),
+        "practice": dict(zip(data.participant.tolist(), effects["practice"], strict=True)),
+        "document_effect": dict(zip(data.document.tolist(), effects["document_effect"], strict=True)),
+        "context_effect": {at + 1: effect for at, effect in enumerate(effects["context_effect"])},
+    }
+    assert found - coefficient == pytest.approx(oracle.log_likelihood(study, truth, data.practice_centre), rel=1e-10)
+    # the walk is around its mean over guesses, practice effects around their mean
+    assert data.band_share @ effects["context_effect"] == pytest.approx(0, abs=1e-12)
+    np.testing.assert_allclose(effects["practice"], 0.5 + 0.2 * np.asarray(point["practice_unit"]))
+
+
+def test_the_sampler_s_coordinates_do_not_change_the_model() -> None:
+    """Effects are N(0, spread) whatever the information on them: prior draws of both kinds have that spread."""
+    import pymc as pm
+
+    study, _ = oracle.simulated_study(n_participants=3, n_documents=6, n_guesses=40, seed=1)
+    model = accuracy_model(accuracy_data(study))
+    ability, spread = pm.draw([model["ability"], model["ability_spread"]], draws=4000, random_seed=1)
+    standard = ability / spread[:, None]
+    # 12,000 standard normals: standard errors .009 and .0065; kurtosis .045
+    assert standard.mean() == pytest.approx(0, abs=0.04)
+    assert standard.std() == pytest.approx(1, abs=0.03)
+    assert (standard**4).mean() == pytest.approx(3, abs=0.2)
+    assert np.corrcoef(np.log(spread), np.abs(standard[:, 0]))[0, 1] == pytest.approx(0, abs=0.06)
+    assert np.median(spread) == pytest.approx(AccuracyPriors().ability_spread, rel=0.06)
+
+
+def test_blocks_of_practice_lose_next_to_nothing() -> None:
+    study, _ = oracle.simulated_study(n_participants=6, n_documents=9, n_guesses=200, seed=3)
+    exact, blocks = accuracy_data(study, n_blocks=None), accuracy_data(study)
+    assert blocks.n.size < exact.n.size / 5
+    for data in (exact, blocks):
+        assert data.n.sum() == study.sizes["response"]
+        assert data.hits.sum() == int(study["correct"].sum())
+        assert np.average(data.practice, weights=data.n) == pytest.approx(0, abs=1e-12)
+    # every guess's practice is within half a block (up to the blocks' own centre)
+    shift = blocks.practice_centre - exact.practice_centre
+    assert abs(shift) < 0.01
+    raw = practice_amount(study["n_before"].values)
+    middle = (np.floor(raw * 50) + 0.5) / 50
+    assert np.abs(raw - middle).max() <= 0.01 + 1e-12
+
+
+def test_rows_are_sums_of_equal_guesses() -> None:
+    data = accuracy_data(guess_study())
+    # Ann's second guess at item 10 is left out; Bo's two are in other bands and practice
+    assert (data.n.sum(), data.hits.sum(), data.n_repeats) == (5, 2, 1)
+    assert data.participant.tolist() == ["Ann", "Bo", "Cy"]
+    assert data.document.tolist() == ["a", "b"]
+    assert data.band.tolist() == ["0", "1", "2-3"]
+    np.testing.assert_allclose(data.band_share, [1 / 5, 3 / 5, 1 / 5])
+    assert data.surprisal is None
+
+
+def test_surprisal_is_a_predictor_where_a_model_scored() -> None:
+    study = with_model_answers(guess_study(), "lm", [1, 0, 0, np.nan], [0.5, 2.0, 3.5, np.nan])
+    data = accuracy_data(study, surprisal_model="lm")
+    assert (data.n.sum(), data.n_unscored, data.surprisal_model) == (4, 1, "lm")
+    assert data.surprisal_centre == pytest.approx((0.5 + 0.5 + 2 + 3.5) / 4)
+    assert data.surprisal is not None
+    assert np.average(data.surprisal, weights=data.n) == pytest.approx(0)
+    assert "surprisal_slope" in accuracy_model(data).named_vars
+    assert "surprisal_slope" not in accuracy_model(accuracy_data(study)).named_vars
+    with pytest.raises(InputError, match=r"choose one of: lm"):
+        accuracy_data(study, surprisal_model="gpt")
+    with pytest.raises(InputError, match=r"none in this study"):
+        accuracy_data(guess_study(), surprisal_model="gpt")
+    silent = with_model_answers(guess_study(), "lm", [1, 0, 0, 0])
+    with pytest.raises(InputError, match="target_surprisal_nats: has none of model 'lm'"):
+        accuracy_data(silent, surprisal_model="lm")
+
+
+def test_one_band_needs_no_walk() -> None:
+    study = guess_study().isel(response=[0, 1])
+    model = accuracy_model(accuracy_data(validate_guess_study(study)))
+    assert "context_effect" not in model.named_vars
+
+
+def test_wrong_input_is_named() -> None:
+    study = guess_study()
+    with pytest.raises(InputError, match="no guess to fit"):
+        accuracy_data(study, responses=np.zeros(6, dtype=bool))
+    with pytest.raises(InputError, match="one value a response"):
+        accuracy_data(study, responses=[True])
+    with pytest.raises(InputError, match="n_blocks"):
+        accuracy_data(study, n_blocks=0)
+    with pytest.raises(InputError, match="ability_spread: is 0"):
+        AccuracyPriors(ability_spread=0)
+    assert AccuracyPriors(intercept_mean=-2, surprisal_mean=-1).intercept_mean == -2
+
+
+def test_practice_and_context_scales() -> None:
+    np.testing.assert_allclose(practice_amount([0, 1000]), [0, 1])
+    assert practice_amount(100) == pytest.approx(np.log(2) / np.log(11))
+    assert context_band([0, 1, 2, 3, 4, 7, 8, 1023, 1024]).tolist() == [0, 1, 2, 2, 3, 3, 4, 10, 11]
+    assert context_band_names(4) == ["0", "1", "2-3", "4-7"]
