@@ -15,7 +15,7 @@ import pytest
 import estimators
 from tests.experiments.command import ROOT
 
-KINDS = [name for name in estimators.__all__ if inspect.ismodule(PUBLIC[name])]
+KINDS = [name for name in estimators.__all__ if inspect.ismodule(getattr(estimators, name))]
 PUBLIC = {
     f"{kind}.{name}": getattr(getattr(estimators, kind), name)
     for kind in KINDS
