@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from difflib import get_close_matches
 from importlib.util import find_spec
 
 __all__ = ["InputError", "how_to_install", "require_packages", "unknown_choice"]
@@ -44,8 +45,10 @@ def unknown_choice(what: str, value: object, valid: Iterable[object], *, source:
     -------
     InputError
     """
-    names = ", ".join(str(name) for name in valid)
-    return InputError(f"unknown {what} {value!r}; choose one of: {names}", source=source)
+    names = [str(name) for name in valid]
+    near = get_close_matches(str(value), names, n=1)
+    meant = f"did you mean {near[0]!r}? " if near else ""
+    return InputError(f"unknown {what} {value!r}; {meant}choose one of: {', '.join(names)}", source=source)
 
 
 def require_packages(packages: Iterable[str], extra: str, *, source: object = None, field: object = None) -> None:

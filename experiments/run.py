@@ -14,6 +14,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,8 +28,8 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
 from estimators.errors import InputError, how_to_install, unknown_choice
-from experiments import EXPERIMENTS, load_experiment, study_kind
 from experiments.harness import sweep
+from experiments.harness.job import SHARED, prepare, to_plain
 from experiments.harness.outputs import (
     JobStatus,
     clear_outputs,
@@ -39,8 +40,8 @@ from experiments.harness.outputs import (
     write_status,
 )
 from experiments.harness.signals import Terminated, terminate_as_interrupt
-from experiments.harness.tables import for_screen, print_table
-from experiments.studies import load_study
+from experiments.harness.tables import print_table
+from inference.settings import Count, Settings, settings_from
 
 if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override
@@ -72,12 +73,30 @@ _LAUNCHER_EXTRAS = {"joblib": "joblib", "submitit_local": "slurm", "submitit_slu
 
 _USER_ERRORS = (InputError, HydraException, OmegaConfBaseException)
 
-# the keys of conf/config.yaml, and the sampler that the Bayesian experiments add
-_SETTINGS = (
-    *("study", "estimator", "rounding", "generator", "experiment", "seed", "n", "players", "sampler"),
-    *("models", "data"),
-    *("resume", "sweep", "output"),
-)
+
+class OutputSettings(Settings):
+    """What a run writes."""
+
+    dpi: Count = 200
+    """Resolution of the PNG figures."""
+    print: bool = True
+    """Print the table to stdout."""
+    html: bool = False
+    """Also write the report as one HTML file with the figures inside."""
+
+
+class RunSettings(Settings):
+    """What the command itself reads."""
+
+    resume: bool = False
+    """Sweeps (-m) only: with the sweep's name, redo only the jobs that are missing or failed."""
+    sweep: str = ""
+    """Name of the sweep."""
+    output: OutputSettings = OutputSettings()
+    """What a run writes."""
+
+
+_SETTINGS = ("experiment", "study", *SHARED, *RunSettings.model_fields)
 
 log = logging.getLogger("shannon-game")
 
@@ -162,50 +181,29 @@ def _is_done(folder: Path, wanted: str) -> bool:
 
 
 def _check_settings(cfg: DictConfig) -> None:
-    """Check the settings that every experiment reads; each experiment checks its own."""
+    """Check the settings of the run itself; each experiment checks its own."""
     for key in cfg:
         if key not in _SETTINGS:
             raise unknown_choice("setting", key, _SETTINGS)
-    _check_number(cfg, "seed", lowest=0)
-    _check_number(cfg, "n", lowest=1, optional=True)
-    _check_number(cfg, "output.dpi", lowest=1)
-    _check_number(cfg, "estimator.n_se", lowest=0, whole=False)
-    for key in ("resume", "output.print", "output.html", "generator.control_only"):
-        value = OmegaConf.select(cfg, key)
-        if not isinstance(value, bool):
-            raise InputError(f"is {value!r}, should be true or false", source="settings", field=key)
-
-
-def _check_number(cfg: DictConfig, key: str, *, lowest: int, whole: bool = True, optional: bool = False) -> None:
-    value = OmegaConf.select(cfg, key)
-    if optional and value is None:
-        return
-    # a bool is an int in Python, not for a user; NaN is not `>=` anything
-    is_number = isinstance(value, int if whole else int | float) and not isinstance(value, bool)
-    if not (is_number and value >= lowest):
-        wanted = f"a {'whole ' if whole else ''}number, {lowest} or larger{', or null for all' if optional else ''}"
-        raise InputError(f"is {value!r}, should be {wanted}", source="settings", field=key)
+    settings_from(RunSettings, {name: to_plain(cfg, name) for name in RunSettings.model_fields})
 
 
 def _run(cfg: DictConfig, folder: Path, overrides: Sequence[str], *, quiet: bool) -> tuple[tuple[str, ...], bool]:
     start = time.perf_counter()
     if OmegaConf.select(cfg, "experiment.name") is None:
         raise _no_experiment()
-    experiment = load_experiment(str(cfg.experiment.name))
-    imported = time.perf_counter()
-    study = load_study(cfg, kind=study_kind(str(cfg.experiment.name)))
-    loaded = time.perf_counter()
-    log.info("loaded study %s in %.2f s", study.attrs.get("name"), loaded - imported)
-    result = experiment(cfg, study)
+    job = prepare(cfg, overrides, folder=folder)
+    prepared = time.perf_counter()
+    log.info("loaded study %s in %.2f s", job.study.attrs.get("name"), prepared - start)
+    result = job.run()
     done = time.perf_counter()
-    log.info("ran %s in %.2f s", cfg.experiment.name, done - loaded)
-    timings = {"imports": imported - start, "loading": loaded - imported, "experiment": done - loaded}
-    write_outputs(folder, cfg, study, result, overrides=overrides, timings=timings)
-    warnings = warnings_of(study, result)
+    log.info("ran %s in %.2f s", cfg.experiment.name, done - prepared)
+    timings = {"loading": prepared - start, "experiment": done - prepared}
+    write_outputs(folder, cfg, job.study, result, settings=job.settings, overrides=overrides, timings=timings)
+    warnings = warnings_of(job.study, result)
     if not quiet:
         if cfg.output.print:
-            shown = for_screen(result.table) if result.on_screen is None else result.on_screen
-            print_table(shown, f"{cfg.experiment.name}: {study.attrs.get('name')}")
+            print_table(result.summary(), f"{cfg.experiment.name}: {job.study.attrs.get('name')}")
         for text in warnings:
             log.warning("warning: %s", text)
         stages = ", ".join(f"{stage} {seconds:.2f} s" for stage, seconds in timings.items())
@@ -222,7 +220,7 @@ def _shown(folder: Path) -> Path:
     return folder.relative_to(here) if folder.is_relative_to(here) else folder
 
 
-def _one_line(error: BaseException) -> str:
+def _one_line(error: BaseException) -> str:  # noqa: PLR0911 - one return a kind of mistake
     if isinstance(error, MissingConfigException) and error.missing_cfg_file and error.options:
         group, _, option = error.missing_cfg_file.rpartition("/")
         extra = _LAUNCHER_EXTRAS.get(option) if group == "hydra/launcher" else None
@@ -234,6 +232,9 @@ def _one_line(error: BaseException) -> str:
         key = text.rpartition("full_key: ")[2].split(" ")[0]
         return f"{key} has no value yet; add {key}=... to the command (`--cfg job` shows the settings)"
     unknown = re.match(r"Could not override '([^']+)'\.(?! No match in the defaults list)", text)
+    unread = re.match(r"Could not override '([^'@]+).*No match in the defaults list", text)
+    if isinstance(error, HydraException) and unread:
+        return f"command line, {unread[1]}: does nothing here; neither the run nor this experiment has such a group"
     if isinstance(error, HydraException) and unknown:
         cause = error.__cause__
         inside = getattr(cause, "full_key", None)
@@ -251,7 +252,8 @@ def _one_line(error: BaseException) -> str:
 
 
 def _no_experiment() -> InputError:
-    return InputError(f"no experiment was asked for; add +exp=NAME, with NAME one of: {', '.join(EXPERIMENTS)}")
+    names = sorted(entry.name.removesuffix(".yaml") for entry in (files("conf") / "exp").iterdir())
+    return InputError(f"no experiment was asked for; add +exp=NAME, with NAME one of: {', '.join(names)}")
 
 
 def _check_arguments(arguments: Sequence[str]) -> None:

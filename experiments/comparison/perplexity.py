@@ -8,9 +8,17 @@ import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from omegaconf import DictConfig
 
 from estimators.comparison import HUMAN, PerplexityEstimate, control_model, rounding_scheme
+from experiments.comparison.estimates import (
+    TABLE_COLUMNS,
+    ComparisonSettings,
+    EstimatorSettings,
+    chosen_players,
+    estimate,
+    table_row,
+    with_n_responses,
+)
 from experiments.harness.figures import (
     STYLE,
     TRUTH_ASKED,
@@ -21,18 +29,10 @@ from experiments.harness.figures import (
     player_colours,
     player_label,
 )
-from experiments.harness.outputs import ExperimentResult
-from experiments.harness.settings import (
-    TABLE_COLUMNS,
-    chosen_players,
-    chosen_rounding,
-    estimate,
-    rows_of,
-    table_row,
-    with_n_responses,
-)
+from experiments.harness.result import ExperimentResult, experiment
+from experiments.harness.settings import rows_of
 
-__all__ = ["estimates_dataset", "run", "sampling_warnings"]
+__all__ = ["PerplexitySettings", "estimates_dataset", "perplexity", "perplexity_figure", "sampling_warnings"]
 
 _VERDICTS = {
     "too few": "too few responses an item for such a tail, which by itself makes the log-mean too low "
@@ -42,25 +42,54 @@ _VERDICTS = {
 }
 
 
-def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
-    """Estimate every player's perplexity, unrounded and under the config's rounding."""
-    study = with_n_responses(cfg, study)
-    control = control_model(study, cfg.generator.name, control_only=cfg.generator.control_only)
-    schemes = list(dict.fromkeys([rounding_scheme("none"), chosen_rounding(cfg)]))
-    results = [estimate(cfg, study, player, scheme) for player in chosen_players(cfg, study) for scheme in schemes]
+class PerplexitySettings(ComparisonSettings):
+    """Settings of :func:`perplexity`."""
+
+
+@experiment(PerplexitySettings)
+def perplexity(study: xr.Dataset, settings: PerplexitySettings) -> ExperimentResult:
+    """Estimate every player's perplexity, unrounded and under one rounding (figures 4 and 9 of the paper).
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A comparison study.
+    settings : PerplexitySettings, optional
+        Or its fields by name.
+
+    Returns
+    -------
+    ExperimentResult
+        One row a player and rounding.
+
+    Examples
+    --------
+    >>> from experiments import perplexity, simulated
+    >>> study = simulated(n_items=12, n_reference_items=30, vocab_size=300, n_candidates=40, n_participants=8)
+    >>> result = perplexity(study, players="lm-weak", rounding="none")
+    >>> result.table[["player", "perplexity"]].round(1)
+        player  perplexity
+    0  lm-weak        23.8
+    """
+    study = with_n_responses(settings, study)
+    control = control_model(study, settings.generator.name, control_only=settings.generator.control_only)
+    schemes = list(dict.fromkeys([rounding_scheme("none"), settings.rounding.scheme]))
+    results = [
+        estimate(settings, study, player, scheme) for player in chosen_players(settings, study) for scheme in schemes
+    ]
     table = pd.DataFrame([table_row(result, control) for result in results], columns=list(TABLE_COLUMNS))
     return ExperimentResult(
         table=table,
         dataset=estimates_dataset(results, control),
-        figures={"perplexity": figure(table, cfg)},
-        summary=summary(table),
-        warnings=(*item_warnings(cfg, study), *sampling_warnings(table)),
+        figures={"perplexity": perplexity_figure(table, study.attrs["name"], settings.estimator)},
+        text=summary(table),
+        warnings=(*item_warnings(settings, study), *sampling_warnings(table)),
     )
 
 
-def item_warnings(cfg: DictConfig, study: xr.Dataset) -> tuple[str, ...]:
+def item_warnings(settings: ComparisonSettings, study: xr.Dataset) -> tuple[str, ...]:
     """Warn where the gap and L_G are averaged over different kinds of items."""
-    if cfg.estimator.reference == "asked" or bool(study["selected"].all()):
+    if settings.estimator.reference == "asked" or bool(study["selected"].all()):
         return ()
     return (
         f"the gap is over the {int(study['selected'].sum())} items that pass the filter, L_G and the true losses over "
@@ -140,8 +169,9 @@ def _same_as_given(table: pd.DataFrame, rounding: str) -> bool:
     return bool("none" in gap and abs(gap[rounding] - gap["none"]) < 1e-12)
 
 
-def figure(table: pd.DataFrame, cfg: DictConfig) -> Figure:
+def perplexity_figure(table: pd.DataFrame, study_name: str = "", estimator: EstimatorSettings | None = None) -> Figure:
     """Estimates with bars and truths, one line a player and rounding, on a log axis."""
+    estimator = estimator or EstimatorSettings()
     players = list(dict.fromkeys(table["player"]))
     roundings = list(dict.fromkeys(table["rounding"]))
     colours = player_colours(players)
@@ -200,8 +230,8 @@ def figure(table: pd.DataFrame, cfg: DictConfig) -> Figure:
             ),
         )
         axes.set_xlabel("perplexity per token (log scale)")
-        axes.set_title(f"Perplexity as players of the comparison game ({cfg.study.name}, {cfg.estimator.name})")
-        bars = f"estimate \N{PLUS-MINUS SIGN} {cfg.estimator.n_se:g} se ({cfg.estimator.uncertainty})"
+        axes.set_title(f"Perplexity as players of the comparison game ({study_name}, {estimator.name})")
+        bars = f"estimate \N{PLUS-MINUS SIGN} {estimator.n_se:g} se ({estimator.uncertainty})"
         handles = [
             Line2D([], [], marker="o", color="0.3", markersize=5.5, label=bars),
             Line2D(

@@ -1,103 +1,125 @@
-"""What the Bayesian experiments share: their settings checked, the sampler called, the verdict in the table."""
+"""The one driver of Bayesian experiments: sample, judge, columns, warnings, the posterior with all its groups."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
-from omegaconf import DictConfig
 
-from estimators.errors import InputError, require_packages, unknown_choice
-from experiments.harness.settings import rng_for, tail_probability
+from experiments.harness.settings import Seeded, rng_for
+from inference.posterior.convergence import Convergence, GateThresholds, check_convergence
+from inference.posterior.sampling import sample
+from inference.settings import Count, Group, Probability, numbers_of
 
 if TYPE_CHECKING:
     import pymc as pm
 
     from inference.posterior.arviz_adapter import InferenceData
-    from inference.posterior.convergence import Convergence
     from inference.posterior.sampling import CompiledModel
 
 __all__ = [
     "CONVERGENCE_COLUMNS",
-    "check_bayesian",
+    "BayesianSettings",
+    "Fit",
+    "SamplerSettings",
     "convergence_columns",
-    "gate",
-    "require_bayes",
-    "sample_model",
+    "fit_model",
+    "gate_failed",
+    "sampler_seed",
+    "unconverged",
 ]
 
 CONVERGENCE_COLUMNS = ("r_hat_max", "ess_bulk_min", "ess_tail_min", "n_divergent", "bfmi_min", "converged")
 """Columns of every table with a posterior in it; see :class:`~inference.posterior.convergence.Convergence`."""
 
 
-def check_bayesian(cfg: DictConfig, priors: Mapping[str, type]) -> None:
-    """Check the packages and the settings that every Bayesian experiment has.
+class SamplerSettings(Group):
+    """What draws from the posterior."""
+
+    name: Literal["nutpie", "pymc", "numpyro", "blackjax"] = "nutpie"
+    """NUTS by this package; numpyro and blackjax come with the extra samplers."""
+    draws: Count = 4000
+    """Draws kept, per chain."""
+    tune: Count = 1500
+    """Draws of the warm-up, per chain."""
+    chains: Count = 4
+    """Chains."""
+    cores: Count | None = None
+    """Chains at a time; null is all that the machine has cores for (numpyro and blackjax run all as one program)."""
+    target_accept: Probability = 0.9
+    """Steps of the integrator are made so short that this share of them is accepted."""
+
+
+class BayesianSettings(Seeded):
+    """What every experiment with a posterior takes."""
+
+    sampler: SamplerSettings = SamplerSettings()
+    """What draws from the posterior."""
+    interval: Probability = 0.9
+    """Probability inside the posterior intervals (equal tails)."""
+    gate: Annotated[GateThresholds, numbers_of(GateThresholds)] = GateThresholds()
+    """What a posterior must reach; the run ends with exit code 3 where one misses it (r_hat, ess_bulk, ess_tail,
+    divergent, bfmi)."""
+    allow_unconverged: bool = False
+    """End with exit code 0 all the same; the table and the warnings say it either way."""
+
+    @property
+    def tail(self) -> float:
+        """Probability below (and above) the interval."""
+        return (1 - self.interval) / 2
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """Draws from a posterior and the verdict on them.
+
+    Attributes
+    ----------
+    idata : InferenceData
+    convergence : Convergence
+    """
+
+    idata: InferenceData
+    convergence: Convergence
+
+
+def sampler_seed(seed: int, purpose: str) -> int:
+    """Seed of one fit: `purpose` names its stream of the run's random numbers."""
+    return int(rng_for(seed, purpose).integers(2**31))
+
+
+def fit_model(
+    settings: BayesianSettings, model: pm.Model | CompiledModel, purpose: str, *, times_draws: int = 1
+) -> Fit:
+    """Sample a posterior and judge it.
 
     Parameters
     ----------
-    cfg : DictConfig
-        With ``experiment.interval``, ``.gate``, ``.allow_unconverged`` and ``sampler``.
-    priors : mapping of str to type
-        Key under ``experiment`` of every set of priors -> the dataclass whose fields it may set.
+    settings : BayesianSettings
+    model : pymc.Model or CompiledModel
+    purpose : str
+        Names the stream of random numbers.
+    times_draws : int
+        So many times the draws of the settings.
 
-    Raises
-    ------
-    InputError
-        If a package is missing, or a setting is unknown or wrong.
+    Returns
+    -------
+    Fit
     """
-    require_bayes()
-    from inference.posterior.convergence import GateThresholds  # noqa: PLC0415 - only where the packages are there
-
-    settings = cfg.experiment
-    tail_probability(cfg)
-    if not isinstance(settings.allow_unconverged, bool):
-        raise InputError(
-            f"is {settings.allow_unconverged!r}, should be true or false", field="experiment.allow_unconverged"
-        )
-    for group, known in {"gate": GateThresholds, **priors}.items():
-        valid = tuple(vars(known()))
-        for name, value in settings[group].items():
-            if name not in valid:
-                raise unknown_choice(f"experiment.{group} setting", name, valid)
-            if not isinstance(value, int | float) or isinstance(value, bool):
-                raise InputError(f"is {value!r}, should be a number", field=f"experiment.{group}.{name}")
-    sampler = cfg.sampler
-    for name in ("draws", "tune", "chains", "cores"):
-        value = sampler[name]
-        if not (isinstance(value, int) and not isinstance(value, bool)) and not (name == "cores" and value is None):
-            raise InputError(f"is {value!r}, should be a whole number", field=f"sampler.{name}")
-
-
-def require_bayes() -> None:
-    """Raise an :class:`InputError` that says what to install if a package of the extra ``bayes`` is missing."""
-    require_packages(("pymc", "nutpie", "arviz"), "bayes", source="the Bayesian experiments")
-
-
-def sample_model(
-    cfg: DictConfig, model: pm.Model | CompiledModel, purpose: str, *, times_draws: int = 1
-) -> InferenceData:
-    """Sample a posterior with the config's sampler; `purpose` names its stream of random numbers."""
-    from inference.posterior.sampling import sample  # noqa: PLC0415 - seconds of imports that only a fit should cost
-
-    settings = cfg.sampler
-    return sample(
+    sampler = settings.sampler
+    idata = sample(
         model,
-        sampler=settings.name,
-        draws=settings.draws * times_draws,
-        tune=settings.tune,
-        chains=settings.chains,
-        cores=settings.cores,
-        target_accept=settings.target_accept,
-        seed=int(rng_for(cfg, purpose).integers(2**31)),
+        sampler=sampler.name,
+        draws=sampler.draws * times_draws,
+        tune=sampler.tune,
+        chains=sampler.chains,
+        cores=sampler.cores,
+        target_accept=sampler.target_accept,
+        seed=sampler_seed(settings.seed, purpose),
     )
-
-
-def gate(cfg: DictConfig, idata: InferenceData) -> Convergence:
-    """Judge a posterior by the thresholds of ``experiment.gate``."""
-    from inference.posterior.convergence import GateThresholds, check_convergence  # noqa: PLC0415
-
-    return check_convergence(idata, GateThresholds(**cfg.experiment.gate))
+    return Fit(idata, check_convergence(idata, settings.gate))
 
 
 def convergence_columns(found: Convergence | None) -> dict[str, Any]:
@@ -110,3 +132,17 @@ def convergence_columns(found: Convergence | None) -> dict[str, Any]:
         "bfmi_min": np.nan if found is None else found.bfmi_min,
         "converged": True if found is None else found.passed,
     }
+
+
+def unconverged(found: Mapping[str, Convergence | None]) -> tuple[str, ...]:
+    """One warning a fit that missed the gate, by the fit's name."""
+    return tuple(
+        f"the posterior did not converge, do not use it: {name}: {'; '.join(each.reasons)}"
+        for name, each in found.items()
+        if each is not None and not each.passed
+    )
+
+
+def gate_failed(settings: BayesianSettings, found: Mapping[str, Convergence | None]) -> bool:
+    """Whether a fit missed the gate and the settings do not excuse it."""
+    return bool(unconverged(found)) and not settings.allow_unconverged

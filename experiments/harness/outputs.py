@@ -6,9 +6,9 @@ import hashlib
 import json
 import platform
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -17,14 +17,14 @@ import pandas as pd
 from omegaconf import DictConfig, OmegaConf
 
 from estimators.notes import notes
-from experiments.harness.tables import markdown_table, split_constants
+from experiments.harness.result import ExperimentResult, table_sections
+from inference.settings import Settings
 
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.figure import Figure
 
 __all__ = [
-    "ExperimentResult",
     "JobStatus",
     "clear_outputs",
     "config_hash",
@@ -42,49 +42,6 @@ _FILES = ("study.nc", "lm_game", "tables")
 _STATUS = "status.json"
 _POSTERIOR = "posterior_{}.nc"
 _PACKAGES = ("shannon-game", "numpy", "xarray", "pandas", "h5netcdf", "matplotlib", "hydra-core")
-
-
-@dataclass(frozen=True)
-class ExperimentResult:
-    """What an experiment found.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Tidy: one row an estimate, units in the column names.
-    dataset : xarray.Dataset
-        Everything needed to draw the figures again.
-    figures : mapping of str to matplotlib.figure.Figure
-        By file name without extension, in the order of the report.
-    summary : str
-        Markdown paragraphs for a reader.
-    warnings : tuple of str
-        What the reader should doubt.
-    gate_failed : bool
-        A convergence check failed that the config does not excuse: the outputs are written, the exit code is 3.
-    posteriors : mapping of str to arviz.InferenceData
-        By what follows ``posterior_`` in the name of the file.
-    on_screen : pandas.DataFrame, optional
-        What the command prints, where the table is too long to read.
-    files : mapping of str to callable
-        Other files or folders, ``study.nc``, ``lm_game`` or ``tables``: what writes them, given the path.
-    body : str, optional
-        Markdown that stands in the report in place of the table and the figures.
-    title : str, optional
-        Of the report, in place of the names of experiment and study.
-    """
-
-    table: pd.DataFrame
-    dataset: xr.Dataset
-    figures: Mapping[str, Figure]
-    summary: str
-    warnings: tuple[str, ...] = ()
-    gate_failed: bool = False
-    posteriors: Mapping[str, Any] = field(default_factory=dict)
-    on_screen: pd.DataFrame | None = None
-    files: Mapping[str, Callable[[Path], object]] = field(default_factory=dict)
-    body: str | None = None
-    title: str | None = None
 
 
 @dataclass(frozen=True)
@@ -229,6 +186,7 @@ def write_outputs(
     study: xr.Dataset,
     result: ExperimentResult,
     *,
+    settings: Settings | None = None,
     overrides: Sequence[str] = (),
     timings: Mapping[str, float] | None = None,
 ) -> None:
@@ -243,6 +201,8 @@ def write_outputs(
     study : xarray.Dataset
         The comparison study that was read; its name, hash and notes go into the report.
     result : ExperimentResult
+    settings : Settings, optional
+        All settings of the experiment, those that have their defaults too.
     overrides : sequence of str
         What the user set on the command line.
     timings : mapping of str to float, optional
@@ -258,6 +218,7 @@ def write_outputs(
             study=str(study.attrs.get("name", "")),
             data_sha256=str(study.attrs.get("data_sha256", "")),
             config=json.dumps(_decisive(cfg), sort_keys=True),
+            settings="" if settings is None else settings.model_dump_json(),
             version=_version("shannon-game"),
         )
         dataset.to_netcdf(staging / "results.nc", engine="h5netcdf")
@@ -269,7 +230,7 @@ def write_outputs(
         figures = staging / "figures"
         figures.mkdir()
         save_figures(figures, result.figures, dpi=int(cfg.output.dpi))
-        report = _report(cfg, study, result, overrides, timings or {})
+        report = _report(cfg, study, result, settings=settings, overrides=overrides, timings=timings or {})
         (staging / "report.md").write_text(report, encoding="utf-8")
         if cfg.output.html:
             from experiments.harness.html_page import html_page  # noqa: PLC0415 - a run that writes none needs no parser
@@ -300,6 +261,8 @@ def _report(
     cfg: DictConfig,
     study: xr.Dataset,
     result: ExperimentResult,
+    *,
+    settings: Settings | None,
     overrides: Sequence[str],
     timings: Mapping[str, float],
 ) -> str:
@@ -323,7 +286,7 @@ def _report(
     ]
     sections = [
         f"# {result.title or f'{cfg.experiment.name}: {name}'}",
-        result.summary.strip(),
+        result.text.strip(),
         *(["## Warnings", "\n".join(f"- {text}" for text in doubts)] if doubts else []),
         *(_table_and_figures(result) if result.body is None else [result.body]),
         "## What was run",
@@ -333,22 +296,25 @@ def _report(
         "<details><summary>Config</summary>",
         f"```yaml\n{OmegaConf.to_yaml(cfg, resolve=True).strip()}\n```",
         "</details>",
+        *_all_settings(settings),
     ]
     return "\n\n".join(sections) + "\n"
+
+
+def _all_settings(settings: Settings | None) -> list[str]:
+    if settings is None:
+        return []
+    text = OmegaConf.to_yaml(OmegaConf.create(settings.model_dump(mode="json"))).strip()
+    return ["<details><summary>All settings of the experiment</summary>", f"```yaml\n{text}\n```", "</details>"]
 
 
 def _table_and_figures(result: ExperimentResult) -> list[str]:
     return [
         "## Table",
-        *_report_table(result.table),
+        *table_sections(result.table),
         *(["## Figures"] if result.figures else []),
         *(f"![{figure}](figures/{figure}.png)" for figure in result.figures),
     ]
-
-
-def _report_table(table: pd.DataFrame) -> list[str]:
-    varying, constants = split_constants(table)
-    return [*([f"In every row: {constants}."] if constants else []), markdown_table(varying)]
 
 
 def warnings_of(study: xr.Dataset, result: ExperimentResult) -> tuple[str, ...]:

@@ -6,37 +6,40 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from hydra.core.hydra_config import HydraConfig
-from omegaconf import DictConfig
-
 from estimators.errors import InputError
-from experiments.harness.settings import whole_numbers
+from inference.settings import Count, Settings, UserPath
 
-__all__ = ["n_jobs", "progress_bar", "replicates_path"]
+__all__ = ["REPLICATES", "ReplicationSettings", "progress_bar", "replicates_path"]
 
-_REPLICATES = "replicates.jsonl"
-
-
-def n_jobs(cfg: DictConfig) -> int:
-    """Processes at a time, ``experiment.n_jobs``."""
-    found = whole_numbers(cfg, "n_jobs")
-    if len(found) > 1:
-        raise InputError(f"is {found}, should be one whole number", field="experiment.n_jobs")
-    return found[0]
+REPLICATES = "replicates.jsonl"
+"""Name of the file in the output folder of a run."""
 
 
-def replicates_path(cfg: DictConfig) -> Path:
-    """File of ``experiment.replicates``; by default a new one in the output folder."""
-    if cfg.experiment.replicates is not None:
-        return Path(str(cfg.experiment.replicates)).expanduser()
-    if not HydraConfig.initialized():
-        raise InputError("is null, and there is no output folder; name a file", field="experiment.replicates")
-    return Path(HydraConfig.get().runtime.output_dir) / _REPLICATES
+class ReplicationSettings(Settings):
+    """Settings of an experiment that makes many independent fits."""
+
+    replicates: UserPath | None = None
+    """File with the fits done, to go on with; null starts a new one in the output folder."""
+    n_jobs: Count = 1
+    """Processes at a time."""
+
+
+def replicates_path(settings: ReplicationSettings) -> Path:
+    """File of the fits.
+
+    Raises
+    ------
+    InputError
+        Without one; the command names one in its output folder, a notebook has to.
+    """
+    if settings.replicates is None:
+        raise InputError("is null, and there is no output folder; name a file", field="replicates")
+    return settings.replicates
 
 
 def progress_bar(what: str) -> Callable[[int, int], None]:
     """Progress on stderr, counting `what`."""
-    from tqdm import tqdm  # noqa: PLC0415
+    from tqdm import tqdm  # noqa: PLC0415 - a tenth of a second
 
     bar: Any = None
 

@@ -8,6 +8,12 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from hydra import compose, initialize_config_module
+from omegaconf import DictConfig
+
+from experiments.harness.job import Job, prepare
+from experiments.harness.result import ExperimentResult
+
 ROOT = Path(__file__).parents[2]
 
 TINY = (
@@ -19,6 +25,24 @@ TINY = (
     "output.dpi=40",
 )
 """Overrides that make the simulated study small."""
+
+
+def config(*overrides: str) -> DictConfig:
+    """The composed config, as the command has it."""
+    with initialize_config_module("conf", version_base="1.3"):
+        return compose("config", overrides=list(overrides))
+
+
+def prepared(*overrides: str) -> Job:
+    """Experiment, settings and study of a command line."""
+    # an error about a wrong kind of study lists the right ones, which only Hydra knows
+    with initialize_config_module("conf", version_base="1.3"):
+        return prepare(compose("config", overrides=list(overrides)), overrides)
+
+
+def run_experiment(*overrides: str) -> ExperimentResult:
+    """Result of a command line, in this process."""
+    return prepared(*overrides).run()
 
 
 def environment() -> dict[str, str]:

@@ -1,41 +1,47 @@
-"""The embedded simulated study: settings from the configuration, and the item filter that all studies share."""
+"""The embedded simulated study, and the filter of items that all comparison studies share."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from estimators.comparison import is_word_token, response_positions, validate_comparison_study
 from estimators.comparison.simulation.settings import ParticipantPopulation, SimulationSettings
 from estimators.comparison.simulation.study import simulate_comparison_study
-from estimators.errors import InputError, unknown_choice
+from estimators.errors import InputError
 from estimators.notes import add_note
+from experiments.harness.result import loader
+from inference.settings import Settings, settings_of, to_dataclass
 
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["load"]
+__all__ = ["SimulatedSettings", "simulated"]
 
 _SOURCE = "study simulated"
-_ITEM_FILTERS = ("all", "word_tokens")
-_SETTINGS = tuple(entry.name for entry in fields(SimulationSettings))
-_POPULATION = tuple(entry.name for entry in fields(ParticipantPopulation))
-_KEYS = ("name", "items", *_SETTINGS)
 
 
-def load(config: Mapping[str, Any]) -> xr.Dataset:
-    """Simulate the study that a configuration describes.
+class _Items(Settings):
+    items: Literal["all", "word_tokens"] = "all"
+    """Items that are asked: all, or those whose target is a space and letters only."""
+
+
+Population = settings_of(ParticipantPopulation, "Population", base=Settings)
+"""How participants differ; the fields of :class:`~estimators.comparison.simulation.settings.ParticipantPopulation`."""
+
+SimulatedSettings = settings_of(SimulationSettings, "SimulatedSettings", base=_Items, participants=Population)
+"""The fields of :class:`~estimators.comparison.simulation.settings.SimulationSettings`, and ``items``."""
+
+
+@loader(SimulatedSettings)
+def simulated(settings: Any) -> xr.Dataset:
+    """Simulate a comparison study whose truth is known.
 
     Parameters
     ----------
-    config : mapping
-        Keys of :class:`~estimators.comparison.simulation.study.SimulationSettings` (``participants`` is a mapping with
-        keys of
-        :class:`~estimators.comparison.simulation.study.ParticipantPopulation`), ``items`` ("all" or "word_tokens"), and
-        ``name``, which is ignored. Keys left out have their defaults.
+    settings : SimulatedSettings, optional
+        Or its fields by name.
 
     Returns
     -------
@@ -47,21 +53,19 @@ def load(config: Mapping[str, Any]) -> xr.Dataset:
     Raises
     ------
     InputError
-        If a key is unknown, a value is wrong, or no asked item is left by the filter.
+        If a value is wrong, or no asked item is left by the filter.
+
+    Examples
+    --------
+    >>> from experiments import simulated
+    >>> simulated(n_items=5, n_reference_items=10, vocab_size=100, n_candidates=4).sizes["item"]
+    10
     """
-    _check_keys("key", config, _KEYS)
-    items = config.get("items", "all")
-    if items not in _ITEM_FILTERS:
-        raise unknown_choice("items", items, _ITEM_FILTERS, source=_SOURCE)
-    values = {str(key): config[key] for key in config if key in _SETTINGS}
-    if "participants" in values:
-        population = _mapping("participants", values["participants"])
-        _check_keys("participants key", population, _POPULATION)
-        values["participants"] = ParticipantPopulation(**population)
-    if "excess_nats" in values:
-        values["excess_nats"] = _mapping("excess_nats", values["excess_nats"])
-    study = simulate_comparison_study(SimulationSettings(**values))
-    return _word_tokens_only(study) if items == "word_tokens" else study
+    population = to_dataclass(ParticipantPopulation, settings.participants)
+    study = simulate_comparison_study(
+        to_dataclass(SimulationSettings, settings.model_copy(update={"participants": population}))
+    )
+    return _word_tokens_only(study) if settings.items == "word_tokens" else study
 
 
 def _word_tokens_only(study: xr.Dataset) -> xr.Dataset:
@@ -81,15 +85,3 @@ def _word_tokens_only(study: xr.Dataset) -> xr.Dataset:
     )
     add_note(filtered, "responses left out with them", count=int((~kept).sum()))
     return validate_comparison_study(filtered)
-
-
-def _check_keys(what: str, given: Mapping[str, Any], valid: tuple[str, ...]) -> None:
-    for key in given:
-        if key not in valid:
-            raise unknown_choice(what, key, valid, source=_SOURCE)
-
-
-def _mapping(field: str, value: object) -> dict[str, Any]:
-    if not isinstance(value, Mapping):
-        raise InputError(f"is {value!r}, should be a mapping", source=_SOURCE, field=field)
-    return dict(value)

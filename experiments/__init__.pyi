@@ -1,0 +1,2 @@
+from .comparison.perplexity import perplexity as perplexity
+from .studies.comparison.simulated import simulated as simulated

@@ -1,0 +1,204 @@
+"""Perplexity of players: the settings that all questions to a comparison study share, and the rows of their tables."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import xarray as xr
+from pydantic import Field, model_validator
+
+from estimators.comparison import (
+    PerplexityEstimate,
+    RoundingScheme,
+    estimate_perplexity,
+    player_names,
+    rounding_scheme,
+    subsample_responses,
+)
+from estimators.errors import InputError, unknown_choice
+from experiments.harness.settings import Seeded, rng_for
+from inference.settings import Count, Group, Names
+
+__all__ = [
+    "TABLE_COLUMNS",
+    "ComparisonSettings",
+    "EstimatorSettings",
+    "GeneratorSettings",
+    "RoundingSettings",
+    "chosen_players",
+    "estimate",
+    "table_row",
+    "with_n_responses",
+]
+
+
+class EstimatorSettings(Group):
+    """How the mean likelihood ratio is estimated, and what the bars cover."""
+
+    name: Literal["importance", "naive", "jackknife", "delta", "psis", "rao_blackwell"] = "importance"
+    """importance (equations 4 and 5), naive (equation 3), jackknife, delta, psis or rao_blackwell."""
+    uncertainty: Literal["items", "samples"] = "items"
+    """What the bars cover: the spread over items, or that over the responses of an item."""
+    n_se: Annotated[float, Field(ge=0)] = 2
+    """Half-width of the bars in standard errors."""
+    reference: Literal["reference", "asked"] = "reference"
+    """Items over which L_G is averaged: the study's reference items, or those of the estimate."""
+
+
+class RoundingSettings(Group):
+    """The grid to which reports are rounded."""
+
+    name: str = "interface"
+    """A named scheme (none, interface, coarse, coarser, ...), or custom."""
+    values: tuple[float, ...] | None = None
+    """With custom: the allowed probabilities, such as [.05, .5, .95]."""
+    space: Literal["probability", "log_odds"] = "probability"
+    """With custom: the scale on which the nearest value is sought."""
+    tie: Literal["even", "lower", "upper"] = "even"
+    """With custom: where a report goes that is halfway between two values."""
+
+    @property
+    def scheme(self) -> RoundingScheme:
+        """The scheme that these settings describe."""
+        if self.name != "custom":
+            return rounding_scheme(self.name)
+        if self.values is None:
+            raise InputError("is null, should be a list of probabilities: [.05, .5, .95]", field="rounding.values")
+        return RoundingScheme("custom", self.values, space=self.space, tie=self.tie)
+
+    @model_validator(mode="after")
+    def _exists(self) -> RoundingSettings:
+        _ = self.scheme
+        return self
+
+
+class GeneratorSettings(Group):
+    """The model that drew the candidates, and controls the estimator."""
+
+    name: str | None = None
+    """A model of the study; null is the study's own generator."""
+    control_only: bool = False
+    """Use the named model as a control only, the candidates staying those of the model that drew them."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _a_live_model_by_its_name(cls, given: Any) -> Any:
+        # the candidates of a study that was read are drawn: of a model that could run, the name is what counts
+        live = isinstance(given, dict) and "source" in given
+        return {key: given[key] for key in ("name", "control_only") if key in given} if live else given
+
+
+class ComparisonSettings(Seeded):
+    """What every question to a comparison study takes."""
+
+    n: Count | None = None
+    """Responses an item, drawn at random; null takes all."""
+    players: Names | None = None
+    """Players to show, such as [human, gpt2-small]; null takes all."""
+    estimator: EstimatorSettings = EstimatorSettings()
+    """How the mean likelihood ratio is estimated."""
+    rounding: RoundingSettings = RoundingSettings()
+    """The grid to which reports are rounded."""
+    generator: GeneratorSettings = GeneratorSettings()
+    """The model that drew the candidates."""
+
+
+TABLE_COLUMNS = (
+    "player",
+    "rounding",
+    "estimator",
+    "generator",
+    "n_items",
+    "n_responses",
+    "gap_nats",
+    "se_items_nats",
+    "se_samples_nats",
+    "reference_loss_nats",
+    "perplexity",
+    "perplexity_lower",
+    "perplexity_upper",
+    "true_loss_nats",
+    "true_perplexity",
+    "true_gap_nats",
+    "true_perplexity_asked",
+    "error_nats",
+    "pareto_k",
+    "kl_nats",
+    "n_required",
+    "share_starved",
+    "verdict",
+)
+"""Columns of every perplexity-like table, in this order; an experiment may append its own."""
+
+
+def chosen_players(settings: ComparisonSettings, study: xr.Dataset) -> list[str]:
+    """Players to show: ``players=[...]``, by default all of the study.
+
+    Raises
+    ------
+    InputError
+        If a name is not in the study, is there twice, or the list is empty.
+    """
+    valid = player_names(study)
+    if settings.players is None:
+        return valid
+    wanted = list(settings.players)
+    for name in wanted:
+        if name not in valid:
+            raise unknown_choice("player", name, valid, source=f"players, study {study.attrs['name']!r}")
+    if not wanted or len(set(wanted)) < len(wanted):
+        raise InputError(f"is {wanted}; name each player once, or leave it null for all", field="players")
+    return wanted
+
+
+def with_n_responses(settings: ComparisonSettings, study: xr.Dataset) -> xr.Dataset:
+    """Return the study, with only ``n`` random responses an item where ``n`` is set."""
+    return study if settings.n is None else subsample_responses(study, settings.n, rng_for(settings.seed, "responses"))
+
+
+def estimate(
+    settings: ComparisonSettings, study: xr.Dataset, player: str, scheme: RoundingScheme
+) -> PerplexityEstimate:
+    """Perplexity of one player under one rounding, with the estimator and generator of the config."""
+    return estimate_perplexity(
+        study,
+        player,
+        rounding=scheme,
+        estimator=settings.estimator.name,
+        generator=settings.generator.name,
+        control_only=settings.generator.control_only,
+        uncertainty=settings.estimator.uncertainty,
+        n_se=settings.estimator.n_se,
+        reference=settings.estimator.reference,
+    )
+
+
+def table_row(result: PerplexityEstimate, generator: str) -> dict[str, Any]:
+    """One row of a perplexity-like table (:data:`TABLE_COLUMNS`)."""
+    gap, weights = result.gap, result.gap.diagnostics
+    return {
+        "player": result.player,
+        "rounding": result.rounding,
+        "estimator": gap.estimator,
+        "generator": generator,
+        "n_items": gap.n_items,
+        "n_responses": gap.n_responses,
+        "gap_nats": gap.gap_nats,
+        "se_items_nats": gap.se_items_nats,
+        "se_samples_nats": gap.se_samples_nats,
+        "reference_loss_nats": result.reference_loss_nats,
+        "perplexity": result.perplexity,
+        "perplexity_lower": result.perplexity_lower,
+        "perplexity_upper": result.perplexity_upper,
+        "true_loss_nats": result.true_loss_nats,
+        "true_perplexity": float(np.exp(result.true_loss_nats)),
+        "true_gap_nats": result.true_gap_nats,
+        "true_perplexity_asked": float(np.exp(result.reference_loss_nats + result.true_gap_nats)),
+        "error_nats": gap.gap_nats - result.true_gap_nats,
+        "pareto_k": weights.pareto_k,
+        "kl_nats": weights.kl_nats,
+        "n_required": weights.n_required,
+        "share_starved": weights.share_starved,
+        "verdict": weights.verdict,
+    }

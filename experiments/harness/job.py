@@ -1,0 +1,162 @@
+"""From a composed config to a study, an experiment and its settings: the last place that sees Hydra's config."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hydra.core.config_store import ConfigStore
+from hydra.utils import get_object
+from omegaconf import DictConfig, OmegaConf
+
+from estimators.errors import InputError
+from experiments.harness.registry import KINDS, Entry, entry_of, known, load_target
+from experiments.harness.replication import REPLICATES
+from experiments.harness.result import Experiment, ExperimentResult
+from inference.settings import Settings, settings_from
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["SHARED", "Job", "experiment_settings", "load_study", "prepare", "to_plain"]
+
+SHARED = ("seed", "n", "players", "estimator", "rounding", "generator", "sampler", "models", "data")
+"""Settings at the root of the config; each experiment takes those that its class has."""
+
+_GROUP_OF_FIELD = {"models": "model"}
+
+
+@dataclass(frozen=True)
+class Job:
+    """An experiment, ready to be run."""
+
+    entry: Entry
+    experiment: Experiment[Any]
+    settings: Settings
+    study: xr.Dataset
+
+    def run(self) -> ExperimentResult:
+        """Answer the question."""
+        return self.experiment(self.study, self.settings)
+
+
+def _register_open_nodes() -> None:
+    """Let any name be set below ``experiment``, ``study`` and the groups: their classes check it, with better words."""
+    names = ("experiment", "study", *(name for name in SHARED if name not in {"seed", "n", "players"}))
+    nodes = {name: DictConfig({}, flags={"struct": False}) for name in names}
+    ConfigStore.instance().store(name="open_nodes", node=DictConfig(nodes))
+
+
+def _drawn_by(name: str | None, control_only: bool, default: str) -> str:
+    """Model that draws the candidates of a simulated study: the run's generator, unless it only controls."""
+    return default if name is None or control_only else name
+
+
+_register_open_nodes()
+OmegaConf.register_new_resolver("drawn_by", _drawn_by, replace=True)
+
+
+def prepare(cfg: DictConfig, overrides: Iterable[str] = (), *, folder: Path | None = None) -> Job:
+    """Import the experiment, check its settings, load its study; in this order, the cheap mistakes first.
+
+    Parameters
+    ----------
+    cfg : DictConfig
+        The composed config.
+    overrides : iterable of str
+        What the user set on the command line; what the experiment does not read is refused.
+    folder : Path, optional
+        Where the run writes; fits that are stored go there unless the settings name a file.
+
+    Returns
+    -------
+    Job
+
+    Raises
+    ------
+    InputError
+        If something is missing, unknown or wrong.
+    """
+    entry, given = entry_of(cfg.experiment, what="experiment")
+    function: Any = load_target(entry, what="experiment")
+    if "replicates" in function.settings_class.model_fields and folder is not None:
+        given["replicates"] = given.get("replicates") or folder / REPLICATES
+    settings = experiment_settings(function, cfg, given, overrides)
+    return Job(entry, function, settings, load_study(cfg.study, kind=entry.kind, wanted_by=entry.name))
+
+
+def experiment_settings(
+    function: Experiment[Any], cfg: DictConfig, given: dict[str, Any], overrides: Iterable[str] = ()
+) -> Settings:
+    """Settings of an experiment: its own node, and the shared ones that its class has."""
+    cls: type[Settings] = function.settings_class
+    shared = [name for name in SHARED if name in cls.model_fields and name in cfg]
+    _refuse_unread(cls, cfg, overrides)
+    for name in given:
+        if name in SHARED:
+            raise InputError(f"is a setting of the run: write {name}=", field=f"experiment.{name}")
+    return settings_from(
+        cls,
+        {name: to_plain(cfg, name) for name in shared} | given,
+        prefix=lambda name: "" if name in SHARED else "experiment.",
+    )
+
+
+def to_plain(cfg: DictConfig, name: str) -> Any:
+    """One node of the config as plain Python, its interpolations resolved."""
+    node = cfg[name]
+    return OmegaConf.to_container(node, resolve=True, throw_on_missing=True) if OmegaConf.is_config(node) else node
+
+
+def _refuse_unread(cls: type[Settings], cfg: DictConfig, overrides: Iterable[str]) -> None:
+    """A setting that would do nothing is a mistake."""
+    study = str(OmegaConf.to_container(cfg.study, resolve=False)) if cfg.study is not None else ""
+    for text in overrides:
+        root = re.split(r"[.=/@]", text.lstrip("+~"), maxsplit=1)[0]
+        field = next((name for name, group in _GROUP_OF_FIELD.items() if group == root), root)
+        if field in SHARED and field not in cls.model_fields and f"${{{field}" not in study:
+            takes = ", ".join(_GROUP_OF_FIELD.get(name, name) for name in SHARED if name in cls.model_fields)
+            raise InputError(
+                f"does nothing: {cfg.experiment.name} reads of the run's settings {takes or 'none'}",
+                source="command line",
+                field=root,
+            )
+
+
+def load_study(node: DictConfig, *, kind: str | None = None, wanted_by: str = "") -> xr.Dataset:
+    """Load the study that a config asks for.
+
+    Parameters
+    ----------
+    node : DictConfig
+        ``cfg.study``.
+    kind : str, optional
+        The kind of study that the experiment takes; any by default.
+    wanted_by : str
+        The experiment, for messages.
+
+    Returns
+    -------
+    xarray.Dataset
+        Passes the schema of its kind.
+
+    Raises
+    ------
+    InputError
+        If there is no such study, it is of another kind, or its loader refuses the data.
+    """
+    entry, given = entry_of(node, what="study")
+    if kind is not None and entry.kind != kind:
+        raise InputError(
+            f"is {entry.name!r}, a {entry.kind} study; {wanted_by} needs a {kind} study: "
+            f"{', '.join(known('study', kind=kind))}",
+            source="settings",
+            field="study",
+        )
+    function: Any = load_target(entry, what="study")
+    study = function(settings_from(function.settings_class, given, prefix="study."))
+    validated: xr.Dataset = get_object(KINDS[entry.kind])(study)
+    return validated

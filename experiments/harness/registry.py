@@ -1,0 +1,150 @@
+"""Which experiments, studies and models there are: what ``conf`` says of each, and the import of one of them.
+
+A YAML file in ``conf/exp`` or ``conf/study`` is the whole registration: ``_target_`` is the function, ``kind`` the kind
+of study that it takes or gives, ``extra`` what has to be installed. Hydra finds the files of a user in
+``--config-dir FOLDER``, and those of an installed package that has an entry point in the group ``shannon_game.conf``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from importlib.metadata import entry_points
+from typing import Any, NamedTuple
+
+from hydra.core.global_hydra import GlobalHydra
+from hydra.plugins.config_source import ConfigLoadError
+from hydra.utils import get_object
+from omegaconf import DictConfig, OmegaConf
+
+from estimators.errors import InputError, require_packages, unknown_choice
+
+__all__ = ["EXTRAS", "KINDS", "Entry", "entry_of", "installed_configs", "known", "load_target"]
+
+KINDS: Mapping[str, str] = {
+    "comparison": "estimators.comparison.validate_comparison_study",
+    "cloze": "estimators.cloze.validate_cloze_study",
+    "guess": "estimators.guesses.validate_guess_study",
+    "ranking": "estimators.rankings.validate_ranking_study",
+    "documents": "estimators.documents.validate_documents_study",
+    "published": "experiments.papers.published_study.validate_published_study",
+}
+"""Kind of study -> its validator, whose docstring says what such a study holds."""
+
+EXTRAS: Mapping[str, tuple[str, ...]] = {
+    "api": ("httpx", "tenacity"),
+    "bayes": ("arviz", "joblib", "nutpie", "pymc"),
+    "cloze": ("pyarrow", "scipy", "sklearn"),
+    "lm": ("accelerate", "gguf", "pyarrow", "torch", "transformers"),
+    "ranks": ("pyarrow", "python_calamine", "scipy"),
+}
+"""Extra of the project -> modules that it brings."""
+
+_OWN = ("name", "_target_", "kind", "extra")
+
+
+class Entry(NamedTuple):
+    """What a YAML file says of an experiment or a loader besides its settings."""
+
+    name: str
+    target: str
+    """Dotted name of the function."""
+    kind: str
+    """One of :data:`KINDS`."""
+    extra: tuple[str, ...]
+    """Extras of the project that it needs."""
+
+
+def entry_of(node: DictConfig | None, *, what: str) -> tuple[Entry, dict[str, Any]]:
+    """Split a composed node into what registers it and its settings.
+
+    Parameters
+    ----------
+    node : DictConfig
+        ``cfg.experiment`` or ``cfg.study``.
+    what : str
+        What it is, for messages.
+
+    Returns
+    -------
+    entry : Entry
+    settings : dict
+
+    Raises
+    ------
+    InputError
+        If the target, the kind or an extra is missing or unknown.
+    """
+    given: Any = {} if node is None else OmegaConf.to_container(node, resolve=True, throw_on_missing=True)
+    name, target, kind, extra = (given.pop(key, None) for key in _OWN)
+    if not isinstance(target, str):
+        raise InputError("has no _target_: the dotted name of a function", source=f"{what} {name!r}", field="_target_")
+    if kind not in KINDS:
+        raise unknown_choice("kind", kind, KINDS, source=f"{what} {name!r}")
+    extras = (extra,) if isinstance(extra, str) else tuple(extra or ())
+    for each in extras:
+        if each not in EXTRAS:
+            raise unknown_choice("extra", each, EXTRAS, source=f"{what} {name!r}")
+    return Entry(str(name), target, str(kind), extras), given
+
+
+def load_target(entry: Entry, *, what: str) -> Callable[..., Any]:
+    """Import what a YAML file registers, after a look at what has to be installed.
+
+    Raises
+    ------
+    InputError
+        If an extra is not installed, or there is no such function.
+    """
+    for extra in entry.extra:
+        require_packages(EXTRAS[extra], extra, source=f"{what} {entry.name!r}")
+    try:
+        target: Callable[..., Any] = get_object(entry.target)
+    except ImportError as error:
+        reason = " ".join(str(error).split())
+        raise InputError(
+            f"is {entry.target!r}, which cannot be imported: {reason}",
+            source=f"{what} {entry.name!r}",
+            field="_target_",
+        ) from error
+    if not callable(target) or not hasattr(target, "settings_class"):
+        raise InputError(
+            f"is {entry.target!r}, which is no function with settings; decorate it with @experiment or @loader",
+            source=f"{what} {entry.name!r}",
+            field="_target_",
+        )
+    return target
+
+
+def known(group: str, *, kind: str | None = None) -> list[str]:
+    """Names in ``conf/GROUP`` and in the user's own folders, of one kind if asked.
+
+    Parameters
+    ----------
+    group : str
+        ``exp`` or ``study``.
+    kind : str, optional
+        One of :data:`KINDS`.
+
+    Returns
+    -------
+    list of str
+    """
+    loader = GlobalHydra.instance().config_loader()
+    names = loader.get_group_options(group)
+    return names if kind is None else [name for name in names if _kind(loader.get_sources(), group, name) == kind]
+
+
+def _kind(sources: Iterable[Any], group: str, name: str) -> str | None:
+    for source in sources:
+        try:
+            config = source.load_config(f"{group}/{name}").config
+        except ConfigLoadError:
+            continue
+        found: str | None = OmegaConf.select(config, "kind") or OmegaConf.select(config, "experiment.kind")
+        return found
+    return None
+
+
+def installed_configs() -> list[str]:
+    """Folders with YAML files of installed packages, as Hydra writes them: ``pkg://package.conf``."""
+    return [f"pkg://{entry.value}" for entry in entry_points(group="shannon_game.conf")]

@@ -1,0 +1,196 @@
+"""What an experiment gives, and the decorators that make one function serve a notebook and the command."""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import pandas as pd
+import xarray as xr
+
+from estimators.errors import InputError
+from experiments.harness.tables import for_screen, markdown_table, split_constants
+from inference.settings import Settings
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["Experiment", "ExperimentResult", "Loader", "experiment", "loader"]
+
+S = TypeVar("S", bound=Settings)
+_S_contra = TypeVar("_S_contra", bound=Settings, contravariant=True)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class ExperimentResult:
+    """What an experiment found.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        Tidy: one row an estimate, units in the column names.
+    dataset : xarray.Dataset
+        Everything needed to draw the figures again.
+    figures : mapping of str to matplotlib.figure.Figure
+        By file name without extension, in the order of the report.
+    text : str
+        Markdown paragraphs for a reader.
+    warnings : tuple of str
+        What the reader should doubt.
+    gate_failed : bool
+        A convergence check failed that the settings do not excuse: the outputs are written, the exit code is 3.
+    posteriors : mapping of str to InferenceData
+        By what follows ``posterior_`` in the name of the file, the main one first.
+    on_screen : pandas.DataFrame, optional
+        What the command prints, where the table is too long to read.
+    files : mapping of str to callable
+        Other files or folders, ``study.nc``, ``lm_game`` or ``tables``: what writes them, given the path.
+    body : str, optional
+        Markdown that stands in the report in place of the table and the figures.
+    title : str, optional
+        Of the report, in place of the names of experiment and study.
+    """
+
+    table: pd.DataFrame
+    dataset: xr.Dataset
+    figures: Mapping[str, Figure]
+    text: str
+    warnings: tuple[str, ...] = ()
+    gate_failed: bool = False
+    posteriors: Mapping[str, Any] = field(default_factory=dict)
+    on_screen: pd.DataFrame | None = None
+    files: Mapping[str, Callable[[Path], object]] = field(default_factory=dict)
+    body: str | None = None
+    title: str | None = None
+
+    @property
+    def posterior(self) -> Any:
+        """The main posterior, an ``InferenceData`` (ArviZ 0.23) or ``DataTree`` (ArviZ 1).
+
+        Raises
+        ------
+        InputError
+            If the experiment fitted no model.
+        """
+        if not self.posteriors:
+            raise InputError("this result has no posterior; the experiment fitted no model", field="posterior")
+        return next(iter(self.posteriors.values()))
+
+    @property
+    def report(self) -> str:
+        """The result in Markdown: what was found, what to doubt, the table."""
+        doubts = ["## Warnings", "\n".join(f"- {text}" for text in self.warnings)] if self.warnings else []
+        body = ["## Table", *table_sections(self.table)] if self.body is None else [self.body]
+        return "\n\n".join([self.text.strip(), *doubts, *body]) + "\n"
+
+    def summary(self) -> pd.DataFrame:
+        """Return the columns of the table that a person reads first."""
+        return for_screen(self.table) if self.on_screen is None else self.on_screen
+
+    def __repr__(self) -> str:
+        parts = [f"{len(self.table)} rows", f"figures: {', '.join(self.figures) or 'none'}"]
+        parts += [f"posteriors: {', '.join(self.posteriors)}"] if self.posteriors else []
+        parts += [f"{len(self.warnings)} warnings"] if self.warnings else []
+        return f"<ExperimentResult: {'; '.join(parts)}>\n{self.summary().to_string(index=False)}"
+
+    def _repr_html_(self) -> str:
+        doubts = "".join(f"<li>{text}</li>" for text in self.warnings)
+        images = "".join(f'<img style="max-width: 100%" src="{_data_url(figure)}">' for figure in self.figures.values())
+        return f"{self.summary().to_html(index=False)}<ul>{doubts}</ul>{images}"
+
+
+def _data_url(figure: Figure) -> str:
+    stream = io.BytesIO()
+    figure.savefig(stream, format="png", dpi=100, bbox_inches="tight")
+    return "data:image/png;base64," + base64.b64encode(stream.getvalue()).decode()
+
+
+def table_sections(table: pd.DataFrame) -> list[str]:
+    """Table in Markdown; what is the same in every row is said once."""
+    varying, constants = split_constants(table)
+    return [*([f"In every row: {constants}."] if constants else []), markdown_table(varying)]
+
+
+class Experiment(Protocol[S]):
+    """A question to a study: takes settings as an object or by name, gives an :class:`ExperimentResult`."""
+
+    settings_class: type[S]
+    __name__: str
+
+    def __call__(self, study: xr.Dataset, settings: S | None = None, **changes: Any) -> ExperimentResult:
+        """Answer the question."""
+        ...
+
+
+class Loader(Protocol[S]):
+    """Reads one layout of data: takes settings as an object or by name, gives a study."""
+
+    settings_class: type[S]
+    __name__: str
+
+    def __call__(self, settings: S | None = None, **changes: Any) -> xr.Dataset:
+        """Read the study."""
+        ...
+
+
+def experiment(settings_class: type[S]) -> Callable[[Callable[[xr.Dataset, S], ExperimentResult]], Experiment[S]]:
+    """Let a function of a study and settings take the settings by name too, and say which class they are of.
+
+    Parameters
+    ----------
+    settings_class : type of Settings
+
+    Returns
+    -------
+    callable
+        Decorator of ``function(study, settings) -> ExperimentResult``.
+
+    Examples
+    --------
+    The function is then called ``perplexity(study)``, ``perplexity(study, n=10)`` or
+    ``perplexity(study, PerplexitySettings(n=10))``.
+    """
+
+    def decorate(function: Callable[[xr.Dataset, S], ExperimentResult]) -> Experiment[S]:
+        @wraps(function)
+        def call(study: xr.Dataset, settings: S | None = None, **changes: Any) -> ExperimentResult:
+            if not isinstance(study, xr.Dataset):
+                raise InputError(
+                    f"is a {type(study).__name__}, should be an xarray.Dataset; comparison_study, cloze_study, "
+                    "guess_study and ranking_study of experiments make one of a DataFrame",
+                    source=function.__name__,
+                    field="study",
+                )
+            return function(study, _settings(settings_class, settings, changes))
+
+        call.settings_class = settings_class  # type: ignore[attr-defined]
+        return call  # type: ignore[return-value]
+
+    return decorate
+
+
+def loader(settings_class: type[S]) -> Callable[[Callable[[S], xr.Dataset]], Loader[S]]:
+    """Do for a loader, ``function(settings) -> study``, what :func:`experiment` does."""
+
+    def decorate(function: Callable[[S], xr.Dataset]) -> Loader[S]:
+        @wraps(function)
+        def call(settings: S | None = None, **changes: Any) -> xr.Dataset:
+            return function(_settings(settings_class, settings, changes))
+
+        call.settings_class = settings_class  # type: ignore[attr-defined]
+        return call  # type: ignore[return-value]
+
+    return decorate
+
+
+def _settings(settings_class: type[S], settings: S | None, changes: Mapping[str, Any]) -> S:
+    if settings is None:
+        return settings_class(**changes)
+    if not isinstance(settings, settings_class):
+        raise InputError(f"is a {type(settings).__name__}, should be {settings_class.__name__}(...)", field="settings")
+    return settings.changed(**changes) if changes else settings

@@ -1,0 +1,338 @@
+"""Settings as typed classes: the one place of a setting's name, type, default, range and meaning.
+
+Why pydantic and not OmegaConf's structured configs: ranges, choices and unions are part of a field, the same class
+serves a notebook (keyword arguments) and a YAML file, nothing is coerced in strict mode (``true`` is no number, ``"3"``
+no 3), and every value of a wrong config is known when it fails, so that the message can say what would be right.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import types
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import MISSING, fields
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import annotated_types
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, create_model, model_validator
+from pydantic.fields import FieldInfo
+
+from estimators.errors import InputError, unknown_choice
+
+__all__ = [
+    "Count",
+    "Counts",
+    "Group",
+    "Names",
+    "Positive",
+    "Probability",
+    "Settings",
+    "UserPath",
+    "numbers_of",
+    "setting_lines",
+    "settings_from",
+    "settings_of",
+    "to_dataclass",
+]
+
+S = TypeVar("S", bound="Settings")
+D = TypeVar("D")
+Prefix = str | Callable[[str], str]
+
+Probability = Annotated[float, Field(gt=0, lt=1)]
+"""Strictly between 0 and 1."""
+
+Positive = Annotated[float, Field(gt=0)]
+"""A number above 0."""
+
+Count = Annotated[int, Field(ge=1)]
+"""A whole number of at least 1."""
+
+Names = Annotated[tuple[str, ...], BeforeValidator(lambda value: (value,) if isinstance(value, str) else value)]
+"""Names; a list in YAML, or a single one."""
+
+Counts = Annotated[tuple[Count, ...], Field(min_length=1), BeforeValidator(lambda n: (n,) if isinstance(n, int) else n)]
+"""Whole numbers of at least 1; a list in YAML, or a single one."""
+
+UserPath = Annotated[Path, BeforeValidator(lambda value: Path(value).expanduser() if value else value)]
+"""A path; ``~`` is the user's folder."""
+
+
+class Settings(BaseModel):
+    """Base of all settings: frozen, strict, no unknown names; the string under a field says what it means.
+
+    Raises
+    ------
+    InputError
+        Where a name is unknown or a value wrong; the message says the place, the value and what would be right.
+
+    Examples
+    --------
+    >>> class Coin(Settings):
+    ...     n_tosses: Count = 10
+    ...     '''How often it is tossed.'''
+    >>> Coin(n_tosses=3)
+    Coin(n_tosses=3)
+    >>> Coin(n_toses=3)
+    Traceback (most recent call last):
+    estimators.errors.InputError: unknown setting 'n_toses'; did you mean 'n_tosses'? choose one of: n_tosses
+    >>> Coin(n_tosses=0)
+    Traceback (most recent call last):
+    estimators.errors.InputError: n_tosses: is 0, should be a whole number, 1 or larger
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        strict=True,
+        allow_inf_nan=False,
+        use_attribute_docstrings=True,
+        protected_namespaces=(),
+    )
+
+    def __init__(self, **given: Any) -> None:
+        try:
+            super().__init__(**given)
+        except ValidationError as error:
+            raise _input_error(type(self), error) from None
+
+    # settings inside settings are then checked as a part of the whole, and the message has the whole path
+    __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _lists_are_tuples(cls, given: Any) -> Any:
+        return _tuples(given)
+
+    def changed(self, **changes: Any) -> Self:
+        """Return these settings with some changed, checked like new ones."""
+        return type(self)(**{name: getattr(self, name) for name in self.model_fields_set} | changes)
+
+
+class Group(Settings):
+    """Settings that have a name, for which the name alone can stand: ``rounding="interface"``."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _a_name_alone(cls, given: Any) -> Any:
+        return {"name": given} if isinstance(given, str) else given
+
+
+def _tuples(value: Any) -> Any:
+    """YAML has lists, settings are frozen."""
+    if isinstance(value, list | tuple):
+        return tuple(_tuples(each) for each in value)
+    return {key: _tuples(each) for key, each in value.items()} if isinstance(value, dict) else value
+
+
+def settings_from(cls: type[S], given: Mapping[str, Any], *, prefix: Prefix = "", source: object = None) -> S:
+    """Make settings from a mapping, such as a part of a YAML file.
+
+    Parameters
+    ----------
+    cls : type of Settings
+    given : mapping
+    prefix : str or callable
+        What stands before the names on the command line, such as ``"experiment."``, or what gives it for a field.
+    source : object, optional
+        Where they were read, for messages.
+
+    Raises
+    ------
+    InputError
+        See :class:`Settings`.
+    """
+    try:
+        return cls.model_validate(dict(given))
+    except ValidationError as error:
+        raise _input_error(cls, error, prefix, source) from None
+
+
+def settings_of(kind: type[Any], name: str, *, base: type[S], **nested: type[Settings]) -> type[S]:
+    """Make a class of settings from a frozen dataclass, which keeps the names, the defaults and the meanings.
+
+    Parameters
+    ----------
+    kind : type
+        A dataclass whose docstring has a numpydoc section of its parameters; its own checks hold too.
+    name : str
+        Of the new class.
+    base : type of Settings
+        Has the settings beside those of the dataclass.
+    **nested : type of Settings
+        Fields that are dataclasses themselves, as settings.
+
+    Returns
+    -------
+    type of Settings
+        ``to_dataclass(kind, settings)`` gives the dataclass.
+    """
+    meanings = _parameter_meanings(kind.__doc__ or "")
+    hints = get_type_hints(kind)
+    made: dict[str, Any] = {}
+    for each in fields(kind):
+        its = nested.get(each.name)
+        default = each.default if each.default_factory is MISSING else each.default_factory()
+        default = its() if its else dict(default) if isinstance(default, Mapping) else default
+        made[each.name] = (its or hints[each.name], Field(default, description=meanings.get(each.name)))
+    return create_model(name, __base__=base, __module__=kind.__module__, __doc__=kind.__doc__, **made)
+
+
+def to_dataclass(kind: type[D], settings: Settings) -> D:
+    """Make the dataclass of settings that :func:`settings_of` made; its own checks run."""
+    return kind(**{each.name: getattr(settings, each.name) for each in fields(kind)})  # type: ignore[arg-type]
+
+
+def _parameter_meanings(doc: str) -> dict[str, str]:
+    """Meaning of every parameter of a numpydoc section ``Parameters``."""
+    section = re.search(r"Parameters\n\s*-+\n(.*?)(?=\n\s*\w+\n\s*-{3,}|\Z)", doc, flags=re.DOTALL)
+    meanings: dict[str, str] = {}
+    names: list[str] = []
+    for line in inspect.cleandoc("\n" + section[1]).splitlines() if section else ():
+        if line and not line.startswith(" "):
+            names = [name.strip() for name in line.partition(" : ")[0].split(",")]
+        for name in names if line.startswith(" ") else ():
+            meanings[name] = f"{meanings.get(name, '')} {line.strip()}".strip()
+    return meanings
+
+
+def numbers_of(kind: type[Any]) -> BeforeValidator:
+    """Let a mapping that names some numbers of a dataclass stand for the dataclass, as for the scales of priors.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> @dataclass(frozen=True)
+    ... class Priors:
+    ...     sigma: float = 1.0
+    >>> from pydantic import TypeAdapter
+    >>> TypeAdapter(Annotated[Priors, numbers_of(Priors)]).validate_python({"sigma": 2.0})
+    Priors(sigma=2.0)
+    """
+    valid = [each.name for each in fields(kind)]
+
+    def made(value: Any) -> Any:
+        if not isinstance(value, Mapping):
+            return value
+        for name, number in value.items():
+            if name not in valid:
+                raise unknown_choice("setting", name, valid)
+            if not isinstance(number, int | float) or isinstance(number, bool):
+                raise InputError(f"is {number!r}, should be a number", field=name)
+        return kind(**value)
+
+    return BeforeValidator(made)
+
+
+def _input_error(
+    cls: type[BaseModel], error: ValidationError, prefix: Prefix = "", source: object = None
+) -> InputError:
+    """Say the first mistake as every other error says one: place, value, what would be right."""
+    first = error.errors(include_url=False)[0]
+    owner, field, path = _walk(cls, first["loc"])
+    place = (prefix(str(first["loc"][0])) if callable(prefix) else prefix) + ".".join(path)
+    if first["type"] == "extra_forbidden":
+        name = str(first["loc"][-1])
+        return unknown_choice("setting", name, owner.model_fields, source=source or place.rstrip(".") or None)
+    cause = first.get("ctx", {}).get("error")
+    if isinstance(cause, InputError):
+        return InputError(str(cause), source=source, field=place)
+    if first["type"] == "missing":
+        return InputError("has no value yet; give it one", source=source, field=place)
+    if field is None or first["type"] == "value_error":
+        return InputError(first["msg"].removeprefix("Value error, "), source=source, field=place or None)
+    wanted = _wanted(field.annotation, field.metadata)
+    return InputError(f"is {first['input']!r}, should be {wanted}", source=source, field=place)
+
+
+def _walk(cls: type[BaseModel], loc: tuple[int | str, ...]) -> tuple[type[BaseModel], FieldInfo | None, list[str]]:
+    """Follow an error's place through nested settings; the tags that unions add are left out."""
+    owner: type[BaseModel] = cls
+    field: FieldInfo | None = None
+    path: list[str] = []
+    for part in loc:
+        if isinstance(part, int):
+            path[-1:] = [f"{path[-1]}[{part}]"] if path else [f"[{part}]"]
+            continue
+        if part not in owner.model_fields:
+            if field is not None and get_origin(field.annotation) in (dict, Mapping):
+                path.append(part)
+            continue
+        field = owner.model_fields[part]
+        path.append(part)
+        nested = [each for each in _parts(field.annotation) if isinstance(each, type) and issubclass(each, BaseModel)]
+        owner = nested[0] if nested else owner
+    return owner, field, path
+
+
+def _parts(annotation: Any) -> Iterator[Any]:
+    yield annotation
+    for each in get_args(annotation):
+        yield from _parts(each)
+
+
+_WORDS = {
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    str: "a text",
+    Path: "a path",
+    type(None): "null",
+}
+
+
+def _wanted(annotation: Any, metadata: Any = ()) -> str:
+    """Say in words what a field takes: ``a number above 0 and below 1``."""
+    origin = get_origin(annotation)
+    if origin is Annotated:
+        inner, *more = get_args(annotation)
+        return _wanted(inner, [*more, *metadata])
+    if origin is Literal:
+        return "one of " + ", ".join(str(value) for value in get_args(annotation))
+    if origin in (Union, types.UnionType):
+        return " or ".join(_wanted(each, metadata) for each in get_args(annotation))
+    if origin in (tuple, list):
+        return f"a list, each {_wanted(get_args(annotation)[0])}"
+    if origin in (dict, Mapping) or (isinstance(annotation, type) and issubclass(annotation, BaseModel)):
+        return "a mapping"
+    word = _WORDS.get(annotation, f"a {getattr(annotation, '__name__', annotation)}")
+    return word + _range(metadata) if annotation in (int, float) else word
+
+
+def _range(metadata: Any) -> str:
+    flat = [each for item in metadata for each in (getattr(item, "metadata", None) or [item])]
+    found = {type(each): each for each in flat}
+    words = []
+    if annotated_types.Gt in found:
+        words.append(f"above {found[annotated_types.Gt].gt:g}")
+    if annotated_types.Ge in found:
+        words.append(f"{found[annotated_types.Ge].ge:g} or larger")
+    if annotated_types.Lt in found:
+        words.append(f"below {found[annotated_types.Lt].lt:g}")
+    if annotated_types.Le in found:
+        words.append(f"at most {found[annotated_types.Le].le:g}")
+    joined = " and ".join(words)
+    return f" {joined}" if joined.startswith(("above", "below", "at")) else f", {joined}" if joined else ""
+
+
+def setting_lines(cls: type[Settings], prefix: Prefix = "") -> list[tuple[str, str, str, str]]:
+    """List every setting: name as on the command line, default, what it takes, what it means; nested ones too."""
+    lines = []
+    for name, field in cls.model_fields.items():
+        key = prefix(name) if callable(prefix) else f"{prefix}{name}"
+        if isinstance(field.annotation, type) and issubclass(field.annotation, Settings):
+            lines += setting_lines(field.annotation, f"{key}.")
+            continue
+        default = "???" if field.is_required() else field.get_default(call_default_factory=True)
+        meaning = " ".join((field.description or "").split())
+        lines.append((key, _shown(default), _wanted(field.annotation, field.metadata), meaning))
+    return lines
+
+
+def _shown(value: Any) -> str:
+    words = {None: "null", True: "true", False: "false"}
+    if value is None or isinstance(value, bool):
+        return words[value]
+    return f"[{', '.join(map(str, value))}]" if isinstance(value, tuple) else str(value)
