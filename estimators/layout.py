@@ -6,13 +6,17 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from estimators.errors import InputError
 
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["Dims", "Dtypes", "check_layout", "study_source"]
+__all__ = ["HUMAN", "Dims", "Dtypes", "check_layout", "response_positions", "study_source"]
+
+HUMAN = "human"
+"""Name of the player whose answers are the study's responses."""
 
 Dims = Mapping[str, tuple[str, ...]]
 """Variable -> its dimensions."""
@@ -83,3 +87,38 @@ def check_layout(
         labels, counts = np.unique(study[name].values, return_counts=True)
         if (counts > 1).any():
             raise InputError(f"{labels[counts > 1].tolist()[0]!r} is there twice", source=source, field=name)
+
+
+def response_positions(study: xr.Dataset, *, source: object = None) -> NDArray[np.intp]:
+    """Positions along ``item`` of every response's item.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A comparison study or a guess study.
+    source : object, optional
+        Named in the error.
+
+    Returns
+    -------
+    ndarray of int, shape (response,)
+
+    Raises
+    ------
+    InputError
+        If a response names an item that the study does not have.
+    """
+    labels = study["item"].values
+    wanted = study["response_item"].values
+    order = np.argsort(labels, kind="stable")
+    slot = np.minimum(np.searchsorted(labels, wanted, sorter=order), len(labels) - 1)
+    positions = order[slot]
+    missing = labels[positions] != wanted
+    if missing.any():
+        first = int(np.flatnonzero(missing)[0])
+        raise InputError(
+            f"is {wanted[first]} at response {first}; the study has no such item",
+            source=source,
+            field="response_item",
+        )
+    return positions.astype(np.intp, copy=False)

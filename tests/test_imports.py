@@ -1,4 +1,7 @@
-"""The direction of imports: conf -> experiments -> inference -> models -> estimators, and what estimators may cost."""
+"""The direction of imports: conf -> experiments -> inference -> models -> estimators.
+
+Kinds of study do not import each other, no import goes in a circle, and importing estimators costs little.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,21 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 FLOORS = ("estimators", "models", "inference", "experiments")
+KINDS = ("comparison", "cloze", "guesses", "rankings", "documents")
+OTHER_KIND_AT_PRESENT = {
+    ("experiments/cloze/tvd/experiment.py", "papers"),
+    ("experiments/comparison/sbc.py", "guesses"),
+    ("experiments/harness/html_page.py", "papers"),
+    ("experiments/harness/settings.py", "comparison"),
+    ("experiments/harness/sweep.py", "comparison"),
+    ("experiments/rankings/rank_recovery.py", "comparison"),
+    ("experiments/rankings/ranks/experiment.py", "papers"),
+    ("experiments/studies/documents/lm_game_documents.py", "comparison"),
+    ("experiments/studies/guesses/lm_game_top1.py", "comparison"),
+    ("experiments/studies/guesses/lm_game_top1_parse.py", "comparison"),
+    ("inference/api/scoring.py", "rankings"),
+    ("inference/comparison/sbc.py", "guesses"),
+}
 HEAVY = ("torch", "pymc", "hydra", "omegaconf", "matplotlib", "pandas", "xarray", "scipy.stats")
 
 
@@ -35,14 +53,65 @@ def at_import(tree: ast.Module) -> Iterator[str]:
     skipped = {
         id(inner)
         for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        or (isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING")
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or for_type_checker(node)
         for inner in ast.walk(node)
     }
     kept = [node for node in ast.walk(tree) if id(node) not in skipped]
     for node in kept:
         if isinstance(node, ast.Import | ast.ImportFrom):
             yield from (name.split(".")[0] for name, _ in imported(node))
+
+
+def kind_of(module: str) -> str | None:
+    """Kind of study that a module belongs to; ``papers`` is a kind of its own, and shared rooms have none."""
+    parts = module.split(".")
+    place = 2 if parts[:2] == ["experiments", "studies"] else 1
+    room = parts[place] if len(parts) > place and parts[0] in FLOORS else None
+    return room if room in KINDS or (parts[0] == "experiments" and room == "papers") else None
+
+
+def other_kinds(module: str, source: str) -> set[str]:
+    """Kinds that a module imports and may not: only papers sees every kind, and documents are open to all kinds."""
+    own = kind_of(module)
+    if own == "papers" or module in FLOORS:
+        return set()
+    found = {kind_of(name) for name in imported_names(ast.parse(source))} - {None, own}
+    return found - {"documents"} if own else found
+
+
+def imported_names(tree: ast.AST) -> Iterator[str]:
+    """Every imported name in full: ``from models import cloze`` is ``models.cloze``."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+
+
+def without_annotations(source: str) -> ast.Module:
+    """Drop what a module imports for the type checker only: no import that runs depends on it."""
+    tree = ast.parse(source)
+    tree.body = [node for node in tree.body if not for_type_checker(node)]
+    return tree
+
+
+def for_type_checker(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+
+
+def modules() -> dict[str, Path]:
+    """Every module of the project by its dotted name."""
+    paths = [path for package in FLOORS for path in (ROOT / package).rglob("*.py")]
+    dotted = {path: ".".join(path.relative_to(ROOT).with_suffix("").parts) for path in paths}
+    return {name.removesuffix(".__init__"): path for path, name in dotted.items()}
+
+
+def circle(graph: dict[str, set[str]]) -> list[str]:
+    """Modules on or behind a circle: what is left when all that import no other one are taken away, again and again."""
+    left = {module: set(needed) for module, needed in graph.items()}
+    while free := {module for module, needed in left.items() if not needed & left.keys()}:
+        left = {module: needed for module, needed in left.items() if module not in free}
+    return sorted(left)
 
 
 @pytest.mark.parametrize("package", FLOORS)
@@ -70,6 +139,49 @@ def test_conf_has_no_code():
 )
 def test_the_check_sees_an_upward_import(package, source):
     assert upward(package, source)
+
+
+def test_kinds_of_study_do_not_import_each_other():
+    found = {
+        (str(path.relative_to(ROOT)), kind)
+        for module, path in modules().items()
+        for kind in other_kinds(module, path.read_text(encoding="utf-8"))
+    }
+    assert found - OTHER_KIND_AT_PRESENT == set()
+
+
+@pytest.mark.parametrize(
+    ("module", "source", "kinds"),
+    [
+        ("models.guesses.accuracy", "from estimators.comparison import HUMAN", {"comparison"}),
+        ("models.guesses.accuracy", "def f():\n    from models import cloze", {"cloze"}),
+        ("experiments.studies.guesses.table", "import experiments.studies.comparison.file", {"comparison"}),
+        ("inference.store.store", "from estimators.documents import document_tokens", {"documents"}),
+        ("experiments.cloze.tvd", "from experiments.papers import published", {"papers"}),
+        ("estimators.documents.study", "from estimators.cloze.study import SAMPLES", {"cloze"}),
+        ("estimators.guesses.study", "from estimators.documents import document_tokens", set()),
+        ("experiments.papers.published", "from estimators import cloze, comparison", set()),
+        ("experiments.studies.cloze.provo", "from estimators.cloze import words", set()),
+        ("estimators", "from estimators import cloze", set()),
+    ],
+)
+def test_the_check_sees_another_kind(module, source, kinds):
+    assert other_kinds(module, source) == kinds
+
+
+def test_no_circle_of_imports():
+    there = modules()
+    offenders = {path for path, _ in OTHER_KIND_AT_PRESENT}
+    graph = {}
+    for module, path in there.items():
+        if str(path.relative_to(ROOT)) not in offenders:
+            names = imported_names(without_annotations(path.read_text(encoding="utf-8")))
+            graph[module] = {name if name in there else name.rpartition(".")[0] for name in names} - {module}
+    assert circle(graph) == []
+
+
+def test_the_check_sees_a_circle():
+    assert circle({"a": {"b"}, "b": {"c", "os"}, "c": {"a"}, "d": set()}) == ["a", "b", "c"]
 
 
 def test_estimators_need_only_numpy_and_scipy():

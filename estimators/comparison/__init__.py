@@ -41,7 +41,9 @@ from estimators.comparison.score import expected_score, optimal_report, rational
 from estimators.comparison.simulation.participants import simulate_reports
 from estimators.comparison.simulation.settings import ParticipantPopulation, SimulationSettings
 from estimators.comparison.simulation.study import simulate_comparison_study
-from estimators.comparison.study import HUMAN, is_word_token, response_positions, same_token, validate_comparison_study
+from estimators.comparison.study import same_token, validate_comparison_study
+from estimators.documents.tokens import is_word_token
+from estimators.layout import HUMAN, response_positions
 
 __all__ = [
     "ESTIMATORS",

@@ -37,8 +37,9 @@ from estimators.comparison.log_means import (
 )
 from estimators.comparison.reports import log_ratio_from_report, report_from_log_ratio
 from estimators.comparison.rounding import RoundingScheme, round_reports, rounding_scheme
-from estimators.comparison.study import HUMAN, SAME_TOKEN_TOLERANCE_NATS, response_positions
+from estimators.comparison.study import SAME_TOKEN_TOLERANCE_NATS
 from estimators.errors import InputError, unknown_choice
+from estimators.layout import HUMAN, response_positions
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -13,22 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimators.errors import InputError, unknown_choice
-from estimators.layout import check_layout, study_source
+from estimators.layout import HUMAN, check_layout, response_positions, study_source
 
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = [
-    "HUMAN",
-    "SAME_TOKEN_TOLERANCE_NATS",
-    "is_word_token",
-    "response_positions",
-    "same_token",
-    "validate_comparison_study",
-]
-
-HUMAN = "human"
-"""Name of the player whose answers are the study's responses."""
+__all__ = ["SAME_TOKEN_TOLERANCE_NATS", "same_token", "validate_comparison_study"]
 
 SAME_TOKEN_TOLERANCE_NATS = 1e-6
 """Two log-probabilities of one token under one model differ by no more than this (float32 noise)."""
@@ -225,41 +215,6 @@ def _check_responses(study: xr.Dataset, source: str) -> None:
         )
 
 
-def response_positions(study: xr.Dataset, *, source: object = None) -> NDArray[np.intp]:
-    """Positions along ``item`` of every response's item.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A comparison study.
-    source : object, optional
-        Named in the error.
-
-    Returns
-    -------
-    ndarray of int, shape (response,)
-
-    Raises
-    ------
-    InputError
-        If a response names an item that the study does not have.
-    """
-    labels = study["item"].values
-    wanted = study["response_item"].values
-    order = np.argsort(labels, kind="stable")
-    slot = np.minimum(np.searchsorted(labels, wanted, sorter=order), len(labels) - 1)
-    positions = order[slot]
-    missing = labels[positions] != wanted
-    if missing.any():
-        first = int(np.flatnonzero(missing)[0])
-        raise InputError(
-            f"is {wanted[first]} at response {first}; the study has no such item",
-            source=source,
-            field="response_item",
-        )
-    return positions.astype(np.intp, copy=False)
-
-
 def same_token(study: xr.Dataset) -> NDArray[np.bool_]:
     """Which candidates are the very target token.
 
@@ -281,17 +236,3 @@ def same_token(study: xr.Dataset) -> NDArray[np.bool_]:
     target = study["target_logprob"].sel(model=generator).values
     equal: NDArray[np.bool_] = string & (np.abs(drawn - target[:, None]) <= SAME_TOKEN_TOLERANCE_NATS)
     return equal
-
-
-def is_word_token(token: str) -> bool:
-    """Whether a token is a word token: a space, then one letter or more and nothing else.
-
-    Parameters
-    ----------
-    token : str
-
-    Returns
-    -------
-    bool
-    """
-    return len(token) > 1 and token[0] == " " and token[1:].isalpha()

@@ -1,5 +1,6 @@
 """Top-1 guesses name the token that comes next."""
 
+from estimators.documents.tokens import is_visible_token
 from estimators.guesses.accuracy import (
     ParticipantAccuracy,
     PooledAccuracy,
@@ -14,7 +15,6 @@ from estimators.guesses.accuracy import (
 )
 from estimators.guesses.study import (
     guess_contexts,
-    is_visible_token,
     is_word_position,
     prior_guesses,
     repeated_guesses,

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from estimators.comparison.study import response_positions
+from estimators.documents.tokens import is_word_token
 from estimators.errors import InputError, unknown_choice
-from estimators.layout import check_layout, study_source
+from estimators.layout import check_layout, response_positions, study_source
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 __all__ = [
     "STORED_TOKENS",
     "guess_contexts",
-    "is_visible_token",
     "is_word_position",
     "prior_guesses",
     "repeated_guesses",
@@ -251,20 +250,6 @@ def _check_stored(study: xr.Dataset, source: str) -> None:
             raise unknown_choice("stored_tokens", tokens, STORED_TOKENS, source=source)
 
 
-def is_visible_token(token: str) -> bool:
-    """Whether a player can see a token for what it is: not empty, no line break, no part of a character (U+FFFD).
-
-    Parameters
-    ----------
-    token : str
-
-    Returns
-    -------
-    bool
-    """
-    return token != "" and "\n" not in token and "\ufffd" not in token
-
-
 def is_word_position(token: str, following: str | None) -> bool:
     """Whether a token is a whole word: a space, then letters only, and the token that follows starts with a space.
 
@@ -278,8 +263,7 @@ def is_word_position(token: str, following: str | None) -> bool:
     -------
     bool
     """
-    word = len(token) > 1 and token[0] == " " and token[1:].isalpha()
-    return word and following is not None and following.startswith(" ")
+    return is_word_token(token) and following is not None and following.startswith(" ")
 
 
 def prior_guesses(participant: ArrayLike) -> NDArray[np.int64]:

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
 from numpy.typing import ArrayLike
 
-from estimators.comparison import HUMAN
+from estimators.layout import HUMAN
 
 __all__ = [
     "STYLE",

@@ -13,9 +13,9 @@ import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 
-from estimators.comparison import response_positions
 from estimators.errors import InputError, unknown_choice
 from estimators.guesses.accuracy import bayesian_bootstrap_accuracy
+from estimators.layout import response_positions
 from models.guesses.accuracy_data import AccuracyData, practice_amount
 
 if TYPE_CHECKING:

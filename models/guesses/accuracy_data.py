@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from estimators.comparison import response_positions
 from estimators.errors import InputError, unknown_choice
 from estimators.guesses.study import repeated_guesses
+from estimators.layout import response_positions
 
 if TYPE_CHECKING:
     import xarray as xr

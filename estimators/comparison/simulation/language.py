@@ -29,8 +29,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimators.comparison.simulation.settings import SimulationSettings, random_stream, sigmoid
-from estimators.comparison.study import HUMAN
 from estimators.errors import InputError
+from estimators.layout import HUMAN
 
 __all__ = ["Language", "context_texts", "divergence", "draw_tokens", "looked_up", "simulate_language"]
 

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimators.comparison.rounding import SCHEMES
-from estimators.comparison.study import HUMAN
 from estimators.errors import InputError, unknown_choice
+from estimators.layout import HUMAN
 
 __all__ = [
     "DEFAULT_EXCESS_NATS",

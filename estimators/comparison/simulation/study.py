@@ -21,7 +21,8 @@ from estimators.comparison.simulation.language import (
 )
 from estimators.comparison.simulation.participants import draw_participants, simulate_reports
 from estimators.comparison.simulation.settings import LANGUAGE_MODELS, SimulationSettings, random_stream
-from estimators.comparison.study import HUMAN, validate_comparison_study
+from estimators.comparison.study import validate_comparison_study
+from estimators.layout import HUMAN
 from estimators.notes import add_note
 
 if TYPE_CHECKING:

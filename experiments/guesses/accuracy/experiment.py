@@ -12,9 +12,9 @@ import xarray as xr
 from numpy.typing import NDArray
 from omegaconf import DictConfig, OmegaConf
 
-from estimators.comparison import response_positions
 from estimators.errors import InputError, unknown_choice
 from estimators.guesses import PracticeCurve, enough_answers, participant_accuracy, pooled_accuracy, practice_curve
+from estimators.layout import response_positions
 from experiments.guesses.accuracy.figures import accuracy_figure, checks_figure, forest, practice_figure
 from experiments.guesses.accuracy.live import with_live_models
 from experiments.guesses.accuracy.players import LanguageModel, chosen_models, language_models

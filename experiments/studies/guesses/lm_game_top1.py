@@ -19,8 +19,9 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from estimators.documents.tokens import is_visible_token
 from estimators.errors import InputError
-from estimators.guesses.study import is_visible_token, is_word_position, prior_guesses, validate_guess_study
+from estimators.guesses.study import is_word_position, prior_guesses, validate_guess_study
 from estimators.notes import add_note
 from experiments.studies.comparison import lm_game
 from experiments.studies.comparison.lm_game_parse import Note, digest_of, publication_notes

@@ -14,7 +14,7 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
-from estimators.comparison import is_word_token
+from estimators.documents.tokens import is_word_token
 from estimators.errors import InputError, unknown_choice
 from estimators.guesses.study import prior_guesses, repeated_guesses, validate_guess_study
 from estimators.notes import add_note

@@ -8,11 +8,11 @@ import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
 
+from estimators.documents.tokens import is_visible_token
 from estimators.errors import InputError
 from estimators.guesses import validate_guess_study
 from estimators.guesses.study import (
     guess_contexts,
-    is_visible_token,
     is_word_position,
     prior_guesses,
     repeated_guesses,
