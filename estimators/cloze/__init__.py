@@ -3,11 +3,11 @@
 from estimators.cloze.answer_statistics import AnswerStatistics, answer_statistics
 from estimators.cloze.calibration_error import CalibrationError, expected_calibration_error, share_correct
 from estimators.cloze.distributions import (
-    Cpds,
+    Distributions,
     TopWords,
     WordCounts,
     count_words,
-    cpds_from_proportions,
+    distributions_from_proportions,
     entropy_nats,
     jensen_shannon_nats,
     kl_nats,
@@ -18,9 +18,14 @@ from estimators.cloze.distributions import (
     tvd_exact,
 )
 from estimators.cloze.needed_share import NeededShare, needed_share
-from estimators.cloze.renormalised import biased_cpds
+from estimators.cloze.renormalised import renormalised_distributions
 from estimators.cloze.simulation import ClozeSimulation, simulate_cloze_study
-from estimators.cloze.split_halves import Oracles, independent_oracles, tvd_between_oracles, tvd_to_oracles
+from estimators.cloze.split_halves import (
+    SplitHalves,
+    random_split_halves,
+    tvd_between_split_halves,
+    tvd_to_split_halves,
+)
 from estimators.cloze.study import validate_cloze_study
 from estimators.cloze.study_words import ModelWords, StudyWords, study_words
 from estimators.cloze.tvd_bias import TvdBaseline, permutation_baseline, tvd_with_baseline
@@ -31,38 +36,38 @@ __all__ = [
     "AnswerStatistics",
     "CalibrationError",
     "ClozeSimulation",
-    "Cpds",
+    "Distributions",
     "ModelWords",
     "NeededShare",
     "NormalisedWords",
-    "Oracles",
+    "SplitHalves",
     "StudyWords",
     "TopWords",
     "TvdBaseline",
     "WordCounts",
     "WordRules",
     "answer_statistics",
-    "biased_cpds",
     "count_words",
-    "cpds_from_proportions",
+    "distributions_from_proportions",
     "entropy_nats",
     "expected_calibration_error",
-    "independent_oracles",
     "jensen_shannon_nats",
     "kl_nats",
     "needed_share",
     "normalise_words",
     "permutation_baseline",
     "probability_at",
+    "random_split_halves",
     "relative_frequencies",
+    "renormalised_distributions",
     "share_correct",
     "simulate_cloze_study",
     "study_words",
     "top_words",
     "total_variation",
-    "tvd_between_oracles",
+    "tvd_between_split_halves",
     "tvd_exact",
-    "tvd_to_oracles",
+    "tvd_to_split_halves",
     "tvd_with_baseline",
     "validate_cloze_study",
     "word_rules",

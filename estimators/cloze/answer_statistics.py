@@ -1,4 +1,4 @@
-r"""What a few answers say of a context, and how surely: entropy and the distance of two oracles, with their errors.
+r"""Entropy of a context's answers and the distance between two halves of them, with their errors.
 
 Both are sums over words of a function of the word's count, :math:`T = \sum_w g_m(c_w)` with m answers in all, so that
 leaving out every answer in turn (the jackknife) costs one pass over the words, and no split has to be drawn.

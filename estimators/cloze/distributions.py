@@ -1,4 +1,4 @@
-"""Conditional probability distributions (cpds) of next words over many contexts, and how far apart two of them are.
+"""Distributions of next words over many contexts, and how far apart two of them are.
 
 Contexts have different numbers of words, so everything is ragged: one row per context and word, no context-by-word
 table. Every function is vectorised over contexts.
@@ -14,13 +14,13 @@ from numpy.typing import ArrayLike, NDArray
 from estimators.errors import InputError
 
 __all__ = [
-    "AlignedCpds",
-    "Cpds",
+    "AlignedDistributions",
+    "Distributions",
     "TopWords",
     "WordCounts",
     "align",
     "count_words",
-    "cpds_from_proportions",
+    "distributions_from_proportions",
     "entropy_nats",
     "jensen_shannon_nats",
     "kl_nats",
@@ -68,7 +68,7 @@ class WordCounts:
 
 
 @dataclass(frozen=True, eq=False)
-class Cpds:
+class Distributions:
     """A distribution over words for each context.
 
     Parameters
@@ -93,15 +93,15 @@ class Cpds:
         """Probability of the words listed, shape (context,)."""
         return _sums(self.context, self.probability, self.n_contexts)
 
-    def take(self, contexts: ArrayLike) -> Cpds:
+    def take(self, contexts: ArrayLike) -> Distributions:
         """Distributions of some contexts, in the order asked for; one may be there several times."""
         rows, context = _rows_of(self.context, self.n_contexts, np.asarray(contexts, dtype=np.int64))
-        return Cpds(context, self.word[rows], self.probability[rows], len(np.asarray(contexts)))
+        return Distributions(context, self.word[rows], self.probability[rows], len(np.asarray(contexts)))
 
 
 @dataclass(frozen=True, eq=False)
-class AlignedCpds:
-    """Two sets of cpds over the union of their words: rows (context, word) in order, with both probabilities."""
+class AlignedDistributions:
+    """Two sets of distributions over the union of their words: sorted rows (context, word), with both probabilities."""
 
     context: Ints
     word: Ints
@@ -163,8 +163,8 @@ def count_words(context: ArrayLike, word: ArrayLike, count: ArrayLike, *, n_cont
     return WordCounts(context[first][order], word[first][order], summed[order], n_contexts)
 
 
-def relative_frequencies(counts: WordCounts) -> Cpds:
-    """Cpd by relative frequency, the maximum-likelihood estimate: p(w | c) = count(c, w) / count(c).
+def relative_frequencies(counts: WordCounts) -> Distributions:
+    """Distribution by relative frequency, the maximum-likelihood estimate: p(w | c) = count(c, w) / count(c).
 
     Parameters
     ----------
@@ -172,15 +172,15 @@ def relative_frequencies(counts: WordCounts) -> Cpds:
 
     Returns
     -------
-    Cpds
+    Distributions
     """
-    return Cpds(counts.context, counts.word, counts.count / counts.totals[counts.context], counts.n_contexts)
+    return Distributions(counts.context, counts.word, counts.count / counts.totals[counts.context], counts.n_contexts)
 
 
-def cpds_from_proportions(
+def distributions_from_proportions(
     context: ArrayLike, word: ArrayLike, proportion: ArrayLike, *, n_contexts: int, rescale: bool = True
-) -> Cpds:
-    """Cpd from published proportions.
+) -> Distributions:
+    """Distribution from published proportions.
 
     Parameters
     ----------
@@ -194,7 +194,7 @@ def cpds_from_proportions(
 
     Returns
     -------
-    Cpds
+    Distributions
 
     Raises
     ------
@@ -216,11 +216,11 @@ def cpds_from_proportions(
     elif (mass > 1 + 1e-9).any():
         worst = int(mass.argmax())
         raise InputError(f"sums to {mass[worst]:.4f} in context {worst}, should be at most 1", field="proportion")
-    return Cpds(contexts, words, summed, n_contexts)
+    return Distributions(contexts, words, summed, n_contexts)
 
 
-def align(p: Cpds, q: Cpds) -> AlignedCpds:
-    """Put two sets of cpds on the union of their words, context by context."""
+def align(p: Distributions, q: Distributions) -> AlignedDistributions:
+    """Put two sets of distributions on the union of their words, context by context."""
     _check_same_contexts(p, q)
     width = int(max(p.word.max(initial=0), q.word.max(initial=0))) + 1
     keys = np.concatenate([p.context * width + p.word, q.context * width + q.word])
@@ -228,10 +228,10 @@ def align(p: Cpds, q: Cpds) -> AlignedCpds:
     both = np.zeros((2, len(union)))
     both[0, row[: len(p.word)]] = p.probability
     both[1, row[len(p.word) :]] = q.probability
-    return AlignedCpds(union // width, union % width, both[0], both[1], p.n_contexts)
+    return AlignedDistributions(union // width, union % width, both[0], both[1], p.n_contexts)
 
 
-def total_variation(p: Cpds, q: Cpds) -> Floats:
+def total_variation(p: Distributions, q: Distributions) -> Floats:
     """Total variation distance of each context: TVD = 1/2 sum_w abs(p(w | c) - q(w | c)).
 
     Over the union of both supports. Between small samples it is biased up: see ``estimators.cloze.tvd_bias`` and
@@ -239,7 +239,7 @@ def total_variation(p: Cpds, q: Cpds) -> Floats:
 
     Parameters
     ----------
-    p, q : Cpds
+    p, q : Distributions
         Of the same contexts, each summing to one; see :func:`tvd_exact` for a model known at some words only.
 
     Returns
@@ -251,7 +251,7 @@ def total_variation(p: Cpds, q: Cpds) -> Floats:
     return _no_answer(p, q, _sums(both.context, np.abs(both.p - both.q), p.n_contexts) / 2)
 
 
-def tvd_exact(p: Cpds, q_at_rows: ArrayLike, remaining: ArrayLike | None = None) -> Floats:
+def tvd_exact(p: Distributions, q_at_rows: ArrayLike, remaining: ArrayLike | None = None) -> Floats:
     """Total variation distance to a model whose probabilities are known at the words of `p` only.
 
     Every other word has p = 0 and adds q(w | c) / 2; together they add half of the remaining mass, so that
@@ -259,8 +259,8 @@ def tvd_exact(p: Cpds, q_at_rows: ArrayLike, remaining: ArrayLike | None = None)
 
     Parameters
     ----------
-    p : Cpds
-        For example the human cpd; sums to one in each context.
+    p : Distributions
+        For example people's distribution; sums to one in each context.
     q_at_rows : array_like of float, shape (..., row)
         q(w | c) for the rows of `p`.
     remaining : array_like of float, shape (..., context), optional
@@ -293,13 +293,13 @@ def tvd_exact(p: Cpds, q_at_rows: ArrayLike, remaining: ArrayLike | None = None)
     return np.where(p.mass > 0, distance, np.nan)
 
 
-def probability_at(q: Cpds, rows: WordCounts | Cpds) -> Floats:
+def probability_at(q: Distributions, rows: WordCounts | Distributions) -> Floats:
     """Probability under `q` of the words of other rows: zero where `q` does not have the word.
 
     Parameters
     ----------
-    q : Cpds
-    rows : WordCounts or Cpds
+    q : Distributions
+    rows : WordCounts or Distributions
         Of the same contexts.
 
     Returns
@@ -318,12 +318,12 @@ def probability_at(q: Cpds, rows: WordCounts | Cpds) -> Floats:
     return np.where(keys[found] == wanted, q.probability[found], 0.0)
 
 
-def entropy_nats(p: Cpds) -> Floats:
-    """Entropy of each context's cpd in nats, H = -sum_w p ln p; NaN where there is no answer.
+def entropy_nats(p: Distributions) -> Floats:
+    """Entropy of each context's distribution in nats, H = -sum_w p ln p; NaN where there is no answer.
 
     Parameters
     ----------
-    p : Cpds
+    p : Distributions
 
     Returns
     -------
@@ -333,12 +333,12 @@ def entropy_nats(p: Cpds) -> Floats:
     return np.where(p.mass > 0, _sums(p.context, terms, p.n_contexts), np.nan)
 
 
-def kl_nats(p: Cpds, q: Cpds, *, mixed_in: float = 0.0) -> Floats:
+def kl_nats(p: Distributions, q: Distributions, *, mixed_in: float = 0.0) -> Floats:
     """Kullback-Leibler divergence of each context in nats, KL(p || q) = sum_w p ln(p / q).
 
     Parameters
     ----------
-    p, q : Cpds
+    p, q : Distributions
     mixed_in : float, optional
         Share of the uniform distribution over the union of both supports that is mixed into `q`, for a finite
         number: between samples KL is infinite as soon as a word is missing in `q`.
@@ -365,12 +365,12 @@ def kl_nats(p: Cpds, q: Cpds, *, mixed_in: float = 0.0) -> Floats:
     return _no_answer(p, q, _sums(both.context, terms, p.n_contexts))
 
 
-def jensen_shannon_nats(p: Cpds, q: Cpds) -> Floats:
+def jensen_shannon_nats(p: Distributions, q: Distributions) -> Floats:
     """Jensen-Shannon divergence of each context in nats: mean KL to the midpoint (p + q) / 2; at most ln 2.
 
     Parameters
     ----------
-    p, q : Cpds
+    p, q : Distributions
         Of the same contexts.
 
     Returns
@@ -425,12 +425,12 @@ def _sums(context: Ints, values: Floats, n_contexts: int) -> Floats:
     return summed.astype(float).reshape(*values.shape[:-1], n_contexts)
 
 
-def _check_same_contexts(p: Cpds, q: WordCounts | Cpds) -> None:
+def _check_same_contexts(p: Distributions, q: WordCounts | Distributions) -> None:
     if p.n_contexts != q.n_contexts:
         raise InputError(
             f"{p.n_contexts} contexts on one side and {q.n_contexts} on the other; take the same ones of both"
         )
 
 
-def _no_answer(p: Cpds, q: Cpds, values: Floats) -> Floats:
+def _no_answer(p: Distributions, q: Distributions, values: Floats) -> Floats:
     return np.where((p.mass > 0) & (q.mass > 0), values, np.nan)

@@ -1,4 +1,4 @@
-"""What share of its contexts a model would have to answer like a person to be as good as an oracle (section 5)."""
+"""Share of contexts that a model would have to answer as people do to be as near to people as they are (section 5)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class NeededShare:
     Parameters
     ----------
     share : float
-        1 - margin / (mean TVD of the model - mean TVD between oracles); 0 where the model is within the margin.
+        1 - margin / (mean TVD of the model - mean TVD between halves of people); 0 for a model within the margin.
     lower, upper : float
         Of the bootstrap over groups of contexts.
     gap : float
@@ -63,7 +63,7 @@ def improved_legacy(model: ArrayLike, oracle: ArrayLike, share: float, *, skip_d
 
 def needed_share(
     model: ArrayLike,
-    oracle: ArrayLike,
+    halves: ArrayLike,
     groups: ArrayLike,
     *,
     margin: float,
@@ -71,15 +71,15 @@ def needed_share(
     n_replicates: int = 2000,
     probability: float = 0.9,
 ) -> NeededShare:
-    """Share of contexts in which the model has to become an oracle for its mean TVD to be within a margin of one's.
+    """Share of contexts that a model has to answer as people do, for its mean TVD to come near that between people.
 
     Replacing a random share *k* leaves (1 - k) of the gap between the mean TVDs, so that the share needed is
     1 - margin / gap; at no share below one are both equal. The interval resamples groups (passages) of contexts.
 
     Parameters
     ----------
-    model, oracle : array_like of float, shape (context,)
-        TVD of the model and of one oracle to another, in the same contexts.
+    model, halves : array_like of float, shape (context,)
+        TVD to one half of people, of the model and of the other half, in the same contexts.
     groups : array_like, shape (context,)
     margin : float
         Difference of mean TVDs that counts as none.
@@ -97,14 +97,14 @@ def needed_share(
     InputError
         If the margin is not positive, a value is NaN, or the shapes differ.
     """
-    model, oracle = np.asarray(model, dtype=float), np.asarray(oracle, dtype=float)
-    if model.shape != oracle.shape or model.ndim != 1 or not len(model):
-        raise InputError(f"has shape {oracle.shape}, the model {model.shape}", field="oracle")
+    model, halves = np.asarray(model, dtype=float), np.asarray(halves, dtype=float)
+    if model.shape != halves.shape or model.ndim != 1 or not len(model):
+        raise InputError(f"has shape {halves.shape}, the model {model.shape}", field="halves")
     if not margin > 0:
         raise InputError(f"is {margin}, should be larger than 0", field="margin")
-    gaps = model - oracle
+    gaps = model - halves
     if np.isnan(gaps).any():
-        raise InputError(f"holds {int(np.isnan(gaps).sum())} NaN; leave those contexts out", field="model or oracle")
+        raise InputError(f"holds {int(np.isnan(gaps).sum())} NaN; leave those contexts out", field="model or halves")
     _, group = np.unique(np.asarray(groups), return_inverse=True)
     size = np.bincount(group)
     sums = np.bincount(group, weights=gaps)

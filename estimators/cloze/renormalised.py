@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from estimators.cloze.distributions import Cpds
+from estimators.cloze.distributions import Distributions
 from estimators.cloze.study import SAMPLES, entry_positions
 from estimators.cloze.words import WordRules, normalise_words
 from estimators.errors import InputError, unknown_choice
@@ -14,15 +14,15 @@ from estimators.errors import InputError, unknown_choice
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["biased_cpds"]
+__all__ = ["renormalised_distributions"]
 
 # the order in which the paper's code collects the words; a word that is there again overwrites its log-probability
 _ORDER = ("corpus", "greedy", "human", SAMPLES)
 
 
-def biased_cpds(
+def renormalised_distributions(
     study: xr.Dataset, model: str, strings: list[str], rules: WordRules, *, same: Literal["last", "sum"] = "sum"
-) -> Cpds:
+) -> Distributions:
     """Renormalise a model's probabilities over the union of sampled, nucleus, greedy, human and corpus words.
 
     Biased, because the words were chosen with the model's and people's help, and everything else counts as nothing.
@@ -42,7 +42,7 @@ def biased_cpds(
 
     Returns
     -------
-    Cpds
+    Distributions
         One context for each entry of the model, in the order of its file.
 
     Raises
@@ -90,4 +90,4 @@ def biased_cpds(
         total[inverse] = probability
     context = union // width
     mass = np.bincount(context, weights=total)
-    return Cpds(context, union % width, total / mass[context], len(entries))
+    return Distributions(context, union % width, total / mass[context], len(entries))

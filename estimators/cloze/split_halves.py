@@ -1,4 +1,4 @@
-"""Oracles: parts of the human answers that stand for a perfect model, at the sample size people give."""
+"""Split halves of people's answers: what a perfect model would look like at the sample size that people give."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.cloze.distributions import Cpds, TopWords, WordCounts, probability_at, top_words
+from estimators.cloze.distributions import Distributions, TopWords, WordCounts, probability_at, top_words
 from estimators.errors import InputError
 
 Floats = NDArray[np.float64]
 
 __all__ = [
-    "Oracles",
-    "independent_oracles",
-    "legacy_bootstrap_oracles",
-    "legacy_oracles",
-    "oracle_tops",
-    "tvd_between_oracles",
-    "tvd_to_oracles",
+    "SplitHalves",
+    "legacy_bootstrap_halves",
+    "legacy_split_halves",
+    "random_split_halves",
+    "split_half_top_words",
+    "tvd_between_split_halves",
+    "tvd_to_split_halves",
 ]
 
 
 @dataclass(frozen=True, eq=False)
-class Oracles:
+class SplitHalves:
     """Disjoint parts of each context's answers, split one or several times.
 
     Parameters
@@ -37,8 +37,8 @@ class Oracles:
     first, second : ndarray of int, shape (split, row)
         How many of each row's answers are in the first and in the second part.
     first_seen : ndarray of int, shape (split, row), optional
-        Where a row's word stands first in the sampled list, which is how the paper's code breaks ties in oracle 1;
-        None: ties stay ties.
+        Where a row's word stands first in the sampled list: the paper's code breaks ties in the first half by it. None:
+        ties stay ties.
     """
 
     counts: WordCounts
@@ -46,18 +46,18 @@ class Oracles:
     second: NDArray[np.int64]
     first_seen: NDArray[np.int64] | None = None
 
-    def without(self, word: int) -> Oracles:
+    def without(self, word: int) -> SplitHalves:
         """Take a word (a blank answer) out of both parts after the split, as the paper's code does."""
         kept = self.counts.word != word
         seen = None if self.first_seen is None else self.first_seen[:, kept]
         rows = self.counts
         left = WordCounts(rows.context[kept], rows.word[kept], rows.count[kept], rows.n_contexts)
-        return Oracles(left, self.first[:, kept], self.second[:, kept], seen)
+        return SplitHalves(left, self.first[:, kept], self.second[:, kept], seen)
 
 
-def independent_oracles(
+def random_split_halves(
     counts: WordCounts, *, n_splits: int, rng: np.random.Generator, size: int | None = None
-) -> Oracles:
+) -> SplitHalves:
     """Split each context's answers at random, every context and split for itself.
 
     Parameters
@@ -71,7 +71,7 @@ def independent_oracles(
 
     Returns
     -------
-    Oracles
+    SplitHalves
 
     Raises
     ------
@@ -94,23 +94,23 @@ def independent_oracles(
         shuffled = answers[np.lexsort((rng.random(len(answers)), context))]
         for side in (0, 1):
             parts[side, split] = np.bincount(shuffled[which == side], minlength=n_rows)
-    return Oracles(counts, parts[0], parts[1])
+    return SplitHalves(counts, parts[0], parts[1])
 
 
-def legacy_oracles(
+def legacy_split_halves(
     counts: WordCounts,
     seeds: list[int],
     *,
     size: int | Literal["half"] = 20,
     in_place: bool = False,
     remove_odd: bool = True,
-) -> Oracles:
+) -> SplitHalves:
     """Split as the code of "Predict the Next Word" does.
 
     It calls ``random.seed(seed)`` anew for every context; of an odd number of answers it removes one in place, then
-    samples `size` for oracle 1, and the rest is oracle 2. Contexts with as many answers get the same positions of
-    their lists, which are sorted by frequency: the splits of one seed are alike, and means over contexts vary far
-    more between seeds than those of independent splits do.
+    samples `size` for the first half ("oracle 1"), and the rest is the second ("oracle 2"). Contexts with as many
+    answers get the same positions of their lists, which are sorted by frequency: the splits of one seed are alike, and
+    means over contexts vary far more between seeds than those of independent splits do.
 
     Parameters
     ----------
@@ -124,11 +124,11 @@ def legacy_oracles(
         Only the first split removes the odd answer, and the later ones start from what it left, as where the paper's
         code splits the same list again; by default every split starts from the full list.
     remove_odd : bool, optional
-        False in appendix A: oracle 2 has one answer more where their number is odd.
+        False in appendix A: the second half has one answer more where their number is odd.
 
     Returns
     -------
-    Oracles
+    SplitHalves
 
     Raises
     ------
@@ -146,7 +146,7 @@ def legacy_oracles(
         even = int(total) - (int(total) % 2 if remove_odd else 0)
         n_first = even // 2 if size == "half" else int(size)
         if n_first > even or total == 0:
-            raise InputError(f"a context has {total} answers, too few for an oracle of {n_first}", field="size")
+            raise InputError(f"a context has {total} answers, too few for a half of {n_first}", field="size")
         members = np.flatnonzero(totals == total)
         lists = answers[starts[members][:, None] + np.arange(total)]
         for split, seed in enumerate(seeds):
@@ -157,11 +157,11 @@ def legacy_oracles(
             rest = np.delete(lists[:, kept], sampled, axis=1)
             np.add.at(second[split], rest.ravel(), 1)
             np.minimum.at(seen[split], of_first.ravel(), np.tile(np.arange(n_first), len(members)))
-    return Oracles(counts, first, second, seen)
+    return SplitHalves(counts, first, second, seen)
 
 
-def legacy_bootstrap_oracles(counts: WordCounts, seeds: tuple[int, int] = (0, 1)) -> Oracles:
-    """Draw two oracles with replacement, each half as large as the answers, as appendix A's code does."""
+def legacy_bootstrap_halves(counts: WordCounts, seeds: tuple[int, int] = (0, 1)) -> SplitHalves:
+    """Draw two halves with replacement, each half as large as the answers, as appendix A's code does."""
     answers = np.repeat(np.arange(len(counts.count)), counts.count)
     totals = counts.totals
     starts = np.cumsum(totals) - totals
@@ -173,14 +173,14 @@ def legacy_bootstrap_oracles(counts: WordCounts, seeds: tuple[int, int] = (0, 1)
             chosen = np.array(draw.choices(range(int(total)), weights=[1] * int(total), k=int(total) // 2))
             rows = answers[starts[members][:, None] + chosen]
             np.add.at(parts[side, 0], rows.ravel(), 1)
-    return Oracles(counts, parts[0], parts[1])
+    return SplitHalves(counts, parts[0], parts[1])
 
 
 @functools.lru_cache(maxsize=4096)
 def _legacy_positions(
     total: int, seed: int, size: int, removed_before: int | None, remove_odd: bool
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """(positions left after the removal, positions of oracle 1 among them); whose seed removed, if an earlier call."""
+    """Positions left after the removal, by an earlier seed where one is given, and the first half among them."""
     draw = random.Random(seed)
     kept = list(range(total))
     if total % 2 and remove_odd:
@@ -190,36 +190,36 @@ def _legacy_positions(
     return np.array(kept, dtype=np.intp), np.array(draw.sample(range(len(kept)), size), dtype=np.intp)
 
 
-def tvd_between_oracles(oracles: Oracles) -> Floats:
-    """TVD of oracle 1 and oracle 2: the human-human baseline at their sample size.
+def tvd_between_split_halves(halves: SplitHalves) -> Floats:
+    """TVD between the two halves of people: the human-human baseline at their sample size.
 
     Parameters
     ----------
-    oracles : Oracles
+    halves : SplitHalves
 
     Returns
     -------
     ndarray of float, shape (split, context)
         NaN where a part has no answer.
     """
-    p, q = (_normalised(oracles, part) for part in (oracles.first, oracles.second))
-    return _half_sums(oracles.counts, np.abs(p - q))
+    p, q = (_normalised(halves, part) for part in (halves.first, halves.second))
+    return _half_sums(halves.counts, np.abs(p - q))
 
 
-def tvd_to_oracles(
-    q: Cpds,
-    oracles: Oracles,
+def tvd_to_split_halves(
+    q: Distributions,
+    halves: SplitHalves,
     which: Literal["first", "second"] = "first",
     *,
     remaining: Floats | None = None,
 ) -> Floats:
-    """TVD of a cpd of the same contexts and one oracle, for every split.
+    """TVD of distributions over the same contexts and one half of people, for every split.
 
     Parameters
     ----------
-    q : Cpds
-        A model's cpd, or the full human one.
-    oracles : Oracles
+    q : Distributions
+        A model's distributions, or people's.
+    halves : SplitHalves
     which : {"first", "second"}
     remaining : ndarray of float, shape (context,), optional
         Mass of `q` on words that no one answered; what is missing to one by default.
@@ -229,37 +229,37 @@ def tvd_to_oracles(
     ndarray of float, shape (split, context)
         NaN where a side has no answer.
     """
-    p = _normalised(oracles, getattr(oracles, which))
-    at_rows = probability_at(q, oracles.counts)
+    p = _normalised(halves, getattr(halves, which))
+    at_rows = probability_at(q, halves.counts)
     rest = remaining
     if rest is None:
-        listed = np.bincount(oracles.counts.context, weights=at_rows, minlength=oracles.counts.n_contexts)
+        listed = np.bincount(halves.counts.context, weights=at_rows, minlength=halves.counts.n_contexts)
         rest = np.where(q.mass > 0, np.maximum(1 - listed, 0), np.nan)
-    distance: Floats = _half_sums(oracles.counts, np.abs(p - at_rows)) + rest / 2
+    distance: Floats = _half_sums(halves.counts, np.abs(p - at_rows)) + rest / 2
     return distance
 
 
-def oracle_tops(oracles: Oracles, which: Literal["first", "second"] = "first") -> list[TopWords]:
-    """Most frequent word of one oracle in each context, for every split.
+def split_half_top_words(halves: SplitHalves, which: Literal["first", "second"] = "first") -> list[TopWords]:
+    """Most frequent word of one half in each context, for every split.
 
-    Ties in oracle 1 go to the word that was sampled first where the split knows it; otherwise to the first row.
+    Ties in the first half go to the word that was sampled first where the split knows it; otherwise to the first row.
     """
-    part = getattr(oracles, which)
+    part = getattr(halves, which)
     tops = []
     for split in range(len(part)):
         present = part[split] > 0
         rows = np.flatnonzero(present)
-        if which == "first" and oracles.first_seen is not None:
-            rows = rows[np.lexsort((oracles.first_seen[split][rows], oracles.counts.context[rows]))]
+        if which == "first" and halves.first_seen is not None:
+            rows = rows[np.lexsort((halves.first_seen[split][rows], halves.counts.context[rows]))]
         one = WordCounts(
-            oracles.counts.context[rows], oracles.counts.word[rows], part[split][rows], oracles.counts.n_contexts
+            halves.counts.context[rows], halves.counts.word[rows], part[split][rows], halves.counts.n_contexts
         )
         tops.append(top_words(one))
     return tops
 
 
-def _normalised(oracles: Oracles, part: NDArray[np.int64]) -> Floats:
-    totals = _by_context(oracles.counts, part)[:, oracles.counts.context]
+def _normalised(halves: SplitHalves, part: NDArray[np.int64]) -> Floats:
+    totals = _by_context(halves.counts, part)[:, halves.counts.context]
     shares: Floats = np.divide(part, totals, out=np.full(part.shape, np.nan), where=totals > 0)
     return shares
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["SAMPLES", "entry_positions", "item_positions", "model_names", "validate_cloze_study"]
 
 SAMPLES = "samples"
-"""Name of the source whose words are a model's unbiased samples: those that make its cpd."""
+"""Name of the source whose words are a model's unbiased samples: those that make its distribution."""
 
 _REQUIRED: dict[str, tuple[str, ...]] = {
     "text_id": ("item",),

@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.cloze.distributions import Cpds, WordCounts, count_words, cpds_from_proportions, relative_frequencies
+from estimators.cloze.distributions import (
+    Distributions,
+    WordCounts,
+    count_words,
+    distributions_from_proportions,
+    relative_frequencies,
+)
 from estimators.cloze.study import SAMPLES, entry_positions, item_positions, model_names
 from estimators.cloze.words import WordRules, normalise_words
 from estimators.errors import InputError, unknown_choice
@@ -51,7 +57,7 @@ class StudyWords:
     ----------
     strings : ndarray of str objects, shape (code,)
         Normalised words.
-    human_cpd : Cpds
+    human_distributions : Distributions
         Over the items. Of proportions where the study has no counts.
     human : WordCounts, optional
         Answers; None where the study has proportions only.
@@ -65,7 +71,7 @@ class StudyWords:
     """
 
     strings: NDArray[np.object_]
-    human_cpd: Cpds
+    human_distributions: Distributions
     human: WordCounts | None
     human_missing: Mapping[str, float]
     target: NDArray[np.int64]
@@ -133,17 +139,17 @@ def study_words(
     if "response_count" in study:
         weight = study["response_count"].values
         counts = count_words(item, answer, weight, n_contexts=n_items)
-        cpd = relative_frequencies(counts)
+        everyone = relative_frequencies(counts)
     else:
         weight = study["response_proportion"].values
-        cpd = cpds_from_proportions(item, answer, weight, n_contexts=n_items)
+        everyone = distributions_from_proportions(item, answer, weight, n_contexts=n_items)
     missing = {name: float(weight[human_reason == name].sum()) for name in sorted(set(human_reason.tolist()) - {""})}
     target = coding.plain(study["target_word"].values, corpus)
     found = {
         name: _model_words(study, name, coding, model[name] if isinstance(model, Mapping) else model, per)
         for name in names
     }
-    return StudyWords(coding.strings(), cpd, counts, missing, target, coding.blank(), found)
+    return StudyWords(coding.strings(), everyone, counts, missing, target, coding.blank(), found)
 
 
 class _Coding:

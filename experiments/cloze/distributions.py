@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from omegaconf import DictConfig, ListConfig
 
-from estimators.cloze.distributions import Cpds, relative_frequencies
+from estimators.cloze.distributions import Distributions, relative_frequencies
 from estimators.cloze.study_words import StudyWords, study_words
 from estimators.cloze.words import WORD_RULES
 from estimators.errors import InputError
@@ -35,7 +35,7 @@ def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
     models = chosen_models(cfg, study, needed=False)
     n_words = whole(cfg, "n_words")
     words = _words(cfg, study, models, mode)
-    cpds: dict[str, Cpds] = {_HUMAN: words.human_cpd}
+    cpds: dict[str, Distributions] = {_HUMAN: words.human_distributions}
     for name in models:
         model = words.models[name]
         cpds[name] = _over_items(relative_frequencies(model.counts), model.item, study.sizes["item"])
@@ -92,11 +92,13 @@ def _words(cfg: DictConfig, study: xr.Dataset, models: list[str], mode: str) -> 
     return study_words(study, human=published, model=by_model, corpus=WORD_RULES["none"], models=models)
 
 
-def _over_items(cpd: Cpds, item: NDArray[np.intp], n_items: int) -> Cpds:
-    return Cpds(item[cpd.context], cpd.word, cpd.probability, n_items)
+def _over_items(cpd: Distributions, item: NDArray[np.intp], n_items: int) -> Distributions:
+    return Distributions(item[cpd.context], cpd.word, cpd.probability, n_items)
 
 
-def _rows(study: xr.Dataset, words: StudyWords, cpds: dict[str, Cpds], item: int, n_words: int) -> list[dict[str, Any]]:
+def _rows(
+    study: xr.Dataset, words: StudyWords, cpds: dict[str, Distributions], item: int, n_words: int
+) -> list[dict[str, Any]]:
     tables = {}
     for name, cpd in cpds.items():
         here = cpd.context == item

@@ -14,8 +14,8 @@ from omegaconf import DictConfig, ListConfig
 
 from estimators.cloze.distributions import relative_frequencies
 from estimators.cloze.needed_share import needed_share
-from estimators.cloze.renormalised import biased_cpds
-from estimators.cloze.split_halves import independent_oracles, tvd_between_oracles, tvd_to_oracles
+from estimators.cloze.renormalised import renormalised_distributions
+from estimators.cloze.split_halves import random_split_halves, tvd_between_split_halves, tvd_to_split_halves
 from estimators.cloze.study import entry_positions, item_positions
 from estimators.errors import InputError
 from experiments.cloze.settings import chosen_models, clean_words, colours, groups_of, label, mode_of, whole, wide_rules
@@ -97,23 +97,23 @@ def _clean(cfg: DictConfig, study: xr.Dataset) -> Curves:
         model = words.models[name]
         have = np.flatnonzero((model.counts.totals > 0) & (answers.totals[model.item] > 1))
         items = model.item[have]
-        splits = independent_oracles(answers.take(items), n_splits=whole(cfg, "n_splits"), rng=rng)
+        splits = random_split_halves(answers.take(items), n_splits=whole(cfg, "n_splits"), rng=rng)
         found[name, "unbiased"] = {
-            "model": tvd_to_oracles(relative_frequencies(model.counts.take(have)), splits).mean(axis=0),
-            "oracle": tvd_between_oracles(splits).mean(axis=0),
+            "model": tvd_to_split_halves(relative_frequencies(model.counts.take(have)), splits).mean(axis=0),
+            "oracle": tvd_between_split_halves(splits).mean(axis=0),
             "groups": groups_of(study, items),
             "items": items,
         }
         if not cfg.experiment.biased or not _has_logprobs(study, name):
             continue
         entries = entry_positions(study, name)
-        biased = biased_cpds(study, name, list(words.strings), wide_rules(cfg, study))
+        biased = renormalised_distributions(study, name, list(words.strings), wide_rules(cfg, study))
         own = item_positions(study, "entry_item")[entries]
         # the first entry of each context
         first = np.array([int(np.flatnonzero(own == item)[0]) for item in items])
         found[name, "biased"] = {
             **found[name, "unbiased"],
-            "model": tvd_to_oracles(biased.take(first), splits).mean(axis=0),
+            "model": tvd_to_split_halves(biased.take(first), splits).mean(axis=0),
         }
     return found
 

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from omegaconf import DictConfig
 
-from estimators.cloze.distributions import Cpds, count_words, relative_frequencies, total_variation, tvd_exact
+from estimators.cloze.distributions import Distributions, count_words, relative_frequencies, total_variation, tvd_exact
 from estimators.cloze.words import WordRules, normalise_words
 from estimators.errors import InputError
 from experiments.cloze.settings import ORACLE, clean_words, cluster_se, groups_of, number, whole, wide_rules
@@ -47,7 +47,7 @@ class _Asked:
     """
 
     texts: list[str]
-    people: Cpds
+    people: Distributions
     words: list[str]
     forms: Mapping[str, Sequence[str]]
     codes: Mapping[str, int]
@@ -64,7 +64,7 @@ def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
     words = clean_words(cfg, study, [])
     work = open_work(cfg)
     items = _items(cfg, study, words, work)
-    people = words.human_cpd.take(items)
+    people = words.human_distributions.take(items)
     asked = _Asked(
         texts=[str(text).rstrip() for text in study["context"].to_numpy()[items]],
         people=people,
@@ -120,7 +120,7 @@ def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
 def _items(cfg: DictConfig, study: xr.Dataset, words: StudyWords, work: Work) -> NDArray[np.intp]:
     """Contexts with an answer and a text before them, of this run's shard, neighbours in their text together."""
     text = study["context"].to_numpy()
-    usable = np.flatnonzero((words.human_cpd.mass > 0) & np.array([bool(str(one).strip()) for one in text]))
+    usable = np.flatnonzero((words.human_distributions.mass > 0) & np.array([bool(str(one).strip()) for one in text]))
     wanted = whole(cfg, "n_contexts", optional=True)
     if wanted and wanted < len(usable):
         usable = np.sort(rng_for(cfg, "contexts").choice(usable, size=wanted, replace=False))
@@ -134,7 +134,7 @@ def _forms(cfg: DictConfig, study: xr.Dataset, words: StudyWords, items: NDArray
     rules = wide_rules(cfg, study)
     seen = [str(text) for text in study["word_text"].to_numpy()]
     boundary = BOUNDARIES[_BOUNDARY]
-    people = words.human_cpd.take(items)
+    people = words.human_distributions.take(items)
     wanted = [str(words.strings[code]) for code in np.unique(people.word)]
     forms = word_forms(
         wanted,

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from omegaconf import DictConfig
 
 from estimators.cloze.distributions import WordCounts, count_words, relative_frequencies
-from estimators.cloze.split_halves import Oracles, independent_oracles, legacy_oracles, tvd_to_oracles
+from estimators.cloze.split_halves import SplitHalves, legacy_split_halves, random_split_halves, tvd_to_split_halves
 from estimators.cloze.study_words import StudyWords, study_words
 from estimators.cloze.tvd_bias import tvd_with_baseline
 from estimators.cloze.words import WORD_RULES
@@ -125,12 +125,12 @@ def _clean(cfg: DictConfig, study: xr.Dataset, name: str, sizes: list[int]) -> d
     counts, human = model.counts.take(have), answers.take(items)
     n_repeats = whole_numbers(cfg, "n_repeats")[0]
     rng = rng_for(cfg, f"tvd_sample_size {name}")
-    splits = independent_oracles(human, n_splits=1, rng=rng)
-    everything = tvd_to_oracles(relative_frequencies(counts), splits)[0]
+    splits = random_split_halves(human, n_splits=1, rng=rng)
+    everything = tvd_to_split_halves(relative_frequencies(counts), splits)[0]
     by_size, corrected = {}, {0: float(np.nanmean(tvd_with_baseline(counts, human).corrected))}
     for n in sizes:
         drawn = [subsample(counts, n, rng) for _ in range(n_repeats)]
-        by_size[n] = np.mean([tvd_to_oracles(relative_frequencies(one), splits)[0] for one in drawn], axis=0)
+        by_size[n] = np.mean([tvd_to_split_halves(relative_frequencies(one), splits)[0] for one in drawn], axis=0)
         corrected[n] = float(np.nanmean([np.nanmean(tvd_with_baseline(one, human).corrected) for one in drawn]))
     return {"items": items, "all": everything, "by_size": by_size, "corrected": corrected, "totals": counts.totals}
 
@@ -147,8 +147,8 @@ def _legacy(study: xr.Dataset, name: str, sizes: list[int], cfg: DictConfig) -> 
     )
     model = words.models[name]
     human = words.answers().take(model.item)
-    split: Oracles = legacy_oracles(human, [0], size="half")
-    everything = tvd_to_oracles(relative_frequencies(model.counts), split)[0]
+    split: SplitHalves = legacy_split_halves(human, [0], size="half")
+    everything = tvd_to_split_halves(relative_frequencies(model.counts), split)[0]
     draw = random.Random(int(cfg.seed))
     ends = np.cumsum([0, *sizes])
     if (model.counts.totals < ends[-1]).any():
@@ -171,7 +171,7 @@ def _legacy(study: xr.Dataset, name: str, sizes: list[int], cfg: DictConfig) -> 
             np.ones(len(owner)),
             n_contexts=model.counts.n_contexts,
         )
-        by_size[n] = tvd_to_oracles(relative_frequencies(drawn), split)[0]
+        by_size[n] = tvd_to_split_halves(relative_frequencies(drawn), split)[0]
     return {"items": model.item, "all": everything, "by_size": by_size, "corrected": {}, "totals": model.counts.totals}
 
 

@@ -6,15 +6,15 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from estimators.cloze.distributions import Cpds, WordCounts, relative_frequencies
+from estimators.cloze.distributions import Distributions, WordCounts, relative_frequencies
 from estimators.cloze.needed_share import improved_legacy
-from estimators.cloze.renormalised import biased_cpds
+from estimators.cloze.renormalised import renormalised_distributions
 from estimators.cloze.split_halves import (
-    Oracles,
-    legacy_bootstrap_oracles,
-    legacy_oracles,
-    tvd_between_oracles,
-    tvd_to_oracles,
+    SplitHalves,
+    legacy_bootstrap_halves,
+    legacy_split_halves,
+    tvd_between_split_halves,
+    tvd_to_split_halves,
 )
 from estimators.cloze.study import model_names
 from estimators.cloze.study_words import study_words
@@ -73,16 +73,18 @@ def _oracle_lists(study: xr.Dataset, names: list[str]) -> Lists:
             items = _items(study, names, name)
             counts = answers.take(items)
             split = (
-                legacy_oracles(counts, [0], size="half", remove_odd=False)
+                legacy_split_halves(counts, [0], size="half", remove_odd=False)
                 if kind == "halves"
-                else legacy_bootstrap_oracles(counts)
+                else legacy_bootstrap_halves(counts)
             )
             everyone = relative_frequencies(counts)
             # a blank answer is NaN there, which equals nothing: people's probability of it is lost
             kept = everyone.word != words.blank
-            q = Cpds(everyone.context[kept], everyone.word[kept], everyone.probability[kept], everyone.n_contexts)
+            q = Distributions(
+                everyone.context[kept], everyone.word[kept], everyone.probability[kept], everyone.n_contexts
+            )
             side = "first" if part == "first" else "second"
-            values = tvd_to_oracles(q, split, side, remaining=np.zeros(len(items)))[0]  # type: ignore[arg-type]
+            values = tvd_to_split_halves(q, split, side, remaining=np.zeros(len(items)))[0]  # type: ignore[arg-type]
             found[name] = values, items
     return found
 
@@ -102,15 +104,15 @@ def _improvement_lists(study: xr.Dataset, names: list[str], model: str) -> Lists
         answers = words.answers()
         if model == "gpt2-ft":
             answers = _without(answers, words.blank)
-        split = legacy_oracles(answers.take(one.item), [0], size="half")
-        biased = biased_cpds(study, model, list(words.strings), none, same="last")
-        to_biased = tvd_to_oracles(biased, split)[0]
-        to_unbiased = tvd_to_oracles(relative_frequencies(one.counts), split)[0]
+        split = legacy_split_halves(answers.take(one.item), [0], size="half")
+        biased = renormalised_distributions(study, model, list(words.strings), none, same="last")
+        to_biased = tvd_to_split_halves(biased, split)[0]
+        to_unbiased = tvd_to_split_halves(relative_frequencies(one.counts), split)[0]
         for fold in folds:
             if f"{fold}/0/tvd_biased" not in names:
                 continue
             items = _items(study, names, f"{fold}/0/tvd_biased")
-            between = tvd_between_oracles(_halves(answers, items))[0]
+            between = tvd_between_split_halves(_halves(answers, items))[0]
             known = [_known(values, one.item, items) for values in (to_biased, to_unbiased)]
             for share in SHARES:
                 for skip, kind in enumerate(("tvd_biased", "tvd_unbiased")):
@@ -119,8 +121,8 @@ def _improvement_lists(study: xr.Dataset, names: list[str], model: str) -> Lists
     return found
 
 
-def _halves(answers: WordCounts, items: NDArray[np.intp]) -> Oracles:
-    return legacy_oracles(answers.take(items), [0], size="half")
+def _halves(answers: WordCounts, items: NDArray[np.intp]) -> SplitHalves:
+    return legacy_split_halves(answers.take(items), [0], size="half")
 
 
 def _without(counts: WordCounts, word: int) -> WordCounts:

@@ -1,6 +1,6 @@
 """The numbers of "Predict the Next Word" as its own code made them, from the public files, list by list.
 
-What the code does is described where it is done: ``estimators.cloze.split_halves.legacy_oracles``,
+What the code does is described where it is done: ``estimators.cloze.split_halves.legacy_split_halves``,
 ``estimators.cloze.words`` (``published`` and ``published_raw``), ``estimators.cloze.calibration_error``
 (``bins="legacy"``). One thing shows only in the stored lists: in the runs behind them the odd human answer had been
 removed (with seed 1) before anything was computed, because the notebook had been run before on the same lists. Only the
@@ -28,7 +28,13 @@ from estimators.cloze.distributions import (
     top_words,
     total_variation,
 )
-from estimators.cloze.split_halves import Oracles, legacy_oracles, oracle_tops, tvd_between_oracles, tvd_to_oracles
+from estimators.cloze.split_halves import (
+    SplitHalves,
+    legacy_split_halves,
+    split_half_top_words,
+    tvd_between_split_halves,
+    tvd_to_split_halves,
+)
 from estimators.cloze.study import model_names
 from estimators.cloze.study_words import StudyWords, study_words
 from estimators.cloze.words import WORD_RULES
@@ -151,21 +157,21 @@ class _Legacy:
         items = self.stored_items(pair)
         even = self._even.take(items)
         human = self._drop_blank(even)
-        split = legacy_oracles(even, [1]).without(self._words.blank)
-        between = tvd_between_oracles(split)[0]
+        split = legacy_split_halves(even, [1]).without(self._words.blank)
+        between = tvd_between_split_halves(split)[0]
         self._keep(pair, between, items)
-        self._keep(to_human, tvd_to_oracles(relative_frequencies(human), split, "second")[0], items)
+        self._keep(to_human, tvd_to_split_halves(relative_frequencies(human), split, "second")[0], items)
         self._values["tvd/oracle2-oracle1"] = float(between.mean())
-        many = legacy_oracles(even, list(_SEEDS)).without(self._words.blank)
-        means = tvd_between_oracles(many).mean(axis=1)
+        many = legacy_split_halves(even, list(_SEEDS)).without(self._words.blank)
+        means = tvd_between_split_halves(many).mean(axis=1)
         self._values["tvd/oracle2-oracle1/20 seeds/mean"] = float(means.mean())
         self._values["tvd/oracle2-oracle1/20 seeds/sd"] = float(means.std())
         target = self._target(items)
         top = top_words(human)
-        firsts, seconds = oracle_tops(many, "first"), oracle_tops(many, "second")
+        firsts, seconds = split_half_top_words(many, "first"), split_half_top_words(many, "second")
         # people's majority is always right about itself
         self._calibration("human", top, target, top.word, firsts)
-        second = oracle_tops(split, "second")[0]
+        second = split_half_top_words(split, "second")[0]
         self._calibration("oracle2", second, target, top.word, [])
         errors = [_ece(mine, other.word) for mine, other in zip(seconds, firsts, strict=True)]
         self._values["ece/oracle2/oracle1"] = float(np.mean(errors))
@@ -208,8 +214,8 @@ class _Legacy:
         human = self._drop_blank(answers)
         cpd = relative_frequencies(counts)
         distance = total_variation(cpd, relative_frequencies(human))
-        split = legacy_oracles(answers, [1]).without(self._words.blank)
-        to_oracle = tvd_to_oracles(cpd, split)[0]
+        split = legacy_split_halves(answers, [1]).without(self._words.blank)
+        to_oracle = tvd_to_split_halves(cpd, split)[0]
         self._values[f"tvd/{name}"] = float(distance.mean())
         stored_human, stored_oracle = _STORED[name]
         for stored, values in ((stored_human, distance), (stored_oracle, to_oracle)):
@@ -220,8 +226,8 @@ class _Legacy:
         prefix = stored_human.rpartition("/")[0]
         everyone = relative_frequencies(human)
         others = {
-            "tvd_oracle1_human": tvd_to_oracles(everyone, split, "first")[0],
-            "tvd_oracle2_human": tvd_to_oracles(everyone, split, "second")[0],
+            "tvd_oracle1_human": tvd_to_split_halves(everyone, split, "first")[0],
+            "tvd_oracle2_human": tvd_to_split_halves(everyone, split, "second")[0],
             # the file of temperature 0.5 has BLOOM's names
             **dict.fromkeys(("entropy_bloom", "entropy_chatgpt"), entropy_nats(cpd)),
             "entropy_human": entropy_nats(everyone),
@@ -231,8 +237,8 @@ class _Legacy:
             if f"{prefix}/{what}" in self._names:
                 self._keep(f"{prefix}/{what}", *self._in_stored_order(f"{prefix}/{what}", values, items))
         seeds = [1, *_SEEDS] if name in GPT2_MODELS else list(_SEEDS)
-        many = legacy_oracles(answers, seeds, in_place=name in GPT2_MODELS).without(self._words.blank)
-        tops = oracle_tops(many)[len(seeds) - len(_SEEDS) :]
+        many = legacy_split_halves(answers, seeds, in_place=name in GPT2_MODELS).without(self._words.blank)
+        tops = split_half_top_words(many)[len(seeds) - len(_SEEDS) :]
         self._calibration(name, top_words(counts), self._words.target[items], top_words(human).word, tops)
 
     def _in_stored_order(self, name: str, values: Floats, items: NDArray[np.intp]) -> tuple[Floats, NDArray[np.intp]]:
@@ -250,7 +256,7 @@ class _Legacy:
         return np.array(taken), wanted
 
 
-def _first_part(split: Oracles) -> WordCounts:
+def _first_part(split: SplitHalves) -> WordCounts:
     part = split.first[0]
     kept = part > 0
     counts = split.counts
@@ -263,7 +269,7 @@ def _next(found: dict[int, list[float]], item: int) -> float:
 
 
 def _without_odd(counts: WordCounts, *, seed: int) -> WordCounts:
-    split = legacy_oracles(counts, [seed], size="half")
+    split = legacy_split_halves(counts, [seed], size="half")
     left = (split.first + split.second)[0]
     kept = left > 0
     return WordCounts(counts.context[kept], counts.word[kept], left[kept], counts.n_contexts)

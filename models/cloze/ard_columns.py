@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from estimators.cloze.answer_statistics import answer_statistics, pooled_covariance
 from estimators.cloze.distributions import WordCounts, entropy_nats, relative_frequencies
 from estimators.cloze.split_halves import (
-    Oracles,
-    independent_oracles,
-    legacy_oracles,
-    tvd_between_oracles,
-    tvd_to_oracles,
+    SplitHalves,
+    legacy_split_halves,
+    random_split_halves,
+    tvd_between_split_halves,
+    tvd_to_split_halves,
 )
 from estimators.cloze.study_words import StudyWords, study_words
 from estimators.cloze.words import WORD_RULES, WordRules, word_rules
@@ -135,16 +135,16 @@ def legacy_columns(study: xr.Dataset, model: str, predictors: Sequence[str], *, 
     people = WordCounts(
         given.context, np.where(given.word == words.blank, blank, given.word), given.count, given.n_contexts
     )
-    oracles = legacy_oracles(people, [seed], size="half")
+    oracles = legacy_split_halves(people, [seed], size="half")
     rows = people.word != blank
     answered = WordCounts(people.context[rows], people.word[rows], people.count[rows], people.n_contexts)
     made = {
         "human_entropy": entropy_nats(relative_frequencies(answered)),
         "model_entropy": entropy_nats(q),
-        "oracle_tvd": tvd_between_oracles(oracles)[0],
+        "oracle_tvd": tvd_between_split_halves(oracles)[0],
         "context_length": _lengths(study)[found.item],
     }
-    return _columns(study, tvd_to_oracles(q, oracles)[0], made, predictors, found.item, [model] * len(found.item))
+    return _columns(study, tvd_to_split_halves(q, oracles)[0], made, predictors, found.item, [model] * len(found.item))
 
 
 def clean_columns(
@@ -220,11 +220,11 @@ def clean_columns(
         target_part, human_part = _disjoint(people, target_answers, 2 * oracle_answers, rng)
         entropy, oracle_tvd = (statistics := answer_statistics(human_part)).value
     else:
-        oracles = independent_oracles(people, n_splits=1, rng=rng)
+        oracles = random_split_halves(people, n_splits=1, rng=rng)
         target_part = _part(people, oracles.first[0])
         entropy, oracle_tvd = answer_statistics(people).value
         if design == "shared":
-            oracle_tvd = tvd_between_oracles(oracles)[0]
+            oracle_tvd = tvd_between_split_halves(oracles)[0]
     lengths = _lengths(study)
     target, made, item, player = [], [], [], []
     for name in models:
@@ -234,8 +234,8 @@ def clean_columns(
         at = np.searchsorted(enough, own.item[here])
         taken = q.take(here)
         part = target_part.take(at)
-        whole = Oracles(part, part.count[None, :], part.count[None, :])
-        target.append(tvd_to_oracles(taken, whole)[0])
+        whole = SplitHalves(part, part.count[None, :], part.count[None, :])
+        target.append(tvd_to_split_halves(taken, whole)[0])
         made.append(
             {
                 "human_entropy": entropy[at],

@@ -11,7 +11,7 @@ from omegaconf import DictConfig
 from tqdm import tqdm
 
 from estimators.cloze.distributions import WordCounts
-from estimators.cloze.split_halves import independent_oracles
+from estimators.cloze.split_halves import random_split_halves
 from experiments.cloze.settings import ORACLE, clean_words, label, whole
 from experiments.cloze.tvd.results import PlayerTvd, part_counts
 from experiments.harness.bayes import check_bayesian, convergence_columns, gate, sample_model
@@ -103,7 +103,7 @@ def bayesian_tvd(cfg: DictConfig, study: xr.Dataset, players: list[PlayerTvd], n
         items = player.items[chosen]
         human = answers.take(items)
         if player.player == ORACLE:
-            split = independent_oracles(human, n_splits=1, rng=rng)
+            split = random_split_halves(human, n_splits=1, rng=rng)
             pair = part_counts(split, 0, "first"), part_counts(split, 0, "second")
         else:
             model = words.models[player.player]

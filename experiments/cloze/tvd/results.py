@@ -17,7 +17,13 @@ from estimators.cloze.distributions import (
     relative_frequencies,
     top_words,
 )
-from estimators.cloze.split_halves import Oracles, independent_oracles, oracle_tops, tvd_between_oracles, tvd_to_oracles
+from estimators.cloze.split_halves import (
+    SplitHalves,
+    random_split_halves,
+    split_half_top_words,
+    tvd_between_split_halves,
+    tvd_to_split_halves,
+)
 from estimators.cloze.study_words import StudyWords
 from estimators.cloze.tvd_bias import tvd_with_baseline
 from experiments.cloze.settings import ORACLE, cluster_se, groups_of
@@ -79,9 +85,9 @@ def model_tvd(
     counts, human = model.counts.take(have), answers.take(items)
     cpd = relative_frequencies(counts)
     against = tvd_with_baseline(counts, human)
-    splits = independent_oracles(human, n_splits=n_splits, rng=rng)
-    between = tvd_between_oracles(splits)
-    to_oracle = tvd_to_oracles(cpd, splits).mean(axis=0)
+    splits = random_split_halves(human, n_splits=n_splits, rng=rng)
+    between = tvd_between_split_halves(splits)
+    to_oracle = tvd_to_split_halves(cpd, splits).mean(axis=0)
     divergence = jensen_shannon_nats(cpd, relative_frequencies(human))
     calibration, oracle_ece = _calibration(words, counts, human, items, splits=splits, n_bins=n_bins)
     dropped = sum(model.missing.values())
@@ -116,8 +122,8 @@ def oracle_tvd(
     answers = words.answers()
     items = np.flatnonzero(answers.totals > 1)
     human = answers.take(items)
-    splits = independent_oracles(human, n_splits=n_splits, rng=rng)
-    between = tvd_between_oracles(splits)
+    splits = random_split_halves(human, n_splits=n_splits, rng=rng)
+    between = tvd_between_split_halves(splits)
     parts = [(part_counts(splits, at, "second"), part_counts(splits, at, "first")) for at in range(n_splits)]
     # of every split: where the number of answers is odd, each leaves out another one
     against = [tvd_with_baseline(*pair) for pair in parts]
@@ -143,7 +149,7 @@ def oracle_tvd(
     )
 
 
-def part_counts(splits: Oracles, split: int, which: str) -> WordCounts:
+def part_counts(splits: SplitHalves, split: int, which: str) -> WordCounts:
     """Counts of one part of one split."""
     part = getattr(splits, which)[split]
     kept = part > 0
@@ -157,7 +163,7 @@ def _calibration(
     human: WordCounts,
     items: NDArray[np.intp],
     *,
-    splits: Oracles,
+    splits: SplitHalves,
     n_bins: int,
     own: bool = False,
 ) -> tuple[dict[tuple[str, str], CalibrationError], dict[str, float]]:
@@ -166,8 +172,8 @@ def _calibration(
     everyone = top_words(human)
     found: dict[tuple[str, str], CalibrationError] = {}
     means: dict[str, float] = {}
-    firsts = oracle_tops(splits, "first")
-    seconds = oracle_tops(splits, "second") if own else []
+    firsts = split_half_top_words(splits, "first")
+    seconds = split_half_top_words(splits, "second") if own else []
     for bins in ("fixed", "adaptive"):
         for gold, gold_counts, gold_top in (
             ("corpus", corpus, top_words(corpus)),

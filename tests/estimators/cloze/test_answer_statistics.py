@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from estimators.cloze.answer_statistics import answer_statistics, half_split_terms, pooled_covariance
 from estimators.cloze.distributions import WordCounts, count_words, entropy_nats, relative_frequencies
-from estimators.cloze.split_halves import independent_oracles, tvd_between_oracles
+from estimators.cloze.split_halves import random_split_halves, tvd_between_split_halves
 from estimators.errors import InputError
 
 
@@ -44,7 +44,7 @@ def test_oracle_tvd_is_the_mean_over_all_splits(counts: list[int]) -> None:
 
 def test_oracle_tvd_is_what_many_random_splits_come_to() -> None:
     counts = counts_of([7, 5, 3, 2, 1, 1, 1], [10, 10], [1] * 20)
-    drawn = tvd_between_oracles(independent_oracles(counts, n_splits=4000, rng=np.random.default_rng(1)))
+    drawn = tvd_between_split_halves(random_split_halves(counts, n_splits=4000, rng=np.random.default_rng(1)))
     found = answer_statistics(counts).value[1]
     # the standard error of a mean over 4,000 splits is below .0016
     np.testing.assert_allclose(drawn.mean(axis=0), found, atol=0.006)

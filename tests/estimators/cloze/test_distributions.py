@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from estimators.cloze.distributions import (
-    Cpds,
+    Distributions,
     WordCounts,
     align,
     count_words,
-    cpds_from_proportions,
+    distributions_from_proportions,
     entropy_nats,
     jensen_shannon_nats,
     kl_nats,
@@ -63,8 +63,8 @@ def test_against_lists(first: list[list[str]], shuffler: object) -> None:
 
 
 def test_closed_forms() -> None:
-    p = Cpds(np.array([0, 0, 1]), np.array([0, 1, 5]), np.array([0.5, 0.5, 1.0]), 2)
-    q = Cpds(np.array([0, 1]), np.array([1, 6]), np.array([1.0, 1.0]), 2)
+    p = Distributions(np.array([0, 0, 1]), np.array([0, 1, 5]), np.array([0.5, 0.5, 1.0]), 2)
+    q = Distributions(np.array([0, 1]), np.array([1, 6]), np.array([1.0, 1.0]), 2)
     np.testing.assert_allclose(total_variation(p, q), [0.5, 1.0])
     np.testing.assert_allclose(kl_nats(q, p), [np.log(2), np.inf])
     np.testing.assert_allclose(kl_nats(p, q), [np.inf, np.inf])
@@ -130,7 +130,7 @@ def test_rows_keep_the_order_in_which_words_were_seen() -> None:
 
 
 def test_exact_distance_needs_a_distribution() -> None:
-    p = Cpds(np.array([0]), np.array([0]), np.array([1.0]), 1)
+    p = Distributions(np.array([0]), np.array([0]), np.array([1.0]), 1)
     assert tvd_exact(p, [0.3], [0.7])[0] == pytest.approx(0.7)
     with pytest.raises(InputError, match=r"words of context 0 have 0.300000 and all others 0.500000"):
         tvd_exact(p, [0.3], [0.5])
@@ -138,42 +138,42 @@ def test_exact_distance_needs_a_distribution() -> None:
         tvd_exact(p, [-0.1])
     # known to rounding: a sum of one and a hair leaves nothing, and nothing at all is left of the mass
     assert tvd_exact(p, [1 + 1e-9])[0] == pytest.approx(0, abs=1e-8)
-    two = Cpds(np.array([0, 1, 1]), np.array([0, 0, 1]), np.array([1.0, 0.5, 0.5]), 2)
+    two = Distributions(np.array([0, 1, 1]), np.array([0, 0, 1]), np.array([1.0, 0.5, 0.5]), 2)
     with pytest.raises(InputError, match=r"words of context 1 have 1.200000 and all others -0.200000"):
         tvd_exact(two, [0.5, 0.6, 0.6])
     with pytest.raises(InputError, match=r"words of context 1 have 0.700000 and all others 0.400000"):
         tvd_exact(two, [0.5, 0.4, 0.3], [0.5, 0.4])
     # several models at once
     np.testing.assert_allclose(tvd_exact(two, [[0.5, 0.4, 0.3], [1, 1, 0]]), [[0.5, 0.3], [0, 0.5]])
-    more = Cpds(two.context, two.word, two.probability, 3)
+    more = Distributions(two.context, two.word, two.probability, 3)
     nan = np.nan
     twice = tvd_exact(more, [[[0.5, 0.4, 0.3]], [[1, 1, 0]]])
     np.testing.assert_allclose(twice, [[[0.5, 0.3, nan]], [[0, 0.5, nan]]])
 
 
 def test_probabilities_at_words_that_a_distribution_does_not_list() -> None:
-    q = Cpds(np.array([0, 0, 1]), np.array([2, 0, 1]), np.array([0.6, 0.4, 1.0]), 3)
-    rows = Cpds(np.array([0, 0, 0, 1, 1, 2]), np.array([0, 1, 2, 3, 0, 2]), np.ones(6), 3)
+    q = Distributions(np.array([0, 0, 1]), np.array([2, 0, 1]), np.array([0.6, 0.4, 1.0]), 3)
+    rows = Distributions(np.array([0, 0, 0, 1, 1, 2]), np.array([0, 1, 2, 3, 0, 2]), np.ones(6), 3)
     assert probability_at(q, rows).tolist() == [0.4, 0, 0.6, 0, 0, 0]
-    nothing = Cpds(np.array([], int), np.array([], int), np.array([]), 3)
+    nothing = Distributions(np.array([], int), np.array([], int), np.array([]), 3)
     assert probability_at(nothing, rows).tolist() == [0.0] * 6
     assert probability_at(q, nothing).shape == (0,)
     with pytest.raises(InputError, match="3 contexts on one side and 1 on the other"):
-        probability_at(q, Cpds(np.array([0]), np.array([0]), np.array([1.0]), 1))
+        probability_at(q, Distributions(np.array([0]), np.array([0]), np.array([1.0]), 1))
 
 
 def test_proportions() -> None:
-    done = cpds_from_proportions([0, 0, 1], [0, 1, 0], [0.3, 0.3, 0.5], n_contexts=2)
+    done = distributions_from_proportions([0, 0, 1], [0, 1, 0], [0.3, 0.3, 0.5], n_contexts=2)
     np.testing.assert_allclose(done.probability, [0.5, 0.5, 1.0])
-    kept = cpds_from_proportions([0, 0, 1], [0, 1, 0], [0.3, 0.3, 0.5], n_contexts=2, rescale=False)
+    kept = distributions_from_proportions([0, 0, 1], [0, 1, 0], [0.3, 0.3, 0.5], n_contexts=2, rescale=False)
     np.testing.assert_allclose(kept.mass, [0.6, 0.5])
-    whole = cpds_from_proportions([1, 1, 1], [0, 3, 3], [0.5, 0.25, 0.25], n_contexts=3, rescale=False)
+    whole = distributions_from_proportions([1, 1, 1], [0, 3, 3], [0.5, 0.25, 0.25], n_contexts=3, rescale=False)
     np.testing.assert_allclose(whole.mass, [0, 1, 0])
     assert whole.word.tolist() == [0, 3]
-    none = cpds_from_proportions([0, 0], [-1, 2], [0.5, 0.0], n_contexts=1)
+    none = distributions_from_proportions([0, 0], [-1, 2], [0.5, 0.0], n_contexts=1)
     assert none.word.size == 0
     with pytest.raises(InputError, match=r"sums to 1.2000 in context 0"):
-        cpds_from_proportions([0, 0], [0, 1], [0.6, 0.6], n_contexts=1, rescale=False)
+        distributions_from_proportions([0, 0], [0, 1], [0.6, 0.6], n_contexts=1, rescale=False)
 
 
 def test_permutation_baseline_is_the_mean_over_permutations() -> None:

@@ -1,4 +1,4 @@
-"""Oracles, calibration error and improvement: against lists of words and closed forms."""
+"""SplitHalves, calibration error and improvement: against lists of words and closed forms."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 
 from estimators.cloze.calibration_error import expected_calibration_error, share_correct
-from estimators.cloze.distributions import Cpds, WordCounts, count_words, relative_frequencies, top_words
+from estimators.cloze.distributions import Distributions, WordCounts, count_words, relative_frequencies, top_words
 from estimators.cloze.needed_share import improved_legacy, needed_share
 from estimators.cloze.split_halves import (
-    Oracles,
-    independent_oracles,
-    legacy_bootstrap_oracles,
-    legacy_oracles,
-    oracle_tops,
-    tvd_between_oracles,
-    tvd_to_oracles,
+    SplitHalves,
+    legacy_bootstrap_halves,
+    legacy_split_halves,
+    random_split_halves,
+    split_half_top_words,
+    tvd_between_split_halves,
+    tvd_to_split_halves,
 )
 from estimators.errors import InputError
 from tests.oracles import cloze as slow
@@ -35,10 +35,10 @@ def counts(lists: list[list[str]]) -> WordCounts:
 @pytest.mark.parametrize("size", [4, "half"])
 def test_legacy_split_is_that_of_the_published_code(size: object) -> None:
     one = counts(LISTS)
-    split = legacy_oracles(one, [0, 1, 7], size=size)  # type: ignore[arg-type]
-    between, tops = tvd_between_oracles(split), oracle_tops(split)
+    split = legacy_split_halves(one, [0, 1, 7], size=size)  # type: ignore[arg-type]
+    between, tops = tvd_between_split_halves(split), split_half_top_words(split)
     cpd = relative_frequencies(one)
-    to_all = tvd_to_oracles(cpd, split)
+    to_all = tvd_to_split_halves(cpd, split)
     for s, seed in enumerate((0, 1, 7)):
         for i, words in enumerate(LISTS):
             first, second = slow.published_split(words, seed, 4 if size == 4 else len(words) // 2)
@@ -50,39 +50,41 @@ def test_legacy_split_is_that_of_the_published_code(size: object) -> None:
 
 def test_in_place_splits_start_from_what_the_first_left() -> None:
     words = LISTS[1]
-    split = legacy_oracles(counts([words]), [3, 5], size="half", in_place=True)
+    split = legacy_split_halves(counts([words]), [3, 5], size="half", in_place=True)
     first, second = slow.published_split(words, 3, len(words) // 2)
     left = [w for w in dict.fromkeys(words) for _ in range((first + second).count(w))]
-    assert tvd_between_oracles(split)[1, 0] == pytest.approx(slow.tvd(*slow.published_split(left, 5, len(left) // 2)))
+    assert tvd_between_split_halves(split)[1, 0] == pytest.approx(
+        slow.tvd(*slow.published_split(left, 5, len(left) // 2))
+    )
 
 
 def test_equal_lengths_get_equal_positions() -> None:
     """The trap of the published code: contexts with as many answers are split at the same places."""
     same = [list("abcdefghij")] * 5
-    split = legacy_oracles(counts(same), [1], size=5)
+    split = legacy_split_halves(counts(same), [1], size=5)
     assert len({tuple(row) for row in split.first[0].reshape(5, 10)}) == 1
-    independent = independent_oracles(counts(same), n_splits=1, rng=np.random.default_rng(0))
+    independent = random_split_halves(counts(same), n_splits=1, rng=np.random.default_rng(0))
     assert len({tuple(row) for row in independent.first[0].reshape(5, 10)}) > 1
 
 
 def test_independent_splits_are_disjoint_halves_and_uniform() -> None:
     one = counts(LISTS)
-    split = independent_oracles(one, n_splits=400, rng=np.random.default_rng(3))
+    split = random_split_halves(one, n_splits=400, rng=np.random.default_rng(3))
     used = split.first + split.second
     assert (used <= one.count).all()
     totals = np.array([np.bincount(one.context, weights=part) for part in split.first])
     assert (totals == [5, 5, 4, 5]).all()
     # each answer is in the first half with probability 5/10: a mean of 400 sums of 3 has an sd below .05
     assert split.first[:, 0].mean() == pytest.approx(one.count[0] * 0.5, abs=0.2)
-    fixed = independent_oracles(one, n_splits=2, rng=np.random.default_rng(3), size=5)
-    assert np.isnan(tvd_between_oracles(fixed)[:, 2]).all()
-    assert np.isfinite(tvd_between_oracles(fixed)[:, 0]).all()
+    fixed = random_split_halves(one, n_splits=2, rng=np.random.default_rng(3), size=5)
+    assert np.isnan(tvd_between_split_halves(fixed)[:, 2]).all()
+    assert np.isfinite(tvd_between_split_halves(fixed)[:, 0]).all()
 
 
 def test_bootstrap_oracles_are_two_draws_with_replacement() -> None:
     """Appendix A: ``random.choices`` of half as many answers, seeded anew for every context."""
-    found = legacy_bootstrap_oracles(counts(LISTS), (4, 9))
-    between = tvd_between_oracles(found)
+    found = legacy_bootstrap_halves(counts(LISTS), (4, 9))
+    between = tvd_between_split_halves(found)
     assert between.shape == (1, len(LISTS))
     for i, words in enumerate(LISTS):
         drawn = [random.Random(seed).choices(words, k=len(words) // 2) for seed in (4, 9)]
@@ -93,14 +95,14 @@ def test_bootstrap_oracles_are_two_draws_with_replacement() -> None:
                 ord(word): its.count(word) for word in words
             }
     np.testing.assert_array_equal(
-        legacy_bootstrap_oracles(counts(LISTS)).second, legacy_bootstrap_oracles(counts(LISTS), (0, 1)).second
+        legacy_bootstrap_halves(counts(LISTS)).second, legacy_bootstrap_halves(counts(LISTS), (0, 1)).second
     )
 
 
 def test_a_word_taken_out_after_the_split() -> None:
     one = counts(LISTS)
-    split = legacy_oracles(one, [0, 1], size=4)
-    for before in (split, Oracles(one, split.first, split.second)):
+    split = legacy_split_halves(one, [0, 1], size=4)
+    for before in (split, SplitHalves(one, split.first, split.second)):
         left = before.without(ord("a"))
         gone = one.word == ord("a")
         assert ord("a") not in left.counts.word
@@ -116,61 +118,61 @@ def test_a_word_taken_out_after_the_split() -> None:
 
 
 def test_an_odd_answer_may_stay_in_the_second_oracle() -> None:
-    split = legacy_oracles(counts(LISTS), [0], size=4, remove_odd=False)
+    split = legacy_split_halves(counts(LISTS), [0], size=4, remove_odd=False)
     assert [np.bincount(split.counts.context, weights=part[0]).tolist() for part in (split.first, split.second)] == [
         [4, 4, 4, 4],
         [6, 7, 5, 7],
     ]
     three = counts([list("aab")])
-    whole = legacy_oracles(three, [0], size=3, remove_odd=False)
+    whole = legacy_split_halves(three, [0], size=3, remove_odd=False)
     assert whole.first.tolist() == [[2, 1]]
     assert whole.second.tolist() == [[0, 0]]
-    assert legacy_oracles(three, [0], size=2).first.sum() == 2
-    with pytest.raises(InputError, match="a context has 3 answers, too few for an oracle of 3"):
-        legacy_oracles(three, [0], size=3)
+    assert legacy_split_halves(three, [0], size=2).first.sum() == 2
+    with pytest.raises(InputError, match="a context has 3 answers, too few for a half of 3"):
+        legacy_split_halves(three, [0], size=3)
     with pytest.raises(InputError, match="a context has 0 answers"):
-        legacy_oracles(count_words([0], [1], [2], n_contexts=2), [0], size="half")
+        legacy_split_halves(count_words([0], [1], [2], n_contexts=2), [0], size="half")
     # a single answer is odd: it is removed, and both halves are empty
-    assert not legacy_oracles(counts([["a"]]), [0], size="half").first.any()
+    assert not legacy_split_halves(counts([["a"]]), [0], size="half").first.any()
 
 
 def test_distance_to_either_oracle_and_to_a_model_with_other_words() -> None:
     one = counts([list("aabb")])
-    split = Oracles(one, np.array([[2, 0]]), np.array([[0, 2]]))
-    q = Cpds(np.array([0, 0]), np.array([ord("a"), ord("z")]), np.array([0.7, 0.3]), 1)
-    assert tvd_to_oracles(q, split).tolist() == [[pytest.approx(0.3)]]
-    assert tvd_to_oracles(q, split, "second").tolist() == [[pytest.approx(1.0)]]
+    split = SplitHalves(one, np.array([[2, 0]]), np.array([[0, 2]]))
+    q = Distributions(np.array([0, 0]), np.array([ord("a"), ord("z")]), np.array([0.7, 0.3]), 1)
+    assert tvd_to_split_halves(q, split).tolist() == [[pytest.approx(0.3)]]
+    assert tvd_to_split_halves(q, split, "second").tolist() == [[pytest.approx(1.0)]]
     # a context whose people all left: nothing to compare with; a distribution that is not there: nothing either
-    empty = Oracles(count_words([0], [1], [2], n_contexts=3), np.array([[1]]), np.array([[1]]))
-    alone = Cpds(np.array([0, 1]), np.array([1, 1]), np.array([1.0, 1.0]), 3)
-    assert np.isnan(tvd_to_oracles(alone, empty)[0]).tolist() == [False, True, True]
-    assert np.isnan(tvd_between_oracles(empty)[0]).tolist() == [False, True, True]
-    late = Oracles(count_words([1], [1], [1], n_contexts=3), np.array([[1]]), np.array([[1]]))
-    np.testing.assert_array_equal(tvd_to_oracles(alone, late)[0], [np.nan, 0, np.nan])
-    silent = Cpds(alone.context[:0], alone.word[:0], alone.probability[:0], 3)
-    assert np.isnan(tvd_to_oracles(silent, late)).all()
+    empty = SplitHalves(count_words([0], [1], [2], n_contexts=3), np.array([[1]]), np.array([[1]]))
+    alone = Distributions(np.array([0, 1]), np.array([1, 1]), np.array([1.0, 1.0]), 3)
+    assert np.isnan(tvd_to_split_halves(alone, empty)[0]).tolist() == [False, True, True]
+    assert np.isnan(tvd_between_split_halves(empty)[0]).tolist() == [False, True, True]
+    late = SplitHalves(count_words([1], [1], [1], n_contexts=3), np.array([[1]]), np.array([[1]]))
+    np.testing.assert_array_equal(tvd_to_split_halves(alone, late)[0], [np.nan, 0, np.nan])
+    silent = Distributions(alone.context[:0], alone.word[:0], alone.probability[:0], 3)
+    assert np.isnan(tvd_to_split_halves(silent, late)).all()
     # an oracle without an answer has no most frequent word
-    nobody = Oracles(one, np.array([[0, 0]]), np.array([[2, 2]]))
-    assert oracle_tops(nobody)[0].word.tolist() == [-1]
+    nobody = SplitHalves(one, np.array([[0, 0]]), np.array([[2, 2]]))
+    assert split_half_top_words(nobody)[0].word.tolist() == [-1]
     # half of the mass on words of no one, as stated
-    assert tvd_to_oracles(q, split, remaining=np.array([0.1]))[0, 0] == pytest.approx((0.3 + 0.1) / 2)
-    assert [chr(oracle_tops(split, which)[0].word[0]) for which in ("first", "second")] == ["a", "b"]  # type: ignore[arg-type]
+    assert tvd_to_split_halves(q, split, remaining=np.array([0.1]))[0, 0] == pytest.approx((0.3 + 0.1) / 2)
+    assert [chr(split_half_top_words(split, which)[0].word[0]) for which in ("first", "second")] == ["a", "b"]  # type: ignore[arg-type]
 
 
 def test_splits_and_sizes_start_at_one() -> None:
     one = counts([list("aabb")])
-    small = independent_oracles(one, n_splits=1, size=1, rng=np.random.default_rng(0))
+    small = random_split_halves(one, n_splits=1, size=1, rng=np.random.default_rng(0))
     assert (small.first.sum(), small.second.sum()) == (1, 1)
-    assert tvd_between_oracles(small)[0, 0] in (0.0, 1.0)
-    assert independent_oracles(one, n_splits=1, size=2, rng=np.random.default_rng(0)).first.sum() == 2
+    assert tvd_between_split_halves(small)[0, 0] in (0.0, 1.0)
+    assert random_split_halves(one, n_splits=1, size=2, rng=np.random.default_rng(0)).first.sum() == 2
     for n_splits, size in ((0, None), (1, 0)):
         with pytest.raises(InputError, match="is 0, should be at least 1"):
-            independent_oracles(one, n_splits=n_splits, size=size, rng=np.random.default_rng(0))
+            random_split_halves(one, n_splits=n_splits, size=size, rng=np.random.default_rng(0))
 
 
 def test_too_few_answers_for_a_legacy_oracle() -> None:
-    with pytest.raises(InputError, match="a context has 9 answers, too few for an oracle of 20"):
-        legacy_oracles(counts(LISTS), [1])
+    with pytest.raises(InputError, match="a context has 9 answers, too few for a half of 20"):
+        legacy_split_halves(counts(LISTS), [1])
 
 
 def test_calibration_error_against_a_loop() -> None:
@@ -275,10 +277,10 @@ def test_needed_share_closes_the_gap_to_the_margin() -> None:
     with pytest.raises(InputError, match="should be larger than 0"):
         needed_share(model, oracle, np.arange(100), margin=0, rng=np.random.default_rng(0))
     for wrong in (oracle[:1], oracle[:, None]):
-        with pytest.raises(InputError, match=r"oracle: has shape .*, the model \(100,\)"):
+        with pytest.raises(InputError, match=r"halves: has shape .*, the model \(100,\)"):
             needed_share(model, wrong, np.arange(100), margin=0.03, rng=np.random.default_rng(0))
     for empty in (oracle[:0], oracle[:, None], np.zeros((0, 2))):
-        with pytest.raises(InputError, match="oracle: has shape"):
+        with pytest.raises(InputError, match="halves: has shape"):
             needed_share(empty, empty, np.arange(len(empty)), margin=0.03, rng=np.random.default_rng(0))
     with pytest.raises(InputError, match="holds 2 NaN"):
         needed_share([0.1, np.nan, np.nan], [0.1, 0.2, 0.3], [0, 0, 1], margin=0.03, rng=np.random.default_rng(0))

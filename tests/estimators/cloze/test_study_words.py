@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from estimators.cloze.distributions import Cpds, WordCounts
-from estimators.cloze.renormalised import biased_cpds
+from estimators.cloze.distributions import Distributions, WordCounts
+from estimators.cloze.renormalised import renormalised_distributions
 from estimators.cloze.study import SAMPLES, entry_positions, model_names, validate_cloze_study
 from estimators.cloze.study_words import StudyWords, study_words
 from estimators.cloze.words import FAILED, WORD_RULES, WordRules
@@ -93,7 +93,7 @@ def listed(words: StudyWords, counts: WordCounts) -> list[Counter[str]]:
     return found
 
 
-def shares(strings: list[str], cpds: Cpds) -> list[dict[str, float]]:
+def shares(strings: list[str], cpds: Distributions) -> list[dict[str, float]]:
     found: list[dict[str, float]] = [{} for _ in range(cpds.n_contexts)]
     for context, word, probability in zip(cpds.context, cpds.word, cpds.probability, strict=True):
         found[context][strings[word]] = pytest.approx(probability)
@@ -108,7 +108,7 @@ def test_people_and_models_are_counted_in_one_coding() -> None:
     assert len(set(words.strings)) == len(words.strings)
     assert [words.strings[code] if code >= 0 else None for code in words.target] == ["cat", None, "yak"]
     assert words.blank == -1
-    np.testing.assert_allclose(words.human_cpd.mass, 1)
+    np.testing.assert_allclose(words.human_distributions.mass, 1)
     one = words.models["m"]
     assert one.item.tolist() == [0, 2]
     assert listed(words, one.counts) == [{"dog": 5, "cow": 1, "cat": 1}, {"the": 5}]
@@ -142,7 +142,11 @@ def test_proportions_instead_of_counts() -> None:
     counts = given["response_count"].values
     given = given.drop_vars("response_count").assign(response_proportion=("response", counts / 10))
     words = study_words(given, human=CLEAN, model=CLEAN, corpus=CLEAN)
-    assert shares(words.strings.tolist(), words.human_cpd) == [{"cat": 1.0}, {"dog": 1.0}, {"the": 5 / 6, "dog": 1 / 6}]
+    assert shares(words.strings.tolist(), words.human_distributions) == [
+        {"cat": 1.0},
+        {"dog": 1.0},
+        {"the": 5 / 6, "dog": 1 / 6},
+    ]
     assert words.human_missing == {"blank": pytest.approx(0.3), "junk": pytest.approx(0.1)}
     assert words.human is None
     with pytest.raises(InputError, match="needs the number of answers"):
@@ -161,7 +165,7 @@ def test_entries_of_a_model_stand_in_the_order_of_the_file() -> None:
 
 def test_biased_estimator_renormalises_over_the_words_at_hand() -> None:
     strings = ["dog", "cat"]
-    found = biased_cpds(study(), "m", strings, CLEAN)
+    found = renormalised_distributions(study(), "m", strings, CLEAN)
     assert shares(strings, found) == [
         # "cat" of the people comes after that of the greedy decoder and overwrites it; so does "dog" of the nucleus,
         # which comes last, with that of the samples
@@ -181,15 +185,15 @@ def test_biased_estimator_adds_strings_that_are_one_word_or_takes_the_last() -> 
     keeps_failed = WordRules("failed", failed="keep")
     for same, the in (("sum", 0.4), ("last", 0.3)):
         strings: list[str] = []
-        found = biased_cpds(study(), "m", strings, keeps_failed, same=same)  # type: ignore[arg-type]
+        found = renormalised_distributions(study(), "m", strings, keeps_failed, same=same)  # type: ignore[arg-type]
         kept = {"the": the / (the + 0.05), FAILED.lower(): 0.05 / (the + 0.05)}
         assert shares(strings, found)[1] == kept
     with pytest.raises(InputError, match="unknown same 'first'"):
-        biased_cpds(study(), "m", [], CLEAN, same="first")  # type: ignore[arg-type]
+        renormalised_distributions(study(), "m", [], CLEAN, same="first")  # type: ignore[arg-type]
 
 
 def test_biased_estimator_needs_log_probabilities() -> None:
     with pytest.raises(InputError, match="'n' has no log-probabilities"):
-        biased_cpds(study(), "n", [], CLEAN)
+        renormalised_distributions(study(), "n", [], CLEAN)
     with pytest.raises(InputError, match="'m' has no log-probabilities"):
-        biased_cpds(study().drop_vars("sample_logprob"), "m", [], CLEAN)
+        renormalised_distributions(study().drop_vars("sample_logprob"), "m", [], CLEAN)

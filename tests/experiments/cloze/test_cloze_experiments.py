@@ -12,7 +12,7 @@ import xarray as xr
 from hydra import compose, initialize_config_module
 from omegaconf import DictConfig
 
-from estimators.cloze.split_halves import independent_oracles
+from estimators.cloze.split_halves import random_split_halves
 from estimators.cloze.tvd_bias import tvd_with_baseline
 from estimators.errors import InputError
 from experiments import load_experiment
@@ -125,7 +125,7 @@ def test_an_odd_answer_is_left_out_anew_in_every_split() -> None:
     odd = ["study.n_answers=11", "experiment.n_splits=7", "experiment.bayes.n_contexts=null"]
     cfg, study, result = result_of("+exp=tvd", *SIMULATED, *odd)
     human = clean_words(cfg, study, []).answers()
-    splits = independent_oracles(human, n_splits=7, rng=rng_for(cfg, "oracles"))
+    splits = random_split_halves(human, n_splits=7, rng=rng_for(cfg, "oracles"))
     each = [tvd_with_baseline(part_counts(splits, at, "second"), part_counts(splits, at, "first")) for at in range(7)]
     baselines = np.array([one.baseline for one in each])
     assert np.ptp(baselines, axis=0).max() > 0.01

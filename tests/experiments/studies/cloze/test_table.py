@@ -93,7 +93,7 @@ def test_rounded_proportions_without_counts(tmp_path: Path) -> None:
     assert "'b' sums to 0.8" in text
     rules = WORD_RULES["clean"]
     words = study_words(study, human=rules, model=rules, corpus=rules)
-    np.testing.assert_allclose(words.human_cpd.mass, 1)
+    np.testing.assert_allclose(words.human_distributions.mass, 1)
     with pytest.raises(InputError, match=r"give study.n_answers=N"):
         words.answers()
     with pytest.raises(InputError, match="the proportions of 1 contexts do not sum to 1"):
