@@ -2,7 +2,7 @@ r"""Likelihoods of a distance in [0, 1] given a linear predictor; two of them ke
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pymc as pm
@@ -10,9 +10,7 @@ import pytensor.tensor as pt
 from numpy.typing import NDArray
 
 from models.cloze.ard_data import LINK_SCALE, ArdData, check_likelihood, recording_limits
-
-if TYPE_CHECKING:
-    from models.cloze.ard import ArdPriors
+from models.cloze.ard_priors import ArdPriors
 
 __all__ = ["add_likelihood"]
 

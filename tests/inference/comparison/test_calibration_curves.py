@@ -21,7 +21,7 @@ from inference.posterior.sampling import sample
 from models.comparison.calibration import calibration_model
 from models.comparison.calibration_data import ReportData, binary_outcomes, binary_reports
 from models.comparison.report_process import report_model
-from tests.oracles.calibration import outcome_log_likelihood as oracle
+from tests.oracles.calibration import outcome_log_likelihood as reference
 
 N_PEOPLE, N_QUESTIONS = 16, 60
 TRUE = {"strength": 1.3, "noise": 0.9, "lapse": 0.06}
@@ -138,7 +138,7 @@ def test_curves_of_known_coefficients():
 
 
 @pytest.mark.parametrize("family", ["llo", "beta"])
-def test_pointwise_log_likelihood_is_the_oracle_s(family):
+def test_pointwise_log_likelihood_is_the_reference_s(family):
     rng = np.random.default_rng(8)
     data = binary_outcomes(["a", "b", "a", "b"], rng.uniform(0.1, 0.9, 4), [1, 0, 0, 1])
     names = ("bias", "slope") if family == "llo" else ("bias", "slope_low", "slope_high")
@@ -146,7 +146,7 @@ def test_pointwise_log_likelihood_is_the_oracle_s(family):
     found = outcome_log_likelihood(posterior, data, family).log_likelihood["outcome"]
     for draw in range(3):
         point = {name: posterior[name].values[0, draw] for name in names}
-        np.testing.assert_allclose(found.values[0, draw], oracle(data, family, point), rtol=1e-10)
+        np.testing.assert_allclose(found.values[0, draw], reference(data, family, point), rtol=1e-10)
 
 
 def test_shares_of_log_odds_are_those_of_their_boxes():

@@ -25,7 +25,7 @@ from inference.comparison.participant_gap import (
 from models.comparison.participant_data import ParticipantData, participant_data, without_participants
 from models.comparison.two_piece import probability_inside
 from tests.estimators.comparison.comparison_studies import small_study
-from tests.oracles import participants as oracle
+from tests.oracles import participants as reference
 
 EDGES = np.log(np.arange(0.05, 1, 0.1) / (1 - np.arange(0.05, 1, 0.1)))
 
@@ -118,7 +118,7 @@ def test_residuals_of_single_answers_follow_their_posterior(
     scales = 0.8 * math.exp(ga), 0.8 * math.exp(-ga)
     boxes = {"box_edges": data.box_edges, "half_box": 5, "half": 0.4}
     residual = belief.pair_log_ratio[:, 1] - mean
-    found = distance(residual, lambda e: oracle.residual_cdf(e, box, mean, person, scales, boxes))
+    found = distance(residual, lambda e: reference.residual_cdf(e, box, mean, person, scales, boxes))
     assert found < SAMPLING + (0.01 if ga else 0)
     # and it says something: the prior is another distribution wherever people listen to their belief
     before = distance(residual, lambda e: prior_cdf(e, *scales))
@@ -197,7 +197,7 @@ def test_gap_against_the_sum_written_out() -> None:
     belief = random_belief(data, 5)
     for c in (0.3, 1.0, 1.7):
         found = loss_gap(belief, c)
-        wanted = [oracle.gap_of_draw(belief, draw, c) for draw in range(5)]
+        wanted = [reference.gap_of_draw(belief, draw, c) for draw in range(5)]
         np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-7)
     each = np.array([0.2, 0.5, 1.0, 1.5, 2.0])
     np.testing.assert_allclose(
@@ -315,7 +315,7 @@ def test_temperature_is_the_optimum_of_the_loss_written_out(objective: str) -> N
     weight = np.random.default_rng(2).exponential(size=25)
     found = outcome_temperature(belief, weight, objective=objective)[0]
     best = minimize_scalar(
-        lambda c: oracle.label_loss(belief, 0, weight, c, objective), bounds=(0.001, 30), options={"xatol": 1e-9}
+        lambda c: reference.label_loss(belief, 0, weight, c, objective), bounds=(0.001, 30), options={"xatol": 1e-9}
     )
     assert found == pytest.approx(best.x, rel=1e-4)
 

@@ -15,7 +15,7 @@ from estimators.errors import InputError
 from inference.lm.batching import run_batches
 from inference.lm.forward import plant_trees, reduce_last, with_bos
 from tests.inference.lm import tiny_models
-from tests.oracles import language_model as oracle
+from tests.oracles import language_model as reference
 
 FAMILIES = {
     # family: (logits are the output embedding times a state, continuations share a pass)
@@ -54,7 +54,7 @@ def test_every_family_gives_what_one_context_at_a_time_gives(family, model_of):
     sequences = [
         started for c in tiny_models.contexts(24, model.vocab_size, longest=60) for started in with_bos(model, [c])
     ]
-    exact = np.stack([oracle.log_probs(model, tokens)[-1] for tokens in sequences])
+    exact = np.stack([reference.log_probs(model, tokens)[-1] for tokens in sequences])
     assert np.ptp(exact) > 3, "a distribution near the uniform one would hide mistakes"
     for branching in (True, False):
         found, times = after(model, sequences, branching=branching)
@@ -246,7 +246,7 @@ def test_trees_that_a_model_cannot_take_would_be_wrong(model_of):
         model = replace(model_of(family), tree_attention=True)
         common = np.random.default_rng(0).integers(0, model.vocab_size, size=60).tolist()
         sequences = [[*common, i, i + 1] for i in range(6)]
-        exact = np.stack([oracle.log_probs(model, tokens)[-1] for tokens in sequences])
+        exact = np.stack([reference.log_probs(model, tokens)[-1] for tokens in sequences])
         try:
             found, _ = after(model, sequences)
         except (RuntimeError, TypeError, ValueError):

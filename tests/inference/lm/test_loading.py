@@ -22,7 +22,7 @@ from inference.lm.next_token import next_token_distributions
 from inference.lm.scoring import score_documents
 from inference.lm.settings import ModelSettings
 from tests.inference.lm import tiny_models
-from tests.oracles import language_model as oracle
+from tests.oracles import language_model as reference
 
 ROOT = Path(__file__).parents[3]
 
@@ -89,7 +89,7 @@ def test_what_stands_before_a_context(family, bos, token, model_of):
     scores = score_documents(model, [tokens])
     assert scores["position"].values.tolist() == list(range(0 if token else 1, len(tokens)))
     before = [] if expected is None else [expected]
-    rows = oracle.log_probs(model, [*before, *tokens[:-1]])
+    rows = reference.log_probs(model, [*before, *tokens[:-1]])
     exact = [row[t] for row, t in zip(rows, tokens[1 - len(before) :], strict=True)]
     np.testing.assert_allclose(scores["logprob"], exact, atol=1e-4, rtol=0)
     if token is None:
@@ -147,9 +147,9 @@ def test_a_model_of_fewer_layers(family, model_of):
     norm = getattr(base, "norm", None) or getattr(base, "ln_f", None) or base.final_layer_norm
     logits = whole.module.get_output_embeddings()(norm(states))[0]
     expected = torch.log_softmax(logits, dim=-1).numpy()
-    np.testing.assert_allclose(oracle.log_probs(first, tokens), expected, atol=1e-4, rtol=0)
+    np.testing.assert_allclose(reference.log_probs(first, tokens), expected, atol=1e-4, rtol=0)
     found = next_token_distributions(first, [tokens], whole=True)
-    start = oracle.next_token(first, [tokens])
+    start = reference.next_token(first, [tokens])
     np.testing.assert_allclose(found["logprob"], start, atol=1e-4, rtol=0)
 
 

@@ -1,4 +1,4 @@
-"""Next-token distributions against the oracle, and draws against the exact distribution."""
+"""Next-token distributions against the reference, and draws against the exact distribution."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scipy import stats
 from estimators.errors import InputError
 from inference.lm.next_token import context_rng, next_token_distributions
 from tests.inference.lm import tiny_models
-from tests.oracles import language_model as oracle
+from tests.oracles import language_model as reference
 
 LETTERS = ["a", "b", "c", "d", "e", "f", "g", "Ġ", ".", ","]
 
@@ -29,7 +29,7 @@ def asked(model_of):
     found = next_token_distributions(
         model, contexts, targets=targets, probed=probed, top_k=7, n_candidates=30, seed=4, whole=True
     )
-    return model, contexts, targets, probed, found, oracle.next_token(model, contexts)
+    return model, contexts, targets, probed, found, reference.next_token(model, contexts)
 
 
 def test_everything_is_what_the_whole_distribution_says(asked):
@@ -90,7 +90,7 @@ def test_the_same_context_twice_is_the_same_with_targets_of_its_own(model_of):
     model = model_of("gpt2")
     contexts = [[5, 6], [7], [5, 6], [5, 6]]
     found = next_token_distributions(model, contexts, targets=[1, 2, 3, 1], n_candidates=50)
-    exact = oracle.next_token(model, contexts)
+    exact = reference.next_token(model, contexts)
     np.testing.assert_allclose(found["target_logprob"], exact[range(4), [1, 2, 3, 1]], atol=1e-4, rtol=0)
     assert found["target_rank"].values.tolist() == [
         1 + int((row > row[target]).sum()) for row, target in zip(exact, [1, 2, 3, 1], strict=True)
@@ -123,7 +123,7 @@ def forgetful(tmp_path_factory):
         layer.self_attn.o_proj.weight.zero_()
     size = model.vocab_size
     contexts = [[i, j, k, 5] for i in range(size) for j in range(size) for k in range(size)]
-    p = np.exp(oracle.next_token(model, [[5]])[0])
+    p = np.exp(reference.next_token(model, [[5]])[0])
     assert 1 / (p**2).sum() > 2, "draws from one token show nothing"
     return model, contexts, p
 
@@ -204,7 +204,7 @@ def test_temperature_divides_the_logits(model_of):
     plain, hot = model_of("gpt2"), model_of("gpt2", temperature=2.0)
     contexts = tiny_models.contexts(5, plain.vocab_size)
     found = next_token_distributions(hot, contexts, whole=True)["logprob"].values
-    halves = oracle.next_token(plain, contexts) / 2
+    halves = reference.next_token(plain, contexts) / 2
     np.testing.assert_allclose(found, halves - np.logaddexp.reduce(halves, axis=1)[:, None], atol=1e-4, rtol=0)
     assert plain.identity != hot.identity
 
@@ -217,7 +217,7 @@ def test_half_precision_is_close_and_normalised(dtype, model_of):
     assert found["logprob"].dtype == np.float32
     assert model.module.dtype == getattr(torch, dtype)
     np.testing.assert_allclose(np.exp(found["logprob"].values.astype(float)).sum(axis=1), 1, atol=1e-5)
-    exact = oracle.next_token(model_of("llama"), contexts)
+    exact = reference.next_token(model_of("llama"), contexts)
     # logits of up to 20 with 8 or 11 bits
     assert np.abs(found["logprob"].values - exact).mean() < {"bfloat16": 0.1, "float16": 0.02}[dtype]
 

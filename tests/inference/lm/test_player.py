@@ -7,14 +7,14 @@ import numpy as np
 from estimators.comparison import SCHEMES
 from inference.comparison.live_player import play
 from tests.inference.lm import tiny_models
-from tests.oracles import language_model as oracle
+from tests.oracles import language_model as reference
 
 
 def test_reports_are_two_alternative_probabilities(model_of):
     model = model_of("llama")
     contexts = tiny_models.contexts(30, model.vocab_size)
     targets, others = np.random.default_rng(0).integers(0, model.vocab_size, size=(2, len(contexts)))
-    p = np.exp(oracle.next_token(model, contexts))
+    p = np.exp(reference.next_token(model, contexts))
     rows = np.arange(len(contexts))
     exact = p[rows, targets] / (p[rows, targets] + p[rows, others])
     reports = play(model, contexts, targets.tolist(), others.tolist())

@@ -1,4 +1,4 @@
-"""Documents' scores against the oracle: windows, strides, with and without BOS."""
+"""Documents' scores against the reference: windows, strides, with and without BOS."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from estimators.errors import InputError
 from inference.lm.scoring import score_documents
 from tests.inference.lm import tiny_models
-from tests.oracles import language_model as oracle
+from tests.oracles import language_model as reference
 
 
 def documents(vocab_size, lengths=(1, 0, 30, 7, 2, 95)):
@@ -31,7 +31,7 @@ def test_every_token_once(family, bos, model_of):
     model = model_of(family, bos=bos)
     texts = documents(model.vocab_size)
     found = score_documents(model, texts)
-    check(found, list(oracle.score_documents(model, texts, window=96, stride=48)))
+    check(found, list(reference.score_documents(model, texts, window=96, stride=48)))
     with_bos = bos != "none"
     assert found.sizes["token"] == sum(len(text) - (not with_bos) for text in texts if text)
     first = found["logprob"].values[(found["document_index"] == 2).values & (found["position"] == 0).values]
@@ -44,7 +44,7 @@ def test_windows_and_strides(window, stride, bos, model_of):
     model = model_of("llama", bos=bos)
     texts = documents(model.vocab_size, lengths=(9, 10, 40, 1))
     found = score_documents(model, texts, window=window, stride=stride)
-    check(found, list(oracle.score_documents(model, texts, window, stride)))
+    check(found, list(reference.score_documents(model, texts, window, stride)))
     assert (found.attrs["window"], found.attrs["stride"]) == (window, stride)
     late = found["n_context"].values[found["position"].values >= window]
     assert (late >= window - stride).all()
@@ -54,7 +54,7 @@ def test_texts_longer_than_the_model_takes(model_of):
     model = model_of("gpt2", bos="family")
     texts = documents(model.vocab_size, lengths=(250,))
     found = score_documents(model, texts)
-    check(found, list(oracle.score_documents(model, texts, window=96, stride=48)))
+    check(found, list(reference.score_documents(model, texts, window=96, stride=48)))
     assert found["position"].values.tolist() == list(range(250))
 
 

@@ -18,7 +18,7 @@ from inference.lm.settings import ModelSettings
 from inference.lm.word_samples import sample_words
 from inference.lm.words import word_log_probs
 from tests.conftest import DATA
-from tests.oracles import language_model as oracle
+from tests.oracles import language_model as reference
 
 pytestmark = [
     pytest.mark.slow,
@@ -60,7 +60,7 @@ def test_what_loading_found_out(model):
 
 
 def test_log_probabilities_are_those_of_one_context_at_a_time(model, questions):
-    exact = oracle.next_token(model, questions)
+    exact = reference.next_token(model, questions)
     found = next_token_distributions(model, questions, whole=True, n_candidates=100, top_k=5)
     logprob = found["logprob"].values.astype(np.float64)
     assert np.abs(logprob - exact).max() <= 1e-4
@@ -73,7 +73,7 @@ def test_log_probabilities_are_those_of_one_context_at_a_time(model, questions):
 
 
 def test_candidates_follow_the_exact_distribution(model, questions):
-    exact = np.exp(oracle.next_token(model, questions[:4]))
+    exact = np.exp(reference.next_token(model, questions[:4]))
     n = 5000
     found = next_token_distributions(model, questions[:4], n_candidates=n, seed=1)["candidate_token"].values
     for p, drawn in zip(exact, found, strict=True):
@@ -88,7 +88,7 @@ def test_every_prefix_of_a_passage_is_its_own_pass(model, questions):
     passage = questions[0][:60]
     prefixes = [passage[:n] for n in range(len(passage))]
     found = next_token_distributions(model, prefixes, targets=passage)["target_logprob"].values
-    alone = [row[token] for row, token in zip(oracle.next_token(model, prefixes), passage, strict=True)]
+    alone = [row[token] for row, token in zip(reference.next_token(model, prefixes), passage, strict=True)]
     np.testing.assert_allclose(found, alone, atol=1e-4, rtol=0)
     scores = score_documents(model, [passage])["logprob"].values
     np.testing.assert_allclose(scores, alone, atol=1e-4, rtol=0)

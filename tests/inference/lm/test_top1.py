@@ -11,14 +11,14 @@ from inference.lm.top1 import play_top1
 from inference.lm.vocabulary import vocabulary
 from inference.lm.words import word_tokens
 from tests.inference.lm.tiny_models import TEXTS
-from tests.oracles import language_model as oracle
+from tests.oracles import language_model as reference
 
 
 def greedy(model, context: list[int], n: int) -> bytes:
     """What the model writes in its most probable tokens, at least ``n`` bytes or until it ends the text."""
     vocab, tokens, written = vocabulary(model), list(context), b""
     while len(written) < n:
-        token = int(oracle.next_token(model, [tokens])[0].argmax())
+        token = int(reference.next_token(model, [tokens])[0].argmax())
         if not vocab.token_bytes[token]:
             break
         written += vocab.token_bytes[token]
@@ -41,7 +41,9 @@ def test_hits_and_surprisals_by_hand(model_of, family):
     found = play_top1(model, contexts, targets)
     for i, (context, target) in enumerate(zip(contexts, targets, strict=True)):
         tokens = word_tokens(model, target)
-        by_hand = -sum(oracle.next_token(model, [[*context, *tokens[:j]]])[0][token] for j, token in enumerate(tokens))
+        by_hand = -sum(
+            reference.next_token(model, [[*context, *tokens[:j]]])[0][token] for j, token in enumerate(tokens)
+        )
         cell = found.isel(context=i)
         assert int(cell["n_tokens"]) == len(tokens)
         assert float(cell["surprisal_nats"]) == pytest.approx(by_hand, abs=1e-3)
@@ -49,7 +51,7 @@ def test_hits_and_surprisals_by_hand(model_of, family):
         expected = b""
         sequence = list(context)
         while len(expected) < len(target.encode()) and target.encode().startswith(expected):
-            token = int(oracle.next_token(model, [sequence])[0].argmax())
+            token = int(reference.next_token(model, [sequence])[0].argmax())
             added = vocabulary(model).token_bytes[token]
             if not added:
                 break
@@ -68,7 +70,7 @@ def test_a_target_in_several_tokens_is_hit_by_several_best_tokens(model_of):
     tokens = list(context)
     written = b""
     for _ in range(3):
-        token = int(oracle.next_token(model, [tokens])[0].argmax())
+        token = int(reference.next_token(model, [tokens])[0].argmax())
         written += vocab.token_bytes[token]
         tokens.append(token)
     if any(byte >= 0x80 for byte in written):

@@ -7,7 +7,7 @@ import pytest
 
 from estimators.errors import InputError
 from inference.lm.windows import score_windows
-from tests.oracles import language_model as oracle
+from tests.oracles import language_model as reference
 
 FAMILIES = ("gpt2", "llama", "gemma2", "bloom")
 
@@ -27,7 +27,7 @@ def test_every_token_as_if_it_were_alone(model_of, family, sliding, bos):
     for w, window in enumerate(windows):
         for i in range(5):
             context = window[i if sliding else 0 : 9 + i]
-            truth = oracle.next_token(model, [context])[0]
+            truth = reference.next_token(model, [context])[0]
             target = window[9 + i]
             cell = found.isel(window=w, position=i)
             assert float(cell["logprob"]) == pytest.approx(truth[target], abs=1e-4)

@@ -13,7 +13,7 @@ from inference.lm.vocabulary import BOUNDARIES, vocabulary
 from inference.lm.word_samples import sample_words
 from inference.lm.words import can_write, word_log_probs, word_tokens
 from tests.inference.lm import tiny_models
-from tests.oracles import language_model as oracle
+from tests.oracles import language_model as reference
 
 # space, letters, pieces of words with and without the space before them, and pieces that run over a word's end
 PIECES = ["Ġ", "a", "b", "Ġa", "Ġb", "ab", "Ġab", "a.", "Ġb,", "b.a", "bĠa", ".", ",", "ĠĠ", "Ċ", "Ġa.Ġb"]
@@ -41,7 +41,7 @@ def enumerated(small):
     """What the first word is, by enumeration: for each context, start and boundary."""
     return {
         (start, boundary): [
-            oracle.first_words(
+            reference.first_words(
                 small, BYTES, context, start=start.encode(), boundary=BOUNDARIES[boundary], longest=LONGEST
             )
             for context in CONTEXTS
@@ -56,7 +56,7 @@ def test_the_hand_made_vocabulary_is_read(small):
     assert set(vocabulary(small).crossing) == {b"a", b" b", b"b", b" a"}
 
 
-def test_the_oracle_misses_nothing(enumerated):
+def test_the_reference_misses_nothing(enumerated):
     for paths in enumerated.values():
         for some in paths:
             assert sum(path.probability for path in some) == pytest.approx(1, abs=1e-9)
@@ -72,7 +72,7 @@ def test_with_every_tokenisation_words_match_enumeration_and_sum_to_one(start, b
         small, CONTEXTS, [words] * len(CONTEXTS), start=start, boundary=boundary, other_tokenisations_nats=np.inf
     )
     for index, paths in enumerate(enumerated[start, boundary]):
-        exact = oracle.word_probabilities(paths)
+        exact = reference.word_probabilities(paths)
         begins = 1 - exact[None]
         assert found["start_logprob"].values[index] == pytest.approx(np.log(begins), abs=1e-5)
         mine = (found["context_index"] == index).values
@@ -82,8 +82,8 @@ def test_with_every_tokenisation_words_match_enumeration_and_sum_to_one(start, b
         np.testing.assert_allclose(logprob, [np.log(exact[text.encode()] / begins) for text in texts], atol=1e-4)
         if boundary == "punctuation":
             # all words of up to three letters, and those that are longer
-            assert set(exact) == {None, oracle.TOO_LONG, *(word.encode() for word in words)}
-            assert np.exp(logprob).sum() + exact[oracle.TOO_LONG] / begins == pytest.approx(1, abs=1e-5)
+            assert set(exact) == {None, reference.TOO_LONG, *(word.encode() for word in words)}
+            assert np.exp(logprob).sum() + exact[reference.TOO_LONG] / begins == pytest.approx(1, abs=1e-5)
 
 
 @pytest.mark.parametrize("boundary", BOUNDARIES)
@@ -93,7 +93,7 @@ def test_the_tokenizers_own_way_counts_its_tokens_and_those_that_run_over_the_en
     assert set(found["n_tokenisations"].values) == {1}
     crossed = 0
     for index, paths in enumerate(enumerated[start, boundary]):
-        begins = 1 - oracle.word_probabilities(paths)[None]
+        begins = 1 - reference.word_probabilities(paths)[None]
         for word, logprob in zip(WORDS, found["logprob"].values[(found["context_index"] == index).values], strict=True):
             way = word_tokens(small, start + word)
             own = [
@@ -133,14 +133,14 @@ def test_words_of_a_real_kind_of_tokenizer_match_the_plain_product(model_of):
             ]
             spaces = [t for t, b in enumerate(vocab.token_bytes) if b == b" "]
             letters = [t for t, b in enumerate(vocab.token_bytes) if b and b[0] not in vocab.boundary]
-            row, *after = np.exp(oracle.next_token(model, [context, *([*context, space] for space in spaces)]))
+            row, *after = np.exp(reference.next_token(model, [context, *([*context, space] for space in spaces)]))
             begins = row[spaced].sum() + sum(
                 row[t] * then[letters].sum() for t, then in zip(spaces, after, strict=True)
             )
             for word in words:
                 way = word_tokens(model, " " + word)
                 assert b"".join(vocab.token_bytes[t] for t in way) == f" {word}".encode()
-                rows = oracle.log_probs(model, oracle.started(model, [*context, *way]))[-len(way) - 1 :]
+                rows = reference.log_probs(model, reference.started(model, [*context, *way]))[-len(way) - 1 :]
                 path = sum(row[token] for row, token in zip(rows, way, strict=False))
                 crossing = [
                     sum(row[token] for row, token in zip(rows, way[:n], strict=False)) + rows[n][t]
@@ -221,9 +221,9 @@ def test_drawn_words_have_the_exact_frequencies(start, small, enumerated):
     n = 20_000
     results = sample_words(small, CONTEXTS, n_samples=n, max_tokens=60, start=start, seed=11)
     for drawn, paths in zip(results, enumerated[start, "punctuation"], strict=True):
-        exact = oracle.word_probabilities(paths)
+        exact = reference.word_probabilities(paths)
         long = sum(len(word) > LONGEST for word in drawn.words)
-        counts = {None: drawn.n_no_start, oracle.TOO_LONG: long}
+        counts = {None: drawn.n_no_start, reference.TOO_LONG: long}
         counts |= {word.encode(): drawn.words.count(word) for word in WORDS}
         assert sum(counts.values()) == n == len(drawn.words) + drawn.n_no_start + drawn.n_too_long
         assert drawn.n_too_long == 0

@@ -94,7 +94,7 @@ def test_measurements_and_true_values_are_the_joint_normal_s(noisy: int) -> None
 
 
 @pytest.mark.parametrize("likelihood", ["beta", "logit_normal"])
-def test_likelihoods_with_zeros_and_ones_are_the_oracle_s(likelihood: str) -> None:
+def test_likelihoods_with_zeros_and_ones_are_the_reference_s(likelihood: str) -> None:
     data = some_data(np.random.default_rng(2), noisy=0)
     model = ard_model(data, likelihood=likelihood)
     point = values_of(model, 5)

@@ -15,7 +15,7 @@ from models.cloze.tvd import (
     word_pair_data,
     word_pair_model,
 )
-from tests.oracles import word_pairs as oracle
+from tests.oracles import word_pairs as reference
 
 
 def contexts(*pairs: tuple[list[int], list[int]]) -> tuple[WordCounts, WordCounts]:
@@ -56,7 +56,7 @@ def test_potential_is_the_likelihood_of_loops(seed: int) -> None:
         set_word_pairs(model, given)
         point = a_point(seed)
         theta, log_u = values_of(model, point, "theta", "log_u")
-        assert potential(point) == pytest.approx(oracle.log_likelihood(theta, log_u, given).sum(), abs=5e-3)
+        assert potential(point) == pytest.approx(reference.log_likelihood(theta, log_u, given).sum(), abs=5e-3)
         assert np.isfinite(model.compile_dlogp()(point)).all()
 
 
@@ -65,14 +65,14 @@ def test_likelihood_of_a_word_is_its_integral() -> None:
     theta = np.array([1.2, -0.3, 0.4, -0.5, 0.2, -0.4])[:, None]
     log_u = np.array([0.7, 1.1])[:, None]
     both = word_pair_data(*contexts(([2, 3], [1, 1])))
-    none = oracle.log_likelihood(theta, log_u, both) - both.n_a * log_u[0] - both.n_b * log_u[1]
+    none = reference.log_likelihood(theta, log_u, both) - both.n_a * log_u[0] - both.n_b * log_u[1]
     more = word_pair_data(*contexts(([2, 3, 2, 0], [1, 1, 0, 4])))
-    found = oracle.log_likelihood(theta, log_u, more) - more.n_a * log_u[0] - more.n_b * log_u[1] - none
+    found = reference.log_likelihood(theta, log_u, more) - more.n_a * log_u[0] - more.n_b * log_u[1] - none
     first = np.logaddexp(
-        oracle.shared_word(2, 0, theta[:, 0], log_u[:, 0]), oracle.exclusive_word(2, 0, theta[:, 0], log_u[:, 0])
+        reference.shared_word(2, 0, theta[:, 0], log_u[:, 0]), reference.exclusive_word(2, 0, theta[:, 0], log_u[:, 0])
     )
     second = np.logaddexp(
-        oracle.shared_word(0, 4, theta[:, 0], log_u[:, 0]), oracle.exclusive_word(4, 1, theta[:, 0], log_u[:, 0])
+        reference.shared_word(0, 4, theta[:, 0], log_u[:, 0]), reference.exclusive_word(4, 1, theta[:, 0], log_u[:, 0])
     )
     assert found[0] == pytest.approx(first + second, abs=2e-4)
 

@@ -1,4 +1,4 @@
-"""The belief model against an oracle, and what it is given."""
+"""The belief model against a reference, and what it is given."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def random_point(n_items: int, rng: np.random.Generator) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("rounding", "centred"), [("none", False), ("none", True), ("interface", False), ("coarser", True)]
 )
-def test_log_density_is_the_oracle_s(rounding, centred):
+def test_log_density_is_the_reference_s(rounding, centred):
     data = belief_data(small_study(), "weak", rounding)
     model = belief_model(data, centred=centred)
     log_p = model.compile_logp(jacobian=False, mode="FAST_COMPILE")

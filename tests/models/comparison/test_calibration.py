@@ -1,4 +1,4 @@
-"""The calibration models against an oracle, what they are given, and what their priors expect of people."""
+"""The calibration models against a reference, what they are given, and what their priors expect of people."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def some_rows(rng: np.random.Generator, n: int = 60) -> tuple[list[str], np.ndar
 
 
 @pytest.mark.parametrize("family", ["llo", "beta"])
-def test_outcomes_have_the_oracle_s_log_likelihood(family):
+def test_outcomes_have_the_reference_s_log_likelihood(family):
     rng = np.random.default_rng(1)
     names, report, outcome, _ = some_rows(rng)
     data = binary_outcomes(names, report, outcome)
@@ -63,7 +63,7 @@ def pointwise(model: pm.Model, variable: str, inner: dict[str, Any]) -> np.ndarr
 
 
 @pytest.mark.parametrize("scheme", ["interface", "none", EVEN, "coarse"])
-def test_reports_have_the_oracle_s_log_likelihood(scheme):
+def test_reports_have_the_reference_s_log_likelihood(scheme):
     rng = np.random.default_rng(2)
     names, report, outcome, question = some_rows(rng)
     rounded = report if scheme == "none" else round_reports(report, scheme)
@@ -94,7 +94,7 @@ def test_reports_have_the_oracle_s_log_likelihood(scheme):
 
 
 def test_boxes_share_all_probability_and_draws_follow_the_density():
-    """Frequencies of 40,000 draws of one row against the oracle's probabilities, to five standard errors."""
+    """Frequencies of 40,000 draws of one row against the reference's probabilities, to five standard errors."""
     n = 4
     data = binary_reports(["a"] * n, EVEN.values, [1, 0, 1, 0], EVEN)
     point = {"strength": 1.2, "half_share": 0.6, "bias": [0.3], "slope": [0.8], "noise": [0.9], "lapse": [0.2]}

@@ -25,7 +25,7 @@ from models.comparison.participants import (
 )
 from models.comparison.two_piece import probability_inside
 from tests.estimators.comparison.comparison_studies import small_study
-from tests.oracles import participants as oracle
+from tests.oracles import participants as reference
 
 Point = dict[str, Any]
 
@@ -67,7 +67,7 @@ def with_parameters(model: pm.Model, point: Point) -> pm.Model:
 
 
 @pytest.mark.parametrize("scale", [1.0, 0.3])
-def test_log_density_is_the_oracle_s_where_the_sum_with_the_noise_is_exact(scale: float) -> None:
+def test_log_density_is_the_reference_s_where_the_sum_with_the_noise_is_exact(scale: float) -> None:
     """Without skew the sum of a residual and the noise is a normal, and nothing is approximated."""
     data, model = data_of(), model_of()
     assert 0 < data.n_shared < data.pair_item.size
@@ -77,7 +77,7 @@ def test_log_density_is_the_oracle_s_where_the_sum_with_the_noise_is_exact(scale
     for _ in range(3):
         point = random_point(data, rng, ga=0.0)
         found = sum(term.sum() for term in log_p(on_sampler_s_scale(model, point)))
-        assert found == pytest.approx(oracle.log_density(point, data, scale), rel=1e-7)
+        assert found == pytest.approx(reference.log_density(point, data, scale), rel=1e-7)
 
 
 def row_log_p(model: pm.Model) -> Any:
@@ -95,7 +95,7 @@ def test_skewed_residuals_are_integrated_out_to_a_hundredth() -> None:
     for _ in range(3):
         point = random_point(data, rng)
         found = np.exp(log_p(on_sampler_s_scale(model, point))[0])
-        wanted = np.array([oracle.row_probability(point, data, 1.0, row) for row in range(data.row_box.size)])
+        wanted = np.array([reference.row_probability(point, data, 1.0, row) for row in range(data.row_box.size)])
         np.testing.assert_allclose(found[~single], wanted[~single] + 1e-12, rtol=1e-7)
         np.testing.assert_allclose(found[single], wanted[single], atol=0.01)
         likely = single & (wanted > 0.02)
@@ -104,7 +104,7 @@ def test_skewed_residuals_are_integrated_out_to_a_hundredth() -> None:
 
 def moments(left: float, right: float) -> tuple[float, float]:
     """Variance and third moment by numerical integration."""
-    return tuple(oracle.integral(lambda e, power=power: e**power, left, right) for power in (2, 3))  # type: ignore[return-value]
+    return tuple(reference.integral(lambda e, power=power: e**power, left, right) for power in (2, 3))  # type: ignore[return-value]
 
 
 @settings(deadline=None, max_examples=30)
@@ -120,7 +120,7 @@ def test_added_noise_keeps_variance_and_third_moment(left: float, log_ratio: flo
     # the sum's CDF itself, at its quartiles and far out
     sd = new_variance**0.5
     for at in np.array([-2, -0.7, 0, 0.7, 2]) * sd:
-        wanted = oracle.integral(lambda e, at=at: oracle.normal_box(-np.inf, at - e, 0, noise), left, right)
+        wanted = reference.integral(lambda e, at=at: reference.normal_box(-np.inf, at - e, 0, noise), left, right)
         found = probability_inside(*(np.array(x) for x in (new_left, new_right, -np.inf, at)))
         assert found == pytest.approx(wanted, abs=0.01)
 

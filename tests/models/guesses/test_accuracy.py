@@ -11,7 +11,7 @@ from inference.posterior.predictive import log_likelihood
 from models.guesses.accuracy import AccuracyPriors, accuracy_model
 from models.guesses.accuracy_data import AccuracyData, accuracy_data, context_band, context_band_names, practice_amount
 from tests.estimators.guesses.guess_studies import guess_study
-from tests.oracles import accuracy as oracle
+from tests.oracles import accuracy as reference
 
 FIRST = dict.fromkeys(["ability", "practice", "document_effect"])
 
@@ -34,11 +34,11 @@ def point_of(data: AccuracyData, seed: int) -> dict[str, object]:
 
 
 def test_the_likelihood_is_that_of_single_guesses() -> None:
-    """The oracle adds effects up guess by guess; binomials differ from Bernoullis by their coefficients alone."""
+    """The reference adds effects up guess by guess; binomials differ from Bernoullis by their coefficients alone."""
     import pymc as pm
     from scipy.special import gammaln
 
-    study, _ = oracle.simulated_study(n_participants=4, n_documents=6, n_guesses=12, seed=1)
+    study, _ = reference.simulated_study(n_participants=4, n_documents=6, n_guesses=12, seed=1)
     # guesses with all predictors alike: the same person, place and number of guesses before
     data = accuracy_data(study, n_blocks=None)
     model = accuracy_model(data)
@@ -56,7 +56,7 @@ def test_the_likelihood_is_that_of_single_guesses() -> None:
         "document_effect": dict(zip(data.document.tolist(), effects["document_effect"], strict=True)),
         "context_effect": {at + 1: effect for at, effect in enumerate(effects["context_effect"])},
     }
-    assert found - coefficient == pytest.approx(oracle.log_likelihood(study, truth, data.practice_centre), rel=1e-10)
+    assert found - coefficient == pytest.approx(reference.log_likelihood(study, truth, data.practice_centre), rel=1e-10)
     # the walk is around its mean over guesses, practice effects around their mean
     assert data.band_share @ effects["context_effect"] == pytest.approx(0, abs=1e-12)
     np.testing.assert_allclose(effects["practice"], 0.5 + 0.2 * np.asarray(point["practice_unit"]))
@@ -66,7 +66,7 @@ def test_the_sampler_s_coordinates_do_not_change_the_model() -> None:
     """Effects are N(0, spread) whatever the information on them: prior draws of both kinds have that spread."""
     import pymc as pm
 
-    study, _ = oracle.simulated_study(n_participants=3, n_documents=6, n_guesses=40, seed=1)
+    study, _ = reference.simulated_study(n_participants=3, n_documents=6, n_guesses=40, seed=1)
     model = accuracy_model(accuracy_data(study))
     ability, spread = pm.draw([model["ability"], model["ability_spread"]], draws=4000, random_seed=1)
     standard = ability / spread[:, None]
@@ -79,7 +79,7 @@ def test_the_sampler_s_coordinates_do_not_change_the_model() -> None:
 
 
 def test_blocks_of_practice_lose_next_to_nothing() -> None:
-    study, _ = oracle.simulated_study(n_participants=6, n_documents=9, n_guesses=200, seed=3)
+    study, _ = reference.simulated_study(n_participants=6, n_documents=9, n_guesses=200, seed=3)
     exact, blocks = accuracy_data(study, n_blocks=None), accuracy_data(study)
     assert blocks.n.size < exact.n.size / 5
     for data in (exact, blocks):
