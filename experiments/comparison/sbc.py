@@ -135,11 +135,12 @@ def _model(cfg: DictConfig, study: xr.Dataset) -> SbcModel:
         design = sbc_models.small_belief_design(belief_data(study, player, scheme), settings.n_items, settings.n_pairs)
         return sbc_models.belief_sbc(design, numbers_of(cfg, "priors", BeliefPriors))
     if name == "accuracy":
+        from inference.guesses.sbc import accuracy_sbc, small_accuracy_design  # noqa: PLC0415
         from models.guesses.accuracy import AccuracyPriors  # noqa: PLC0415
 
         # a design of its own: a comparison study has no guesses
-        imagined = sbc_models.small_accuracy_design(settings.n_participants, settings.n_items, settings.n_pairs)
-        return sbc_models.accuracy_sbc(imagined, numbers_of(cfg, "priors", AccuracyPriors))
+        imagined = small_accuracy_design(settings.n_participants, settings.n_items, settings.n_pairs)
+        return accuracy_sbc(imagined, numbers_of(cfg, "priors", AccuracyPriors))
     small = sbc_models.small_study(study, settings.n_items, settings.n_participants)
     if name in {"calibration", "calibration_beta"}:
         from models.comparison.calibration import CalibrationPriors, favoured_outcomes  # noqa: PLC0415

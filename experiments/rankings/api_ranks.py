@@ -19,7 +19,7 @@ from tqdm import tqdm
 
 from estimators.documents import document_tokens
 from estimators.errors import InputError, unknown_choice
-from estimators.rankings import score_study
+from estimators.rankings import score_study, validate_ranking_study
 from experiments.harness.figures import STYLE, new_figure
 from experiments.harness.outputs import ExperimentResult
 from experiments.harness.settings import rng_for, whole_numbers
@@ -50,7 +50,9 @@ def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
             bar.total = total
             bar.update(done - bar.n)
 
-        ranking = score_windows(windows, settings, Path(cfg.experiment.store), before=_say, progress=shown)
+        ranking = validate_ranking_study(
+            score_windows(windows, settings, Path(cfg.experiment.store), before=_say, progress=shown)
+        )
     by_window = scores_by_window(ranking, score_study(ranking))
     columns = ["linear", "reciprocal", "average", "top_1", "loss_nats", "share_censored"]
     groups = by_window.groupby(["model", "context_length"])

@@ -12,7 +12,6 @@ import numpy as np
 
 from estimators.errors import InputError
 from estimators.notes import add_note
-from estimators.rankings.study import validate_ranking_study
 from inference.api.calls import Position, call_for
 from inference.api.client import ApiClient
 from inference.api.settings import ApiSettings
@@ -122,7 +121,8 @@ def score_windows(
     Returns
     -------
     xarray.Dataset
-        Passes :func:`estimators.rankings.study.validate_ranking_study`; ``generated_token`` is the sampled one.
+        A ranking study, as :func:`estimators.rankings.study.validate_ranking_study` wants it; ``generated_token`` is
+        the sampled one.
 
     Raises
     ------
@@ -155,7 +155,7 @@ def score_windows(
             level="warning",
         )
     add_note(study, f"answers in the store, ${after.paid_usd:.4f}", count=after.n_answers)
-    return validate_ranking_study(study)
+    return study
 
 
 def _check(windows: Sequence[TextWindow]) -> None:

@@ -17,8 +17,8 @@ from scipy.special import expit, gammaln, log_ndtr
 
 from estimators.errors import require_packages
 from inference.posterior.arviz_adapter import InferenceData, add_groups, of_posterior
+from inference.posterior.item_draws import thinned
 from inference.posterior.model_comparison import LooByGroup, loo_by
-from inference.posterior.predictive import thinned
 from models.cloze.ard_data import ArdData, check_likelihood, recording_limits
 
 __all__ = [

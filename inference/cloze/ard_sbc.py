@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from estimators.errors import InputError
-from inference.posterior.sbc import JOINT_LOG_LIKELIHOOD, SbcModel
-
-if TYPE_CHECKING:
-    import pymc as pm
-
-    from models.cloze.ard import ArdPriors
-    from models.cloze.ard_data import ArdData
+from inference.posterior.sbc import JOINT_LOG_LIKELIHOOD, SbcModel, fingerprint
+from models.cloze.ard import ArdPriors, ard_model
+from models.cloze.ard_data import ArdData
 
 __all__ = ["ard_sbc", "interval_coverage"]
 
@@ -28,8 +22,6 @@ def ard_sbc(
 
     The rest of the design stays: the exact predictors, the errors of measurement, who is in which group.
     """
-    from models.cloze.ard import ArdPriors  # noqa: PLC0415 - seconds that only a fit should cost
-
     quantities = ["intercept", *(f"coefficient[{k}]" for k in range(len(data.predictor)))]
     if prior in ("ard", "horseshoe"):
         quantities += [f"scale[{k}]" for k in range(len(data.predictor))]
@@ -42,23 +34,10 @@ def ard_sbc(
     chosen = priors or ArdPriors()
     return SbcModel(
         name=f"ard_{prior}_{likelihood}",
-        build=partial(_ard, data, prior, likelihood, chosen),
+        build=partial(ard_model, data, prior=prior, likelihood=likelihood, priors=chosen),
         quantities=tuple(quantities),
-        key=_fingerprint(data, chosen),
+        key=fingerprint(vars(data), vars(chosen)),
     )
-
-
-def _fingerprint(data: ArdData, priors: ArdPriors) -> str:
-    digest = hashlib.sha256(repr((data.predictor, data.noisy, data.groups, sorted(vars(priors).items()))).encode())
-    for values in (data.x, data.error_covariance, data.item_of_row, data.player_of_row, data.text_of_item):
-        digest.update(values.tobytes())
-    return digest.hexdigest()[:16]
-
-
-def _ard(data: ArdData, prior: str, likelihood: str, priors: ArdPriors) -> pm.Model:
-    from models.cloze.ard import ard_model  # noqa: PLC0415
-
-    return ard_model(data, prior=prior, likelihood=likelihood, priors=priors)
 
 
 def interval_coverage(ranks: pd.DataFrame, n_ranked: int, probability: float) -> pd.DataFrame:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
+from scipy.special import gammaln
 
 from inference.posterior.arviz_adapter import InferenceData, add_groups, group
 from models.cloze.tvd import NODE_LOG_WEIGHTS, NODES, WordPairData
@@ -118,8 +119,6 @@ def _word_terms(parts: _Parts, sigma: Floats, log_u: Floats, data: WordPairData)
 
     The grid lies where the counts of the row put x: see :func:`models.cloze.tvd.word_pair_model`.
     """
-    from scipy.special import gammaln  # noqa: PLC0415 - half a second that importing this module does not need
-
     context, a, b, n = data.context, data.a, data.b, data.a + data.b
     sigma = sigma[context]
     information = sigma**2 * (a + 0.5) * (b + 0.5) / (n + 1)
@@ -171,8 +170,6 @@ def _draw_tvd(theta: Floats, data: WordPairData, rng: np.random.Generator) -> Fl
 
 def _unseen(log_mass: Floats, discount: Floats, log_1p_u: Floats, rng: np.random.Generator) -> Floats:
     """Total size of the words of a process that were never seen: gamma with the mean and variance of its law."""
-    from scipy.special import gammaln  # noqa: PLC0415
-
     mean = np.exp(log_mass + gammaln(1 - discount) + (discount - 1) * log_1p_u)
     # variance over mean: Gamma(2 - d) / Gamma(1 - d) = 1 - d
     scale = (1 - discount) * np.exp(-log_1p_u)

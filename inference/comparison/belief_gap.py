@@ -22,12 +22,11 @@ from numpy.typing import NDArray
 from inference.posterior.item_draws import flat_draws, log_sum_by_item
 from inference.posterior.sampling import CompiledModel, compile_model
 from models.comparison import two_piece
+from models.comparison.belief import BeliefPriors, belief_model, start_values
 from models.comparison.belief_data import BeliefData
 
 if TYPE_CHECKING:
     import xarray as xr
-
-    from models.comparison.belief import BeliefPriors
 
 __all__ = ["BeliefGap", "belief_gap", "compile_belief"]
 
@@ -79,8 +78,6 @@ def compile_belief(data: BeliefData, priors: BeliefPriors | None = None) -> Comp
     -------
     CompiledModel
     """
-    from models.comparison.belief import belief_model, start_values  # noqa: PLC0415 - seconds that only a fit should cost
-
     model = belief_model(data, priors)
     return compile_model(model, jitter=False, start=start_values(model, priors))
 

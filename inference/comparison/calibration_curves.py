@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pymc as pm
 import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 
@@ -13,9 +12,6 @@ from inference.posterior.arviz_adapter import InferenceData, add_groups, of_post
 from models.comparison.calibration import Family, curve_features
 from models.comparison.calibration_data import OutcomeData, ReportData
 from models.comparison.report_process import draw_reports
-
-if TYPE_CHECKING:
-    import pymc as pm
 
 __all__ = [
     "outcome_log_likelihood",
@@ -153,8 +149,6 @@ def prior_reports(model: pm.Model, *, n_draws: int = 200, seed: int = 0) -> NDAr
     -------
     ndarray, shape (n_draws, response)
     """
-    import pymc as pm  # noqa: PLC0415 - seconds that only this should cost
-
     drawn = pm.draw(model["report"], draws=n_draws, random_seed=seed)
     return np.asarray(drawn).reshape(n_draws, -1)
 

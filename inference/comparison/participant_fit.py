@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,9 +35,7 @@ from inference.posterior.arviz_adapter import InferenceData, thin
 from inference.posterior.convergence import Convergence, GateThresholds, check_convergence
 from inference.posterior.sampling import CompiledModel, compile_model, sample
 from models.comparison.participant_data import ParticipantData
-
-if TYPE_CHECKING:
-    from models.comparison.participants import ParticipantPriors
+from models.comparison.participants import ParticipantPriors, participant_model, set_participant_data
 
 __all__ = ["ANCHORS", "Anchor", "ParticipantFit", "compile_participants", "fit_participants", "top1_weights"]
 
@@ -140,8 +138,6 @@ def compile_participants(data: ParticipantData, priors: ParticipantPriors | None
     CompiledModel
         Takes other answers to the same questions, and other scales.
     """
-    from models.comparison.participants import participant_model  # noqa: PLC0415 - seconds that only a fit should cost
-
     return compile_model(participant_model(data, priors))
 
 
@@ -184,8 +180,6 @@ def fit_participants(
     InputError
         For unknown settings, or a compiled model of other questions.
     """
-    from models.comparison.participants import participant_model, set_participant_data  # noqa: PLC0415
-
     anchor = anchor or Anchor()
     program: CompiledModel | Any = compiled
     if program is None:

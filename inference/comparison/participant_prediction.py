@@ -12,12 +12,10 @@ from estimators.errors import InputError
 from inference.comparison.participant_gap import shared_belief
 from models.comparison import two_piece
 from models.comparison.participant_data import ParticipantData
-from models.comparison.participants import ITEM_SCALE_BOUND, SCALE_FLOOR, SLOPE_BOUND
+from models.comparison.participants import ITEM_SCALE_BOUND, SCALE_FLOOR, SLOPE_BOUND, ParticipantPriors
 
 if TYPE_CHECKING:
     import xarray as xr
-
-    from models.comparison.participants import ParticipantPriors
 
 __all__ = ["log_score", "predicted_boxes"]
 

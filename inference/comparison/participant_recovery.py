@@ -20,11 +20,10 @@ from inference.posterior.convergence import GateThresholds
 from inference.posterior.replicates import Row
 from inference.posterior.sampling import CompiledModel
 from models.comparison.participant_data import ParticipantData, participant_data, with_reports
+from models.comparison.participants import ParticipantPriors
 
 if TYPE_CHECKING:
     import xarray as xr
-
-    from models.comparison.participants import ParticipantPriors
 
 __all__ = ["SimulatedAnswers", "participant_rows", "simulate_answers"]
 

@@ -15,15 +15,13 @@ from estimators.errors import InputError
 from inference.comparison.participant_fit import ParticipantFit
 from inference.comparison.participant_gap import SharedBelief, loss_gap, outcome_temperature, shared_belief
 from inference.posterior.arviz_adapter import psis_weights
-from inference.posterior.predictive import thinned
+from inference.posterior.item_draws import thinned
 from models.comparison import two_piece
 from models.comparison.participant_data import ParticipantData, without_participants
-from models.comparison.participants import SLOPE_BOUND, added_noise
+from models.comparison.participants import SLOPE_BOUND, ParticipantPriors, added_noise
 
 if TYPE_CHECKING:
     import xarray as xr
-
-    from models.comparison.participants import ParticipantPriors
 
 __all__ = [
     "WithoutOne",

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtri
+from scipy.stats import beta
 
 from estimators.comparison import response_positions, same_token, validate_comparison_study
 from estimators.comparison.perplexity import estimate_gap, log_terms, response_pairs, true_loss
@@ -21,13 +23,12 @@ from inference.comparison.belief_gap import belief_gap, compile_belief
 from inference.posterior.convergence import Convergence, GateThresholds, check_convergence
 from inference.posterior.replicates import Row
 from inference.posterior.sampling import CompiledModel, sample
+from models.comparison.belief import BeliefPriors, belief_model, set_answers
+from models.comparison.belief_data import BeliefData, belief_data
 
 if TYPE_CHECKING:
     import pymc as pm
     import xarray as xr
-
-    from models.comparison.belief import BeliefPriors
-    from models.comparison.belief_data import BeliefData
 
 __all__ = [
     "ASKS",
@@ -112,8 +113,6 @@ def summarise(
     InputError
         If the shapes differ, there is no study, a value is not finite, or an interval ends before it starts.
     """
-    from scipy.stats import beta  # noqa: PLC0415 - half a second that only a summary should cost
-
     shape = np.shape(estimate)
     values = {"estimate": estimate, "lower": lower, "upper": upper, "truth": truth}
     arrays = {name: np.asarray(value, dtype=float) for name, value in values.items()}
@@ -323,8 +322,6 @@ def player_rows(
         One an estimator: ``estimator``, ``estimate``, ``lower``, ``upper``, ``truth`` (nats), ``converged`` (None
         where nothing had to), ``r_hat_max``, ``ess_bulk_min``, ``n_divergent``.
     """
-    from models.comparison.belief import belief_data  # noqa: PLC0415 - seconds of imports that only a fit should cost
-
     pairs = response_pairs(study)
     asked = np.isin(study["item"].values, pairs.item)
     truth = true_loss(study, player, asked) - true_loss(study, study.attrs["generator"], asked)
@@ -343,8 +340,6 @@ def classical_rows(
     study: xr.Dataset, player: str, rounding: RoundingScheme | str, *, truth: float, interval: float
 ) -> list[Row]:
     """Rows of the estimators of :data:`CLASSICAL`, with normal intervals from the standard error over items."""
-    from scipy.special import ndtri  # noqa: PLC0415
-
     pairs = response_pairs(study)
     terms = log_terms(pairs, player, rounding)
     no_sampler = {"converged": None, "r_hat_max": None, "ess_bulk_min": None, "n_divergent": None}
@@ -375,8 +370,6 @@ def posterior_row(estimator: str, draws: ArrayLike, *, truth: float, interval: f
 
 
 def _with_answers(data: BeliefData, priors: BeliefPriors, sampler: str) -> CompiledModel | pm.Model:
-    from models.comparison.belief import belief_model, set_answers  # noqa: PLC0415
-
     if sampler != "nutpie":
         return belief_model(data, priors)
     key = (data.item.size, data.is_raw, data.box_edges.tobytes(), priors)

@@ -297,7 +297,7 @@ def predicted_hits(
 
 def prior_hits(model: pm.Model, *, n_draws: int = 400, seed: int = 0) -> NDArray[np.int64]:
     """Right guesses in every row as the priors expect them, shape (n_draws, row)."""
-    import pymc as pm  # noqa: PLC0415 - seconds that only this should cost
+    import pymc as pm  # noqa: PLC0415 - the rest of the module serves without it
 
     return np.asarray(pm.draw(model["hits"], draws=n_draws, random_seed=seed)).reshape(n_draws, -1)
 

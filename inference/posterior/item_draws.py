@@ -13,7 +13,7 @@ from estimators.errors import InputError
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["flat_draws", "log_sum_by_item"]
+__all__ = ["flat_draws", "log_sum_by_item", "thinned"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
@@ -34,6 +34,13 @@ def flat_draws(posterior: xr.Dataset, names: Sequence[str], item: IntArray, *, s
         raise InputError("are not those of the data", source=source, field="item")
     n = posterior.sizes["chain"] * posterior.sizes["draw"]
     return {name: posterior[name].transpose("chain", "draw", ...).values.reshape(n, -1) for name in names}
+
+
+def thinned(posterior: xr.Dataset, n_draws: int) -> xr.Dataset:
+    """About `n_draws` evenly spaced draws of all chains together, and never none."""
+    per_chain = max(1, min(round(n_draws / posterior.sizes["chain"]), posterior.sizes["draw"]))
+    at = np.floor((np.arange(per_chain) + 0.5) * posterior.sizes["draw"] / per_chain).astype(int)
+    return posterior.isel(draw=at)
 
 
 def log_sum_by_item(log_term: FloatArray, item: IntArray, n_items: int) -> FloatArray:

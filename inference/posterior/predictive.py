@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pymc as pm
 import xarray as xr
 from numpy.typing import NDArray
+from pymc.pytensorf import collect_default_updates, reseed_rngs
+from pymc.pytensorf import compile as compile_function
+from pytensor.graph.replace import clone_replace
 
 from estimators.errors import InputError
 from inference.posterior.arviz_adapter import InferenceData, add_groups, add_model_data, group, of_posterior
+from inference.posterior.item_draws import thinned
 from inference.posterior.sampling import CompiledModel, whole_or_not_at_all
-
-if TYPE_CHECKING:
-    import pymc as pm
 
 __all__ = ["LogLikelihood", "PriorSimulator", "complete", "log_likelihood", "prior_simulator", "thinned"]
 
@@ -82,9 +84,6 @@ def log_likelihood(model: pm.Model | CompiledModel) -> LogLikelihood:
     InputError
         If the model has neither observed variables nor such potentials.
     """
-    from pymc.pytensorf import compile as compile_function  # noqa: PLC0415 - seconds that only a fit should cost
-    from pytensor.graph.replace import clone_replace  # noqa: PLC0415
-
     program = _model_of(model)
     outputs = [*program.observed_RVs, *_rows_of_potentials(program)]
     if not outputs:
@@ -134,8 +133,6 @@ class PriorSimulator:
 
     def draw(self, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
         """Values by name; they depend on `rng` alone, not on the draws before."""
-        from pymc.pytensorf import reseed_rngs  # noqa: PLC0415
-
         reseed_rngs(list(self.rngs), int(rng.integers(2**31)))
         return {name: np.asarray(value) for name, value in zip(self.names, self.function(), strict=True)}
 
@@ -154,9 +151,6 @@ def prior_simulator(model: pm.Model, names: Sequence[str] | None = None) -> Prio
     InputError
         If the model has potentials: they are part of its density, and nothing here can draw from it.
     """
-    from pymc.pytensorf import collect_default_updates  # noqa: PLC0415
-    from pymc.pytensorf import compile as compile_function  # noqa: PLC0415
-
     _check_generative(model)
     wanted = [variable.name for variable in model.basic_RVs] if names is None else list(names)
     variables = [model[name] for name in wanted]
@@ -215,8 +209,6 @@ def complete(
     KeyboardInterrupt
         If the user stops it; no group is added half.
     """
-    import pymc as pm  # noqa: PLC0415
-
     for name, value in (("n_prior", n_prior), ("n_predictive", n_predictive)):
         if value < 1:
             raise InputError(f"is {value}, should be at least 1", field=name)
@@ -250,13 +242,6 @@ def complete(
         },
     )
     return add_model_data(idata, program)
-
-
-def thinned(posterior: xr.Dataset, n_draws: int) -> xr.Dataset:
-    """About `n_draws` evenly spaced draws of all chains together, and never none."""
-    per_chain = max(1, min(round(n_draws / posterior.sizes["chain"]), posterior.sizes["draw"]))
-    at = np.floor((np.arange(per_chain) + 0.5) * posterior.sizes["draw"] / per_chain).astype(int)
-    return posterior.isel(draw=at)
 
 
 def _dataset(

@@ -9,16 +9,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pymc as pm
+from numpy.typing import NDArray
 
 from estimators.errors import InputError, require_packages, unknown_choice
 from inference.posterior.arviz_adapter import InferenceData, add_model_data, common_stats, without_unconstrained
-
-if TYPE_CHECKING:
-    import pymc as pm
-    from numpy.typing import NDArray
 
 __all__ = ["SAMPLERS", "CompiledModel", "check_installed", "compile_model", "sample", "whole_or_not_at_all"]
 
@@ -72,7 +70,7 @@ def compile_model(model: pm.Model, *, jitter: bool = True, start: Mapping[str, A
         If nutpie is not installed.
     """
     check_installed("nutpie")
-    import nutpie  # noqa: PLC0415 - seconds that only a fit should cost
+    import nutpie  # noqa: PLC0415 - one sampler of several
 
     if jitter and start is None:
         return CompiledModel(model, nutpie.compile_pymc_model(model))
@@ -223,8 +221,6 @@ def _nutpie(compiled: CompiledModel, settings: dict[str, Any], *, seed: int, pro
 
 
 def _pymc(model: pm.Model, sampler: str, settings: dict[str, Any], *, seed: int, progress: bool) -> InferenceData:
-    import pymc as pm  # noqa: PLC0415
-
     return pm.sample(
         model=model,
         nuts_sampler=sampler,

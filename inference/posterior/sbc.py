@@ -11,13 +11,15 @@ and Vehtari 2022).
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pymc as pm
 from numpy.typing import ArrayLike, NDArray
 
 from estimators.errors import InputError
@@ -26,13 +28,11 @@ from inference.posterior.predictive import LogLikelihood, PriorSimulator, log_li
 from inference.posterior.replicates import Row, Task, run_replicates
 from inference.posterior.sampling import CompiledModel, compile_model, sample
 
-if TYPE_CHECKING:
-    import pymc as pm
-
 __all__ = [
     "JOINT_LOG_LIKELIHOOD",
     "SbcModel",
     "SbcSettings",
+    "fingerprint",
     "rank_of_truth",
     "run_sbc",
     "sbc_rows",
@@ -273,8 +273,6 @@ def _prepared(model: SbcModel) -> _Ready:
 
 def _exchangeable_answers(model: pm.Model) -> dict[str, str]:
     """Name of the data behind every observed variable; answers that are constants become data."""
-    import pymc as pm  # noqa: PLC0415 - seconds that only a fit should cost
-
     answers = {}
     for variable in model.observed_RVs:
         value = model.rvs_to_values[variable]
@@ -314,3 +312,15 @@ def _quantities(idata: Any, model: SbcModel, rows: LogLikelihood) -> dict[str, F
     terms: Sequence[FloatArray] = list(rows.of_draws(posterior).values())
     joint = [term.reshape(*term.shape[:2], -1).sum(axis=2) for term in terms]
     return found | {JOINT_LOG_LIKELIHOOD: np.sum(joint, axis=0)}
+
+
+def fingerprint(*parts: Mapping[str, Any]) -> str:
+    """Hash arrays and settings to a short text: the ``key`` of a :class:`SbcModel`."""
+    digest = hashlib.sha256()
+    for part in parts:
+        for name, value in sorted(part.items()):
+            # repr abbreviates long arrays, and the bytes of an array of objects are addresses
+            plain = value.tolist() if isinstance(value, np.ndarray) and value.dtype == object else value
+            text = plain.tobytes() if isinstance(plain, np.ndarray) else repr(plain).encode()
+            digest.update(name.encode() + b"=" + text + b";")
+    return digest.hexdigest()[:16]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import stats
 
 from estimators.errors import InputError
 from models.rankings.slopes import RankData, log_category_probability
@@ -258,8 +259,6 @@ def power_to_tell_apart(
     InputError
         If there is a single model, or a number is too small for a test.
     """
-    from scipy import stats  # noqa: PLC0415 - half a second that only this needs
-
     number = np.asarray(n_windows, dtype=float)
     if data.model.size < 2:
         raise InputError("are fewer than two, so that there is no pair to tell apart", field="models")

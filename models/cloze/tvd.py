@@ -11,16 +11,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
 from numpy.typing import NDArray
 
 from estimators.cloze.distributions import WordCounts, align, relative_frequencies
 from estimators.errors import InputError
-
-if TYPE_CHECKING:
-    import pymc as pm
 
 __all__ = [
     "NODES",
@@ -206,9 +204,6 @@ def word_pair_model(  # noqa: PLR0915 - one density, line by line as in the docs
         context) and ``log_u`` (side, context). The counts are ``pm.Data``: :func:`set_word_pairs` gives the model
         those of as many other contexts.
     """
-    import pymc as pm  # noqa: PLC0415 - the data are also read without it
-    import pytensor.tensor as pt  # noqa: PLC0415
-
     priors = priors or WordPairPriors()
     mean, sd = priors.vectors()
     coords = {"parameter": list(PARAMETERS), "context": np.arange(data.n_contexts), "side": ["first", "second"]}
@@ -283,8 +278,6 @@ def set_word_pairs(model: pm.Model, data: WordPairData) -> None:
     built = len(model.coords["context"])
     if data.n_contexts != built:
         raise InputError(f"has {data.n_contexts} contexts, the model was built for {built}", field="data")
-    import pymc as pm  # noqa: PLC0415
-
     pm.set_data(_values(data), model=model)
 
 

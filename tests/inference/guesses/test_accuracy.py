@@ -10,7 +10,6 @@ import xarray as xr
 
 from estimators.errors import InputError
 from estimators.guesses import with_model_answers
-from inference.comparison.sbc import accuracy_sbc, small_accuracy_design
 from inference.guesses.accuracy import (
     beats_every,
     best_participant,
@@ -22,6 +21,7 @@ from inference.guesses.accuracy import (
     predicted_hits,
     stored_accuracy_draws,
 )
+from inference.guesses.sbc import accuracy_sbc, small_accuracy_design
 from inference.posterior.arviz_adapter import InferenceData
 from inference.posterior.convergence import check_convergence
 from inference.posterior.sampling import sample

@@ -1,0 +1,73 @@
+"""The accuracy model for simulation-based calibration, on a small design."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+from scipy.stats import norm
+
+from estimators.errors import InputError
+from inference.posterior.sbc import SbcModel, fingerprint
+from models.guesses.accuracy import AccuracyPriors, accuracy_model
+from models.guesses.accuracy_data import AccuracyData, context_band_names, practice_amount
+
+__all__ = ["accuracy_sbc", "small_accuracy_design"]
+
+
+def accuracy_sbc(data: AccuracyData, priors: AccuracyPriors | None = None) -> SbcModel:
+    """Accuracy of guesses; the hits of `data` are only the shape of those simulated."""
+    scalars: tuple[str, ...] = ("intercept", "practice_mean", "ability_spread", "practice_spread", "document_spread")
+    scalars += ("context_step", "context_effect[0]") if data.band.size > 1 else ()
+    scalars += ("surprisal_slope",) if data.surprisal is not None else ()
+    return SbcModel(
+        name="accuracy",
+        build=partial(accuracy_model, data, priors),
+        quantities=(*scalars, "ability[0]", "practice[0]", "document_effect[0]"),
+        key=fingerprint(vars(data), vars(priors or AccuracyPriors())),
+    )
+
+
+def small_accuracy_design(n_participants: int, n_documents: int, n_guesses: int) -> AccuracyData:
+    """Guesses of an imagined study, all wrong: everybody reads every second document, and gives `n_guesses` in each.
+
+    Along its documents a participant's practice goes from the first guess to the 1,500th, and contexts through four
+    lengths; surprisals are spread like a normal of standard deviation 1.
+
+    Raises
+    ------
+    InputError
+        If a number is not positive.
+    """
+    for name, value in (("n_participants", n_participants), ("n_items", n_documents), ("n_pairs", n_guesses)):
+        if value < 1:
+            raise InputError(f"is {value}, should be at least 1", source="accuracy design", field=name)
+    per_person = (n_documents + 1) // 2
+    person = np.repeat(np.arange(n_participants), per_person)
+    turn = np.tile(np.arange(per_person), n_participants)
+    place = np.unique((2 * turn + person) % n_documents, return_inverse=True)[1]
+    size = person.size
+    context = np.unique((turn + person) % 4, return_inverse=True)[1]
+    practice = practice_amount(1500 * turn / max(per_person - 1, 1))
+    # a fixed order that has nothing to do with the other predictors
+    surprisal = norm.ppf((np.random.default_rng(0).permutation(size) + 0.5) / size)
+    n_bands = int(context.max()) + 1
+    return AccuracyData(
+        participant=np.array([f"p{number}" for number in range(n_participants)]),
+        document=np.array([f"d{number}" for number in range(int(place.max()) + 1)]),
+        band=np.array(context_band_names(n_bands)),
+        band_share=np.bincount(context, minlength=n_bands) / size,
+        person=person.astype(np.intp),
+        place=place.astype(np.intp),
+        context=context.astype(np.intp),
+        practice=practice - practice.mean(),
+        practice_centre=float(practice.mean()),
+        surprisal=surprisal,
+        surprisal_centre=0.0,
+        surprisal_model="imagined",
+        n=np.full(size, n_guesses, dtype=np.int64),
+        hits=np.zeros(size, dtype=np.int64),
+        response=np.arange(size),
+        n_repeats=0,
+        n_unscored=0,
+    )
