@@ -1,4 +1,4 @@
-"""Fixtures for every test: where the public data are."""
+"""Fixtures for every test: where the public data are, and which seeds the tests that sample take."""
 
 from __future__ import annotations
 
@@ -9,6 +9,19 @@ from pathlib import Path
 import pytest
 
 DATA = Path(os.environ.get("SHANNON_DATA") or Path(__file__).parents[1] / ".." / "shared" / "data").resolve()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let the tests that sample run with other seeds: what they claim holds for any, at the rate that they state."""
+    parser.addoption(
+        "--seed-offset", type=int, default=0, help="added to every seed of the tests that simulate and sample"
+    )
+
+
+@pytest.fixture(scope="session")
+def seed_offset(request: pytest.FixtureRequest) -> int:
+    """Number to add to every seed of a test that simulates and samples."""
+    return int(request.config.getoption("--seed-offset"))
 
 
 def pytest_configure() -> None:

@@ -62,8 +62,8 @@ def test_the_paper_s_coefficients(provo_root: Path, tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def tiny() -> tuple[DictConfig, xr.Dataset, ExperimentResult]:
-    return result_of(*SIMULATED, *SHORT, "experiment.variants=[]")
+def tiny(seed_offset: int) -> tuple[DictConfig, xr.Dataset, ExperimentResult]:
+    return result_of(*SIMULATED, *SHORT, "experiment.variants=[]", f"seed={seed_offset}")
 
 
 def test_clean_at_a_tiny_size(tiny: tuple[DictConfig, xr.Dataset, ExperimentResult], tmp_path: Path) -> None:

@@ -63,8 +63,9 @@ def result_of(*overrides: str) -> tuple[DictConfig, xr.Dataset, ExperimentResult
 
 
 @pytest.mark.parametrize("name", sorted(TINY))
-def test_at_a_tiny_size(name: str, tmp_path: Path) -> None:
-    cfg, study, result = result_of(f"+exp={name}", *TINY[name])
+def test_at_a_tiny_size(name: str, tmp_path: Path, seed_offset: int) -> None:
+    overrides = (f"+exp={name}", *TINY[name], f"seed={seed_offset}")
+    cfg, study, result = result_of(*overrides)
     assert result.figures
     assert result.summary
     assert not result.gate_failed
@@ -74,7 +75,7 @@ def test_at_a_tiny_size(name: str, tmp_path: Path) -> None:
         assert json.loads(dataset.attrs["config"])["experiment"]["name"] == name
     if name not in ("tvd", "improve"):
         return
-    again = result_of(f"+exp={name}", *TINY[name])[2].table
+    again = result_of(*overrides)[2].table
     pd.testing.assert_frame_equal(result.table, again)
 
 
@@ -104,8 +105,8 @@ def test_both_modes_on_the_public_layout(name: str, mode: str, tiny: Path, tmp_p
         assert table.loc["tvd/chatgpt", "clean"] == pytest.approx(table.loc["tvd/chatgpt", "legacy"], abs=0.03)
 
 
-def test_the_baseline_stands_beside_every_raw_distance() -> None:
-    table = result_of("+exp=tvd", *TINY["tvd"])[2].table.set_index("player")
+def test_the_baseline_stands_beside_every_raw_distance(seed_offset: int) -> None:
+    table = result_of("+exp=tvd", *TINY["tvd"], f"seed={seed_offset}")[2].table.set_index("player")
     assert table.index.tolist() == ["oracle2", "mixture", "factors"]
     assert (table["tvd_between_oracles"] > 0.3).all()
     assert (table["tvd"] > table["tvd_bayes"]).all()

@@ -34,8 +34,8 @@ def result_of(*overrides: str) -> tuple[DictConfig, xr.Dataset, ExperimentResult
     return cfg, study, load_experiment("belief")(cfg, study)
 
 
-def test_tiny_study(tmp_path: Path) -> None:
-    settings = (*TINY, *SHORT, "players=[lm-weak,lm-medium]", "rounding=none")
+def test_tiny_study(tmp_path: Path, seed_offset: int) -> None:
+    settings = (*TINY, *SHORT, f"seed={seed_offset}", "players=[lm-weak,lm-medium]", "rounding=none")
     cfg, study, result = result_of(*settings)
     assert list(result.table.columns) == [*TABLE_COLUMNS, *BELIEF_COLUMNS]
     weak, itself = (result.table.iloc[row] for row in (0, 1))

@@ -37,8 +37,8 @@ def result_of(*overrides: str) -> Run:
 
 
 @pytest.fixture(scope="module")
-def tiny() -> Run:
-    return result_of(*TINY, *SHORT)
+def tiny(seed_offset: int) -> Run:
+    return result_of(*TINY, *SHORT, f"seed={seed_offset}")
 
 
 def test_table_has_the_typical_participant_and_everyone(tiny: Run) -> None:

@@ -49,7 +49,7 @@ def result_of(*overrides: str) -> tuple[DictConfig, xr.Dataset, ExperimentResult
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def finished(tmp_path_factory: pytest.TempPathFactory, seed_offset: int) -> Path:
     """Folder of a tiny run through the command, in which nothing can converge."""
     folder = tmp_path_factory.mktemp("human_loss")
     done = run(
@@ -62,6 +62,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "experiment.grid=interface",
         "experiment.sensitivity=false",
         "hydra.run.dir=out",
+        f"seed={seed_offset}",
     )
     assert done.returncode == 3, done.stderr
     assert "a check failed" in done.stderr

@@ -40,8 +40,8 @@ module.player_rows = refuse
 """
 
 
-def test_a_run_and_one_that_goes_on_with_it(tmp_path: Path) -> None:
-    settings = (*TINY, *SMALL, "+exp=recovery", "players=[lm-weak,lm-medium]", "rounding=none")
+def test_a_run_and_one_that_goes_on_with_it(tmp_path: Path, seed_offset: int) -> None:
+    settings = (*TINY, *SMALL, "+exp=recovery", "players=[lm-weak,lm-medium]", "rounding=none", f"seed={seed_offset}")
     done = run(tmp_path, *settings, "experiment.n_studies=2", "hydra.run.dir=first")
     assert done.returncode == 0, done.stderr
     table = pd.read_csv(tmp_path / "first" / "table.csv")
@@ -70,7 +70,7 @@ def test_a_run_and_one_that_goes_on_with_it(tmp_path: Path) -> None:
     fewer = run(tmp_path, *settings, *again, "experiment.n_studies=1", patch=NO_FIT)
     assert fewer.returncode == 0, fewer.stderr
     assert (pd.read_csv(tmp_path / "second" / "table.csv")["n_studies"] == 1).all()
-    other = run(tmp_path, *settings, *again, "experiment.n_studies=1", "seed=1", patch=NO_FIT)
+    other = run(tmp_path, *settings, *again, "experiment.n_studies=1", f"seed={seed_offset + 1}", patch=NO_FIT)
     assert other.returncode == 2
     assert "other settings (" in other.stderr
     assert "seed" in other.stderr

@@ -43,9 +43,10 @@ def result_of(*overrides: str) -> tuple[DictConfig, xr.Dataset, ExperimentResult
     return cfg, study, load_experiment("sbc")(cfg, study)
 
 
-def test_a_tiny_run_and_what_it_leaves(tmp_path: Path) -> None:
+def test_a_tiny_run_and_what_it_leaves(tmp_path: Path, seed_offset: int) -> None:
     path = tmp_path / "replicates.jsonl"
-    cfg, study, result = result_of(*SMALL, f"experiment.replicates={path}", "experiment.allow_outside=true")
+    small = (*SMALL, f"experiment.replicates={path}", f"seed={seed_offset}")
+    cfg, study, result = result_of(*small, "experiment.allow_outside=true")
     assert tuple(result.table.columns) == SBC_COLUMNS
     assert result.table["quantity"].iloc[-1] == JOINT_LOG_LIKELIHOOD
     assert {"mu", "sigma", "A[0]"} <= set(result.table["quantity"])
@@ -61,11 +62,11 @@ def test_a_tiny_run_and_what_it_leaves(tmp_path: Path) -> None:
         np.testing.assert_allclose(mean, result.table["rank_mean"], atol=1e-12)
     # everything is done: the second run compiles and fits nothing
     before = path.read_text(encoding="utf-8")
-    again = result_of(*SMALL, f"experiment.replicates={path}", "experiment.allow_outside=true")[2]
+    again = result_of(*small, "experiment.allow_outside=true")[2]
     pd.testing.assert_frame_equal(again.table, result.table)
     assert path.read_text(encoding="utf-8") == before
     with pytest.raises(InputError, match="other settings"):
-        result_of(*SMALL, f"experiment.replicates={path}", "+experiment.priors.sigma=0.5")
+        result_of(*small, "+experiment.priors.sigma=0.5")
 
 
 def fake(monkeypatch: pytest.MonkeyPatch, n_fits: int = 200) -> None:

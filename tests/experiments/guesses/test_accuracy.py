@@ -49,9 +49,9 @@ def result_of(root: Path, *overrides: str) -> Run:
 
 
 @pytest.fixture(scope="module")
-def tiny(root: Path) -> Run:
+def tiny(root: Path, seed_offset: int) -> Run:
     """With a language model that played: right where a participant with its accuracy would be."""
-    cfg = config(root, *SHORT, "experiment.surprisal=live")
+    cfg = config(root, *SHORT, "experiment.surprisal=live", f"seed={seed_offset}")
     study = load_study(cfg, kind="guess")
     rng = np.random.default_rng(0)
     hit = (rng.random(study.sizes["item"]) < 0.5).astype(float)

@@ -39,8 +39,8 @@ def tiny_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def fitted(tiny_root: Path) -> tuple[DictConfig, xr.Dataset, ExperimentResult]:
-    cfg = config("+exp=ranks", f"study.root={tiny_root}", *SMALL)
+def fitted(tiny_root: Path, seed_offset: int) -> tuple[DictConfig, xr.Dataset, ExperimentResult]:
+    cfg = config("+exp=ranks", f"study.root={tiny_root}", *SMALL, f"seed={seed_offset}")
     study = load_study(cfg, kind=study_kind("ranks"))
     return cfg, study, load_experiment("ranks")(cfg, study)
 

@@ -27,9 +27,12 @@ from models.cloze.ard_data import ard_data
 from tests.models.cloze.test_ard import log_densities, some_data, values_of
 
 
-def test_pymc_agrees_with_scikit_learn_where_both_are_exact() -> None:
-    """Gaussian, in the predictors' own units, scales and noise as scikit-learn found them: one normal posterior."""
-    rng = np.random.default_rng(0)
+def test_pymc_agrees_with_scikit_learn_where_both_are_exact(seed_offset: int) -> None:
+    """Gaussian, in the predictors' own units, scales and noise as scikit-learn found them: one normal posterior.
+
+    All bounds are 4.5 standard errors of Monte Carlo or more, three times: a seed in 10,000 is outside.
+    """
+    rng = np.random.default_rng(seed_offset)
     x = rng.normal(size=(120, 3)) * [1.0, 4.0, 0.2] + [2.0, -1.0, 0.5]
     y = 0.5 + x @ [0.04, 0.01, 0.2] - 0.15 + rng.normal(0, 0.05, 120)
     found = sklearn_ard(x, y)
@@ -38,11 +41,11 @@ def test_pymc_agrees_with_scikit_learn_where_both_are_exact() -> None:
     columns = dict(zip("abc", x.T, strict=True))
     data = ard_data(y, columns, text=["t"] * 120, standardise=False)
     model = ard_model(data, prior="fixed", likelihood="gaussian", fixed=fixed)
-    posterior = sample(model, draws=2000, tune=500, chains=2, cores=1, seed=1, progress=False).posterior
+    posterior = sample(model, draws=3000, tune=500, chains=2, cores=1, seed=1 + seed_offset, progress=False).posterior
     draws = posterior["coefficient"].to_numpy()
     for k in range(3):
         mc = found.sd[k] / np.sqrt(ess_bulk(draws[..., k]))
-        assert draws[..., k].mean() == pytest.approx(found.coefficient[k], abs=4 * mc)
+        assert draws[..., k].mean() == pytest.approx(found.coefficient[k], abs=4.5 * mc)
         assert draws[..., k].std() == pytest.approx(found.sd[k], rel=0.07)
     flat = draws.reshape(-1, 3)
     expected = found.covariance / np.outer(found.sd, found.sd)

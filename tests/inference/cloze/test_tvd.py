@@ -10,9 +10,9 @@ from estimators.cloze.simulation import ClozeSimulation, simulate_cloze_study
 from estimators.cloze.study_words import study_words
 from estimators.cloze.words import WORD_RULES
 from inference.cloze.tvd import TvdPosterior, tvd_posterior
-from inference.posterior.convergence import check_convergence
 from inference.posterior.sampling import sample
 from models.cloze.tvd import word_pair_data, word_pair_model
+from tests.truth import FAR, distance, smallest_ess
 
 
 def simulated(n: int, n_items: int, family: str, seed: int) -> tuple[WordCounts, WordCounts, np.ndarray]:
@@ -29,37 +29,41 @@ def fitted(people: WordCounts, model: WordCounts, seed: int, **settings: int) ->
     return tvd_posterior(idata, data, rng=np.random.default_rng(seed))
 
 
-def test_intervals_hold_the_truth_where_the_raw_distance_is_far_off() -> None:
-    """20 answers: fewer than 22 of 30 intervals of 90% hold the truth in one run of 500 (binomial)."""
-    people, model, truth = simulated(20, 30, "mixture", 1)
-    posterior = fitted(people, model, 2, draws=200, tune=250, chains=2)
-    lower, upper = posterior.interval()
-    raw = total_variation(relative_frequencies(people), relative_frequencies(model))
-    assert raw.mean() - truth.mean() > 0.25
-    assert abs(posterior.mean().mean() - truth.mean()) < 0.12
-    assert ((lower <= truth) & (truth <= upper)).sum() >= 22
-    assert posterior.tvd.shape == (2, 200, 30)
-    np.testing.assert_allclose(posterior.expected(), posterior.idata.posterior["expected_tvd"])
+def test_intervals_hold_the_truth_where_the_raw_distance_is_far_off(seed_offset: int) -> None:
+    """20 answers at each of 30 contexts, whose answers are independent of each other."""
+    people, model, truth = simulated(20, 30, "mixture", 1 + seed_offset)
+    posterior = fitted(people, model, 2 + seed_offset, draws=500, tune=400, chains=2)
     # the gate judges what is reported
     assert set(posterior.idata.posterior.data_vars) == {
         *("tvd", "expected_tvd", "population_mean", "population_variance")
     }
-    assert check_convergence(posterior.idata).n_divergent == 0
+    assert smallest_ess(posterior.tvd) > 100
+    lower, upper = posterior.interval()
+    raw = total_variation(relative_frequencies(people), relative_frequencies(model))
+    assert raw.mean() - truth.mean() > 0.2
+    assert distance(posterior.expected(), truth.mean()) < FAR
+    assert posterior.expected().std() < 0.06
+    # the slow test wants 85% at least: fewer than 18 of 30 happen once in 5,000 studies then (binomial)
+    assert ((lower <= truth) & (truth <= upper)).sum() >= 18
+    assert posterior.tvd.shape == (2, 500, 30)
+    np.testing.assert_allclose(posterior.expected(), posterior.idata.posterior["expected_tvd"])
     assert posterior.n_first.tolist() == [20] * 30
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("n", "n_items"), [(20, 100), (40, 100), (1000, 60)])
-def test_coverage(n: int, n_items: int) -> None:
-    """Mean coverage over four families at 20, 40 and 1,000 answers: 85 to 95%, give or take 2.5 binomial sds."""
+def test_coverage(n: int, n_items: int, seed_offset: int) -> None:
+    """Mean coverage over four families at 20, 40 and 1,000 answers: 85 to 95%, give or take 3.7 binomial sds.
+
+    At the very ends of that range a study fails once in 10,000.
+    """
     hits, total = 0, 0
-    for seed, family in enumerate(("mixture", "factors", "ranks", "tail")):
+    for seed, family in enumerate(("mixture", "factors", "ranks", "tail"), start=4 * seed_offset):
         people, model, truth = simulated(n, n_items, family, 10 + seed)
         lower, upper = fitted(people, model, seed, draws=300, tune=300, chains=2).interval()
         hits += int(((lower <= truth) & (truth <= upper)).sum())
         total += n_items
-    slack = 2.5 * np.sqrt(0.09 / total)
-    assert 0.85 - slack <= hits / total <= 0.95 + slack
+    assert 0.85 - 3.7 * np.sqrt(0.85 * 0.15 / total) <= hits / total <= 0.95 + 3.7 * np.sqrt(0.95 * 0.05 / total)
 
 
 def test_distances_are_those_of_the_distributions_drawn() -> None:

@@ -16,14 +16,14 @@ from inference.comparison.calibration_curves import (
     reliability_curves,
     report_shares,
 )
-from inference.posterior.convergence import check_convergence
 from inference.posterior.sampling import sample
 from models.comparison.calibration import calibration_model
 from models.comparison.calibration_data import ReportData, binary_outcomes, binary_reports
 from models.comparison.report_process import report_model
 from tests.oracles.calibration import outcome_log_likelihood as reference
+from tests.truth import FAR, distance
 
-N_PEOPLE, N_QUESTIONS = 16, 60
+N_PEOPLE, N_QUESTIONS = 8, 40
 TRUE = {"strength": 1.3, "noise": 0.9, "lapse": 0.06}
 
 
@@ -47,42 +47,42 @@ def people(seed: int) -> tuple[ReportData, dict[str, np.ndarray]]:
 
 
 @pytest.fixture(scope="module")
-def fitted():
-    data, truth = people(1)
-    idata = sample(report_model(data), draws=300, tune=400, chains=2, cores=1, seed=3, target_accept=0.9)
-    return data, truth, idata
+def fitted(seed_offset):
+    data, truth = people(1 + seed_offset)
+    # the scales of slopes and evidence mix slowly: about one effective draw in 14
+    settings = {"draws": 3000, "tune": 800, "chains": 2, "cores": 1}
+    return data, truth, sample(report_model(data), seed=3 + seed_offset, **settings)
 
 
 def test_people_are_recovered(fitted):
-    """16 people, 60 shared questions. Errors of a person: about .15 nats (bias), 12% (slope), 9% (noise)."""
+    """Eight people and 40 shared questions. All slopes share one scale, which rests on the questions."""
     _, truth, idata = fitted
     posterior = idata.posterior
-    found = {name: posterior[name].median(("chain", "draw")).to_numpy() for name in truth}
-    z = {}
-    for name, values in truth.items():
-        draws = posterior[name].to_numpy().reshape(-1, N_PEOPLE)
-        z[name] = (found[name] - values) / draws.std(axis=0)
-        low, high = np.quantile(draws, [0.05, 0.95], axis=0)
-        # 90% intervals: fewer than 10 of 16 would happen once in 500 studies
-        assert ((low <= values) & (values <= high)).sum() >= 10, name
-    assert np.corrcoef(np.log(found["slope"]), np.log(truth["slope"]))[0, 1] > 0.8
-    assert np.corrcoef(found["bias"], truth["bias"])[0, 1] > 0.7
-    assert np.corrcoef(np.log(found["noise"]), np.log(truth["noise"]))[0, 1] > 0.6
-    # the scale of slope and evidence rests on 60 questions; their product does not
-    product = found["slope"] * float(posterior["strength"].median())
-    assert np.median(product / (truth["slope"] * TRUE["strength"])) == pytest.approx(1, abs=0.25)
-    assert float(posterior["lapse"].mean()) == pytest.approx(TRUE["lapse"], abs=0.04)
-    assert check_convergence(idata).n_divergent == 0
+    found = {"bias": posterior["bias"].values} | {name: np.log(posterior[name].values) for name in ("slope", "noise")}
+    known = {"bias": truth["bias"]} | {name: np.log(truth[name]) for name in ("slope", "noise")}
+    for name, draws in found.items():
+        assert distance(draws, known[name]) < FAR, name
+    # and the study tells people apart, who differ by .4, .4 and .3
+    for name, error in (("bias", 0.25), ("slope", 0.25), ("noise", 0.2)):
+        relative = found[name] - found[name].mean(axis=2, keepdims=True)
+        assert relative.std(axis=(0, 1)).mean() < error, name
+    # slopes are known less well than their product with the strength of the evidence
+    product = found["slope"].mean(axis=2) + np.log(posterior["strength"].values)
+    assert distance(product, known["slope"].mean() + np.log(TRUE["strength"])) < FAR
+    assert product.std() < 0.25
+    lapse = posterior["lapse"].values.mean(axis=2)
+    assert distance(logit(lapse), logit(TRUE["lapse"])) < FAR
+    assert lapse.std() < 0.03
 
 
-def test_predicted_reports_look_like_the_observed(fitted):
+def test_predicted_reports_look_like_the_observed(fitted, seed_offset):
     data, _, idata = fitted
-    drawn = predicted_reports(idata.posterior, data, np.random.default_rng(0), n_draws=200)
-    assert drawn.shape == (200, data.row.size)
-    low, high = np.quantile(report_shares(drawn, data.edges), [0.005, 0.995], axis=0)
-    observed = report_shares(data.report, data.edges)
-    assert ((low <= observed) & (observed <= high)).all()
-    other, _ = people(2)
+    drawn = predicted_reports(idata.posterior, data, np.random.default_rng(seed_offset), n_draws=500)
+    assert drawn.shape == (500, data.row.size)
+    shares, observed = report_shares(drawn, data.edges), report_shares(data.report, data.edges)
+    # fitted shares are nearer to the data than fresh ones: 4.5 sds of 11 boxes are less than one in 10,000
+    assert (np.abs(observed - shares.mean(axis=0)) < 4.5 * shares.std(axis=0)).all()
+    other, _ = people(2 + seed_offset)
     with pytest.raises(InputError, match="these rows"):
         predicted_reports(idata.posterior.isel(participant=slice(3)), other, np.random.default_rng(0))
 
@@ -157,15 +157,16 @@ def test_shares_of_log_odds_are_those_of_their_boxes():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("family", ["llo", "beta"])
-def test_the_curve_of_a_population_is_recovered(family):
+def test_the_curve_of_a_population_is_recovered(family, seed_offset):
     """40 people with 60 answers: the typical slope to .1, the curve to three points of probability."""
-    rng = np.random.default_rng(5)
+    rng = np.random.default_rng(5 + seed_offset)
     slope, bias = rng.normal(0.6, 0.2, 40), rng.normal(0.3, 0.2, 40)
     person = np.repeat(np.arange(40), 60)
     report = np.clip(expit(rng.normal(0, 1.5, person.size)), 0.01, 0.99)
     outcome = rng.random(person.size) < expit(bias[person] + slope[person] * logit(report))
     data = binary_outcomes([f"p{k:02d}" for k in person], report, outcome)
-    idata = sample(calibration_model(data, family), draws=500, tune=500, chains=4, seed=1, target_accept=0.9)
+    settings = {"draws": 500, "tune": 500, "chains": 4, "target_accept": 0.9}
+    idata = sample(calibration_model(data, family), seed=1 + seed_offset, **settings)
     shown = np.linspace(0.05, 0.95, 10)
     typical, _ = reliability_curves(idata.posterior, family, shown)
     np.testing.assert_allclose(np.median(typical, axis=0), expit(bias.mean() + slope.mean() * logit(shown)), atol=0.05)

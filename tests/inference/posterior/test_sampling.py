@@ -44,15 +44,16 @@ def small_model() -> pm.Model:
 
 
 @pytest.fixture(scope="module")
-def fit() -> tuple[pm.Model, Any]:
+def fit(seed_offset: int) -> tuple[pm.Model, Any]:
     model = small_model()
     compiled = compile_model(model, jitter=False)
-    first = sample(compiled, seed=3, cores=1, **SHORT)
-    second = sample(compiled, seed=3, cores=2, **SHORT)
+    first = sample(compiled, seed=3 + seed_offset, cores=1, **SHORT)
+    second = sample(compiled, seed=3 + seed_offset, cores=2, **SHORT)
     for name in first.posterior:
         np.testing.assert_array_equal(first.posterior[name], second.posterior[name])
-    assert not np.array_equal(first.posterior["mean"], sample(compiled, seed=4, **SHORT).posterior["mean"])
-    return model, complete(first, compiled, seed=1, n_prior=400, n_predictive=200)
+    other = sample(compiled, seed=4 + seed_offset, **SHORT)
+    assert not np.array_equal(first.posterior["mean"], other.posterior["mean"])
+    return model, complete(first, compiled, seed=1 + seed_offset, n_prior=400, n_predictive=200)
 
 
 def test_everything_is_there(fit: tuple[pm.Model, Any]) -> None:

@@ -127,20 +127,21 @@ NORMAL = SbcModel("normal", normal_model, ("spread", "mean[1]"))
 SHORT = SbcSettings(n_ranked=20, draws=100, tune=200)
 
 
-def test_fits_see_their_own_data_and_can_be_resumed(tmp_path: Path) -> None:
+def test_fits_see_their_own_data_and_can_be_resumed(tmp_path: Path, seed_offset: int) -> None:
     path = tmp_path / "ranks.jsonl"
-    run_sbc(NORMAL, 20, path=path, settings=SHORT)
-    rows = run_sbc(NORMAL, 40, path=path, settings=SHORT)
+    run_sbc(NORMAL, 20, path=path, settings=SHORT, seed=seed_offset)
+    rows = run_sbc(NORMAL, 40, path=path, settings=SHORT, seed=seed_offset)
     assert len(path.read_text().splitlines()) == 41
     assert list(dict.fromkeys(row["quantity"] for row in rows)) == ["spread", "mean[1]", JOINT_LOG_LIKELIHOOD]
     mean = [row for row in rows if row["quantity"] == "mean[1]"]
-    # 4 rows with noise of about 1: the posterior follows the truth
-    assert np.corrcoef([row["truth"] for row in mean], [row["posterior_mean"] for row in mean])[0, 1] > 0.8
+    # 4 rows with noise of about 1: the correlation with the truth is about .9, and below .65 in 40 fits of 100,000
+    assert np.corrcoef([row["truth"] for row in mean], [row["posterior_mean"] for row in mean])[0, 1] > 0.65
     assert np.mean([row["converged"] for row in mean]) > 0.8
     for name in ("spread", "mean[1]", JOINT_LOG_LIKELIHOOD):
-        assert judge_ranks([row["rank"] for row in rows if row["quantity"] == name], 20, 0.99).inside
+        # right ranks are outside once in 10,000 seeds
+        assert judge_ranks([row["rank"] for row in rows if row["quantity"] == name], 20).p_value > 1e-4, name
     # a fit depends on its own number and the seed alone
-    assert sbc_rows({"fit": 7, "seed": 0}, model=NORMAL, settings=SHORT) == [
+    assert sbc_rows({"fit": 7, "seed": seed_offset}, model=NORMAL, settings=SHORT) == [
         {key: value for key, value in row.items() if key not in {"fit", "seed"}} for row in rows if row["fit"] == 7
     ]
     with pytest.raises(InputError, match="other settings"):
@@ -170,11 +171,11 @@ def test_a_small_design_is_a_model() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("rounding", ["none", "interface"])
-def test_the_belief_model_is_calibrated(rounding: str, tmp_path: Path) -> None:
-    """200 fits; every quantity together, so that one false alarm in twenty runs is expected, not one in two."""
+def test_the_belief_model_is_calibrated(rounding: str, tmp_path: Path, seed_offset: int) -> None:
+    """200 fits; every quantity together (Bonferroni), so that a right model fails once in 1,000 seeds."""
     model = belief_sbc(small_belief_design(belief_data(study(), "lm-weak", rounding), 20, 8))
-    rows = run_sbc(model, 200, path=tmp_path / "ranks.jsonl")
+    rows = run_sbc(model, 200, path=tmp_path / "ranks.jsonl", seed=seed_offset)
     names = [*model.quantities, JOINT_LOG_LIKELIHOOD]
     found = {name: judge_ranks([row["rank"] for row in rows if row["quantity"] == name], 63) for name in names}
-    assert min(verdict.p_value for verdict in found.values()) > 0.05 / len(names), found
+    assert min(verdict.p_value for verdict in found.values()) > 0.001 / len(names), found
     assert np.mean([row["converged"] for row in rows]) > 0.95
