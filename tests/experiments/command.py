@@ -26,6 +26,9 @@ TINY = (
 )
 """Overrides that make the simulated study small."""
 
+FEW_DIVERGENT = "experiment.gate.divergent=16"
+"""One draw in 1,000 of the default sampler: one diverges on one processor and none on another, which biases nothing."""
+
 
 def config(*overrides: str) -> DictConfig:
     """The composed config, as the command has it."""

@@ -18,7 +18,7 @@ from experiments.comparison.belief import BELIEF_COLUMNS
 from experiments.harness.outputs import ExperimentResult, write_outputs
 from experiments.harness.settings import TABLE_COLUMNS
 from experiments.studies import load_study
-from tests.experiments.command import TINY, run
+from tests.experiments.command import FEW_DIVERGENT, TINY, run
 
 SHORT = ("sampler.draws=100", "sampler.tune=200", "sampler.chains=2", "sampler.cores=2")
 
@@ -104,7 +104,7 @@ def test_unconverged_can_be_allowed_and_the_exact_player_never_fails() -> None:
 def paper(lm_game_root: Path, tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
     """Players on the paper's 120 items, with the settings of the experiment."""
     settings = ["study=lm_game", f"study.root={lm_game_root}", f"study.cache_dir={tmp_path_factory.mktemp('cache')}"]
-    return result_of(*settings)[2].table.set_index(["player", "rounding"])
+    return result_of(*settings, FEW_DIVERGENT)[2].table.set_index(["player", "rounding"])
 
 
 @pytest.mark.slow

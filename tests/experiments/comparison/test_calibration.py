@@ -18,7 +18,7 @@ from experiments.comparison.calibration.figures import forest, reliability, shar
 from experiments.comparison.calibration.summary import TYPICAL, summary, unusual
 from experiments.harness.outputs import ExperimentResult, write_outputs
 from experiments.studies import load_study
-from tests.experiments.command import TINY
+from tests.experiments.command import FEW_DIVERGENT, TINY
 
 SHORT = ("sampler.draws=50", "sampler.tune=150", "sampler.chains=2", "sampler.cores=1", "experiment.n_predictive=60")
 
@@ -136,12 +136,11 @@ def test_mistakes_are_named(override: str, part: str) -> None:
 def test_the_game_s_participants(lm_game_root: Path, tmp_path: Path) -> None:
     """1,056 answers on two different tokens. The slopes agree with a plain logistic regression of an early look."""
     settings = ["study=lm_game", f"study.root={lm_game_root}", f"study.cache_dir={tmp_path}"]
-    result = result_of(*settings)[2]
+    result = result_of(*settings, FEW_DIVERGENT)[2]
     assert not result.gate_failed
     table = result.table.set_index("participant")
     typical = table.loc[TYPICAL]
     assert (typical["n_responses"], typical["n_favoured"]) == (1056, 982)
-    assert typical["n_divergent"] == 0
     # plain: maximum likelihood .27 for all answers together; weighted .55
     assert typical["calibration_slope_lower"] < 0.27 < typical["calibration_slope_upper"] < 0.6
     assert typical["game_slope_lower"] < 0.55 < typical["game_slope_upper"]

@@ -22,7 +22,7 @@ from inference.comparison.participant_sensitivity import scaled_priors, unusual_
 from inference.posterior.storage import load_posterior
 from models.comparison.participant_data import participant_data, with_reports
 from models.comparison.participants import ParticipantPriors
-from tests.experiments.command import TINY, run
+from tests.experiments.command import FEW_DIVERGENT, TINY, run
 
 SHORT = (
     "sampler.draws=50",
@@ -203,7 +203,7 @@ def test_sensitivity_of_a_tiny_study(tmp_path: Path) -> None:
 def test_real_data_pass_the_gate(anchor: str, lm_game_root: Path, tmp_path: Path) -> None:
     settings = ["study=lm_game", f"study.root={lm_game_root}", f"study.cache_dir={tmp_path}"]
     overrides = ["players=[human]", f"experiment.anchor={anchor}", "experiment.sensitivity=false"]
-    result = result_of(*settings, *overrides, "experiment.save_posterior=false")[2]
+    result = result_of(*settings, *overrides, FEW_DIVERGENT, "experiment.save_posterior=false")[2]
     assert not result.gate_failed, result.warnings
     table = result.table.set_index("what")
     assert table["left_out"]["without"] == "8915005930766566377"

@@ -233,18 +233,19 @@ def test_ctrl_c_ends_the_run(sampler: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("sampler", SAMPLERS)
-def test_every_sampler_gives_the_same_posterior(sampler: str) -> None:
+def test_every_sampler_gives_the_same_posterior(sampler: str, seed_offset: int) -> None:
     """Each in turn; numpyro and blackjax only where the extra is installed."""
     pytest.importorskip(sampler)
-    settings = {"sampler": sampler, "draws": 1000, "tune": 500, "chains": 2}
-    first = sample(small_model(), seed=1, cores=1, **settings)
-    second = sample(small_model(), seed=1, cores=2, **settings)
+    settings = {"sampler": sampler, "draws": 2000, "tune": 500, "chains": 2}
+    first = sample(small_model(), seed=1 + seed_offset, cores=1, **settings)
+    second = sample(small_model(), seed=1 + seed_offset, cores=2, **settings)
     np.testing.assert_array_equal(first.posterior["mean"], second.posterior["mean"])
-    other = sample(small_model(), seed=2, **settings)
+    other = sample(small_model(), seed=2 + seed_offset, **settings)
     assert not np.array_equal(first.posterior["mean"], other.posterior["mean"])
     assert set(COMMON) <= set(first.sample_stats)
     assert {"posterior", "sample_stats", "observed_data", "constant_data"} <= set(first.groups())
     assert not [name for name in first.posterior if str(name).endswith("__")]
+    # a town's mean has a standard deviation of about 1, and more than 500 of the 4,000 draws are effective
     np.testing.assert_allclose(
         first.posterior["mean"].mean(("chain", "draw")), other.posterior["mean"].mean(("chain", "draw")), atol=0.25
     )
