@@ -16,7 +16,17 @@ What does not: files, downloads, plots, samplers, language models. Nothing here 
 project, and importing it pulls in neither xarray nor pandas.
 """
 
+from typing import Any
+
 from estimators import cloze, comparison, documents, guesses, rankings
+from estimators.code_identity import package_version
 from estimators.errors import InputError
 
 __all__ = ["InputError", "cloze", "comparison", "documents", "guesses", "rankings"]
+
+
+def __getattr__(name: str) -> Any:
+    # read when asked for: the metadata of an installed distribution take longer than this import
+    if name == "__version__":
+        return package_version()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

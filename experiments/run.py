@@ -12,7 +12,7 @@ import re
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import datetime
 from importlib.resources import files
 from pathlib import Path
@@ -33,12 +33,13 @@ from experiments.harness.job import SHARED, prepare, to_plain
 from experiments.harness.outputs import (
     JobStatus,
     clear_outputs,
-    config_hash,
+    output_sizes,
     read_status,
     warnings_of,
     write_outputs,
     write_status,
 )
+from experiments.harness.resume import done_before, job_identity
 from experiments.harness.signals import Terminated, terminate_as_interrupt
 from experiments.harness.tables import print_table
 from inference.settings import Count, Settings, settings_from
@@ -136,8 +137,12 @@ def run_job(cfg: DictConfig) -> int:
 
     try:
         _check_settings(cfg)
-        status = replace(status, config_hash=config_hash(cfg))
-        if cfg.resume and _is_done(folder, status.config_hash):
+        identity = job_identity(cfg)
+        status = replace(status, **asdict(identity))
+        done, again = done_before(folder, identity) if cfg.resume else (False, "")
+        if again:
+            _say(f"{prefix}done again: {again}")
+        if done:
             _say(f"{prefix}done before, skipped")
             before = read_status(folder)
             code = EXIT_GATE if before is not None and before.gate_failed else EXIT_OK
@@ -146,8 +151,11 @@ def run_job(cfg: DictConfig) -> int:
             write_status(folder, status)
             warnings, gate_failed = _run(cfg, folder, overrides, quiet=in_sweep)
             seconds = time.perf_counter() - start
-            done = replace(status, status="ok", seconds=round(seconds, 3), warnings=warnings, gate_failed=gate_failed)
-            write_status(folder, done)
+            status = replace(status, outputs=output_sizes(folder))
+            write_status(
+                folder,
+                replace(status, status="ok", seconds=round(seconds, 3), warnings=warnings, gate_failed=gate_failed),
+            )
             _say(f"{prefix}{name} took {seconds:.1f} s; outputs in {_shown(folder)}")
             code = EXIT_GATE if gate_failed else EXIT_OK
             if gate_failed:
@@ -172,12 +180,6 @@ def run_job(cfg: DictConfig) -> int:
 
 def _since(start: float) -> float:
     return round(time.perf_counter() - start, 3)
-
-
-def _is_done(folder: Path, wanted: str) -> bool:
-    before = read_status(folder)
-    same = before is not None and before.status == "ok" and before.config_hash == wanted
-    return same and (folder / "table.csv").is_file()
 
 
 def _check_settings(cfg: DictConfig) -> None:

@@ -82,6 +82,7 @@ def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
         settings=settings,
         n_jobs=n_jobs(cfg),
         progress=progress_bar("fits"),
+        set_aside=cfg.experiment.replicates is None,
     )
     ranks = pd.DataFrame(rows)
     table = interval_coverage(ranks, n_ranked, float(cfg.experiment.interval))

@@ -195,7 +195,9 @@ def _probabilities(cfg: DictConfig, work: Work, model: LanguageModel, asked: _As
     pairs = list(zip(asked.texts, of_context, strict=True))
     answers = work.compute(
         f"{model.name}, words of people",
-        operation_key("word_log_probs", model=model.identity, parameters={"boundary": _BOUNDARY, "other": other}),
+        operation_key(
+            "word_log_probs", model=model.identity, parameters={"boundary": _BOUNDARY, "other": other}, compute=compute
+        ),
         pairs,
         [result_key(text, some) for text, some in pairs],
         compute,

@@ -67,6 +67,7 @@ def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
         settings=settings,
         n_jobs=n_jobs(cfg),
         progress=progress_bar("fits"),
+        set_aside=cfg.experiment.replicates is None,
     )
     band = ecdf_band(int(cfg.experiment.n_fits), settings.n_ranked, float(cfg.experiment.probability))
     ranks = pd.DataFrame(rows)

@@ -172,7 +172,9 @@ def _score(work: Work, model: LanguageModel, texts: Sequence[str], options: _Opt
 
     found = work.compute(
         f"documents under {model.name}",
-        operation_key("document_scores", model=model.identity, parameters={"window": window, "stride": stride}),
+        operation_key(
+            "document_scores", model=model.identity, parameters={"window": window, "stride": stride}, compute=compute
+        ),
         items,
         [result_key(its) for its in items],
         compute,

@@ -8,14 +8,14 @@ import platform
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
-from importlib.metadata import PackageNotFoundError, version
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import pandas as pd
 from omegaconf import DictConfig, OmegaConf
 
+from estimators.code_identity import PACKAGES, code_hash, package_version
 from estimators.notes import notes
 from experiments.harness.result import ExperimentResult, table_sections
 from inference.settings import Settings
@@ -26,8 +26,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "JobStatus",
+    "broken_output",
     "clear_outputs",
     "config_hash",
+    "output_sizes",
     "read_status",
     "save_figures",
     "staged",
@@ -66,6 +68,12 @@ class JobStatus:
         One line; the traceback of an unexpected error is in ``run.log``.
     gate_failed : bool
         The job is done, but a convergence check failed.
+    code_hash : str
+        Of all packages, see :func:`estimators.code_identity.code_hash`.
+    data : mapping of str to str
+        Setting that names a file or folder -> hash of what was there when the job began.
+    outputs : mapping of str to int
+        File that the job wrote -> its size in bytes.
     """
 
     status: Literal["running", "ok", "failed", "interrupted"]
@@ -77,10 +85,13 @@ class JobStatus:
     warnings: tuple[str, ...] = ()
     error: str | None = None
     gate_failed: bool = False
+    code_hash: str = ""
+    data: Mapping[str, str] = field(default_factory=dict)
+    outputs: Mapping[str, int] = field(default_factory=dict)
 
 
 def config_hash(cfg: DictConfig) -> str:
-    """SHA-256 of what decides a job's numbers: the resolved config and the version of the package.
+    """SHA-256 of what decides a job's numbers apart from its data: the resolved config, the version and the code.
 
     ``resume``, ``sweep`` and ``output.print`` are left out: they change no output file.
 
@@ -100,16 +111,8 @@ def config_hash(cfg: DictConfig) -> str:
         If a mandatory setting (``???``) is missing or an interpolation fails.
     """
     settings = _decisive(cfg)
-    payload = {"config": settings, "version": _version("shannon-game")}
+    payload = {"config": settings, "version": package_version(), "code": code_hash(*PACKAGES)}
     return hashlib.sha256(json.dumps(payload, sort_keys=True).encode()).hexdigest()
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        # run from a checkout, as with PYTHONPATH
-        return "not installed"
 
 
 def _decisive(cfg: DictConfig) -> dict[str, Any]:
@@ -140,10 +143,25 @@ def read_status(folder: Path) -> JobStatus | None:
 
 def clear_outputs(folder: Path) -> None:
     """Remove what an earlier run of the same job left, so that old results never stand beside a new status."""
-    for name in (*_OUTPUTS, *_FILES, _STATUS):
-        _remove(folder / name)
-    for path in folder.glob(_POSTERIOR.format("*")):
+    for path in (*_output_paths(folder), folder / _STATUS):
         _remove(path)
+
+
+def output_sizes(folder: Path) -> dict[str, int]:
+    """Size in bytes of every output file of a job, by its path in the job's folder."""
+    files = (file for path in _output_paths(folder) for file in (path, *path.rglob("*")) if file.is_file())
+    return {file.relative_to(folder).as_posix(): file.stat().st_size for file in sorted(files)}
+
+
+def broken_output(folder: Path, status: JobStatus) -> str | None:
+    """Name of an output file that is missing or has another size than when the job wrote it; None if all are whole."""
+    found = output_sizes(folder)
+    wanted = {"table.csv": found.get("table.csv"), **status.outputs}
+    return next((name for name, size in wanted.items() if size is None or found.get(name) != size), None)
+
+
+def _output_paths(folder: Path) -> list[Path]:
+    return [*(folder / name for name in (*_OUTPUTS, *_FILES)), *folder.glob(_POSTERIOR.format("*"))]
 
 
 def _remove(path: Path) -> None:
@@ -219,7 +237,7 @@ def write_outputs(
             data_sha256=str(study.attrs.get("data_sha256", "")),
             config=json.dumps(_decisive(cfg), sort_keys=True),
             settings="" if settings is None else settings.model_dump_json(),
-            version=_version("shannon-game"),
+            version=package_version(),
         )
         dataset.to_netcdf(staging / "results.nc", engine="h5netcdf")
         _save_posteriors(staging, result.posteriors)
@@ -274,7 +292,8 @@ def _report(
         f"- study: {name}" + (f", data SHA-256 `{digest}`" if digest else ""),
         f"- settings given: {' '.join(f'`{text}`' for text in overrides) or 'none'}",
         f"- config hash: `{config_hash(cfg)}`",
-        "- versions: Python " + ", ".join([platform.python_version(), *(f"{p} {_version(p)}" for p in _PACKAGES)]),
+        "- versions: Python "
+        + ", ".join([platform.python_version(), *(f"{p} {package_version(p)}" for p in _PACKAGES)]),
     ]
     if timings:
         what.append("- time: " + ", ".join(f"{stage} {seconds:.2f} s" for stage, seconds in timings.items()))

@@ -20,7 +20,7 @@ from hydra.experimental.callback import Callback
 from omegaconf import DictConfig
 
 from estimators.errors import InputError
-from experiments.harness.outputs import read_status, save_figures, staged
+from experiments.harness.outputs import broken_output, read_status, save_figures, staged
 from experiments.harness.tables import for_screen, markdown_table, print_table
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Job:
     number : int
         Name of its folder.
     status : str
-        As in ``status.json``; "missing" if the folder has none, or holds a job with other settings.
+        As in ``status.json``; "missing" if the folder has none, holds a job with other settings or lost an output.
     overrides : mapping of str to str
         Setting -> value as the user wrote it, ``resume`` and ``sweep`` left out.
     error : str
@@ -101,7 +101,7 @@ def _read_job(folder: Path, number: int, planned: Mapping[str, str] | None) -> J
     status = read_status(folder / str(number))
     found = _settings(status.overrides) if status else {}
     wanted = found if planned is None else planned
-    lost = status is not None and status.status == "ok" and not (folder / str(number) / "table.csv").is_file()
+    lost = status is not None and status.status == "ok" and broken_output(folder / str(number), status) is not None
     if status is None or found != wanted or lost:
         return Job(number, "missing", wanted, "")
     if status.status != "ok":

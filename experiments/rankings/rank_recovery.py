@@ -122,6 +122,7 @@ def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
             settings=settings,
             n_jobs=int(cfg.experiment.n_jobs),
             progress=shown,
+            set_aside=cfg.experiment.replicates is None,
         )
     return _result(pd.DataFrame(rows), float(cfg.experiment.interval), truth)
 

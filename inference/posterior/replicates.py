@@ -7,12 +7,15 @@ Simulation-based calibration and recovery studies are hundreds of fits that do n
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from estimators.code_identity import work_hash
 from estimators.errors import InputError
 
 __all__ = ["Row", "Task", "run_replicates"]
@@ -20,7 +23,11 @@ __all__ = ["Row", "Task", "run_replicates"]
 Task = Mapping[str, str | int | float]
 Row = dict[str, Any]
 
+log = logging.getLogger("shannon-game")
+
 _FORMAT = "shannon-game replicates 1"
+# besides these, the module of the work itself; figures and tables live elsewhere and decide no row
+_CODE = ("estimators", "models", "inference")
 
 
 def run_replicates(
@@ -31,6 +38,7 @@ def run_replicates(
     settings: Mapping[str, Any],
     n_jobs: int = 1,
     progress: Callable[[int, int], None] | None = None,
+    set_aside: bool = False,
 ) -> list[Row]:
     """Compute every task that is not in the file yet, and return the rows of all of them.
 
@@ -45,11 +53,14 @@ def run_replicates(
     path : Path or str
         JSON lines: the settings, then a line a finished task. The file is made, or gone on with.
     settings : mapping
-        Everything else that the rows depend on. A file that was made with other settings is refused.
+        Everything else that the rows depend on, the study's hash among it. A file that was made with other settings, or
+        by other code of `work`'s module or of the packages below it, is refused.
     n_jobs : int
         Processes at a time.
     progress : callable, optional
         Told how many tasks are done, and of how many.
+    set_aside : bool
+        Rename a file of other settings or code, say so, and begin a new one, instead of refusing it.
 
     Returns
     -------
@@ -68,7 +79,7 @@ def run_replicates(
         twin = next(dict(task) for task, key in zip(tasks, keys, strict=True) if keys.count(key) > 1)
         raise InputError(f"contain {twin} more than once", field="tasks")
     path = Path(path)
-    done = _open(path, settings)
+    done = _open(path, {**settings, "code": work_hash(work, *_CODE)}, set_aside=set_aside)
     missing = [task for task, key in zip(tasks, keys, strict=True) if key not in done]
     n_done = len(tasks) - len(missing)
     if progress is not None:
@@ -98,7 +109,7 @@ def _with_task(work: Callable[[Task], Sequence[Row]], task: Task) -> tuple[Task,
     return task, work(task)
 
 
-def _open(path: Path, settings: Mapping[str, Any]) -> dict[Hashable, list[Row]]:
+def _open(path: Path, settings: Mapping[str, Any], *, set_aside: bool) -> dict[Hashable, list[Row]]:
     """Rows of the tasks that the file has; a last line that was cut off by a kill is dropped."""
     header = {"format": _FORMAT, "settings": json.loads(json.dumps(dict(settings), sort_keys=True))}
     if not path.exists():
@@ -123,10 +134,19 @@ def _open(path: Path, settings: Mapping[str, Any]) -> dict[Hashable, list[Row]]:
         differ = sorted(
             name for name in old.keys() | header["settings"].keys() if old.get(name) != header["settings"].get(name)
         )
-        raise InputError(
-            f"was made with other settings ({', '.join(differ)}); take those, or another path", source=str(path)
-        )
+        how = "by other code" if differ == ["code"] else f"with other settings ({', '.join(differ)})"
+        if not set_aside:
+            raise InputError(f"was made {how}; go back to that, or take another path", source=str(path))
+        aside = _free_name(path)
+        log.warning("%s was made %s; it is now %s, and its %d tasks begin anew", path, how, aside.name, len(found) - 1)
+        path.rename(aside)
+        return _open(path, settings, set_aside=False)
     return {_key(entry["task"]): entry["rows"] for entry in found[1:]}
+
+
+def _free_name(path: Path) -> Path:
+    names = (path.with_name(f"{path.stem}-before-{number}{path.suffix}") for number in count(1))
+    return next(name for name in names if not name.exists())
 
 
 def _key(task: Task) -> Hashable:

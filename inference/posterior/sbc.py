@@ -146,6 +146,7 @@ def run_sbc(
     settings: SbcSettings | None = None,
     n_jobs: int = 1,
     progress: Callable[[int, int], None] | None = None,
+    set_aside: bool = False,
 ) -> list[Row]:
     """Rank the truth in `n_fits` posteriors; what is done is on disk, and a second call goes on.
 
@@ -159,6 +160,7 @@ def run_sbc(
     settings : SbcSettings, optional
     n_jobs : int
     progress : callable, optional
+    set_aside : bool
 
     Returns
     -------
@@ -173,6 +175,7 @@ def run_sbc(
         settings={"model": model.name, "key": model.key, "quantities": list(model.quantities), **vars(chosen)},
         n_jobs=n_jobs,
         progress=progress,
+        set_aside=set_aside,
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from estimators.code_identity import code_hash, source_hash
 from estimators.errors import InputError
 
 __all__ = [
@@ -83,7 +84,7 @@ class OperationKey:
     ----------
     name : str
     description : str
-        Canonical JSON of name, model and parameters; equal descriptions are the same operation.
+        Canonical JSON of name, model, parameters and code; equal descriptions are the same operation.
     """
 
     name: str
@@ -95,7 +96,13 @@ class OperationKey:
         return _sha256(self.description)[:KEY_LENGTH]
 
 
-def operation_key(name: str, *, model: Mapping[str, Any], parameters: Mapping[str, Any]) -> OperationKey:
+def operation_key(
+    name: str,
+    *,
+    model: Mapping[str, Any],
+    parameters: Mapping[str, Any],
+    compute: Callable[..., Any] | None = None,
+) -> OperationKey:
     """Build the key of an operation from everything that decides its results, apart from the context.
 
     Parameters
@@ -107,6 +114,9 @@ def operation_key(name: str, *, model: Mapping[str, Any], parameters: Mapping[st
         temperature, handling of BOS. Not the device or the batch size, which decide nothing.
     parameters : mapping
         The operation's own: number of candidates, seed, top-k. Not the contexts.
+    compute : callable, optional
+        What makes the arrays of a batch. Its source is part of the key, and so is the code of ``inference.lm``, which
+        it calls, but nothing else: a new figure throws no result away.
 
     Returns
     -------
@@ -115,12 +125,13 @@ def operation_key(name: str, *, model: Mapping[str, Any], parameters: Mapping[st
     Raises
     ------
     InputError
-        If the name is not of this form, or a value cannot be written as JSON.
+        If the name is not of this form, a value cannot be written as JSON, or `compute` has no source.
     """
     if not re.fullmatch(r"[a-z][a-z0-9_]{0,63}", name):
         raise InputError(f"is {name!r}, should be lower-case letters, digits and underscores", field="operation")
+    code = [code_hash("inference.lm"), *([] if compute is None else [source_hash(compute)])]
     description = canonical_json(
-        {"operation": name, "model": dict(model), "parameters": dict(parameters)}, field="operation"
+        {"operation": name, "model": dict(model), "parameters": dict(parameters), "code": code}, field="operation"
     )
     return OperationKey(name, description)
 

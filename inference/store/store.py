@@ -203,7 +203,21 @@ class Store:
     def _known_of(self, operation: OperationKey) -> _Known:
         if operation not in self._known:
             self._known[operation] = _Known(self.folder / f"{operation.name}-{operation.digest[:16]}")
+            self._say_what_other_code_made(operation)
         return self._known[operation]
+
+    def _say_what_other_code_made(self, operation: OperationKey) -> None:
+        if self._known[operation].folder.is_dir():
+            return
+        wanted = json.loads(operation.description)
+        for path in sorted(self.folder.glob(f"{operation.name}-*/{_OPERATION}")):
+            try:
+                found = json.loads(path.read_text(encoding="ascii"))
+            except (OSError, ValueError):
+                # for readers alone; every file of results says by itself what it is of
+                continue
+            if isinstance(found, dict) and found | {"code": wanted["code"]} == wanted:
+                log.warning("the results in %s were made by other code, and are computed again", path.parent)
 
     def _refreshed(self, operation: OperationKey) -> _Known:
         known = self._known_of(operation)

@@ -88,7 +88,12 @@ def draw_candidates(
 
     found = work.compute(
         f"candidates of {generator.name}",
-        operation_key("candidates", model=generator.identity, parameters={"n_candidates": n_candidates, "seed": seed}),
+        operation_key(
+            "candidates",
+            model=generator.identity,
+            parameters={"n_candidates": n_candidates, "seed": seed},
+            compute=compute,
+        ),
         cuts,
         [result_key(cut.context, cut.target) for cut in cuts],
         compute,
@@ -156,7 +161,7 @@ def _probe(
 
     return work.compute(
         f"log-probabilities of {model.name}",
-        operation_key("probes", model=model.identity, parameters={}),
+        operation_key("probes", model=model.identity, parameters={}, compute=compute),
         list(zip(contexts, wanted, strict=True)),
         [result_key(context, tokens) for context, tokens in zip(contexts, wanted, strict=True)],
         compute,
@@ -180,12 +185,18 @@ def divergences(
     if not shares_tokenizer(model, generator):
         return None
     contexts = [list(cut.context) for cut in cuts]
+
+    def compute(batch: list[list[int]]) -> dict[str, NDArray[Any]]:
+        return {"kl_nats": kl_divergences(model, generator, batch)}
+
     found = work.compute(
         f"KL({model.name} || {generator.name})",
-        operation_key("kl", model={"model": model.identity, "generator": generator.identity}, parameters={}),
+        operation_key(
+            "kl", model={"model": model.identity, "generator": generator.identity}, parameters={}, compute=compute
+        ),
         contexts,
         [result_key(context) for context in contexts],
-        lambda batch: {"kl_nats": kl_divergences(model, generator, batch)},
+        compute,
         batches=batches_by_length(len, n_items=work.items_per_batch),
         provenance={"model": model_record(model), "generator": model_record(generator)},
     )
@@ -214,12 +225,16 @@ def reference_distributions(work: Work, generator: LanguageModel, cuts: Sequence
             field="experiment.reference",
         )
     contexts = [list(cut.context) for cut in cuts]
+
+    def compute(batch: list[list[int]]) -> dict[str, NDArray[Any]]:
+        return {"logprob": next_token_distributions(generator, batch, whole=True)["logprob"].to_numpy()}
+
     found = work.compute(
         f"distributions of {generator.name}",
-        operation_key("distribution", model=generator.identity, parameters={}),
+        operation_key("distribution", model=generator.identity, parameters={}, compute=compute),
         contexts,
         [result_key(context) for context in contexts],
-        lambda batch: {"logprob": next_token_distributions(generator, batch, whole=True)["logprob"].to_numpy()},
+        compute,
         batches=batches_by_length(len, n_items=work.items_per_batch),
         provenance=model_record(generator),
     )

@@ -91,6 +91,7 @@ def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
         settings=population.settings,
         n_jobs=n_jobs(cfg),
         progress=progress_bar("fresh studies"),
+        set_aside=cfg.experiment.replicates is None,
     )
     found = summarise_rows(rows, (*population.cell, "estimator"))
     table = pd.DataFrame([{**cell, **_in_nats(asdict(summary))} for cell, summary in found])

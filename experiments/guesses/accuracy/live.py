@@ -123,7 +123,7 @@ def _play(work: Work, model: LanguageModel, asked: Sequence[tuple[str, str]]) ->
 
     return work.compute(
         f"{model.name} plays",
-        operation_key("play_top1", model=model.identity, parameters={"longest_context": longest}),
+        operation_key("play_top1", model=model.identity, parameters={"longest_context": longest}, compute=compute),
         asked,
         [result_key(context, target) for context, target in asked],
         compute,

@@ -18,7 +18,8 @@ from hydra import compose, initialize_config_module
 from hydra.core.global_hydra import GlobalHydra
 from omegaconf import DictConfig
 
-from experiments.harness.outputs import config_hash, read_status
+from experiments.harness.outputs import read_status
+from experiments.harness.resume import done_before, job_identity
 from experiments.harness.signals import Terminated
 from experiments.papers.reproduce.parts import DATA, Part
 
@@ -216,18 +217,13 @@ def run_parts(planned: Sequence[Planned], *, n_jobs: int, again: Sequence[str] =
 
 
 def _is_done(one: Planned) -> bool:
-    before = read_status(one.folder)
-    if before is None or before.status != "ok" or not (one.folder / "table.csv").is_file():
+    if read_status(one.folder) is None:
         return False
-    return before.config_hash == _hash_of(one.overrides)
-
-
-def _hash_of(overrides: Sequence[str]) -> str:
     # inside the command Hydra is set up already; in a test or a notebook it is not
     started = GlobalHydra.instance().is_initialized()
     with nullcontext() if started else initialize_config_module("conf", version_base="1.3"):
-        cfg: DictConfig = compose("config", overrides=list(overrides))
-    return config_hash(cfg)
+        cfg: DictConfig = compose("config", overrides=list(one.overrides))
+    return done_before(one.folder, job_identity(cfg))[0]
 
 
 def _finished(one: Planned, state: State) -> Outcome:

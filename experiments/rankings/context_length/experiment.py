@@ -159,7 +159,6 @@ def _score(
     from inference.lm.windows import score_windows  # noqa: PLC0415
 
     parameters = {"context_length": length, "window": kind, "top_k": top_k, "temperatures": list(temperatures)}
-    operation = operation_key("score_windows", model=model.identity, parameters=parameters)
 
     def compute(batch: list[tuple[int, ...]]) -> Mapping[str, NDArray[Any]]:
         found = score_windows(
@@ -169,7 +168,7 @@ def _score(
 
     return work.compute(
         f"{model.name}, {kind}, {length} tokens",
-        operation,
+        operation_key("score_windows", model=model.identity, parameters=parameters, compute=compute),
         windows,
         [result_key(list(window)) for window in windows],
         compute,

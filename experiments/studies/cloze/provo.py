@@ -18,6 +18,7 @@ from typing import Any
 import xarray as xr
 
 from estimators.cloze.study import validate_cloze_study
+from estimators.code_identity import code_hash
 from estimators.errors import InputError
 from estimators.notes import add_note
 from experiments.studies.cache import DamagedCacheError, read_cache, write_cache
@@ -37,9 +38,6 @@ DEFAULTS: Mapping[str, Any] = {
     "cache_dir": None,
 }
 """Every setting with the value it has when it is not given."""
-
-PARSER_VERSION = 1
-"""Raised with every change of what the parser makes of the same files: it is part of the cache's key."""
 
 _SOURCE = "study=provo"
 _LAYOUTS = ("auto", "repository", "norms")
@@ -135,9 +133,13 @@ def _names(options: _Options) -> tuple[FolderFiles, list[str]]:
 def _parsed(options: _Options) -> tuple[Parsed, str, list[Note]]:
     files, names = _names(options)
     # the folder's own name is part of the key: two copies may have files of the same size and time
-    lines = [f"provo {PARSER_VERSION} {options.layout} {options.root.resolve()}", *files.stamps(names)]
-    key = hashlib.sha256("\n".join(lines).encode("utf-8", "surrogateescape")).hexdigest()
-    path = options.cache_dir / _CACHE_FILE.format(key[:16])
+    place = f"{options.layout} {options.root.resolve()}"
+    lines = [place, code_hash("experiments.studies"), *files.stamps(names)]
+    key, name = (
+        hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest() for text in ("\n".join(lines), place)
+    )
+    # named by the place alone: a file of other data or other code is replaced, and none pile up
+    path = options.cache_dir / _CACHE_FILE.format(name[:16])
     notes: list[Note] = []
     if options.cache:
         try:

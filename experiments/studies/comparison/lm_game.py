@@ -18,12 +18,12 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from estimators.code_identity import code_hash
 from estimators.comparison import is_word_token, same_token, validate_comparison_study
 from estimators.errors import InputError
 from estimators.notes import add_note
 from experiments.studies.cache import DamagedCacheError, read_cache, write_cache
 from experiments.studies.comparison.lm_game_parse import (
-    PARSER_VERSION,
     QUESTION_FOLDER,
     RESPONSE_FILE,
     Note,
@@ -297,7 +297,7 @@ def _through_cache(
     place = _sha256(str(Path(files.label).resolve()), *names)[:16]
     path = options.cache_dir / f"lm_game-{place}.nc"
     manifest_key = _sha256(*(f"{name} {digest}" for name, digest in manifest.items()))
-    key = _sha256(str(PARSER_VERSION), str(verify), manifest_key, *files.stamps(names))
+    key = _sha256(code_hash("experiments.studies"), str(verify), manifest_key, *files.stamps(names))
     try:
         cached = read_cache(path, key)
         if cached is not None:

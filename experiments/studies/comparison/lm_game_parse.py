@@ -21,7 +21,6 @@ from experiments.studies.cache import Cached, join_strings, split_strings
 from experiments.studies.files import Files, check_hash
 
 __all__ = [
-    "PARSER_VERSION",
     "QUESTION_FOLDER",
     "RESPONSE_FILE",
     "Note",
@@ -35,9 +34,6 @@ __all__ = [
     "shown",
     "to_cached",
 ]
-
-PARSER_VERSION = 1
-"""Part of the cache key: raise it whenever what is parsed or noted here changes."""
 
 QUESTION_FOLDER = "multi_comparisons"
 RESPONSE_FILE = "results_raw/res_loss_anonym.json"

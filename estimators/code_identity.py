@@ -1,0 +1,164 @@
+"""Which code this is: its version, and hashes of its files, for the keys of everything that is stored.
+
+A version number says too little: two checkouts of version 0.1.0 can compute two numbers. The hashes are of the files
+as they are installed, so a checkout with changes that are not committed has other keys than the commit it is from.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import sys
+from collections.abc import Callable
+from functools import cache, partial
+from importlib.machinery import PathFinder
+from pathlib import Path
+from typing import Any
+
+from estimators.errors import InputError
+
+__all__ = ["PACKAGES", "code_hash", "package_version", "source_hash", "work_hash"]
+
+PACKAGES = ("estimators", "models", "inference", "experiments")
+"""The packages of this distribution that hold code."""
+
+# tables inside a package decide numbers too: published values, hashes of the files that a download must match
+_SUFFIXES = (".py", ".csv")
+_UNKNOWN = "not installed"
+
+
+@cache
+def package_version(name: str = "shannon-game") -> str:
+    """Version of an installed distribution; ``"not installed"`` if there is none, as in a bare checkout."""
+    # 50 ms of imports and of reading metadata, which `import estimators` should not cost
+    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415
+
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return _UNKNOWN
+
+
+@cache
+def code_hash(*names: str) -> str:
+    """SHA-256 of the code of packages and modules.
+
+    Parameters
+    ----------
+    *names : str
+        Importable names: a package stands for every ``*.py`` and ``*.csv`` file below its folder, a module for its
+        file. Name what decides the numbers and no more: a result is computed again when any of these files changes.
+
+    Returns
+    -------
+    str
+        64 hexadecimal digits, the same for the same relative paths and bytes. A process computes it once.
+
+    Raises
+    ------
+    InputError
+        If no name is given, or a name has no file.
+
+    Examples
+    --------
+    >>> len(code_hash("estimators"))
+    64
+    >>> code_hash("estimators", "inference.lm") == code_hash("estimators")
+    False
+    """
+    if not names:
+        raise InputError("are none; name a package or a module", field="names")
+    digest = hashlib.sha256()
+    for name in sorted(set(names)):
+        place = _place(name)
+        inside = [place] if place.is_file() else sorted(place.rglob("*"), key=lambda path: path.as_posix())
+        for path in inside:
+            if path.suffix in _SUFFIXES and path.is_file():
+                content = path.read_bytes()
+                relative = path.relative_to(place).as_posix() if path != place else ""
+                # the length, so that no byte can move from one file to the next
+                digest.update(f"{name}\n{relative}\n{len(content)}\n".encode("utf-8", "surrogateescape"))
+                digest.update(content)
+    return digest.hexdigest()
+
+
+def source_hash(function: Callable[..., Any]) -> str:
+    """SHA-256 of the source of one function, without what it calls.
+
+    Parameters
+    ----------
+    function : callable
+        Written in a file or in a notebook's cell; of a :func:`functools.partial` the function inside.
+
+    Returns
+    -------
+    str
+        64 hexadecimal digits.
+
+    Raises
+    ------
+    InputError
+        If Python has no source of it.
+
+    Examples
+    --------
+    >>> source_hash(source_hash) == source_hash(partial(source_hash))
+    True
+    """
+    function = _inside(function)
+    try:
+        source = inspect.getsource(function)
+    except (OSError, TypeError):
+        raise InputError(
+            f"{function!r} has no source that Python knows; write it in a file", field="function"
+        ) from None
+    return hashlib.sha256(source.encode()).hexdigest()
+
+
+def work_hash(work: Callable[..., Any], *packages: str) -> str:
+    """SHA-256 of packages and of the module that defines a function.
+
+    Parameters
+    ----------
+    work : callable
+        Defined in a module; a function that was typed into a session stands for its own source alone.
+    *packages : str
+        See :func:`code_hash`.
+
+    Returns
+    -------
+    str
+        64 hexadecimal digits.
+
+    Raises
+    ------
+    InputError
+        As :func:`code_hash` and :func:`source_hash` do.
+
+    Examples
+    --------
+    >>> work_hash(code_hash, "estimators") == work_hash(source_hash, "estimators")
+    True
+    """
+    file = getattr(inspect.getmodule(_inside(work)), "__file__", None)
+    own = source_hash(work) if file is None else hashlib.sha256(Path(file).read_bytes()).hexdigest()
+    return hashlib.sha256("\n".join([own, *map(code_hash, packages)]).encode()).hexdigest()
+
+
+def _inside(function: Callable[..., Any]) -> Callable[..., Any]:
+    while isinstance(function, partial):
+        function = function.func
+    return function
+
+
+def _place(name: str) -> Path:
+    """Folder of a package or file of a module, without an import of what was not imported yet."""
+    module = sys.modules.get(name)
+    if module is not None and getattr(module, "__file__", None):
+        file = Path(str(module.__file__))
+        return file.parent if hasattr(module, "__path__") else file
+    parent, _, _ = name.rpartition(".")
+    spec = PathFinder.find_spec(name, [str(_place(parent))] if parent else None)
+    if spec is None or spec.origin is None:
+        raise InputError(f"{name!r} is no package or module with a file here", field="names")
+    return Path(spec.origin).parent if spec.submodule_search_locations is not None else Path(spec.origin)

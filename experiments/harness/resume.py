@@ -1,0 +1,172 @@
+"""Whether a job has been done: with the same settings, code and data, and with all that it wrote still there.
+
+A sweep asks this of hundreds of jobs, so no study is loaded for it. The data are what the settings name: every file, or
+every file below a folder, is known by its content if it is small, else by its size and time of change.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from omegaconf import DictConfig, OmegaConf
+
+from estimators.code_identity import PACKAGES, code_hash
+from experiments.harness.outputs import broken_output, config_hash, read_status
+
+__all__ = ["JobIdentity", "content_hash", "done_before", "job_identity"]
+
+# settings below these keys name what a job reads; what it writes or keeps for later is no data
+_READ = ("study", "data", "models", "generator")
+_NOT_READ = ("name", "cache_dir")
+# reading a larger file takes longer than a change with size and time of change both kept is worth
+_SMALL_BYTES = 2**20
+# a folder with one of these is what a run or a sweep left
+_LEFT_BY_HYDRA = (".hydra", "multirun.yaml")
+
+
+@dataclass(frozen=True)
+class JobIdentity:
+    """What decides a job's numbers.
+
+    Parameters
+    ----------
+    config_hash : str
+        See :func:`experiments.harness.outputs.config_hash`.
+    code_hash : str
+        Of all packages, see :func:`estimators.code_identity.code_hash`.
+    data : mapping of str to str
+        Setting that names a file or folder -> :func:`content_hash` of it.
+    """
+
+    config_hash: str
+    code_hash: str
+    data: Mapping[str, str]
+
+
+def job_identity(cfg: DictConfig) -> JobIdentity:
+    """Identify a job by its config, the installed code and the files that the config names.
+
+    Data that a loader downloads are not looked at: the config has their hashes or their commit.
+
+    Parameters
+    ----------
+    cfg : DictConfig
+        The job's config, without Hydra's own node.
+
+    Returns
+    -------
+    JobIdentity
+
+    Raises
+    ------
+    omegaconf.errors.OmegaConfBaseException
+        If a mandatory setting (``???``) is missing or an interpolation fails.
+    """
+    found = {}
+    for key in _READ:
+        node = OmegaConf.select(cfg, key)
+        settings = OmegaConf.to_container(node, resolve=True) if OmegaConf.is_config(node) else node
+        for setting, text in _texts(key, settings):
+            try:
+                digest = content_hash(Path(text).expanduser())
+            except (OSError, RuntimeError):
+                # too long for a name, or ~ of a user that does not exist: no path
+                continue
+            if digest is not None:
+                found[setting] = digest
+    return JobIdentity(config_hash(cfg), code_hash(*PACKAGES), found)
+
+
+def done_before(folder: Path, wanted: JobIdentity) -> tuple[bool, str]:
+    """Compare a job with what lies in its folder.
+
+    Parameters
+    ----------
+    folder : Path
+    wanted : JobIdentity
+
+    Returns
+    -------
+    done : bool
+        Nothing has to be computed.
+    reason : str
+        Why a job that was done has to be done again; empty otherwise.
+    """
+    before = read_status(folder)
+    if before is None or before.status != "ok":
+        return False, ""
+    changed = next(
+        (key for key in {**before.data, **wanted.data} if before.data.get(key) != wanted.data.get(key)), None
+    )
+    broken = broken_output(folder, before)
+    reasons = (
+        (before.code_hash != wanted.code_hash, "the code has changed since"),
+        (before.config_hash != wanted.config_hash, "it was of other settings or another version"),
+        (changed is not None, f"the files of {changed} have changed since"),
+        (broken is not None, f"{broken} is missing or has another size"),
+    )
+    reason = next((text for holds, text in reasons if holds), "")
+    return not reason, reason
+
+
+def content_hash(path: Path) -> str | None:
+    """SHA-256 of a file, or of all files below a folder; None if there is neither.
+
+    A file counts with its path below `path` and with its bytes, or its size and time of change above one MiB. Hidden
+    files count only if `path` is one, and the folders that runs and sweeps left do not count.
+
+    Parameters
+    ----------
+    path : Path
+
+    Returns
+    -------
+    str or None
+        64 hexadecimal digits.
+    """
+    if path.is_file():
+        return hashlib.sha256(_of_file(path).encode()).hexdigest()
+    if not path.is_dir():
+        return None
+    lines = sorted(f"{file.relative_to(path).as_posix()}\n{_of_file(file)}\n" for file in _files(path))
+    return hashlib.sha256("".join(lines).encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def _of_file(path: Path) -> str:
+    found = path.stat()
+    if found.st_size <= _SMALL_BYTES and os.access(path, os.R_OK):
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    return f"{found.st_size} bytes of {found.st_mtime_ns}"
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    seen = set()
+    for place, folders, names in os.walk(folder, followlinks=True):
+        here = Path(place)
+        found = here.stat()
+        own = (found.st_dev, found.st_ino)
+        # a link to a folder above has no end
+        if own in seen or any((here / mark).exists() for mark in _LEFT_BY_HYDRA):
+            folders.clear()
+            continue
+        seen.add(own)
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        yield from (here / name for name in names if not name.startswith(".") and (here / name).is_file())
+
+
+def _texts(key: str, value: Any) -> Iterator[tuple[str, str]]:
+    """Every string below a setting that may be a path, with its full name."""
+    if isinstance(value, Mapping):
+        for name, inner in value.items():
+            if name not in _NOT_READ:
+                yield from _texts(f"{key}.{name}", inner)
+    elif isinstance(value, list):
+        for position, inner in enumerate(value):
+            yield from _texts(f"{key}.{position}", inner)
+    elif isinstance(value, str) and value:
+        yield key, value

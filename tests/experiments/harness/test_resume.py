@@ -1,0 +1,178 @@
+"""A job counts as done only with the same settings, code and data, and with all that it wrote still there."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import pytest
+from omegaconf import DictConfig, OmegaConf
+
+from estimators.code_identity import code_hash
+from experiments.harness import resume
+from experiments.harness.resume import content_hash, done_before, job_identity
+from experiments.harness.outputs import JobStatus, output_sizes, write_status
+from tests.experiments.command import run
+
+DONE = JobStatus("ok", "perplexity", ("n=1",), "", "2026-01-01T00:00:00+00:00")
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    folder = tmp_path / "data"
+    (folder / "texts").mkdir(parents=True)
+    (folder / "table.csv").write_text("a\n1\n")
+    (folder / "texts/one.txt").write_text("one")
+    (folder / "large.bin").write_bytes(bytes(2**20 + 1))
+    return folder
+
+
+@pytest.fixture
+def cfg(data: Path) -> DictConfig:
+    return OmegaConf.create(
+        {
+            "experiment": {"name": "perplexity", "replicates": str(data / "texts")},
+            "study": {"name": "texts", "path": str(data / "table.csv"), "cache_dir": str(data), "columns": {"a": "a"}},
+            "data": {"root": "${study.path}"},
+            "models": {"tiny": {"path": [str(data)]}},
+            "generator": None,
+            "seed": 1,
+        }
+    )
+
+
+@pytest.fixture
+def job(tmp_path: Path, cfg: DictConfig) -> Path:
+    """Folder of a job that is done."""
+    folder = tmp_path / "job"
+    (folder / "figures").mkdir(parents=True)
+    for name in ("table.csv", "results.nc", "report.md", "figures/line.png", "posterior_people.nc"):
+        (folder / name).write_text(name)
+    (folder / "run.log").write_text("grows")
+    write_status(folder, replace(DONE, **asdict(job_identity(cfg)), outputs=output_sizes(folder)))
+    return folder
+
+
+def test_a_job_that_is_whole_is_done(job: Path, cfg: DictConfig) -> None:
+    (job / "run.log").write_text("has grown")
+    assert done_before(job, job_identity(cfg)) == (True, "")
+
+
+def test_nothing_to_resume_is_no_reason(tmp_path: Path, job: Path, cfg: DictConfig) -> None:
+    assert done_before(tmp_path, job_identity(cfg)) == (False, "")
+    write_status(job, replace(DONE, status="failed"))
+    assert done_before(job, job_identity(cfg)) == (False, "")
+
+
+@pytest.mark.parametrize("name", ["table.csv", "results.nc", "report.md", "figures/line.png", "posterior_people.nc"])
+@pytest.mark.parametrize("how", [Path.unlink, lambda path: path.write_text("cut")], ids=["missing", "cut off"])
+def test_a_broken_output_is_named(job: Path, cfg: DictConfig, name: str, how: Callable[[Path], object]) -> None:
+    how(job / name)
+    assert done_before(job, job_identity(cfg)) == (False, f"{name} is missing or has another size")
+
+
+@pytest.mark.parametrize(
+    ("change", "setting"),
+    [
+        (lambda data: (data / "table.csv").write_text("a\n2\n"), "study.path"),
+        (lambda data: (data / "texts/two.txt").touch(), "models.tiny.path.0"),
+        (lambda data: (data / "texts/one.txt").rename(data / "texts/0.txt"), "models.tiny.path.0"),
+        (lambda data: os.utime(data / "large.bin", (0, 0)), "models.tiny.path.0"),
+        (lambda data: (data / "table.csv").unlink(), "study.path"),
+    ],
+)
+def test_changed_data_are_named(
+    job: Path, cfg: DictConfig, data: Path, change: Callable[[Path], object], setting: str
+) -> None:
+    change(data)
+    assert done_before(job, job_identity(cfg)) == (False, f"the files of {setting} have changed since")
+
+
+def test_other_code_and_other_settings_are_named(job: Path, cfg: DictConfig, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = OmegaConf.merge(cfg, {"seed": 2})
+    assert done_before(job, job_identity(other)) == (False, "it was of other settings or another version")
+    # the same packages with one module more
+    monkeypatch.setattr(resume, "code_hash", lambda *names: code_hash(*names, "tests.experiments.command"))
+    assert done_before(job, job_identity(cfg)) == (False, "the code has changed since")
+
+
+def test_only_what_a_job_reads_is_data(cfg: DictConfig, data: Path) -> None:
+    assert set(job_identity(cfg).data) == {"study.path", "data.root", "models.tiny.path.0"}
+    strange = OmegaConf.merge(cfg, {"study": {"path": "x" * 5000, "columns": {"a": "~no-such-user/x", "b": "a\0b"}}})
+    assert set(job_identity(strange).data) == {"models.tiny.path.0"}
+
+
+def test_content_and_not_place_or_time_decides(data: Path, tmp_path: Path) -> None:
+    before = content_hash(data)
+    for path in (data / "table.csv", data / "texts"):
+        os.utime(path, (0, 0))
+    # what a run, a sweep or an editor leaves inside the folder is no data
+    for name in (
+        "outputs/.hydra/config.yaml",
+        "sweep/multirun.yaml",
+        "sweep/0/table.csv",
+        ".cache/x",
+        ".table.csv.swp",
+    ):
+        (data / name).parent.mkdir(parents=True, exist_ok=True)
+        (data / name).touch()
+    (data / "texts/loop").symlink_to(data, target_is_directory=True)
+    assert content_hash(data) == before
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere/new.txt").touch()
+    (data / "link").symlink_to(tmp_path / "elsewhere", target_is_directory=True)
+    linked = content_hash(data)
+    assert linked != before
+    (tmp_path / "elsewhere/new.txt").write_text("changed")
+    assert content_hash(data) != linked
+    assert content_hash(data / "no such file") is None
+
+
+def test_a_sweep_does_again_what_no_longer_fits(tmp_path: Path) -> None:
+    answers = tmp_path / "guesses.csv"
+    rows = [
+        *(["participant", "document", "position", "target", "guess"],),
+        *([f"p{i % 3}", "d", str(i // 3), " the", " the" if i % 2 else " a"] for i in range(60)),
+    ]
+
+    def write() -> None:
+        with answers.open("w", newline="") as file:
+            csv.writer(file).writerows(rows)
+
+    def sweep(*more: str, patch: str = "") -> list[str]:
+        settings = ("+exp=accuracy", "study=guess_table", "study.path=guesses.csv", "experiment.posterior=false")
+        quick = ("experiment.n_replicates=20", "output.dpi=40", "output.print=false", "sweep=s", "seed=0,1")
+        done = run(tmp_path, "-m", *settings, *quick, *more, patch=patch)
+        assert done.returncode == 0, done.stderr
+        return [line for line in done.stderr.splitlines() if "done again" in line or "done before" in line]
+
+    def accuracy(job: int) -> str:
+        return (tmp_path / f"multirun/accuracy/s/{job}/table.csv").read_text()
+
+    write()
+    assert sweep() == []
+    first = accuracy(0)
+    assert sweep("resume=true") == ["job 0: done before, skipped", "job 1: done before, skipped"]
+
+    (tmp_path / "multirun/accuracy/s/1/report.md").unlink()
+    assert sweep("resume=true") == [
+        "job 0: done before, skipped",
+        "job 1: done again: report.md is missing or has another size",
+    ]
+
+    rows[1][-1] = " the"
+    write()
+    assert sweep("resume=true") == [
+        f"job {job}: done again: the files of study.path have changed since" for job in (0, 1)
+    ]
+    assert accuracy(0) != first
+
+    patch = "import estimators.code_identity as module\nmodule.code_hash = lambda *names: 'f' * 64"
+    assert sweep("resume=true", patch=patch) == [f"job {job}: done again: the code has changed since" for job in (0, 1)]
+    status = json.loads((tmp_path / "multirun/accuracy/s/0/status.json").read_text())
+    assert status["code_hash"] == "f" * 64
+    assert {"table.csv", "report.md", "results.nc"} <= status["outputs"].keys()
