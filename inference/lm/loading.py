@@ -86,7 +86,8 @@ def load_language_model(settings: ModelSettings) -> LanguageModel:
         revision = ""
         folder = model_folder(settings)
         module, tokenizer = from_pretrained(settings, folder)
-        weights = _hash_files(sorted(Path(folder).glob("*.safetensors")))
+        # the config decides numbers too: how a layer is normalised, how positions are coded
+        weights = _hash_files([*sorted(Path(folder).glob("*.safetensors")), Path(folder) / "config.json"])
     if settings.n_layers is not None:
         _keep_layers(settings, module)
     module.eval().requires_grad_(requires_grad=False)

@@ -57,6 +57,10 @@ def test_identity_is_of_the_numbers_alone(folder, folder_of, tmp_path):
         assert tiny_models.load(folder, **changed).identity != plain.identity
     other_weights = tiny_models.save(tmp_path / "w", "llama", plain.tokenizer, seed=1)
     assert tiny_models.load(other_weights).identity != plain.identity
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"rms_norm_eps": 0.1}))
+    assert tiny_models.load(folder).identity != plain.identity
+    (folder / "config.json").write_text(json.dumps(config))
     described = json.loads((folder / "tokenizer.json").read_text())
     described["model"]["merges"] = described["model"]["merges"][:-1]
     (folder / "tokenizer.json").write_text(json.dumps(described))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from functools import partial
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 from estimators.errors import InputError
+from inference.posterior import replicates
 from inference.posterior.replicates import Row, Task, run_replicates
 
 
@@ -60,3 +62,40 @@ def test_refuses_other_settings_and_other_files(tmp_path: Path) -> None:
     path.write_text("no json\n")
     with pytest.raises(InputError, match="line 1"):
         run_replicates(work, TASKS, path=path, settings={})
+
+
+@pytest.fixture
+def other_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is run next is of other code than what was run before."""
+    monkeypatch.setattr(replicates, "_CODE", ("estimators",))
+
+
+def test_refuses_rows_of_other_code(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    path, work = tmp_path / "r.jsonl", partial(square, calls=tmp_path / "calls")
+    run_replicates(work, TASKS, path=path, settings={"n": 1})
+    before = path.read_text()
+    request.getfixturevalue("other_code")
+    with pytest.raises(InputError, match=r"r\.jsonl.*made by other code"):
+        run_replicates(work, TASKS, path=path, settings={"n": 1})
+    assert path.read_text() == before
+
+
+def test_rows_of_other_code_are_set_aside_where_asked(
+    tmp_path: Path, request: pytest.FixtureRequest, caplog: pytest.LogCaptureFixture
+) -> None:
+    path, calls = tmp_path / "r.jsonl", tmp_path / "calls"
+    again = partial(run_replicates, partial(square, calls=calls), TASKS, path=path, set_aside=True)
+    again(settings={"n": 1})
+    before = path.read_text()
+    again(settings={"n": 1})
+    assert len(calls.read_text().split()) == 6
+    request.getfixturevalue("other_code")
+    with caplog.at_level(logging.WARNING, "shannon-game"):
+        again(settings={"n": 1})
+        again(settings={"n": 2})
+    assert len(calls.read_text().split()) == 18
+    assert (tmp_path / "r-before-1.jsonl").read_text() == before
+    assert (tmp_path / "r-before-2.jsonl").is_file()
+    first, second = caplog.messages
+    assert "made by other code; it is now r-before-1.jsonl, and its 6 tasks begin anew" in first
+    assert "made with other settings (n)" in second

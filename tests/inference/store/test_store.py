@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 import signal
 import subprocess
@@ -24,6 +25,7 @@ from numpy.typing import NDArray
 from estimators.errors import InputError
 from inference.lm.stored import compute_stored
 from inference.store import files as store_files
+from inference.store import keys as store_keys
 from inference.store.keys import Shard, canonical_json, parse_shard
 from inference.store.store import Store, context_seed, open_store, operation_key, ragged, result_key
 
@@ -134,6 +136,32 @@ def test_operations_do_not_mix(tmp_path: Path) -> None:
     same_again = operation_key("square", model={"temperature": 1.0, "weights": "abc"}, parameters={"seed": 3})
     assert same_again == OPERATION
     assert len(store.missing(same_again, keys)) == 0
+
+
+def test_results_of_other_code_are_computed_again_and_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def cube(items: list[int]) -> dict[str, NDArray[Any]]:
+        return {"cube": np.array(items) ** 3}
+
+    def cube_of(items: list[int]) -> dict[str, NDArray[Any]]:
+        return {"cube": np.array(items) * np.array(items) ** 2}
+
+    def asked(compute: Any) -> int:
+        operation = operation_key("cube", model={"weights": "abc"}, parameters={}, compute=compute)
+        items, keys = numbers(5)
+        return compute_stored(open_store(tmp_path), operation, items, keys, compute).n_computed
+
+    with caplog.at_level(logging.WARNING, "shannon-game"):
+        assert [asked(cube), asked(cube)] == [5, 0]
+        other = operation_key("cube", model={"weights": "abd"}, parameters={}, compute=cube)
+        assert len(open_store(tmp_path).missing(other, ["k"])) == 1
+        assert caplog.messages == []
+        assert [asked(cube_of), asked(cube_of), asked(cube)] == [5, 0, 0]
+        assert [message.endswith("made by other code, and are computed again") for message in caplog.messages] == [True]
+        monkeypatch.setattr(store_keys, "code_hash", lambda *names: "another")
+        assert [asked(cube), asked(cube)] == [5, 0]
+        assert len(caplog.messages) == 3
 
 
 def test_files_are_plain_arrow_with_a_header_that_says_what_they_are(tmp_path: Path) -> None:
