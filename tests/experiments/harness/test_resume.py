@@ -14,8 +14,8 @@ from omegaconf import DictConfig, OmegaConf
 
 from estimators.code_identity import code_hash
 from experiments.harness import resume
-from experiments.harness.resume import content_hash, done_before, job_identity
 from experiments.harness.outputs import JobStatus, output_sizes, write_status
+from experiments.harness.resume import content_hash, done_before, job_identity
 from tests.experiments.command import run
 
 DONE = JobStatus("ok", "perplexity", ("n=1",), "", "2026-01-01T00:00:00+00:00")

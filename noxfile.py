@@ -1,0 +1,74 @@
+"""Everything that a change is checked with, by name: ``nox --list`` says what there is.
+
+Every session makes a virtual environment of its own. ``nox -R -s NAME`` uses the one of the last time.
+"""
+
+from __future__ import annotations
+
+import nox
+
+nox.needs_version = ">=2024.4.15"
+nox.options.default_venv_backend = "venv"
+nox.options.sessions = ["lint", "types", "unit"]
+
+PINS = {"3.11": "constraints.txt"}
+"""The exact versions for each Python; a Python without any takes the newest that fit."""
+
+PYTHON = "3.11"
+
+
+def install(session: nox.Session, extras: str) -> None:
+    """Install this project in the session, with the exact versions for its Python."""
+    pins = ["-c", PINS[session.python]] if session.python in PINS else []
+    session.install(*pins, "-e", f".[{extras}]")
+
+
+@nox.session(python=PYTHON)
+def lint(session: nox.Session) -> None:
+    """Style and formatting: ruff."""
+    session.install("-c", "constraints.txt", "ruff")
+    session.run("ruff", "check", ".")
+    session.run("ruff", "format", "--check", ".")
+
+
+@nox.session(python=PYTHON)
+def types(session: nox.Session) -> None:
+    """Types: mypy, strict."""
+    install(session, "dev,test")
+    session.run("mypy", "--strict")
+
+
+@nox.session(python=PYTHON)
+def unit(session: nox.Session) -> None:
+    """Tests that compile no sampler, start no process and import no torch: under 90 seconds on two cores."""
+    install(session, "test")
+    # pyproject.toml leaves the others out
+    session.run("pytest", *session.posargs)
+
+
+@nox.session(python=["3.11", "3.12", "3.13"])
+def tests(session: nox.Session) -> None:
+    """All tests but the slow ones."""
+    install(session, "test")
+    session.run("pytest", "-m", "not slow", "-n", "2", "--dist", "loadfile", *session.posargs)
+
+
+@nox.session(python=PYTHON)
+def slow(session: nox.Session) -> None:
+    """The slow tests: minutes each."""
+    install(session, "test,joblib,slurm,ray")
+    session.run("pytest", "-m", "slow", *session.posargs)
+
+
+@nox.session(python=PYTHON)
+def docs(session: nox.Session) -> None:
+    """Pages and API reference; a warning is an error."""
+    install(session, "docs")
+    session.run("python", "-m", "sphinx", "-W", "--keep-going", "docs", "docs/_build/html")
+
+
+@nox.session(python=["3.11", "3.13"])
+def latest(session: nox.Session) -> None:
+    """All tests but the slow ones with the newest dependencies that pyproject.toml allows."""
+    session.install("--upgrade", "-e", ".[test]")
+    session.run("pytest", "-m", "not slow", "-n", "2", "--dist", "loadfile", *session.posargs)
