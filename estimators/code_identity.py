@@ -102,6 +102,7 @@ def source_hash(function: Callable[..., Any]) -> str:
 
     Examples
     --------
+    >>> from functools import partial
     >>> source_hash(source_hash) == source_hash(partial(source_hash))
     True
     """

@@ -1,0 +1,74 @@
+"""Files for maintainers and hosts agree with each other and with the package."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+def read_yaml(name: str):
+    return yaml.safe_load((ROOT / name).read_text(encoding="utf-8"))
+
+
+def test_the_version_is_one():
+    assert read_yaml("CITATION.cff")["version"] == PROJECT["version"]
+    assert read_yaml("CITATION.cff")["license"] == PROJECT["license"]
+    newest = re.search(r"^## \[([^]]+)\]", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert newest is not None
+    assert newest[1] == PROJECT["version"]
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in (ROOT / ".github/ISSUE_TEMPLATE").glob("*.yml")))
+def test_issue_forms_ask_for_something(name):
+    form = read_yaml(f".github/ISSUE_TEMPLATE/{name}")
+    if name == "config.yml":
+        assert form == {"blank_issues_enabled": True}
+        return
+    ids = [part["id"] for part in form["body"]]
+    assert form["name"]
+    assert form["description"]
+    assert len(ids) == len(set(ids)) > 0
+    assert all(part["attributes"]["label"] for part in form["body"])
+
+
+def sessions() -> set[str]:
+    """Names of the sessions of the noxfile, with the Python where there are several."""
+    found = set()
+    for node in ast.parse((ROOT / "noxfile.py").read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.FunctionDef) and node.decorator_list:
+            (keyword,) = node.decorator_list[0].keywords
+            pythons = ast.literal_eval(keyword.value) if isinstance(keyword.value, ast.List) else []
+            found |= {f"{node.name}-{python}" for python in pythons} or {node.name}
+    return found
+
+
+def test_hosted_tests_and_the_guide_name_sessions_that_exist():
+    asked = set()
+    for job in read_yaml(".github/workflows/tests.yml")["jobs"].values():
+        matrix = job.get("strategy", {}).get("matrix", {})
+        for command in (step["run"] for step in job["steps"] if "run" in step):
+            name = command.removeprefix("pipx run nox -s ")
+            ((key, values),) = matrix.items() or [("none", [""])]
+            asked |= {name.replace(f"${{{{ matrix.{key} }}}}", value) for value in values}
+    assert {"lint", "tests-3.13", "slow"} <= asked
+    assert asked <= sessions()
+    guide = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    named = {name for names in re.findall(r"`nox -s ([^`]+)`", guide) for name in names.split()}
+    assert named
+    assert named <= sessions()
+
+
+def test_constraints_of_the_sessions_exist():
+    pins = re.search(
+        r"^PINS = (\{.*?\})", (ROOT / "noxfile.py").read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL
+    )
+    assert pins is not None
+    assert all((ROOT / name).is_file() for name in ast.literal_eval(pins[1]).values())
