@@ -1,2 +1,4 @@
 from .comparison.perplexity import perplexity as perplexity
+from .papers.published import published as published
+from .papers.reproduce.experiment import reproduce as reproduce
 from .studies.comparison.simulated import simulated as simulated

@@ -26,6 +26,9 @@ __all__ = ["SHARED", "Job", "experiment_settings", "load_study", "prepare", "to_
 SHARED = ("seed", "n", "players", "estimator", "rounding", "generator", "sampler", "models", "data")
 """Settings at the root of the config; each experiment takes those that its class has."""
 
+# settings that name a file or folder to go on with, and their name in the output folder
+_IN_FOLDER = {"replicates": REPLICATES, "folder": "parts"}
+
 _GROUP_OF_FIELD = {"models": "model"}
 
 
@@ -82,8 +85,9 @@ def prepare(cfg: DictConfig, overrides: Iterable[str] = (), *, folder: Path | No
     """
     entry, given = entry_of(cfg.experiment, what="experiment")
     function: Any = load_target(entry, what="experiment")
-    if "replicates" in function.settings_class.model_fields and folder is not None:
-        given["replicates"] = given.get("replicates") or folder / REPLICATES
+    for name, default in _IN_FOLDER.items():
+        if name in function.settings_class.model_fields and folder is not None:
+            given[name] = given.get(name) or folder / default
     settings = experiment_settings(function, cfg, given, overrides)
     return Job(entry, function, settings, load_study(cfg.study, kind=entry.kind, wanted_by=entry.name))
 

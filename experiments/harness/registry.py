@@ -140,7 +140,7 @@ def _kind(sources: Iterable[Any], group: str, name: str) -> str | None:
             config = source.load_config(f"{group}/{name}").config
         except ConfigLoadError:
             continue
-        found: str | None = OmegaConf.select(config, "kind") or OmegaConf.select(config, "experiment.kind")
+        found: str | None = OmegaConf.select(config, "kind", default=OmegaConf.select(config, "experiment.kind"))
         return found
     return None
 

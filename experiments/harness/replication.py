@@ -9,7 +9,7 @@ from typing import Any
 from estimators.errors import InputError
 from inference.settings import Count, Settings, UserPath
 
-__all__ = ["REPLICATES", "ReplicationSettings", "progress_bar", "replicates_path"]
+__all__ = ["REPLICATES", "ReplicationSettings", "in_output_folder", "progress_bar", "replicates_path"]
 
 REPLICATES = "replicates.jsonl"
 """Name of the file in the output folder of a run."""
@@ -35,6 +35,14 @@ def replicates_path(settings: ReplicationSettings) -> Path:
     if settings.replicates is None:
         raise InputError("is null, and there is no output folder; name a file", field="replicates")
     return settings.replicates
+
+
+def in_output_folder(settings: ReplicationSettings) -> bool:
+    """Whether the file is that of the run's own folder, where fits of other code or settings are set aside.
+
+    A file that a user named is never moved: there, other code or settings are an error.
+    """
+    return settings.replicates is not None and settings.replicates.name == REPLICATES
 
 
 def progress_bar(what: str) -> Callable[[int, int], None]:

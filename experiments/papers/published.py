@@ -12,18 +12,19 @@ from __future__ import annotations
 
 import csv
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from estimators.errors import InputError
 from estimators.notes import add_note
+from experiments.harness.result import loader
 from experiments.papers.published_study import EXPLAINED, validate_published_study
+from inference.settings import Settings, UserPath
 
-__all__ = ["COLUMNS", "load", "read_values"]
+__all__ = ["COLUMNS", "PublishedSettings", "published", "read_values"]
 
 COLUMNS = (
     *("paper", "where", "quantity", "unit", "printed", "tolerance", "expected", "reason"),
@@ -40,13 +41,21 @@ _MISPRINT = "misprint"
 Row = dict[str, str]
 
 
-def load(settings: Mapping[str, Any]) -> xr.Dataset:
+class PublishedSettings(Settings):
+    """Settings of :func:`published`."""
+
+    tables: tuple[UserPath, ...] = ()
+    """Further CSV files with the columns :data:`COLUMNS`, such as those of a paper of your own."""
+
+
+@loader(PublishedSettings)
+def published(settings: PublishedSettings) -> xr.Dataset:
     """Load the published values.
 
     Parameters
     ----------
-    settings : mapping
-        ``tables``: further CSV files with the columns :data:`COLUMNS`, or null.
+    settings : PublishedSettings, optional
+        Or its fields by name.
 
     Returns
     -------
@@ -57,16 +66,19 @@ def load(settings: Mapping[str, Any]) -> xr.Dataset:
     ------
     InputError
         Names the file, the line and the column.
+
+    Examples
+    --------
+    >>> from experiments import published
+    >>> published().sizes["value"]
+    994
     """
-    more = settings.get("tables") or []
-    if isinstance(more, str) or not all(isinstance(name, str) for name in more):
-        raise InputError(f"is {more!r}, should be a list of CSV files", source="study", field="tables")
     read: list[tuple[Path, Callable[[Path], Iterator[Row]]]] = [
         (_HERE / "published.csv", read_values),
         (_HERE / "provo_published.csv", _provo),
         (_HERE / "provo_published_lists.csv", read_values),
         (_HERE / "rank_perplexity_published.csv", _ranks),
-        *((Path(name).expanduser(), read_values) for name in more),
+        *((path, read_values) for path in settings.tables),
     ]
     rows: list[Row] = []
     counts: list[tuple[Path, int]] = []

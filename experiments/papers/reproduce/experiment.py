@@ -1,8 +1,8 @@
-"""``+exp=reproduce``: every published table and figure that the data allow, with a verdict on each value.
+"""Every published table and figure that the data allow, with a verdict on each value.
 
 The study is the table of published values (``study=published``); our values come from other experiments, each run as a
-part (``reproduce_parts``) in a folder of its own below the output folder (``reproduce_run``). The report is
-``report.md`` and ``report.html`` (``reproduce_report``).
+part (``parts``) in a folder of its own below the output folder (``run``). The report is
+``report.md`` and ``report.html`` (``report``).
 """
 
 from __future__ import annotations
@@ -11,20 +11,18 @@ import math
 import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import xarray as xr
-from hydra.core.hydra_config import HydraConfig
 from matplotlib.figure import Figure
-from omegaconf import DictConfig, OmegaConf
+from pydantic import model_validator
 
 from estimators.errors import InputError, unknown_choice
 from experiments.harness.figures import STYLE, new_figure
-from experiments.harness.outputs import ExperimentResult
-from experiments.harness.settings import rows_of
+from experiments.harness.result import ExperimentResult, experiment
+from experiments.harness.settings import Seeded, rows_of
 from experiments.papers.published_study import (
     DATA_MISSING,
     NOT_RUN,
@@ -37,8 +35,9 @@ from experiments.papers.published_study import (
 from experiments.papers.reproduce.parts import DATA, PAPERS, PARTS
 from experiments.papers.reproduce.report import report_body, summary
 from experiments.papers.reproduce.run import Outcome, cores, plan, run_parts
+from inference.settings import Count, Names, Settings, UserPath
 
-__all__ = ["TABLE_COLUMNS", "judged_values", "run", "value_of"]
+__all__ = ["TABLE_COLUMNS", "DataSettings", "ReproduceSettings", "judged_values", "reproduce", "value_of"]
 
 TABLE_COLUMNS = (
     *("paper", "where", "quantity", "unit", "published", "ours", "difference", "tolerance", "verdict", "reason"),
@@ -47,13 +46,85 @@ TABLE_COLUMNS = (
 """One row a published value; ``published`` as printed."""
 
 _COLOURS = ("#009E73", "#56B4E9", "#999999", "#E69F00", "#D55E00", "#CC79A7", "#B3261E", "#d9d9d9", "#f0f0f0")
-_SETTINGS = ("root", *dict.fromkeys(source.folder for source in DATA.values()))
 
 
-def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
-    """Run the parts, judge every published value, and write the report."""
-    wanted, again = _wanted(cfg)
-    outcomes = _outcomes(cfg, study, wanted, again)
+class DataSettings(Settings):
+    """Where the public data of the studies are."""
+
+    root: UserPath | None = None
+    """Folder with lm_game/, provo/ and rank_perplexity/; null: what can be is downloaded."""
+    lm_game: UserPath | None = None
+    """Folder of the next-token game's data, if elsewhere."""
+    provo: UserPath | None = None
+    """Folder of the next-word answers, if elsewhere."""
+    rank_perplexity: UserPath | None = None
+    """Folder of the rank-based perplexity data, if elsewhere."""
+
+
+class ReproduceSettings(Seeded):
+    """Settings of :func:`reproduce`."""
+
+    data: DataSettings = DataSettings()
+    """Where the public data of the studies are."""
+    parts: Names | None = None
+    """Parts or groups (lm_game, top1, provo, ranks) to run; null takes all."""
+    bayes: bool = False
+    """Run the parts that sample from a posterior, too: tens of minutes on two cores; no published value needs them."""
+    n_jobs: Count | None = None
+    """Parts at a time; null: as many as there are cores."""
+    again: Names = ()
+    """Parts or groups to run again even if they are done."""
+    folder: UserPath | None = None
+    """Folder with one folder a part; null: parts/ in the output folder."""
+    overrides: Mapping[str, tuple[str, ...]] = {}
+    """Further settings of single parts, such as {bootstrap: ['experiment.half_samples=20']}."""
+    dpi: Count = 130
+    """Resolution of the parts' figures."""
+
+    @model_validator(mode="after")
+    def _parts_exist(self) -> ReproduceSettings:
+        for name, overrides in self.overrides.items():
+            if name not in PARTS:
+                raise unknown_choice("part", name, PARTS, source="experiment.overrides")
+            if not all("=" in text for text in overrides):
+                raise InputError(
+                    f"is {list(overrides)!r}, should be a list of settings such as ['experiment.n_repeats=2']",
+                    source=f"experiment.overrides.{name}",
+                )
+        for field in ("parts", "again"):
+            for name in getattr(self, field) or ():
+                if name not in PARTS and name not in DATA:
+                    raise unknown_choice("part or group", name, [*DATA, *PARTS], source=f"experiment.{field}")
+        return self
+
+    def named(self, names: Sequence[str]) -> list[str]:
+        """Parts of some names; what is no part is a group and stands for its parts, Bayesian ones if those are on."""
+        found: list[str] = []
+        for name in names:
+            group = [part.name for part in PARTS.values() if part.group == name and (self.bayes or not part.bayes)]
+            found += [name] if name in PARTS else group
+        return list(dict.fromkeys(found))
+
+
+@experiment(ReproduceSettings)
+def reproduce(study: xr.Dataset, settings: ReproduceSettings) -> ExperimentResult:
+    """Run every published table and figure that the data allow, judge every value, and write one report.
+
+    The same call again goes on where it was: parts that are done are taken from their folders.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        Of published values, see :func:`experiments.papers.published.published`.
+    settings : ReproduceSettings, optional
+        Or its fields by name.
+
+    Returns
+    -------
+    ExperimentResult
+        One row a published value, :data:`TABLE_COLUMNS`.
+    """
+    outcomes = _outcomes(study, settings)
     table = judged_values(study, outcomes)
     by_name = {outcome.planned.part.name: outcome for outcome in outcomes}
     bad = table["verdict"].isin(UNEXPECTED)
@@ -62,7 +133,7 @@ def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
         table=table,
         dataset=_dataset(table),
         figures={"verdicts": verdict_figure(table)},
-        summary=summary(table, outcomes),
+        text=summary(table, outcomes),
         warnings=(
             *_value_warnings(table[bad]),
             *(f"part {one.planned.part.name} failed: {one.message}" for one in broken),
@@ -76,94 +147,26 @@ def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
     )
 
 
-def _wanted(cfg: DictConfig) -> tuple[list[str], list[str]]:
-    settings = cfg.experiment
-    if not isinstance(settings.bayes, bool):
-        raise InputError(f"is {settings.bayes!r}, should be true or false", field="experiment.bayes")
-    chosen = _names(cfg, "parts")
-    if chosen is None:
-        chosen = [name for name, part in PARTS.items() if settings.bayes or not part.bayes]
-    again = _names(cfg, "again") or []
-    return chosen, again
-
-
-def _names(cfg: DictConfig, key: str) -> list[str] | None:
-    """Names of parts and groups in ``experiment.KEY``; a group stands for its parts, Bayesian ones if those are on."""
-    given = OmegaConf.to_container(cfg.experiment)[key]  # type: ignore[index, call-overload]
-    if given is None:
-        return None
-    if isinstance(given, str):
-        given = [given]
-    if not isinstance(given, list):
-        raise InputError(f"is {given!r}, should be a list of parts or groups", field=f"experiment.{key}")
-    names: list[str] = []
-    for name in given:
-        if name in PARTS:
-            names.append(str(name))
-        elif name in DATA:
-            names += [
-                part.name for part in PARTS.values() if part.group == name and (cfg.experiment.bayes or not part.bayes)
-            ]
-        else:
-            raise unknown_choice("part or group", name, [*DATA, *PARTS], source=f"experiment.{key}")
-    return list(dict.fromkeys(names))
-
-
-def _outcomes(cfg: DictConfig, study: xr.Dataset, wanted: Sequence[str], again: Sequence[str]) -> list[Outcome]:
+def _outcomes(study: xr.Dataset, settings: ReproduceSettings) -> list[Outcome]:
     for name in sorted(set(study["part"].to_numpy().tolist()) - {""}):
         if name not in PARTS:
             raise unknown_choice("part", name, PARTS, source=f"study {study.attrs['name']}, column part")
-    n_jobs = cfg.experiment.n_jobs
-    if n_jobs is not None and (not isinstance(n_jobs, int) or isinstance(n_jobs, bool) or n_jobs < 1):
-        raise InputError(
-            f"is {n_jobs!r}, should be a whole number of at least 1, or null for all cores", field="experiment.n_jobs"
-        )
+    if settings.folder is None:
+        raise InputError("is null, and there is no output folder; name a folder", field="folder")
+    everything = [name for name, part in PARTS.items() if settings.bayes or not part.bayes]
     planned = plan(
         list(PARTS.values()),
-        data=_data(cfg),
-        wanted=wanted,
-        folder=_folder(cfg),
-        common=(f"seed={cfg.seed}", f"output.dpi={cfg.output.dpi}"),
-        extra=_extra(cfg),
+        data=settings.data.model_dump(),
+        wanted=settings.named(everything if settings.parts is None else settings.parts),
+        folder=settings.folder.absolute(),
+        common=(f"seed={settings.seed}", f"output.dpi={settings.dpi}"),
+        extra=settings.overrides,
     )
     if not any(one.wanted and not one.problem for one in planned):
         problems = "; ".join(dict.fromkeys(one.problem for one in planned if one.wanted and one.problem))
         raise InputError(problems or "names no part", source="nothing can be run", field="data")
-    return run_parts(planned, n_jobs=cores() if n_jobs is None else n_jobs, again=again)
-
-
-def _data(cfg: DictConfig) -> dict[str, str | None]:
-    given = OmegaConf.to_container(cfg.data, resolve=True)
-    found: dict[str, str | None] = dict.fromkeys(_SETTINGS)
-    for name, value in (given if isinstance(given, dict) else {}).items():
-        if name not in _SETTINGS:
-            raise unknown_choice("setting of data", name, _SETTINGS)
-        if value is not None and not (isinstance(value, str) and value):
-            raise InputError(f"is {value!r}, should be a folder, or null", field=f"data.{name}")
-        found[str(name)] = value
-    return found
-
-
-def _extra(cfg: DictConfig) -> dict[str, list[str]]:
-    given: Any = OmegaConf.to_container(cfg.experiment.overrides, resolve=True)
-    for name, overrides in given.items():
-        if name not in PARTS:
-            raise unknown_choice("part", name, PARTS, source="experiment.overrides")
-        if not isinstance(overrides, list) or not all(isinstance(text, str) and "=" in text for text in overrides):
-            raise InputError(
-                f"is {overrides!r}, should be a list of settings such as ['experiment.n_repeats=2']",
-                field=f"experiment.overrides.{name}",
-            )
-    return dict(given)
-
-
-def _folder(cfg: DictConfig) -> Path:
-    """Folder of the parts: below the run's own, where the report finds their figures."""
-    if cfg.experiment.folder is not None:
-        return Path(str(cfg.experiment.folder)).expanduser().absolute()
-    if not HydraConfig.initialized():
-        raise InputError("is null, and there is no output folder; name a folder", field="experiment.folder")
-    return Path(HydraConfig.get().runtime.output_dir).absolute() / "parts"
+    n_jobs = cores() if settings.n_jobs is None else settings.n_jobs
+    return run_parts(planned, n_jobs=n_jobs, again=settings.named(settings.again))
 
 
 def judged_values(study: xr.Dataset, outcomes: Sequence[Outcome]) -> pd.DataFrame:

@@ -10,17 +10,16 @@ import pytest
 
 from estimators.errors import InputError
 from estimators.notes import notes
-from experiments import EXPERIMENTS
-from experiments.papers.published import COLUMNS, load
+from experiments.papers.published import COLUMNS, published
 from experiments.papers.published_study import EXPLAINED, NOT_REPRODUCIBLE, REPRODUCED, judge, parse_select
 from experiments.papers.rank_perplexity_published import read_published
 from experiments.papers.reproduce.parts import ADDED, DATA, DISPLAYS, PAPERS, PARTS
-from experiments.studies import STUDIES
+from tests.experiments.command import ROOT
 
 
 @pytest.fixture(scope="module")
 def rows() -> list[dict[str, object]]:
-    return load({"tables": []}).to_dataframe().reset_index().to_dict("records")
+    return published().to_dataframe().reset_index().to_dict("records")
 
 
 def test_every_row_of_every_table_is_a_value(rows) -> None:
@@ -37,7 +36,7 @@ def test_every_row_of_every_table_is_a_value(rows) -> None:
     assert count["provo"] == general["provo"] + provo + len(lines["provo_published_lists"])
     assert count["rank_perplexity"] == len(lines["rank_perplexity_published"]) == len(read_published())
     assert set(count) == set(PAPERS)
-    assert sum(note["count"] for note in notes(load({}))) == len(rows) >= 900
+    assert sum(note["count"] for note in notes(published())) == len(rows) >= 900
 
 
 def test_places_parts_and_reasons(rows) -> None:
@@ -62,8 +61,10 @@ def test_places_parts_and_reasons(rows) -> None:
 def test_the_plan_is_consistent() -> None:
     for name, part in PARTS.items():
         assert name == part.name
-        assert part.experiment in EXPERIMENTS
-        assert EXPERIMENTS[part.experiment].kind == STUDIES[DATA[part.group].study].kind
+        assert part.experiment in {path.stem for path in (ROOT / "conf/exp").glob("*.yaml")}
+        assert {path.stem for path in (ROOT / "conf/exp").glob("*.yaml")}[part.experiment].kind == {
+            path.stem for path in (ROOT / "conf/study").glob("*.yaml")
+        }[DATA[part.group].study].kind
     for display in DISPLAYS:
         assert display.paper in PAPERS
         assert display.part in PARTS or display.part == ""
@@ -71,7 +72,7 @@ def test_the_plan_is_consistent() -> None:
     assert all(addition.part in PARTS for addition in ADDED)
     # every part is shown somewhere, or holds published values
     used = {display.part for display in DISPLAYS} | {addition.part for addition in ADDED}
-    used |= set(load({})["part"].to_numpy().tolist())
+    used |= set(published()["part"].to_numpy().tolist())
     assert set(PARTS) <= used
 
 
@@ -102,11 +103,11 @@ def table(path: Path, *rows: dict[str, str], columns: tuple[str, ...] = COLUMNS)
 
 def test_a_table_of_ones_own(tmp_path: Path) -> None:
     path = table(tmp_path / "mine.csv", GOOD, GOOD | {"quantity": 'another, with "quotes"', "tolerance": "1e-3"})
-    study = load({"tables": [str(path)]})
+    study = published(tables=[str(path)])
     mine = study.isel(value=study["paper"].to_numpy() == "mine")
     assert mine["quantity"].to_numpy().tolist() == ["a number", 'another, with "quotes"']
     assert mine["tolerance"].to_numpy().tolist()[1] == 1e-3
-    assert study.attrs["data_sha256"] != load({}).attrs["data_sha256"]
+    assert study.attrs["data_sha256"] != published().attrs["data_sha256"]
 
 
 @pytest.mark.parametrize(
@@ -123,24 +124,24 @@ def test_a_table_of_ones_own(tmp_path: Path) -> None:
 )
 def test_malformed_rows(tmp_path: Path, rows: list[dict[str, str]], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        load({"tables": [str(table(tmp_path / "mine.csv", *rows))]})
+        published(tables=[str(table(tmp_path / "mine.csv", *rows))])
 
 
 def test_malformed_files(tmp_path: Path) -> None:
     path = tmp_path / "mine.csv"
     with pytest.raises(InputError, match=r"mine\.csv: cannot be read as CSV"):
-        load({"tables": [str(path)]})
+        published(tables=[str(path)])
     path.write_text("")
     with pytest.raises(InputError, match=r"header: is nothing; should be paper, where"):
-        load({"tables": [str(path)]})
+        published(tables=[str(path)])
     table(path, GOOD, columns=COLUMNS[:-1])
     with pytest.raises(InputError, match=r"header: is paper, where.*; should be"):
-        load({"tables": [str(path)]})
+        published(tables=[str(path)])
     table(path, GOOD).write_text(table(path, GOOD).read_text() + "one,two\n")
     with pytest.raises(InputError, match="row 3: has 2 cells, should have 13"):
-        load({"tables": [str(path)]})
+        published(tables=[str(path)])
     path.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(InputError, match="cannot be read as CSV"):
-        load({"tables": [str(path)]})
+        published(tables=[str(path)])
     with pytest.raises(InputError, match=r"tables: is 'x\.csv', should be a list"):
-        load({"tables": "x.csv"})
+        published(tables="x.csv")

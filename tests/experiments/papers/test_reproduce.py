@@ -18,8 +18,9 @@ from hydra import compose, initialize_config_module
 from omegaconf import DictConfig
 
 from estimators.errors import InputError
-from experiments import load_experiment, study_kind
-from experiments.harness.outputs import ExperimentResult, write_outputs
+from experiments.harness.job import load_study, prepare
+from experiments.harness.outputs import write_outputs
+from experiments.harness.result import ExperimentResult
 from experiments.papers.published_study import (
     DATA_MISSING,
     DIFFERS,
@@ -32,10 +33,9 @@ from experiments.papers.published_study import (
     VERDICTS,
     WITHIN_TOLERANCE,
 )
-from experiments.papers.reproduce.experiment import TABLE_COLUMNS, value_of
+from experiments.papers.reproduce.experiment import TABLE_COLUMNS, ReproduceSettings, value_of
 from experiments.papers.reproduce.parts import ADDED, DISPLAYS, PARTS
 from experiments.papers.reproduce.run import _quoted, data_root, plan
-from experiments.studies import load_study
 from tests.experiments.command import ROOT, command, environment, run
 from tests.experiments.harness.test_html_page import Page, fetched
 from tests.experiments.studies.cloze import tiny_provo
@@ -50,7 +50,7 @@ def config(*overrides: str) -> DictConfig:
 
 
 def result_of(cfg: DictConfig) -> ExperimentResult:
-    return load_experiment("reproduce")(cfg, load_study(cfg, kind=study_kind("reproduce")))
+    return prepare(cfg).run()
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +94,7 @@ def test_every_value_has_one_verdict(first) -> None:
     _, _, result = first
     table = result.table
     assert list(table.columns) == list(TABLE_COLUMNS)
-    assert len(table) == load_study(config()).sizes["value"]
+    assert len(table) == load_study(config().study).sizes["value"]
     assert set(table["verdict"]) <= set(VERDICTS)
     by_part = table.groupby("part")["verdict"].agg(set)
     assert by_part["ranks"] == {DATA_MISSING}
@@ -155,7 +155,7 @@ def test_other_settings_run_a_part_again(first, tmp_path: Path, monkeypatch: pyt
 def test_the_report(first, tmp_path: Path) -> None:
     cfg, folder, result = first
     shutil.copytree(folder, tmp_path / "parts")
-    study = load_study(cfg)
+    study = load_study(cfg.study)
     write_outputs(tmp_path, cfg, study, result)
     report = (tmp_path / "report.md").read_text(encoding="utf-8")
     for display in DISPLAYS:
@@ -208,15 +208,10 @@ def test_wrong_settings(tmp_path: Path, overrides: list[str], message: str) -> N
 
 
 def test_groups_leave_bayesian_parts_out_unless_asked() -> None:
-    from experiments.papers.reproduce.experiment import _names, _wanted
-
-    cfg = config("experiment.parts=[ranks,improve]")
     # "ranks" is a part and a group; the part's name comes first
-    assert _names(cfg, "parts") == ["ranks", "improve"]
-    assert "rank_slopes" not in _wanted(config())[0]
-    assert set(_wanted(config("experiment.bayes=true"))[0]) == set(PARTS)
-    assert "human_loss" not in (_names(config("experiment.parts=[lm_game]"), "parts") or [])
-    assert "human_loss" in (_names(config("experiment.parts=[lm_game]", "experiment.bayes=true"), "parts") or [])
+    assert ReproduceSettings().named(["ranks", "improve"]) == ["ranks", "improve"]
+    assert "human_loss" not in ReproduceSettings().named(["lm_game"])
+    assert "human_loss" in ReproduceSettings(bayes=True).named(["lm_game"])
 
 
 def test_where_data_are_looked_for(tmp_path: Path) -> None:
@@ -344,7 +339,7 @@ def test_everything_on_the_real_data(
         ("rank_perplexity", REPRODUCED): 599,
         ("rank_perplexity", EXPLAINED): 4,
     }
-    write_outputs(tmp_path, cfg, load_study(cfg), result)
+    write_outputs(tmp_path, cfg, load_study(cfg.study), result)
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert fetched(page) == []
     # every figure that the Markdown names is in the page
