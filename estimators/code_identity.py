@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache, partial
 from importlib.machinery import PathFinder
 from pathlib import Path
@@ -71,14 +72,11 @@ def code_hash(*names: str) -> str:
     digest = hashlib.sha256()
     for name in sorted(set(names)):
         place = _place(name)
-        inside = [place] if place.is_file() else sorted(place.rglob("*"), key=lambda path: path.as_posix())
-        for path in inside:
-            if path.suffix in _SUFFIXES and path.is_file():
-                content = path.read_bytes()
-                relative = path.relative_to(place).as_posix() if path != place else ""
-                # the length, so that no byte can move from one file to the next
-                digest.update(f"{name}\n{relative}\n{len(content)}\n".encode("utf-8", "surrogateescape"))
-                digest.update(content)
+        for relative, file in sorted(_files(place)):
+            content = file.read_bytes()
+            # the length, so that no byte can move from one file to the next
+            digest.update(f"{name}\n{relative}\n{len(content)}\n".encode("utf-8", "surrogateescape"))
+            digest.update(content)
     return digest.hexdigest()
 
 
@@ -144,6 +142,19 @@ def work_hash(work: Callable[..., Any], *packages: str) -> str:
     file = getattr(inspect.getmodule(_inside(work)), "__file__", None)
     own = source_hash(work) if file is None else hashlib.sha256(Path(file).read_bytes()).hexdigest()
     return hashlib.sha256("\n".join([own, *map(code_hash, packages)]).encode()).hexdigest()
+
+
+def _files(place: Path) -> Iterator[tuple[str, Path]]:
+    """Files of code below a folder, with their paths in it; a module's file is its own."""
+    if place.is_file():
+        yield "", place
+    # os.walk takes a third of the time of Path.rglob
+    for folder, folders, names in os.walk(place):
+        folders[:] = [name for name in folders if name != "__pycache__"]
+        for name in names:
+            if name.endswith(_SUFFIXES):
+                path = Path(folder, name)
+                yield path.relative_to(place).as_posix(), path
 
 
 def _inside(function: Callable[..., Any]) -> Callable[..., Any]:
