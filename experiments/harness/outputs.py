@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -29,6 +30,7 @@ __all__ = [
     "broken_output",
     "clear_outputs",
     "config_hash",
+    "job_code",
     "output_sizes",
     "read_status",
     "save_figures",
@@ -69,7 +71,7 @@ class JobStatus:
     gate_failed : bool
         The job is done, but a convergence check failed.
     code_hash : str
-        Of all packages, see :func:`estimators.code_identity.code_hash`.
+        See :func:`job_code`.
     data : mapping of str to str
         Setting that names a file or folder -> hash of what was there when the job began.
     outputs : mapping of str to int
@@ -111,8 +113,24 @@ def config_hash(cfg: DictConfig) -> str:
         If a mandatory setting (``???``) is missing or an interpolation fails.
     """
     settings = _decisive(cfg)
-    payload = {"config": settings, "version": package_version(), "code": code_hash(*PACKAGES)}
+    payload = {"config": settings, "version": package_version(), "code": job_code(cfg)}
     return hashlib.sha256(json.dumps(payload, sort_keys=True).encode()).hexdigest()
+
+
+def job_code(cfg: DictConfig) -> str:
+    """SHA-256 of the code that a job runs: all packages, and the modules of every ``_target_`` that is not theirs."""
+    modules = {target.rpartition(".")[0] for target in _targets(OmegaConf.to_container(cfg))}
+    return code_hash(
+        *PACKAGES, *(name for name in modules if name.partition(".")[0] not in PACKAGES and find_spec(name))
+    )
+
+
+def _targets(value: Any) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        own = value.get("_target_")
+        yield from [own] if isinstance(own, str) and "." in own else []
+        for inner in value.values():
+            yield from _targets(inner)
 
 
 def _decisive(cfg: DictConfig) -> dict[str, Any]:

@@ -15,8 +15,7 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
-from estimators.code_identity import PACKAGES, code_hash
-from experiments.harness.outputs import broken_output, config_hash, read_status
+from experiments.harness.outputs import broken_output, config_hash, job_code, read_status
 
 __all__ = ["JobIdentity", "content_hash", "done_before", "job_identity"]
 
@@ -38,7 +37,7 @@ class JobIdentity:
     config_hash : str
         See :func:`experiments.harness.outputs.config_hash`.
     code_hash : str
-        Of all packages, see :func:`estimators.code_identity.code_hash`.
+        See :func:`experiments.harness.outputs.job_code`.
     data : mapping of str to str
         Setting that names a file or folder -> :func:`content_hash` of it.
     """
@@ -79,7 +78,7 @@ def job_identity(cfg: DictConfig) -> JobIdentity:
                 continue
             if digest is not None:
                 found[setting] = digest
-    return JobIdentity(config_hash(cfg), code_hash(*PACKAGES), found)
+    return JobIdentity(config_hash(cfg), job_code(cfg), found)
 
 
 def done_before(folder: Path, wanted: JobIdentity) -> tuple[bool, str]:

@@ -13,8 +13,8 @@ import pytest
 from omegaconf import DictConfig, OmegaConf
 
 from estimators.code_identity import code_hash
-from experiments.harness import resume
-from experiments.harness.outputs import JobStatus, output_sizes, write_status
+from experiments.harness import outputs
+from experiments.harness.outputs import JobStatus, job_code, output_sizes, write_status
 from experiments.harness.resume import content_hash, done_before, job_identity
 from tests.experiments.command import run
 
@@ -96,7 +96,7 @@ def test_other_code_and_other_settings_are_named(job: Path, cfg: DictConfig, mon
     other = OmegaConf.merge(cfg, {"seed": 2})
     assert done_before(job, job_identity(other)) == (False, "it was of other settings or another version")
     # the same packages with one module more
-    monkeypatch.setattr(resume, "code_hash", lambda *names: code_hash(*names, "tests.experiments.command"))
+    monkeypatch.setattr(outputs, "code_hash", lambda *names: code_hash(*names, "tests.experiments.command"))
     assert done_before(job, job_identity(cfg)) == (False, "the code has changed since")
 
 
@@ -132,47 +132,59 @@ def test_content_and_not_place_or_time_decides(data: Path, tmp_path: Path) -> No
     assert content_hash(data / "no such file") is None
 
 
-def test_a_sweep_does_again_what_no_longer_fits(tmp_path: Path) -> None:
-    answers = tmp_path / "guesses.csv"
-    rows = [
-        *(["participant", "document", "position", "target", "guess"],),
-        *([f"p{i % 3}", "d", str(i // 3), " the", " the" if i % 2 else " a"] for i in range(60)),
-    ]
+def test_the_module_of_an_own_experiment_is_code_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cfg = OmegaConf.create({"experiment": {"name": "own", "_target_": "own_experiment.run"}})
+    bare = job_code(cfg)
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "own_experiment.py").write_text("def run(study): ...\n")
+    first = job_code(cfg)
+    (tmp_path / "own_experiment.py").write_text("def run(study): return 1\n")
+    code_hash.cache_clear()
+    assert len({bare, first, job_code(cfg)}) == 3
 
-    def write() -> None:
-        with answers.open("w", newline="") as file:
+
+def test_a_sweep_does_again_what_no_longer_fits(tmp_path: Path) -> None:
+    pairs = [["item", "draw", "context", "target", "candidate", "target_logprob_lm", "candidate_logprob_lm"]]
+    for item in range(4):
+        pairs += [[item, draw, "a", " b", f" c{draw}", -1.0 - item / 4, -1.5 - draw / 4] for draw in range(3)]
+    answers = [["item", "draw", "participant", "report"]]
+    answers += [[item, draw, f"p{draw}", 0.5 + item / 10] for item in range(4) for draw in range(3)]
+
+    def write(name: str, rows: list[list[object]]) -> None:
+        with (tmp_path / name).open("w", newline="") as file:
             csv.writer(file).writerows(rows)
 
     def sweep(*more: str, patch: str = "") -> list[str]:
-        settings = ("+exp=accuracy", "study=guess_table", "study.path=guesses.csv", "experiment.posterior=false")
-        quick = ("experiment.n_replicates=20", "output.dpi=40", "output.print=false", "sweep=s", "seed=0,1")
-        done = run(tmp_path, "-m", *settings, *quick, *more, patch=patch)
+        settings = (
+            "study=comparison_table",
+            "study.pairs=pairs.csv",
+            "study.answers=answers.csv",
+            "study.generator=lm",
+        )
+        quick = ("output.dpi=40", "output.print=false", "sweep=s", "seed=0,1")
+        done = run(tmp_path, "-m", "+exp=perplexity", *settings, *quick, *more, patch=patch)
         assert done.returncode == 0, done.stderr
         return [line for line in done.stderr.splitlines() if "done again" in line or "done before" in line]
 
-    def accuracy(job: int) -> str:
-        return (tmp_path / f"multirun/accuracy/s/{job}/table.csv").read_text()
-
-    write()
+    folder = tmp_path / "multirun/perplexity/s"
+    write("pairs.csv", pairs)
+    write("answers.csv", answers)
     assert sweep() == []
-    first = accuracy(0)
+    first = (folder / "0/table.csv").read_text()
     assert sweep("resume=true") == ["job 0: done before, skipped", "job 1: done before, skipped"]
 
-    (tmp_path / "multirun/accuracy/s/1/report.md").unlink()
-    assert sweep("resume=true") == [
-        "job 0: done before, skipped",
-        "job 1: done again: report.md is missing or has another size",
-    ]
+    (folder / "1/report.md").unlink()
+    again = ["job 0: done before, skipped", "job 1: done again: report.md is missing or has another size"]
+    assert sweep("resume=true") == again
 
-    rows[1][-1] = " the"
-    write()
-    assert sweep("resume=true") == [
-        f"job {job}: done again: the files of study.path have changed since" for job in (0, 1)
-    ]
-    assert accuracy(0) != first
+    answers[1][-1] = 0.9
+    write("answers.csv", answers)
+    reason = "the files of study.answers have changed since"
+    assert sweep("resume=true") == [f"job {job}: done again: {reason}" for job in (0, 1)]
+    assert (folder / "0/table.csv").read_text() != first
 
     patch = "import estimators.code_identity as module\nmodule.code_hash = lambda *names: 'f' * 64"
     assert sweep("resume=true", patch=patch) == [f"job {job}: done again: the code has changed since" for job in (0, 1)]
-    status = json.loads((tmp_path / "multirun/accuracy/s/0/status.json").read_text())
+    status = json.loads((folder / "0/status.json").read_text())
     assert status["code_hash"] == "f" * 64
     assert {"table.csv", "report.md", "results.nc"} <= status["outputs"].keys()
