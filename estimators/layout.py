@@ -1,103 +1,31 @@
-"""What the validators of every kind of study check first: variables, their dimensions and types, and labels."""
+"""What studies of several kinds share: the name of the participants, and where the items of responses stand."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from estimators.errors import InputError
+from estimators.schema import is_dataset
 
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["HUMAN", "Dims", "Dtypes", "check_layout", "response_positions", "study_source"]
+__all__ = ["HUMAN", "item_positions", "response_positions"]
 
 HUMAN = "human"
 """Name of the player whose answers are the study's responses."""
 
-Dims = Mapping[str, tuple[str, ...]]
-"""Variable -> its dimensions."""
 
-Dtypes = Mapping[str, tuple[str, str]]
-"""Variable -> the kinds of its dtype (NumPy's letters), and their name in plain words."""
-
-
-def study_source(study: xr.Dataset, kind: str) -> str:
-    """Name a study in messages, for example ``comparison study 'simulated'``.
-
-    Raises
-    ------
-    InputError
-        If it is no Dataset.
-    """
-    if not (hasattr(study, "data_vars") and hasattr(study, "attrs")):
-        raise InputError(f"is a {type(study).__name__}, should be an xarray.Dataset", field="study")
-    return f"{kind} study {study.attrs.get('name', '(unnamed)')!r}"
-
-
-def check_layout(
-    study: xr.Dataset,
-    source: str,
-    *,
-    required: Dims,
-    optional: Dims,
-    dtypes: Dtypes,
-    not_empty: Iterable[str],
-    labelled: Iterable[str] = (),
-) -> None:
-    """Check that a study's variables are there, and are what they should be.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-    source : str
-        Its name in messages.
-    required, optional : mapping of str to tuple of str
-        Dimensions of the variables that have to be there, and of those that may be.
-    dtypes : mapping of str to (str, str)
-        Of those variables whose type matters.
-    not_empty : iterable of str
-        Dimensions that have at least one entry.
-    labelled : iterable of str
-        Dimensions whose entries have labels, all different.
-
-    Raises
-    ------
-    InputError
-        Names the variable, what was found and what would be right.
-    """
-    for name, dims in required.items():
-        if name not in study:
-            raise InputError(f"is missing; the study needs it with dims {dims}", source=source, field=name)
-    for name, dims in {**required, **optional}.items():
-        if name in study and study[name].dims != dims:
-            raise InputError(f"has dims {study[name].dims}, should be {dims}", source=source, field=name)
-    for name in not_empty:
-        if study.sizes.get(name, 0) == 0:
-            raise InputError("is empty; at least one is needed", source=source, field=name)
-    for name, (kinds, should) in dtypes.items():
-        if name in study and study[name].dtype.kind not in kinds:
-            raise InputError(f"has dtype {study[name].dtype}, should be {should}", source=source, field=name)
-    for name in labelled:
-        if name not in study.coords:
-            raise InputError("has no coordinate values", source=source, field=name)
-        labels, counts = np.unique(study[name].values, return_counts=True)
-        if (counts > 1).any():
-            raise InputError(f"{labels[counts > 1].tolist()[0]!r} is there twice", source=source, field=name)
-
-
-def response_positions(study: xr.Dataset, *, source: object = None) -> NDArray[np.intp]:
+def response_positions(study: xr.Dataset) -> NDArray[np.intp]:
     """Positions along ``item`` of every response's item.
 
     Parameters
     ----------
     study : xarray.Dataset
         A comparison study or a guess study.
-    source : object, optional
-        Named in the error.
 
     Returns
     -------
@@ -108,8 +36,20 @@ def response_positions(study: xr.Dataset, *, source: object = None) -> NDArray[n
     InputError
         If a response names an item that the study does not have.
     """
-    labels = study["item"].values
-    wanted = study["response_item"].values
+    return item_positions(study, "response_item")
+
+
+def item_positions(study: xr.Dataset, variable: str) -> NDArray[np.intp]:
+    """Positions along ``item`` of the labels that a variable holds (``response_item``, ``entry_item``, ...).
+
+    Raises
+    ------
+    InputError
+        If a label is no item of the study.
+    """
+    if not is_dataset(study):
+        raise InputError(f"is a {type(study).__name__}, should be a study (an xarray.Dataset)", field="study")
+    labels, wanted = study["item"].values, study[variable].values
     order = np.argsort(labels, kind="stable")
     slot = np.minimum(np.searchsorted(labels, wanted, sorter=order), len(labels) - 1)
     positions = order[slot]
@@ -117,8 +57,8 @@ def response_positions(study: xr.Dataset, *, source: object = None) -> NDArray[n
     if missing.any():
         first = int(np.flatnonzero(missing)[0])
         raise InputError(
-            f"is {wanted[first]} at response {first}; the study has no such item",
-            source=source,
-            field="response_item",
+            f"is {wanted[first]} at {study[variable].dims[0]} {first}; the study has no such item",
+            source=f"study {study.attrs.get('name', '(unnamed)')!r}",
+            field=variable,
         )
     return positions.astype(np.intp, copy=False)

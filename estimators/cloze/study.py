@@ -5,66 +5,82 @@ See :func:`validate_cloze_study` for the variables, and ``estimators.cloze.words
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections import Counter
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from estimators.errors import InputError, unknown_choice
-from estimators.layout import check_layout, study_source
+from estimators.layout import item_positions
+from estimators.schema import Range, Schema, Variable, refuse
 
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["SAMPLES", "entry_positions", "item_positions", "model_names", "validate_cloze_study"]
+__all__ = ["CLOZE", "SAMPLES", "entry_positions", "item_positions", "model_names", "validate_cloze_study"]
 
 SAMPLES = "samples"
 """Name of the source whose words are a model's unbiased samples: those that make its distribution."""
 
-_REQUIRED: dict[str, tuple[str, ...]] = {
-    "text_id": ("item",),
-    "word_num": ("item",),
-    "context": ("item",),
-    "target_word": ("item",),
-    "word_text": ("word",),
-    "response_item": ("response",),
-    "response_word": ("response",),
-}
-_MODELS: dict[str, tuple[str, ...]] = {
-    "entry_item": ("entry",),
-    "entry_model": ("entry",),
-    "sample_entry": ("sample",),
-    "sample_word": ("sample",),
-    "sample_source": ("sample",),
-    "sample_count": ("sample",),
-}
-_RESULTS: dict[str, tuple[str, ...]] = {
-    "result_item": ("result",),
-    "result_list": ("result",),
-    "result_value": ("result",),
-}
-_OPTIONAL: dict[str, tuple[str, ...]] = {
-    "response_count": ("response",),
-    "response_proportion": ("response",),
-    "participant": ("response",),
-    "oracle_count": ("oracle", "response"),
-    "sample_logprob": ("sample",),
-}
-_INTEGER = (
-    *("item", "word_num", "response_item", "response_word", "response_count", "oracle_count"),
-    *("entry_item", "entry_model", "sample_entry", "sample_word", "sample_source", "sample_count"),
-    *("result_item", "result_list"),
+_COUNT = Range("0 or more", lowest=0)
+_SHARE = Range("a share between 0 and 1", 0, 1)
+_LOGPROB = Range("a log-probability, at most 0, or NaN where it is not known", highest=1e-5, nan=True, infinite=True)
+
+CLOZE = Schema(
+    kind="cloze",
+    cure="cloze_study(df) makes one of tables (from experiments import cloze_study)",
+    may_be_empty=("sample", "result", "result_name"),
+    variables=(
+        Variable("item", "item", "int", "context"),
+        Variable("text_id", "item", "str", "text that the context is from: the group of items"),
+        Variable("word_num", "item", "int", "number of the word asked for in its text"),
+        Variable("context", "item", "str", "text before the word asked for; need not be unique"),
+        Variable("target_word", "item", "str", 'the word of the text, as printed; "" where there is none'),
+        Variable("word_text", "word", "str", 'as typed, generated or printed; "" is a blank answer', unique=True),
+        Variable("response_item", "response", "int", "the item answered", label_of="item"),
+        Variable("response_word", "response", "int", "the answer", position_along="word"),
+        Variable("response_count", "response", "int", "participants who gave this answer", needed=False, range=_COUNT),
+        Variable(
+            "response_proportion",
+            "response",
+            "float",
+            "participants who gave it, in studies without counts; the shares of an item need not sum to one",
+            needed=False,
+            range=_SHARE,
+        ),
+        Variable("participant", "response", "str", "who answered; ``response_count`` is 1 then", needed=False),
+        Variable(
+            "oracle_count",
+            "oracle, response",
+            "int",
+            "of the count, those in a sub-sample published with the study, such as one of two halves",
+            needed=False,
+            range=_COUNT,
+        ),
+        Variable("model", "model", "str", "name of the model", needed="model"),
+        Variable("entry_item", "entry", "int", "the item", needed="model", label_of="item"),
+        Variable("entry_model", "entry", "int", "the model", needed="model", position_along="model"),
+        Variable("source", "source", "str", 'how words came about; "samples" are unbiased samples', needed="model"),
+        Variable("sample_entry", "sample", "int", "the query", needed="model", position_along="entry"),
+        Variable("sample_word", "sample", "int", "the word", needed="model", position_along="word"),
+        Variable("sample_source", "sample", "int", "where it is from", needed="model", position_along="source"),
+        Variable(
+            "sample_count", "sample", "int", "times drawn; 0 for a word only scored", needed="model", range=_COUNT
+        ),
+        Variable(
+            "sample_logprob", "sample", "float", "ln q(word | context)", needed=False, unit="nats", range=_LOGPROB
+        ),
+        Variable("result_name", "result_name", "str", "published list of results", needed="result_name"),
+        Variable("result_item", "result", "int", "the item", needed="result_name", label_of="item"),
+        Variable("result_list", "result", "int", "the list", needed="result_name", position_along="result_name"),
+        Variable("result_value", "result", "float", "the published value", needed="result_name"),
+    ),
 )
-_STRING = ("text_id", "context", "target_word", "word_text", "participant")
-_FLOAT = ("response_proportion", "sample_logprob", "result_value")
-_DTYPES = {
-    **dict.fromkeys(_INTEGER, ("iu", "an integer")),
-    **dict.fromkeys(_STRING, ("OUT", "str")),
-    **dict.fromkeys(_FLOAT, ("f", "float")),
-}
-_LOGPROB_SLACK = 1e-5
+"""Variables of a cloze study."""
 
 
+@CLOZE.documented
 def validate_cloze_study(study: xr.Dataset) -> xr.Dataset:
     """Check a cloze study and return it unchanged.
 
@@ -75,38 +91,7 @@ def validate_cloze_study(study: xr.Dataset) -> xr.Dataset:
     and ``sample`` (a word of an entry from one source). Published results may stand beside the data:
     ``result_name`` and ``result``.
 
-    =======================  =================  ==================================================================
-    variable                 dims               meaning
-    =======================  =================  ==================================================================
-    ``item``                 item               integer label of the context (coordinate)
-    ``text_id``              item               text that the context is from: the group of items (str)
-    ``word_num``             item               number of the word asked for in its text (int);
-                                                (``text_id``, ``word_num``) is there once
-    ``context``              item               text before the word asked for (str); need not be unique
-    ``target_word``          item               the word of the text, as printed; "" where there is none (str)
-    ``word_text``            word               the string, as typed, generated or printed; "" is a blank answer (str)
-    ``response_item``        response           label of the item answered (int)
-    ``response_word``        response           position along ``word`` (int)
-    ``response_count``       response           how many participants gave this answer, 0 or more (int)
-    ``response_proportion``  response           share of participants who gave it, for studies without counts; within
-                                                an item they need not sum to one (float in [0, 1])
-    ``participant``          response           optional: who answered; ``response_count`` is 1 then (str)
-    ``oracle_count``         oracle, response   optional: of the count, how many are in a sub-sample published with
-                                                the study, for example one of two halves (int)
-    ``model``                model              name of the model (coordinate)
-    ``entry_item``           entry              label of the item (int)
-    ``entry_model``          entry              position along ``model`` (int)
-    ``source``               source             name (coordinate); "samples" are a model's unbiased samples
-    ``sample_entry``         sample             position along ``entry`` (int)
-    ``sample_word``          sample             position along ``word`` (int)
-    ``sample_source``        sample             position along ``source`` (int)
-    ``sample_count``         sample             how often it was drawn, 0 where it was only scored (int)
-    ``sample_logprob``       sample             optional: ln q(word | context) under the model, nats; NaN: unknown
-    ``result_name``          result_name        name of a published list of results (coordinate)
-    ``result_item``          result             label of the item (int)
-    ``result_list``          result             position along ``result_name`` (int)
-    ``result_value``         result             the published value (float)
-    =======================  =================  ==================================================================
+    {variables}
 
     A study has ``response_count`` or ``response_proportion``. Every item has an answer. Rows stand in the order of
     the data, which the paper's own code depends on.
@@ -128,42 +113,18 @@ def validate_cloze_study(study: xr.Dataset) -> xr.Dataset:
     InputError
         Names the variable, the item or row, the value found and what would be right.
     """
-    source = study_source(study, "cloze")
-    _check_variables(study, source)
-    _check_items(study, source)
-    _check_positions(study, source)
+    source = CLOZE.check(study)
+    keys = Counter(zip(study["text_id"].values.tolist(), study["word_num"].values.tolist(), strict=True))
+    twice = next((key for key, number in keys.items() if number > 1), None)
+    if twice is not None:
+        raise InputError(f"{twice!r} is there twice", source=source, field="(text_id, word_num)")
     _check_responses(study, source)
-    if "model" in study.dims:
-        _check_models(study, source)
     return study
 
 
 def model_names(study: xr.Dataset) -> list[str]:
     """Names of the models whose words the study holds, in its order."""
     return [str(name) for name in study["model"].values.tolist()] if "model" in study.dims else []
-
-
-def item_positions(study: xr.Dataset, variable: str) -> NDArray[np.intp]:
-    """Positions along ``item`` of the labels that a variable holds (``response_item``, ``entry_item``, ...).
-
-    Raises
-    ------
-    InputError
-        If a label is no item of the study.
-    """
-    labels, wanted = study["item"].values, study[variable].values
-    order = np.argsort(labels, kind="stable")
-    slot = np.minimum(np.searchsorted(labels, wanted, sorter=order), len(labels) - 1)
-    positions = order[slot]
-    missing = labels[positions] != wanted
-    if missing.any():
-        first = int(np.flatnonzero(missing)[0])
-        raise InputError(
-            f"is {wanted[first]} at row {first}; the study has no such item",
-            source=f"cloze study {study.attrs.get('name', '(unnamed)')!r}",
-            field=variable,
-        )
-    return positions.astype(np.intp, copy=False)
 
 
 def entry_positions(study: xr.Dataset, model: str) -> NDArray[np.intp]:
@@ -174,98 +135,29 @@ def entry_positions(study: xr.Dataset, model: str) -> NDArray[np.intp]:
     InputError
         If the study has no such model.
     """
-    names = model_names(study)
+    source, names = CLOZE.source(study), model_names(study)
     if model not in names:
-        raise unknown_choice("model", model, names, source=f"cloze study {study.attrs.get('name', '(unnamed)')!r}")
+        raise unknown_choice("model", model, names, source=source)
     return np.flatnonzero(study["entry_model"].values == names.index(model))
 
 
-def _check_variables(study: xr.Dataset, source: str) -> None:
-    has_models = "model" in study.dims
-    check_layout(
-        study,
-        source,
-        required=_REQUIRED | (_MODELS if has_models else {}) | (_RESULTS if "result_name" in study.dims else {}),
-        optional=_MODELS | _RESULTS | _OPTIONAL,
-        dtypes=_DTYPES,
-        not_empty=("item", "word", "response", *(("model", "entry", "source") if has_models else ())),
-    )
-    if "response_count" not in study and "response_proportion" not in study:
-        raise InputError(
-            "is missing, and so is response_proportion; one of them is needed", source=source, field="response_count"
-        )
-
-
-def _check_items(study: xr.Dataset, source: str) -> None:
-    for name in ("item", "model", "source", "result_name"):
-        if name in study.dims:
-            if name not in study.coords:
-                raise InputError("has no coordinate values", source=source, field=name)
-            _check_unique(study[name].values.tolist(), source, name)
-    keys = list(zip(study["text_id"].values.tolist(), study["word_num"].values.tolist(), strict=True))
-    _check_unique(keys, source, "(text_id, word_num)")
-    for name in _STRING:
-        if name in study:
-            # strings come as objects, and an object may be anything
-            for row, value in enumerate(study[name].values.tolist()):
-                if not isinstance(value, str):
-                    raise InputError(f"is {value!r} at row {row}, should be a string", source=source, field=name)
-    _check_unique(study["word_text"].values.tolist(), source, "word_text")
-
-
-def _check_unique(values: list[Any], source: str, name: str) -> None:
-    seen: set[Any] = set()
-    for value in values:
-        if value in seen:
-            raise InputError(f"{value!r} is there twice", source=source, field=name)
-        seen.add(value)
-
-
-def _check_positions(study: xr.Dataset, source: str) -> None:
-    for name, dim in (
-        ("response_word", "word"),
-        ("entry_model", "model"),
-        ("sample_entry", "entry"),
-        ("sample_word", "word"),
-        ("sample_source", "source"),
-        ("result_list", "result_name"),
-    ):
-        if name in study:
-            values = study[name].values
-            _check_rows(
-                (values >= 0) & (values < study.sizes[dim]), values, source, name, f"0 to {study.sizes[dim] - 1}"
-            )
-    for name in ("response_item", "entry_item", "result_item"):
-        if name in study:
-            item_positions(study, name)
-
-
-def _check_rows(good: NDArray[np.bool_], values: NDArray[Any], source: str, name: str, right: str) -> None:
-    if not good.all():
-        first = int(np.flatnonzero(~good)[0])
-        raise InputError(
-            f"is {values[first]!r} at row {first} ({int((~good).sum())} such); should be {right}",
-            source=source,
-            field=name,
-        )
-
-
 def _check_responses(study: xr.Dataset, source: str) -> None:
+    if "response_count" not in study and "response_proportion" not in study:
+        problem = "is missing, and so is response_proportion; one of them is needed"
+        raise InputError(problem, source=source, field="response_count")
     weight = np.zeros(study.sizes["response"])
     if "response_count" in study:
         count = study["response_count"].values
-        _check_rows(count >= 0, count, source, "response_count", "0 or more")
         weight += count
         if "participant" in study:
-            _check_rows(count == 1, count, source, "response_count", "1, because each row is one participant's answer")
+            right = "should be 1, because each row is one participant's answer"
+            refuse(study, source, "response_count", count == 1, right)
         if "oracle_count" in study:
-            oracle = study["oracle_count"].values
-            _check_rows(oracle.min(0) >= 0, oracle.min(0), source, "oracle_count", "0 or more")
-            _check_rows(oracle.sum(0) <= count, oracle.sum(0), source, "oracle_count", "at most response_count in sum")
+            few = study["oracle_count"].values.sum(axis=0) <= count
+            right = "should be at most response_count when its sub-samples are added up"
+            refuse(study, source, "oracle_count", np.broadcast_to(few, study["oracle_count"].shape), right)
     if "response_proportion" in study:
-        share = study["response_proportion"].values
-        _check_rows((share >= 0) & (share <= 1), share, source, "response_proportion", "a share between 0 and 1")
-        weight += share
+        weight += study["response_proportion"].values
     answered = np.bincount(item_positions(study, "response_item"), weights=weight, minlength=study.sizes["item"]) > 0
     if not answered.all():
         first = int(np.flatnonzero(~answered)[0])
@@ -275,12 +167,3 @@ def _check_responses(study: xr.Dataset, source: str) -> None:
             source=source,
             field="item",
         )
-
-
-def _check_models(study: xr.Dataset, source: str) -> None:
-    count = study["sample_count"].values
-    _check_rows(count >= 0, count, source, "sample_count", "0 or more")
-    if "sample_logprob" in study:
-        logprob = study["sample_logprob"].values
-        good: NDArray[np.bool_] = np.isnan(logprob) | (logprob <= _LOGPROB_SLACK)
-        _check_rows(good, logprob, source, "sample_logprob", "a log-probability, at most 0, or NaN")

@@ -8,32 +8,36 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimators.errors import InputError
-from estimators.layout import check_layout, study_source
+from estimators.schema import Schema, Variable
 
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["document_tokens", "validate_documents_study"]
+__all__ = ["DOCUMENTS", "document_tokens", "validate_documents_study"]
 
-_REQUIRED: dict[str, tuple[str, ...]] = {"document": ("document",), "text": ("document",), "split": ("document",)}
-_OPTIONAL: dict[str, tuple[str, ...]] = {"token": ("position",), "token_document": ("position",)}
+DOCUMENTS = Schema(
+    kind="documents",
+    cure="the command's study=texts makes one of text files",
+    may_be_empty=("position",),
+    variables=(
+        Variable("document", "document", "str", "name of the document"),
+        Variable("text", "document", "str", "the text, with more than white space in it, in whole characters"),
+        Variable("split", "document", "str", 'part of the corpus that it belongs to, "all" where there are none'),
+        Variable("token", "position", "str", "its tokens, which joined give its text", "token_document"),
+        Variable("token_document", "position", "int", "the document, never decreasing", "token"),
+    ),
+)
+"""Variables of a documents study."""
 
 
+@DOCUMENTS.documented
 def validate_documents_study(study: xr.Dataset) -> xr.Dataset:
     """Check a documents study and return it unchanged.
 
     Dimensions are ``document`` and, where the texts come cut into tokens, ``position`` (tokens of all documents, one
     document after the other).
 
-    ==================  ==========  ==========================================================================
-    variable            dims        meaning
-    ==================  ==========  ==========================================================================
-    ``document``        document    name of the document, each once (str; coordinate)
-    ``text``            document    the text, with more than white space in it, in whole characters (str)
-    ``split``           document    part of the corpus that it belongs to, ``"all"`` where there are none (str)
-    ``token``           position    optional: the document's tokens, which joined give its text (str)
-    ``token_document``  position    with ``token``: position along ``document``, never decreasing (int)
-    ==================  ==========  ==========================================================================
+    {variables}
 
     Attributes: ``name``; ``data_sha256``, the hash of what was read; ``notes``, see
     :func:`estimators.notes.notes`.
@@ -52,10 +56,14 @@ def validate_documents_study(study: xr.Dataset) -> xr.Dataset:
     InputError
         Names the variable, the document, the value found and what would be right.
     """
-    source = study_source(study, "documents")
-    _check_layout(study, source)
-    _check_strings(study, source)
-    _check_tokens(study, source)
+    source = DOCUMENTS.check(study)
+    for name in ("document", "text", "split"):
+        for document, value in zip(study["document"].values.tolist(), study[name].values.tolist(), strict=True):
+            problem = _string_problem(value)
+            if problem is not None:
+                raise InputError(f"{problem} at document {document!r}", source=source, field=name)
+    if "token" in study:
+        _check_tokens(study, source)
     return study
 
 
@@ -77,41 +85,16 @@ def document_tokens(study: xr.Dataset, document: int) -> list[str]:
     InputError
         If the study has no tokens.
     """
+    source = DOCUMENTS.source(study)
     if "token" not in study:
-        raise InputError("is missing; the texts of this study did not come cut into tokens", field="token")
+        problem = "is missing; the texts of this study did not come cut into tokens"
+        raise InputError(problem, source=source, field="token")
     first, last = np.searchsorted(study["token_document"].values, [document, document + 1])
     tokens: list[str] = study["token"].values[first:last].tolist()
     return tokens
 
 
-def _check_layout(study: xr.Dataset, source: str) -> None:
-    check_layout(study, source, required=_REQUIRED, optional=_OPTIONAL, dtypes={}, not_empty=["document"])
-    for one, other in (("token", "token_document"), ("token_document", "token")):
-        if one in study and other not in study:
-            raise InputError(f"is missing; it goes with {one}", source=source, field=other)
-
-
-def _check_strings(study: xr.Dataset, source: str) -> None:
-    for name in ("document", "text", "split", "token"):
-        if name not in study:
-            continue
-        values = study[name].values
-        where = study["document"].values if name != "token" else np.arange(len(values))
-        unit = "document" if name != "token" else "position"
-        for place, value in zip(where.tolist(), values.tolist(), strict=True):
-            problem = _string_problem(name, value)
-            if problem is not None:
-                raise InputError(f"{problem} at {unit} {place!r}", source=source, field=name)
-    names, counts = np.unique(study["document"].values.astype(str), return_counts=True)
-    if (counts > 1).any():
-        raise InputError(f"{str(names[counts > 1][0])!r} is there twice", source=source, field="document")
-
-
-def _string_problem(name: str, value: object) -> str | None:
-    if not isinstance(value, str):
-        return f"is {value!r}, should be a str"
-    if name == "token":
-        return None
+def _string_problem(value: str) -> str | None:
     if not value.strip():
         return f"is {value[:20]!r}, should hold more than white space"
     try:
@@ -122,11 +105,7 @@ def _string_problem(name: str, value: object) -> str | None:
 
 
 def _check_tokens(study: xr.Dataset, source: str) -> None:
-    if "token" not in study:
-        return
     documents = study["token_document"].values
-    if documents.dtype.kind not in "iu":
-        raise InputError(f"has dtype {documents.dtype}, should be an integer", source=source, field="token_document")
     if not _are_groups(documents, study.sizes["document"]):
         raise InputError(
             f"should go through the documents 0 to {study.sizes['document'] - 1} one after the other, each with at "

@@ -14,12 +14,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from estimators.documents.tokens import is_word_token
 from estimators.errors import InputError, unknown_choice
-from estimators.layout import check_layout, response_positions, study_source
+from estimators.schema import Range, Schema, Variable, refuse
 
 if TYPE_CHECKING:
     import xarray as xr
 
 __all__ = [
+    "GUESSES",
     "STORED_TOKENS",
     "guess_contexts",
     "is_word_position",
@@ -32,40 +33,63 @@ __all__ = [
 STORED_TOKENS = ("visible", "word")
 """Which tokens a stored accuracy may be of."""
 
-_REQUIRED: dict[str, tuple[str, ...]] = {
-    "item_document": ("item",),
-    "item_position": ("item",),
-    "word_token": ("item",),
-    "participant": ("response",),
-    "response_item": ("response",),
-    "correct": ("response",),
-    "n_before": ("response",),
-}
-_OPTIONAL: dict[str, tuple[str, ...]] = {
-    "target_token": ("item",),
-    "target_start": ("item",),
-    "text": ("document",),
-    "guess": ("response",),
-    "model_hit": ("model", "item"),
-    "target_surprisal_nats": ("model", "item"),
-    "stored_accuracy": ("stored",),
-    "stored_model": ("stored",),
-    "stored_n": ("stored",),
-    "stored_tokens": ("stored",),
-    "stored_source": ("stored",),
-}
-_DTYPES = {
-    **dict.fromkeys(
-        ("item", "item_position", "response_item", "n_before", "target_start", "stored_n"), ("iu", "an integer")
+_COUNT = Range("at least 0", lowest=0)
+_HIT = Range("from 0 to 1, or NaN where it was not asked", 0, 1, nan=True)
+_SURPRISAL = Range("finite and at least 0, or NaN where it was not asked", lowest=0, nan=True)
+
+GUESSES = Schema(
+    kind="guess",
+    cure="guess_study(df) makes one of tables (from experiments import guess_study)",
+    variables=(
+        Variable("document", "document", "str", "name of the document"),
+        Variable("item", "item", "int", "position of a document that was asked about"),
+        Variable("item_document", "item", "str", "its document", label_of="document"),
+        Variable("item_position", "item", "int", "tokens of the document before the target", range=_COUNT),
+        Variable("word_token", "item", "bool", "the target passes the study's filter for words"),
+        Variable("participant", "response", "str", "who guessed", filled=True),
+        Variable("response_item", "response", "int", "the item", label_of="item"),
+        Variable("correct", "response", "bool", "the guess is the target"),
+        Variable("n_before", "response", "int", "guesses that the participant gave before, whatever became of them"),
+        Variable("target_token", "item", "str", "the token of the text", needed=False),
+        Variable("guess", "response", "str", "the token guessed", needed=False),
+        Variable("text", "document", "str", "the whole document", needed="target_start"),
+        Variable("target_start", "item", "int", "characters of ``text`` before the target", needed="text"),
+        Variable("model", "model", "str", "name of a language model that played the items", needed="model"),
+        Variable(
+            "model_hit",
+            "model, item",
+            "float",
+            "1 its most probable token is the target, 0 it is not; a share for a tie",
+            needed=False,
+            range=_HIT,
+        ),
+        Variable(
+            "target_surprisal_nats",
+            "model, item",
+            "float",
+            "-ln p(target | the text before it)",
+            needed=False,
+            unit="nats",
+            range=_SURPRISAL,
+        ),
+        Variable("stored_model", "stored", "str", "a language model whose accuracy others published", needed="stored"),
+        Variable(
+            "stored_accuracy",
+            "stored",
+            "float",
+            "that number",
+            needed="stored",
+            range=Range("a share from 0 to 1", 0, 1),
+        ),
+        Variable("stored_n", "stored", "int", "on how many guesses; 0 is unknown", needed="stored", range=_COUNT),
+        Variable("stored_tokens", "stored", "str", 'of which tokens: "visible" or "word"', needed="stored"),
+        Variable("stored_source", "stored", "str", "the file it is from", needed="stored"),
     ),
-    **dict.fromkeys(("word_token", "correct"), ("b", "bool")),
-    **dict.fromkeys(("document", "item_document", "participant", "target_token", "guess", "text"), ("OUT", "str")),
-    **dict.fromkeys(("stored_model", "stored_tokens", "stored_source"), ("OUT", "str")),
-    **dict.fromkeys(("model_hit", "target_surprisal_nats", "stored_accuracy"), ("f", "float")),
-}
-_STORED = ("stored_model", "stored_accuracy", "stored_n", "stored_tokens", "stored_source")
+)
+"""Variables of a guess study."""
 
 
+@GUESSES.documented
 def validate_guess_study(study: xr.Dataset) -> xr.Dataset:
     """Check a guess study and return it unchanged.
 
@@ -73,31 +97,7 @@ def validate_guess_study(study: xr.Dataset) -> xr.Dataset:
     long form, each participant's in the order in which they were given), and where there are any ``model`` (language
     models that played the same items) and ``stored`` (accuracies that others have published).
 
-    ========================= =============== =======================================================================
-    variable                  dims            meaning
-    ========================= =============== =======================================================================
-    ``document``              document        name of the document (str, coordinate)
-    ``item``                  item            integer label of the position asked (coordinate)
-    ``item_document``         item            name of its document
-    ``item_position``         item            number of tokens before the target: 0 is the document's first token
-    ``word_token``            item            the target passes the study's filter for words (bool)
-    ``participant``           response        who guessed (str)
-    ``response_item``         response        label of the item
-    ``correct``               response        the guess is the target (bool)
-    ``n_before``              response        guesses that the participant had given before, whatever became of them
-    ``target_token``          item            optional: the token of the text (str)
-    ``guess``                 response        optional: the token guessed (str)
-    ``text``                  document        optional: the whole document (str); needs ``target_start``
-    ``target_start``          item            optional: characters of ``text`` before the target
-    ``model_hit``             model, item     optional: 1 the model's most probable next token is the target, 0 it is
-                                              not, NaN not asked; between 0 and 1 the share of a tie
-    ``target_surprisal_nats`` model, item     optional: -ln p(target | the text before it); NaN not asked
-    ``stored_model``          stored          optional: name of a language model whose accuracy is known as a number
-    ``stored_accuracy``       stored          that number
-    ``stored_n``              stored          on how many guesses; 0 is unknown
-    ``stored_tokens``         stored          of which tokens: "visible" or "word"
-    ``stored_source``         stored          the file it is from
-    ========================= =============== =======================================================================
+    {variables}
 
     A participant may guess at an item more than once; every guess counts, loaders decide what to keep, and
     :func:`repeated_guesses` finds them.
@@ -118,136 +118,45 @@ def validate_guess_study(study: xr.Dataset) -> xr.Dataset:
     InputError
         Names the variable, the item or response, the value found and what would be right.
     """
-    source = study_source(study, "guess")
-    check_layout(
-        study,
-        source,
-        required=_REQUIRED,
-        optional=_OPTIONAL,
-        dtypes=_DTYPES,
-        not_empty=("document", "item", "response"),
-        labelled=("document", "item", *(["model"] if "model" in study.dims else [])),
-    )
-    _check_items(study, source)
-    _check_responses(study, source)
-    _check_text(study, source)
-    _check_models(study, source)
-    _check_stored(study, source)
+    source = GUESSES.check(study)
+    _check_positions(study, source)
+    _check_numbers_before(study, source)
+    if "text" in study:
+        _check_starts(study, source)
+    for tokens in study["stored_tokens"].values.tolist() if "stored_tokens" in study else []:
+        if tokens not in STORED_TOKENS:
+            raise unknown_choice("stored_tokens", tokens, STORED_TOKENS, source=source)
     return study
 
 
-def _check_items(study: xr.Dataset, source: str) -> None:
-    labels = study["item"].values
+def _check_positions(study: xr.Dataset, source: str) -> None:
     document, position = study["item_document"].values.astype(str), study["item_position"].values
-    unknown = ~np.isin(document, study["document"].values.astype(str))
-    if unknown.any():
-        first = int(np.flatnonzero(unknown)[0])
-        raise InputError(
-            f"is {str(document[first])!r} at item {labels[first]}; the study has no such document",
-            source=source,
-            field="item_document",
-        )
-    if (position < 0).any():
-        first = int(np.flatnonzero(position < 0)[0])
-        raise InputError(
-            f"is {position[first]} at item {labels[first]}, should be at least 0", source=source, field="item_position"
-        )
     order = np.lexsort((position, document))
-    twice = (document[order][1:] == document[order][:-1]) & (position[order][1:] == position[order][:-1])
-    if twice.any():
-        first = int(order[int(np.flatnonzero(twice)[0])])
-        raise InputError(
-            f"is {position[first]} for two items of document {str(document[first])!r}; one item a position",
-            source=source,
-            field="item_position",
-        )
+    once = np.ones(order.size, dtype=bool)
+    once[order[1:]] = (np.diff(position[order]) != 0) | (document[order][1:] != document[order][:-1])
+    refuse(study, source, "item_position", once, "there is another item at this position of its document")
 
 
-def _check_responses(study: xr.Dataset, source: str) -> None:
-    response_positions(study, source=source)
-    people = study["participant"].values.tolist()
-    nameless = [who for who in people if not isinstance(who, str) or not who]
-    if nameless:
-        raise InputError(
-            f"is {nameless[0]!r} ({len(nameless)} such); every guess needs the name of its participant",
-            source=source,
-            field="participant",
-        )
+def _check_numbers_before(study: xr.Dataset, source: str) -> None:
     before = study["n_before"].values
     code = np.unique(study["participant"].values.astype(str), return_inverse=True)[1]
     order = np.argsort(code, kind="stable")
-    bad = np.zeros(before.size, dtype=bool)
-    bad[order[1:]] = (code[order][1:] == code[order][:-1]) & (before[order][1:] <= before[order][:-1])
-    bad |= before < 0
-    if bad.any():
-        first = int(np.flatnonzero(bad)[0])
-        raise InputError(
-            f"is {before[first]} at response {first} (participant {people[first]!r}, {int(bad.sum())} such); it counts "
-            "a participant's guesses from 0 and rises from each one to the next",
-            source=source,
-            field="n_before",
-        )
+    good = before >= 0
+    good[order[1:]] &= (np.diff(code[order]) != 0) | (np.diff(before[order].astype(np.int64)) > 0)
+    right = "counts the guesses of its participant from 0 and rises from each one to the next"
+    refuse(study, source, "n_before", good, right)
 
 
-def _check_text(study: xr.Dataset, source: str) -> None:
-    if "target_start" not in study or "text" not in study:
-        if "target_start" in study or "text" in study:
-            raise InputError(
-                "go together: the texts, and where in them each target starts",
-                source=source,
-                field="text, target_start",
-            )
-        return
+def _check_starts(study: xr.Dataset, source: str) -> None:
     text = dict(zip(study["document"].values.astype(str).tolist(), study["text"].values.tolist(), strict=True))
-    documents = study["item_document"].values.astype(str).tolist()
-    tokens = study["target_token"].values.tolist() if "target_token" in study else [""] * len(documents)
+    texts = [text[document] for document in study["item_document"].values.astype(str).tolist()]
+    tokens = study["target_token"].values.tolist() if "target_token" in study else [""] * len(texts)
     starts = study["target_start"].values.tolist()
-    for label, document, start, token in zip(study["item"].values.tolist(), documents, starts, tokens, strict=True):
-        if not 0 <= start <= len(text[document]) or not text[document].startswith(token, start):
-            raise InputError(
-                f"is {start} at item {label}, but the text of document {document!r} has no {token!r} there",
-                source=source,
-                field="target_start",
-            )
-
-
-def _check_models(study: xr.Dataset, source: str) -> None:
-    for name, highest in (("model_hit", 1.0), ("target_surprisal_nats", np.inf)):
-        if name not in study:
-            continue
-        values = study[name].values
-        bad = (values < 0) | (values > highest) | np.isinf(values)
-        if bad.any():
-            model, item = (int(i) for i in np.argwhere(bad)[0])
-            right = "from 0 to 1" if name == "model_hit" else "finite and at least 0"
-            raise InputError(
-                f"is {values[model, item]} for model {str(study['model'].values[model])!r} at item "
-                f"{study['item'].values[item]}, should be {right}, or NaN where it was not asked",
-                source=source,
-                field=name,
-            )
-
-
-def _check_stored(study: xr.Dataset, source: str) -> None:
-    if "stored" not in study.dims:
-        return
-    for name in _STORED:
-        if name not in study:
-            raise InputError("is missing; stored accuracies need it", source=source, field=name)
-    accuracy = study["stored_accuracy"].values
-    bad = ~((accuracy >= 0) & (accuracy <= 1))
-    if bad.any():
-        first = int(np.flatnonzero(bad)[0])
-        raise InputError(
-            f"is {accuracy[first]} for {str(study['stored_model'].values[first])!r}, should be a share from 0 to 1",
-            source=source,
-            field="stored_accuracy",
-        )
-    if (study["stored_n"].values < 0).any():
-        raise InputError("should be at least 0 (unknown)", source=source, field="stored_n")
-    for tokens in study["stored_tokens"].values.tolist():
-        if tokens not in STORED_TOKENS:
-            raise unknown_choice("stored_tokens", tokens, STORED_TOKENS, source=source)
+    good = [
+        0 <= start <= len(whole) and whole.startswith(token, start)
+        for whole, start, token in zip(texts, starts, tokens, strict=True)
+    ]
+    refuse(study, source, "target_start", good, "the document's text does not have the target there")
 
 
 def is_word_position(token: str, following: str | None) -> bool:
@@ -301,6 +210,7 @@ def repeated_guesses(study: xr.Dataset) -> NDArray[np.bool_]:
     -------
     ndarray of bool, shape (response,)
     """
+    GUESSES.source(study)
     person = np.unique(study["participant"].values.astype(str), return_inverse=True)[1]
     keys = np.stack([person, study["response_item"].values], axis=1)
     again = np.ones(len(keys), dtype=bool)
@@ -325,12 +235,10 @@ def guess_contexts(study: xr.Dataset) -> list[str]:
     InputError
         If the study has no texts.
     """
+    source = GUESSES.source(study)
     if "text" not in study or "target_start" not in study:
-        raise InputError(
-            "are not in the study, so that no language model can play it",
-            source=f"guess study {study.attrs.get('name', '(unnamed)')!r}",
-            field="text, target_start",
-        )
+        problem = "are not in the study, so that no language model can play it"
+        raise InputError(problem, source=source, field="text, target_start")
     text: Mapping[str, str] = dict(
         zip(study["document"].values.astype(str).tolist(), study["text"].values.tolist(), strict=True)
     )
@@ -364,7 +272,7 @@ def with_model_answers(
     InputError
         If the name is taken, the arrays do not have one value an item, or a value is out of range.
     """
-    source = f"guess study {study.attrs.get('name', '(unnamed)')!r}"
+    source = GUESSES.source(study)
     n_items = study.sizes["item"]
     there = study["model"].values.tolist() if "model" in study.coords else []
     if model in there:

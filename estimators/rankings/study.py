@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimators.errors import InputError
-from estimators.layout import check_layout, study_source
 from estimators.rankings.scores import (
     DECAYS,
     Censoring,
@@ -29,58 +28,80 @@ from estimators.rankings.scores import (
     reciprocal_score,
     reference_log_probability,
 )
+from estimators.schema import Range, Schema, Variable
 
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["TokenScores", "conditioned_on_other_text", "match_in_study", "score_study", "validate_ranking_study"]
+__all__ = [
+    "RANKINGS",
+    "TokenScores",
+    "conditioned_on_other_text",
+    "match_in_study",
+    "score_study",
+    "validate_ranking_study",
+]
 
-_TOKEN = ("token",)
-_LIST = ("token", "rank")
-_REQUIRED = {
-    **dict.fromkeys(("model", "text", "context_length", "window", "position", "reference_token"), _TOKEN),
-    **dict.fromkeys(("ranked_token", "ranked_logprob"), _LIST),
-}
-_OPTIONAL = {
-    **dict.fromkeys(("generated_token", "reference_id", "reference_logprob", "reference_rank"), _TOKEN),
-    "ranked_id": _LIST,
-}
-_DTYPES = {
-    **dict.fromkeys(("model", "text", "window", "reference_token", "ranked_token", "generated_token"), ("OUT", "str")),
-    **dict.fromkeys(("context_length", "position", "reference_id", "ranked_id"), ("iu", "an integer")),
-    **dict.fromkeys(("ranked_logprob", "reference_logprob", "reference_rank"), ("f", "float")),
-}
 _KEY = ("model", "text", "context_length", "window", "position")
 # APIs round log-probabilities, and float32 softmax can round a probability to a hair above one
 _SLACK_NATS = 1e-5
 
 FloatArray = NDArray[np.float64]
 
+RANKINGS = Schema(
+    kind="ranking",
+    cure="ranking_study(df) makes one of tables (from experiments import ranking_study)",
+    variables=(
+        Variable("model", "token", "str", "name of the language model", filled=True),
+        Variable("text", "token", "str", "name of the text", filled=True),
+        Variable("context_length", "token", "int", "tokens that the model saw", range=Range("1 or more", lowest=1)),
+        Variable(
+            "window",
+            "token",
+            "str",
+            "name of the run of consecutive tokens, the same for every model that scored that place of the text at "
+            "that length",
+            filled=True,
+        ),
+        Variable("position", "token", "int", "place in the window, from 0", range=Range("0 or more", lowest=0)),
+        Variable("reference_token", "token", "str", "the token of the text, with its white space", filled=True),
+        Variable("ranked_token", "token, rank", "str", "the most probable tokens; None after the last", gaps=True),
+        Variable(
+            "ranked_logprob", "token, rank", "float", "their ln p, not increasing; NaN after the last", unit="nats"
+        ),
+        Variable("generated_token", "token", "str", 'the token that was sampled there; "" for none', needed=False),
+        Variable("reference_id", "token", "int", "id of the reference token", needed=False),
+        Variable("ranked_id", "token, rank", "int", "ids of the ranked tokens; -1 after the last", needed=False),
+        Variable(
+            "reference_logprob",
+            "token",
+            "float",
+            "ln p of the reference token, of the whole vocabulary",
+            needed=False,
+            unit="nats",
+            range=Range("a log-probability, at most 0", highest=_SLACK_NATS, infinite=True),
+        ),
+        Variable(
+            "reference_rank",
+            "token",
+            "float",
+            "its rank in the whole vocabulary; halves for ties",
+            needed=False,
+            range=Range("1 or more", lowest=1, infinite=True),
+        ),
+    ),
+)
+"""Variables of a ranking study."""
 
+
+@RANKINGS.documented
 def validate_ranking_study(study: xr.Dataset) -> xr.Dataset:
     """Check a ranking study and return it unchanged.
 
     Dimensions are ``token`` (one reference token scored by one model, in long form) and ``rank`` (the model's most
     probable tokens, the best first; a position, so that rank 1 is at 0).
 
-    =====================  ============  =====================================================================
-    variable               dims          meaning
-    =====================  ============  =====================================================================
-    ``model``              token         name of the language model (str)
-    ``text``               token         name of the text (str)
-    ``context_length``     token         tokens that the model saw before the reference token (int, from 1)
-    ``window``             token         name of the run of consecutive tokens (str), the same for every model
-                                         that scored that place of the text at that length
-    ``position``           token         place of the reference token in its window, from 0 (int)
-    ``reference_token``    token         the token of the text, with its white space (str)
-    ``ranked_token``       token, rank   the most probable tokens, the best first (str; None after the last)
-    ``ranked_logprob``     token, rank   their log-probabilities, nats, not increasing (NaN after the last)
-    ``generated_token``    token         optional: the token that was sampled there (str; "" for none)
-    ``reference_id``       token         optional: id of the reference token
-    ``ranked_id``          token, rank   optional: ids of the ranked tokens (-1 after the last)
-    ``reference_logprob``  token         optional: ln p of the reference token, nats, from the whole vocabulary
-    ``reference_rank``     token         optional: its rank in the whole vocabulary, from 1 (float; halves for ties)
-    =====================  ============  =====================================================================
+    {variables}
 
     Other variables are left alone. Attributes: ``name``; ``notes``, see :func:`estimators.notes.notes`.
 
@@ -98,29 +119,7 @@ def validate_ranking_study(study: xr.Dataset) -> xr.Dataset:
     InputError
         Names the variable, the token, the value found and what would be right.
     """
-    source = study_source(study, "ranking")
-    check_layout(study, source, required=_REQUIRED, optional=_OPTIONAL, dtypes=_DTYPES, not_empty=_LIST)
-    _check_names(study, source)
-    _check_lists(study, source)
-    _check_whole_vocabulary(study, source)
-    return study
-
-
-def _check_names(study: xr.Dataset, source: str) -> None:
-    for name in ("model", "text", "window"):
-        for row, value in enumerate(study[name].values.tolist()):
-            if not isinstance(value, str) or not value:
-                raise InputError(f"is {value!r} at token {row}, should be a name", source=source, field=name)
-    for row, value in enumerate(study["reference_token"].values.tolist()):
-        if not isinstance(value, str) or not value:
-            raise InputError(
-                f"is {value!r} at token {row}, should be a token's string", source=source, field="reference_token"
-            )
-    for name, lowest in (("context_length", 1), ("position", 0)):
-        values = study[name].values
-        if (values < lowest).any():
-            row = int(np.argmax(values < lowest))
-            raise InputError(f"is {values[row]} at token {row}, should be {lowest} or more", source=source, field=name)
+    source = RANKINGS.check(study)
     seen: dict[tuple[Any, ...], int] = {}
     for row, key in enumerate(zip(*(study[name].values.tolist() for name in _KEY), strict=True)):
         if seen.setdefault(key, row) != row:
@@ -130,6 +129,8 @@ def _check_names(study: xr.Dataset, source: str) -> None:
                 source=source,
                 field="position",
             )
+    _check_lists(study, source)
+    return study
 
 
 def _check_lists(study: xr.Dataset, source: str) -> None:
@@ -159,21 +160,6 @@ def _refuse(bad: NDArray[np.bool_], values: NDArray[Any], source: str, problem: 
         raise InputError(
             f"is {values[row, rank]} at token {row}, rank {rank + 1}: {problem}", source=source, field="ranked_logprob"
         )
-
-
-def _check_whole_vocabulary(study: xr.Dataset, source: str) -> None:
-    for name, lowest, highest in (("reference_logprob", -np.inf, _SLACK_NATS), ("reference_rank", 1.0, np.inf)):
-        if name not in study:
-            continue
-        values = study[name].values
-        bad = ~((values >= lowest) & (values <= highest))
-        if bad.any():
-            row = int(np.argmax(bad))
-            what = "a log-probability, at most 0" if name == "reference_logprob" else "1 or more"
-            raise InputError(f"is {values[row]} at token {row}, should be {what}", source=source, field=name)
-
-
-# ------------------------------------------------------------------------------------------------ scores
 
 
 @dataclass(frozen=True, eq=False)

@@ -32,18 +32,18 @@ def test_a_good_study_comes_back_as_it_is() -> None:
 @pytest.mark.parametrize(
     ("name", "values", "part"),
     [
-        ("item_document", ["a", "a", "b", "c"], "'c' at item 13; the study has no such document"),
+        ("item_document", ["a", "a", "b", "c"], "'c' at item 13 .*; the study has no such document"),
         ("item_position", [0, 2, 1, -1], "-1 at item 13"),
-        ("item_position", [1, 1, 1, 0], "1 for two items of document 'a'"),
+        ("item_position", [1, 1, 1, 0], "1 at item 11 .*; there is another item at this position"),
         ("item_position", [1.0, 2.0, 1.0, 0.0], "dtype float64, should be an integer"),
-        ("response_item", [10, 10, 11, 10, 12, 99], "99 at response 5; the study has no such item"),
-        ("participant", ["Ann", "Bo", "Ann", "Ann", "", "Bo"], "'' .1 such"),
+        ("response_item", [10, 10, 11, 10, 12, 99], "99 at response 5 .*; the study has no such item"),
+        ("participant", ["Ann", "Bo", "Ann", "Ann", "", "Bo"], "'' at response 4 .1 such"),
         ("correct", [0, 1, 0, 1, 1, 0], "dtype int64, should be bool"),
-        ("n_before", [0, 0, 1, 1, 0, 1], "1 at response 3 .participant 'Ann'"),
+        ("n_before", [0, 0, 1, 1, 0, 1], "1 at response 3 .1 such.; counts the guesses of its participant"),
         ("n_before", [-1, 0, 1, 4, 0, 1], "-1 at response 0"),
-        ("target_start", [4, 7, 1, 0], "4 at item 10, but the text of document 'a' has no ' cat' there"),
+        ("target_start", [4, 7, 1, 0], "4 at item 10 .*; the document's text does not have the target there"),
         ("target_start", [3, 7, 99, 0], "99 at item 12"),
-        ("stored_accuracy", [40.0], "40.0 for 'gpt', should be a share"),
+        ("stored_accuracy", [40.0], "40.0 at stored 0 .*; should be a share"),
         ("stored_n", [-1], "at least 0"),
         ("stored_tokens", ["words"], "visible, word"),
     ],
@@ -61,11 +61,11 @@ def test_what_is_missing_or_laid_out_wrongly_is_named() -> None:
     for broken, part in (
         (study.drop_vars("correct"), "correct: is missing"),
         (study.drop_vars("stored_n"), "stored_n: is missing"),
-        (study.drop_vars("text"), "text, target_start: go together"),
-        (study.drop_vars("target_start"), "text, target_start: go together"),
+        (study.drop_vars("text"), "text: is missing; it goes with target_start"),
+        (study.drop_vars("target_start"), "target_start: is missing; it goes with text"),
         (
             study.assign(target_surprisal_nats=(("model", "item"), [[0, 1, np.inf, 0]])).assign_coords(model=["m"]),
-            "inf for model 'm' at item 12, should be finite and at least 0, or NaN",
+            "inf at model m, item 12 .*; should be finite and at least 0, or NaN",
         ),
         (study.assign(correct=("item", np.ones(4, dtype=bool))), "should be .'response'"),
         (study.isel(response=[]), "response: is empty"),
@@ -83,7 +83,7 @@ def test_bounds_that_are_still_right() -> None:
     for accuracy in (0.0, 1.0):
         good = study.assign(stored_accuracy=("stored", [accuracy]), stored_n=("stored", [0]))
         assert validate_guess_study(good) is good
-    with pytest.raises(InputError, match=r"stored_accuracy: is 1\.5 for 'gpt'"):
+    with pytest.raises(InputError, match=r"stored_accuracy: is 1\.5 at stored 0"):
         validate_guess_study(study.assign(stored_accuracy=("stored", [1.5])))
     # without the tokens the starts need only be in the texts; a target may come at the very end
     bare = study.drop_vars("target_token")
@@ -103,9 +103,9 @@ def test_language_models_are_added_by_item() -> None:
     assert "model" not in guess_study().coords
     for hit, surprisal, part in (
         ([1, 0, 1], None, "one an item"),
-        ([2, 0, 0, 0], None, "2.0 for model 'three' at item 10, should be from 0 to 1, or NaN"),
-        ([1, 0, 0, 0], [-0.1, 1, 1, 1], "-0.1 for model 'three'"),
-        ([1, 0, 0, 0], [np.inf, 1, 1, 1], "inf for model 'three'"),
+        ([2, 0, 0, 0], None, "2.0 at model three, item 10 .*; should be from 0 to 1, or NaN"),
+        ([1, 0, 0, 0], [-0.1, 1, 1, 1], "-0.1 at model three"),
+        ([1, 0, 0, 0], [np.inf, 1, 1, 1], "inf at model three"),
     ):
         with pytest.raises(InputError, match=part):
             with_model_answers(study, "three", hit, surprisal)
