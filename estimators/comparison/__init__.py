@@ -2,6 +2,7 @@
 
 from estimators.comparison.bootstrap import BootstrapGap, bias_curve, cluster_bootstrap, half_sample_bootstrap
 from estimators.comparison.diagnostics import WeightDiagnostics, fit_pareto_shape, pareto_khat, smooth_tail
+from estimators.comparison.gap import ESTIMATORS, LossGap, diagnose_weights, estimate_gap
 from estimators.comparison.log_means import (
     ItemTerms,
     LogMeans,
@@ -13,23 +14,7 @@ from estimators.comparison.log_means import (
     psis_log_mean,
     rao_blackwell_log_mean,
 )
-from estimators.comparison.perplexity import (
-    ESTIMATORS,
-    LossGap,
-    PerplexityEstimate,
-    ResponsePairs,
-    candidate_log_terms,
-    control_model,
-    diagnose_weights,
-    estimate_gap,
-    estimate_perplexity,
-    log_terms,
-    player_names,
-    reference_loss,
-    response_pairs,
-    subsample_responses,
-    true_loss,
-)
+from estimators.comparison.perplexity import PerplexityEstimate, estimate_perplexity, reference_loss, true_loss
 from estimators.comparison.reports import (
     log_ratio_from_report,
     ratio_from_report,
@@ -42,6 +27,15 @@ from estimators.comparison.simulation.participants import simulate_reports
 from estimators.comparison.simulation.settings import ParticipantPopulation, SimulationSettings
 from estimators.comparison.simulation.study import simulate_comparison_study
 from estimators.comparison.study import same_token, validate_comparison_study
+from estimators.comparison.terms import (
+    ResponsePairs,
+    candidate_log_terms,
+    control_model,
+    log_terms,
+    player_names,
+    response_pairs,
+    subsample_responses,
+)
 from estimators.documents.tokens import is_word_token
 from estimators.layout import HUMAN, response_positions
 

@@ -151,7 +151,7 @@ def bias_curve(
     Parameters
     ----------
     log_term : array_like of float, shape (item, candidate) or (player, item, candidate)
-        ln w on all stored candidates, nats; from :func:`estimators.comparison.perplexity.candidate_log_terms`. Several
+        ln w on all stored candidates, nats; from :func:`estimators.comparison.terms.candidate_log_terms`. Several
         players are given the same draws.
     n : sequence of int
         Numbers of candidates drawn with replacement for every item; each has its own random stream.

@@ -161,6 +161,7 @@ def same_token(study: xr.Dataset) -> NDArray[np.bool_]:
     -------
     ndarray of bool, shape (item, candidate)
     """
+    COMPARISON.source(study)
     string = study["candidate_token"].values == study["target_token"].values[:, None]
     generator = study.attrs["generator"]
     drawn = study["candidate_logprob"].sel(model=generator).values

@@ -1,19 +1,8 @@
 """Rankings: how far down a list of candidates the true token stands."""
 
-from estimators.rankings.scores import (
-    ApproximatePerplexity,
-    approximate_perplexity,
-    average_score,
-    exponential_score,
-    linear_score,
-    match_tokens,
-    rank_at,
-    ranks_among,
-    ranks_from_logits,
-    reciprocal_score,
-    reference_log_probability,
-    top_k_accuracy,
-)
+from estimators.rankings.perplexity import ApproximatePerplexity, approximate_perplexity, reference_log_probability
+from estimators.rankings.ranks import match_tokens, rank_at, ranks_among, ranks_from_logits
+from estimators.rankings.scores import average_score, exponential_score, linear_score, reciprocal_score, top_k_accuracy
 from estimators.rankings.study import TokenScores, conditioned_on_other_text, score_study, validate_ranking_study
 
 __all__ = [

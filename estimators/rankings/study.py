@@ -15,19 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimators.errors import InputError
-from estimators.rankings.scores import (
-    DECAYS,
-    Censoring,
-    Match,
-    Tie,
-    exponential_score,
-    linear_score,
-    match_tokens,
-    rank_at,
-    ranks_among,
-    reciprocal_score,
-    reference_log_probability,
-)
+from estimators.rankings.perplexity import Censoring, reference_log_probability
+from estimators.rankings.ranks import Match, Tie, match_tokens, rank_at, ranks_among
+from estimators.rankings.scores import DECAYS, exponential_score, linear_score, reciprocal_score
 from estimators.schema import Range, Schema, Variable
 
 if TYPE_CHECKING:
@@ -193,7 +183,7 @@ class TokenScores:
 def match_in_study(study: xr.Dataset, match: Match | str = "stripped") -> NDArray[np.bool_]:
     """Say where every reference token is in its ranking, (token, rank).
 
-    :func:`~estimators.rankings.scores.match_tokens` does it for arrays.
+    :func:`~estimators.rankings.ranks.match_tokens` does it for arrays.
 
     Raises
     ------
@@ -227,8 +217,8 @@ def score_study(
     study : xarray.Dataset
         Passes :func:`validate_ranking_study`.
     match, tie
-        How the reference token is found (:func:`~estimators.rankings.scores.match_tokens`), and what ranks tied tokens
-        have (:func:`~estimators.rankings.scores.ranks_among`). Neither is used with `whole_vocabulary`.
+        How the reference token is found (:func:`~estimators.rankings.ranks.match_tokens`), and what ranks tied tokens
+        have (:func:`~estimators.rankings.ranks.ranks_among`). Neither is used with `whole_vocabulary`.
     top_k : int, optional
         Look at the `top_k` best tokens only, and take it for the `l` of the linear score; by default all that are
         listed.
@@ -237,7 +227,7 @@ def score_study(
     whole_vocabulary : bool
         Take the ranks from ``reference_rank``, limited to `top_k`, which must then be given.
     censoring, offset_nats, vocab_size
-        See :func:`~estimators.rankings.scores.reference_log_probability`; "exact" takes ``reference_logprob``.
+        See :func:`~estimators.rankings.perplexity.reference_log_probability`; "exact" takes ``reference_logprob``.
 
     Returns
     -------

@@ -16,8 +16,10 @@ from scipy.special import ndtri
 from scipy.stats import beta
 
 from estimators.comparison import response_positions, same_token, validate_comparison_study
-from estimators.comparison.perplexity import estimate_gap, log_terms, response_pairs, true_loss
+from estimators.comparison.gap import estimate_gap
+from estimators.comparison.perplexity import true_loss
 from estimators.comparison.rounding import RoundingScheme
+from estimators.comparison.terms import log_terms, response_pairs
 from estimators.errors import InputError, unknown_choice
 from inference.comparison.belief_gap import belief_gap, compile_belief
 from inference.posterior.convergence import Convergence, GateThresholds, check_convergence
@@ -44,7 +46,7 @@ __all__ = [
 ]
 
 CLASSICAL = ("importance", "jackknife")
-"""Estimators of :data:`estimators.comparison.perplexity.ESTIMATORS` beside the belief model; the first is equation
+"""Estimators of :data:`estimators.comparison.gap.ESTIMATORS` beside the belief model; the first is equation
 5."""
 
 ASKS = ("draws", "distinct")

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimators.comparison import HUMAN
-from estimators.comparison.perplexity import candidate_log_terms
 from estimators.comparison.reports import report_from_log_ratio
 from estimators.comparison.rounding import RoundingScheme, report_boxes, round_reports, rounding_scheme
+from estimators.comparison.terms import candidate_log_terms
 from estimators.errors import InputError, unknown_choice
 from models.comparison.tokens import clipped_logit, study_tokens
 

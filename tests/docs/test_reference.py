@@ -26,8 +26,8 @@ def test_reference_without_a_warning(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr[-5000:]
-    page = (out / "reference/estimators.comparison.perplexity.html").read_text(encoding="utf-8")
-    assert 'id="estimators.comparison.perplexity.estimate_gap"' in page
+    page = (out / "reference/estimators.comparison.gap.html").read_text(encoding="utf-8")
+    assert 'id="estimators.comparison.gap.estimate_gap"' in page
     # every module has a page: what is not imported is not documented
     modules = {
         ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")

@@ -14,13 +14,13 @@ from omegaconf import DictConfig, ListConfig
 
 from estimators.documents.corpus import ClusteredMean, clustered_mean
 from estimators.errors import InputError, unknown_choice
+from estimators.rankings.perplexity import approximate_perplexity
+from estimators.rankings.ranks import rank_at
 from estimators.rankings.scores import (
     DECAYS,
-    approximate_perplexity,
     average_score,
     exponential_score,
     linear_score,
-    rank_at,
     reciprocal_score,
     top_k_accuracy,
 )

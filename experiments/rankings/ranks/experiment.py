@@ -15,7 +15,7 @@ from omegaconf import DictConfig, ListConfig
 
 from estimators.errors import InputError, unknown_choice
 from estimators.rankings import average_score, linear_score, reciprocal_score, top_k_accuracy
-from estimators.rankings.scores import approximate_perplexity
+from estimators.rankings.perplexity import approximate_perplexity
 from estimators.rankings.study import TokenScores, match_in_study, score_study
 from experiments.harness.bayes import check_bayesian, convergence_columns, gate, sample_model
 from experiments.harness.outputs import ExperimentResult

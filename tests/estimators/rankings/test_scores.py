@@ -7,20 +7,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from estimators.errors import InputError
-from estimators.rankings.scores import (
-    approximate_perplexity,
-    average_score,
-    exponential_score,
-    linear_score,
-    log_probability_bound,
-    match_tokens,
-    rank_at,
-    ranks_among,
-    ranks_from_logits,
-    reciprocal_score,
-    reference_log_probability,
-    top_k_accuracy,
-)
+from estimators.rankings.perplexity import approximate_perplexity, log_probability_bound, reference_log_probability
+from estimators.rankings.ranks import match_tokens, rank_at, ranks_among, ranks_from_logits
+from estimators.rankings.scores import average_score, exponential_score, linear_score, reciprocal_score, top_k_accuracy
 from tests.oracles.rank_perplexity import scores
 
 RANKS = st.one_of(st.integers(1, 400).map(float), st.just(np.inf))

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from estimators.rankings.scores import rank_at, ranks_among
+from estimators.rankings.ranks import rank_at, ranks_among
 from estimators.rankings.study import match_in_study
 from inference.api.scoring import TextWindow, score_windows
 from inference.api.settings import ApiSettings

@@ -1,0 +1,192 @@
+r"""Loss gap of a player to the generator, from importance-sampling terms (Shlegeris et al. 2022, section 4).
+
+The mean over items of the log of the mean of the terms is the gap (eqs. 4-5, ``importance``), or the loss itself where
+the terms lack the factor g(y|c) (eq. 3, ``naive``). :mod:`estimators.comparison.perplexity` derives both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from estimators.comparison.diagnostics import WeightDiagnostics, pareto_khat, verdict
+from estimators.comparison.log_means import (
+    LOG_MEANS,
+    ItemTerms,
+    LogMeans,
+    group_terms,
+    leave_one_out_log_weights,
+    plain_log_mean,
+    rao_blackwell_log_mean,
+)
+from estimators.errors import InputError, unknown_choice
+
+__all__ = ["ESTIMATORS", "LossGap", "diagnose_weights", "estimate_gap"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+
+_ROUNDING_NATS = 1e-9  # log-weights that differ by less are equal
+
+ESTIMATORS = ("naive", *LOG_MEANS, "rao_blackwell")
+"""Names of the estimators: ``naive`` is eq. 3, ``importance`` eqs. 4-5, the others replace its log-mean."""
+
+
+@dataclass(frozen=True, eq=False)
+class LossGap:
+    """Loss of a player minus the loss of the generator.
+
+    Attributes
+    ----------
+    estimator : str
+        One of :data:`ESTIMATORS`.
+    gap_nats : float
+        L_h - L_G, nats a token.
+    se_items_nats : float
+        Source (i): standard deviation (ddof 0) of the items' log-means over sqrt(N).
+    se_samples_nats : float
+        Source (ii): noise of the finite number of responses an item, items held fixed.
+    n_items, n_responses : int
+    item : ndarray, shape (item,)
+        Labels of the items, sorted.
+    item_gap_nats, item_n : ndarray, shape (item,)
+        Log-mean and number of responses of every item.
+    terms : ItemTerms
+        What the estimate was made from.
+    """
+
+    estimator: str
+    gap_nats: float
+    se_items_nats: float
+    se_samples_nats: float
+    n_items: int
+    n_responses: int
+    item: NDArray[Any]
+    item_gap_nats: FloatArray
+    item_n: IntArray
+    terms: ItemTerms = field(repr=False)
+
+    @cached_property
+    def diagnostics(self) -> WeightDiagnostics:
+        """Whether n is enough; computed when first asked for."""
+        return diagnose_weights(self.terms)
+
+
+def estimate_gap(
+    log_term: ArrayLike,
+    item: ArrayLike,
+    *,
+    estimator: str = "importance",
+    target_logprob: ArrayLike | None = None,
+    token: ArrayLike | None = None,
+    candidate_logprob: ArrayLike | None = None,
+    draw: ArrayLike | None = None,
+) -> LossGap:
+    """Estimate a loss gap from importance-sampling terms (array layer).
+
+    Parameters
+    ----------
+    log_term : array_like of float, shape (response,)
+        ln w = ln g(y) - ln g(x) + ln h(x)/h(y), nats.
+    item : array_like, shape (response,)
+        Labels of the items, integers or strings.
+    estimator : str
+        One of :data:`ESTIMATORS`.
+    target_logprob : array_like of float, shape (response,), optional
+        ln g(y|c); needed by ``naive``, whose items carry the generator's own spread.
+    token, candidate_logprob : array_like, shape (response,), optional
+        Identity of the candidate and ln g(x|c) under the model that sampled it; needed by ``rao_blackwell``.
+    draw : array_like of int, shape (response,), optional
+        Which draw of the item was shown, where several responses can share one; used by ``rao_blackwell``.
+
+    Returns
+    -------
+    LossGap
+
+    Raises
+    ------
+    InputError
+        For an unknown estimator, shapes that disagree, terms that are not finite, or an argument that the
+        estimator needs and did not get.
+    """
+    terms = group_terms(log_term, item)
+    means: LogMeans
+    if estimator == "rao_blackwell":
+        if token is None or candidate_logprob is None:
+            raise InputError("needs token and candidate_logprob", source="estimator 'rao_blackwell'")
+        means = rao_blackwell_log_mean(terms, token, candidate_logprob, draw)
+    elif estimator == "naive":
+        means = plain_log_mean(terms)
+    elif estimator in LOG_MEANS:
+        means = LOG_MEANS[estimator](terms)
+    else:
+        raise unknown_choice("estimator", estimator, ESTIMATORS)
+    spread_of = means.value
+    if estimator == "naive":
+        if target_logprob is None:
+            raise InputError("needs target_logprob", source="estimator 'naive'")
+        if np.shape(target_logprob) != terms.order.shape:
+            raise InputError(
+                f"has shape {np.shape(target_logprob)}, the terms {terms.order.shape}", field="target_logprob"
+            )
+        spread_of = means.value - np.asarray(target_logprob, dtype=float)[terms.order][terms.start]
+    n_items = terms.label.size
+    return LossGap(
+        estimator=estimator,
+        gap_nats=float(means.value.mean()),
+        se_items_nats=float(spread_of.std() / np.sqrt(n_items)),
+        se_samples_nats=float(np.sqrt(np.sum(means.se**2)) / n_items),
+        n_items=n_items,
+        n_responses=terms.log_term.size,
+        item=terms.label,
+        item_gap_nats=means.value,
+        item_n=terms.n,
+        terms=terms,
+    )
+
+
+def diagnose_weights(terms: ItemTerms) -> WeightDiagnostics:
+    """Pareto tail, KL divergence and required sample size of a set of terms; see :class:`WeightDiagnostics`.
+
+    Parameters
+    ----------
+    terms : ItemTerms
+
+    Returns
+    -------
+    WeightDiagnostics
+    """
+    scaled, _ = terms.scaled()
+    share = scaled / terms.sum(scaled)[terms.item]
+    log_weight = terms.log_term - plain_log_mean(terms).value[terms.item]
+    kl = np.maximum(terms.sum(share * log_weight), 0.0)
+    spread = np.sqrt(np.maximum(terms.sum(share * (log_weight - kl[terms.item]) ** 2), 0.0))
+    loo = leave_one_out_log_weights(terms)
+    loo = loo[np.isfinite(loo)]
+    pareto_k = pareto_khat(np.exp(loo - loo.max())) if loo.size else float("nan")
+    n_required = float(np.quantile(np.exp(kl + spread), 0.9))
+    share_starved = float(np.mean(terms.n * np.exp(-kl) < 2))
+    return WeightDiagnostics(
+        pareto_k=pareto_k,
+        kl_nats=float(kl.mean()),
+        n_required=n_required,
+        share_starved=share_starved,
+        verdict=verdict(
+            pareto_k,
+            float(np.median(terms.n)),
+            n_required,
+            share_starved,
+            constant=_are_constant(terms, log_weight),
+        ),
+    )
+
+
+def _are_constant(terms: ItemTerms, log_weight: FloatArray) -> bool:
+    """Whether weights do not vary: within items that have several, or over all items where some have one."""
+    if bool((terms.n > 1).all()):
+        return bool(np.abs(log_weight).max() < _ROUNDING_NATS)
+    return bool(np.ptp(terms.log_term) < _ROUNDING_NATS)

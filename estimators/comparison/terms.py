@@ -1,0 +1,336 @@
+"""Importance-sampling terms ln w of a player, read from a comparison study."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimators.comparison.reports import log_ratio_from_report, report_from_log_ratio
+from estimators.comparison.rounding import RoundingScheme, round_reports, rounding_scheme
+from estimators.comparison.study import COMPARISON, SAME_TOKEN_TOLERANCE_NATS
+from estimators.errors import InputError, unknown_choice
+from estimators.layout import HUMAN, response_positions
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = [
+    "ResponsePairs",
+    "candidate_log_terms",
+    "control_model",
+    "log_terms",
+    "player_logprobs",
+    "player_names",
+    "response_pairs",
+    "subsample_responses",
+]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class ResponsePairs:
+    """The pairs (target, candidate) that participants were shown, one a response, sorted by item.
+
+    In a study that nobody answered, built for language models alone, a player is shown every candidate of the items
+    asked.
+
+    Read once from a study, it gives the terms of any player under any rounding (:func:`log_terms`).
+
+    Attributes
+    ----------
+    study : str
+        Name of the study, for errors.
+    models : tuple of str
+    item, participant : ndarray of int, shape (response,)
+        Label of the item; code of the participant (position of the candidate where there are no participants: the
+        one that a participant sees on every item).
+    report : ndarray, shape (response,)
+        Probability that the participant gave to the target; NaN where there are no participants.
+    model_log_ratio : ndarray, shape (model, response)
+        ln q(x|c) - ln q(y|c) of every model, nats.
+    sampled_logprob, control_logprob : ndarray, shape (response,)
+        ln g(x|c) under the model that drew the candidates, ln g(y|c) under the control, nats.
+    candidate : ndarray of object, shape (response,)
+        Strings of the candidates.
+    draw : ndarray of int, shape (response,)
+        Position of the candidate among those drawn for its item; several participants can share one.
+    """
+
+    study: str
+    models: tuple[str, ...]
+    item: IntArray
+    participant: IntArray
+    report: FloatArray
+    model_log_ratio: FloatArray
+    sampled_logprob: FloatArray
+    control_logprob: FloatArray
+    candidate: NDArray[np.object_]
+    draw: IntArray
+
+    @cached_property
+    def token(self) -> IntArray:
+        """Code of every item's candidates: string and generator log-probability, as in ``comparison.same_token``."""
+        strings: dict[object, int] = {}
+        code = np.array([strings.setdefault(text, len(strings)) for text in self.candidate.tolist()], dtype=np.intp)
+        order = np.lexsort((self.sampled_logprob, code, self.item))
+        differs = [np.diff(self.item[order]) != 0, np.diff(code[order]) != 0]
+        differs.append(np.diff(self.sampled_logprob[order]) > SAME_TOKEN_TOLERANCE_NATS)
+        token = np.empty(code.size, dtype=np.intp)
+        token[order] = np.concatenate([[0], np.cumsum(np.logical_or.reduce(differs))])
+        return token
+
+
+def player_names(study: xr.Dataset) -> list[str]:
+    """Players of a study: the participants first, where there are any, then its language models.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A comparison study.
+
+    Returns
+    -------
+    list of str
+    """
+    COMPARISON.source(study)
+    humans = [HUMAN] if study.sizes["response"] else []
+    return [*humans, *study["model"].values.tolist()]
+
+
+def control_model(study: xr.Dataset, generator: str | None = None, *, control_only: bool = False) -> str:
+    """Name of the model whose loss the gap is measured against.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A comparison study.
+    generator : str, optional
+        By default the model that drew the study's candidates.
+    control_only : bool
+        Allow a model that did not draw them: it then supplies g(y) and L_G, while the sampling density in the
+        denominator stays that of the model that did.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    InputError
+        If the model is not in the study, or did not draw the candidates and ``control_only`` is false.
+    """
+    source = COMPARISON.source(study)
+    sampler: str = study.attrs["generator"]
+    if generator is None or generator == sampler:
+        return sampler
+    models = study["model"].values.tolist()
+    if generator not in models:
+        raise unknown_choice("generator", generator, models, source=source)
+    if not control_only:
+        raise InputError(
+            f"{generator!r} did not draw this study's candidates, {sampler!r} did; use generator={sampler}, or "
+            "generator.control_only=true to measure the gap against it with the sampling density kept right",
+            source=source,
+            field="generator",
+        )
+    return generator
+
+
+def response_pairs(study: xr.Dataset, *, control: str | None = None) -> ResponsePairs:
+    """Read the pairs that participants were shown from a study.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A comparison study.
+    control : str, optional
+        From :func:`control_model`; by default the model that drew the candidates.
+
+    Returns
+    -------
+    ResponsePairs
+
+    Raises
+    ------
+    InputError
+        If the study has no response and no item that is asked and selected.
+    """
+    source = COMPARISON.source(study)
+    items = study["item"].values
+    if study.sizes["response"] == 0:
+        position, column = _every_candidate(study, source)
+        participant, report = column, np.full(column.size, np.nan)
+    else:
+        order = np.argsort(study["response_item"].values, kind="stable")
+        position = response_positions(study)[order]
+        column = study["response_candidate"].values[order].astype(np.intp)
+        people: dict[object, int] = {}
+        names = study["participant"].values[order].tolist()
+        participant = np.array([people.setdefault(who, len(people)) for who in names], dtype=np.intp)
+        report = study["report"].values[order]
+    models = tuple(study["model"].values.tolist())
+    target = study["target_logprob"].values[:, position]
+    candidate = study["candidate_logprob"].values[:, position, column]
+    sampler = study.attrs["generator"]
+    return ResponsePairs(
+        study=str(study.attrs.get("name")),
+        models=models,
+        item=items[position].astype(np.intp),
+        participant=participant,
+        report=report,
+        model_log_ratio=candidate - target,
+        sampled_logprob=candidate[models.index(sampler)],
+        control_logprob=target[models.index(control or sampler)],
+        candidate=study["candidate_token"].values[position, column],
+        draw=column,
+    )
+
+
+def _every_candidate(study: xr.Dataset, source: str) -> tuple[IntArray, IntArray]:
+    """Positions along ``item``, sorted by label, and ``candidate`` of all pairs of the items asked."""
+    asked = np.flatnonzero((study["item_set"].values != "") & study["selected"].values)
+    if not asked.size:
+        raise InputError("has no response, and no item that is selected and belongs to an item_set", source=source)
+    asked = asked[np.argsort(study["item"].values[asked], kind="stable")]
+    n_candidates = study.sizes["candidate"]
+    return np.repeat(asked, n_candidates), np.tile(np.arange(n_candidates), asked.size)
+
+
+def log_terms(pairs: ResponsePairs, player: str = HUMAN, rounding: RoundingScheme | str = "none") -> FloatArray:
+    """Importance-sampling terms ln w of a player on the pairs that the participants were shown.
+
+    Parameters
+    ----------
+    pairs : ResponsePairs
+    player : str
+        ``human`` or a model of the study, which answers q(y) / (q(y) + q(x)).
+    rounding : RoundingScheme or str
+        Applied to the reports of any player.
+
+    Returns
+    -------
+    ndarray of float, shape (response,)
+        Nats, in the order of ``pairs``.
+
+    Raises
+    ------
+    InputError
+        If the player or the rounding is unknown, or the player is ``human`` and nobody answered.
+    """
+    scheme = rounding_scheme(rounding) if isinstance(rounding, str) else rounding
+    if player == HUMAN:
+        if np.isnan(pairs.report).any():
+            raise InputError(
+                "has no response of a participant; its models can play", source=f"comparison study {pairs.study!r}"
+            )
+        log_ratio = log_ratio_from_report(round_reports(pairs.report, scheme))
+    elif player in pairs.models:
+        log_ratio = _rounded_log_ratio(pairs.model_log_ratio[pairs.models.index(player)], scheme)
+    else:
+        raise unknown_choice("player", player, (HUMAN, *pairs.models), source=f"comparison study {pairs.study!r}")
+    return pairs.control_logprob - pairs.sampled_logprob + log_ratio
+
+
+def _rounded_log_ratio(log_ratio: FloatArray, scheme: RoundingScheme) -> FloatArray:
+    """Log-ratio that a model's rounded report states; unrounded it is not taken through a probability."""
+    if not scheme.values:
+        return log_ratio
+    return log_ratio_from_report(round_reports(report_from_log_ratio(log_ratio), scheme))
+
+
+def candidate_log_terms(study: xr.Dataset, player: str, rounding: RoundingScheme | str = "none") -> FloatArray:
+    """Terms ln w of a model player on every stored candidate.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A comparison study.
+    player : str
+        A model of the study, or ``human`` where the study carries the human's own log-probabilities
+        (a simulation).
+    rounding : RoundingScheme or str
+        Applied to the player's reports.
+
+    Returns
+    -------
+    ndarray of float, shape (item, candidate)
+        Nats.
+
+    Raises
+    ------
+    InputError
+        If the player's probabilities are not in the study.
+    """
+    target_q, candidate_q = player_logprobs(study, player)
+    if target_q is None or candidate_q is None:
+        raise InputError(
+            f"the study has no log-probabilities of player {player!r}, only its answers",
+            source=COMPARISON.source(study),
+        )
+    scheme = rounding_scheme(rounding) if isinstance(rounding, str) else rounding
+    log_ratio = _rounded_log_ratio(candidate_q - target_q[:, None], scheme)
+    sampler = study["model"].values.tolist().index(study.attrs["generator"])
+    drawn: FloatArray = study["candidate_logprob"].values[sampler]
+    target: FloatArray = study["target_logprob"].values[sampler]
+    return target[:, None] - drawn + log_ratio
+
+
+def player_logprobs(study: xr.Dataset, player: str) -> tuple[FloatArray | None, FloatArray | None]:
+    """Ln q(y|c), (item,), and ln q(x|c), (item, candidate); None where the study does not know them."""
+    source = COMPARISON.source(study)
+    if player == HUMAN:
+        if "human_target_logprob" not in study:
+            return None, None
+        target = study["human_target_logprob"].values
+        return target, study["human_candidate_logprob"].values if "human_candidate_logprob" in study else None
+    models = study["model"].values.tolist()
+    if player not in models:
+        raise unknown_choice("player", player, player_names(study), source=source)
+    m = models.index(player)
+    return study["target_logprob"].values[m], study["candidate_logprob"].values[m]
+
+
+def subsample_responses(study: xr.Dataset, n: int, rng: np.random.Generator) -> xr.Dataset:
+    """Keep n random responses of every item, without replacement; n candidates of a study that nobody answered.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A comparison study.
+    n : int
+        Responses an item.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    xarray.Dataset
+
+    Raises
+    ------
+    InputError
+        If n is not positive or an item that was asked has fewer responses (the study fewer candidates).
+    """
+    COMPARISON.source(study)
+    if n < 1:
+        raise InputError(f"is {n}, should be at least 1", field="n")
+    if study.sizes["response"] == 0:
+        n_candidates = study.sizes["candidate"]
+        if n > n_candidates:
+            raise InputError(f"is {n}, but every item has {n_candidates} candidates", field="n")
+        # they are independent draws, so that the same columns do for all items
+        return study.isel(candidate=np.sort(rng.choice(n_candidates, n, replace=False)))
+    item = study["response_item"].values
+    labels, code, count = np.unique(item, return_inverse=True, return_counts=True)
+    if (count < n).any():
+        fewest = int(np.argmin(count))
+        raise InputError(f"is {n}, but item {labels[fewest]} has only {count[fewest]} responses", field="n")
+    order = np.lexsort((rng.random(item.size), code))
+    start = np.concatenate([[0], np.cumsum(count)[:-1]])
+    rank = np.arange(item.size) - start[code[order]]
+    return study.isel(response=np.sort(order[rank < n]))
