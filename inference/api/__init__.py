@@ -6,3 +6,7 @@ What does not: local models (``inference.lm``), scores (``estimators``).
 
 The key is read from an environment variable when a client is made; it is in no log, error, store or output.
 """
+
+from models.lazy import public_names
+
+__getattr__, __dir__ = public_names(__name__, __file__, "api")

@@ -19,6 +19,7 @@ from estimators.errors import require_packages
 from inference.posterior.arviz_adapter import InferenceData, add_groups, of_posterior
 from inference.posterior.item_draws import thinned
 from inference.posterior.model_comparison import LooByGroup, loo_by
+from inference.summary import Summarised
 from models.cloze.ard_data import ArdData, check_likelihood, recording_limits
 
 __all__ = [
@@ -42,8 +43,8 @@ _PER_ROW = ("eta", "latent_unit")
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(15)
 
 
-@dataclass(frozen=True, eq=False)
-class SklearnArd:
+@dataclass(frozen=True, eq=False, repr=False)
+class SklearnArd(Summarised):
     """scikit-learn's ``ARDRegression`` with its defaults: type-II maximum likelihood of the precisions.
 
     Attributes
@@ -71,6 +72,14 @@ class SklearnArd:
         """Bars of the figure of "Predict the Next Word", 2 / lambda: twice a prior variance, no posterior interval."""
         return 2 / self.precision
 
+    def headline(self) -> str:
+        """Say how many predictors were kept."""
+        return f"{np.count_nonzero(self.coefficient)} of {self.coefficient.size} predictors kept"
+
+    def summary(self) -> pd.DataFrame:
+        """Coefficient, standard deviation and precision of every predictor."""
+        return pd.DataFrame({"coefficient": self.coefficient, "sd": self.sd, "precision": self.precision})
+
 
 def sklearn_ard(x: ArrayLike, target: ArrayLike) -> SklearnArd:
     """Fit scikit-learn's ARD regression with its defaults.
@@ -88,6 +97,15 @@ def sklearn_ard(x: ArrayLike, target: ArrayLike) -> SklearnArd:
     ------
     InputError
         If scikit-learn is not installed.
+
+    Examples
+    --------
+    >>> import inference
+    >>> import numpy as np
+    >>> x = np.random.default_rng(0).normal(size=(50, 2))
+    >>> found = inference.sklearn_ard(x, 0.5 + 0.2 * x[:, 0])
+    >>> found.coefficient.round(2).tolist()
+    [0.2, 0.0]
     """
     require_packages(("sklearn",), "cloze")
     from sklearn.linear_model import ARDRegression  # noqa: PLC0415 - an extra, and slow to import
@@ -126,6 +144,16 @@ def expected_target(eta: ArrayLike, posterior: xr.Dataset, likelihood: str) -> F
     Returns
     -------
     ndarray, shape (draw, ...)
+
+    Examples
+    --------
+    >>> import inference, models
+    >>> data = models.ard_data([0.2, 0.5, 0.9, 0.4], {"entropy": [1.0, 2.0, 3.0, 2.5]}, text=["a", "b", "b", "a"])
+    >>> posterior = inference.stand_in_posterior(models.ard_model(data)).posterior
+    >>> eta = posterior["eta"].values.reshape(16, 4)
+    >>> mean = inference.expected_target(eta, posterior, "beta")
+    >>> bool(((mean > 0) & (mean < 1)).all())
+    True
     """
     check_likelihood(likelihood)
     eta = np.asarray(eta, dtype=float)
@@ -152,9 +180,26 @@ def average_effects(posterior: xr.Dataset, likelihood: str, *, n_draws: int = 10
 
     From half a unit below each row's own value to half above it, all else as it is.
 
+    Parameters
+    ----------
+    posterior : xarray.Dataset
+        Of :func:`models.cloze.ard.ard_model`.
+    likelihood : {"beta", "logit_normal", "gaussian"}
+        The model's.
+    n_draws : int
+        About as many draws, evenly spaced, are taken.
+
     Returns
     -------
     ndarray, shape (draw, predictor)
+
+    Examples
+    --------
+    >>> import inference, models
+    >>> data = models.ard_data([0.2, 0.5, 0.9, 0.4], {"entropy": [1.0, 2.0, 3.0, 2.5]}, text=["a", "b", "b", "a"])
+    >>> posterior = inference.stand_in_posterior(models.ard_model(data)).posterior
+    >>> inference.average_effects(posterior, "beta").shape
+    (16, 1)
     """
     taken = thinned(posterior, n_draws)
     eta, coefficient = _flat(taken, "eta"), _flat(taken, "coefficient")
@@ -173,6 +218,16 @@ def largest_probability(coefficient: ArrayLike) -> Floats:
     ----------
     coefficient : array_like, shape (..., predictor)
         Draws.
+
+    Returns
+    -------
+    ndarray, shape (predictor,)
+
+    Examples
+    --------
+    >>> import inference
+    >>> inference.largest_probability([[0.1, -0.3], [0.2, 0.1], [0.0, 0.4], [0.1, 0.5]]).tolist()
+    [0.25, 0.75]
     """
     draws = np.abs(np.asarray(coefficient, dtype=float))
     draws = draws.reshape(-1, draws.shape[-1])
@@ -211,6 +266,27 @@ def loo_of_targets(posterior: xr.Dataset, data: ArdData, likelihood: str) -> Loo
     """Leave out one item's targets at a time; see :func:`inference.posterior.model_comparison.loo_by`.
 
     The item's own predictors stay, measured as they are: what is asked is how well the rest predicts its target.
+
+    Parameters
+    ----------
+    posterior : xarray.Dataset
+        Of :func:`models.cloze.ard.ard_model`.
+    data : ArdData
+        What it was fitted to.
+    likelihood : {"beta", "logit_normal", "gaussian"}
+        The model's.
+
+    Returns
+    -------
+    LooByGroup
+
+    Examples
+    --------
+    >>> import inference, models
+    >>> data = models.ard_data([0.2, 0.5, 0.9, 0.4], {"entropy": [1.0, 2.0, 3.0, 2.5]}, text=["a", "b", "b", "a"])
+    >>> posterior = inference.stand_in_posterior(models.ard_model(data), n_draws=100).posterior
+    >>> inference.loo_of_targets(posterior, data, "beta").elpd_nats.shape
+    (4,)
     """
     found: InferenceData = of_posterior(small_posterior(posterior))
     rows = xr.Dataset(

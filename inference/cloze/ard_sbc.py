@@ -21,6 +21,24 @@ def ard_sbc(
     """Relevance regression; target and measured predictors of `data` are only the shape of those simulated.
 
     The rest of the design stays: the exact predictors, the errors of measurement, who is in which group.
+
+    Parameters
+    ----------
+    data : ArdData
+    prior : {"ard", "horseshoe", "normal"}
+    likelihood : {"beta", "logit_normal", "gaussian"}
+    priors : ArdPriors, optional
+
+    Returns
+    -------
+    SbcModel
+
+    Examples
+    --------
+    >>> import inference, models
+    >>> data = models.ard_data([0.2, 0.5, 0.9], {"entropy": [1.0, 2.0, 3.0]}, text=["a", "b", "b"])
+    >>> inference.ard_sbc(data, prior="normal").quantities
+    ('intercept', 'coefficient[0]', 'text_spread', 'text_effect[0]', 'concentration')
     """
     quantities = ["intercept", *(f"coefficient[{k}]" for k in range(len(data.predictor)))]
     if prior in ("ard", "horseshoe"):
@@ -64,6 +82,14 @@ def interval_coverage(ranks: pd.DataFrame, n_ranked: int, probability: float) ->
     ------
     InputError
         If no interval between draws has that probability.
+
+    Examples
+    --------
+    >>> import inference
+    >>> import pandas as pd
+    >>> ranks = pd.DataFrame({"quantity": ["slope"] * 4, "rank": [3, 20, 60, 97]})
+    >>> float(inference.interval_coverage(ranks, 99, 0.9)["coverage"].iloc[0])
+    0.5
     """
     outside = (n_ranked + 1) * (1 - probability) / 2
     if not 0 < probability < 1 or abs(outside - round(outside)) > 1e-9 or round(outside) < 1:

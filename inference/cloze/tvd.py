@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from inference.posterior.arviz_adapter import InferenceData, add_groups, group
+from inference.summary import Summarised, Table, interval_rows
 from models.cloze.tvd import NODE_LOG_WEIGHTS, NODES, WordPairData
 
 __all__ = ["TvdPosterior", "tvd_posterior"]
@@ -26,8 +27,8 @@ _STEP = 0.4
 _GRID = _STEP * np.arange(-12, 13)
 
 
-@dataclass(frozen=True, eq=False)
-class TvdPosterior:
+@dataclass(frozen=True, eq=False, repr=False)
+class TvdPosterior(Summarised):
     """Posterior draws of the distance.
 
     Attributes
@@ -66,6 +67,16 @@ class TvdPosterior:
         draws = self.tvd
         return draws.reshape(-1, draws.shape[-1])
 
+    def headline(self) -> str:
+        """Say the expected distance."""
+        return f"expected TVD {np.median(self.expected()):.3f} over {self.n_first.size} contexts"
+
+    def summary(self) -> Table:
+        """Median and 90% interval of the expected TVD and of each context's."""
+        draws = self._flat()
+        contexts = {str(at): draws[:, at] for at in range(draws.shape[1])}
+        return interval_rows({"expected": self.expected(), **contexts})
+
 
 def tvd_posterior(idata: InferenceData, data: WordPairData, *, rng: np.random.Generator) -> TvdPosterior:
     """Draw every context's distance, once for each posterior draw of the parameters.
@@ -81,6 +92,18 @@ def tvd_posterior(idata: InferenceData, data: WordPairData, *, rng: np.random.Ge
     Returns
     -------
     TvdPosterior
+
+    Examples
+    --------
+    >>> import inference, models
+    >>> import numpy as np
+    >>> from estimators.cloze import count_words
+    >>> people = count_words([0, 0, 0], [0, 1, 2], [5, 3, 2], n_contexts=1)
+    >>> model = count_words([0, 0], [0, 3], [6, 4], n_contexts=1)
+    >>> data = models.word_pair_data(people, model)
+    >>> idata = inference.stand_in_posterior(models.word_pair_model(data))
+    >>> inference.tvd_posterior(idata, data, rng=np.random.default_rng(0)).tvd.shape
+    (2, 8, 1)
     """
     posterior = group(idata, "posterior")
     theta = posterior["theta"].transpose("chain", "draw", "parameter", "context").values

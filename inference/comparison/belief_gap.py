@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from inference.posterior.item_draws import flat_draws, log_sum_by_item
 from inference.posterior.sampling import CompiledModel, compile_model
+from inference.summary import Summarised, Table, interval_rows
 from models.comparison import two_piece
 from models.comparison.belief import BeliefPriors, belief_model, start_values
 from models.comparison.belief_data import BeliefData
@@ -35,8 +36,8 @@ FloatArray = NDArray[np.float64]
 _NEEDED = ("A", "zeta", "s", "sigma", "b", "b2", "d", "t_b", "t_d", "xi", "ga", "delta")
 
 
-@dataclass(frozen=True)
-class BeliefGap:
+@dataclass(frozen=True, repr=False)
+class BeliefGap(Summarised):
     """Posterior draws of a player's loss gap to the generator.
 
     Attributes
@@ -62,6 +63,15 @@ class BeliefGap:
         median, lower, upper = np.quantile(self.gap_nats, [0.5, tail, 1 - tail])
         return float(median), float(lower), float(upper)
 
+    def headline(self) -> str:
+        """Say the gap."""
+        return f"loss gap {np.median(self.gap_nats):.3f} nats over {self.item.size} items"
+
+    def summary(self) -> Table:
+        """Median and 90% interval of the mean gap and of each item's, nats."""
+        items = {str(label): self.item_gap_nats[:, at] for at, label in enumerate(self.item)}
+        return interval_rows({"mean": self.gap_nats, **items})
+
 
 def compile_belief(data: BeliefData, priors: BeliefPriors | None = None) -> CompiledModel:
     """Build the belief model and compile it for nutpie, with starts from which no chain is lost.
@@ -77,6 +87,16 @@ def compile_belief(data: BeliefData, priors: BeliefPriors | None = None) -> Comp
     Returns
     -------
     CompiledModel
+
+    Examples
+    --------
+    >>> import inference, models
+    >>> from models.examples import comparison_study
+    >>> data = models.belief_data(comparison_study(), "lm-weak", "interface")
+    >>> compiled = inference.compile_belief(data)
+    >>> idata = inference.sample(compiled, draws=20, tune=50, chains=1, seed=1, progress=False)
+    >>> idata.posterior["A"].shape == (1, 20, data.item.size)
+    True
     """
     model = belief_model(data, priors)
     return compile_model(model, jitter=False, start=start_values(model, priors))
@@ -107,6 +127,17 @@ def belief_gap(
     ------
     InputError
         If the posterior lacks a variable or is of other items.
+
+    Examples
+    --------
+    >>> import inference, models
+    >>> import numpy as np
+    >>> from models.examples import comparison_study
+    >>> data = models.belief_data(comparison_study(), "lm-weak", "interface")
+    >>> posterior = inference.stand_in_posterior(models.belief_model(data)).posterior
+    >>> gap = inference.belief_gap(posterior, data, np.random.default_rng(0))
+    >>> gap.item_gap_nats.shape
+    (16, 6)
     """
     flat = flat_draws(posterior, _NEEDED, data.item, source="posterior of the belief model")
     n_draws = flat["A"].shape[0]

@@ -34,6 +34,7 @@ from inference.comparison.participant_gap import (
 from inference.posterior.arviz_adapter import InferenceData, thin
 from inference.posterior.convergence import Convergence, GateThresholds, check_convergence
 from inference.posterior.sampling import CompiledModel, compile_model, sample
+from inference.summary import Summarised, Table, interval_rows
 from models.comparison.participant_data import ParticipantData
 from models.comparison.participants import ParticipantPriors, participant_model, set_participant_data
 
@@ -75,8 +76,8 @@ class Anchor:
             raise InputError(f"is {self.k0}, should be from {_SCALES[0]} to {_SCALES[1]}", source="anchor", field="k0")
 
 
-@dataclass(frozen=True, eq=False)
-class ParticipantFit:
+@dataclass(frozen=True, eq=False, repr=False)
+class ParticipantFit(Summarised):
     """A posterior of the participant model, its scale fixed.
 
     Attributes
@@ -123,6 +124,15 @@ class ParticipantFit:
     def top1_rate(self, rng: np.random.Generator) -> FloatArray:
         """Share of items whose target is the mode of the shared belief, (draw,)."""
         return top1_rate(self.belief, rng)
+
+    def headline(self) -> str:
+        """Say the gap and whether to believe it."""
+        gap, of = np.median(self.gap_nats), f"{self.data.answers.sum()} participants, {self.data.item.size} items"
+        return f"loss gap {gap:.3f} nats, anchor {self.anchor.name!r}, {of}, convergence {self.convergence.headline()}"
+
+    def summary(self) -> Table:
+        """Median and 90% interval of the gap, the slope of the reports and the temperature."""
+        return interval_rows({"gap_nats": self.gap_nats, "k0": self.k0, "temperature": self.temperature})
 
 
 def compile_participants(data: ParticipantData, priors: ParticipantPriors | None = None) -> CompiledModel:

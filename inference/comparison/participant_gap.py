@@ -21,6 +21,7 @@ from scipy.special import expit, log_ndtr, ndtr, ndtri
 
 from estimators.errors import unknown_choice
 from inference.posterior.item_draws import flat_draws, log_sum_by_item
+from inference.summary import Summarised, Table, interval_rows
 from models.comparison import two_piece
 from models.comparison.participant_data import ParticipantData
 from models.comparison.participants import added_noise
@@ -42,8 +43,8 @@ _TEMPERATURES = (1e-3, 30.0)
 _HALVINGS = 45
 
 
-@dataclass(frozen=True, eq=False)
-class SharedBelief:
+@dataclass(frozen=True, eq=False, repr=False)
+class SharedBelief(Summarised):
     r"""Posterior draws of :math:`D_x = \ln h(x)/h(y)`, at the scale at which the model was fitted.
 
     Attributes
@@ -71,6 +72,15 @@ class SharedBelief:
         """Posterior draws."""
         return len(self.item_left)
 
+    def headline(self) -> str:
+        """Say its sizes."""
+        return f"{self.n_draws} draws of {self.data.item.size} items, {self.data.pair_item.size} pairs asked"
+
+    def summary(self) -> Table:
+        """Median and 90% interval of each item's gap at the fitted scale, nats."""
+        gap = loss_gap(self)
+        return interval_rows({str(label): gap[:, at] for at, label in enumerate(self.data.item)})
+
 
 def shared_belief(posterior: xr.Dataset, data: ParticipantData, rng: np.random.Generator) -> SharedBelief:
     """Complete posterior draws: residuals that were integrated out, and tokens that nobody was asked about.
@@ -91,6 +101,17 @@ def shared_belief(posterior: xr.Dataset, data: ParticipantData, rng: np.random.G
     ------
     InputError
         If the posterior lacks a variable or is of other items.
+
+    Examples
+    --------
+    >>> import inference, models
+    >>> import numpy as np
+    >>> from models.examples import comparison_study
+    >>> data = models.participant_data(comparison_study())
+    >>> posterior = inference.stand_in_posterior(models.participant_model(data)).posterior
+    >>> belief = inference.shared_belief(posterior, data, np.random.default_rng(0))
+    >>> belief
+    <SharedBelief: 16 draws of 6 items, 16 pairs asked>
     """
     draws = flat_draws(posterior, _NEEDED, data.item, source="posterior of the participant model")
 
@@ -190,6 +211,18 @@ def outcome_temperature(belief: SharedBelief, item_weight: ArrayLike, *, objecti
     ------
     InputError
         For an unknown objective.
+
+    Examples
+    --------
+    >>> import inference, models
+    >>> import numpy as np
+    >>> from models.examples import comparison_study
+    >>> data = models.participant_data(comparison_study())
+    >>> posterior = inference.stand_in_posterior(models.participant_model(data)).posterior
+    >>> belief = inference.shared_belief(posterior, data, np.random.default_rng(0))
+    >>> temperature = inference.outcome_temperature(belief, np.ones(data.item.size))
+    >>> temperature.shape
+    (16,)
     """
     if objective not in OBJECTIVES:
         raise unknown_choice("objective of the outcome anchor", objective, OBJECTIVES)
@@ -240,6 +273,17 @@ def loss_gap(belief: SharedBelief, temperature: ArrayLike = 1.0) -> FloatArray:
     -------
     ndarray, shape (draw, item)
         Nats; its mean over items is the loss gap to the generator.
+
+    Examples
+    --------
+    >>> import inference, models
+    >>> import numpy as np
+    >>> from models.examples import comparison_study
+    >>> data = models.participant_data(comparison_study())
+    >>> posterior = inference.stand_in_posterior(models.participant_model(data)).posterior
+    >>> belief = inference.shared_belief(posterior, data, np.random.default_rng(0))
+    >>> inference.loss_gap(belief, 0.8).shape
+    (16, 6)
     """
     return _log_sum(belief, temperature)
 
@@ -256,6 +300,18 @@ def tail_share(belief: SharedBelief, temperature: ArrayLike = 1.0) -> FloatArray
     Returns
     -------
     ndarray, shape (draw, item)
+
+    Examples
+    --------
+    >>> import inference, models
+    >>> import numpy as np
+    >>> from models.examples import comparison_study
+    >>> data = models.participant_data(comparison_study())
+    >>> posterior = inference.stand_in_posterior(models.participant_model(data)).posterior
+    >>> belief = inference.shared_belief(posterior, data, np.random.default_rng(0))
+    >>> share = inference.tail_share(belief)
+    >>> bool(((0 <= share) & (share <= 1)).all())
+    True
     """
     drawn = _log_sum(belief, temperature, with_tail=False)
     return -np.expm1(drawn - _log_sum(belief, temperature))

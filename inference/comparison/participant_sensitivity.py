@@ -16,6 +16,7 @@ from inference.comparison.participant_fit import ParticipantFit
 from inference.comparison.participant_gap import SharedBelief, loss_gap, outcome_temperature, shared_belief
 from inference.posterior.arviz_adapter import psis_weights
 from inference.posterior.item_draws import thinned
+from inference.summary import Summarised, Table
 from models.comparison import two_piece
 from models.comparison.participant_data import ParticipantData, without_participants
 from models.comparison.participants import SLOPE_BOUND, ParticipantPriors, added_noise
@@ -147,8 +148,8 @@ def thinned_belief(belief: SharedBelief, n_draws: int) -> SharedBelief:
     )
 
 
-@dataclass(frozen=True, eq=False)
-class WithoutOne:
+@dataclass(frozen=True, eq=False, repr=False)
+class WithoutOne(Summarised):
     """The gap as it would be without a participant.
 
     Attributes
@@ -167,6 +168,16 @@ class WithoutOne:
     pareto_k: float
     gap_nats: FloatArray
     weight: FloatArray
+
+    def headline(self) -> str:
+        """Who is left out, and what the gap is then."""
+        gap = weighted_quantile(self.gap_nats, [0.5], self.weight)[0]
+        return f"{self.participant!r} ({self.n_answers} answers), gap {gap:.3f} nats, Pareto k {self.pareto_k:.2f}"
+
+    def summary(self) -> Table:
+        """Weighted median and 90% interval of the gap, nats."""
+        found = weighted_quantile(self.gap_nats, [0.5, 0.05, 0.95], self.weight)
+        return Table([found], index=[self.participant], columns=["median", "lower", "upper"])
 
 
 def leave_one_out(fit: ParticipantFit, rng: np.random.Generator, *, n_draws: int = 500) -> Iterator[WithoutOne]:

@@ -25,6 +25,7 @@ from inference.comparison.belief_gap import belief_gap, compile_belief
 from inference.posterior.convergence import Convergence, GateThresholds, check_convergence
 from inference.posterior.replicates import Row
 from inference.posterior.sampling import CompiledModel, sample
+from inference.summary import Summarised, Table
 from models.comparison.belief import BeliefPriors, belief_model, set_answers
 from models.comparison.belief_data import BeliefData, belief_data
 
@@ -57,8 +58,8 @@ _SHARE_INTERVAL = 0.95
 _compiled: dict[tuple[object, ...], CompiledModel] = {}
 
 
-@dataclass(frozen=True)
-class RecoverySummary:
+@dataclass(frozen=True, repr=False)
+class RecoverySummary(Summarised):
     r"""How well an estimator found the truth in one cell of a recovery study.
 
     Attributes
@@ -91,6 +92,14 @@ class RecoverySummary:
     coverage_upper: float
     width_mean: float
     n_unconverged: int
+
+    def headline(self) -> str:
+        """Say bias, error and coverage."""
+        return f"{self.n_studies} studies, bias {self.bias:.3f}, RMSE {self.rmse:.3f}, coverage {self.coverage:.0%}"
+
+    def summary(self) -> Table:
+        """All numbers in one row."""
+        return Table([vars(self)])
 
 
 def summarise(

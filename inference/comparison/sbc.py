@@ -35,7 +35,24 @@ _BELIEF = ("mu", "a", "b", "b2", "sigma", "omega", "c", "d", "t_b", "t_d", "kap"
 
 
 def belief_sbc(data: BeliefData, priors: BeliefPriors | None = None) -> SbcModel:
-    """Belief model of one player, raw or rounded as `data` is; its answers are only the shape of those simulated."""
+    """Belief model of one player, raw or rounded as `data` is; its answers are only the shape of those simulated.
+
+    Parameters
+    ----------
+    data : BeliefData
+    priors : BeliefPriors, optional
+
+    Returns
+    -------
+    SbcModel
+
+    Examples
+    --------
+    >>> import inference, models
+    >>> from models.examples import comparison_study
+    >>> inference.belief_sbc(models.belief_data(comparison_study(), "lm-weak", "interface")).name
+    'belief_rounded'
+    """
     return SbcModel(
         name="belief" if data.is_raw else "belief_rounded",
         build=partial(belief_model, data, priors),
@@ -93,7 +110,25 @@ def _most_frequent(values: NDArray[Any], n: int) -> NDArray[Any]:
 
 
 def calibration_sbc(data: OutcomeData, family: str = "llo", priors: CalibrationPriors | None = None) -> SbcModel:
-    """Calibration curves; the outcomes of `data` are only the shape of those simulated."""
+    """Calibration curves; the outcomes of `data` are only the shape of those simulated.
+
+    Parameters
+    ----------
+    data : OutcomeData
+    family : {"llo", "beta"}
+    priors : CalibrationPriors, optional
+
+    Returns
+    -------
+    SbcModel
+
+    Examples
+    --------
+    >>> import inference, models
+    >>> from models.examples import comparison_study
+    >>> inference.calibration_sbc(models.favoured_outcomes(comparison_study())).name
+    'calibration'
+    """
     coefficients = ("bias", "slope") if family == "llo" else ("bias", "slope_low", "slope_high")
     return SbcModel(
         name="calibration" if family == "llo" else f"calibration_{family}",
@@ -104,7 +139,24 @@ def calibration_sbc(data: OutcomeData, family: str = "llo", priors: CalibrationP
 
 
 def report_sbc(data: ReportData, priors: ReportPriors | None = None) -> SbcModel:
-    """How reports come about; the reports of `data` are only the shape of those simulated."""
+    """How reports come about; the reports of `data` are only the shape of those simulated.
+
+    Parameters
+    ----------
+    data : ReportData
+    priors : ReportPriors, optional
+
+    Returns
+    -------
+    SbcModel
+
+    Examples
+    --------
+    >>> import inference, models
+    >>> from models.examples import comparison_study
+    >>> inference.report_sbc(models.reports_on_truth(comparison_study(), "interface")).name
+    'reports'
+    """
     scalars: tuple[str, ...] = (
         "strength",
         "bias_spread",
@@ -124,7 +176,24 @@ def report_sbc(data: ReportData, priors: ReportPriors | None = None) -> SbcModel
 
 
 def participant_sbc(data: ParticipantData, priors: ParticipantPriors | None = None) -> SbcModel:
-    """Participants with a shared belief; the reports of `data` are only the shape of those simulated."""
+    """Participants with a shared belief; the reports of `data` are only the shape of those simulated.
+
+    Parameters
+    ----------
+    data : ParticipantData
+    priors : ParticipantPriors, optional
+
+    Returns
+    -------
+    SbcModel
+
+    Examples
+    --------
+    >>> import inference, models
+    >>> from models.examples import comparison_study
+    >>> inference.participant_sbc(models.participant_data(comparison_study())).name
+    'participants'
+    """
     scalars: tuple[str, ...] = (
         "mu",
         "a",

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from estimators.errors import InputError, unknown_choice
 from estimators.guesses.accuracy import bayesian_bootstrap_accuracy
 from estimators.layout import response_positions
+from inference.summary import Summarised, Table, interval_rows
 from models.guesses.accuracy_data import AccuracyData, practice_amount
 
 if TYPE_CHECKING:
@@ -42,8 +43,8 @@ _MAX_TEXTS = 200
 _MAX_DRAWS = 2000
 
 
-@dataclass(frozen=True, eq=False)
-class ModelGuesses:
+@dataclass(frozen=True, eq=False, repr=False)
+class ModelGuesses(Summarised):
     """A language model on the guesses that people made.
 
     Attributes
@@ -65,6 +66,16 @@ class ModelGuesses:
     accuracy: float
     human_accuracy: float
     draws: FloatArray
+
+    def headline(self) -> str:
+        """Say both accuracies."""
+        return (
+            f"{self.model} {self.accuracy:.1%}, people {self.human_accuracy:.1%} of the same {self.n_guesses} guesses"
+        )
+
+    def summary(self) -> Table:
+        """Median and 90% interval of the accuracy over fresh documents."""
+        return interval_rows({self.model: self.draws})
 
 
 def participant_draws(posterior: xr.Dataset, data: AccuracyData, n_before: int | None = None) -> FloatArray:
@@ -88,6 +99,15 @@ def participant_draws(posterior: xr.Dataset, data: AccuracyData, n_before: int |
     ------
     InputError
         If the posterior is of other participants, or `n_before` is negative.
+
+    Examples
+    --------
+    >>> import inference, models
+    >>> from models.examples import guess_study
+    >>> data = models.accuracy_data(guess_study())
+    >>> posterior = inference.stand_in_posterior(models.accuracy_model(data)).posterior
+    >>> inference.participant_draws(posterior, data, n_before=500).shape
+    (16, 4)
     """
     _check(posterior, data)
     intercept, spread = _flat(posterior, "intercept"), _flat(posterior, "document_spread")
@@ -122,6 +142,15 @@ def population_draws(posterior: xr.Dataset, data: AccuracyData, n_before: int) -
     ------
     InputError
         If the posterior is of other participants, or `n_before` is negative.
+
+    Examples
+    --------
+    >>> import inference, models
+    >>> from models.examples import guess_study
+    >>> data = models.accuracy_data(guess_study())
+    >>> posterior = inference.stand_in_posterior(models.accuracy_model(data)).posterior
+    >>> inference.population_draws(posterior, data, 1000).shape
+    (16,)
     """
     _check(posterior, data)
     amount = _centred(n_before, data)
@@ -137,10 +166,27 @@ def population_draws(posterior: xr.Dataset, data: AccuracyData, n_before: int) -
 def practice_change(posterior: xr.Dataset, data: AccuracyData, n_guesses: int = 1000) -> FloatArray:
     """What the first `n_guesses` guesses change in the population's mean accuracy, at equal contexts and texts.
 
+    Parameters
+    ----------
+    posterior : xarray.Dataset
+        Of :func:`models.guesses.accuracy.accuracy_model`.
+    data : AccuracyData
+        What it was fitted to.
+    n_guesses : int
+
     Returns
     -------
     ndarray, shape (draw,)
         A difference of probabilities.
+
+    Examples
+    --------
+    >>> import inference, models
+    >>> from models.examples import guess_study
+    >>> data = models.accuracy_data(guess_study())
+    >>> posterior = inference.stand_in_posterior(models.accuracy_model(data)).posterior
+    >>> inference.practice_change(posterior, data).shape
+    (16,)
     """
     return population_draws(posterior, data, n_guesses) - population_draws(posterior, data, 0)
 
@@ -165,6 +211,13 @@ def best_participant(draws: ArrayLike, among: ArrayLike | None = None) -> tuple[
     ------
     InputError
         If nobody can be the best.
+
+    Examples
+    --------
+    >>> import inference
+    >>> accuracy, probability = inference.best_participant([[0.3, 0.4], [0.5, 0.2], [0.3, 0.6]])
+    >>> accuracy.tolist(), probability.round(2).tolist()
+    ([0.4, 0.5, 0.6], [0.33, 0.67])
     """
     values = np.asarray(draws, dtype=float)
     can = np.ones(values.shape[1], dtype=bool) if among is None else np.asarray(among, dtype=bool)
@@ -187,6 +240,12 @@ def beats_every(model: ArrayLike, best: ArrayLike) -> float:
     -------
     float
         Over all pairs of a draw and a draw; equal ones count one half.
+
+    Examples
+    --------
+    >>> import inference
+    >>> round(inference.beats_every([0.5, 0.6], [0.4, 0.5, 0.7]), 3)
+    0.583
     """
     ordered, values = np.sort(np.asarray(best, dtype=float)), np.asarray(model, dtype=float)
     below = np.searchsorted(ordered, values, side="left") + np.searchsorted(ordered, values, side="right")
@@ -235,6 +294,14 @@ def model_guesses(
     ------
     InputError
         If the model is not there, or played none of the items.
+
+    Examples
+    --------
+    >>> import inference
+    >>> import numpy as np
+    >>> from models.examples import guess_study
+    >>> inference.model_guesses(guess_study(), "lm", n_draws=100, rng=np.random.default_rng(0))
+    <ModelGuesses: lm 37.5%, people 35.4% of the same 192 guesses>
     """
     names = study["model"].values.tolist() if "model_hit" in study else []
     source = f"guess study {study.attrs.get('name', '(unnamed)')!r}"

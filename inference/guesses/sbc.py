@@ -16,7 +16,24 @@ __all__ = ["accuracy_sbc", "small_accuracy_design"]
 
 
 def accuracy_sbc(data: AccuracyData, priors: AccuracyPriors | None = None) -> SbcModel:
-    """Accuracy of guesses; the hits of `data` are only the shape of those simulated."""
+    """Accuracy of guesses; the hits of `data` are only the shape of those simulated.
+
+    Parameters
+    ----------
+    data : AccuracyData
+    priors : AccuracyPriors, optional
+
+    Returns
+    -------
+    SbcModel
+
+    Examples
+    --------
+    >>> import inference, models
+    >>> from models.examples import guess_study
+    >>> inference.accuracy_sbc(models.accuracy_data(guess_study())).quantities[:3]
+    ('intercept', 'practice_mean', 'ability_spread')
+    """
     scalars: tuple[str, ...] = ("intercept", "practice_mean", "ability_spread", "practice_spread", "document_spread")
     scalars += ("context_step", "context_effect[0]") if data.band.size > 1 else ()
     scalars += ("surprisal_slope",) if data.surprisal is not None else ()

@@ -1,9 +1,14 @@
 """The language-model engine: exact probabilities of a causal language model, in large batches, on CPU or GPU.
 
 What lives here: loading a model that a config names (``settings``, ``loading``), one forward pass for many contexts
-(``batching``, ``forward``), what is asked of it (``next_token``, ``scoring``, ``words``, ``player``), and the store of
-what was computed (``store``).
+(``batching``, ``forward``), and what is asked of it (``next_token``, ``scoring``, ``windows``, ``words``,
+``word_samples``, ``top1``). What was computed is stored by ``inference.store``.
 What does not: estimates from the numbers, files of studies, figures.
 
-Importing this package pulls in neither torch nor transformers (extra ``lm``).
+Importing this package or one of its modules loads neither torch nor transformers (extra ``lm``), which functions
+import.
 """
+
+from models.lazy import public_names
+
+__getattr__, __dir__ = public_names(__name__, __file__, "lm")

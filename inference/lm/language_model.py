@@ -106,7 +106,17 @@ def encode(model: LanguageModel, texts: Sequence[str], *, source: object = None)
 
 
 def token_strings(model: LanguageModel, ids: Sequence[int]) -> list[str]:
-    """Decode tokens one by one; a token that is part of a character gives U+FFFD, as in the public game data."""
+    """Decode tokens one by one; a token that is part of a character gives U+FFFD, as in the public game data.
+
+    Parameters
+    ----------
+    model : LanguageModel
+    ids : sequence of int
+
+    Returns
+    -------
+    list of str
+    """
     known = len(model.tokenizer)
     decoded = {
         int(token): str(
@@ -121,7 +131,16 @@ def token_strings(model: LanguageModel, ids: Sequence[int]) -> list[str]:
 
 
 def model_record(model: LanguageModel) -> dict[str, Any]:
-    """Everything that should stand in an output made with this model: plain values for attributes or JSON."""
+    """Everything that should stand in an output made with this model: plain values for attributes or JSON.
+
+    Parameters
+    ----------
+    model : LanguageModel
+
+    Returns
+    -------
+    dict of str to object
+    """
     import torch  # noqa: PLC0415 - only a program with a model has it
     import transformers  # noqa: PLC0415
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from inference.posterior import arviz_adapter
 from inference.posterior.arviz_adapter import InferenceData
+from inference.summary import Summarised, Table
 
 __all__ = ["Convergence", "GateThresholds", "check_convergence", "judge"]
 
@@ -35,8 +36,8 @@ class GateThresholds:
     bfmi: float = 0.3
 
 
-@dataclass(frozen=True)
-class Convergence:
+@dataclass(frozen=True, repr=False)
+class Convergence(Summarised):
     """Verdict on one posterior, with the worst value of every check.
 
     Attributes
@@ -56,6 +57,15 @@ class Convergence:
     ess_tail_min: float
     n_divergent: int
     bfmi_min: float
+
+    def headline(self) -> str:
+        """Passed, or why not."""
+        return "passed" if self.passed else f"failed ({'; '.join(self.reasons)})"
+
+    def summary(self) -> Table:
+        """Worst value of every check, in one row."""
+        found = {name: value for name, value in vars(self).items() if name != "reasons"}
+        return Table([found])
 
 
 def check_convergence(idata: InferenceData, thresholds: GateThresholds | None = None) -> Convergence:

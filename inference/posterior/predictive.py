@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,11 +14,13 @@ from numpy.typing import NDArray
 from pymc.pytensorf import collect_default_updates, reseed_rngs
 from pymc.pytensorf import compile as compile_function
 from pytensor.graph.replace import clone_replace
+from pytensor.graph.traversal import ancestors
 
 from estimators.errors import InputError
 from inference.posterior.arviz_adapter import InferenceData, add_groups, add_model_data, group, of_posterior
 from inference.posterior.item_draws import thinned
 from inference.posterior.sampling import CompiledModel, whole_or_not_at_all
+from models.outside import OutsideLikelihood
 
 __all__ = ["LogLikelihood", "PriorSimulator", "complete", "log_likelihood", "prior_simulator", "thinned"]
 
@@ -85,10 +88,17 @@ def log_likelihood(model: pm.Model | CompiledModel) -> LogLikelihood:
         If the model has neither observed variables nor such potentials.
     """
     program = _model_of(model)
-    outputs = [*program.observed_RVs, *_rows_of_potentials(program)]
-    if not outputs:
+    outside = _outside(program)
+    outputs = [*program.observed_RVs, *([] if outside else _rows_of_potentials(program))]
+    if not outputs and outside is None:
         raise InputError("has no observed variable", source="model")
-    terms = program.logp(vars=outputs, jacobian=False, sum=False)
+    terms = list(program.logp(vars=outputs, jacobian=False, sum=False)) if outputs else []
+    names = [variable.name for variable in outputs]
+    dims = dict(program.named_vars_to_dims)
+    if outside is not None:
+        names += list(outside.log_likelihood)
+        terms += program.replace_rvs_by_values(list(outside.log_likelihood.values()))
+        dims |= outside.dims
     # parameters come on their own scale, the log-density takes them on the sampler's
     point = {rv: rv.type(rv.name) for rv in program.free_RVs}
     to_point: dict[Any, Any] = {}
@@ -97,18 +107,22 @@ def log_likelihood(model: pm.Model | CompiledModel) -> LogLikelihood:
             transform = program.rvs_to_transforms[rv]
             inner = point[rv] if transform is None else transform.forward(point[rv], *rv.owner.inputs)
             to_point[value] = inner if transform is None else clone_replace(inner, point)
-    terms = clone_replace(list(terms), to_point)
-    dims = program.named_vars_to_dims
+    terms = clone_replace(terms, to_point)
     return LogLikelihood(
         inputs=tuple(rv.name for rv in program.free_RVs),
-        outputs=tuple(variable.name for variable in outputs),
-        dims={variable.name: tuple(map(str, dims.get(variable.name, ()))) for variable in outputs},
+        outputs=tuple(names),
+        # a row of a multivariate variable has one log-likelihood: its last dims are gone
+        dims={name: tuple(map(str, dims.get(name, ())))[: term.ndim] for name, term in zip(names, terms, strict=True)},
         function=compile_function(list(point.values()), terms, on_unused_input="ignore"),
     )
 
 
 def _model_of(model: pm.Model | CompiledModel) -> pm.Model:
     return model.model if isinstance(model, CompiledModel) else model
+
+
+def _outside(model: pm.Model) -> OutsideLikelihood | None:
+    return getattr(model, "outside", None)
 
 
 def _rows_of_potentials(model: pm.Model) -> list[Any]:
@@ -191,8 +205,9 @@ def complete(
     n_predictive : int
         About as many draws of the posterior, evenly spaced, get data drawn from them.
     generative : pymc.Model, optional
-        The model with an observed variable in the place of each potential, where `model` has potentials. Its free
-        parameters are among those of the posterior.
+        The model with an observed variable in the place of each potential, where `model` has potentials and no
+        :class:`~models.outside.OutsideLikelihood` says what they are. Its free parameters are among those of the
+        posterior.
     progress : bool
 
     Returns
@@ -204,8 +219,8 @@ def complete(
     Raises
     ------
     InputError
-        If the model has potentials and no generative model is given, a number is not positive, or a parameter is not
-        in the posterior.
+        If nothing says how to draw data from a model with potentials, a number is not positive, or a parameter is
+        not in the posterior.
     KeyboardInterrupt
         If the user stops it; no group is added half.
     """
@@ -213,44 +228,81 @@ def complete(
         if value < 1:
             raise InputError(f"is {value}, should be at least 1", field=name)
     program = _model_of(model)
+    outside = _outside(program)
     source = program if generative is None else generative
-    _check_generative(source)
     posterior = group(idata, "posterior")
-    _draws_of(posterior, [rv.name for rv in source.free_RVs])
+    if outside is None:
+        _check_generative(source)
+        _draws_of(posterior, [rv.name for rv in source.free_RVs])
     with whole_or_not_at_all():
         rows = log_likelihood(program)
-        found = rows.of_draws(posterior)
-        prior = pm.sample_prior_predictive(n_prior, model=source, random_seed=seed)
-        # With the data that the parameters depend on beside them; PyMC would otherwise think that the data may have
-        # changed, and draw such parameters anew from their prior.
-        known = add_model_data(of_posterior(thinned(posterior, n_predictive)), source)
-        predictive = pm.sample_posterior_predictive(
-            known,
-            model=source,
-            # by name: PyMC 5.28 appends to the model's own list of observed variables where it is asked for all
-            var_names=[variable.name for variable in source.observed_RVs],
-            random_seed=seed + 1,
-            progressbar=progress,
-        )
-    add_groups(
-        idata,
-        {
-            "log_likelihood": _dataset(found, rows.dims, posterior, program),
-            "prior": prior.prior,
-            "prior_predictive": prior.prior_predictive,
-            "posterior_predictive": predictive.posterior_predictive,
-        },
-    )
+        found = {"log_likelihood": _dataset(rows.of_draws(posterior), rows.dims, posterior, program)}
+        known = thinned(posterior, n_predictive)
+        if outside is None:
+            found |= _prior(source, n_prior, seed)
+            found["posterior_predictive"] = _predicted(source, known, seed + 1, progress=progress)
+        else:
+            with warnings.catch_warnings():
+                # nothing wanted here depends on the potentials
+                warnings.filterwarnings("ignore", message="The effect of Potentials")
+                prior = pm.sample_prior_predictive(
+                    n_prior, model=program, var_names=outside.parameters, random_seed=seed
+                )
+            found["prior"] = prior.prior
+            for name, draws, at in (("prior", prior.prior, seed), ("posterior", known, seed + 1)):
+                found[f"{name}_predictive"] = _simulated(outside, program, draws, np.random.default_rng(at))
+            observed = {name: (outside.dims[name], values) for name, values in outside.observed().items()}
+            found["observed_data"] = xr.Dataset(observed, coords=_coords(program, observed.values()))
+    add_groups(idata, found)
     return add_model_data(idata, program)
 
 
+def _prior(model: pm.Model, n_draws: int, seed: int) -> dict[str, xr.Dataset]:
+    drawn = pm.sample_prior_predictive(n_draws, model=model, random_seed=seed)
+    return {"prior": drawn.prior, "prior_predictive": drawn.prior_predictive}
+
+
+def _predicted(model: pm.Model, posterior: xr.Dataset, seed: int, *, progress: bool) -> xr.Dataset:
+    """Data drawn from the draws of a posterior; what is observed of a variable's parents stays as it was."""
+    observed = {rv.name: rv for rv in model.observed_RVs}
+    parts = []
+    for name, rv in observed.items():
+        parents = [node for node in ancestors([rv]) if node is not rv]
+        given = {other: model.rvs_to_values[seen] for other, seen in observed.items() if seen in parents}
+        program = pm.do(model, given) if given else model
+        # With the data that the parameters depend on beside them; PyMC would otherwise think that the data may have
+        # changed, and draw such parameters anew from their prior.
+        known = add_model_data(of_posterior(posterior), program)
+        # by name: PyMC 5.28 appends to the model's own list of observed variables where it is asked for all
+        drawn = pm.sample_posterior_predictive(
+            known, model=program, var_names=[name], random_seed=seed, progressbar=progress
+        )
+        parts.append(drawn.posterior_predictive)
+    return xr.merge(parts, join="exact", compat="equals")
+
+
+def _simulated(outside: OutsideLikelihood, model: pm.Model, draws: xr.Dataset, rng: np.random.Generator) -> xr.Dataset:
+    values = _draws_of(draws, outside.parameters)
+    shape = (draws.sizes["chain"], draws.sizes["draw"])
+    points = zip(*(value.reshape(-1, *value.shape[2:]) for value in values), strict=True)
+    found = [outside.simulate(dict(zip(outside.parameters, point, strict=True)), rng) for point in points]
+    stacked = {name: np.stack([one[name] for one in found]) for name in found[0]}
+    return _dataset(
+        {name: value.reshape(*shape, *value.shape[1:]) for name, value in stacked.items()}, outside.dims, draws, model
+    )
+
+
 def _dataset(
-    found: Mapping[str, FloatArray], dims: Mapping[str, tuple[str, ...]], posterior: xr.Dataset, model: pm.Model
+    found: Mapping[str, NDArray[Any]], dims: Mapping[str, tuple[str, ...]], posterior: xr.Dataset, model: pm.Model
 ) -> xr.Dataset:
     coords = {"chain": posterior["chain"].values, "draw": posterior["draw"].values}
     variables = {}
     for name, values in found.items():
         own = dims[name] or tuple(f"{name}_dim_{axis}" for axis in range(values.ndim - 2))
         variables[name] = (("chain", "draw", *own), values)
-        coords |= {dim: np.asarray(model.coords[dim]) for dim in own if model.coords.get(dim) is not None}
-    return xr.Dataset(variables, coords=coords)
+    return xr.Dataset(variables, coords=coords | _coords(model, variables.values()))
+
+
+def _coords(model: pm.Model, variables: Iterable[tuple[tuple[str, ...], Any]]) -> dict[str, NDArray[Any]]:
+    used = {dim for dims, _ in variables for dim in dims}
+    return {dim: np.asarray(model.coords[dim]) for dim in used if model.coords.get(dim) is not None}

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import binom, poisson
 
 from estimators.errors import InputError
+from inference.summary import Summarised, Table
 
 __all__ = ["EcdfBand", "SbcVerdict", "ecdf_band", "ecdf_counts", "judge_ranks"]
 
@@ -132,8 +133,8 @@ def ecdf_counts(ranks: ArrayLike, n_ranked: int) -> IntArray:
     return np.cumsum(np.bincount(found.astype(np.intp).ravel(), minlength=n_ranked + 1))[:-1].astype(np.intp)
 
 
-@dataclass(frozen=True)
-class SbcVerdict:
+@dataclass(frozen=True, repr=False)
+class SbcVerdict(Summarised):
     """Whether ranks are uniform.
 
     Attributes
@@ -154,6 +155,15 @@ class SbcVerdict:
     deviation: float
     p_value: float
     inside: bool
+
+    def headline(self) -> str:
+        """Say whether the ranks are uniform."""
+        where = "inside" if self.inside else "outside"
+        return f"ranks of {self.n_fits} fits {where} the band (p = {self.p_value:.3f})"
+
+    def summary(self) -> Table:
+        """All numbers in one row."""
+        return Table([vars(self)])
 
 
 def judge_ranks(ranks: ArrayLike, n_ranked: int, probability: float = 0.95) -> SbcVerdict:

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from estimators.errors import InputError
+from inference.summary import Summarised, Table, interval_rows
 from models.rankings.slopes import RankData, log_category_probability
 
 if TYPE_CHECKING:
@@ -32,8 +33,8 @@ FloatArray = NDArray[np.float64]
 _NODES = 9
 
 
-@dataclass(frozen=True, eq=False)
-class RankDraws:
+@dataclass(frozen=True, eq=False, repr=False)
+class RankDraws(Summarised):
     """Draws of a posterior, chains one after the other.
 
     Attributes
@@ -52,6 +53,14 @@ class RankDraws:
     window_spread: FloatArray
     model_window_spread: FloatArray
     log_odds: FloatArray
+
+    def headline(self) -> str:
+        """Say its sizes."""
+        return f"{self.slope.shape[0]} draws of {self.slope.shape[1]} models"
+
+    def summary(self) -> Table:
+        """Median and 90% interval of each model's slope, log-odds per doubling of the context."""
+        return interval_rows({f"slope[{at}]": draws for at, draws in enumerate(self.slope.T)})
 
 
 def rank_draws(posterior: xr.Dataset, n_draws: int | None = None) -> RankDraws:

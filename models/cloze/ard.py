@@ -79,6 +79,14 @@ def ard_model(
     ------
     InputError
         For an unknown prior or likelihood, or if these do not fit together.
+
+    Examples
+    --------
+    >>> import models
+    >>> data = models.ard_data([0.2, 0.5, 0.9], {"entropy": [1.0, 2.0, 3.0]}, text=["a", "b", "b"])
+    >>> model = models.ard_model(data, likelihood="logit_normal")
+    >>> model.named_vars_to_dims["coefficient"], model.named_vars_to_dims["target"]
+    (('predictor',), ('row',))
     """
     if prior not in COEFFICIENT_PRIORS:
         raise unknown_choice("prior", prior, COEFFICIENT_PRIORS, source="ard model")
@@ -100,6 +108,8 @@ def ard_model(
         "row": np.arange(data.target.size),
     }
     with pm.Model(coords=coords) as model:
+        # kept with the posterior; the program has the values as constants
+        pm.Data("x", data.x, dims=("row", "predictor"))
         middle = 0.5 if likelihood == "gaussian" else 0.0
         intercept = pm.Normal("intercept", middle, p.intercept * unit if fixed is None else 10.0)
         if fixed is not None:

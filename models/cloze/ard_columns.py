@@ -194,6 +194,22 @@ def clean_columns(
     ------
     InputError
         If a model is not in the study, it has no counts, no context has as many answers, or a predictor cannot be made.
+
+    Examples
+    --------
+    >>> import models
+    >>> import numpy as np
+    >>> from models.examples import cloze_study
+    >>> columns = models.clean_columns(
+    ...     cloze_study(),
+    ...     ["mixture"],
+    ...     ("human_entropy", "word_num"),
+    ...     rng=np.random.default_rng(0),
+    ...     target_answers=10,
+    ...     oracle_answers=5,
+    ... )
+    >>> len(columns.target), sorted(columns.predictors)
+    (12, ['human_entropy', 'word_num'])
     """
     if design not in DESIGNS:
         raise unknown_choice("design", design, DESIGNS)
@@ -260,10 +276,37 @@ def clean_columns(
 def measured_error(columns: ArdColumns, names: Sequence[str]) -> Measured | None:
     """Errors of those of `names` that are predictors of the columns.
 
+    Parameters
+    ----------
+    columns : ArdColumns
+    names : sequence of str
+        Of :data:`PREDICTORS` those that are estimates; those that the columns lack are passed over.
+
+    Returns
+    -------
+    Measured or None
+        None if the columns have none of them.
+
     Raises
     ------
     InputError
         If a predictor's error is not known.
+
+    Examples
+    --------
+    >>> import models
+    >>> import numpy as np
+    >>> from models.examples import cloze_study
+    >>> columns = models.clean_columns(
+    ...     cloze_study(),
+    ...     ["mixture"],
+    ...     ("human_entropy", "word_num"),
+    ...     rng=np.random.default_rng(0),
+    ...     target_answers=10,
+    ...     oracle_answers=5,
+    ... )
+    >>> models.measured_error(columns, ["human_entropy"]).covariance.shape
+    (12, 1, 1)
     """
     for name in names:
         if name not in _STATISTIC:

@@ -59,6 +59,8 @@ class ArdData:
         Labels of the items, of the texts that they are from, and of the players (models) compared with people.
     item_of_row, player_of_row : ndarray of int, shape (row,)
     text_of_item : ndarray of int, shape (item,)
+    groups : tuple of str
+        What has an effect of its own: "text", "item" and "player", where the rows can tell it.
     """
 
     target: Floats
@@ -141,6 +143,13 @@ def ard_data(
     InputError
         If lengths differ, a value is not finite, the target leaves [0, 1], a predictor is constant or is measured for
         an item in two ways, an item is in two texts, or errors are no covariance matrices.
+
+    Examples
+    --------
+    >>> import models
+    >>> data = models.ard_data([0.2, 0.5, 0.9], {"entropy": [1.0, 2.0, 3.0]}, text=["a", "b", "b"])
+    >>> data.x.ravel().round(3).tolist(), data.groups
+    ([-1.225, 0.0, 1.225], ('text',))
     """
     y = np.asarray(target, dtype=float)
     names = tuple(predictors)

@@ -10,23 +10,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 from numpy.typing import NDArray
+from scipy.special import expit, gamma, gammainc
 
 from estimators.cloze.distributions import WordCounts, align, relative_frequencies
 from estimators.errors import InputError
+from models.outside import OutsideLikelihood
 
 __all__ = [
+    "KINDS_OF_WORDS",
     "NODES",
     "NODE_LOG_WEIGHTS",
     "PARAMETERS",
     "WordPairData",
     "WordPairPriors",
     "set_word_pairs",
+    "simulate_word_pairs",
     "word_pair_data",
     "word_pair_model",
 ]
@@ -44,6 +50,9 @@ PARAMETERS = (
 )
 """Parameters of each context, in the order of the dimension ``parameter``."""
 
+KINDS_OF_WORDS = ("both", "first", "second")
+"""Which samples have a word, in the order of the dimension ``kind``."""
+
 NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(11)
 """Nodes of the Gauss-Hermite quadrature over x, the log-ratio of a shared word's two weights in units of sigma."""
 
@@ -53,6 +62,9 @@ NODE_LOG_WEIGHTS = np.log(_WEIGHTS / _WEIGHTS.sum())
 # of words that were seen, where the nodes go to each word's counts; right to 1e-3 up to a sigma of 1.5
 _WORD_NODES, _WORD_WEIGHTS = np.polynomial.hermite_e.hermegauss(11)
 _WORD_LOG_WEIGHTS = np.log(_WORD_WEIGHTS / _WORD_WEIGHTS.sum()) + _WORD_NODES**2 / 2
+
+
+_MOST_POINTS = 20_000  # of a process that a simulation draws one by one
 
 
 @dataclass(frozen=True)
@@ -139,6 +151,16 @@ def word_pair_data(first: WordCounts, second: WordCounts) -> WordPairData:
     ------
     InputError
         If a context has no answer on one side.
+
+    Examples
+    --------
+    >>> import models
+    >>> from estimators.cloze import count_words
+    >>> people = count_words([0, 0, 0], [0, 1, 2], [5, 3, 2], n_contexts=1)
+    >>> model = count_words([0, 0], [0, 3], [6, 4], n_contexts=1)
+    >>> data = models.word_pair_data(people, model)
+    >>> data.a.tolist(), data.b.tolist()
+    ([0.0, 2.0, 3.0, 5.0], [4.0, 0.0, 0.0, 6.0])
     """
     both = align(relative_frequencies(first), relative_frequencies(second))
     totals = [first.totals, second.totals]
@@ -202,11 +224,28 @@ def word_pair_model(  # noqa: PLR0915 - one density, line by line as in the docs
     pymc.Model
         Variables ``population_mean`` and ``population_variance`` (parameter; pooled only), ``theta`` (parameter,
         context) and ``log_u`` (side, context). The counts are ``pm.Data``: :func:`set_word_pairs` gives the model
-        those of as many other contexts.
+        those of as many other contexts. What :func:`inference.complete` compares with the prior and the posterior are
+        two statistics of the counts: ``n_words`` (kind, context), how many different words both samples have and one
+        of them alone, and ``sample_tvd`` (context), the distance between the two samples.
+
+    Examples
+    --------
+    >>> import models
+    >>> from estimators.cloze import count_words
+    >>> people = count_words([0, 0, 0], [0, 1, 2], [5, 3, 2], n_contexts=1)
+    >>> model = count_words([0, 0], [0, 3], [6, 4], n_contexts=1)
+    >>> program = models.word_pair_model(models.word_pair_data(people, model))
+    >>> program.named_vars_to_dims["theta"]
+    ('parameter', 'context')
     """
     priors = priors or WordPairPriors()
     mean, sd = priors.vectors()
-    coords = {"parameter": list(PARAMETERS), "context": np.arange(data.n_contexts), "side": ["first", "second"]}
+    coords = {
+        "parameter": list(PARAMETERS),
+        "context": np.arange(data.n_contexts),
+        "side": ["first", "second"],
+        "kind": list(KINDS_OF_WORDS),
+    }
     with pm.Model(coords=coords) as model:
         given = {name: pm.Data(name, values) for name, values in _values(data).items()}
         context, a, b = given["row_context"], given["row_a"], given["row_b"]
@@ -264,16 +303,42 @@ def word_pair_model(  # noqa: PLR0915 - one density, line by line as in the docs
             psi += pt.exp(theta[1 + i] + log_gamma_e) / e * pt.expm1(e * log_rates[i])
         likelihood = (given["row_words"] * rows).sum() + (given["answers"] * log_u).sum() - psi.sum()
         pm.Potential("counts", likelihood)
+    of_words = pt.inc_subtensor(pt.zeros(data.n_contexts)[context], given["row_words"] * rows)
+    model.outside = OutsideLikelihood(
+        log_likelihood={"counts": of_words + (given["answers"] * log_u).sum(axis=0) - psi},
+        observed=partial(_observed, model),
+        simulate=partial(_simulate, model),
+        parameters=(*(("population_mean", "population_variance") if pooled else ()), "theta"),
+        dims={"counts": ("context",), "n_words": ("kind", "context"), "sample_tvd": ("context",)},
+    )
     return model
 
 
 def set_word_pairs(model: pm.Model, data: WordPairData) -> None:
     """Give a model of :func:`word_pair_model` the counts of other contexts, as many as it was built with.
 
+    Parameters
+    ----------
+    model : pymc.Model
+        From :func:`word_pair_model`.
+    data : WordPairData
+        As many contexts as the model was built with.
+
     Raises
     ------
     InputError
         If their number is another one.
+
+    Examples
+    --------
+    >>> import models
+    >>> from estimators.cloze import count_words
+    >>> people = count_words([0, 0, 0], [0, 1, 2], [5, 3, 2], n_contexts=1)
+    >>> model = count_words([0, 0], [0, 3], [6, 4], n_contexts=1)
+    >>> program = models.word_pair_model(models.word_pair_data(people, model))
+    >>> models.set_word_pairs(program, models.word_pair_data(model, people))
+    >>> program["row_a"].get_value().tolist()
+    [0.0, 0.0, 4.0, 6.0]
     """
     built = len(model.coords["context"])
     if data.n_contexts != built:
@@ -289,3 +354,101 @@ def _values(data: WordPairData) -> dict[str, NDArray[np.generic]]:
         "row_words": data.words.astype(float),
         "answers": np.stack([data.n_a, data.n_b]),
     }
+
+
+def _counts(model: pm.Model) -> WordPairData:
+    """Counts that a model has now."""
+    context, a, b, words, answers = (
+        model[name].get_value() for name in ("row_context", "row_a", "row_b", "row_words", "answers")
+    )
+    return WordPairData(context, a, b, words.astype(np.int64), answers.shape[1], *answers)
+
+
+def _observed(model: pm.Model) -> dict[str, NDArray[Any]]:
+    return _statistics(_counts(model))
+
+
+def _simulate(model: pm.Model, values: Mapping[str, NDArray[Any]], rng: np.random.Generator) -> dict[str, NDArray[Any]]:
+    n_a, n_b = model["answers"].get_value()
+    return _statistics(simulate_word_pairs(values["theta"], n_a, n_b, rng))
+
+
+def _statistics(data: WordPairData) -> dict[str, NDArray[Any]]:
+    """Numbers of words of each kind, (kind, context), and distance between the samples, (context,)."""
+    kinds = ((data.a > 0) & (data.b > 0), data.b == 0, data.a == 0)
+    n = data.n_contexts
+    apart = np.abs(data.a / data.n_a[data.context] - data.b / data.n_b[data.context]) / 2
+    return {
+        "n_words": np.stack([np.bincount(data.context[kind], data.words[kind], n) for kind in kinds]).astype(np.int64),
+        "sample_tvd": np.bincount(data.context, data.words * apart, n),
+    }
+
+
+def simulate_word_pairs(
+    theta: NDArray[np.float64], n_a: NDArray[Any], n_b: NDArray[Any], rng: np.random.Generator
+) -> WordPairData:
+    """Draw two samples of words from the model of :func:`word_pair_model`, given its parameters.
+
+    The sizes of the largest words of each process are drawn one by one: those that get 99.9% of the answers, or the
+    20,000 largest. The rest counts by its expected total, and each answer that falls there is a word of its own.
+
+    Parameters
+    ----------
+    theta : ndarray, shape (parameter, context)
+        In the order of :data:`PARAMETERS`.
+    n_a, n_b : ndarray, shape (context,)
+        Answers of each context in the first and the second sample.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    WordPairData
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from models.cloze.tvd import simulate_word_pairs
+    >>> theta = np.array([[1.0], [-0.5], [-0.5], [-0.5], [0.0], [-0.7]])
+    >>> found = simulate_word_pairs(theta, np.array([20]), np.array([30]), np.random.default_rng(0))
+    >>> int((found.a * found.words).sum()), int((found.b * found.words).sum())
+    (20, 30)
+    """
+    rows = [_one_pair(*given, rng) for given in zip(theta.T, n_a.astype(int), n_b.astype(int), strict=True)]
+    cases = [np.unique(row, axis=1, return_counts=True) for row in rows]
+    context = np.repeat(np.arange(len(cases)), [words.size for _, words in cases])
+    a, b = np.concatenate([pair for pair, _ in cases], axis=1).astype(float)
+    words = np.concatenate([words for _, words in cases])
+    return WordPairData(context, a, b, words, len(cases), n_a.astype(float), n_b.astype(float))
+
+
+def _one_pair(theta: Floats, n_a: int, n_b: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Counts (2, word) of one context."""
+    discounts = expit(theta[3:5])
+    first, second, dust = [], [], np.zeros(2)
+    for process, log_mass in enumerate(theta[:3]):
+        size, rest = _sizes(np.exp(log_mass), discounts[min(process, 1)], rng)
+        half = np.exp(theta[5]) * rng.normal(size=size.size) / 2 if process == 0 else np.zeros(size.size)
+        first.append(size * np.exp(half) * (process != 2))
+        second.append(size * np.exp(-half) * (process != 1))
+        # E e^{sigma x / 2} of the shared words
+        tilt = np.exp(np.exp(2 * theta[5]) / 8) if process == 0 else 1.0
+        dust += rest * tilt * np.array([process != 2, process != 1])
+    counts = []
+    for weights, other, n in ((first, dust[0], n_a), (second, dust[1], n_b)):
+        weight = np.append(np.concatenate(weights), other)
+        counts.append(rng.multinomial(n, weight / weight.sum()))
+    seen = np.stack([count[:-1] for count in counts])
+    alone = [np.eye(2, dtype=np.int64)[[side]].T.repeat(counts[side][-1], axis=1) for side in (0, 1)]
+    return np.concatenate([seen[:, seen.any(axis=0)], *alone], axis=1)
+
+
+def _sizes(mass: float, discount: float, rng: np.random.Generator) -> tuple[Floats, float]:
+    """Draw the points of a generalised gamma process that are not tiny; and the expected total of the tiny ones."""
+    # points between z and z + dz: mass z^(-1-d) e^(-z) dz; below `least` they have a thousandth of the expected total
+    least = (1e-3 * (1 - discount) * gamma(1 - discount)) ** (1 / (1 - discount))
+    least = max(least, (mass / (discount * _MOST_POINTS)) ** (1 / discount))
+    # thinning: from z^(-1-d) above `least`, kept with probability e^(-z)
+    n = rng.poisson(mass * least**-discount / discount)
+    size = least * rng.random(n) ** (-1 / discount)
+    rest = mass * gamma(1 - discount) * gammainc(1 - discount, least)
+    return size[rng.random(n) < np.exp(-size)], float(rest)

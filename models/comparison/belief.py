@@ -117,6 +117,16 @@ def belief_model(data: BeliefData, priors: BeliefPriors | None = None, *, centre
     pymc.Model
         Dims ``item`` and ``pair``; what it knows of the items and the answers are data that :func:`set_answers`
         exchanges.
+
+    Examples
+    --------
+    >>> import models
+    >>> from models.examples import comparison_study
+    >>> model = models.belief_model(models.belief_data(comparison_study(), "lm-weak"))
+    >>> [variable.name for variable in model.observed_RVs]
+    ['v']
+    >>> model.named_vars_to_dims["A"]
+    ('item',)
     """
     p = priors or BeliefPriors()
     coords = {"item": data.item, "pair": np.arange(data.pair_item.size)}
@@ -193,6 +203,16 @@ def set_answers(model: pm.Model, data: BeliefData) -> None:
     ------
     InputError
         If the number of items differs, or reports are on another grid (or rounded in one only).
+
+    Examples
+    --------
+    >>> import models
+    >>> from models.examples import comparison_study
+    >>> weak, strong = (models.belief_data(comparison_study(), player) for player in ("lm-weak", "lm-strong"))
+    >>> model = models.belief_model(weak)
+    >>> models.set_answers(model, strong)
+    >>> bool((model["v_data"].get_value() == strong.pair_lower).all())
+    True
     """
     source = f"player {data.player!r}"
     if not np.array_equal(model.belief_grid, data.box_edges):

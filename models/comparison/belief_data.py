@@ -124,6 +124,14 @@ def belief_data(study: xr.Dataset, player: str, rounding: RoundingScheme | str =
     InputError
         For the participants (their answers are noisy), an unknown player or rounding, a study without any response
         on a candidate that is not the target, or a candidate that the generator's whole distribution does not have.
+
+    Examples
+    --------
+    >>> import models
+    >>> from models.examples import comparison_study
+    >>> data = models.belief_data(comparison_study(), "lm-weak", "interface")
+    >>> data.item.size, data.pair_item.size, data.is_raw
+    (6, 16, False)
     """
     models = study["model"].values.tolist()
     source = f"study {study.attrs.get('name')!r}"

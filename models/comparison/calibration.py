@@ -129,6 +129,14 @@ def calibration_model(
     ------
     InputError
         For an unknown family.
+
+    Examples
+    --------
+    >>> import models
+    >>> from models.examples import comparison_study
+    >>> model = models.calibration_model(models.favoured_outcomes(comparison_study()), "beta")
+    >>> [variable.name for variable in model.deterministics]
+    ['bias', 'slope_low', 'slope_high']
     """
     p = priors or CalibrationPriors()
     features = curve_features(data.report, family)
@@ -160,10 +168,28 @@ def calibration_model(
 def set_weights(model: pm.Model, data: OutcomeData) -> None:
     """Put the weights of the same rows into a model, so that it need not be compiled again.
 
+    Parameters
+    ----------
+    model : pymc.Model
+        From :func:`calibration_model`.
+    data : OutcomeData
+        The rows of the model, with other weights.
+
     Raises
     ------
     InputError
         If the rows are not the model's.
+
+    Examples
+    --------
+    >>> import models
+    >>> from dataclasses import replace
+    >>> from models.examples import comparison_study
+    >>> data = models.favoured_outcomes(comparison_study())
+    >>> model = models.calibration_model(data)
+    >>> models.set_weights(model, replace(data, weight=data.weight / 2))
+    >>> float(model["weight"].get_value().max())
+    0.5
     """
     if list(model.coords["response"]) != data.row.tolist():
         raise InputError("are not those of the model", source="calibration data", field="rows")

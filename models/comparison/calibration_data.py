@@ -158,6 +158,14 @@ def favoured_outcomes(study: xr.Dataset, *, as_paid: bool = False) -> OutcomeDat
     ------
     InputError
         If no row is left.
+
+    Examples
+    --------
+    >>> import models
+    >>> from models.examples import comparison_study
+    >>> data = models.favoured_outcomes(comparison_study())
+    >>> bool(data.half_range), bool((data.report > 0.5).all())
+    (True, True)
     """
     rows = _informative(study)
     report = study["report"].values[rows].astype(float)
@@ -204,6 +212,13 @@ def binary_outcomes(participant: Sequence[str] | NDArray[Any], report: ArrayLike
     InputError
         If the lengths differ, there is no row, a report is not inside (0, 1), an outcome is neither 0 nor 1, or all
         outcomes are the same.
+
+    Examples
+    --------
+    >>> import models
+    >>> data = models.binary_outcomes(["ann", "bob", "ann"], [0.9, 0.2, 0.6], [1, 0, 1])
+    >>> data.participant.tolist(), data.outcome.tolist()
+    (['ann', 'bob'], [1, 0, 1])
     """
     names, p, happened = _checked(participant, report, outcome)
     if happened.min() == happened.max():
@@ -245,6 +260,14 @@ def reports_on_truth(study: xr.Dataset, scheme: RoundingScheme | str) -> ReportD
     ------
     InputError
         If no row is left, or a report is not a value of the scheme.
+
+    Examples
+    --------
+    >>> import models
+    >>> from models.examples import comparison_study
+    >>> data = models.reports_on_truth(comparison_study(), "interface")
+    >>> data.n_questions, len(data.box_report)
+    (2, 11)
     """
     rows = _informative(study)
     position, candidate = response_positions(study)[rows], study["response_candidate"].values[rows]
@@ -292,6 +315,13 @@ def binary_reports(
     InputError
         As :func:`binary_outcomes`, or if a report is not a value of the scheme, a question has both outcomes, or there
         is not one question a row.
+
+    Examples
+    --------
+    >>> import models
+    >>> data = models.binary_reports(["ann", "bob", "ann"], [0.9, 0.2, 0.6], [1, 0, 1])
+    >>> data.direction.tolist(), data.report.round(2).tolist()
+    ([1.0, -1.0, 1.0], [2.2, -1.39, 0.41])
     """
     names, p, happened = _checked(participant, report, outcome)
     key = np.arange(p.size) if question is None else np.asarray([str(label) for label in question])

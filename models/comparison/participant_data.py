@@ -130,6 +130,14 @@ def participant_data(study: xr.Dataset, grid: RoundingScheme | str = "interface"
     ------
     InputError
         If a report is not on the grid, the grid is empty, or there is no answer on two tokens that differ.
+
+    Examples
+    --------
+    >>> import models
+    >>> from models.examples import comparison_study
+    >>> data = models.participant_data(comparison_study())
+    >>> data.participant.tolist(), data.item.size
+    (['p000', 'p001', 'p002', 'p003', 'p004'], 6)
     """
     source = f"study {study.attrs.get('name')!r}"
     scheme = rounding_scheme(grid) if isinstance(grid, str) else grid
@@ -220,6 +228,15 @@ def without_participants(data: ParticipantData, names: Sequence[str]) -> Partici
     ------
     InputError
         If a name is unknown, or nobody would be left.
+
+    Examples
+    --------
+    >>> import models
+    >>> from models.examples import comparison_study
+    >>> data = models.participant_data(comparison_study())
+    >>> rest = models.without_participants(data, [data.participant[0]])
+    >>> rest.row_box.size < data.row_box.size, rest.answers.tolist()
+    (True, [False, True, True, True, True])
     """
     known = data.participant.tolist()
     for name in names:

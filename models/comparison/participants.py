@@ -152,6 +152,16 @@ def participant_model(
     pymc.Model
         Dims ``item``, ``pair``, ``shared_pair``, ``participant`` and ``row``; observed variable ``box``. Answers and
         scale are data that :func:`set_participant_data` exchanges.
+
+    Examples
+    --------
+    >>> import models
+    >>> from models.examples import comparison_study
+    >>> model = models.participant_model(models.participant_data(comparison_study()))
+    >>> [variable.name for variable in model.observed_RVs]
+    ['box']
+    >>> model.named_vars_to_dims["slope"]
+    ('participant',)
     """
     p = priors or ParticipantPriors()
     coords = {
@@ -279,6 +289,16 @@ def set_participant_data(model: pm.Model, data: ParticipantData, *, scale: float
     ------
     InputError
         If items, pairs, participants or the grid differ, or the scale is not positive.
+
+    Examples
+    --------
+    >>> import models
+    >>> from models.examples import comparison_study
+    >>> data = models.participant_data(comparison_study())
+    >>> model = models.participant_model(data)
+    >>> models.set_participant_data(model, models.without_participants(data, [data.participant[0]]), scale=0.8)
+    >>> float(model["k0"].get_value())
+    0.8
     """
     shared_pair = np.arange(data.n_shared)
     for field, old, new in (

@@ -119,6 +119,14 @@ def report_model(data: ReportData, priors: ReportPriors | None = None) -> pm.Mod
     pymc.Model
         Dims ``participant``, ``question`` (shared ones; absent if there is none) and ``response``; observed variable
         ``report`` (box positions, or log-odds); ``bias``, ``slope``, ``noise``, ``lapse`` by participant.
+
+    Examples
+    --------
+    >>> import models
+    >>> from models.examples import comparison_study
+    >>> model = models.report_model(models.reports_on_truth(comparison_study(), "interface"))
+    >>> model.named_vars_to_dims["report"], model.named_vars_to_dims["noise"]
+    (('response',), ('participant',))
     """
     p = priors or ReportPriors()
     coords: dict[str, Any] = {"participant": data.participant, "response": data.row}

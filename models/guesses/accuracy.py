@@ -86,6 +86,14 @@ def accuracy_model(data: AccuracyData, priors: AccuracyPriors | None = None) -> 
         ``practice_mean``, ``ability_spread``, ``practice_spread``, ``document_spread``, ``context_step`` (and
         ``surprisal_slope``). Effects: ``ability``, ``practice`` (participant; the latter with its mean),
         ``document_effect``, ``context_effect``.
+
+    Examples
+    --------
+    >>> import models
+    >>> from models.examples import guess_study
+    >>> model = models.accuracy_model(models.accuracy_data(guess_study()))
+    >>> model.named_vars_to_dims["ability"], model.named_vars_to_dims["hits"]
+    (('participant',), ('row',))
     """
     p = priors or AccuracyPriors()
     coords = {"participant": data.participant, "document": data.document, "band": data.band}

@@ -162,6 +162,14 @@ def accuracy_data(
     ------
     InputError
         If no guess is left, or the model is not in the study or scored nothing.
+
+    Examples
+    --------
+    >>> import models
+    >>> from models.examples import guess_study
+    >>> data = models.accuracy_data(guess_study())
+    >>> int(data.n.sum()), data.band.tolist()
+    (192, ['1', '2-3', '4-7', '8-15', '16-31'])
     """
     source = f"guess study {study.attrs.get('name', '(unnamed)')!r}"
     wanted = np.ones(study.sizes["response"], dtype=bool) if responses is None else np.asarray(responses, dtype=bool)

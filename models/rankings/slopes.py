@@ -118,6 +118,15 @@ def rank_data(study: xr.Dataset, rank: ArrayLike, k: int) -> RankData:
     ------
     InputError
         If all windows have one length, so that there is no slope, or `k` is too large for a category a rank.
+
+    Examples
+    --------
+    >>> import models
+    >>> from models.examples import ranking_study
+    >>> study = ranking_study()
+    >>> data = models.rank_data(study, study["rank"], 3)
+    >>> data.count.shape, data.category_rank.tolist()
+    ((12, 4), [inf, 3.0, 2.0, 1.0])
     """
     if k + 1 > _MOST_CATEGORIES:
         raise InputError(f"is {k}, should be at most {_MOST_CATEGORIES - 1}: every rank is a category", field="top_k")
@@ -190,6 +199,16 @@ def rank_slope_model(data: RankData, priors: RankPriors | None = None) -> pm.Mod
         Dims ``model``, ``text``, ``window``, ``cell``, ``category``; ``slope`` (model) in log-odds per doubling,
         ``intercept`` (model) at the mean log2 length, observed ``count`` (cell, category). :func:`set_counts`
         exchanges the counts.
+
+    Examples
+    --------
+    >>> import models
+    >>> from models.examples import ranking_study
+    >>> study = ranking_study()
+    >>> data = models.rank_data(study, study["rank"], 3)
+    >>> model = models.rank_slope_model(data)
+    >>> model.named_vars_to_dims["slope"], model.named_vars_to_dims["count"]
+    (('model',), ('cell', 'category'))
     """
     p = priors or RankPriors()
     x = np.log2(data.window_length) - data.centre
@@ -240,7 +259,26 @@ def rank_slope_model(data: RankData, priors: RankPriors | None = None) -> pm.Mod
 
 
 def set_counts(model: pm.Model, data: RankData) -> None:
-    """Put the counts of the same design into a model, so that it need not be compiled again."""
+    """Put the counts of the same design into a model, so that it need not be compiled again.
+
+    Parameters
+    ----------
+    model : pymc.Model
+        From :func:`rank_slope_model`.
+    data : RankData
+        The design of the model, with other counts.
+
+    Examples
+    --------
+    >>> import models
+    >>> from models.examples import ranking_study
+    >>> study = ranking_study()
+    >>> data = models.rank_data(study, study["rank"], 3)
+    >>> model = models.rank_slope_model(data)
+    >>> models.set_counts(model, data.with_counts(data.count[::-1]))
+    >>> model["count_data"].get_value().shape
+    (12, 4)
+    """
     model.set_data("count_data", data.count)
 
 

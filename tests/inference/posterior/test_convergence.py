@@ -59,3 +59,13 @@ def test_a_single_chain_fails():
     verdict = check_convergence(posterior(0, chains=1))
     assert not verdict.passed
     assert np.isnan(verdict.r_hat_max)
+
+
+def test_a_person_sees_the_verdict() -> None:
+    found = judge(
+        r_hat_max=1.2, ess_bulk_min=500, ess_tail_min=500, n_divergent=0, bfmi_min=None, thresholds=GateThresholds()
+    )
+    assert repr(found) == "<Convergence: failed (R-hat is 1.200, at most 1.01 is wanted)>"
+    assert found.summary()["r_hat_max"].tolist() == [1.2]
+    assert "&lt;Convergence" in found._repr_html_()
+    assert "<table" in found._repr_html_()

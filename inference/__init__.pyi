@@ -1,0 +1,124 @@
+# What the package offers: read by type checkers and editors, and by lazy_loader, which imports a name when it is used.
+
+from . import api, cloze, comparison, guesses, lm, posterior, rankings, store
+from .cloze.ard import SklearnArd, average_effects, expected_target, largest_probability, loo_of_targets, sklearn_ard
+from .cloze.ard_sbc import ard_sbc, interval_coverage
+from .cloze.tvd import TvdPosterior, tvd_posterior
+from .comparison.belief_gap import BeliefGap, belief_gap, compile_belief
+from .comparison.calibration_curves import predicted_reports, reliability_curves, report_shares
+from .comparison.participant_fit import Anchor, ParticipantFit, compile_participants, fit_participants, top1_weights
+from .comparison.participant_gap import SharedBelief, loss_gap, outcome_temperature, shared_belief, tail_share
+from .comparison.participant_prediction import log_score, predicted_boxes
+from .comparison.participant_recovery import SimulatedAnswers, simulate_answers
+from .comparison.participant_sensitivity import WithoutOne, leave_one_out, scaled_priors, unusual_participants
+from .comparison.recovery import RecoverySummary, summarise
+from .comparison.sbc import belief_sbc, calibration_sbc, participant_sbc, report_sbc
+from .examples import stand_in_posterior
+from .guesses.accuracy import (
+    ModelGuesses,
+    beats_every,
+    best_participant,
+    model_guesses,
+    participant_draws,
+    population_draws,
+    practice_change,
+)
+from .guesses.sbc import accuracy_sbc
+from .posterior.convergence import Convergence, GateThresholds, check_convergence
+from .posterior.model_comparison import LooByGroup, compare, comparison_table, loo_by
+from .posterior.predictive import complete, log_likelihood
+from .posterior.replicates import run_replicates
+from .posterior.sampling import SAMPLERS, CompiledModel, compile_model, sample
+from .posterior.sbc import SbcModel, SbcSettings, run_sbc
+from .posterior.sbc_bands import EcdfBand, SbcVerdict, ecdf_band, judge_ranks
+from .posterior.storage import load_posterior, save_posterior
+from .rankings.slopes import RankDraws, expected_scores, power_to_tell_apart, rank_draws, score_slopes, share_best
+
+__all__ = [
+    "SAMPLERS",
+    "Anchor",
+    "BeliefGap",
+    "CompiledModel",
+    "Convergence",
+    "EcdfBand",
+    "GateThresholds",
+    "LooByGroup",
+    "ModelGuesses",
+    "ParticipantFit",
+    "RankDraws",
+    "RecoverySummary",
+    "SbcModel",
+    "SbcSettings",
+    "SbcVerdict",
+    "SharedBelief",
+    "SimulatedAnswers",
+    "SklearnArd",
+    "TvdPosterior",
+    "WithoutOne",
+    "accuracy_sbc",
+    "api",
+    "ard_sbc",
+    "average_effects",
+    "beats_every",
+    "belief_gap",
+    "belief_sbc",
+    "best_participant",
+    "calibration_sbc",
+    "check_convergence",
+    "cloze",
+    "compare",
+    "comparison",
+    "comparison_table",
+    "compile_belief",
+    "compile_model",
+    "compile_participants",
+    "complete",
+    "ecdf_band",
+    "expected_scores",
+    "expected_target",
+    "fit_participants",
+    "guesses",
+    "interval_coverage",
+    "judge_ranks",
+    "largest_probability",
+    "leave_one_out",
+    "lm",
+    "load_posterior",
+    "log_likelihood",
+    "log_score",
+    "loo_by",
+    "loo_of_targets",
+    "loss_gap",
+    "model_guesses",
+    "outcome_temperature",
+    "participant_draws",
+    "participant_sbc",
+    "population_draws",
+    "posterior",
+    "power_to_tell_apart",
+    "practice_change",
+    "predicted_boxes",
+    "predicted_reports",
+    "rank_draws",
+    "rankings",
+    "reliability_curves",
+    "report_sbc",
+    "report_shares",
+    "run_replicates",
+    "run_sbc",
+    "sample",
+    "save_posterior",
+    "scaled_priors",
+    "score_slopes",
+    "share_best",
+    "shared_belief",
+    "simulate_answers",
+    "sklearn_ard",
+    "stand_in_posterior",
+    "store",
+    "summarise",
+    "tail_share",
+    "top1_weights",
+    "tvd_posterior",
+    "unusual_participants",
+]

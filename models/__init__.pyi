@@ -1,0 +1,78 @@
+# What the package offers: read by type checkers and editors, and by lazy_loader, which imports a name when it is used.
+
+from . import cloze, comparison, examples, guesses, rankings
+from .cloze.ard import ard_model
+from .cloze.ard_columns import ArdColumns, clean_columns, measured_error
+from .cloze.ard_data import ArdData, Measured, ard_data
+from .cloze.ard_priors import ArdPriors, FixedScales
+from .cloze.tvd import WordPairData, WordPairPriors, set_word_pairs, word_pair_data, word_pair_model
+from .comparison.belief import BeliefPriors, belief_model, set_answers
+from .comparison.belief_data import BeliefData, belief_data
+from .comparison.calibration import CalibrationPriors, calibration_model, set_weights
+from .comparison.calibration_data import (
+    OutcomeData,
+    ReportData,
+    binary_outcomes,
+    binary_reports,
+    favoured_outcomes,
+    reports_on_truth,
+)
+from .comparison.participant_data import ParticipantData, participant_data, without_participants
+from .comparison.participants import ParticipantPriors, participant_model, set_participant_data
+from .comparison.report_process import ReportPriors, report_model
+from .guesses.accuracy import AccuracyPriors, accuracy_model
+from .guesses.accuracy_data import AccuracyData, accuracy_data
+from .rankings.slopes import RankData, RankPriors, rank_data, rank_slope_model, set_counts
+
+__all__ = [
+    "AccuracyData",
+    "AccuracyPriors",
+    "ArdColumns",
+    "ArdData",
+    "ArdPriors",
+    "BeliefData",
+    "BeliefPriors",
+    "CalibrationPriors",
+    "FixedScales",
+    "Measured",
+    "OutcomeData",
+    "ParticipantData",
+    "ParticipantPriors",
+    "RankData",
+    "RankPriors",
+    "ReportData",
+    "ReportPriors",
+    "WordPairData",
+    "WordPairPriors",
+    "accuracy_data",
+    "accuracy_model",
+    "ard_data",
+    "ard_model",
+    "belief_data",
+    "belief_model",
+    "binary_outcomes",
+    "binary_reports",
+    "calibration_model",
+    "clean_columns",
+    "cloze",
+    "comparison",
+    "examples",
+    "favoured_outcomes",
+    "guesses",
+    "measured_error",
+    "participant_data",
+    "participant_model",
+    "rank_data",
+    "rank_slope_model",
+    "rankings",
+    "report_model",
+    "reports_on_truth",
+    "set_answers",
+    "set_counts",
+    "set_participant_data",
+    "set_weights",
+    "set_word_pairs",
+    "without_participants",
+    "word_pair_data",
+    "word_pair_model",
+]

@@ -1,0 +1,180 @@
+"""Every model gives a posterior with all groups, and a log-likelihood by row that an independent reference has too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pymc as pm
+import pytensor
+import pytest
+from scipy.stats import binom
+
+import inference
+import models
+from estimators.cloze.study_words import study_words
+from estimators.cloze.words import WORD_RULES
+from inference.posterior.predictive import log_likelihood
+from models.examples import cloze_study, comparison_study, guess_study, ranking_study
+from models.rankings.slopes import log_category_probability
+from tests.oracles import belief, calibration, participants, word_pairs
+from tests.oracles.ard import ordered_beta
+
+GROUPS = {
+    *("posterior", "sample_stats", "log_likelihood", "posterior_predictive"),
+    *("prior", "prior_predictive", "observed_data", "constant_data"),
+}
+Point = dict[str, np.ndarray]
+
+
+@cache
+def data_of(name: str) -> Any:
+    kind, _, variant = name.partition(" ")
+    if kind == "participants":
+        return models.participant_data(comparison_study())
+    if kind == "belief":
+        return models.belief_data(comparison_study(), "lm-weak", variant)
+    if kind == "calibration":
+        return models.favoured_outcomes(comparison_study())
+    if kind == "reports":
+        return models.reports_on_truth(comparison_study(), variant)
+    if kind == "accuracy":
+        return models.accuracy_data(guess_study())
+    if kind == "ranks":
+        return models.rank_data(ranking_study(), ranking_study()["rank"], 3)
+    if kind == "ard":
+        columns = models.clean_columns(
+            cloze_study(),
+            ["mixture"],
+            ("human_entropy", "word_num"),
+            rng=np.random.default_rng(0),
+            target_answers=10,
+            oracle_answers=5,
+        )
+        return models.ard_data(
+            columns.target,
+            columns.predictors,
+            text=columns.text,
+            item=columns.item,
+            measured=models.measured_error(columns, ["human_entropy"]),
+        )
+    none = WORD_RULES["none"]
+    words = study_words(cloze_study(), human=none, model=none, corpus=none)
+    return models.word_pair_data(words.answers(), words.models["mixture"].counts)
+
+
+BUILDERS: dict[str, Callable[[Any], pm.Model]] = {
+    "participants": models.participant_model,
+    "belief none": models.belief_model,
+    "belief interface": models.belief_model,
+    "calibration llo": lambda data: models.calibration_model(data, "llo"),
+    "calibration beta": lambda data: models.calibration_model(data, "beta"),
+    "reports none": models.report_model,
+    "reports interface": models.report_model,
+    "accuracy": models.accuracy_model,
+    "ard": models.ard_model,
+    "ranks": models.rank_slope_model,
+    "word_pairs": models.word_pair_model,
+}
+
+
+@cache
+def model_of(name: str) -> pm.Model:
+    return BUILDERS[name](data_of(name))
+
+
+@pytest.mark.parametrize("name", BUILDERS)
+def test_a_posterior_has_all_groups(name: str) -> None:
+    model = model_of(name)
+    idata = inference.stand_in_posterior(model, n_draws=3)
+    before = idata.posterior.copy()
+    # one evaluation each is not worth a compiler
+    with pytensor.config.change_flags(mode="FAST_COMPILE"):
+        assert inference.complete(idata, model, seed=1, n_prior=5, n_predictive=4) is idata
+    assert set(idata.groups()) >= GROUPS
+    assert before.identical(idata.posterior)
+    observed = idata.observed_data
+    assert observed.data_vars
+    assert set(idata.posterior_predictive) == set(idata.prior_predictive) == set(observed)
+    for variable, values in observed.items():
+        assert not [dim for dim in values.dims if "_dim_" in dim]
+        for group, shape in (("posterior_predictive", (2, 2)), ("prior_predictive", (1, 5))):
+            drawn = idata[group][variable]
+            assert drawn.dims == ("chain", "draw", *values.dims)
+            assert drawn.shape == (*shape, *values.shape)
+            assert np.isfinite(drawn).all()
+            assert drawn.std() > 0
+    for values in idata.log_likelihood.values():
+        assert values.shape[:2] == (2, 3)
+        assert values.dims[:2] == ("chain", "draw")
+        assert not [dim for dim in values.dims if "_dim_" in dim]
+        assert np.isfinite(values).all()
+    assert {rv.name for rv in model.free_RVs} - set(idata.prior) <= {"scale", "unit"}
+
+
+def reference_of(name: str, data: Any, point: Point, model: pm.Model) -> dict[str, Any]:
+    """Log-likelihood of every row at a point, by loops."""
+    kind, _, variant = name.partition(" ")
+    if kind == "participants":
+        rows = range(data.row_box.size)
+        return {"box": np.log([participants.row_probability(point, data, 1.0, row) for row in rows])}
+    if kind == "belief":
+        found = []
+        for pair, q in enumerate(data.pair_item):
+            mean, left, right = belief.mean_and_scales(point, data, q, data.pair_log_g[pair], data.pair_frequency[pair])
+            low, high = data.pair_lower[pair] - mean, data.pair_upper[pair] - mean
+            if low == high:
+                found.append(belief.log_two_piece(low, left, right))
+            else:
+                found.append(np.log(belief.box_probability(low, high, left, right) + 1e-12))
+        return {"v" if variant == "none" else "box": found}
+    if kind == "calibration":
+        return {"outcome": calibration.outcome_log_likelihood(data, variant, point)}
+    if kind == "reports":
+        return {"report": calibration.report_log_likelihood(data, point)}
+    if kind == "accuracy":
+        logit = point["intercept"] + point["ability"][data.person] + point["practice"][data.person] * data.practice
+        logit = logit + point["document_effect"][data.place] + point["context_effect"][data.context]
+        return {"hits": binom.logpmf(data.hits, data.n, 1 / (1 + np.exp(-logit)))}
+    if kind == "ranks":
+        rows = log_category_probability(point["log_odds"], point["baseline"])
+        return {"count": (data.count * rows).sum(axis=1)}
+    if kind == "ard":
+        edges = float(point["concentration"]), float(point["edge_low"]), float(point["edge_high"])
+        return {"target": [ordered_beta(y, eta, *edges) for y, eta in zip(data.target, point["eta"], strict=True)]}
+    return {"counts": word_pairs.log_likelihood(point["theta"], point["log_u"], data)}
+
+
+@pytest.mark.parametrize("name", BUILDERS)
+def test_the_log_likelihood_is_the_reference_s(name: str) -> None:
+    data, model = data_of(name), model_of(name)
+    posterior = inference.stand_in_posterior(model, n_draws=2, seed=4).posterior
+    if name == "participants":
+        # without skew the sum of a residual and the noise is a normal, and nothing is approximated
+        posterior["ga"] = 0.0 * posterior["ga"]
+    with pytensor.config.change_flags(mode="FAST_COMPILE"):
+        found = log_likelihood(model).of_draws(posterior)
+    for chain in range(2):
+        point = {key: value.values[chain, 0] for key, value in posterior.items()}
+        for variable, wanted in reference_of(name, data, point, model).items():
+            # quadratures of the model of words are right to some thousandths where its sigma is large
+            bound = 2e-2 if name == "word_pairs" else 1e-8
+            np.testing.assert_allclose(found[variable][chain, 0], wanted, rtol=1e-6, atol=bound)
+
+
+def test_simulated_word_pairs_have_the_sizes_and_repeats_of_the_model() -> None:
+    """The mean number of shared answers of the simulator against the exact two-point moments of the process."""
+    rng = np.random.default_rng(0)
+    # shared words only, alike on both sides: a normalised generalised gamma process with discount d and mass M
+    theta = np.tile([[1.0], [-30.0], [-30.0], [0.0], [0.0], [-30.0]], 4000)
+    ones = np.ones(4000)
+    data = models.cloze.tvd.simulate_word_pairs(theta, ones, ones, rng)
+    same = (data.a * data.b * data.words).sum() / 4000
+    # P(two answers agree) = integral of u E[sum z^2 e^{-u S}] du
+    u = np.linspace(0, 400, 400_001)
+    mass, d = np.e, 0.5
+    psi = mass * np.sqrt(np.pi) / d * ((1 + u) ** d - 1)
+    wanted = np.trapezoid(u * mass * np.sqrt(np.pi) * (1 - d) * (1 + u) ** (d - 2) * np.exp(-psi), u)
+    assert same == pytest.approx(wanted, abs=4 * np.sqrt(wanted * (1 - wanted) / 4000))
