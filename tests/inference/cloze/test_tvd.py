@@ -32,7 +32,7 @@ def fitted(people: WordCounts, model: WordCounts, seed: int, **settings: int) ->
 def test_intervals_hold_the_truth_where_the_raw_distance_is_far_off(seed_offset: int) -> None:
     """20 answers at each of 30 contexts, whose answers are independent of each other."""
     people, model, truth = simulated(20, 30, "mixture", 1 + seed_offset)
-    posterior = fitted(people, model, 2 + seed_offset, draws=600, tune=400, chains=2)
+    posterior = fitted(people, model, 2 + seed_offset, draws=1200, tune=400, chains=2)
     # the gate judges what is reported
     assert set(posterior.idata.posterior.data_vars) == {
         *("tvd", "expected_tvd", "population_mean", "population_variance")
@@ -45,7 +45,7 @@ def test_intervals_hold_the_truth_where_the_raw_distance_is_far_off(seed_offset:
     assert posterior.expected().std() < 0.1
     # the slow test wants 85% at least: fewer than 18 of 30 happen once in 5,000 studies then (binomial)
     assert ((lower <= truth) & (truth <= upper)).sum() >= 18
-    assert posterior.tvd.shape == (2, 600, 30)
+    assert posterior.tvd.shape == (2, 1200, 30)
     np.testing.assert_allclose(posterior.expected(), posterior.idata.posterior["expected_tvd"])
     assert posterior.n_first.tolist() == [20] * 30
 
