@@ -27,8 +27,10 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
+from estimators.code_identity import package_version
 from estimators.errors import InputError, how_to_install, unknown_choice
 from experiments.harness import sweep
+from experiments.harness.help import experiment_help
 from experiments.harness.job import SHARED, prepare, to_plain
 from experiments.harness.outputs import (
     JobStatus,
@@ -258,9 +260,23 @@ def _no_experiment() -> InputError:
     return InputError(f"no experiment was asked for; add +exp=NAME, with NAME one of: {', '.join(names)}")
 
 
+def _experiment_in(overrides: Sequence[str]) -> str | None:
+    """Name in ``+exp=NAME``, if it is there."""
+    return next((text.partition("=")[2] for text in overrides if text.lstrip("+").startswith("exp=")), None)
+
+
+def _say_and_leave(text: str) -> None:
+    sys.stdout.write(text.rstrip() + "\n")
+    sys.exit(EXIT_OK)
+
+
 def _check_arguments(arguments: Sequence[str]) -> None:
     """Refuse, before Hydra makes a folder, what can only go wrong."""
+    if "--version" in arguments:
+        _say_and_leave(f"shannon-game {package_version()}")
     options = get_args_parser().parse_args(list(arguments))
+    if options.help and (name := _experiment_in(options.overrides)):
+        _say_and_leave(experiment_help(name, options.config_dir))
     if options.help or options.hydra_help or options.cfg or options.info or options.shell_completion:
         return
     given: dict[str, Override] = {

@@ -56,7 +56,9 @@ Names = Annotated[tuple[str, ...], BeforeValidator(lambda value: (value,) if isi
 Counts = Annotated[tuple[Count, ...], Field(min_length=1), BeforeValidator(lambda n: (n,) if isinstance(n, int) else n)]
 """Whole numbers of at least 1; a list in YAML, or a single one."""
 
-UserPath = Annotated[Path, BeforeValidator(lambda value: Path(value).expanduser() if value else value)]
+UserPath = Annotated[
+    Path, BeforeValidator(lambda value: Path(value).expanduser() if value and isinstance(value, str) else value)
+]
 """A path; ``~`` is the user's folder."""
 
 
@@ -232,13 +234,19 @@ def _input_error(
     """Say the first mistake as every other error says one: place, value, what would be right."""
     first = error.errors(include_url=False)[0]
     owner, field, path = _walk(cls, first["loc"])
-    place = (prefix(str(first["loc"][0])) if callable(prefix) else prefix) + ".".join(path)
+    before = prefix(str(next(iter(first["loc"]), ""))) if callable(prefix) else prefix
+    place = before + ".".join(path)
     if first["type"] == "extra_forbidden":
         name = str(first["loc"][-1])
         return unknown_choice("setting", name, owner.model_fields, source=source or place.rstrip(".") or None)
     cause = first.get("ctx", {}).get("error")
     if isinstance(cause, InputError):
-        return InputError(str(cause), source=source, field=place)
+        # a check of several fields names its own
+        return (
+            InputError(str(cause), source=source, field=place)
+            if path
+            else InputError(f"{before}{cause}", source=source)
+        )
     if first["type"] == "missing":
         return InputError("has no value yet; give it one", source=source, field=place)
     if field is None or first["type"] == "value_error":

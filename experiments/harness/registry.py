@@ -106,7 +106,7 @@ def load_target(entry: Entry, *, what: str) -> Callable[..., Any]:
             source=f"{what} {entry.name!r}",
             field="_target_",
         ) from error
-    if not callable(target) or not hasattr(target, "settings_class"):
+    if not hasattr(target, "settings_class"):
         raise InputError(
             f"is {entry.target!r}, which is no function with settings; decorate it with @experiment or @loader",
             source=f"{what} {entry.name!r}",

@@ -85,16 +85,16 @@ class ReproduceSettings(Seeded):
     def _parts_exist(self) -> ReproduceSettings:
         for name, overrides in self.overrides.items():
             if name not in PARTS:
-                raise unknown_choice("part", name, PARTS, source="experiment.overrides")
+                raise unknown_choice("part", name, PARTS, source="overrides")
             if not all("=" in text for text in overrides):
                 raise InputError(
                     f"is {list(overrides)!r}, should be a list of settings such as ['experiment.n_repeats=2']",
-                    source=f"experiment.overrides.{name}",
+                    field=f"overrides.{name}",
                 )
         for field in ("parts", "again"):
             for name in getattr(self, field) or ():
                 if name not in PARTS and name not in DATA:
-                    raise unknown_choice("part or group", name, [*DATA, *PARTS], source=f"experiment.{field}")
+                    raise unknown_choice("part or group", name, [*DATA, *PARTS], source=field)
         return self
 
     def named(self, names: Sequence[str]) -> list[str]:

@@ -91,7 +91,7 @@ class Outcome:
         return self.state in ("done", "done before")
 
 
-def data_root(data: Mapping[str, Path | None], group: str) -> tuple[str | None, str]:
+def data_root(data: Mapping[str, Path | str | None], group: str) -> tuple[str | None, str]:
     """Find the folder of a group's data.
 
     Parameters
@@ -113,7 +113,7 @@ def data_root(data: Mapping[str, Path | None], group: str) -> tuple[str | None, 
         if source.downloads:
             return None, ""
         return None, f"there is no download; get {source.what}, and set data.{source.folder}=FOLDER (or data.root)"
-    path = (own or Path(str(root)) / source.folder).absolute()
+    path = Path(own or Path(str(root)) / source.folder).absolute()
     if path.is_file() or any((path / name).exists() for name in source.any_of):
         return str(path), ""
     found = f"{path} has no {' or '.join(source.any_of)}" if path.is_dir() else f"{path} is not there"
@@ -123,7 +123,7 @@ def data_root(data: Mapping[str, Path | None], group: str) -> tuple[str | None, 
 def plan(
     parts: Sequence[Part],
     *,
-    data: Mapping[str, Path | None],
+    data: Mapping[str, Path | str | None],
     wanted: Sequence[str],
     folder: Path,
     common: Sequence[str] = (),

@@ -184,14 +184,17 @@ def test_the_report(first, tmp_path: Path) -> None:
     [
         (
             ["experiment.parts=[tvd_legasy]"],
-            "experiment.parts: unknown part or group 'tvd_legasy'; choose one of: lm_game",
+            "experiment.parts: unknown part or group 'tvd_legasy'; did you mean 'tvd_legacy'",
         ),
         (["experiment.parts=3"], "experiment.parts: is 3, should be a list"),
         (["experiment.again=[x]"], "experiment.again: unknown part or group 'x'"),
         (["experiment.bayes=1"], "experiment.bayes: is 1, should be true or false"),
         (["experiment.n_jobs=0"], "experiment.n_jobs: is 0"),
-        (["data.root=5"], "data.root: is 5, should be a folder"),
-        (["+data.prov=x"], "unknown setting of data 'prov'; choose one of: root, lm_game, provo, rank_perplexity"),
+        (["data.root=5"], "data.root: is 5, should be a path or null"),
+        (
+            ["+data.prov=x"],
+            "data: unknown setting 'prov'; did you mean 'provo'\\? choose one of: root, lm_game",
+        ),
         (["+experiment.overrides.tvd=['a=1']"], "experiment.overrides: unknown part 'tvd'"),
         (["+experiment.overrides.improve=[a]"], r"experiment.overrides.improve: is \['a'\]"),
         (["experiment.parts=[provo]"], "nothing can be run, data: there is no download; get the repository"),
