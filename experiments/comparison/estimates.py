@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 import numpy as np
+import pandas as pd
 import xarray as xr
+from matplotlib.axes import Axes
 from pydantic import Field, model_validator
 
 from estimators.comparison import (
+    HUMAN,
     PerplexityEstimate,
     RoundingScheme,
     estimate_perplexity,
@@ -17,17 +21,26 @@ from estimators.comparison import (
     subsample_responses,
 )
 from estimators.errors import InputError, unknown_choice
-from experiments.harness.settings import Seeded, rng_for
+from experiments.harness.figures import player_colours, player_label
+from experiments.harness.settings import Seeded, rng_for, rows_of
 from inference.settings import Count, Group, Names
 
 __all__ = [
     "TABLE_COLUMNS",
     "ComparisonSettings",
+    "EstimateSettings",
     "EstimatorSettings",
     "GeneratorSettings",
+    "PlayerSettings",
+    "ResponseSettings",
     "RoundingSettings",
+    "bars_label",
+    "chosen_models",
     "chosen_players",
+    "compared_schemes",
     "estimate",
+    "grey_roundings",
+    "player_rows",
     "table_row",
     "with_n_responses",
 ]
@@ -89,19 +102,33 @@ class GeneratorSettings(Group):
         return {key: given[key] for key in ("name", "control_only") if key in given} if live else given
 
 
-class ComparisonSettings(Seeded):
-    """What every question to a comparison study takes."""
+class PlayerSettings(Seeded):
+    """Which players, and how their reports are rounded."""
+
+    players: Names | None = None
+    """Players to show, such as [human, gpt2-small]; null takes all."""
+    rounding: RoundingSettings = RoundingSettings()
+    """The grid to which reports are rounded."""
+
+
+class EstimateSettings(PlayerSettings):
+    """How the players' perplexities are estimated."""
+
+    estimator: EstimatorSettings = EstimatorSettings()
+    """How the mean likelihood ratio is estimated."""
+    generator: GeneratorSettings = GeneratorSettings()
+    """The model that drew the candidates."""
+
+
+class ResponseSettings(Seeded):
+    """Which responses are taken."""
 
     n: Count | None = None
     """Responses an item, drawn at random; null takes all."""
-    players: Names | None = None
-    """Players to show, such as [human, gpt2-small]; null takes all."""
-    estimator: EstimatorSettings = EstimatorSettings()
-    """How the mean likelihood ratio is estimated."""
-    rounding: RoundingSettings = RoundingSettings()
-    """The grid to which reports are rounded."""
-    generator: GeneratorSettings = GeneratorSettings()
-    """The model that drew the candidates."""
+
+
+class ComparisonSettings(EstimateSettings, ResponseSettings):
+    """What most questions to a comparison study take."""
 
 
 TABLE_COLUMNS = (
@@ -132,8 +159,8 @@ TABLE_COLUMNS = (
 """Columns of every perplexity-like table, in this order; an experiment may append its own."""
 
 
-def chosen_players(settings: ComparisonSettings, study: xr.Dataset) -> list[str]:
-    """Players to show: ``players=[...]``, by default all of the study.
+def chosen_players(study: xr.Dataset, players: Sequence[str] | None) -> list[str]:
+    """Players to show: those named, by default all of the study.
 
     Raises
     ------
@@ -141,26 +168,42 @@ def chosen_players(settings: ComparisonSettings, study: xr.Dataset) -> list[str]
         If a name is not in the study, is there twice, or the list is empty.
     """
     valid = player_names(study)
-    if settings.players is None:
+    if players is None:
         return valid
-    wanted = list(settings.players)
-    for name in wanted:
+    for name in players:
         if name not in valid:
             raise unknown_choice("player", name, valid, source=f"players, study {study.attrs['name']!r}")
-    if not wanted or len(set(wanted)) < len(wanted):
-        raise InputError(f"is {wanted}; name each player once, or leave it null for all", field="players")
-    return wanted
+    if not players or len(set(players)) < len(players):
+        raise InputError(f"is {list(players)}; name each player once, or leave it null for all", field="players")
+    return list(players)
 
 
-def with_n_responses(settings: ComparisonSettings, study: xr.Dataset) -> xr.Dataset:
-    """Return the study, with only ``n`` random responses an item where ``n`` is set."""
-    return study if settings.n is None else subsample_responses(study, settings.n, rng_for(settings.seed, "responses"))
+def chosen_models(study: xr.Dataset, players: Sequence[str] | None, why: str) -> list[str]:
+    """Language models among the players: those named, by default all of the study.
+
+    Raises
+    ------
+    InputError
+        As :func:`chosen_players`; and if people are named, with what `why` says.
+    """
+    chosen = chosen_players(study, players)
+    if players is not None and HUMAN in chosen:
+        raise InputError(f"names {HUMAN!r}, {why}", field="players")
+    return [player for player in chosen if player != HUMAN]
 
 
-def estimate(
-    settings: ComparisonSettings, study: xr.Dataset, player: str, scheme: RoundingScheme
-) -> PerplexityEstimate:
-    """Perplexity of one player under one rounding, with the estimator and generator of the config."""
+def with_n_responses(study: xr.Dataset, n: int | None, seed: int) -> xr.Dataset:
+    """Return the study, with only `n` random responses an item where `n` is given."""
+    return study if n is None else subsample_responses(study, n, rng_for(seed, "responses"))
+
+
+def compared_schemes(rounding: RoundingSettings) -> list[RoundingScheme]:
+    """No rounding and the one of the settings, which may be the same."""
+    return list(dict.fromkeys([rounding_scheme("none"), rounding.scheme]))
+
+
+def estimate(settings: EstimateSettings, study: xr.Dataset, player: str, scheme: RoundingScheme) -> PerplexityEstimate:
+    """Perplexity of one player under one rounding, with the estimator and generator of the settings."""
     return estimate_perplexity(
         study,
         player,
@@ -202,3 +245,30 @@ def table_row(result: PerplexityEstimate, generator: str) -> dict[str, Any]:
         "share_starved": weights.share_starved,
         "verdict": weights.verdict,
     }
+
+
+def player_rows(table: pd.DataFrame) -> pd.DataFrame:
+    """Give the rows of a perplexity-like table what :func:`~experiments.harness.figures.forest` needs."""
+    rounded = table["rounding"] != "none"
+    labels = [
+        f"rounded: {row.rounding}" if row.rounding != "none" else player_label(row.player) for row in rows_of(table)
+    ]
+    return table.assign(
+        label=labels,
+        colour=table["player"].map(player_colours(list(dict.fromkeys(table["player"])))),
+        hollow=rounded,
+        group=table["player"],
+    )
+
+
+def grey_roundings(axes: Axes) -> None:
+    """Make the labels of rounded reports smaller than those of the players."""
+    for label in axes.get_yticklabels():
+        if label.get_text().startswith("rounded"):
+            label.set(color="0.4", fontsize=8)
+
+
+def bars_label(estimator: EstimatorSettings | None, what: str = "estimate") -> str:
+    """Say in a legend what the bars of an estimate cover."""
+    estimator = estimator or EstimatorSettings()
+    return f"{what} \N{PLUS-MINUS SIGN} {estimator.n_se:g} se ({estimator.uncertainty})"

@@ -7,15 +7,18 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
-from estimators.comparison import HUMAN, PerplexityEstimate, control_model, rounding_scheme
+from estimators.comparison import HUMAN, PerplexityEstimate, control_model
 from experiments.comparison.estimates import (
     TABLE_COLUMNS,
     ComparisonSettings,
     EstimatorSettings,
+    bars_label,
     chosen_players,
+    compared_schemes,
     estimate,
+    grey_roundings,
+    player_rows,
     table_row,
     with_n_responses,
 )
@@ -23,10 +26,9 @@ from experiments.harness.figures import (
     STYLE,
     TRUTH_ASKED,
     TRUTH_REFERENCE,
-    finite_range,
-    log_perplexity_axis,
+    Series,
+    forest,
     new_figure,
-    player_colours,
     player_label,
 )
 from experiments.harness.result import ExperimentResult, experiment
@@ -71,11 +73,13 @@ def perplexity(study: xr.Dataset, settings: PerplexitySettings) -> ExperimentRes
         player  perplexity
     0  lm-weak        23.8
     """
-    study = with_n_responses(settings, study)
+    study = with_n_responses(study, settings.n, settings.seed)
     control = control_model(study, settings.generator.name, control_only=settings.generator.control_only)
-    schemes = list(dict.fromkeys([rounding_scheme("none"), settings.rounding.scheme]))
+    schemes = compared_schemes(settings.rounding)
     results = [
-        estimate(settings, study, player, scheme) for player in chosen_players(settings, study) for scheme in schemes
+        estimate(settings, study, player, scheme)
+        for player in chosen_players(study, settings.players)
+        for scheme in schemes
     ]
     table = pd.DataFrame([table_row(result, control) for result in results], columns=list(TABLE_COLUMNS))
     return ExperimentResult(
@@ -171,93 +175,27 @@ def _same_as_given(table: pd.DataFrame, rounding: str) -> bool:
 
 def perplexity_figure(table: pd.DataFrame, study_name: str = "", estimator: EstimatorSettings | None = None) -> Figure:
     """Estimates with bars and truths, one line a player and rounding, on a log axis."""
-    estimator = estimator or EstimatorSettings()
-    players = list(dict.fromkeys(table["player"]))
-    roundings = list(dict.fromkeys(table["rounding"]))
-    colours = player_colours(players)
+    same = [
+        row.player == HUMAN and row.rounding != "none" and _same_as_given(table, row.rounding) for row in rows_of(table)
+    ]
+    rows = player_rows(table[~np.array(same)])
+    shown = Series("perplexity", "perplexity_lower", "perplexity_upper", label=bars_label(estimator))
+    truths = (
+        Series("true_perplexity_asked", marker="|", size=13, alpha=0.55, label=TRUTH_ASKED),
+        Series("true_perplexity", marker="*", size=9, label=TRUTH_REFERENCE),
+    )
     with mpl.rc_context(STYLE):
         fig = new_figure(6.8, 1.5 + 0.3 * len(table))
         axes = fig.add_subplot()
-        heights, labels = [], []
-        height = 0.0
-        for player in players:
-            for rounding in roundings:
-                row = table[(table["player"] == player) & (table["rounding"] == rounding)].iloc[0]
-                centre = row["perplexity"]
-                if player == HUMAN and rounding != "none" and _same_as_given(table, rounding):
-                    continue
-                bar = [[max(centre - row["perplexity_lower"], 0)], [max(row["perplexity_upper"] - centre, 0)]]
-                axes.errorbar(
-                    centre,
-                    height,
-                    xerr=bar,
-                    fmt="o",
-                    color=colours[player],
-                    markerfacecolor=colours[player] if rounding == "none" else "white",
-                    markersize=5.5,
-                    capsize=3,
-                    zorder=3,
-                )
-                axes.plot(
-                    row["true_perplexity_asked"],
-                    height,
-                    marker="|",
-                    markersize=13,
-                    markeredgewidth=2,
-                    color=colours[player],
-                    alpha=0.55,
-                )
-                axes.plot(row["true_perplexity"], height, marker="*", markersize=9, color=colours[player], zorder=2)
-                heights.append(height)
-                labels.append(player_label(player) if rounding == "none" else f"rounded: {rounding}")
-                height -= 1.0
-            height -= 0.45
-        axes.set_yticks(heights, labels)
-        for label, text in zip(axes.get_yticklabels(), labels, strict=True):
-            if text.startswith("rounded"):
-                label.set_color("0.4")
-                label.set_fontsize(8)
-        axes.tick_params(axis="y", length=0)
-        axes.set_ylim(height + 0.6, 0.7)
-        log_perplexity_axis(
-            axes,
-            "x",
-            *finite_range(
-                table["perplexity_lower"],
-                table["perplexity_upper"],
-                table["true_perplexity"],
-                table["true_perplexity_asked"],
-            ),
-        )
+        forest(axes, rows, [shown, *truths], scale="log")
+        grey_roundings(axes)
         axes.set_xlabel("perplexity per token (log scale)")
-        axes.set_title(f"Perplexity as players of the comparison game ({study_name}, {estimator.name})")
-        bars = f"estimate \N{PLUS-MINUS SIGN} {estimator.n_se:g} se ({estimator.uncertainty})"
-        handles = [
-            Line2D([], [], marker="o", color="0.3", markersize=5.5, label=bars),
-            Line2D(
-                [],
-                [],
-                marker="|",
-                color="0.5",
-                markersize=12,
-                markeredgewidth=2,
-                linestyle="",
-                label=TRUTH_ASKED,
-            ),
-            Line2D([], [], marker="*", color="0.3", markersize=9, linestyle="", label=TRUTH_REFERENCE),
-        ]
-        if len(roundings) > 1:
-            handles.insert(
-                1,
-                Line2D(
-                    [],
-                    [],
-                    marker="o",
-                    color="0.3",
-                    markerfacecolor="white",
-                    markersize=5.5,
-                    label="... of rounded reports",
-                ),
-            )
-        fig.legend(handles=handles, loc="outside lower center", ncols=2)
+        name = (estimator or EstimatorSettings()).name
+        axes.set_title(f"Perplexity as players of the comparison game ({study_name}, {name})")
+        rounded = [shown.handle(hollow=True, label="... of rounded reports")] if rows["hollow"].any() else []
+        fig.legend(
+            handles=[shown.handle(), *rounded, *(each.handle() for each in truths)],
+            loc="outside lower center",
+            ncols=2,
+        )
     return fig

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import matplotlib as mpl
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from estimators.layout import HUMAN
 
@@ -18,7 +21,9 @@ __all__ = [
     "STYLE",
     "TRUTH_ASKED",
     "TRUTH_REFERENCE",
+    "Series",
     "finite_range",
+    "forest",
     "log_perplexity_axis",
     "new_figure",
     "player_colours",
@@ -56,8 +61,8 @@ _KNOWN = {
     "lm-strong": "#009E73",
 }
 _LABELS = {"human": "humans", "14M": "14M model", "gpt2-small": "GPT-2 small", "gpt2-medium": "GPT-2 medium"}
+_GROUP_GAP = 0.45
 _TICK_STEPS = ((1, 2, 5), (1, 2, 3, 5, 7), (1, 1.5, 2, 3, 4, 5, 6, 7, 8))
-
 
 TRUTH_ASKED = "truth on the items asked"
 TRUTH_REFERENCE = "truth on the reference items"
@@ -91,7 +96,7 @@ def log_perplexity_axis(axes: Axes, which: Literal["x", "y"], low: float, high: 
         axes.set_yscale("log")
         axes.set_ylim(low, high)
     for steps in _TICK_STEPS:  # as few round numbers as give five of them
-        ticks = [step * 10**power for power in range(5) for step in steps if low <= step * 10**power <= high]
+        ticks = [step * 10**power for power in range(-3, 5) for step in steps if low <= step * 10**power <= high]
         if len(ticks) >= 5:
             break
     if len(ticks) >= 2:
@@ -108,3 +113,129 @@ def finite_range(*columns: ArrayLike) -> tuple[float, float]:
     values = np.concatenate([np.asarray(column, dtype=float) for column in columns])
     values = values[np.isfinite(values)]
     return float(values.min()), float(values.max())
+
+
+@dataclass(frozen=True)
+class Series:
+    """One mark that a forest plot shows in every row: the columns of the table that hold it, and its look.
+
+    Parameters
+    ----------
+    value : str
+        Column of the estimate, or of the truth. A row in which it is not finite has no such mark.
+    lower, upper : str, optional
+        Columns of the ends of the interval.
+    label : str
+        For the legend.
+    marker : str, optional
+        Of Matplotlib; None takes the row's.
+    colour : str, optional
+        None takes the row's.
+    size, alpha, capsize, linewidth : float
+    offset : float
+        How far above the middle of its row, which is 1 high.
+    """
+
+    value: str
+    lower: str | None = None
+    upper: str | None = None
+    label: str = ""
+    marker: str | None = "o"
+    colour: str | None = None
+    size: float = 5.5
+    alpha: float = 1.0
+    capsize: float = 3.0
+    linewidth: float = 1.4
+    offset: float = 0.0
+
+    @property
+    def look(self) -> dict[str, Any]:
+        """What point and legend share."""
+        thick = {"markeredgewidth": 2} if self.marker in {"|", "_"} else {}
+        return {"marker": self.marker or "o", "markersize": self.size, "alpha": self.alpha, **thick}
+
+    def handle(self, *, hollow: bool = False, label: str | None = None, colour: str | None = None) -> Line2D:
+        """Entry of a legend."""
+        colour = colour or self.colour or "0.3"
+        return Line2D(
+            [],
+            [],
+            color=colour,
+            label=label or self.label,
+            linestyle="" if self.lower is None or hollow else "-",
+            **{**self.look, "markersize": min(self.size, 14), "linewidth": self.linewidth},
+            **({"markerfacecolor": "white"} if hollow else {}),
+        )
+
+
+def forest(
+    axes: Axes, rows: pd.DataFrame, series: Sequence[Series], *, scale: Literal["linear", "log"] = "linear"
+) -> NDArray[np.float64]:
+    """Draw estimates with their intervals one below the other.
+
+    Parameters
+    ----------
+    axes : matplotlib.axes.Axes
+    rows : pandas.DataFrame
+        One row a line of the plot, from the top. ``label`` says what it is. Optional columns: ``colour``; ``group``,
+        a gap stands between two groups; ``height``, 1 where absent; ``hollow``, whether the first series is a hollow
+        mark; ``marker`` and ``alpha``, for series that leave them to the row; and those that the series name.
+    series : sequence of Series
+        What is drawn in every row: the estimate, a second one beside it, truths.
+    scale : {"linear", "log"}
+        Of the values; a log axis has round numbers and just holds all that is drawn.
+
+    Returns
+    -------
+    ndarray, shape (row,)
+        Where the middle of every row is, to draw more there.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> rows = pd.DataFrame({"label": ["humans", "model"], "loss": [4.2, 3.1], "low": [3.9, 3.0], "high": [4.6, 3.2]})
+    >>> figure = new_figure(5, 2)
+    >>> forest(figure.add_subplot(), rows, [Series("loss", "low", "high")])
+    array([ 0., -1.])
+    """
+    heights = _row_heights(rows)
+    colours = rows.get("colour", pd.Series("#0072B2", rows.index))
+    hollow = rows.get("hollow", pd.Series(False, rows.index))
+    markers = rows.get("marker", pd.Series("o", rows.index))
+    alphas = rows.get("alpha", pd.Series(1.0, rows.index))
+    for number, each in enumerate(series):
+        value = rows[each.value].to_numpy(dtype=float)
+        low, high = (value if name is None else rows[name].to_numpy(dtype=float) for name in (each.lower, each.upper))
+        for at in np.flatnonzero(np.isfinite(value)):
+            colour = each.colour or colours.iloc[at]
+            look = each.look | {"marker": each.marker or markers.iloc[at], "alpha": each.alpha * alphas.iloc[at]}
+            axes.errorbar(
+                value[at],
+                heights[at] + each.offset,
+                # the mean of equal draws can differ from their quantiles in the last bit
+                xerr=None if each.lower is None else np.maximum([[value[at] - low[at]], [high[at] - value[at]]], 0),
+                color=colour,
+                markerfacecolor="white" if number == 0 and hollow.iloc[at] else colour,
+                capsize=each.capsize,
+                linewidth=each.linewidth,
+                linestyle="",
+                elinewidth=each.linewidth,
+                zorder=3,
+                **look,
+            )
+    axes.set_yticks(heights, rows["label"].tolist())
+    axes.tick_params(axis="y", length=0)
+    axes.set_ylim(heights[-1] - 0.85, heights[0] + 0.7)
+    if scale == "log":
+        drawn = {name for each in series for name in (each.value, each.lower, each.upper) if name is not None}
+        log_perplexity_axis(axes, "x", *finite_range(*(rows[name] for name in drawn)))
+    return heights
+
+
+def _row_heights(rows: pd.DataFrame) -> NDArray[np.float64]:
+    """Middles of the rows, downwards from 0."""
+    room = rows.get("height", pd.Series(1.0, rows.index)).to_numpy(dtype=float)
+    group = rows.get("group", pd.Series("", rows.index)).to_numpy()
+    steps = room[:-1] + _GROUP_GAP * (group[1:] != group[:-1])
+    heights: NDArray[np.float64] = -np.concatenate([[0.0], np.cumsum(steps)])
+    return heights
