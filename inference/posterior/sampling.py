@@ -71,10 +71,14 @@ def compile_model(model: pm.Model, *, jitter: bool = True, start: Mapping[str, A
     """
     check_installed("nutpie")
     import nutpie  # noqa: PLC0415 - one sampler of several
+    from pytensor.configdefaults import config  # noqa: PLC0415
 
-    if jitter and start is None:
-        return CompiledModel(model, nutpie.compile_pymc_model(model))
-    program = nutpie.compile_pymc_model(model, jitter_rvs=set(), initial_points=start and dict(start))
+    # with fast maths the order of a sum depends on how functions are inlined, which is another one where PyTensor finds
+    # them in its cache on disk: the second run of a program would draw otherwise than the first
+    with config.change_flags(numba__fastmath=False):
+        if jitter and start is None:
+            return CompiledModel(model, nutpie.compile_pymc_model(model))
+        program = nutpie.compile_pymc_model(model, jitter_rvs=set(), initial_points=start and dict(start))
     return CompiledModel(model, _moved_a_little(program))
 
 

@@ -23,6 +23,7 @@ from estimators.errors import InputError
 from inference.posterior.predictive import complete, log_likelihood, prior_simulator, thinned
 from inference.posterior.sampling import SAMPLERS, compile_model, sample, whole_or_not_at_all
 from inference.posterior.storage import load_posterior, save_posterior
+from tests.experiments.command import ROOT
 
 SHORT = {"draws": 150, "tune": 200, "chains": 2}
 GROUPS = ("posterior", "sample_stats", "log_likelihood", "prior", "prior_predictive", "posterior_predictive")
@@ -199,6 +200,27 @@ def test_an_interrupt_is_not_swallowed() -> None:
     with pytest.raises(ValueError, match="another"), whole_or_not_at_all():
         raise ValueError("another one")
     assert signal.getsignal(signal.SIGINT) is before
+
+
+DRAWS_OF_REPORTS = """
+from inference.posterior.sampling import sample
+from models.comparison.report_process import report_model
+from tests.inference.comparison.test_calibration_curves import people
+posterior = sample(report_model(people(1)[0]), draws=50, tune=100, chains=1, seed=3, progress=False).posterior
+print(*[float(posterior[name].sum()).hex() for name in sorted(posterior.data_vars)])
+"""
+
+
+@pytest.mark.slow
+def test_draws_do_not_depend_on_what_pytensor_has_compiled_before(tmp_path: Path) -> None:
+    """The first run compiles every function, the second finds them on disk: they must not be optimised otherwise."""
+    environment = os.environ | {"PYTENSOR_FLAGS": f"base_compiledir={tmp_path}", "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", DRAWS_OF_REPORTS]
+    first, second = (
+        subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout for _ in range(2)
+    )
+    assert first == second
+    assert len(first.split()) > 5
 
 
 ENDLESS = """
