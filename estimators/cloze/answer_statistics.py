@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimators.cloze.distributions import WordCounts
+from estimators.display import Result
 from estimators.errors import InputError, unknown_choice
 
 __all__ = ["STATISTICS", "AnswerStatistics", "answer_statistics", "half_split_terms", "pooled_covariance"]
@@ -22,8 +23,8 @@ __all__ = ["STATISTICS", "AnswerStatistics", "answer_statistics", "half_split_te
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
-class AnswerStatistics:
+@dataclass(frozen=True, eq=False, repr=False)
+class AnswerStatistics(Result):
     """Statistics of each context's answers, with jackknife errors.
 
     Parameters
@@ -35,6 +36,8 @@ class AnswerStatistics:
     covariance : ndarray, shape (context, statistic, statistic)
         Of the errors: how the statistics would vary over other people asked about the same context.
     """
+
+    made_by = "answer_statistics(counts)"
 
     names: tuple[str, ...]
     value: Floats
@@ -68,6 +71,7 @@ def answer_statistics(counts: WordCounts, names: tuple[str, ...] = ("entropy", "
     InputError
         If a name is unknown.
     """
+    WordCounts.require(counts=counts)
     for name in names:
         if name not in STATISTICS:
             raise unknown_choice("statistic", name, STATISTICS)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from estimators.cloze.distributions import TopWords, WordCounts
+from estimators.display import Result
 from estimators.errors import InputError, unknown_choice
 
 __all__ = ["BINNINGS", "CalibrationError", "expected_calibration_error", "share_correct"]
@@ -16,8 +17,8 @@ __all__ = ["BINNINGS", "CalibrationError", "expected_calibration_error", "share_
 BINNINGS = ("fixed", "adaptive", "legacy")
 
 
-@dataclass(frozen=True, eq=False)
-class CalibrationError:
+@dataclass(frozen=True, eq=False, repr=False)
+class CalibrationError(Result):
     """Expected calibration error and the bins behind it.
 
     Parameters
@@ -144,6 +145,8 @@ def share_correct(
     """
     if ties not in ("first", "average"):
         raise unknown_choice("ties", ties, ("first", "average"))
+    WordCounts.require(counts=counts, gold_counts=gold_counts)
+    TopWords.require(top=top, gold=gold)
     missing = (top.word < 0) | (gold.word < 0)
     if ties == "first":
         return np.where(missing, np.nan, (top.word == gold.word).astype(float))

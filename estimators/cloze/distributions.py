@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from estimators.display import Result
 from estimators.errors import InputError
 
 __all__ = [
@@ -35,8 +36,8 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-@dataclass(frozen=True, eq=False)
-class WordCounts:
+@dataclass(frozen=True, eq=False, repr=False)
+class WordCounts(Result):
     """How often each word was given in each context.
 
     Parameters
@@ -50,6 +51,8 @@ class WordCounts:
         1 or more.
     n_contexts : int
     """
+
+    made_by = "count_words(context, word, count, n_contexts=...)"
 
     context: Ints
     word: Ints
@@ -67,8 +70,8 @@ class WordCounts:
         return WordCounts(context, self.word[rows], self.count[rows], len(np.asarray(contexts)))
 
 
-@dataclass(frozen=True, eq=False)
-class Distributions:
+@dataclass(frozen=True, eq=False, repr=False)
+class Distributions(Result):
     """A distribution over words for each context.
 
     Parameters
@@ -82,6 +85,8 @@ class Distributions:
     n_contexts : int
         A context without any row has no distribution: every distance to it is NaN.
     """
+
+    made_by = "relative_frequencies(counts)"
 
     context: Ints
     word: Ints
@@ -110,8 +115,8 @@ class AlignedDistributions:
     n_contexts: int
 
 
-@dataclass(frozen=True, eq=False)
-class TopWords:
+@dataclass(frozen=True, eq=False, repr=False)
+class TopWords(Result):
     """The most frequent word of each context.
 
     Parameters
@@ -125,6 +130,8 @@ class TopWords:
     is_top : ndarray of bool, shape (row,)
         The rows of those words.
     """
+
+    made_by = "top_words(counts)"
 
     word: Ints
     confidence: Floats
@@ -174,6 +181,7 @@ def relative_frequencies(counts: WordCounts) -> Distributions:
     -------
     Distributions
     """
+    WordCounts.require(counts=counts)
     return Distributions(counts.context, counts.word, counts.count / counts.totals[counts.context], counts.n_contexts)
 
 
@@ -221,6 +229,7 @@ def distributions_from_proportions(
 
 def align(p: Distributions, q: Distributions) -> AlignedDistributions:
     """Put two sets of distributions on the union of their words, context by context."""
+    Distributions.require(p=p, q=q)
     _check_same_contexts(p, q)
     width = int(max(p.word.max(initial=0), q.word.max(initial=0))) + 1
     keys = np.concatenate([p.context * width + p.word, q.context * width + q.word])
@@ -276,6 +285,7 @@ def tvd_exact(p: Distributions, q_at_rows: ArrayLike, remaining: ArrayLike | Non
     InputError
         If a probability is negative, or those of a context and the remaining mass do not sum to one (to 1e-6).
     """
+    Distributions.require(p=p)
     q = np.asarray(q_at_rows, dtype=float)
     if (q < 0).any() or np.isnan(q).any():
         raise InputError(f"holds {q.min()}, should be probabilities", field="q_at_rows")
@@ -306,6 +316,7 @@ def probability_at(q: Distributions, rows: WordCounts | Distributions) -> Floats
     -------
     ndarray of float, shape (row,)
     """
+    Distributions.require(q=q)
     _check_same_contexts(q, rows)
     width = int(max(q.word.max(initial=0), rows.word.max(initial=0))) + 1
     keys = q.context * width + q.word
@@ -329,6 +340,7 @@ def entropy_nats(p: Distributions) -> Floats:
     -------
     ndarray of float, shape (context,)
     """
+    Distributions.require(p=p)
     terms = -p.probability * np.log(np.where(p.probability > 0, p.probability, 1.0))
     return np.where(p.mass > 0, _sums(p.context, terms, p.n_contexts), np.nan)
 
@@ -395,6 +407,7 @@ def top_words(counts: WordCounts) -> TopWords:
     -------
     TopWords
     """
+    WordCounts.require(counts=counts)
     highest = np.zeros(counts.n_contexts, dtype=np.int64)
     np.maximum.at(highest, counts.context, counts.count)
     is_top = counts.count == highest[counts.context]

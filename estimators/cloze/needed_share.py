@@ -7,13 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from estimators.display import Result
 from estimators.errors import InputError
 
 __all__ = ["NeededShare", "improved_legacy", "needed_share"]
 
 
-@dataclass(frozen=True, eq=False)
-class NeededShare:
+@dataclass(frozen=True, eq=False, repr=False)
+class NeededShare(Result):
     """Share of contexts to improve.
 
     Parameters

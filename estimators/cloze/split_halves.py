@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimators.cloze.distributions import Distributions, TopWords, WordCounts, probability_at, top_words
+from estimators.display import Result
 from estimators.errors import InputError
 
 Floats = NDArray[np.float64]
@@ -26,8 +27,8 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, eq=False)
-class SplitHalves:
+@dataclass(frozen=True, eq=False, repr=False)
+class SplitHalves(Result):
     """Disjoint parts of each context's answers, split one or several times.
 
     Parameters
@@ -40,6 +41,8 @@ class SplitHalves:
         Where a row's word stands first in the sampled list: the paper's code breaks ties in the first half by it. None:
         ties stay ties.
     """
+
+    made_by = "random_split_halves(counts, n_splits=..., rng=...)"
 
     counts: WordCounts
     first: NDArray[np.int64]
@@ -78,6 +81,7 @@ def random_split_halves(
     InputError
         If `n_splits` or `size` is not positive.
     """
+    WordCounts.require(counts=counts)
     if n_splits < 1 or (size is not None and size < 1):
         raise InputError(f"is {n_splits if n_splits < 1 else size}, should be at least 1", field="n_splits or size")
     answers = np.repeat(np.arange(len(counts.count)), counts.count)
@@ -202,6 +206,7 @@ def tvd_between_split_halves(halves: SplitHalves) -> Floats:
     ndarray of float, shape (split, context)
         NaN where a part has no answer.
     """
+    SplitHalves.require(halves=halves)
     p, q = (_normalised(halves, part) for part in (halves.first, halves.second))
     return _half_sums(halves.counts, np.abs(p - q))
 
@@ -229,6 +234,8 @@ def tvd_to_split_halves(
     ndarray of float, shape (split, context)
         NaN where a side has no answer.
     """
+    Distributions.require(q=q)
+    SplitHalves.require(halves=halves)
     p = _normalised(halves, getattr(halves, which))
     at_rows = probability_at(q, halves.counts)
     rest = remaining

@@ -16,8 +16,9 @@ from estimators.cloze.distributions import (
     distributions_from_proportions,
     relative_frequencies,
 )
-from estimators.cloze.study import SAMPLES, entry_positions, item_positions, model_names
+from estimators.cloze.study import CLOZE, SAMPLES, entry_positions, item_positions, model_names
 from estimators.cloze.words import WordRules, normalise_words
+from estimators.display import Result
 from estimators.errors import InputError, unknown_choice
 
 if TYPE_CHECKING:
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
 __all__ = ["ModelWords", "StudyWords", "study_words"]
 
 
-@dataclass(frozen=True, eq=False)
-class ModelWords:
+@dataclass(frozen=True, eq=False, repr=False)
+class ModelWords(Result):
     """What one model said.
 
     Parameters
@@ -49,8 +50,8 @@ class ModelWords:
     n_samples: int
 
 
-@dataclass(frozen=True, eq=False)
-class StudyWords:
+@dataclass(frozen=True, eq=False, repr=False)
+class StudyWords(Result):
     """Words of a study in one coding: a code is a position in `strings`.
 
     Parameters
@@ -69,6 +70,8 @@ class StudyWords:
         Code of the empty word where the rules keep it and there is one, else -1.
     models : mapping of str to ModelWords
     """
+
+    made_by = "study_words(study, human=..., model=..., corpus=...)"
 
     strings: NDArray[np.object_]
     human_distributions: Distributions
@@ -130,6 +133,7 @@ def study_words(
     """
     if per not in ("item", "entry"):
         raise unknown_choice("per", per, ("item", "entry"))
+    CLOZE.source(study)
     names = model_names(study) if models is None else list(models)
     coding = _Coding(study["word_text"].values)
     n_items = study.sizes["item"]

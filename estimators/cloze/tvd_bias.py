@@ -13,12 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimators.cloze.distributions import WordCounts, align, relative_frequencies, total_variation
+from estimators.display import Result
 
 __all__ = ["TvdBaseline", "permutation_baseline", "tvd_with_baseline"]
 
 
-@dataclass(frozen=True, eq=False)
-class TvdBaseline:
+@dataclass(frozen=True, eq=False, repr=False)
+class TvdBaseline(Result):
     """Raw TVD of each context, its same-size baseline, and what the correction makes of both.
 
     Parameters
@@ -49,6 +50,7 @@ def tvd_with_baseline(first: WordCounts, second: WordCounts) -> TvdBaseline:
     -------
     TvdBaseline
     """
+    WordCounts.require(first=first, second=second)
     raw = total_variation(relative_frequencies(first), relative_frequencies(second))
     baseline = permutation_baseline(first, second)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -74,6 +76,7 @@ def permutation_baseline(first: WordCounts, second: WordCounts) -> NDArray[np.fl
     ndarray of float, shape (context,)
         NaN where one side has no answer.
     """
+    WordCounts.require(first=first, second=second)
     from scipy.stats import hypergeom  # noqa: PLC0415 - half a second that importing estimators does not need
 
     both = align(relative_frequencies(first), relative_frequencies(second))

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from estimators.display import Result
 from estimators.errors import InputError, unknown_choice
 
 __all__ = ["FAILED", "WORD_RULES", "NormalisedWords", "WordRules", "normalise_words", "word_rules"]
@@ -158,8 +159,8 @@ nothing else); ``published_raw``: what its preprocessing made of generated strin
 string itself, as that code takes the corpus word."""
 
 
-@dataclass(frozen=True, eq=False)
-class NormalisedWords:
+@dataclass(frozen=True, eq=False, repr=False)
+class NormalisedWords(Result):
     """Strings and the words that they became.
 
     Parameters
@@ -206,14 +207,15 @@ def word_rules(name: str, changes: Mapping[str, Any] | None = None) -> WordRules
     return replace(WORD_RULES[name], name=f"{name}, changed", **dict(changes))
 
 
-def normalise_words(strings: Sequence[str] | NDArray[Any], rules: WordRules) -> NormalisedWords:
+def normalise_words(strings: Sequence[str] | NDArray[Any], rules: WordRules | str) -> NormalisedWords:
     """Turn strings into comparable words.
 
     Parameters
     ----------
     strings : sequence of str
         As typed, generated or printed; "" is an answer left blank.
-    rules : WordRules
+    rules : WordRules or str
+        Rules, or the name of some in :data:`WORD_RULES`.
 
     Returns
     -------
@@ -222,11 +224,12 @@ def normalise_words(strings: Sequence[str] | NDArray[Any], rules: WordRules) -> 
     Raises
     ------
     InputError
-        If an element is no string: a missing answer should be "" by now, and the word "nan" is a word.
+        If the rules are unknown, or an element is no string: a missing answer should be "" by now, and the word "nan"
+        is a word.
     """
     words = np.empty(len(strings), dtype=object)
     reason = np.empty(len(strings), dtype=object)
-    one = _normaliser(rules)
+    one = _normaliser(rules if isinstance(rules, WordRules) else word_rules(rules))
     # strings of an array are plain objects only after tolist()
     plain: Iterable[Any] = strings.tolist() if isinstance(strings, np.ndarray) else strings
     for position, text in enumerate(plain):

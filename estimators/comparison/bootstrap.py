@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from estimators.comparison.log_means import LOG_MEANS, group_terms
+from estimators.display import Result
 from estimators.errors import InputError
 
 __all__ = ["BootstrapGap", "bias_curve", "cluster_bootstrap", "half_sample_bootstrap"]
@@ -21,8 +22,8 @@ FloatArray = NDArray[np.float64]
 _CHUNK_CELLS = 2_000_000  # replicates are drawn in blocks of this many (replicate, item) cells: 16 MB a matrix
 
 
-@dataclass(frozen=True, eq=False)
-class BootstrapGap:
+@dataclass(frozen=True, eq=False, repr=False)
+class BootstrapGap(Result):
     """Replicates of a loss gap.
 
     Attributes

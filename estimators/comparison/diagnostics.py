@@ -13,6 +13,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from estimators.display import Result
+
 __all__ = ["WeightDiagnostics", "fit_pareto_shape", "pareto_khat", "smooth_tail", "tail_size", "verdict"]
 
 FloatArray = NDArray[np.float64]
@@ -26,8 +28,8 @@ _MIN_TAIL = 5
 _TIE = 1e-9  # weights that differ by less, relatively, are equal up to rounding
 
 
-@dataclass(frozen=True)
-class WeightDiagnostics:
+@dataclass(frozen=True, repr=False)
+class WeightDiagnostics(Result):
     """What the terms say about themselves.
 
     Attributes

@@ -23,6 +23,7 @@ from estimators.comparison.log_means import (
     plain_log_mean,
     rao_blackwell_log_mean,
 )
+from estimators.display import Result
 from estimators.errors import InputError, unknown_choice
 
 __all__ = ["ESTIMATORS", "LossGap", "diagnose_weights", "estimate_gap"]
@@ -36,8 +37,8 @@ ESTIMATORS = ("naive", *LOG_MEANS, "rao_blackwell")
 """Names of the estimators: ``naive`` is eq. 3, ``importance`` eqs. 4-5, the others replace its log-mean."""
 
 
-@dataclass(frozen=True, eq=False)
-class LossGap:
+@dataclass(frozen=True, eq=False, repr=False)
+class LossGap(Result):
     """Loss of a player minus the loss of the generator.
 
     Attributes
@@ -160,6 +161,7 @@ def diagnose_weights(terms: ItemTerms) -> WeightDiagnostics:
     -------
     WeightDiagnostics
     """
+    ItemTerms.require(terms=terms)
     scaled, _ = terms.scaled()
     share = scaled / terms.sum(scaled)[terms.item]
     log_weight = terms.log_term - plain_log_mean(terms).value[terms.item]

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from estimators.comparison.diagnostics import smooth_tail
+from estimators.display import Result
 from estimators.errors import InputError
 
 __all__ = [
@@ -35,8 +36,8 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 
 
-@dataclass(frozen=True, eq=False)
-class ItemTerms:
+@dataclass(frozen=True, eq=False, repr=False)
+class ItemTerms(Result):
     """Log-terms sorted by item.
 
     Attributes
@@ -54,6 +55,8 @@ class ItemTerms:
     n : ndarray of int, shape (item,)
         Terms of every item.
     """
+
+    made_by = "group_terms(log_term, item)"
 
     log_term: FloatArray
     item: IntArray
@@ -73,8 +76,8 @@ class ItemTerms:
         return np.exp(self.log_term - largest[self.item]), largest
 
 
-@dataclass(frozen=True, eq=False)
-class LogMeans:
+@dataclass(frozen=True, eq=False, repr=False)
+class LogMeans(Result):
     """Estimate of ln E[w] per item and its standard error from the finite number of terms.
 
     Attributes
@@ -142,6 +145,7 @@ def plain_log_mean(terms: ItemTerms) -> LogMeans:
     -------
     LogMeans
     """
+    ItemTerms.require(terms=terms)
     scaled, largest = terms.scaled()
     mean = terms.sum(scaled) / terms.n
     variance = terms.sum((scaled - mean[terms.item]) ** 2) / terms.n
@@ -257,6 +261,7 @@ def rao_blackwell_log_mean(
     InputError
         If a shape differs from that of the terms.
     """
+    ItemTerms.require(terms=terms)
     for name, values in (("token", token), ("candidate_logprob", candidate_logprob), ("draw", draw)):
         if values is not None and np.shape(values) != terms.order.shape:
             raise InputError(f"has shape {np.shape(values)}, the terms {terms.order.shape}", field=name)
@@ -344,6 +349,7 @@ def leave_one_out_log_weights(terms: ItemTerms) -> FloatArray:
     ndarray, shape (response,)
         Nats; NaN for the term of an item that has no other.
     """
+    ItemTerms.require(terms=terms)
     return np.where((terms.n > 1)[terms.item], terms.log_term - _leave_one_out_log_mean(terms), np.nan)
 
 

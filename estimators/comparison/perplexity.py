@@ -25,8 +25,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimators.comparison.gap import LossGap, estimate_gap
-from estimators.comparison.rounding import RoundingScheme
+from estimators.comparison.rounding import RoundingScheme, rounding_scheme
 from estimators.comparison.terms import control_model, log_terms, player_logprobs, response_pairs
+from estimators.display import Result
 from estimators.errors import InputError, unknown_choice
 from estimators.layout import HUMAN
 
@@ -39,8 +40,8 @@ Uncertainty = Literal["items", "samples"]
 Reference = Literal["reference", "asked"]
 
 
-@dataclass(frozen=True, eq=False)
-class PerplexityEstimate:
+@dataclass(frozen=True, eq=False, repr=False)
+class PerplexityEstimate(Result):
     """Perplexity of one player under one rounding, with the interval and the truth where it is known.
 
     Attributes
@@ -65,6 +66,17 @@ class PerplexityEstimate:
     perplexity_upper: float
     true_loss_nats: float
     true_gap_nats: float
+
+    def summary(self) -> str:
+        """Perplexity with its interval, the gap, and whether the responses are enough."""
+        gap, found = self.gap, self.gap.diagnostics
+        draws = f"{found.verdict} (Pareto k {found.pareto_k:.2f})"
+        return (
+            f"{self.player}, rounding {self.rounding}: perplexity {self.perplexity:.4g} "
+            f"[{self.perplexity_lower:.4g}, {self.perplexity_upper:.4g}]\n"
+            f"gap {gap.gap_nats:.3f} nats to the generator's {self.reference_loss_nats:.3f} ({gap.estimator})\n"
+            f"{gap.n_responses} responses to {gap.n_items} items; draws: {draws}"
+        )
 
 
 def estimate_perplexity(
@@ -137,7 +149,7 @@ def estimate_perplexity(
     loss = gap.gap_nats + base
     return PerplexityEstimate(
         player=player,
-        rounding=rounding if isinstance(rounding, str) else rounding.name,
+        rounding=rounding_scheme(rounding).name,
         gap=gap,
         reference_loss_nats=base,
         perplexity=float(np.exp(loss)),

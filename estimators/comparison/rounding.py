@@ -104,13 +104,13 @@ SCHEMES = MappingProxyType(
 ``coarse`` and ``coarser`` are the paper's figure 8; the last four are the variants its code compares."""
 
 
-def rounding_scheme(name: str) -> RoundingScheme:
+def rounding_scheme(scheme: RoundingScheme | str) -> RoundingScheme:
     """Look a scheme up by name.
 
     Parameters
     ----------
-    name : str
-        One of :data:`SCHEMES`.
+    scheme : RoundingScheme or str
+        One of :data:`SCHEMES`; a scheme comes back as it is.
 
     Returns
     -------
@@ -121,9 +121,11 @@ def rounding_scheme(name: str) -> RoundingScheme:
     InputError
         Lists the valid names.
     """
-    if name not in SCHEMES:
-        raise unknown_choice("rounding", name, SCHEMES)
-    return SCHEMES[name]
+    if isinstance(scheme, RoundingScheme):
+        return scheme
+    if scheme not in list(SCHEMES):
+        raise unknown_choice("rounding", scheme, SCHEMES)
+    return SCHEMES[scheme]
 
 
 def round_reports(report: ArrayLike, scheme: RoundingScheme | str) -> NDArray[np.float64]:
@@ -146,8 +148,7 @@ def round_reports(report: ArrayLike, scheme: RoundingScheme | str) -> NDArray[np
     InputError
         If a report is NaN or outside [0, 1], or the scheme is unknown.
     """
-    if isinstance(scheme, str):
-        scheme = rounding_scheme(scheme)
+    scheme = rounding_scheme(scheme)
     p = np.asarray(report, dtype=float)
     bad = ~((p >= 0) & (p <= 1))
     if bad.any():
@@ -185,8 +186,7 @@ def report_boxes(scheme: RoundingScheme | str) -> NDArray[np.float64]:
     InputError
         If the scheme is unknown, or rounds nothing.
     """
-    if isinstance(scheme, str):
-        scheme = rounding_scheme(scheme)
+    scheme = rounding_scheme(scheme)
     if not scheme.values:
         raise InputError("has no values, hence no boxes", source=f"rounding {scheme.name!r}")
     cuts = scheme.cuts

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from estimators.comparison.reports import log_ratio_from_report, report_from_log_ratio
 from estimators.comparison.rounding import RoundingScheme, round_reports, rounding_scheme
 from estimators.comparison.study import COMPARISON, SAME_TOKEN_TOLERANCE_NATS
+from estimators.display import Result
 from estimators.errors import InputError, unknown_choice
 from estimators.layout import HUMAN, response_positions
 
@@ -33,8 +34,8 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 
 
-@dataclass(frozen=True, eq=False)
-class ResponsePairs:
+@dataclass(frozen=True, eq=False, repr=False)
+class ResponsePairs(Result):
     """The pairs (target, candidate) that participants were shown, one a response, sorted by item.
 
     In a study that nobody answered, built for language models alone, a player is shown every candidate of the items
@@ -61,6 +62,8 @@ class ResponsePairs:
     draw : ndarray of int, shape (response,)
         Position of the candidate among those drawn for its item; several participants can share one.
     """
+
+    made_by = "response_pairs(study)"
 
     study: str
     models: tuple[str, ...]
@@ -223,7 +226,8 @@ def log_terms(pairs: ResponsePairs, player: str = HUMAN, rounding: RoundingSchem
     InputError
         If the player or the rounding is unknown, or the player is ``human`` and nobody answered.
     """
-    scheme = rounding_scheme(rounding) if isinstance(rounding, str) else rounding
+    ResponsePairs.require(pairs=pairs)
+    scheme = rounding_scheme(rounding)
     if player == HUMAN:
         if np.isnan(pairs.report).any():
             raise InputError(
@@ -273,7 +277,7 @@ def candidate_log_terms(study: xr.Dataset, player: str, rounding: RoundingScheme
             f"the study has no log-probabilities of player {player!r}, only its answers",
             source=COMPARISON.source(study),
         )
-    scheme = rounding_scheme(rounding) if isinstance(rounding, str) else rounding
+    scheme = rounding_scheme(rounding)
     log_ratio = _rounded_log_ratio(candidate_q - target_q[:, None], scheme)
     sampler = study["model"].values.tolist().index(study.attrs["generator"])
     drawn: FloatArray = study["candidate_logprob"].values[sampler]

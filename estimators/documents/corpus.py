@@ -7,13 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from estimators.display import Result
 from estimators.errors import InputError
 
 __all__ = ["ClusteredMean", "CorpusScores", "clustered_mean", "corpus_scores"]
 
 
-@dataclass(frozen=True)
-class ClusteredMean:
+@dataclass(frozen=True, repr=False)
+class ClusteredMean(Result):
     """A mean over tokens and its standard error, documents being what was sampled.
 
     Parameters
@@ -27,8 +28,8 @@ class ClusteredMean:
     se: float
 
 
-@dataclass(frozen=True)
-class CorpusScores:
+@dataclass(frozen=True, repr=False)
+class CorpusScores(Result):
     r"""Scores of a model on a corpus; natural logarithms.
 
     Parameters

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from estimators.display import Result
 from estimators.errors import InputError
 
 __all__ = [
@@ -34,8 +35,8 @@ FloatArray = NDArray[np.float64]
 _CHUNK_CELLS = 2_000_000  # replicates are made in blocks of this many (replicate, document) cells: 16 MB a matrix
 
 
-@dataclass(frozen=True)
-class PooledAccuracy:
+@dataclass(frozen=True, repr=False)
+class PooledAccuracy(Result):
     """Share of all guesses that are right.
 
     Attributes
@@ -66,8 +67,8 @@ class PooledAccuracy:
     participant_mean_se: float
 
 
-@dataclass(frozen=True, eq=False)
-class ParticipantAccuracy:
+@dataclass(frozen=True, eq=False, repr=False)
+class ParticipantAccuracy(Result):
     """Accuracy of every participant, sorted by name.
 
     Attributes
@@ -86,8 +87,8 @@ class ParticipantAccuracy:
     upper: FloatArray
 
 
-@dataclass(frozen=True, eq=False)
-class PracticeCurve:
+@dataclass(frozen=True, eq=False, repr=False)
+class PracticeCurve(Result):
     """Accuracy by the number of guesses given before; bins without a guess are left out.
 
     Attributes

@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from estimators.display import Result
 from estimators.errors import InputError, unknown_choice
 
 __all__ = [
@@ -29,8 +30,8 @@ _MASS_SLACK = 1e-3
 FloatArray = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
-class ApproximatePerplexity:
+@dataclass(frozen=True, eq=False, repr=False)
+class ApproximatePerplexity(Result):
     """Perplexity of reference tokens some of which have no known probability.
 
     Attributes

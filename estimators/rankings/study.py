@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from estimators.display import Result
 from estimators.errors import InputError
 from estimators.rankings.perplexity import Censoring, reference_log_probability
 from estimators.rankings.ranks import Match, Tie, match_tokens, rank_at, ranks_among
@@ -152,8 +153,8 @@ def _refuse(bad: NDArray[np.bool_], values: NDArray[Any], source: str, problem: 
         )
 
 
-@dataclass(frozen=True, eq=False)
-class TokenScores:
+@dataclass(frozen=True, eq=False, repr=False)
+class TokenScores(Result):
     """Scores of every token of a study.
 
     Attributes
@@ -190,6 +191,7 @@ def match_in_study(study: xr.Dataset, match: Match | str = "stripped") -> NDArra
     InputError
         For ``match="id"`` in a study without ids, or an unknown `match`.
     """
+    RANKINGS.source(study)
     if match == "id":
         for name in ("reference_id", "ranked_id"):
             if name not in study:
@@ -238,6 +240,7 @@ def score_study(
     InputError
         If the study lacks what the settings need, or a setting is wrong.
     """
+    RANKINGS.source(study)
     listed = int(study.sizes["rank"])
     if whole_vocabulary:
         if "reference_rank" not in study or top_k is None:
@@ -299,6 +302,7 @@ def conditioned_on_other_text(study: xr.Dataset, match: Match | str = "stripped"
     InputError
         If the study has no ``generated_token``, or for another `match`.
     """
+    RANKINGS.source(study)
     if "generated_token" not in study:
         raise InputError("is missing; what was sampled is not known", field="generated_token")
     if match not in ("stripped", "exact"):

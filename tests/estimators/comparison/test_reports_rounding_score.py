@@ -21,8 +21,8 @@ from estimators.comparison import (
     score,
     two_alternative_report,
 )
+from estimators.display import bits_from_nats, loss_from_perplexity, nats_from_bits, perplexity_from_loss
 from estimators.errors import InputError
-from estimators.units import bits_from_nats, loss_from_perplexity, nats_from_bits, perplexity_from_loss
 from tests.oracles.comparison_game import nearest, round_half_even_tenths
 
 probability = st.floats(1e-6, 1 - 1e-6)

@@ -1,0 +1,154 @@
+"""How results are shown: one line, a summary, a table; and losses in other units."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from html import escape
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from estimators.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Result", "bits_from_nats", "loss_from_perplexity", "nats_from_bits", "perplexity_from_loss"]
+
+_ROWS_SHOWN = 10
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Result:
+    """Base of the results of estimators: dataclasses that people look at in a notebook."""
+
+    made_by: ClassVar[str] = ""
+
+    @classmethod
+    def require(cls, **values: object) -> None:
+        """Refuse arguments that are not of this class, and say what makes one.
+
+        Raises
+        ------
+        InputError
+            Names the argument.
+        """
+        for name, value in values.items():
+            if not isinstance(value, cls):
+                raise InputError(
+                    f"is a {type(value).__name__}, should be {cls.__name__}; {cls.made_by} makes one", field=name
+                )
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={text}' for name, text in self._texts().items())})"
+
+    def summary(self) -> str:
+        """Every field in a line of its own; arrays by their type and shape."""
+        texts = self._texts()
+        width = max(map(len, texts))
+        return "\n".join(f"{name.ljust(width)}  {text}" for name, text in texts.items())
+
+    def to_frame(self) -> pd.DataFrame:
+        """Table of the arrays that are as long as the first, or one row of the numbers where there is no array."""
+        import pandas as pd  # noqa: PLC0415 - seconds that importing estimators should not cost
+
+        return pd.DataFrame(self._columns())
+
+    def _repr_html_(self) -> str:
+        columns = self._columns()
+        n = len(next(iter(columns.values()), ()))
+        head = "".join(f"<th>{escape(name)}</th>" for name in columns)
+        rows = zip(*(list(values)[:_ROWS_SHOWN] for values in columns.values()), strict=True)
+        body = "".join("<tr>" + "".join(f"<td>{escape(_short(cell))}</td>" for cell in row) + "</tr>" for row in rows)
+        more = f"<p>{n - _ROWS_SHOWN} more rows</p>" if n > _ROWS_SHOWN else ""
+        return f"<pre>{escape(self.summary())}</pre><table><tr>{head}</tr>{body}</table>{more}"
+
+    def _texts(self) -> dict[str, str]:
+        return {name: _short(value) for name, value in self._values().items()}
+
+    def _values(self) -> dict[str, Any]:
+        return {entry.name: getattr(self, entry.name) for entry in fields(self) if entry.repr}
+
+    def _columns(self) -> dict[str, Any]:
+        values = self._values()
+        arrays = {name: value for name, value in values.items() if isinstance(value, np.ndarray) and value.ndim == 1}
+        if not arrays:
+            return {name: [value] for name, value in values.items() if isinstance(value, (str, float, int, np.generic))}
+        length = len(next(iter(arrays.values())))
+        return {name: value for name, value in arrays.items() if len(value) == length}
+
+
+def _short(value: object) -> str:
+    """Write a value in a few characters."""
+    if isinstance(value, Result):
+        return f"{type(value).__name__}(...)"
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype.name} array {value.shape}"
+    if isinstance(value, (bool, np.bool_, str)) or value is None:
+        return repr(value.item() if isinstance(value, np.generic) else value)
+    if isinstance(value, (float, np.floating)):
+        return f"{value:.4g}"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key!r}: {_short(one)}" for key, one in value.items()) + "}"
+    return str(value)
+
+
+def perplexity_from_loss(loss_nats: ArrayLike) -> NDArray[np.float64]:
+    """Perplexity exp(L) of a mean loss in nats a token.
+
+    Parameters
+    ----------
+    loss_nats : array_like of float
+
+    Returns
+    -------
+    ndarray of float
+    """
+    perplexity: NDArray[np.float64] = np.exp(np.asarray(loss_nats, dtype=float))
+    return perplexity
+
+
+def loss_from_perplexity(perplexity: ArrayLike) -> NDArray[np.float64]:
+    """Mean loss ln(PPL) in nats a token.
+
+    Parameters
+    ----------
+    perplexity : array_like of float
+
+    Returns
+    -------
+    ndarray of float
+    """
+    loss: NDArray[np.float64] = np.log(np.asarray(perplexity, dtype=float))
+    return loss
+
+
+def bits_from_nats(nats: ArrayLike) -> NDArray[np.float64]:
+    """Nats divided by ln 2.
+
+    Parameters
+    ----------
+    nats : array_like of float
+
+    Returns
+    -------
+    ndarray of float
+    """
+    bits: NDArray[np.float64] = np.asarray(nats, dtype=float) / np.log(2)
+    return bits
+
+
+def nats_from_bits(bits: ArrayLike) -> NDArray[np.float64]:
+    """Bits times ln 2.
+
+    Parameters
+    ----------
+    bits : array_like of float
+
+    Returns
+    -------
+    ndarray of float
+    """
+    nats: NDArray[np.float64] = np.asarray(bits, dtype=float) * np.log(2)
+    return nats
