@@ -56,9 +56,12 @@ Names = Annotated[tuple[str, ...], BeforeValidator(lambda value: (value,) if isi
 Counts = Annotated[tuple[Count, ...], Field(min_length=1), BeforeValidator(lambda n: (n,) if isinstance(n, int) else n)]
 """Whole numbers of at least 1; a list in YAML, or a single one."""
 
-UserPath = Annotated[
-    Path, BeforeValidator(lambda value: Path(value).expanduser() if value and isinstance(value, str) else value)
-]
+
+def _user_path(value: Any) -> Any:
+    return Path(value).expanduser() if isinstance(value, str | Path) and str(value) else value
+
+
+UserPath = Annotated[Path, BeforeValidator(_user_path)]
 """A path; ``~`` is the user's folder."""
 
 

@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,9 @@ import h5netcdf
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Cached", "DamagedCacheError", "join_strings", "read_cache", "split_strings", "write_cache"]
+from experiments.studies.parsing import Note
+
+__all__ = ["Cached", "DamagedCacheError", "join_strings", "read_cache", "split_strings", "through_cache", "write_cache"]
 
 
 class DamagedCacheError(Exception):
@@ -28,6 +30,39 @@ class Cached:
 
     arrays: Mapping[str, NDArray[Any]]
     values: Mapping[str, Any]
+
+
+def through_cache(path: Path, key: str, make: Callable[[], Cached]) -> tuple[Cached, list[Note]]:
+    """Read a cache file, or make its contents and write it.
+
+    A file that is damaged, or a folder that cannot be written to, costs time and is noted.
+
+    Parameters
+    ----------
+    path : Path
+    key : str
+        Identifies the input and the code that `make` computes from.
+    make : callable
+
+    Returns
+    -------
+    cached : Cached
+    notes : list of Note
+    """
+    notes = []
+    try:
+        found = read_cache(path, key)
+        if found is not None:
+            return found, []
+    except DamagedCacheError as error:
+        notes.append(Note(f"the cache file {path.name} was damaged ({error}) and was made again", 1, "warning"))
+    made = make()
+    try:
+        write_cache(path, key, made)
+    except OSError as error:
+        text = f"the cache folder {path.parent} cannot be written to ({error.strerror or error}); nothing was cached"
+        notes.append(Note(text, None, "warning"))
+    return made, notes
 
 
 def read_cache(path: Path, key: str) -> Cached | None:

@@ -161,10 +161,10 @@ def timed(function: Callable[[], dict[str, float]]) -> tuple[float, dict[str, fl
 def main() -> None:
     """Print both times, their ratio and how far the numbers differ."""
     if len(sys.argv) > 1:
-        from experiments.studies.comparison.lm_game import load
+        from experiments.studies.comparison.lm_game import lm_game
 
         begin = time.perf_counter()
-        study = load({"name": "lm_game", "root": sys.argv[1]})
+        study = lm_game(root=sys.argv[1])
         print(f"loading: {time.perf_counter() - begin:.2f} s (not in the ratio)")
     else:
         study = simulate_comparison_study(SimulationSettings())

@@ -7,43 +7,27 @@ under each model); ``results_raw/res_loss_anonym.json`` holds every answer as
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from estimators.errors import InputError
 from experiments.studies.cache import Cached, join_strings, split_strings
-from experiments.studies.files import Files, check_hash
+from experiments.studies.lm_game_archive import QUESTION_FOLDER, RESULT_FOLDER, GameFiles
+from experiments.studies.parsing import Note, objects, parse_json, shown
 
-__all__ = [
-    "QUESTION_FOLDER",
-    "RESPONSE_FILE",
-    "Note",
-    "Parsed",
-    "digest_of",
-    "from_cached",
-    "parse",
-    "parse_json",
-    "publication_notes",
-    "question_file",
-    "shown",
-    "to_cached",
-]
+__all__ = ["RESPONSE_FILE", "Parsed", "from_cached", "parse", "question_file", "to_cached"]
 
-QUESTION_FOLDER = "multi_comparisons"
-RESPONSE_FILE = "results_raw/res_loss_anonym.json"
+RESPONSE_FILE = f"{RESULT_FOLDER}/res_loss_anonym.json"
 
 _ROW_FIELDS = ("row_id", "user", "guess", "question_id", "sample_index")
 # the stored probabilities are float32 of the same numbers (1.8e-7 apart); this tells another model from rounding
 _PROBABILITY_TOLERANCE = 1e-4
 # a float32 softmax can round to a hair above one
 _LOGPROB_SLACK = 1e-6
-_SHOWN = 80
 
 _ARRAYS = (
     "item",
@@ -58,15 +42,6 @@ _ARRAYS = (
     "response_candidate",
 )
 _STRINGS = ("context", "vocabulary", "participants")
-
-
-@dataclass(frozen=True)
-class Note:
-    """A note for the study, see :func:`estimators.notes.add_note`."""
-
-    text: str
-    count: int | None = None
-    level: Literal["info", "warning"] = "info"
 
 
 @dataclass(frozen=True)
@@ -113,20 +88,14 @@ def question_file(item: int) -> str:
     return f"{QUESTION_FOLDER}/doc{item}.json"
 
 
-def parse(
-    files: Files, items: Sequence[int], *, manifest: Mapping[str, str], verify: bool, answers: bool = True
-) -> Parsed:
+def parse(game: GameFiles, items: Sequence[int], *, answers: bool = True) -> Parsed:
     """Read and check the questions and all answers.
 
     Parameters
     ----------
-    files : Files
+    game : GameFiles
     items : sequence of int
         Questions to read, in the order wanted.
-    manifest : mapping of str to str
-        SHA-256 of the published files by name.
-    verify : bool
-        Whether a file that differs from the manifest is an error; otherwise it is counted.
     answers : bool, optional
         False: the file of answers is not read, and there are none.
 
@@ -139,35 +108,31 @@ def parse(
     InputError
         Names the file, the field and the value.
     """
-    digests: dict[str, str] = {}
     questions: list[_Question] = []
     vocabulary: dict[str, int] = {}
     codes: list[list[int]] = []
     rows = _Rows.none()
     item_of = {question_file(item): item for item in items}
-    for name, content in files.read([*item_of, *([RESPONSE_FILE] if answers else [])]):
-        source = files.where(name)
-        digests[name] = hashlib.sha256(content).hexdigest()
-        if verify:
-            check_hash(name, digests[name], manifest, source=source)
+    for name, content in game.read([*item_of, *([RESPONSE_FILE] if answers else [])]):
+        source = game.where(name)
         data = parse_json(content, source)
         if name == RESPONSE_FILE:
             rows = _rows(data, source)
             continue
         question = _question(data, item_of[name], source)
         if questions:
-            _check_alike(question, questions[0], files.where(question_file(items[0])), source)
+            _check_alike(question, questions[0], game.where(question_file(items[0])), source)
         questions.append(question)
         codes.append([vocabulary.setdefault(token, len(vocabulary)) for token in question.candidates])
     if not questions:
-        raise InputError("no questions were asked for", source=files.label)
+        raise InputError("no questions were asked for", source=game.files.label)
 
     disagreeing = [name for name, question in zip(item_of, questions, strict=True) if not question.probabilities_agree]
     targets = [vocabulary.setdefault(question.target, len(vocabulary)) for question in questions]
     return Parsed(
         item=np.array(items, dtype=np.int64),
-        context=_objects([question.context for question in questions]),
-        vocabulary=_objects(list(vocabulary)),
+        context=objects([question.context for question in questions]),
+        vocabulary=objects(list(vocabulary)),
         target_code=np.array(targets, dtype=np.int64),
         candidate_code=np.array(codes, dtype=np.int32),
         target_logprob=np.stack([question.target_logprob for question in questions], axis=1),
@@ -180,8 +145,8 @@ def parse(
         guess=rows.guess,
         response_item=rows.item,
         response_candidate=rows.candidate,
-        data_sha256=digest_of(digests),
-        notes=(*publication_notes(digests, manifest), *_probability_notes(disagreeing), *_row_notes(rows)),
+        data_sha256=game.sha256,
+        notes=(*game.notes(), *_probability_notes(disagreeing), *_row_notes(rows)),
     )
 
 
@@ -207,16 +172,6 @@ def from_cached(cached: Cached) -> Parsed:
     fields["generator_names"] = tuple(fields["generator_names"])
     fields["notes"] = tuple(Note(text, count, level) for text, count, level in fields["notes"])
     return Parsed(**fields)
-
-
-def parse_json(content: bytes, source: str) -> Any:
-    """Parse a file's JSON; InputError names the file where it is none."""
-    try:
-        return json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise InputError(
-            f"is not valid JSON ({error}); it has {len(content)} bytes and may be truncated", source=source
-        ) from None
 
 
 def _question(data: Any, item: int, source: str) -> _Question:
@@ -361,7 +316,7 @@ class _Rows:
     @classmethod
     def none(cls) -> _Rows:
         whole = np.zeros(0, dtype=np.int64)
-        return cls(whole, _objects([]), whole, whole.astype(np.float64), whole, whole)
+        return cls(whole, objects([]), whole, whole.astype(np.float64), whole, whole)
 
 
 def _rows(data: Any, source: str) -> _Rows:
@@ -379,7 +334,7 @@ def _rows(data: Any, source: str) -> _Rows:
         codes.append(participants.setdefault(str(row[1]), len(participants)))
     return _Rows(
         row_id=np.array([row[0] for row in data], dtype=np.int64),
-        participants=_objects(list(participants)),
+        participants=objects(list(participants)),
         participant_code=np.array(codes, dtype=np.int64),
         guess=np.array([row[2] for row in data], dtype=np.float64),
         item=np.array([row[3] for row in data], dtype=np.int64),
@@ -396,17 +351,6 @@ def _check_cell(field: str, value: Any, position: int, source: str) -> None:
         right, wanted = type(value) is int and -(2**63) <= value < 2**63, "a 64-bit integer"
     if not right:
         raise InputError(f"is {shown(value)} in row {position}, should be {wanted}", source=source, field=field)
-
-
-def publication_notes(digests: Mapping[str, str], manifest: Mapping[str, str]) -> list[Note]:
-    """Say how many of the files read, given as name -> SHA-256, are those of the manifest."""
-    same = sum(manifest.get(name) == digest for name, digest in digests.items())
-    changed = [name for name, digest in digests.items() if manifest.get(name, digest) != digest]
-    found = [Note(f"files byte for byte as published, of {len(digests)} read", same)]
-    if changed:
-        text = f"files differ from the published ones of that name, the first is {changed[0]}"
-        found.append(Note(text, len(changed), "warning"))
-    return found
 
 
 def _probability_notes(disagreeing: Sequence[str]) -> list[Note]:
@@ -426,18 +370,6 @@ def _row_notes(rows: _Rows) -> list[Note]:
     return [Note(f"rows of {RESPONSE_FILE} with a row_id that was there before; kept", repeated, "warning")]
 
 
-def digest_of(digests: Mapping[str, str]) -> str:
-    """SHA-256 of the contents of files, given as name -> SHA-256."""
-    lines = "".join(f"{name} {digest}\n" for name, digest in sorted(digests.items()))
-    return hashlib.sha256(lines.encode()).hexdigest()
-
-
-def _objects(strings: Sequence[str]) -> NDArray[np.object_]:
-    array = np.empty(len(strings), dtype=object)
-    array[:] = strings
-    return array
-
-
 def _lengths(value: Any) -> str:
     if not isinstance(value, list):
         return shown(value)
@@ -450,9 +382,3 @@ def _lengths(value: Any) -> str:
 def _kind(value: Any) -> str:
     names = {dict: "object", list: "array", str: "string", bool: "boolean", type(None): "null"}
     return names.get(type(value), "number")
-
-
-def shown(value: Any) -> str:
-    """Show a value in a message, cut short where it is long."""
-    text = repr(value)
-    return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."

@@ -15,7 +15,7 @@ from estimators.comparison.rounding import RoundingScheme
 from estimators.comparison.simulation.settings import SimulationSettings
 from estimators.comparison.simulation.study import simulate_comparison_study
 from estimators.errors import InputError
-from experiments.studies.comparison.lm_game import load
+from experiments.studies.comparison.lm_game import lm_game
 from models.comparison.participant_data import ParticipantData, participant_data, with_reports, without_participants
 from tests.estimators.comparison.comparison_studies import small_study
 from tests.experiments.studies.comparison.tiny_lm_game import CONFIG, write_folder
@@ -69,7 +69,7 @@ def check(study: xr.Dataset, data: ParticipantData) -> None:
 
 
 def test_a_tiny_game_is_read_as_loops_read_it(tmp_path: Path) -> None:
-    study = load({"root": str(write_folder(tmp_path)), "cache": False, **CONFIG})
+    study = lm_game(root=write_folder(tmp_path), cache=False, **CONFIG)
     data = participant_data(study)
     check(study, data)
     assert data.generator == study.attrs["generator"]
@@ -117,7 +117,7 @@ def test_answers_that_the_site_gave_are_tokens_shown_only() -> None:
 
 
 def test_the_real_game(lm_game_root: Path) -> None:
-    study = load({"root": str(lm_game_root), "cache": False})
+    study = lm_game(root=lm_game_root, cache=False)
     data = participant_data(study)
     check(study, data)
     counts = (data.pair_item.size, data.n_shared, data.row_box.size, data.participant.size, data.item.size)

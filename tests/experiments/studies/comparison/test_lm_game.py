@@ -18,13 +18,16 @@ from typing import Any
 import numpy as np
 import pytest
 import xarray as xr
-from omegaconf import OmegaConf
 
 from estimators.comparison import response_positions, same_token, validate_comparison_study
 from estimators.errors import InputError
 from estimators.notes import notes
-from experiments.studies.comparison.lm_game import DEFAULTS, MANIFEST, load, make_manifest
+from experiments.harness.job import load_study
+from experiments.studies.comparison.lm_game import lm_game
+from experiments.studies.comparison.lm_game_settings import LmGameSettings
 from experiments.studies.files import read_manifest, write_manifest
+from experiments.studies.lm_game_archive import MANIFEST, make_manifest
+from tests.experiments.command import config
 from tests.experiments.studies.comparison.tiny_lm_game import (
     ANNA,
     BORIS,
@@ -42,11 +45,11 @@ from tests.experiments.studies.comparison.tiny_lm_game import (
 )
 from tests.oracles import lm_game as oracle
 
-CONFIG_FILE = Path(__file__).parents[4] / "conf" / "study" / "lm_game.yaml"
+COMMIT = LmGameSettings().commit
 
 
 def tiny(root: Path, **settings: Any) -> xr.Dataset:
-    return load({"root": str(root), "cache": False, **CONFIG, **settings})
+    return lm_game(**{"root": str(root), "cache": False, **CONFIG, **settings})
 
 
 def counts(study: xr.Dataset, text: str) -> list[int | None]:
@@ -82,7 +85,7 @@ def cache_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def real(lm_game_root: Path, cache_dir: Path) -> Callable[..., xr.Dataset]:
-    return lambda **settings: load({"root": str(lm_game_root), "cache_dir": str(cache_dir), **settings})
+    return lambda **settings: lm_game(root=lm_game_root, cache_dir=cache_dir, **settings)
 
 
 def test_the_paper_selection(real: Callable[..., xr.Dataset]) -> None:
@@ -225,13 +228,13 @@ def test_both_layouts_of_the_real_files_and_the_download(
     root = write_folder(tmp_path / "both", responses)
     write_archive(root / "data.zip", data, prefix="some folder/")
     expected = real()
-    assert load({"root": str(root), "cache": False}).identical(expected)
+    assert lm_game(root=root, cache=False).identical(expected)
     # what a download leaves in the cache, verified against the manifest that the project ships
-    archive = tmp_path / "cache" / f"lm-game-analysis-{DEFAULTS['commit']}.zip"
-    write_archive(archive, data | responses, prefix=f"lm-game-analysis-{DEFAULTS['commit']}/")
-    settings = {"cache_dir": str(tmp_path / "cache"), "url": "http://127.0.0.1:9/none"}
-    assert load(settings).identical(expected)
-    assert load(settings | {"root": str(archive), "cache": False}).identical(expected)
+    archive = tmp_path / "cache" / f"lm-game-analysis-{COMMIT}.zip"
+    write_archive(archive, data | responses, prefix=f"lm-game-analysis-{COMMIT}/")
+    settings = LmGameSettings(cache_dir=tmp_path / "cache", url="http://127.0.0.1:9/none")
+    assert lm_game(settings).identical(expected)
+    assert lm_game(settings, root=archive, cache=False).identical(expected)
 
 
 def test_the_manifest_is_that_of_the_real_files(lm_game_root: Path, tmp_path: Path) -> None:
@@ -242,19 +245,14 @@ def test_the_manifest_is_that_of_the_real_files(lm_game_root: Path, tmp_path: Pa
 # ------------------------------------------------------------------------------------------- tiny study
 
 
-def test_the_config_holds_every_setting_with_its_default() -> None:
-    config = OmegaConf.to_container(OmegaConf.load(CONFIG_FILE))
-    assert isinstance(config, dict)
-    assert list(config) == list(DEFAULTS)
-    assert json.loads(json.dumps(config)) == json.loads(json.dumps(dict(DEFAULTS)))
-
-
-def test_the_config_file_as_a_mapping_is_read(tmp_path: Path) -> None:
+def test_the_command_gives_what_the_function_gives(tmp_path: Path) -> None:
     root = write_folder(tmp_path)
-    # in a Hydra run a dictionary given on the command line is merged into the file's
-    config = OmegaConf.merge(OmegaConf.load(CONFIG_FILE), {"root": str(root), "cache": False, "reference": [100, 102]})
-    config.sets = CONFIG["sets"]
-    assert load(config).identical(tiny(root))  # type: ignore[arg-type]
+    # sets given on the command line are all sets
+    sets = "study.sets={first:[100,101],second:[103,105]}"
+    cfg = config(
+        "+exp=perplexity", "study=lm_game", f"study.root={root}", "study.cache=false", sets, "study.reference=[100,102]"
+    )
+    assert load_study(cfg.study, kind="comparison").identical(tiny(root))
 
 
 def test_a_tiny_study_in_full(tmp_path: Path) -> None:
@@ -379,15 +377,15 @@ def test_an_empty_item_filter(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("settings", "problem"),
     [
-        ({"particpants": "paper"}, r"unknown setting 'particpants'; choose one of: name, root, participants"),
-        ({"participants": "some"}, r"unknown participants 'some'; choose one of: paper, complete, all"),
-        ({"repeats": "drop"}, r"unknown repeats 'drop'; choose one of: auto, keep, first, last, error"),
-        ({"items": "words"}, r"unknown items 'words'; choose one of: all, word_tokens"),
-        ({"automatic": True}, r"unknown automatic True; choose one of: keep, drop_different_token, drop"),
-        ({"off_grid": "drop"}, r"unknown off_grid 'drop'; choose one of: error, keep"),
-        ({"name": "provo"}, r"name: is 'provo', this loader reads 'lm_game'"),
+        ({"particpants": "paper"}, r"unknown setting 'particpants'; did you mean 'participants'\? choose one of: "),
+        ({"participants": "some"}, r"participants: is 'some', should be one of paper, complete, all"),
+        ({"repeats": "drop"}, r"repeats: is 'drop', should be one of auto, keep, first, last, error"),
+        ({"items": "words"}, r"items: is 'words', should be one of all, word_tokens"),
+        ({"automatic": True}, r"automatic: is True, should be one of keep, drop_different_token, drop"),
+        ({"off_grid": "drop"}, r"off_grid: is 'drop', should be one of error, keep"),
+        ({"name": "provo"}, r"unknown setting 'name'"),
         ({"cache": "yes"}, r"cache: is 'yes', should be true or false"),
-        ({"root": 3}, r"root: is 3, should be a path"),
+        ({"root": 3}, r"root: is 3, should be a path or null"),
         ({"root": ""}, r"root: is '', should be a path"),
         ({"exclude_participants": "11"}, r"exclude_participants: is '11', should be a list"),
         (
@@ -396,7 +394,7 @@ def test_an_empty_item_filter(tmp_path: Path) -> None:
         ),
         ({"sets": [1, 2]}, r"sets: is \[1, 2\], should map names to \[first, last\]"),
         ({"sets": {}}, r"sets: is \{\}, should map"),
-        ({"sets": {"a": [103, 101]}}, r"sets\.a: is \[103, 101\], should have 0 <= first <= last"),
+        ({"sets": {"a": [103, 101]}}, r"sets\.a: is \[103, 101\], should be \[first, last\] with 0 <= first <= last"),
         ({"sets": {"a": [100, 101], "b": [101, 102]}}, r"question 101 is in both 'a' and 'b'"),
         ({"sets": {"": [100, 101]}}, r"sets: has an empty name"),
         ({"reference": [100]}, r"reference: is \[100\], should be \[first, last\]"),
@@ -408,7 +406,7 @@ def test_an_empty_item_filter(tmp_path: Path) -> None:
 )
 def test_bad_settings(tmp_path: Path, settings: dict[str, Any], problem: str) -> None:
     with pytest.raises(InputError, match=problem):
-        load({"root": str(write_folder(tmp_path)), "cache": False, **CONFIG, **settings})
+        lm_game(**{"root": str(write_folder(tmp_path)), "cache": False, **CONFIG, **settings})
 
 
 # --------------------------------------------------------------------------------------- malformed input
@@ -718,7 +716,7 @@ def manifest(tmp_path: Path) -> Path:
 
 def fetched(tmp_path: Path, site: str, manifest: Path, **settings: Any) -> xr.Dataset:
     settings = {"cache_dir": str(tmp_path / "cache"), "url": f"{site}/{{commit}}.zip", "commit": "abc", **settings}
-    return load({**CONFIG, "manifest": str(manifest), **settings})
+    return lm_game(**{**CONFIG, "manifest": str(manifest), **settings})
 
 
 def test_without_a_root_the_archive_is_fetched_once(tmp_path: Path, site: str, manifest: Path) -> None:
@@ -806,7 +804,7 @@ def test_questions_that_no_manifest_lists_cannot_be_fetched(tmp_path: Path, site
     with pytest.raises(
         InputError, match=r"lists no hash for 6 of the 7 files needed \(the first is multi_.*doc100\.json"
     ):
-        load({**CONFIG, "cache_dir": str(tmp_path), "url": site})
+        lm_game(**CONFIG, cache_dir=tmp_path, url=site)
 
 
 def test_tokens_of_the_tiny_study_are_awkward() -> None:

@@ -1,0 +1,136 @@
+"""Filters of rows: every row that one leaves out is counted, and a filter that leaves nothing is an error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimators.errors import InputError
+from experiments.studies.parsing import Note, some_of
+
+__all__ = ["Kept", "first_of_key"]
+
+
+@dataclass
+class Kept:
+    """Rows that the filters have left, and what the filters noted.
+
+    Parameters
+    ----------
+    at : ndarray of int
+        Their positions in the file.
+    of : str
+        What a row is, in the singular: ``"answer"``.
+    source : str
+        The study, for messages.
+    notes : list of Note, optional
+    """
+
+    at: NDArray[np.intp]
+    of: str
+    source: str
+    notes: list[Note] = field(default_factory=list)
+
+    def keep(self, mask: NDArray[np.bool_], what: str, setting: str | None = None) -> None:
+        """Keep the rows, of those left, where `mask` holds, and note how many went.
+
+        Raises
+        ------
+        InputError
+            If none is left; names the setting and `what` the rows are that went.
+        """
+        dropped = int((~mask).sum())
+        if mask.size and not mask.any():
+            raise InputError(
+                f"leaves no {self.of}: all {mask.size} that were left are {what}", source=self.source, field=setting
+            )
+        self.at = self.at[mask]
+        if dropped:
+            self.notes.append(Note(f"{self.of}s left out{f' ({setting})' if setting else ''}: {what}", dropped))
+
+    def exclude(self, names: Sequence[str], people: NDArray[Any], known: Sequence[str] = ()) -> None:
+        """Leave out participants by name.
+
+        Parameters
+        ----------
+        names : sequence of str
+        people : ndarray of str
+            Who gave each row of the file.
+        known : sequence of str, optional
+            Names that may be absent.
+
+        Raises
+        ------
+        InputError
+            If a name is neither there nor known, or nobody is left.
+        """
+        present = list(dict.fromkeys(map(str, people.tolist())))
+        for name in names:
+            if name not in present and name not in known:
+                raise InputError(
+                    f"there is no participant {name!r} among the {len(present)}; they are called {some_of(present)}",
+                    source=self.source,
+                    field="exclude_participants",
+                )
+        mask = ~np.isin(people[self.at].astype(str), names)
+        self.keep(mask, f"by the {len(set(names))} excluded participants", "exclude_participants")
+
+    def keep_repeats(
+        self,
+        keys: NDArray[np.int64],
+        how: str,
+        *,
+        row_id: NDArray[np.int64],
+        said: Callable[[int], str],
+        kept: str,
+        left_out: str,
+    ) -> None:
+        """Do with rows of one key what the setting ``repeats`` says.
+
+        Parameters
+        ----------
+        keys : ndarray of int, shape (rows left, columns)
+        how : {"keep", "first", "last", "error"}
+        row_id : ndarray of int
+            Number that the file gives each of its rows.
+        said : callable
+            What a row of the file says, for the error: who answered what.
+        kept, left_out : str
+            Notes about rows whose key was there before.
+
+        Raises
+        ------
+        InputError
+            If a key is there twice and that is an error.
+        """
+        first = first_of_key(keys)
+        again = ~first
+        if not again.any():
+            return
+        if how == "error":
+            row = int(self.at[again][0])
+            raise InputError(
+                f"{said(row)} more than once ({int(again.sum())} such {self.of}s, this one has row_id {row_id[row]}); "
+                "study.repeats=first, last or keep says what to do",
+                source=self.source,
+                field="repeats",
+            )
+        if how == "keep":
+            self.notes.append(Note(kept, int(again.sum())))
+            return
+        self.keep(
+            first if how == "first" else first_of_key(keys[::-1])[::-1],
+            f"{left_out}; the {how} one counts",
+            f"repeats={how}",
+        )
+
+
+def first_of_key(keys: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Mark the first row of every key."""
+    first = np.zeros(len(keys), dtype=bool)
+    first[np.unique(keys, axis=0, return_index=True)[1]] = True
+    return first

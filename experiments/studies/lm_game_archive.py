@@ -1,0 +1,207 @@
+"""The public archive of the next-token and the top-1 game, which three loaders read.
+
+Data of "Language Models Are Better Than Humans at Next-token Prediction" (Shlegeris, Roger, Chan, McLean), published
+without a licence: they are read from the user's folder, or downloaded for the user into a cache and verified, and are
+no part of this project. ``multi_comparisons/`` holds the questions of the next-token game, ``docs/`` the documents of
+the top-1 game, ``results_raw/`` the answers of both.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator
+
+from estimators.errors import InputError
+from experiments.studies.files import (
+    ArchiveFiles,
+    Files,
+    check_hash,
+    fetch_archive,
+    open_files,
+    read_manifest,
+    write_manifest,
+)
+from experiments.studies.parsing import Note, parse_json, shown
+from experiments.studies.public_data import Address, Commit, PublicSettings
+from inference.settings import UserPath
+
+__all__ = [
+    "DOCUMENT_FOLDER",
+    "MANIFEST",
+    "QUESTION_FOLDER",
+    "RESULT_FOLDER",
+    "GameFiles",
+    "GameSettings",
+    "Participants",
+    "Span",
+    "make_manifest",
+    "parse_document",
+]
+
+MANIFEST = Path(__file__).with_name("lm_game_manifest.csv")
+"""SHA-256 of the published files, see :func:`make_manifest`."""
+
+QUESTION_FOLDER = "multi_comparisons"
+DOCUMENT_FOLDER = "docs"
+RESULT_FOLDER = "results_raw"
+
+
+def _span(value: Any) -> Any:
+    is_pair = isinstance(value, tuple | list) and len(value) == 2 and all(type(bound) is int for bound in value)
+    if not is_pair or not 0 <= value[0] <= value[1]:
+        given = list(value) if isinstance(value, tuple) else value
+        raise InputError(f"is {given!r}, should be [first, last] with 0 <= first <= last")
+    return value
+
+
+def _names(value: Any) -> Any:
+    if not isinstance(value, tuple | list) or any(type(name) not in (int, str) for name in value):
+        raise InputError(f"is {value!r}, should be a list of names")
+    return tuple(map(str, value))
+
+
+Span = Annotated[tuple[int, int], BeforeValidator(_span)]
+"""First and last number of questions or documents."""
+
+Participants = Annotated[tuple[str, ...], BeforeValidator(_names)]
+"""Names of participants; the archive's are whole numbers."""
+
+
+class GameSettings(PublicSettings):
+    """Settings of every loader of the archive."""
+
+    commit: Commit = "ac1482b79ed7912a3f6c0fb11e29c6677ce0ad9c"
+    """Commit of the public archive; it replaces {commit} in url."""
+    url: Address = "https://github.com/FabienRoger/lm-game-analysis/archive/{commit}.zip"
+    """Address of the public archive."""
+    manifest: UserPath | None = None
+    """CSV with the columns name, sha256 that verifies a download; null is the one of the commit above."""
+
+
+@dataclass
+class GameFiles:
+    """Files of the archive; their hashes are kept as they are read, and those of a download are compared.
+
+    Parameters
+    ----------
+    settings : GameSettings
+    files : Files
+    manifest : mapping of str to str
+        SHA-256 of the published files by name.
+    digests : dict of str to str
+        SHA-256 of the files read so far by name.
+    """
+
+    settings: GameSettings
+    files: Files
+    manifest: Mapping[str, str]
+    digests: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def open(cls, settings: GameSettings, folders: Sequence[str], needed: Sequence[str] | None = None) -> GameFiles:
+        """Open the user's folder or archive, or the public archive, which is downloaded if it has to be.
+
+        Parameters
+        ----------
+        settings : GameSettings
+        folders : sequence of str
+            Those needed.
+        needed : sequence of str, optional
+            Files that a download must hold to be kept; by default all published documents.
+
+        Raises
+        ------
+        InputError
+            If there is no such folder, or the download fails or is not what was published.
+        """
+        manifest = read_manifest(settings.manifest or MANIFEST)
+        if settings.root is not None:
+            return cls(settings, open_files(settings.root, folders), manifest)
+        names = [name for name in manifest if name.startswith(f"{DOCUMENT_FOLDER}/")] if needed is None else needed
+        unlisted = [name for name in names if name not in manifest]
+        if unlisted:
+            raise InputError(
+                f"lists no hash for {len(unlisted)} of the {len(names)} files needed (the first is {unlisted[0]}), so "
+                "a download could not be verified; set study.root=FOLDER, or ask for published files only",
+                source=(settings.manifest or MANIFEST).name,
+            )
+
+        def check(archive: ArchiveFiles) -> None:
+            for _ in cls(settings, archive, manifest).read(names):
+                pass
+
+        path = settings.cache_folder / f"lm-game-analysis-{settings.commit}.zip"
+        return cls(settings, fetch_archive(settings.address, path, check), manifest)
+
+    @property
+    def verify(self) -> bool:
+        """Whether a file that differs from the manifest is an error: it is not where the user brings the files."""
+        return self.settings.root is None
+
+    @property
+    def sha256(self) -> str:
+        """SHA-256 of the contents of the files read, whatever the layout."""
+        lines = "".join(f"{name} {digest}\n" for name, digest in sorted(self.digests.items()))
+        return hashlib.sha256(lines.encode()).hexdigest()
+
+    def where(self, name: str) -> str:
+        """Place of one file, for messages."""
+        return self.files.where(name)
+
+    def read(self, names: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+        """Contents of the named files, in the order given."""
+        for name, content in self.files.read(names):
+            self.digests[name] = hashlib.sha256(content).hexdigest()
+            if self.verify:
+                check_hash(name, self.digests[name], self.manifest, source=self.where(name))
+            yield name, content
+
+    def changed(self) -> list[str]:
+        """Files read that differ from the published ones of that name."""
+        return [name for name, digest in self.digests.items() if self.manifest.get(name, digest) != digest]
+
+    def notes(self) -> list[Note]:
+        """Say how many of the files read are the published ones."""
+        same = sum(self.manifest.get(name) == digest for name, digest in self.digests.items())
+        found = [Note(f"files byte for byte as published, of {len(self.digests)} read", same)]
+        if changed := self.changed():
+            text = f"files differ from the published ones of that name, the first is {changed[0]}"
+            found.append(Note(text, len(changed), "warning"))
+        return found
+
+
+def parse_document(content: bytes, source: str) -> list[str]:
+    """Read the token strings of one document; InputError names the file and the place of what is no token."""
+    tokens = parse_json(content, source)
+    if not isinstance(tokens, list):
+        raise InputError(f"holds {shown(tokens)}, should be a list of the document's tokens", source=source)
+    bad = next((at for at, token in enumerate(tokens) if not isinstance(token, str)), None)
+    if bad is not None:
+        raise InputError(f"holds {shown(tokens[bad])} at [{bad}], should be a string", source=source)
+    return tokens
+
+
+def make_manifest(root: Path, path: Path = MANIFEST) -> None:
+    """Write the manifest of hashes from a folder with the published files, after a change of the pinned commit.
+
+    It lists the questions, the documents, the two files of answers and the stored accuracies.
+
+    Parameters
+    ----------
+    root : Path
+        Folder with ``multi_comparisons/``, ``docs/`` and ``results_raw/``.
+    path : Path, optional
+        The CSV file to write.
+    """
+    patterns = (
+        f"{QUESTION_FOLDER}/doc*.json",
+        f"{DOCUMENT_FOLDER}/doc*.json",
+        f"{RESULT_FOLDER}/res_*_anonym.json",
+        f"{RESULT_FOLDER}/model_perfs*.json",
+    )
+    write_manifest(root, [file.relative_to(root).as_posix() for each in patterns for file in root.glob(each)], path)
