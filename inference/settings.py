@@ -235,7 +235,9 @@ def _input_error(
     cls: type[BaseModel], error: ValidationError, prefix: Prefix = "", source: object = None
 ) -> InputError:
     """Say the first mistake as every other error says one: place, value, what would be right."""
-    first = error.errors(include_url=False)[0]
+    mistakes = error.errors(include_url=False)
+    # a name that is misspelt is why another has no value
+    first = next((each for each in mistakes if each["type"] == "extra_forbidden"), mistakes[0])
     owner, field, path = _walk(cls, first["loc"])
     before = prefix(str(next(iter(first["loc"]), ""))) if callable(prefix) else prefix
     place = before + ".".join(path)

@@ -12,24 +12,18 @@ import hashlib
 import os
 import re
 import tempfile
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import xarray as xr
-from numpy.typing import NDArray
 
 from estimators.comparison import validate_comparison_study
 from estimators.errors import InputError
-from experiments.studies.loader_settings import loader_settings
+from experiments.harness.result import loader
+from experiments.studies.parsing import objects
+from inference.settings import Settings, UserPath
 
-__all__ = ["DEFAULTS", "load", "save_comparison_study"]
+__all__ = ["ComparisonFileSettings", "comparison_file", "save_comparison_study"]
 
-DEFAULTS: Mapping[str, Any] = {"name": "comparison_file", "path": None}
-"""Every setting with the value it has when it is not given; explained in ``conf/study/comparison_file.yaml``."""
-
-_SOURCE = "study=comparison_file"
 _FORMAT = "format"
 _FORMAT_VALUE = "shannon-game comparison study 1"
 _ESCAPE = "string_escape"
@@ -37,6 +31,13 @@ _ESCAPE_VALUE = "backslash, u, four hexadecimal digits"
 _UNHOLDABLE = re.compile("[\x00\ud800-\udfff]")
 _TO_ESCAPE = re.compile("[\x00\\\\\ud800-\udfff]")
 _ESCAPED = re.compile(r"\\u([0-9a-f]{4})")
+
+
+class ComparisonFileSettings(Settings):
+    """Settings of a comparison study in one file."""
+
+    path: UserPath
+    """The netCDF file."""
 
 
 def save_comparison_study(study: xr.Dataset, path: Path | str) -> Path:
@@ -78,13 +79,14 @@ def save_comparison_study(study: xr.Dataset, path: Path | str) -> Path:
     return path
 
 
-def load(config: Mapping[str, Any]) -> xr.Dataset:
+@loader(ComparisonFileSettings)
+def comparison_file(settings: ComparisonFileSettings) -> xr.Dataset:
     """Load a comparison study from a netCDF file.
 
     Parameters
     ----------
-    config : mapping
-        ``path``, the file; ``name``, which is "comparison_file".
+    settings : ComparisonFileSettings, optional
+        Or its fields by name.
 
     Returns
     -------
@@ -95,12 +97,20 @@ def load(config: Mapping[str, Any]) -> xr.Dataset:
     Raises
     ------
     InputError
-        If a setting is unknown, the file is missing, damaged or no netCDF, or the study in it is not valid.
+        If the file is missing, damaged or no netCDF, or the study in it is not valid.
+
+    Examples
+    --------
+    >>> from experiments import comparison_file, simulated
+    >>> from experiments.studies.comparison.file import save_comparison_study
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> study = simulated(n_items=5, n_reference_items=10, vocab_size=100, n_candidates=4)
+    >>> with TemporaryDirectory() as folder:
+    ...     comparison_file(path=save_comparison_study(study, Path(folder) / "study.nc")).sizes["item"]
+    10
     """
-    given = loader_settings(config, DEFAULTS, source=_SOURCE)["path"]
-    if not isinstance(given, str | Path) or not str(given):
-        raise InputError(f"is {given!r}; give study.path=FILE.nc", source=_SOURCE, field="path")
-    path = Path(given).expanduser()
+    path = settings.path
     if not path.is_file():
         raise InputError("there is no such file", source=path, field="study.path")
     study = _read(path)
@@ -138,7 +148,7 @@ def _encoded(variable: xr.Variable) -> xr.Variable:
     if any(_UNHOLDABLE.search(text) for text in texts):
         texts = [_TO_ESCAPE.sub(lambda found: f"\\u{ord(found[0]):04x}", text) for text in texts]
         attributes[_ESCAPE] = _ESCAPE_VALUE
-    strings = _objects(texts).reshape(values.shape)
+    strings = objects(texts).reshape(values.shape)
     # an empty array of objects has no type of its own, and would come back as numbers
     return xr.Variable(variable.dims, strings if strings.size else strings.astype(str), attributes)
 
@@ -151,10 +161,4 @@ def _decoded(variable: xr.Variable, source: str) -> xr.Variable:
         raise InputError(f"is {escape!r}, should be {_ESCAPE_VALUE!r} or absent", source=source, field=_ESCAPE)
     if escape is not None:
         texts = [_ESCAPED.sub(lambda found: chr(int(found[1], 16)), text) for text in texts]
-    return xr.Variable(variable.dims, _objects(texts).reshape(variable.shape), attributes)
-
-
-def _objects(texts: list[str]) -> NDArray[np.object_]:
-    array = np.empty(len(texts), dtype=object)
-    array[:] = texts
-    return array
+    return xr.Variable(variable.dims, objects(texts).reshape(variable.shape), attributes)

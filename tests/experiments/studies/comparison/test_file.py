@@ -14,11 +14,12 @@ import xarray as xr
 from estimators.comparison import validate_comparison_study
 from estimators.errors import InputError
 from estimators.notes import add_note, notes
-from experiments.studies.comparison import file as comparison_file
-from experiments.studies.comparison import lm_game
-from experiments.studies.comparison.file import save_comparison_study
+from experiments.harness.job import load_study
+from experiments.studies.comparison.file import comparison_file, save_comparison_study
+from experiments.studies.comparison.lm_game import lm_game
 from experiments.studies.comparison.lm_game_write import write_lm_game
 from tests.estimators.comparison.comparison_studies import small_study
+from tests.experiments.command import config
 from tests.experiments.studies.comparison.tiny_lm_game import CONFIG, write_folder
 
 STRANGE = [" cat", "\x00", "\\", "\\u0041", "\ufffd", "😀", "", "\n\r\t", "\\u0000 \x00", " Zürich", "nan", "None"]
@@ -42,7 +43,7 @@ def strange_study() -> xr.Dataset:
 
 
 def load(path: Path) -> xr.Dataset:
-    return comparison_file.load({"name": "comparison_file", "path": str(path)})
+    return comparison_file(path=path)
 
 
 def same(found: xr.Dataset, wanted: xr.Dataset) -> None:
@@ -78,6 +79,12 @@ def test_a_study_comes_back_as_it_was(make: Callable[[], xr.Dataset], tmp_path: 
     assert [entry.name for entry in tmp_path.iterdir()] == ["study.nc"]
 
 
+def test_it_is_a_study_of_the_command(tmp_path: Path) -> None:
+    path = save_comparison_study(small_study(), tmp_path / "study.nc")
+    cfg = config("+exp=perplexity", "study=comparison_file", f"study.path={path}")
+    same(load_study(cfg.study, kind="comparison"), small_study())
+
+
 def test_other_tools_read_the_strings(tmp_path: Path) -> None:
     path = save_comparison_study(small_study(), tmp_path / "study.nc")
     with xr.open_dataset(path, engine="h5netcdf") as dataset:
@@ -95,15 +102,16 @@ def test_a_file_of_another_program_needs_no_mark_of_ours(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"paht": "x"}, "unknown setting 'paht'; choose one of: name, path"),
-        ({}, r"path: is None; give study\.path=FILE\.nc"),
-        ({"path": ""}, r"path: is ''; give study\.path"),
+        ({"paht": "x"}, "unknown setting 'paht'; did you mean 'path'"),
+        ({}, "path: has no value yet; give it one"),
+        ({"path": None}, "path: is None, should be a path"),
+        ({"path": ""}, "path: is '', should be a path"),
         ({"path": "no.nc"}, "there is no such file"),
     ],
 )
 def test_wrong_settings(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        comparison_file.load(settings)
+        comparison_file(**settings)
 
 
 def test_files_that_are_no_study_are_named(tmp_path: Path) -> None:
@@ -144,9 +152,9 @@ GAME = {**CONFIG, "cache": False, "participants": "all"}
 
 
 def test_the_games_own_loader_reads_what_was_written(tmp_path: Path) -> None:
-    first = lm_game.load({**GAME, "root": str(write_folder(tmp_path / "public"))})
+    first = lm_game(**{**GAME, "root": str(write_folder(tmp_path / "public"))})
     folder = write_lm_game(first, tmp_path / "written")
-    second = lm_game.load({**GAME, "root": str(folder)})
+    second = lm_game(**{**GAME, "root": str(folder)})
     variables = ["context", "target_token", "candidate_token", "participant", "report", "automatic", "row_id"]
     for name in (*variables, "item", "model", "item_set", "in_reference", "response_item", "response_candidate"):
         assert second[name].values.tolist() == first[name].values.tolist(), name
@@ -157,7 +165,7 @@ def test_the_games_own_loader_reads_what_was_written(tmp_path: Path) -> None:
 
 def test_the_fields_are_those_of_the_public_files(tmp_path: Path) -> None:
     public = write_folder(tmp_path / "public")
-    study = lm_game.load({**GAME, "root": str(public)})
+    study = lm_game(**{**GAME, "root": str(public)})
     folder = write_lm_game(study, tmp_path / "written")
     for item in study["item"].values.tolist():
         name = f"multi_comparisons/doc{item}.json"
@@ -176,16 +184,16 @@ def test_a_study_without_answers_in_the_games_layout(tmp_path: Path) -> None:
     items = study["item"].values.tolist()
     span = [min(items), max(items)]
     settings = {"root": str(folder), "sets": {"built": span}, "reference": span, "cache": False}
-    found = lm_game.load({**settings, "answers": False})
+    found = lm_game(**{**settings, "answers": False})
     assert found.sizes["response"] == 0
     for name in ("context", "target_token", "candidate_token"):
         assert found[name].values.tolist() == study[name].values.tolist()
     np.testing.assert_array_equal(found["candidate_logprob"].values, study["candidate_logprob"].values)
     assert "answers were not read (answers=false)" in [entry["text"] for entry in notes(found)]
     with pytest.raises(InputError, match="has no results_raw/"):
-        lm_game.load(settings)
+        lm_game(**settings)
     with pytest.raises(InputError, match="answers: is 'no', should be true or false"):
-        lm_game.load({**settings, "answers": "no"})
+        lm_game(**{**settings, "answers": "no"})
 
 
 @pytest.mark.parametrize("report", [*(percent / 100 for percent in range(1, 100)), 1e-9, np.nextafter(1, 0), 1 / 3])
