@@ -41,6 +41,7 @@ from experiments.harness.outputs import (
     write_outputs,
     write_status,
 )
+from experiments.harness.registry import installed_configs
 from experiments.harness.resume import done_before, job_identity
 from experiments.harness.signals import Terminated, terminate_as_interrupt
 from experiments.harness.tables import print_table
@@ -311,6 +312,8 @@ def main() -> int:
     os.environ["HYDRA_FULL_ERROR"] = "1"
     try:
         with terminate_as_interrupt():
+            if installed := installed_configs():
+                sys.argv.append(f"hydra.searchpath=[{','.join(installed)}]")
             _check_arguments(sys.argv[1:])
             _hydra_main()
     except KeyboardInterrupt as stop:

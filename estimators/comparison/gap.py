@@ -6,6 +6,7 @@ the terms lack the factor g(y|c) (eq. 3, ``naive``). :mod:`estimators.comparison
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -44,7 +45,7 @@ class LossGap(Result):
     Attributes
     ----------
     estimator : str
-        One of :data:`ESTIMATORS`.
+        One of :data:`ESTIMATORS`, or the name of a function.
     gap_nats : float
         L_h - L_G, nats a token.
     se_items_nats : float
@@ -81,7 +82,7 @@ def estimate_gap(
     log_term: ArrayLike,
     item: ArrayLike,
     *,
-    estimator: str = "importance",
+    estimator: str | Callable[[ItemTerms], LogMeans] = "importance",
     target_logprob: ArrayLike | None = None,
     token: ArrayLike | None = None,
     candidate_logprob: ArrayLike | None = None,
@@ -95,8 +96,8 @@ def estimate_gap(
         ln w = ln g(y) - ln g(x) + ln h(x)/h(y), nats.
     item : array_like, shape (response,)
         Labels of the items, integers or strings.
-    estimator : str
-        One of :data:`ESTIMATORS`.
+    estimator : str or callable
+        One of :data:`ESTIMATORS`, or a log-mean of your own: takes the terms by item, gives their log-means.
     target_logprob : array_like of float, shape (response,), optional
         ln g(y|c); needed by ``naive``, whose items carry the generator's own spread.
     token, candidate_logprob : array_like, shape (response,), optional
@@ -122,6 +123,8 @@ def estimate_gap(
         means = rao_blackwell_log_mean(terms, token, candidate_logprob, draw)
     elif estimator == "naive":
         means = plain_log_mean(terms)
+    elif callable(estimator):
+        means = estimator(terms)
     elif estimator in LOG_MEANS:
         means = LOG_MEANS[estimator](terms)
     else:
@@ -137,7 +140,7 @@ def estimate_gap(
         spread_of = means.value - np.asarray(target_logprob, dtype=float)[terms.order][terms.start]
     n_items = terms.label.size
     return LossGap(
-        estimator=estimator,
+        estimator=estimator if isinstance(estimator, str) else estimator.__name__,
         gap_nats=float(means.value.mean()),
         se_items_nats=float(spread_of.std() / np.sqrt(n_items)),
         se_samples_nats=float(np.sqrt(np.sum(means.se**2)) / n_items),

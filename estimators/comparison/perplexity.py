@@ -18,6 +18,7 @@ and :math:`\exp(\mathrm{gap} + L_G)` is the perplexity, with L_G known from as m
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -25,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimators.comparison.gap import LossGap, estimate_gap
+from estimators.comparison.log_means import ItemTerms, LogMeans
 from estimators.comparison.rounding import RoundingScheme, rounding_scheme
 from estimators.comparison.terms import control_model, log_terms, player_logprobs, response_pairs
 from estimators.display import Result
@@ -84,7 +86,7 @@ def estimate_perplexity(
     player: str = HUMAN,
     *,
     rounding: RoundingScheme | str = "none",
-    estimator: str = "importance",
+    estimator: str | Callable[[ItemTerms], LogMeans] = "importance",
     generator: str | None = None,
     control_only: bool = False,
     uncertainty: Uncertainty = "items",
@@ -103,8 +105,8 @@ def estimate_perplexity(
         ``human`` or a model of the study.
     rounding : RoundingScheme or str
         Applied to the player's reports.
-    estimator : str
-        One of :data:`ESTIMATORS`.
+    estimator : str or callable
+        See :func:`~estimators.comparison.gap.estimate_gap`.
     generator, control_only
         See :func:`control_model`.
     uncertainty : {"items", "samples"}

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Literal
 
 import numpy as np
 import pandas as pd
 import xarray as xr
+from hydra.utils import get_method
 from matplotlib.axes import Axes
 from pydantic import Field, model_validator
 
 from estimators.comparison import (
+    ESTIMATORS,
     HUMAN,
+    ItemTerms,
+    LogMeans,
     PerplexityEstimate,
     RoundingScheme,
     estimate_perplexity,
@@ -49,14 +53,33 @@ __all__ = [
 class EstimatorSettings(Group):
     """How the mean likelihood ratio is estimated, and what the bars cover."""
 
-    name: Literal["importance", "naive", "jackknife", "delta", "psis", "rao_blackwell"] = "importance"
-    """importance (equations 4 and 5), naive (equation 3), jackknife, delta, psis or rao_blackwell."""
+    name: str = "importance"
+    """importance (equations 4 and 5), naive (equation 3), jackknife, delta, psis, rao_blackwell, or your own."""
+    log_mean: str | None = None
+    """Dotted name of a log-mean of your own: takes the terms by item, gives their log-means."""
     uncertainty: Literal["items", "samples"] = "items"
     """What the bars cover: the spread over items, or that over the responses of an item."""
     n_se: Annotated[float, Field(ge=0)] = 2
     """Half-width of the bars in standard errors."""
     reference: Literal["reference", "asked"] = "reference"
     """Items over which L_G is averaged: the study's reference items, or those of the estimate."""
+
+    @property
+    def function(self) -> str | Callable[[ItemTerms], LogMeans]:
+        """Name of a log-mean of the toolkit, or the user's own."""
+        if self.log_mean is None:
+            return self.name
+        try:
+            return get_method(self.log_mean)
+        except (ImportError, ValueError) as error:
+            problem = f"is {self.log_mean!r}, which cannot be imported: {error}"
+            raise InputError(problem, field="estimator.log_mean") from error
+
+    @model_validator(mode="after")
+    def _exists(self) -> EstimatorSettings:
+        if isinstance(self.function, str) and self.name not in ESTIMATORS:
+            raise unknown_choice("estimator", self.name, ESTIMATORS)
+        return self
 
 
 class RoundingSettings(Group):
@@ -208,7 +231,7 @@ def estimate(settings: EstimateSettings, study: xr.Dataset, player: str, scheme:
         study,
         player,
         rounding=scheme,
-        estimator=settings.estimator.name,
+        estimator=settings.estimator.function,
         generator=settings.generator.name,
         control_only=settings.generator.control_only,
         uncertainty=settings.estimator.uncertainty,

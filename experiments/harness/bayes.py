@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import numpy as np
 
 from experiments.harness.settings import Seeded, rng_for
+from inference.posterior.arviz_adapter import group
 from inference.posterior.convergence import Convergence, GateThresholds, check_convergence
 from inference.posterior.sampling import sample
 from inference.settings import Count, Group, Probability, numbers_of
 
 if TYPE_CHECKING:
     import pymc as pm
+    import xarray as xr
 
     from inference.posterior.arviz_adapter import InferenceData
     from inference.posterior.sampling import CompiledModel
@@ -83,6 +85,11 @@ class Fit:
 
     idata: InferenceData
     convergence: Convergence
+
+    @property
+    def posterior(self) -> xr.Dataset:
+        """The draws."""
+        return group(self.idata, "posterior")
 
 
 def sampler_seed(seed: int, purpose: str) -> int:

@@ -1,0 +1,147 @@
+"""The door: what is composed is checked before it is run, and nothing that is set does nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hydra.errors import ConfigCompositionException
+from omegaconf import OmegaConf
+
+from estimators.errors import InputError
+from experiments import perplexity, simulated
+from experiments.harness.help import experiment_help
+from experiments.harness.registry import EXTRAS, KINDS, Entry, entry_of, load_target
+from experiments.harness.result import ExperimentResult
+from tests.experiments.command import ROOT, TINY, config, prepared, run, run_experiment
+
+
+def test_both_doors_give_the_same() -> None:
+    study = simulated(
+        n_items=12, n_reference_items=30, vocab_size=300, n_candidates=40, n_participants=8, generator="lm-weak"
+    )
+    by_hand = perplexity(study, generator="lm-weak", rounding="coarse", players="human")
+    command_line = run_experiment("+exp=perplexity", "generator=lm-weak", "rounding=coarse", "players=human", *TINY)
+    assert by_hand.table.equals(command_line.table)
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in (ROOT / "conf/exp").glob("*.yaml")))
+def test_every_yaml_registers_an_experiment_and_repeats_no_default(name: str) -> None:
+    node = config(f"+exp={name}", *(["+models={}"] if name == "api_ranks" else [])).experiment
+    entry, given = entry_of(node, what="experiment")
+    assert entry.name == name
+    assert entry.target.rpartition(".")[2] == name
+    function = load_target(entry, what="experiment")
+    fields = function.settings_class.model_fields  # type: ignore[attr-defined]
+    assert set(given) <= set(fields)
+    same = [key for key, value in given.items() if fields[key].default == value and not isinstance(value, dict)]
+    assert not same
+    assert all(field.description for field in fields.values())
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in (ROOT / "conf/study").glob("*.yaml")))
+def test_every_yaml_registers_a_loader(name: str) -> None:
+    node = OmegaConf.load(ROOT / f"conf/study/{name}.yaml")
+    assert node.name == name
+    assert node.kind in KINDS
+    function = load_target(Entry(name, node._target_, node.kind, ()), what="study")
+    assert set(node) - {"name", "_target_", "kind", "extra"} <= set(function.settings_class.model_fields)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        (["experiment.foo=1"], "experiment: unknown setting 'foo'; choose one of: seed, n, players"),
+        (["experiment.seed=1"], "experiment.seed: is a setting of the run: write seed="),
+        (["study.nitems=4"], "study: unknown setting 'nitems'; did you mean 'n_items'?"),
+        (["study=provo"], "study: is 'provo', a cloze study; perplexity needs a comparison study: "),
+        (["estimator.name=psiss"], "unknown estimator 'psiss'; did you mean 'psis'?"),
+        (["estimator.log_mean=nowhere.f"], "estimator.log_mean: is 'nowhere.f', which cannot be imported"),
+        (["n=0"], "n: is 0, should be a whole number, 1 or larger or null"),
+        (["+data={root: x}"], "command line, data: does nothing: perplexity reads of the run's settings seed"),
+        (["experiment._target_=nowhere.f"], "_target_: is 'nowhere.f', which cannot be imported"),
+        (["experiment._target_=experiments.run.main"], "which is no function with settings"),
+        (["experiment._target_=null"], "experiment 'perplexity', _target_: has no _target_"),
+        (["experiment.kind=clozes"], "unknown kind 'clozes'; did you mean 'cloze'?"),
+        (["+experiment.extra=bays"], "unknown extra 'bays'; did you mean 'bayes'?"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_said_before_anything_runs(overrides: list[str], message: str) -> None:
+    with pytest.raises(InputError) as error:
+        prepared("+exp=perplexity", *TINY, *overrides)
+    assert message in str(error.value)
+
+
+def test_an_unknown_setting_of_the_run_is_refused_by_hydra() -> None:
+    with pytest.raises(ConfigCompositionException, match="sutdy"):
+        prepared("+exp=perplexity", "sutdy=lm_game")
+
+
+def test_an_extra_is_checked_before_the_import(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(EXTRAS, "bayes", ("a_package_that_is_not_here",))  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"experiment 'x': a_package_that_is_not_here not installed; .*\[bayes\]"):
+        load_target(Entry("x", "nowhere.f", "comparison", ("bayes",)), what="experiment")
+
+
+def test_settings_that_are_no_settings_are_refused() -> None:
+    study = simulated(n_items=4, n_reference_items=10, vocab_size=100, n_candidates=4)
+    with pytest.raises(InputError, match="settings: is a dict, should be PerplexitySettings"):
+        perplexity(study, {"n": 3})  # type: ignore[arg-type]
+    with pytest.raises(
+        InputError, match=r"perplexity, study: is a list, should be an xarray\.Dataset; comparison_study,"
+    ):
+        perplexity([1, 2])  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="this result has no posterior"):
+        _ = perplexity(study).posterior
+
+
+def test_a_result_shows_itself() -> None:
+    result = run_experiment("+exp=perplexity", *TINY)
+    assert isinstance(result, ExperimentResult)
+    assert "8 rows; figures: perplexity" in repr(result)
+    page = result._repr_html_()
+    assert page.count("<img") == 1
+    assert "<table" in page
+    assert "## Table" in result.report
+    assert list(result.summary()["player"]) == list(result.table["player"])
+
+
+def test_help_of_one_experiment() -> None:
+    text = experiment_help("perplexity")
+    assert "takes a comparison study" in text
+    assert "estimator.n_se" in text
+    assert "Half-width of the bars" in text
+
+
+@pytest.mark.subprocess
+def test_the_working_folder_may_have_folders_of_our_names(tmp_path: Path) -> None:
+    """A user's own conf, estimators or models do not stand for ours; their own modules are found all the same."""
+    for name in ("conf", "estimators", "models", "inference"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text("raise RuntimeError('not this one')\n", encoding="utf-8")
+    done = run(tmp_path, "+exp=perplexity", *TINY)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.subprocess
+def test_an_installed_package_brings_experiments(tmp_path: Path) -> None:
+    """An entry point in the group shannon_game.conf names a package's folder of YAML files."""
+    package = tmp_path / "site" / "their_package"
+    (package / "conf" / "estimator").mkdir(parents=True)
+    for folder in (package, package / "conf"):
+        (folder / "__init__.py").touch()
+    (package / "conf" / "estimator" / "theirs.yaml").write_text("name: psis\n", encoding="utf-8")
+    info = tmp_path / "site" / "their_package-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: their-package\nVersion: 1.0\n", encoding="utf-8")
+    (info / "entry_points.txt").write_text("[shannon_game.conf]\ntheirs = their_package.conf\n", encoding="utf-8")
+    patch = f"import sys; sys.path.insert(0, {str(tmp_path / 'site')!r})"
+    done = run(tmp_path, "+exp=perplexity", "estimator=theirs", *TINY, patch=patch)
+    assert done.returncode == 0, done.stderr
+    assert "psis" in done.stdout
+
+
+@pytest.mark.subprocess
+def test_the_version_is_ours(tmp_path: Path) -> None:
+    done = run(tmp_path, "--version")
+    assert done.stdout.startswith("shannon-game ")

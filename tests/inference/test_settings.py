@@ -1,0 +1,165 @@
+"""Settings: what is right is kept as it is, what is wrong is said with its place, value and cure."""
+
+from __future__ import annotations
+
+import doctest
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import pytest
+from pydantic import Field, model_validator
+
+import inference.settings
+from estimators.errors import InputError
+from inference.settings import (
+    Count,
+    Counts,
+    Group,
+    Names,
+    Positive,
+    Probability,
+    Settings,
+    UserPath,
+    numbers_of,
+    setting_lines,
+    settings_from,
+    settings_of,
+    to_dataclass,
+)
+
+
+@dataclass(frozen=True)
+class Scales:
+    """Scales of priors.
+
+    Parameters
+    ----------
+    mu, sigma : float
+        Of the normal.
+    """
+
+    mu: float = 0.0
+    sigma: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.sigma <= 0:
+            raise InputError(f"is {self.sigma}, should be above 0", field="sigma")
+
+
+class Gate(Settings):
+    ess: Positive = 400.0
+    """Smallest effective sample size."""
+
+
+class Rounding(Group):
+    name: Literal["none", "coarse"] = "none"
+
+
+class Trial(Settings):
+    interval: Probability = 0.9
+    """Probability inside
+    the interval."""
+    n: Count | None = None
+    sizes: Counts = (1, 2)
+    players: Names | None = None
+    leave_out: Literal["auto"] | Names = "auto"
+    gate: Gate = Gate()
+    rounding: Rounding = Rounding()
+    priors: Annotated[Scales, numbers_of(Scales)] = Scales()
+    models: Mapping[str, Gate] = {}
+    path: UserPath | None = None
+    low: Annotated[float, Field(ge=0, le=1)] = 0.0
+    high: float = 1.0
+
+    @model_validator(mode="after")
+    def _order(self) -> Trial:
+        if self.low >= self.high:
+            raise InputError(f"is {self.low}, should be below high", field="low")
+        return self
+
+
+def test_names_alone_lists_and_parts_of_groups() -> None:
+    trial = Trial(
+        sizes=3, players="human", leave_out=["a"], gate={"ess": 3}, rounding="coarse", priors={"mu": 2}, path="~/x"
+    )
+    assert trial.sizes == (3,)
+    assert trial.players == ("human",)
+    assert trial.leave_out == ("a",)
+    assert trial.gate == Gate(ess=3)
+    assert trial.rounding.name == "coarse"
+    assert trial.priors == Scales(mu=2)
+    assert trial.path == Path.home() / "x"
+    assert trial.changed(n=4) == Trial(**{name: getattr(trial, name) for name in trial.model_fields_set}, n=4)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"intervall": 0.5}, "run: unknown setting 'intervall'; did you mean 'interval'? choose one of: interval, n,"),
+        ({"interval": 1}, "run.interval: is 1, should be a number above 0 and below 1"),
+        ({"interval": "0.5"}, "run.interval: is '0.5', should be a number above 0 and below 1"),
+        ({"interval": float("nan")}, "run.interval: is nan, should be a number above 0 and below 1"),
+        ({"n": True}, "run.n: is True, should be a whole number, 1 or larger or null"),
+        ({"n": 2.5}, "run.n: is 2.5, should be a whole number, 1 or larger or null"),
+        ({"sizes": []}, "run.sizes: is (), should be a list, each a whole number, 1 or larger"),
+        ({"sizes": [1, 0]}, "run.sizes[1]: is 0, should be"),
+        ({"leave_out": 3}, "run.leave_out: is 3, should be one of auto or a list, each a text"),
+        ({"gate": {"es": 1}}, "run.gate: unknown setting 'es'; did you mean 'ess'? choose one of: ess"),
+        ({"gate": {"ess": -1}}, "run.gate.ess: is -1, should be a number above 0"),
+        ({"gate": 3}, "run.gate: is 3, should be a mapping"),
+        ({"rounding": "corse"}, "run.rounding.name: is 'corse', should be one of none, coarse"),
+        ({"priors": {"sgma": 1}}, "run.priors: unknown setting 'sgma'; did you mean 'sigma'?"),
+        ({"priors": {"sigma": "a"}}, "run.priors: sigma: is 'a', should be a number"),
+        ({"priors": {"sigma": -1.0}}, "run.priors: sigma: is -1.0, should be above 0"),
+        ({"models": {"a": {"ess": 0}}}, "run.models.a.ess: is 0, should be a number above 0"),
+        ({"path": 3}, "run.path: is 3, should be a path or null"),
+        ({"low": 2.0}, "run.low: is 2.0, should be a number, 0 or larger and at most 1"),
+        ({"low": 0.5, "high": 0.2}, "run.low: is 0.5, should be below high"),
+    ],
+)
+def test_what_is_wrong_is_said(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError) as error:
+        settings_from(Trial, given, prefix="run.")
+    assert message in str(error.value)
+    with pytest.raises(InputError) as error:
+        Trial(**given)
+    assert message.removeprefix("run: ").removeprefix("run.") in str(error.value)
+
+
+def test_a_setting_without_a_value_is_named() -> None:
+    class Needed(Settings):
+        path: UserPath
+
+    with pytest.raises(InputError, match=r"^study\.path: has no value yet"):
+        settings_from(Needed, {}, prefix="study.")
+
+
+def test_settings_are_frozen() -> None:
+    with pytest.raises(ValueError, match="frozen"):
+        Trial().n = 3  # type: ignore[misc]
+
+
+def test_a_dataclass_keeps_names_defaults_meanings_and_checks() -> None:
+    made = settings_of(Scales, "ScaleSettings", base=Settings)
+    assert setting_lines(made) == [
+        ("mu", "0.0", "a number", "Of the normal."),
+        ("sigma", "1.0", "a number", "Of the normal."),
+    ]
+    assert to_dataclass(Scales, made(mu=2.0)) == Scales(mu=2.0)
+    with pytest.raises(InputError, match="sigma: is 0.0"):
+        to_dataclass(Scales, made(sigma=0.0))
+
+
+def test_help_has_every_setting() -> None:
+    lines = {name: rest for name, *rest in setting_lines(Trial, "experiment.")}
+    assert lines["experiment.interval"] == ["0.9", "a number above 0 and below 1", "Probability inside the interval."]
+    assert lines["experiment.gate.ess"] == ["400.0", "a number above 0", "Smallest effective sample size."]
+    assert lines["experiment.n"][0] == "null"
+
+
+def test_examples() -> None:
+    failed, tried = doctest.testmod(inference.settings, optionflags=doctest.IGNORE_EXCEPTION_DETAIL)
+    assert tried
+    assert not failed
