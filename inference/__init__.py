@@ -18,6 +18,7 @@ function stands only what some callers of a module do without: torch and transfo
 in ``api``, and packages that one choice needs (a sampler, joblib, scikit-learn).
 """
 
+import models.notices  # noqa: F401 - before anything imports PyTensor or ArviZ
 from models.lazy import public_names
 
 __getattr__, __dir__ = public_names(__name__, __file__, "bayes")

@@ -8,7 +8,7 @@ import pytensor.tensor as pt
 import xarray as xr
 from pytensor.graph.replace import clone_replace
 
-from inference.posterior.arviz_adapter import InferenceData, add_groups, of_posterior
+from inference.posterior.arviz_adapter import InferenceData, from_groups
 
 __all__ = ["stand_in_posterior"]
 
@@ -57,4 +57,4 @@ def stand_in_posterior(model: pm.Model, *, n_draws: int = 8, seed: int = 0) -> I
     energy = np.random.default_rng(seed).normal(size=(2, n_draws))
     stats = {"diverging": (("chain", "draw"), energy > np.inf), "energy": (("chain", "draw"), energy)}
     posterior = xr.Dataset(variables, coords={**chains, **coords})
-    return add_groups(of_posterior(posterior), {"sample_stats": xr.Dataset(stats, coords=chains)})
+    return from_groups({"posterior": posterior, "sample_stats": xr.Dataset(stats, coords=chains)})

@@ -20,6 +20,7 @@ needs NumPy only. An observed variable, or a potential that :class:`models.outsi
 every model what its data are; :func:`inference.complete` makes all groups of a posterior from it.
 """
 
+import models.notices  # noqa: F401 - before any model imports PyTensor
 from models.lazy import public_names
 
 __getattr__, __dir__ = public_names(__name__, __file__, "bayes")

@@ -44,6 +44,7 @@ from experiments.harness.settings import (
     tail_probability,
     with_n_responses,
 )
+from inference.posterior.arviz_adapter import group
 
 if TYPE_CHECKING:
     from inference.posterior.convergence import Convergence
@@ -185,7 +186,7 @@ def fit_player(
     if data.is_generator_itself:
         return PlayerFit(data.item, shift[None, :], None)
     idata = sample_model(cfg, _program(cfg, data, compiled, priors), f"belief sampler {player} {scheme.name}")
-    gap = belief_gap(idata.posterior, data, rng_for(cfg, f"belief gap {player} {scheme.name}"))
+    gap = belief_gap(group(idata, "posterior"), data, rng_for(cfg, f"belief gap {player} {scheme.name}"))
     return PlayerFit(data.item, gap.item_gap_nats + shift, gate(cfg, idata))
 
 

@@ -28,6 +28,7 @@ from experiments.harness.bayes import check_bayesian
 from experiments.harness.figures import STYLE, new_figure
 from experiments.harness.outputs import ExperimentResult
 from experiments.harness.settings import tail_probability
+from inference.posterior.arviz_adapter import group
 
 if TYPE_CHECKING:
     from inference.posterior.replicates import Row, Task
@@ -158,7 +159,8 @@ def fit_one(
     set_counts(getattr(program, "model", program), data)
     idata = sample(program, seed=int(rng.integers(2**31)), progress=False, **sampler)
     found = check_convergence(idata, GateThresholds(r_hat=1.05, ess_bulk=0, ess_tail=0, divergent=1_000_000, bfmi=0))
-    slope = idata.posterior["slope"].transpose("chain", "draw", "model").to_numpy().reshape(-1, design.model.size)
+    drawn = group(idata, "posterior")["slope"].transpose("chain", "draw", "model").to_numpy()
+    slope = drawn.reshape(-1, design.model.size)
     tail = (1 - float(settings["interval"])) / 2
     rows: list[Row] = []
 

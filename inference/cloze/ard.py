@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, gammaln, log_ndtr
 
 from estimators.errors import require_packages
-from inference.posterior.arviz_adapter import InferenceData, add_groups, of_posterior
+from inference.posterior.arviz_adapter import from_groups
 from inference.posterior.item_draws import thinned
 from inference.posterior.model_comparison import LooByGroup, loo_by
 from inference.summary import Summarised
@@ -288,12 +288,12 @@ def loo_of_targets(posterior: xr.Dataset, data: ArdData, likelihood: str) -> Loo
     >>> inference.loo_of_targets(posterior, data, "beta").elpd_nats.shape
     (4,)
     """
-    found: InferenceData = of_posterior(small_posterior(posterior))
     rows = xr.Dataset(
         {"target": (("chain", "draw", "row"), row_log_likelihood(posterior, data, likelihood))},
         coords={"chain": posterior["chain"], "draw": posterior["draw"]},
     )
-    return loo_by(add_groups(found, {"log_likelihood": rows}), data.item[data.item_of_row])
+    idata = from_groups({"posterior": small_posterior(posterior), "log_likelihood": rows})
+    return loo_by(idata, data.item[data.item_of_row])
 
 
 def draw_targets(

@@ -8,7 +8,7 @@ import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 
 from estimators.errors import InputError
-from inference.posterior.arviz_adapter import InferenceData, add_groups, of_posterior
+from inference.posterior.arviz_adapter import InferenceData, from_groups
 from models.comparison.calibration import Family, curve_features
 from models.comparison.calibration_data import OutcomeData, ReportData
 from models.comparison.report_process import draw_reports
@@ -90,7 +90,7 @@ def outcome_log_likelihood(posterior: xr.Dataset, data: OutcomeData, family: Fam
         logit += posterior[name].transpose("chain", "draw", "participant").values[..., data.person] * feature
     values = -data.weight * np.logaddexp(0, -(2 * data.outcome - 1) * logit)
     found = xr.Dataset({"outcome": (("chain", "draw", "response"), values)}, coords={"response": data.row})
-    return add_groups(of_posterior(posterior), {"log_likelihood": found})
+    return from_groups({"posterior": posterior, "log_likelihood": found})
 
 
 def predicted_reports(

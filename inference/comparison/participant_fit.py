@@ -31,7 +31,7 @@ from inference.comparison.participant_gap import (
     shared_belief,
     top1_rate,
 )
-from inference.posterior.arviz_adapter import InferenceData, thin
+from inference.posterior.arviz_adapter import InferenceData, group, thin
 from inference.posterior.convergence import Convergence, GateThresholds, check_convergence
 from inference.posterior.sampling import CompiledModel, compile_model, sample
 from inference.summary import Summarised, Table, interval_rows
@@ -204,7 +204,7 @@ def fit_participants(
             set_participant_data(model, data, scale=scale)
             settings_first = {"chains": 1, "draws": 100, "tune": settings.get("tune", 1000) // 2}
             first = sample(program, **{**settings, **settings_first}, seed=_integer(seeds[attempt]))
-            belief = shared_belief(first.posterior, data, np.random.default_rng(seeds[attempt].spawn(1)[0]))
+            belief = shared_belief(group(first, "posterior"), data, np.random.default_rng(seeds[attempt].spawn(1)[0]))
             found = outcome_temperature(belief, np.ones(data.item.size), objective=anchor.objective)
             step = float(np.median(found))
             scale = float(np.clip(scale / step, *_SCALES))
@@ -218,7 +218,7 @@ def fit_participants(
     if keep is not None:
         idata = thin(idata, keep)
     rng = np.random.default_rng(seeds[3])
-    belief = shared_belief(idata.posterior, data, rng)
+    belief = shared_belief(group(idata, "posterior"), data, rng)
     temperature = np.ones(belief.n_draws)
     if anchor.name == "outcomes":
         weight = rng.exponential(size=(belief.n_draws, data.item.size))

@@ -14,7 +14,7 @@ from scipy.special import expit, logsumexp
 from estimators.errors import InputError
 from inference.comparison.participant_fit import ParticipantFit
 from inference.comparison.participant_gap import SharedBelief, loss_gap, outcome_temperature, shared_belief
-from inference.posterior.arviz_adapter import psis_weights
+from inference.posterior.arviz_adapter import group, psis_weights
 from inference.posterior.item_draws import thinned
 from inference.summary import Summarised, Table
 from models.comparison import two_piece
@@ -202,7 +202,7 @@ def leave_one_out(fit: ParticipantFit, rng: np.random.Generator, *, n_draws: int
     ------
     WithoutOne
     """
-    data, posterior = fit.data, fit.idata.posterior
+    data, posterior = fit.data, group(fit.idata, "posterior")
     flat = {
         str(name): posterior[name].transpose("chain", "draw", ...).values.reshape(fit.belief.n_draws, -1)
         for name in posterior.data_vars

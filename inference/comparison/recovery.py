@@ -22,6 +22,7 @@ from estimators.comparison.rounding import RoundingScheme
 from estimators.comparison.terms import log_terms, response_pairs
 from estimators.errors import InputError, unknown_choice
 from inference.comparison.belief_gap import belief_gap, compile_belief
+from inference.posterior.arviz_adapter import group
 from inference.posterior.convergence import Convergence, GateThresholds, check_convergence
 from inference.posterior.replicates import Row
 from inference.posterior.sampling import CompiledModel, sample
@@ -341,7 +342,7 @@ def player_rows(
     model = _with_answers(data, priors, str(sampler["sampler"]))
     idata = sample(model, seed=int(rng.integers(2**31)), progress=False, **sampler)  # type: ignore[arg-type]
     # a model that was compiled for other items keeps their labels
-    gap_draws = belief_gap(idata.posterior.assign_coords(item=data.item), data, rng)
+    gap_draws = belief_gap(group(idata, "posterior").assign_coords(item=data.item), data, rng)
     verdict = check_convergence(idata, thresholds)
     rows.append(posterior_row("belief", gap_draws.gap_nats, truth=truth, interval=interval, verdict=verdict))
     return rows

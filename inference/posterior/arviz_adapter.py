@@ -1,24 +1,25 @@
 """The one place that knows which ArviZ and PyMC are installed.
 
-Written for PyMC 5 with ArviZ 0.23, which hand over an ``InferenceData``. PyMC 6 with ArviZ 1 hand over a DataTree and
-change the default interval; whoever moves there changes this module only. Probabilities and kinds of intervals are
-always given, never left to a default.
+PyMC 5 with ArviZ 0.23 (Python 3.11) give a posterior as an ``arviz.InferenceData``; PyMC 6 with ArviZ 1 (Python 3.12
+and newer) give an ``xarray.DataTree``. Both hold the same groups, and each generation reads the other's netCDF files as
+its own type. The two have different default intervals, so every call here names the probability and the kind.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+import xarray as xr
 
 from estimators.errors import InputError, unknown_choice
 
 if TYPE_CHECKING:
     import pymc as pm
-    import xarray as xr
     from numpy.typing import NDArray
 
 __all__ = [
@@ -28,9 +29,10 @@ __all__ = [
     "common_stats",
     "diagnostics",
     "ess_bulk",
+    "from_groups",
     "group",
+    "group_names",
     "interval",
-    "of_posterior",
     "psis_loo",
     "psis_weights",
     "r_hat",
@@ -44,51 +46,74 @@ __all__ = [
 _STATS = {"logp": "lp", "depth": "tree_depth", "mean_tree_accept": "acceptance_rate"}
 
 InferenceData = Any
-"""``arviz.InferenceData``; ArviZ carries no type information."""
+"""A posterior with its groups: ``arviz.InferenceData`` under ArviZ 0.23, ``xarray.DataTree`` under ArviZ 1."""
+
+
+def _gives_trees() -> bool:
+    """Whether the installed ArviZ keeps posteriors in a DataTree."""
+    return int(version("arviz").split(".")[0]) >= 1
+
+
+def from_groups(groups: Mapping[str, xr.Dataset]) -> InferenceData:
+    """Build a posterior from its groups, of the type that the installed ArviZ uses.
+
+    Examples
+    --------
+    >>> draws = xr.Dataset({"x": (("chain", "draw"), [[0.1, 0.2, 0.3]])})
+    >>> group_names(from_groups({"posterior": draws}))
+    ('posterior',)
+    """
+    if _gives_trees():
+        return xr.DataTree.from_dict(dict(groups))
+    import arviz as az  # noqa: PLC0415 - seconds that only a fit should cost
+
+    made: InferenceData = az.InferenceData(**dict[str, Any](groups))
+    return made
+
+
+def group_names(idata: InferenceData) -> tuple[str, ...]:
+    """Names of the groups of a posterior."""
+    return tuple(idata.children if isinstance(idata, xr.DataTree) else idata.groups())
 
 
 def group(idata: InferenceData, name: str) -> xr.Dataset:
-    """One group of the result, such as ``posterior`` or ``sample_stats``.
+    """One group of a posterior, such as ``posterior`` or ``sample_stats``.
 
     Raises
     ------
     InputError
         If it is not there.
     """
-    if name not in idata.groups():
-        raise unknown_choice("group", name, idata.groups(), source="posterior")
-    dataset: xr.Dataset = idata[name]
-    return dataset
+    if name not in group_names(idata):
+        raise unknown_choice("group", name, group_names(idata), source="posterior")
+    found: xr.Dataset = idata[name].to_dataset() if isinstance(idata, xr.DataTree) else idata[name]
+    return found
 
 
-def add_model_data(idata: InferenceData, model: pm.Model) -> InferenceData:
-    """Add ``observed_data`` and ``constant_data`` of a model where the sampler left them out."""
-    import arviz as az  # noqa: PLC0415 - seconds that only a fit should cost
-    from pymc.backends.arviz import find_constants, find_observations  # noqa: PLC0415
-
-    dims = {name: [str(dim) for dim in found] for name, found in model.named_vars_to_dims.items()}
-    coords = {name: np.asarray(values) for name, values in model.coords.items() if values is not None}
-    found = {"observed_data": find_observations(model), "constant_data": find_constants(model)}
-    for name, values in found.items():
-        if values and name not in idata.groups():
-            dataset = az.dict_to_dataset(values, coords=coords, dims=dims, default_dims=[], library=None)
+def add_groups(idata: InferenceData, groups: Mapping[str, xr.Dataset]) -> InferenceData:
+    """Put datasets into a posterior as groups; a group of the same name is replaced."""
+    for name, dataset in groups.items():
+        if isinstance(idata, xr.DataTree):
+            idata[name] = xr.DataTree(dataset)
+        elif name in idata.groups():
+            setattr(idata, name, dataset)
+        else:
             idata.add_groups({name: dataset})
     return idata
 
 
-def of_posterior(posterior: xr.Dataset) -> InferenceData:
-    """Build a result that has draws only."""
+def add_model_data(idata: InferenceData, model: pm.Model) -> InferenceData:
+    """Add ``observed_data`` and ``constant_data`` of a model where the sampler left them out."""
     import arviz as az  # noqa: PLC0415
+    from pymc.backends.arviz import find_constants, find_observations  # noqa: PLC0415
 
-    return az.InferenceData(posterior=posterior)
-
-
-def add_groups(idata: InferenceData, groups: Mapping[str, xr.Dataset]) -> InferenceData:
-    """Put datasets into a result as groups; one that is there already is replaced."""
-    for name in groups:
-        if name in idata.groups():
-            del idata[name]
-    idata.add_groups(dict(groups))
+    dims = {name: [str(dim) for dim in found] for name, found in model.named_vars_to_dims.items()}
+    coords = {name: np.asarray(values) for name, values in model.coords.items() if values is not None}
+    no_draws: dict[str, Any] = {"sample_dims" if _gives_trees() else "default_dims": []}
+    found = {"observed_data": find_observations(model), "constant_data": find_constants(model)}
+    for name, values in found.items():
+        if values and name not in group_names(idata):
+            add_groups(idata, {name: az.dict_to_dataset(values, coords=coords, dims=dims, **no_draws)})
     return idata
 
 
@@ -97,17 +122,16 @@ def common_stats(idata: InferenceData) -> InferenceData:
 
     The names are PyMC's: ``diverging``, ``energy``, ``lp``, ``tree_depth``, ``n_steps``, ``acceptance_rate``.
     """
-    stats = idata.sample_stats
+    stats = group(idata, "sample_stats")
     known = {old: new for old, new in _STATS.items() if old in stats and new not in stats}
-    idata.sample_stats = stats.rename(known)
-    return idata
+    return add_groups(idata, {"sample_stats": stats.rename(known)})
 
 
 def without_unconstrained(idata: InferenceData) -> InferenceData:
     """Drop the transformed twins of bounded variables (``sigma_log__`` beside ``sigma``), which nutpie keeps."""
-    twins = [str(name) for name in idata.posterior.data_vars if str(name).endswith("__")]
-    idata.posterior = idata.posterior.drop_vars(twins)
-    return idata
+    posterior = group(idata, "posterior")
+    twins = [name for name in posterior.data_vars if str(name).endswith("__")]
+    return add_groups(idata, {"posterior": posterior.drop_vars(twins)})
 
 
 def diagnostics(idata: InferenceData) -> dict[str, NDArray[np.float64]]:
@@ -166,14 +190,15 @@ def psis_loo(
     """
     import arviz as az  # noqa: PLC0415
 
-    idata = az.InferenceData(
-        posterior=posterior, log_likelihood=az.dict_to_dataset({"rows": log_likelihood}, library=None)
-    )
+    rows = xr.Dataset({"rows": (("chain", "draw", "row"), log_likelihood)})
+    idata = from_groups({"posterior": posterior, "log_likelihood": rows})
+    scale = {} if _gives_trees() else {"scale": "log"}
     with warnings.catch_warnings():
         # the k of every row is part of the result
         warnings.filterwarnings("ignore", message="Estimated shape parameter of Pareto distribution")
-        found = az.loo(idata, pointwise=True, var_name="rows", scale="log")
-    return np.asarray(found.loo_i.values), np.asarray(found.pareto_k.values), float(found.p_loo)
+        found = az.loo(idata, pointwise=True, var_name="rows", **scale)
+    elpd, p_loo = (found.elpd_i, found.p) if _gives_trees() else (found.loo_i, found.p_loo)
+    return np.asarray(elpd.values), np.asarray(found.pareto_k.values), float(p_loo)
 
 
 def psis_weights(log_ratio: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
@@ -191,9 +216,13 @@ def psis_weights(log_ratio: NDArray[np.float64]) -> tuple[NDArray[np.float64], f
     pareto_k : float
         Above .7 they are not to be believed.
     """
-    import arviz as az  # noqa: PLC0415
+    if _gives_trees():
+        from arviz_stats.base import array_stats  # noqa: PLC0415
 
-    log_weight, pareto_k = az.psislw(np.ravel(log_ratio))
+        smooth = array_stats.psislw
+    else:
+        from arviz import psislw as smooth  # noqa: PLC0415
+    log_weight, pareto_k = smooth(np.ravel(log_ratio))
     weight = np.exp(np.asarray(log_weight, dtype=float)).reshape(log_ratio.shape)
     return weight / weight.sum(), float(pareto_k)
 
@@ -209,7 +238,7 @@ def interval(draws: NDArray[np.float64], *, probability: float, kind: Literal["e
     elif kind == "hdi":
         import arviz as az  # noqa: PLC0415
 
-        lower, upper = az.hdi(flat, hdi_prob=probability)
+        lower, upper = az.hdi(flat, **{"prob" if _gives_trees() else "hdi_prob": probability})
     else:
         raise unknown_choice("kind", kind, ("eti", "hdi"))
     return float(lower), float(upper)
@@ -220,16 +249,21 @@ def thin(idata: InferenceData, n_draws: int) -> InferenceData:
     posterior = group(idata, "posterior")
     per_chain = max(1, min(round(n_draws / posterior.sizes["chain"]), posterior.sizes["draw"]))
     at = np.floor((np.arange(per_chain) + 0.5) * posterior.sizes["draw"] / per_chain).astype(int)
-    return idata.isel(draw=at, groups=["posterior", "sample_stats"])
+    drawn = ("posterior", "sample_stats")
+    kept = {name: group(idata, name) for name in group_names(idata)}
+    return from_groups({name: found.isel(draw=at) if name in drawn else found for name, found in kept.items()})
 
 
 def write(idata: InferenceData, path: Path) -> None:
-    """Write to netCDF, without compression."""
-    idata.to_netcdf(str(path), engine="h5netcdf", compress=False)
+    """Write to netCDF, without compression, a group of the file for each group."""
+    if isinstance(idata, xr.DataTree):
+        idata.to_netcdf(path, engine="h5netcdf")
+    else:
+        idata.to_netcdf(str(path), engine="h5netcdf", compress=False)
 
 
 def read(path: Path) -> InferenceData:
-    """Read from netCDF, into memory."""
+    """Read from netCDF, into memory; either generation of ArviZ may have written the file."""
     import arviz as az  # noqa: PLC0415
 
     lazy = az.from_netcdf(str(path), engine="h5netcdf")

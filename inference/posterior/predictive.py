@@ -17,7 +17,7 @@ from pytensor.graph.replace import clone_replace
 from pytensor.graph.traversal import ancestors
 
 from estimators.errors import InputError
-from inference.posterior.arviz_adapter import InferenceData, add_groups, add_model_data, group, of_posterior
+from inference.posterior.arviz_adapter import InferenceData, add_groups, add_model_data, from_groups, group
 from inference.posterior.item_draws import thinned
 from inference.posterior.sampling import CompiledModel, whole_or_not_at_all
 from models.outside import OutsideLikelihood
@@ -245,11 +245,11 @@ def complete(
             with warnings.catch_warnings():
                 # nothing wanted here depends on the potentials
                 warnings.filterwarnings("ignore", message="The effect of Potentials")
-                prior = pm.sample_prior_predictive(
+                drawn = pm.sample_prior_predictive(
                     n_prior, model=program, var_names=outside.parameters, random_seed=seed
                 )
-            found["prior"] = prior.prior
-            for name, draws, at in (("prior", prior.prior, seed), ("posterior", known, seed + 1)):
+            found["prior"] = group(drawn, "prior")
+            for name, draws, at in (("prior", found["prior"], seed), ("posterior", known, seed + 1)):
                 found[f"{name}_predictive"] = _simulated(outside, program, draws, np.random.default_rng(at))
             observed = {name: (outside.dims[name], values) for name, values in outside.observed().items()}
             found["observed_data"] = xr.Dataset(observed, coords=_coords(program, observed.values()))
@@ -259,7 +259,7 @@ def complete(
 
 def _prior(model: pm.Model, n_draws: int, seed: int) -> dict[str, xr.Dataset]:
     drawn = pm.sample_prior_predictive(n_draws, model=model, random_seed=seed)
-    return {"prior": drawn.prior, "prior_predictive": drawn.prior_predictive}
+    return {name: group(drawn, name) for name in ("prior", "prior_predictive")}
 
 
 def _predicted(model: pm.Model, posterior: xr.Dataset, seed: int, *, progress: bool) -> xr.Dataset:
@@ -272,12 +272,12 @@ def _predicted(model: pm.Model, posterior: xr.Dataset, seed: int, *, progress: b
         program = pm.do(model, given) if given else model
         # With the data that the parameters depend on beside them; PyMC would otherwise think that the data may have
         # changed, and draw such parameters anew from their prior.
-        known = add_model_data(of_posterior(posterior), program)
+        known = add_model_data(from_groups({"posterior": posterior}), program)
         # by name: PyMC 5.28 appends to the model's own list of observed variables where it is asked for all
         drawn = pm.sample_posterior_predictive(
             known, model=program, var_names=[name], random_seed=seed, progressbar=progress
         )
-        parts.append(drawn.posterior_predictive)
+        parts.append(group(drawn, "posterior_predictive"))
     return xr.merge(parts, join="exact", compat="equals")
 
 

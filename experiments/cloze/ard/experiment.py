@@ -26,6 +26,7 @@ from experiments.harness.bayes import (
 )
 from experiments.harness.outputs import ExperimentResult
 from experiments.harness.settings import rng_for, tail_probability
+from inference.posterior.arviz_adapter import add_groups, from_groups, group
 
 if TYPE_CHECKING:
     from inference.posterior.convergence import Convergence
@@ -114,7 +115,6 @@ def _data(cfg: DictConfig, columns: ArdColumns) -> ArdData:
 
 def _fitted(cfg: DictConfig, variant: Variant, data: ArdData, n_predictive: int) -> _Fit:
     from inference.cloze.ard import average_effects, loo_of_targets  # noqa: PLC0415
-    from inference.posterior.arviz_adapter import add_groups  # noqa: PLC0415
     from models.cloze.ard import ArdPriors, ard_model  # noqa: PLC0415
 
     own = data if variant.error else data.without_error()
@@ -126,7 +126,7 @@ def _fitted(cfg: DictConfig, variant: Variant, data: ArdData, n_predictive: int)
         # its scales make a funnel; shorter steps get into it
         settings.sampler.target_accept = max(0.99, float(cfg.sampler.target_accept))
     idata = sample_model(settings, model, f"ard {variant.name}")
-    posterior = idata.posterior
+    posterior = group(idata, "posterior")
     # the linear predictors follow from the parameters, which are all judged
     judged = add_groups(idata, {"posterior": posterior.drop_vars("eta")})
     return _Fit(
@@ -143,7 +143,6 @@ def _result(
     cfg: DictConfig, columns: ArdColumns, fits: list[_Fit], steps: list[LadderStep], tail: float
 ) -> ExperimentResult:
     from inference.cloze.ard import comparable, draw_targets, predictive_checks, small_posterior  # noqa: PLC0415
-    from inference.posterior.arviz_adapter import of_posterior  # noqa: PLC0415
     from inference.posterior.model_comparison import comparison_table  # noqa: PLC0415
 
     main = fits[0]
@@ -185,7 +184,7 @@ def _result(
         summary=summary(table, dataset, compared, checked, steps, columns.notes, cfg),
         warnings=tuple(warnings),
         gate_failed=bool(failed) and not cfg.experiment.allow_unconverged,
-        posteriors={name: of_posterior(small_posterior(fit.posterior)) for name, fit in named.items()},
+        posteriors={name: from_groups({"posterior": small_posterior(fit.posterior)}) for name, fit in named.items()},
     )
 
 

@@ -25,6 +25,7 @@ from experiments.harness.bayes import (
 )
 from experiments.harness.outputs import ExperimentResult
 from experiments.harness.settings import chosen_rounding, rng_for, tail_probability, with_n_responses
+from inference.posterior.arviz_adapter import group
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -159,7 +160,7 @@ def _fits(cfg: DictConfig, reports: ReportData, outcomes: OutcomeData, game: Out
 
     def fitted(program: Any, name: str) -> _Fit:
         idata = sample_model(cfg, program, f"calibration {name}")
-        return _Fit(idata.posterior, gate(cfg, idata))
+        return _Fit(group(idata, "posterior"), gate(cfg, idata))
 
     def program_of(model: pm.Model) -> Any:
         return compile_model(model) if cfg.sampler.name == "nutpie" else model

@@ -16,6 +16,7 @@ from estimators.guesses import enough_answers
 from experiments.guesses.accuracy.players import LanguageModel
 from experiments.harness.bayes import gate, sample_model
 from experiments.harness.settings import numbers_of, rng_for, tail_probability
+from inference.posterior.arviz_adapter import group
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -105,7 +106,7 @@ def fit_posterior(
         )
     model = accuracy_model(data, numbers_of(cfg, "priors", AccuracyPriors))
     idata = sample_model(cfg, model, "accuracy")
-    posterior: xr.Dataset = idata.posterior
+    posterior = group(idata, "posterior")
     tail = tail_probability(cfg)
     own = participant_draws(posterior, data)
     best, p_best = best_participant(own, can)

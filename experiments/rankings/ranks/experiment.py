@@ -22,6 +22,7 @@ from experiments.harness.outputs import ExperimentResult
 from experiments.harness.settings import numbers_of, rng_for, rows_of, tail_probability
 from experiments.papers.ranks_published import compare_with_published
 from experiments.rankings.ranks.figures import power_figure, predictive_figure, scores_figure, slopes_figure
+from inference.posterior.arviz_adapter import group
 
 if TYPE_CHECKING:
     from inference.rankings.slopes import RankDraws
@@ -59,8 +60,9 @@ def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
     convergence = gate(cfg, idata)
 
     value = _score_of_category(cfg, data)
-    every = rank_draws(idata.posterior)
-    some = rank_draws(idata.posterior, int(cfg.experiment.n_draws))
+    posterior = group(idata, "posterior")
+    every = rank_draws(posterior)
+    some = rank_draws(posterior, int(cfg.experiment.n_draws))
     length = np.unique(data.window_length)
     expected = expected_scores(every, data, value, length)
     table = _table(cfg, study, scores, data=data, draws=every, expected=expected).assign(

@@ -23,13 +23,14 @@ def test_fit_recovers_the_shape(shape: float) -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_khat_and_smoothing_agree_with_arviz(seed: int) -> None:
-    az = pytest.importorskip("arviz", reason="the oracle of Pareto smoothing is ArviZ, an extra of the tests")
+    pytest.importorskip("arviz", reason="the reference of Pareto smoothing is ArviZ, of the extra bayes")
+    from inference.posterior.arviz_adapter import psis_weights
+
     log_weight = np.random.default_rng(seed).standard_t(4, 2000)
-    smoothed, khat = az.psislw(log_weight)
-    assert pareto_khat(np.exp(log_weight)) == pytest.approx(float(khat), abs=0.02)
-    ours = np.log(smooth_tail(np.exp(log_weight)))
-    ours -= np.log(np.exp(ours).sum())
-    np.testing.assert_allclose(ours, np.asarray(smoothed), atol=0.02)
+    smoothed, khat = psis_weights(log_weight)
+    assert pareto_khat(np.exp(log_weight)) == pytest.approx(khat, abs=0.02)
+    ours = smooth_tail(np.exp(log_weight))
+    np.testing.assert_allclose(np.log(ours / ours.sum()), np.log(smoothed), atol=0.02)
 
 
 def test_khat_does_not_know_the_scale() -> None:

@@ -19,6 +19,7 @@ from experiments.harness.outputs import ExperimentResult, clear_outputs, write_o
 from experiments.harness.settings import TABLE_COLUMNS
 from experiments.studies import load_study
 from inference.comparison.participant_sensitivity import scaled_priors, unusual_participants, weighted_quantile
+from inference.posterior.arviz_adapter import group_names
 from inference.posterior.storage import load_posterior
 from models.comparison.participant_data import participant_data, with_reports
 from models.comparison.participants import ParticipantPriors
@@ -106,7 +107,7 @@ def test_outputs_of_a_tiny_run(finished: Path) -> None:
         assert curve.sizes == {"k0": 3}
         assert (dataset["curve_gap_nats"].diff("quantile") >= 0).all()
     posterior = load_posterior(finished / "posterior_human.nc")
-    assert {"posterior", "log_likelihood", "prior", "posterior_predictive"} <= set(posterior.groups())
+    assert {"posterior", "log_likelihood", "prior", "posterior_predictive"} <= set(group_names(posterior))
     assert (finished / "posterior_human_assumed.nc").is_file()
 
 

@@ -20,7 +20,7 @@ from inference.cloze.ard import (
     sklearn_ard,
 )
 from inference.cloze.ard_sbc import ard_sbc, interval_coverage
-from inference.posterior.arviz_adapter import ess_bulk
+from inference.posterior.arviz_adapter import ess_bulk, group
 from inference.posterior.sampling import sample
 from models.cloze.ard import FixedScales, ard_model
 from models.cloze.ard_data import ard_data
@@ -41,7 +41,8 @@ def test_pymc_agrees_with_scikit_learn_where_both_are_exact(seed_offset: int) ->
     columns = dict(zip("abc", x.T, strict=True))
     data = ard_data(y, columns, text=["t"] * 120, standardise=False)
     model = ard_model(data, prior="fixed", likelihood="gaussian", fixed=fixed)
-    posterior = sample(model, draws=3000, tune=500, chains=2, cores=1, seed=1 + seed_offset, progress=False).posterior
+    settings = {"draws": 3000, "tune": 500, "chains": 2, "cores": 1, "progress": False}
+    posterior = group(sample(model, seed=1 + seed_offset, **settings), "posterior")
     draws = posterior["coefficient"].to_numpy()
     for k in range(3):
         mc = found.sd[k] / np.sqrt(ess_bulk(draws[..., k]))

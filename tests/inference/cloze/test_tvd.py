@@ -10,6 +10,7 @@ from estimators.cloze.simulation import ClozeSimulation, simulate_cloze_study
 from estimators.cloze.study_words import study_words
 from estimators.cloze.words import WORD_RULES
 from inference.cloze.tvd import TvdPosterior, tvd_posterior
+from inference.posterior.arviz_adapter import from_groups, group
 from inference.posterior.sampling import sample
 from models.cloze.tvd import word_pair_data, word_pair_model
 from tests.truth import FAR, distance, smallest_ess
@@ -34,7 +35,7 @@ def test_intervals_hold_the_truth_where_the_raw_distance_is_far_off(seed_offset:
     people, model, truth = simulated(20, 30, "mixture", 1 + seed_offset)
     posterior = fitted(people, model, 2 + seed_offset, draws=1200, tune=400, chains=2)
     # the gate judges what is reported
-    assert set(posterior.idata.posterior.data_vars) == {
+    assert set(group(posterior.idata, "posterior").data_vars) == {
         *("tvd", "expected_tvd", "population_mean", "population_variance")
     }
     assert smallest_ess(posterior.tvd) > 50  # an end of an interval is off by 3% of probability
@@ -46,7 +47,7 @@ def test_intervals_hold_the_truth_where_the_raw_distance_is_far_off(seed_offset:
     # the slow test wants 85% at least: fewer than 18 of 30 happen once in 5,000 studies then (binomial)
     assert ((lower <= truth) & (truth <= upper)).sum() >= 18
     assert posterior.tvd.shape == (2, 1200, 30)
-    np.testing.assert_allclose(posterior.expected(), posterior.idata.posterior["expected_tvd"])
+    np.testing.assert_allclose(posterior.expected(), group(posterior.idata, "posterior")["expected_tvd"])
     assert posterior.n_first.tolist() == [20] * 30
 
 
@@ -82,7 +83,6 @@ def test_distances_are_those_of_the_distributions_drawn() -> None:
 
 
 def _drawn(draws: np.ndarray, data) -> np.ndarray:
-    import arviz as az
     import xarray as xr
 
     posterior = xr.Dataset(
@@ -91,4 +91,4 @@ def _drawn(draws: np.ndarray, data) -> np.ndarray:
             "log_u": (("chain", "draw", "side", "context"), draws[:, :, 6:]),
         }
     )
-    return tvd_posterior(az.InferenceData(posterior=posterior), data, rng=np.random.default_rng(0)).tvd
+    return tvd_posterior(from_groups({"posterior": posterior}), data, rng=np.random.default_rng(0)).tvd

@@ -16,6 +16,7 @@ from inference.comparison.calibration_curves import (
     reliability_curves,
     report_shares,
 )
+from inference.posterior.arviz_adapter import group
 from inference.posterior.sampling import sample
 from models.comparison.calibration import calibration_model
 from models.comparison.calibration_data import ReportData, binary_outcomes, binary_reports
@@ -57,7 +58,7 @@ def fitted(seed_offset):
 def test_people_are_recovered(fitted):
     """Eight people and 40 shared questions. All slopes share one scale, which rests on the questions."""
     _, truth, idata = fitted
-    posterior = idata.posterior
+    posterior = group(idata, "posterior")
     found = {"bias": posterior["bias"].values} | {name: np.log(posterior[name].values) for name in ("slope", "noise")}
     known = {"bias": truth["bias"]} | {name: np.log(truth[name]) for name in ("slope", "noise")}
     for name, draws in found.items():
@@ -77,14 +78,14 @@ def test_people_are_recovered(fitted):
 
 def test_predicted_reports_look_like_the_observed(fitted, seed_offset):
     data, _, idata = fitted
-    drawn = predicted_reports(idata.posterior, data, np.random.default_rng(seed_offset), n_draws=500)
+    drawn = predicted_reports(group(idata, "posterior"), data, np.random.default_rng(seed_offset), n_draws=500)
     assert drawn.shape == (500, data.row.size)
     shares, observed = report_shares(drawn, data.edges), report_shares(data.report, data.edges)
     # fitted shares are nearer to the data than fresh ones: 4.5 sds of 11 boxes are less than one in 10,000
     assert (np.abs(observed - shares.mean(axis=0)) < 4.5 * shares.std(axis=0)).all()
     other, _ = people(2 + seed_offset)
     with pytest.raises(InputError, match="these rows"):
-        predicted_reports(idata.posterior.isel(participant=slice(3)), other, np.random.default_rng(0))
+        predicted_reports(group(idata, "posterior").isel(participant=slice(3)), other, np.random.default_rng(0))
 
 
 def test_prior_reports_are_boxes():
@@ -168,7 +169,7 @@ def test_the_curve_of_a_population_is_recovered(family, seed_offset):
     settings = {"draws": 500, "tune": 500, "chains": 4, "target_accept": 0.9}
     idata = sample(calibration_model(data, family), seed=1 + seed_offset, **settings)
     shown = np.linspace(0.05, 0.95, 10)
-    typical, _ = reliability_curves(idata.posterior, family, shown)
+    typical, _ = reliability_curves(group(idata, "posterior"), family, shown)
     np.testing.assert_allclose(np.median(typical, axis=0), expit(bias.mean() + slope.mean() * logit(shown)), atol=0.05)
     if family == "llo":
-        assert float(idata.posterior["slope_mean"].median()) == pytest.approx(slope.mean(), abs=0.1)
+        assert float(group(idata, "posterior")["slope_mean"].median()) == pytest.approx(slope.mean(), abs=0.1)

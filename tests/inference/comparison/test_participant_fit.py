@@ -21,6 +21,7 @@ from inference.comparison.participant_fit import (
     top1_weights,
 )
 from inference.comparison.participant_gap import loss_gap, outcome_temperature
+from inference.posterior.arviz_adapter import group
 from inference.posterior.convergence import GateThresholds
 from inference.posterior.sampling import CompiledModel
 from models.comparison.participant_data import ParticipantData, participant_data, with_reports, without_participants
@@ -80,8 +81,8 @@ def test_the_default_anchor_is_the_outcomes(fits: dict[str, ParticipantFit], dat
     np.testing.assert_allclose(fit.k0 * fit.temperature, fit.scale)
     assert np.isfinite(fit.item_gap_nats).all()
     # people answer one by one
-    assert fit.idata.posterior["slope"].dims == ("chain", "draw", "participant")
-    np.testing.assert_allclose(np.exp(np.log(fit.idata.posterior["slope"]).mean("participant")), fit.scale)
+    assert group(fit.idata, "posterior")["slope"].dims == ("chain", "draw", "participant")
+    np.testing.assert_allclose(np.exp(np.log(group(fit.idata, "posterior")["slope"]).mean("participant")), fit.scale)
 
 
 def test_an_assumed_scale_is_kept(fits: dict[str, ParticipantFit]) -> None:
@@ -137,7 +138,7 @@ def test_fewer_people_fit_without_another_compilation(
     )
     assert fit.convergence.passed, fit.convergence.reasons
     assert fit.belief.n_draws == 40
-    log_slope = np.log(fit.idata.posterior["slope"].sel(participant=data.participant != gone))
+    log_slope = np.log(group(fit.idata, "posterior")["slope"].sel(participant=data.participant != gone))
     np.testing.assert_allclose(log_slope.mean("participant"), 0, atol=1e-9)
 
 

@@ -10,6 +10,7 @@ import pytest
 from estimators.comparison import SimulationSettings, simulate_comparison_study
 from estimators.errors import InputError
 from inference.comparison.participant_prediction import log_score, predicted_boxes
+from inference.posterior.arviz_adapter import group
 from models.comparison.participant_data import ParticipantData, participant_data, without_participants
 from models.comparison.participants import ParticipantPriors
 
@@ -87,7 +88,7 @@ def test_people_and_questions_left_out_are_predicted_better_than_by_shares_alone
     priors = ParticipantPriors()
     fit = fit_participants(fitted, priors=priors, anchor=Anchor("assumed"), draws=300, tune=300, chains=2, seed=1)
     target = without_participants(full, full.participant[4:].tolist())
-    probability = predicted_boxes(fit.idata.posterior, fitted, target, priors, np.random.default_rng(0))
+    probability = predicted_boxes(group(fit.idata, "posterior"), fitted, target, priors, np.random.default_rng(0))
     shares = (np.bincount(fitted.row_box, minlength=len(full.box_edges)) + 0.5) / (fitted.row_box.size + 5.5)
     baseline = log_score(np.tile(shares, (target.row_box.size, 1)), target.row_box)
     assert log_score(probability, target.row_box) > baseline + 0.1

@@ -22,7 +22,7 @@ from inference.guesses.accuracy import (
     stored_accuracy_draws,
 )
 from inference.guesses.sbc import accuracy_sbc, small_accuracy_design
-from inference.posterior.arviz_adapter import InferenceData
+from inference.posterior.arviz_adapter import InferenceData, group
 from inference.posterior.sampling import sample
 from inference.posterior.sbc import run_sbc
 from inference.posterior.sbc_bands import judge_ranks
@@ -185,7 +185,7 @@ def fit(seed_offset: int) -> Fit:
 def test_a_known_truth_is_recovered(fit: Fit) -> None:
     """One study with 7,560 guesses. People and documents are those drawn, not their populations."""
     data, idata, truth = fit
-    posterior = idata.posterior
+    posterior = group(idata, "posterior")
     ability, document = posterior["ability"].values, posterior["document_effect"].values
     # the study's mean practice and context are 0 in the model
     shares = data.band_share @ truth["context"][1 : data.band.size + 1]
@@ -212,7 +212,7 @@ def test_a_known_truth_is_recovered(fit: Fit) -> None:
 def test_the_probability_of_beating_everybody_is_recovered(fit: Fit) -> None:
     """Known true accuracies: a model well above the best probably wins, one well below it loses."""
     data, idata, truth = fit
-    own = participant_draws(idata.posterior, data)
+    own = participant_draws(group(idata, "posterior"), data)
     best, p_best = best_participant(own)
     # the truth by brute force: everybody at their own practice in fresh documents
     rng = np.random.default_rng(0)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import xarray as xr
 
+from inference.posterior.arviz_adapter import from_groups
 from inference.posterior.convergence import GateThresholds, check_convergence, judge
 
 GOOD = {"r_hat_max": 1.005, "ess_bulk_min": 900.0, "ess_tail_min": 800.0, "n_divergent": 0, "bfmi_min": 0.8}
@@ -38,13 +40,18 @@ def test_thresholds_can_be_loosened():
 
 
 def posterior(shift: float, chains: int = 4, divergent: int = 0):
-    az = pytest.importorskip("arviz")
+    pytest.importorskip("arviz", reason="the posterior is of the type that ArviZ uses")
     rng = np.random.default_rng(0)
     x = rng.normal(size=(chains, 1000, 3))
     x[0, :, 1] += shift
     diverging = np.zeros((chains, 1000), dtype=bool)
     diverging[0, :divergent] = True
-    return az.from_dict({"x": x}, sample_stats={"diverging": diverging, "energy": rng.normal(size=(chains, 1000))})
+    stats = {"diverging": diverging, "energy": rng.normal(size=(chains, 1000))}
+    groups = {
+        "posterior": xr.Dataset({"x": (("chain", "draw", "at"), x)}),
+        "sample_stats": xr.Dataset({name: (("chain", "draw"), values) for name, values in stats.items()}),
+    }
+    return from_groups(groups)
 
 
 def test_worst_parameter_decides():

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-import arviz as az
 import numpy as np
 import pytest
+import xarray as xr
 from scipy.stats import multivariate_normal, norm
 
 from estimators.errors import InputError
-from inference.posterior.arviz_adapter import of_posterior
+from inference.posterior.arviz_adapter import from_groups, group
 from inference.posterior.model_comparison import K_BAD, LooByGroup, compare, comparison_table, loo_by
 
+DRAWS = ("chain", "draw")
 N_GROUPS = 12
 RNG = np.random.default_rng(5)
 WHO = RNG.permutation(np.repeat(np.arange(N_GROUPS), 3))
@@ -24,12 +25,17 @@ def posterior_of_mean(y: np.ndarray, prior_sd: float) -> tuple[float, float]:
     return y.sum() / precision, precision**-0.5
 
 
+def posterior_with(posterior: dict[str, Any], log_likelihood: dict[str, Any], **coords: Any) -> Any:
+    groups = {"posterior": xr.Dataset(posterior), "log_likelihood": xr.Dataset(log_likelihood, coords=coords)}
+    return from_groups(groups)
+
+
 def result(prior_sd: float, noise: float = 1.0, n: int = 2000, seed: int = 1) -> Any:
     """y ~ N(mean, noise), mean ~ N(0, prior_sd): independent draws of the exact posterior."""
     centre, sd = posterior_of_mean(Y / noise, prior_sd / noise)
     mean = np.random.default_rng(seed).normal(centre * noise, sd * noise, (4, n))
     rows = norm.logpdf(Y, mean[..., None], noise)
-    return az.from_dict({"mean": mean}, log_likelihood={"y": rows}, dims={"y": ["row"]})
+    return posterior_with({"mean": (DRAWS, mean)}, {"y": ((*DRAWS, "row"), rows)})
 
 
 def exact(prior_sd: float, noise: float = 1.0) -> np.ndarray:
@@ -59,13 +65,9 @@ def test_against_the_exact_value() -> None:
 def test_a_dim_is_a_grouping_too() -> None:
     idata = result(2.0)
     order = np.argsort(WHO, kind="stable")
-    rows = idata.log_likelihood["y"].values[:, :, order].reshape(4, 2000, N_GROUPS, 3)
-    box = az.from_dict(
-        {"mean": idata.posterior["mean"].values},
-        log_likelihood={"y": rows},
-        dims={"y": ["who", "time"]},
-        coords={"who": list("abcdefghijkl")},
-    )
+    rows = group(idata, "log_likelihood")["y"].values[:, :, order].reshape(4, 2000, N_GROUPS, 3)
+    mean = group(idata, "posterior")["mean"]
+    box = posterior_with({"mean": mean}, {"y": ((*DRAWS, "who", "time"), rows)}, who=list("abcdefghijkl"))
     by_dim, by_label = loo_by(box, "who"), loo_by(idata, WHO)
     np.testing.assert_allclose(by_dim.elpd_nats, by_label.elpd_nats, atol=1e-9)
     assert by_dim.label.tolist() == list("abcdefghijkl")
@@ -80,7 +82,7 @@ def test_groups_with_parameters_of_their_own_are_flagged() -> None:
     centre = np.bincount(who, y) / precision
     mean = rng.normal(centre, precision**-0.5, (4, 500, 6))
     rows = norm.logpdf(y, mean[:, :, who], 1)
-    idata = az.from_dict({"mean": mean}, log_likelihood={"y": rows}, dims={"y": ["row"], "mean": ["group"]})
+    idata = posterior_with({"mean": ((*DRAWS, "group"), mean)}, {"y": ((*DRAWS, "row"), rows)})
     loo = loo_by(idata, who)
     assert loo.is_bad.sum() >= 4
     assert f"{loo.is_bad.sum()} of 6 groups" in loo.warning
@@ -113,11 +115,12 @@ def test_mistakes_are_named() -> None:
     with pytest.raises(InputError, match="z"):
         loo_by(idata, WHO, variable="z")
     with pytest.raises(InputError, match="log_likelihood"):
-        loo_by(of_posterior(idata.posterior), WHO)
-    two = az.from_dict({"m": np.zeros((1, 5))}, log_likelihood={"a": np.zeros((1, 5, 2)), "b": np.zeros((1, 5, 2))})
+        loo_by(from_groups({"posterior": group(idata, "posterior")}), WHO)
+    mean, rows = (DRAWS, np.zeros((1, 5))), ((*DRAWS, "row"), np.zeros((1, 5, 2)))
+    two = posterior_with({"m": mean}, {"a": rows, "b": rows})
     with pytest.raises(InputError, match="a, b"):
         loo_by(two, [0, 1])
-    broken = az.from_dict({"m": np.zeros((1, 5))}, log_likelihood={"a": np.full((1, 5, 2), -np.inf)})
+    broken = posterior_with({"m": mean}, {"a": ((*DRAWS, "row"), np.full((1, 5, 2), -np.inf))})
     with pytest.raises(InputError, match="finite"):
         loo_by(broken, [0, 1])
     with pytest.raises(InputError, match="empty"):

@@ -1,0 +1,179 @@
+"""Posteriors of either generation of ArviZ: groups, files, and warnings that no user should see."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from estimators import InputError
+from inference.posterior.arviz_adapter import (
+    InferenceData,
+    add_groups,
+    diagnostics,
+    from_groups,
+    group,
+    group_names,
+    interval,
+    psis_loo,
+    psis_weights,
+    read,
+    thin,
+    write,
+)
+
+az = pytest.importorskip("arviz", reason="the posterior is of the type that ArviZ uses")
+ROOT = Path(__file__).parents[3]
+DRAWS = ("chain", "draw")
+
+
+def small_groups() -> dict[str, xr.Dataset]:
+    rng = np.random.default_rng(0)
+    towns = {"chain": [0, 1], "draw": np.arange(50), "town": ["Åre", "Bo", "Chur"]}
+    posterior = xr.Dataset({"mean": ((*DRAWS, "town"), rng.normal(size=(2, 50, 3)))}, towns, {"note": "naïve"})
+    stats = {"diverging": (DRAWS, rng.random((2, 50)) < 0.1), "energy": (DRAWS, rng.normal(size=(2, 50)))}
+    predictive = xr.Dataset({"y": ((*DRAWS, "answer"), rng.integers(0, 3, (2, 5, 4)))}, {"draw": np.arange(5) * 10})
+    return {
+        "posterior": posterior,
+        "sample_stats": xr.Dataset(stats),
+        "posterior_predictive": predictive,
+        "observed_data": xr.Dataset({"y": ("answer", [0, 1, 2, 2])}),
+    }
+
+
+def own_type() -> type:
+    return xr.DataTree if int(az.__version__.split(".")[0]) >= 1 else az.InferenceData
+
+
+def test_the_type_is_that_of_the_installed_arviz() -> None:
+    idata = from_groups(small_groups())
+    assert isinstance(idata, own_type())
+    assert set(group_names(idata)) == set(small_groups())
+    for name, dataset in small_groups().items():
+        assert type(group(idata, name)) is xr.Dataset
+        xr.testing.assert_identical(group(idata, name), dataset)
+    with pytest.raises(InputError, match=r"prior.*choose one of: posterior, "):
+        group(idata, "prior")
+
+
+def test_groups_are_added_and_replaced_in_place() -> None:
+    idata = from_groups(small_groups())
+    other = small_groups()["posterior"] + 1
+    assert add_groups(idata, {"posterior": other, "prior": other.isel(chain=[0])}) is idata
+    xr.testing.assert_identical(group(idata, "posterior"), other)
+    assert group(idata, "prior").sizes["chain"] == 1
+    assert set(group_names(idata)) == {*small_groups(), "prior"}
+
+
+def with_trees(groups: dict[str, xr.Dataset], path: Path) -> None:
+    xr.DataTree.from_dict(groups).to_netcdf(path, engine="h5netcdf")
+
+
+def with_one_dataset_after_another(groups: dict[str, xr.Dataset], path: Path) -> None:
+    """As ArviZ 0.23 lays a file out: an empty root, then each group appended."""
+    xr.Dataset().to_netcdf(path, mode="w", engine="h5netcdf")
+    for name, dataset in groups.items():
+        dataset.to_netcdf(path, mode="a", group=name, engine="h5netcdf")
+
+
+def with_ours(groups: dict[str, xr.Dataset], path: Path) -> None:
+    write(from_groups(groups), path)
+
+
+@pytest.mark.parametrize("written", [with_trees, with_one_dataset_after_another, with_ours])
+def test_files_of_both_generations_are_read(
+    written: Callable[[dict[str, xr.Dataset], Path], None], tmp_path: Path
+) -> None:
+    path = tmp_path / "fit.nc"
+    written(small_groups(), path)
+    back: InferenceData = read(path)
+    path.unlink()  # all of it is in memory
+    assert isinstance(back, own_type())
+    assert set(group_names(back)) == set(small_groups())
+    for name, dataset in small_groups().items():
+        xr.testing.assert_identical(group(back, name), dataset)
+
+
+def test_our_files_are_read_group_by_group_and_as_trees(tmp_path: Path) -> None:
+    write(from_groups(small_groups()), tmp_path / "fit.nc")
+    with xr.open_datatree(tmp_path / "fit.nc", engine="h5netcdf") as tree:
+        assert set(tree.children) == set(small_groups())
+    for name, dataset in small_groups().items():
+        with xr.open_dataset(tmp_path / "fit.nc", group=name, engine="h5netcdf") as found:
+            xr.testing.assert_identical(found.load(), dataset)
+
+
+def test_only_draws_of_the_sampler_are_thinned() -> None:
+    thinned = thin(from_groups(small_groups()), 10)
+    assert group(thinned, "posterior")["draw"].values.tolist() == [5, 15, 25, 35, 45]
+    assert group(thinned, "sample_stats").sizes["draw"] == 5
+    assert group(thinned, "posterior_predictive").sizes["draw"] == 5
+    xr.testing.assert_identical(group(thinned, "observed_data"), small_groups()["observed_data"])
+
+
+def test_both_generations_give_the_same_numbers() -> None:
+    """Convergence and intervals to the digit; the two smooth Pareto tails a little differently."""
+    rng = np.random.default_rng(1)
+    noise = rng.normal(size=(4, 500, 2))
+    draws = noise.cumsum(axis=1) * 0.02 + noise
+    energy = rng.normal(size=(4, 500)).cumsum(axis=1) * 0.1
+    posterior = xr.Dataset({"x": ((*DRAWS, "at"), draws)})
+    stats = xr.Dataset({"energy": (DRAWS, energy)})
+    found = diagnostics(from_groups({"posterior": posterior, "sample_stats": stats}))
+    np.testing.assert_allclose(found["r_hat"], [1.082983942, 1.015461302], rtol=1e-8)
+    np.testing.assert_allclose(found["ess_bulk"], [31.94076513, 1101.054732], rtol=1e-8)
+    np.testing.assert_allclose(found["ess_tail"], [167.6491625, 1843.166623], rtol=1e-8)
+    np.testing.assert_allclose(found["bfmi"], [0.03887337685, 0.006066042045, 0.03685868838, 0.007676368984], rtol=1e-8)
+    assert interval(draws, probability=0.8, kind="hdi") == pytest.approx((-1.430641317, 1.26990444), rel=1e-8)
+    # 0.23.4 and 1.3.0: elpd -5.241 and -5.234, -3.541 and -3.534; k 1.567 and 1.565, 1.355 and 1.345
+    elpd, pareto_k, p_loo = psis_loo(-0.5 * (draws - 1) ** 2, posterior)
+    np.testing.assert_allclose(elpd, [-5.238, -3.537], atol=0.006)
+    np.testing.assert_allclose(pareto_k, [1.566, 1.35], atol=0.01)
+    assert p_loo == pytest.approx(7.462, abs=0.01)
+    weight, k = psis_weights(draws[..., 0])
+    assert weight.shape == (4, 500)
+    assert weight.sum() == pytest.approx(1)
+    assert k == pytest.approx(0.388, abs=0.02)  # .404 and .373
+
+
+IMPORTED_FIRST = ("inference.posterior.sampling", "models.comparison.participants")
+
+
+@pytest.mark.parametrize("module", IMPORTED_FIRST)
+def test_no_notice_of_other_packages_reaches_a_user(module: str, tmp_path: Path) -> None:
+    """PyTensor asks for a BLAS when it first compiles, ArviZ 0.23 speaks of its future once a day and user."""
+    code = f"""
+import logging, sys, warnings
+logging.basicConfig()
+warnings.simplefilter("always")
+import {module}
+import arviz, pytensor
+pytensor.config.blas__ldflags
+warnings.warn("PyTensor could not link to a BLAS installation. Operations that", UserWarning)
+warnings.warn("\\nArviZ is undergoing a major refactor to improve", FutureWarning)
+logging.getLogger("pytensor.tensor.blas").warning("Using NumPy C-API based implementation for BLAS functions.")
+logging.getLogger("pytensor.tensor.blas").warning("another")
+warnings.warn("PyTensor did something else", UserWarning)
+"""
+    # an empty home: ArviZ notes the day of its notice there
+    done = run_python(code, tmp_path)
+    assert "BLAS" not in done
+    assert "ArviZ" not in done
+    assert "another" in done
+    assert "PyTensor did something else" in done
+
+
+def run_python(code: str, home: Path) -> str:
+    """What a fresh interpreter says on stderr."""
+    environment = {**os.environ, "HOME": str(home), "XDG_CACHE_HOME": str(home), "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=home, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stderr
