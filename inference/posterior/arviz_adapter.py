@@ -216,13 +216,16 @@ def psis_weights(log_ratio: NDArray[np.float64]) -> tuple[NDArray[np.float64], f
     pareto_k : float
         Above .7 they are not to be believed.
     """
+    flat = np.ravel(log_ratio)
     if _gives_trees():
         from arviz_stats.base import array_stats  # noqa: PLC0415
 
-        smooth = array_stats.psislw
+        # it takes what is subtracted in leave-one-out, the log-likelihood
+        log_weight, pareto_k = array_stats.psislw(-flat)
     else:
-        from arviz import psislw as smooth  # noqa: PLC0415
-    log_weight, pareto_k = smooth(np.ravel(log_ratio))
+        from arviz import psislw  # noqa: PLC0415
+
+        log_weight, pareto_k = psislw(flat)
     weight = np.exp(np.asarray(log_weight, dtype=float)).reshape(log_ratio.shape)
     return weight / weight.sum(), float(pareto_k)
 

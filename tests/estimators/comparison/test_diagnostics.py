@@ -30,7 +30,7 @@ def test_khat_and_smoothing_agree_with_arviz(seed: int) -> None:
     smoothed, khat = psis_weights(log_weight)
     assert pareto_khat(np.exp(log_weight)) == pytest.approx(khat, abs=0.02)
     ours = smooth_tail(np.exp(log_weight))
-    np.testing.assert_allclose(np.log(ours / ours.sum()), np.log(smoothed), atol=0.02)
+    np.testing.assert_allclose(np.log(ours / ours.sum()), np.log(smoothed), atol=0.04)
 
 
 def test_khat_does_not_know_the_scale() -> None:

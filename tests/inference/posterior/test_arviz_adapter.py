@@ -139,7 +139,8 @@ def test_both_generations_give_the_same_numbers() -> None:
     weight, k = psis_weights(draws[..., 0])
     assert weight.shape == (4, 500)
     assert weight.sum() == pytest.approx(1)
-    assert k == pytest.approx(0.388, abs=0.02)  # .404 and .373
+    assert k == pytest.approx(0.401, abs=0.005)  # .404 and .398
+    np.testing.assert_array_equal(weight.ravel().argsort(), draws[..., 0].ravel().argsort())
 
 
 IMPORTED_FIRST = ("inference.posterior.sampling", "models.comparison.participants")
@@ -165,7 +166,9 @@ warnings.warn("PyTensor did something else", UserWarning)
     done = run_python(code, tmp_path)
     assert "BLAS" not in done
     assert "ArviZ" not in done
+    assert "CustomDist" not in done
     assert "another" in done
+    assert "Another" in done
     assert "PyTensor did something else" in done
 
 
