@@ -11,7 +11,7 @@ nox.needs_version = ">=2024.4.15"
 nox.options.default_venv_backend = "venv"
 nox.options.sessions = ["lint", "types", "unit"]
 
-PINS = {"3.11": "constraints.txt"}
+PINS = {"3.11": "constraints.txt", "3.12": "constraints-3.12.txt", "3.13": "constraints-3.12.txt"}
 """The exact versions for each Python; a Python without any takes the newest that fit."""
 
 PYTHON = "3.11"
