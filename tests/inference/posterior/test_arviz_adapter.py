@@ -160,6 +160,8 @@ warnings.warn("PyTensor could not link to a BLAS installation. Operations that",
 warnings.warn("\\nArviZ is undergoing a major refactor to improve", FutureWarning)
 logging.getLogger("pytensor.tensor.blas").warning("Using NumPy C-API based implementation for BLAS functions.")
 logging.getLogger("pytensor.tensor.blas").warning("another")
+warnings.warn("Numba will use object mode to run CustomDist_y_rv's perform method", UserWarning)
+warnings.warn("Numba will use object mode to run Another's perform method", UserWarning)
 warnings.warn("PyTensor did something else", UserWarning)
 """
     # an empty home: ArviZ notes the day of its notice there
