@@ -16,6 +16,7 @@ import inference
 import models
 from estimators.cloze.study_words import study_words
 from estimators.cloze.words import WORD_RULES
+from inference.posterior.arviz_adapter import group, group_names
 from inference.posterior.predictive import log_likelihood
 from models.examples import cloze_study, comparison_study, guess_study, ranking_study
 from models.rankings.slopes import log_category_probability
@@ -89,12 +90,12 @@ def model_of(name: str) -> pm.Model:
 def test_a_posterior_has_all_groups(name: str) -> None:
     model = model_of(name)
     idata = inference.stand_in_posterior(model, n_draws=3)
-    before = idata.posterior.copy()
+    before = group(idata, "posterior").copy()
     # one evaluation each is not worth a compiler
     with pytensor.config.change_flags(mode="FAST_COMPILE"):
         assert inference.complete(idata, model, seed=1, n_prior=5, n_predictive=4) is idata
-    assert set(idata.groups()) >= GROUPS
-    assert before.identical(idata.posterior)
+    assert set(group_names(idata)) >= GROUPS
+    assert before.identical(group(idata, "posterior"))
     observed = idata.observed_data
     assert observed.data_vars
     assert set(idata.posterior_predictive) == set(idata.prior_predictive) == set(observed)
@@ -106,12 +107,12 @@ def test_a_posterior_has_all_groups(name: str) -> None:
             assert drawn.shape == (*shape, *values.shape)
             assert np.isfinite(drawn).all()
             assert drawn.std() > 0
-    for values in idata.log_likelihood.values():
+    for values in group(idata, "log_likelihood").values():
         assert values.shape[:2] == (2, 3)
         assert values.dims[:2] == ("chain", "draw")
         assert not [dim for dim in values.dims if "_dim_" in dim]
         assert np.isfinite(values).all()
-    assert {rv.name for rv in model.free_RVs} - set(idata.prior) <= {"scale", "unit"}
+    assert {rv.name for rv in model.free_RVs} - set(group(idata, "prior")) <= {"scale", "unit"}
 
 
 def reference_of(name: str, data: Any, point: Point, model: pm.Model) -> dict[str, Any]:
