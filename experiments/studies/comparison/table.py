@@ -1,13 +1,9 @@
-"""A comparison study of one's own from two plain tables: the pairs with models' log-probabilities, and the answers.
-
-The settings and their defaults are in ``conf/study/comparison_table.yaml``.
-"""
+"""A comparison study of one's own from two plain tables: the candidates of every item, and people's answers."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,79 +12,196 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from estimators.comparison import validate_comparison_study
-from estimators.errors import InputError, unknown_choice
+from estimators.errors import InputError
 from estimators.notes import add_note
-from experiments.studies.loader_settings import check_switches, loader_settings
-from experiments.studies.plain_table import numbers, read_table
+from experiments.harness.result import loader
+from experiments.studies.plain_table import Table, read_table, table_of
+from inference.settings import Settings, UserPath
 
-__all__ = ["DEFAULTS", "load", "write_comparison_tables"]
+__all__ = ["ComparisonColumns", "ComparisonTableSettings", "comparison_study", "comparison_table"]
 
 _PAIRS = ("item", "draw", "context", "target", "candidate")
 _ANSWERS = ("item", "draw", "participant", "report")
-_COLUMNS = tuple(dict.fromkeys((*_PAIRS, *_ANSWERS)))
-_TARGET, _CANDIDATE = "target_logprob_", "candidate_logprob_"
+TARGET, CANDIDATE = "target_logprob_", "candidate_logprob_"
+"""What the columns of a language model begin with."""
+
 _ITEM_SET = "answered"
 
-DEFAULTS: Mapping[str, Any] = {
-    "name": "comparison_table",
-    "pairs": None,
-    "answers": None,
-    "generator": None,
-    "percent": False,
-    "columns": {name: name for name in _COLUMNS},
-}
-"""Every setting with the value it has when it is not given."""
 
-_SOURCE = "study=comparison_table"
+class ComparisonColumns(Settings):
+    """Names of the tables' columns."""
+
+    item: str = "item"
+    """Of both tables: the item."""
+    draw: str = "draw"
+    """Of both tables: tells an item's candidates apart; any text."""
+    context: str = "context"
+    """Of the candidates: the text before the target."""
+    target: str = "target"
+    """Of the candidates: the true next token."""
+    candidate: str = "candidate"
+    """Of the candidates: the token that was drawn."""
+    participant: str = "participant"
+    """Of the answers: who answered."""
+    report: str = "report"
+    """Of the answers: the probability given to the target."""
 
 
-def load(config: Mapping[str, Any]) -> xr.Dataset:
+class _Layout(Settings):
+    generator: str
+    """The language model that drew the candidates."""
+    percent: bool = False
+    """Reports are percentages of the target, not probabilities."""
+    columns: ComparisonColumns = ComparisonColumns()
+    """Names of the tables' columns."""
+
+
+class ComparisonTableSettings(_Layout):
+    """Settings of a comparison study in two tables (CSV, or TSV by its ending)."""
+
+    pairs: UserPath
+    """Table with one row a candidate of an item.
+
+    Beside the columns below it holds, for every language model NAME, target_logprob_NAME and candidate_logprob_NAME:
+    ln p(target | context) and ln p(candidate | context), nats. Every item has as many candidates as the others, all
+    independent draws from the generator, repeats kept. Items that nobody answered are reference items only.
+    """
+    answers: UserPath | None = None
+    """Table with one row an answer; null for a study that only the language models play."""
+
+
+@loader(ComparisonTableSettings)
+def comparison_table(settings: ComparisonTableSettings) -> xr.Dataset:
     """Load a comparison study from two tables.
 
     Parameters
     ----------
-    config : mapping
-        Settings, see ``conf/study/comparison_table.yaml``; one that is absent has its default (:data:`DEFAULTS`).
+    settings : ComparisonTableSettings, optional
+        Or its fields by name.
+
+    Returns
+    -------
+    xarray.Dataset
+        See :func:`comparison_study`.
+
+    Raises
+    ------
+    InputError
+        For a table that cannot be read, a missing column, or a bad cell; names file, column, row.
+
+    Examples
+    --------
+    >>> from experiments import comparison_table, perplexity
+    >>> study = comparison_table(  # doctest: +SKIP
+    ...     pairs="pairs.csv", answers="answers.csv", generator="gpt2", columns={"participant": "worker"}
+    ... )
+    >>> perplexity(study).table  # doctest: +SKIP
+    """
+    answers = None if settings.answers is None else read_table(settings.answers, of="answer")
+    return _study(answers, read_table(settings.pairs, of="pair"), settings, name=settings.pairs.stem)
+
+
+def comparison_study(
+    answers: pd.DataFrame | None,
+    candidates: pd.DataFrame,
+    *,
+    generator: str,
+    percent: bool = False,
+    columns: Mapping[str, str] | ComparisonColumns | None = None,
+    name: str = "comparison study",
+) -> xr.Dataset:
+    """Make a comparison study of two DataFrames; the columns may have other names, see `columns`.
+
+    Parameters
+    ----------
+    answers : pandas.DataFrame or None
+        One row an answer: ``item``, ``draw`` (which candidate of the item was shown), ``participant``, ``report`` (the
+        probability given to the target). None for a study that only the language models play.
+    candidates : pandas.DataFrame
+        One row a drawn token: ``item``, ``draw`` (tells the draws of an item apart), ``context``, ``target``,
+        ``candidate``; and ``target_logprob_NAME`` and ``candidate_logprob_NAME``, ln p(target | context) and
+        ln p(candidate | context) in nats, for the generator and every other language model. Every item has as many
+        candidates as the others, all independent draws from the generator, repeats kept.
+    generator : str
+        The language model that drew the candidates.
+    percent : bool, optional
+        Reports are percentages.
+    columns : mapping of str to str, optional
+        Column of the DataFrames by the name above: ``{"participant": "worker"}``.
+    name : str, optional
+        Of the study.
 
     Returns
     -------
     xarray.Dataset
         Passes :func:`estimators.comparison.study.validate_comparison_study`. Items are numbered in the order of the
-        pairs; ``item_name`` (item) is what the table calls them. All items are reference items. An answer on a
-        candidate that is the target's very string counts as ``automatic``: it says nothing of a belief.
+        candidates; ``item_name`` (item) is what the DataFrame calls them. All items are reference items; those that
+        nobody answered are nothing else. An answer on a candidate that is the target's very string counts as
+        ``automatic``: it says nothing of a belief.
 
     Raises
     ------
     InputError
-        For an unknown setting, a table that cannot be read, a missing column, or a bad cell; names file, column, row.
+        For a missing column or a bad cell; names column and row, and lists the columns that there are.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from experiments import comparison_study, perplexity
+    >>> candidates = pd.DataFrame(
+    ...     {
+    ...         "item": ["q1", "q1", "q2", "q2"],
+    ...         "draw": [1, 2, 1, 2],
+    ...         "context": ["The cat", "The cat", "A dog", "A dog"],
+    ...         "target": [" sat", " sat", " ran", " ran"],
+    ...         "candidate": [" is", " sat", " and", " was"],
+    ...         "target_logprob_gpt2": [-3.0, -3.0, -2.0, -2.0],
+    ...         "candidate_logprob_gpt2": [-1.0, -3.0, -1.5, -1.0],
+    ...     }
+    ... )
+    >>> answers = pd.DataFrame(
+    ...     {
+    ...         "item": ["q1", "q1", "q2", "q2"],
+    ...         "draw": [1, 1, 1, 2],
+    ...         "participant": ["ann", "bo", "ann", "bo"],
+    ...         "report": [0.7, 0.6, 0.5, 0.8],
+    ...     }
+    ... )
+    >>> study = comparison_study(answers, candidates, generator="gpt2")
+    >>> result = perplexity(study, players="human", rounding="none")
+    >>> round(result.table["perplexity"].item(), 3)
+    1.96
     """
-    given = _settings(config)
-    path = Path(given["pairs"]).expanduser()
-    pairs, digests = _pairs(path, given["columns"])
-    variables, names, draws = _questions(pairs, path)
-    models = _models(pairs, path, variables, shape=draws.shape)
+    settings = _Layout(generator=generator, percent=percent, **({} if columns is None else {"columns": columns}))
+    asked = table_of(candidates, "candidates", of="candidate", needed=_PAIRS)
+    given = None if answers is None else table_of(answers, "answers", of="answer", needed=_ANSWERS)
+    return _study(given, asked, settings, name=name)
+
+
+def _study(answers: Table | None, pairs: Table, settings: _Layout, *, name: str) -> xr.Dataset:
+    columns = settings.columns
+    _check_columns(pairs, _PAIRS, columns)
+    variables, names, draws, order = _questions(pairs, columns)
+    models = _models(pairs, order.reshape(draws.shape), names, variables)
     answered = np.zeros(len(names), dtype=bool)
-    if given["answers"] is None:
-        variables |= _answers(None, names, draws, given, Path())
+    if answers is None:
+        variables |= _NO_ANSWERS
         answered[:] = True
     else:
-        answers_path = Path(given["answers"]).expanduser()
-        answers, digest = read_table(answers_path, of="answer")
-        digests += digest
-        variables |= _answers(
-            _named(answers, _ANSWERS, given["columns"], answers_path), names, draws, given, answers_path
-        )
-        answered[variables["response_item"][1]] = True
+        _check_columns(answers, _ANSWERS, columns)
+        variables |= _answers(answers, names, draws, settings)
         item, draw = variables["response_item"][1], variables["response_candidate"][1]
+        answered[item] = True
         same = variables["candidate_token"][1][item, draw] == variables["target_token"][1][item]
         variables["automatic"] = ("response", same.astype(bool))
     variables["item_set"] = ("item", np.where(answered, _ITEM_SET, "").astype(object))
+    digests = pairs.sha256 + ("" if answers is None else answers.sha256)
     study = xr.Dataset(
         variables,
         coords={"item": np.arange(len(names)), "model": np.array(models, dtype=object)},
         attrs={
-            "name": path.stem,
-            "generator": given["generator"],
+            "name": name,
+            "generator": settings.generator,
             "data_sha256": hashlib.sha256(digests.encode()).hexdigest(),
         },
     )
@@ -96,215 +209,112 @@ def load(config: Mapping[str, Any]) -> xr.Dataset:
     return validate_comparison_study(study)
 
 
-def write_comparison_tables(study: xr.Dataset, pairs: Path | str, answers: Path | str | None = None) -> None:
-    """Write a comparison study as the tables that :func:`load` reads: what to ask people, and what they answered.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A comparison study, such as ``study.nc`` of ``+exp=build_study``. Which of its items are reference items is not
-        written.
-    pairs : Path or str
-        One row an item and candidate; ends in ``.csv``.
-    answers : Path or str, optional
-        One row a response; ends in ``.csv``.
-
-    Raises
-    ------
-    InputError
-        If the study is not valid, a name does not end in ``.csv``, or a string of the study cannot stand in a text file
-        (a null character, half of a surrogate pair); names it.
-    """
-    validate_comparison_study(study)
-    n_items, n_candidates = study.sizes["item"], study.sizes["candidate"]
-    of = np.repeat(np.arange(n_items), n_candidates)
-    asked = pd.DataFrame(
-        {
-            "item": study["item"].to_numpy()[of],
-            "draw": np.tile(np.arange(n_candidates), n_items),
-            "context": study["context"].to_numpy()[of],
-            "target": study["target_token"].to_numpy()[of],
-            "candidate": study["candidate_token"].to_numpy().ravel(),
-        }
-    )
-    for m, model in enumerate(study["model"].to_numpy().tolist()):
-        asked[_TARGET + model] = study["target_logprob"].to_numpy()[m][of]
-        asked[_CANDIDATE + model] = study["candidate_logprob"].to_numpy()[m].ravel()
-    _write(asked, Path(pairs))
-    if answers is not None:
-        given = {
-            "participant": "participant",
-            "item": "response_item",
-            "draw": "response_candidate",
-            "report": "report",
-        }
-        _write(pd.DataFrame({name: study[variable].to_numpy() for name, variable in given.items()}), Path(answers))
+def _check_columns(table: Table, names: Sequence[str], columns: ComparisonColumns) -> None:
+    for name in names:
+        table.check_column(getattr(columns, name), name)
 
 
-def _write(table: pd.DataFrame, path: Path) -> None:
-    if path.suffix != ".csv":
-        raise InputError(f"is {str(path)!r}, should be a name ending in .csv", field="path")
-    for name in table.select_dtypes(exclude="number"):
-        for text in dict.fromkeys(table[name].tolist()):
-            if "\0" in text or text.encode("utf-8", "replace").decode("utf-8") != text:
-                raise InputError(f"is {text!r}, which a text file cannot hold; leave the item out", field=name)
-    table.to_csv(path, index=False, lineterminator="\n", encoding="utf-8")
-
-
-def _settings(config: Mapping[str, Any]) -> dict[str, Any]:
-    given = loader_settings(config, DEFAULTS, source=_SOURCE)
-    if not isinstance(given["pairs"], str | Path) or not str(given["pairs"]):
-        raise InputError(f"is {given['pairs']!r}; give the table: study.pairs=FILE", source=_SOURCE, field="pairs")
-    answers = given["answers"]
-    if answers is not None and (not isinstance(answers, str | Path) or not str(answers)):
-        raise InputError(f"is {answers!r}, should be a table or null", source=_SOURCE, field="answers")
-    check_switches(given, ["percent"], source=_SOURCE)
-    if not isinstance(given["columns"], Mapping):
-        raise InputError(f"is {given['columns']!r}, should be a mapping", source=_SOURCE, field="columns")
-    for name in given["columns"]:
-        if name not in _COLUMNS:
-            raise unknown_choice("column", name, _COLUMNS, source=_SOURCE)
-    given["columns"] = {**dict(DEFAULTS["columns"]), **given["columns"]}
-    return given
-
-
-def _named(
-    table: pd.DataFrame, wanted: tuple[str, ...], columns: Mapping[str, str], path: Path, *, may_be_empty: str = ""
-) -> pd.DataFrame:
-    """Columns of a table under the names of the settings, every cell filled."""
-    for name in wanted:
-        if columns[name] not in table.columns:
-            raise InputError(
-                f"is missing; the table has {', '.join(map(str, table.columns))}; study.columns.{name}=NAME says "
-                "which one it is",
-                source=path,
-                field=columns[name],
-            )
-        empty = (table[columns[name]] == "").to_numpy()
-        if empty.any() and name != may_be_empty:
-            row = int(np.flatnonzero(empty)[0])
-            raise InputError(
-                f"is empty in row {row + 1} ({int(empty.sum())} such rows)", source=path, field=columns[name]
-            )
-    return table[[columns[name] for name in wanted]].set_axis(list(wanted), axis=1)
-
-
-def _pairs(path: Path, columns: Mapping[str, str]) -> tuple[pd.DataFrame, str]:
-    table, digest = read_table(path, of="pair")
-    # a text may begin with the target: nothing stands before it
-    pairs = _named(table, _PAIRS, columns, path, may_be_empty="context")
-    twice = pairs.duplicated(["item", "draw"]).to_numpy()
+def _questions(
+    pairs: Table, columns: ComparisonColumns
+) -> tuple[dict[str, Any], list[str], NDArray[np.object_], NDArray[np.intp]]:
+    """Strings of the study, names of its items, the table's name of every (item, candidate), and their rows."""
+    item, draw = pairs.filled(columns.item), pairs.filled(columns.draw)
+    twice = pd.DataFrame({"item": item, "draw": draw}).duplicated().to_numpy()
     if twice.any():
         row = int(np.flatnonzero(twice)[0])
-        raise InputError(
-            f"is {pairs['draw'].iloc[row]!r} in row {row + 1}, which item {pairs['item'].iloc[row]!r} has before; "
-            "number every draw of an item, those that gave the same token too",
-            source=path,
-            field=columns["draw"],
+        raise pairs.error(
+            f"is {draw[row]!r} in row {row + 1}, which item {item[row]!r} has before; number every draw of an item, "
+            "those that gave the same token too",
+            columns.draw,
         )
-    logprobs = [name for name in table.columns if str(name).startswith((_TARGET, _CANDIDATE))]
-    return pairs.join(table[logprobs]), digest
-
-
-def _questions(pairs: pd.DataFrame, path: Path) -> tuple[dict[str, Any], list[str], NDArray[np.object_]]:
-    """Strings of the study, names of its items, and the tables' name of every (item, candidate)."""
-    code, names = pd.factorize(pairs["item"])
+    code, names = pd.factorize(item)
     size = np.bincount(code)
     if (size != size[0]).any():
-        item = int(np.flatnonzero(size != size[0])[0])
-        raise InputError(
-            f"{names[item]!r} has {size[item]} candidates, {names[0]!r} has {size[0]}; every item needs as many",
-            source=path,
-            field="item",
+        odd = int(np.flatnonzero(size != size[0])[0])
+        raise pairs.error(
+            f"{names[odd]!r} has {size[odd]} candidates, {names[0]!r} has {size[0]}; every item needs as many",
+            columns.item,
         )
     order = np.argsort(code, kind="stable")
     shape = (len(names), int(size[0]))
-    variables: dict[str, Any] = {}
-    for name, variable in (("context", "context"), ("target", "target_token")):
-        cells = pairs[name].to_numpy(dtype=object)[order].reshape(shape)
-        differs = (cells != cells[:, :1]).any(axis=1)
-        if differs.any():
-            item = int(np.flatnonzero(differs)[0])
-            raise InputError(f"differs between the rows of item {names[item]!r}", source=path, field=name)
-        variables[variable] = ("item", cells[:, 0])
-    variables["candidate_token"] = (
-        ("item", "candidate"),
-        pairs["candidate"].to_numpy(dtype=object)[order].reshape(shape),
-    )
-    variables["item_name"] = ("item", np.asarray(names, dtype=object))
-    variables["selected"] = ("item", np.ones(shape[0], dtype=bool))
-    variables["in_reference"] = ("item", np.ones(shape[0], dtype=bool))
-    return variables, [str(name) for name in names], pairs["draw"].to_numpy(dtype=object)[order].reshape(shape)
+    # a text may begin with the target: nothing stands before it
+    context, target = pairs.texts(columns.context), pairs.filled(columns.target)
+    everywhere = np.ones(len(names), dtype=bool)
+    variables = {
+        "context": ("item", _of_item(pairs, context[order].reshape(shape), names, columns.context)),
+        "target_token": ("item", _of_item(pairs, target[order].reshape(shape), names, columns.target)),
+        "candidate_token": (("item", "candidate"), pairs.filled(columns.candidate)[order].reshape(shape)),
+        "item_name": ("item", np.asarray(names, dtype=object)),
+        "selected": ("item", everywhere),
+        "in_reference": ("item", everywhere),
+    }
+    return variables, list(names), draw[order].reshape(shape), order
 
 
-def _models(pairs: pd.DataFrame, path: Path, variables: dict[str, Any], *, shape: tuple[int, ...]) -> list[str]:
+def _of_item(pairs: Table, cells: NDArray[Any], names: Sequence[str], column: str) -> NDArray[Any]:
+    """What the rows of an item agree on."""
+    differs = (cells != cells[:, :1]).any(axis=1)
+    if differs.any():
+        raise pairs.error(f"differs between the rows of item {names[int(np.flatnonzero(differs)[0])]!r}", column)
+    return cells[:, 0]
+
+
+def _models(pairs: Table, rows: NDArray[np.intp], names: Sequence[str], variables: dict[str, Any]) -> list[str]:
     """Add the log-probabilities of every model that has both columns; returns the models' names."""
-    targets = [name.removeprefix(_TARGET) for name in pairs.columns if name.startswith(_TARGET)]
-    candidates = [name.removeprefix(_CANDIDATE) for name in pairs.columns if name.startswith(_CANDIDATE)]
+    present = [str(name) for name in pairs.cells.columns]
+    targets = [name.removeprefix(TARGET) for name in present if name.startswith(TARGET)]
+    candidates = [name.removeprefix(CANDIDATE) for name in present if name.startswith(CANDIDATE)]
     for model in dict.fromkeys((*targets, *candidates)):
-        for prefix, found in ((_TARGET, targets), (_CANDIDATE, candidates)):
+        for prefix, found in ((TARGET, targets), (CANDIDATE, candidates)):
             if model not in found:
-                raise InputError(f"is missing; model {model!r} needs it", source=path, field=prefix + model)
+                raise pairs.error(f"is missing; model {model!r} needs it", prefix + model)
     if not targets:
         raise InputError(
             "names no language model: it needs the columns target_logprob_NAME and candidate_logprob_NAME of at least "
-            "the generator",
-            source=path,
+            f"the generator; it has {', '.join(present)}",
+            source=pairs.source,
         )
-    order = np.argsort(pd.factorize(pairs["item"])[0], kind="stable")
-    target, candidate = [], []
-    for model in targets:
-        its = numbers(pairs[_TARGET + model], path, _TARGET + model)[order].reshape(shape)
-        if (its != its[:, :1]).any():
-            item = int(np.flatnonzero((its != its[:, :1]).any(axis=1))[0])
-            name = variables["item_name"][1][item]
-            raise InputError(f"differs between the rows of item {name!r}", source=path, field=_TARGET + model)
-        target.append(its[:, 0])
-        candidate.append(numbers(pairs[_CANDIDATE + model], path, _CANDIDATE + model)[order].reshape(shape))
+    target = [_of_item(pairs, pairs.numbers(TARGET + name)[rows], names, TARGET + name) for name in targets]
+    candidate = [pairs.numbers(CANDIDATE + name)[rows] for name in targets]
     variables["target_logprob"] = (("model", "item"), np.stack(target), {"units": "nats"})
     variables["candidate_logprob"] = (("model", "item", "candidate"), np.stack(candidate), {"units": "nats"})
     return targets
 
 
-def _answers(
-    table: pd.DataFrame | None, names: list[str], draws: NDArray[np.object_], given: Mapping[str, Any], path: Path
-) -> dict[str, Any]:
-    if table is None:
-        return {
-            "participant": ("response", np.empty(0, dtype=object)),
-            "response_item": ("response", np.empty(0, dtype=np.int64)),
-            "response_candidate": ("response", np.empty(0, dtype=np.int64)),
-            "report": ("response", np.empty(0)),
-            "automatic": ("response", np.empty(0, dtype=bool)),
-        }
-    place = {(name, str(draw)): (i, j) for i, name in enumerate(names) for j, draw in enumerate(draws[i].tolist())}
-    asked = list(zip(table["item"].tolist(), table["draw"].tolist(), strict=True))
-    for row, key in enumerate(asked):
+_NO_ANSWERS: Mapping[str, Any] = {
+    "participant": ("response", np.empty(0, dtype=object)),
+    "response_item": ("response", np.empty(0, dtype=np.int64)),
+    "response_candidate": ("response", np.empty(0, dtype=np.int64)),
+    "report": ("response", np.empty(0)),
+    "automatic": ("response", np.empty(0, dtype=bool)),
+}
+
+
+def _answers(table: Table, names: Sequence[str], draws: NDArray[np.object_], settings: _Layout) -> dict[str, Any]:
+    columns = settings.columns
+    item, draw = table.filled(columns.item), table.filled(columns.draw)
+    place = {(name, each): (i, j) for i, name in enumerate(names) for j, each in enumerate(draws[i].tolist())}
+    for row, key in enumerate(zip(item.tolist(), draw.tolist(), strict=True)):
         if key not in place:
-            raise InputError(
-                f"row {row + 1} answers draw {key[1]!r} of item {key[0]!r}, which the pairs do not have",
-                source=path,
-                field=given["columns"]["draw"],
+            raise table.error(
+                f"row {row + 1} answers draw {key[1]!r} of item {key[0]!r}, which the pairs do not have", columns.draw
             )
-    found = np.array([place[key] for key in asked], dtype=np.int64)
-    report = numbers(table["report"], path, given["columns"]["report"])
-    if given["percent"]:
-        report = report / 100
+    found = np.array([place[key] for key in zip(item.tolist(), draw.tolist(), strict=True)], dtype=np.int64)
+    said = table.filled(columns.report)
+    report = table.numbers(columns.report) / (100 if settings.percent else 1)
     bad = ~((report > 0) & (report < 1))
     if bad.any():
         row = int(np.flatnonzero(bad)[0])
-        should = (
-            "a percentage strictly between 0 and 100" if given["percent"] else "a probability strictly between 0 and 1"
-        )
-        raise InputError(
-            f"is {table['report'].iloc[row]!r} in row {row + 1} ({int(bad.sum())} such rows), should be {should}: 0 "
-            f"and {100 if given['percent'] else 1} mean an infinite ratio, so say what stands for them, such as "
-            + ("1 and 99" if given["percent"] else ".01 and .99 (study.percent=true reads percentages)"),
-            source=path,
-            field=given["columns"]["report"],
+        top = 100 if settings.percent else 1
+        should = f"a {'percentage' if settings.percent else 'probability'} strictly between 0 and {top}"
+        instead = "1 and 99" if settings.percent else ".01 and .99 (study.percent=true reads percentages)"
+        raise table.error(
+            f"is {said[row]!r} in row {row + 1} ({int(bad.sum())} such rows), should be {should}: 0 and {top} mean an "
+            f"infinite ratio, so say what stands for them, such as {instead}",
+            columns.report,
         )
     return {
-        "participant": ("response", table["participant"].to_numpy(dtype=object)),
+        "participant": ("response", table.filled(columns.participant)),
         "response_item": ("response", found[:, 0]),
         "response_candidate": ("response", found[:, 1]),
         "report": ("response", report),

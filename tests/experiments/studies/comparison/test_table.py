@@ -9,13 +9,15 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from hydra import compose, initialize_config_module
 
 from estimators.comparison import SimulationSettings, estimate_perplexity, simulate_comparison_study
 from estimators.errors import InputError
 from estimators.notes import notes
-from experiments.studies import load_study
-from experiments.studies.comparison import table as comparison_table
+from experiments import perplexity
+from experiments.harness.job import load_study
+from experiments.studies.comparison.table import comparison_study, comparison_table
+from experiments.studies.comparison.table_write import write_comparison_tables
+from tests.experiments.command import config
 
 SETTINGS = SimulationSettings(n_items=6, n_reference_items=9, n_participants=4, n_candidates=5, vocab_size=80)
 
@@ -47,12 +49,12 @@ def load(
     folder: Path, asked: pd.DataFrame, said: pd.DataFrame | None, ending: str = "csv", **settings: Any
 ) -> xr.Dataset:
     separator = "\t" if ending == "tsv" else ","
-    given: dict[str, Any] = {"name": "comparison_table", "pairs": str(folder / f"pairs.{ending}")}
+    given: dict[str, Any] = {"pairs": str(folder / f"pairs.{ending}")}
     asked.to_csv(given["pairs"], index=False, sep=separator)
     if said is not None:
         given["answers"] = str(folder / f"answers.{ending}")
         said.to_csv(given["answers"], index=False, sep=separator)
-    return comparison_table.load({"generator": "lm-medium", **given, **settings})
+    return comparison_table(**{"generator": "lm-medium", **given, **settings})
 
 
 def test_tables_that_were_written_are_the_study(study: xr.Dataset, tmp_path: Path) -> None:
@@ -61,17 +63,17 @@ def test_tables_that_were_written_are_the_study(study: xr.Dataset, tmp_path: Pat
     strange["context"].to_numpy()[:8] = texts
     strange["candidate_token"].to_numpy()[0, :5] = ["\n", " ", "null", ",", "\\n"]
     pairs, answers = tmp_path / "pairs.csv", tmp_path / "answers.csv"
-    comparison_table.write_comparison_tables(strange, pairs, answers)
-    found = comparison_table.load({"pairs": pairs, "answers": answers, "generator": "lm-medium"})
+    write_comparison_tables(strange, pairs, answers)
+    found = comparison_table(pairs=pairs, answers=answers, generator="lm-medium")
     for name in ("context", "target_token", "candidate_token", "target_logprob", "candidate_logprob", "participant"):
         assert found[name].to_numpy().tolist() == strange[name].to_numpy().tolist(), name
     for name in ("response_item", "response_candidate", "report"):
         assert found[name].to_numpy().tolist() == study[name].to_numpy().tolist(), name
     strange["context"].to_numpy()[0] = "a\0b"
     with pytest.raises(InputError, match=r"context: is 'a\\x00b', which a text file cannot hold"):
-        comparison_table.write_comparison_tables(strange, pairs)
+        write_comparison_tables(strange, pairs)
     with pytest.raises(InputError, match=r"should be a name ending in \.csv"):
-        comparison_table.write_comparison_tables(study, tmp_path / "pairs.parquet")
+        write_comparison_tables(study, tmp_path / "pairs.parquet")
 
 
 @pytest.mark.parametrize("ending", ["csv", "tsv"])
@@ -127,15 +129,62 @@ def test_models_alone(study: xr.Dataset, tmp_path: Path) -> None:
 
 def test_it_is_a_study_of_the_command(study: xr.Dataset, tmp_path: Path) -> None:
     load(tmp_path, *tables(study))
-    with initialize_config_module("conf", version_base="1.3"):
-        cfg = compose(
-            "config",
-            overrides=[
-                *("+exp=perplexity", "study=comparison_table", f"study.pairs={tmp_path / 'pairs.csv'}"),
-                *(f"study.answers={tmp_path / 'answers.csv'}", "study.generator=lm-medium"),
-            ],
-        )
-    assert load_study(cfg, kind="comparison").attrs["name"] == "pairs"
+    cfg = config(
+        *("+exp=perplexity", "study=comparison_table", f"study.pairs={tmp_path / 'pairs.csv'}"),
+        *(f"study.answers={tmp_path / 'answers.csv'}", "study.generator=lm-medium"),
+    )
+    assert load_study(cfg.study, kind="comparison").attrs["name"] == "pairs"
+
+
+def test_data_frames_are_the_study_of_their_files(study: xr.Dataset, tmp_path: Path) -> None:
+    asked, said = tables(study)
+    of_files = load(tmp_path, asked, said)
+    frames = comparison_study(said, asked, generator="lm-medium", name="pairs")
+    xr.testing.assert_identical(frames.drop_attrs(), of_files.drop_attrs())
+    assert notes(frames) == notes(of_files)
+    ours, theirs = (perplexity(its, rounding="none").table for its in (frames, study))
+    np.testing.assert_allclose(ours["perplexity"], theirs["perplexity"], rtol=1e-12)
+
+
+def test_names_of_any_type_survive(study: xr.Dataset) -> None:
+    asked, said = tables(study)
+    number = {name: at + 100 for at, name in enumerate(dict.fromkeys(asked["item"]))}
+    # a column with a gap makes pandas write whole numbers as 3.0
+    asked["question"] = asked.pop("item").map(number).astype(float)
+    said["question"] = said.pop("item").map(number)
+    said["worker"] = pd.Categorical(said.pop("participant"))
+    columns = {"item": "question", "participant": "worker"}
+    found = comparison_study(said, asked, generator="lm-medium", columns=columns)
+    assert found["item_name"].to_numpy().tolist() == [str(value) for value in number.values()]
+    assert found["participant"].to_numpy().tolist() == study["participant"].to_numpy().tolist()
+    alone = comparison_study(None, asked, generator="lm-medium", columns=columns)
+    assert alone.sizes["response"] == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            lambda p, a: ([1], a),
+            r"candidates: is a list, should be a pandas\.DataFrame with one row a candidate and",
+        ),
+        (lambda p, a: (p, {}), r"answers: is a dict, should be a pandas\.DataFrame"),
+        (
+            lambda p, a: (p, a.rename(columns={"report": "reports"})),
+            r"answers, report: is missing; did you mean 'reports'\? the table has participant, item.*"
+            r"columns=\{'report': NAME\} says which",
+        ),
+        (lambda p, a: (p, changed(a, "report", 1, np.nan)), r"answers, report: is empty in row 2 \(1 such rows\)"),
+        (lambda p, a: (p, changed(a, "participant", 0, None)), r"answers, participant: is empty in row 1"),
+        (lambda p, a: (changed(p, "target_logprob_lm-weak", 1, np.inf), a), r"is 'inf' in row 2, should be a number"),
+        (lambda p, a: (pd.concat([p, p[["draw"]]], axis=1), a), r"candidates, draw: is the name of more than one"),
+        (lambda p, a: (p, a.iloc[:0]), r"answers: holds no answer"),
+    ],
+)
+def test_bad_data_frames_are_named(study: xr.Dataset, change: Any, message: str) -> None:
+    asked, said = change(*tables(study))
+    with pytest.raises(InputError, match=message):
+        comparison_study(said, asked, generator="lm-medium")
 
 
 def changed(table: pd.DataFrame, column: str, row: int, value: Any) -> pd.DataFrame:
@@ -173,12 +222,12 @@ def test_bad_tables_are_named(study: xr.Dataset, tmp_path: Path, change: Any, me
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"paris": "x"}, "unknown setting 'paris'; choose one of: name, pairs"),
-        ({"pairs": None}, r"pairs: is None; give the table: study\.pairs=FILE"),
-        ({"answers": 3}, "answers: is 3, should be a table or null"),
+        ({"paris": "x"}, "unknown setting 'paris'; did you mean 'pairs'"),
+        ({"pairs": None}, "pairs: is None, should be a path"),
+        ({"answers": 3}, "answers: is 3, should be a path or null"),
         ({"percent": "yes"}, "percent: is 'yes', should be true or false"),
         ({"columns": ["item"]}, "columns: is .*should be a mapping"),
-        ({"columns": {"word": "x"}}, "unknown column 'word'; choose one of: item, draw"),
+        ({"columns": {"word": "x"}}, "columns: unknown setting 'word'; choose one of: item, draw"),
         ({"generator": "gpt9"}, "unknown generator 'gpt9'; choose one of: lm-weak"),
         ({"pairs": "absent.csv"}, r"absent\.csv: cannot be read as a table"),
     ],
