@@ -1,4 +1,4 @@
-"""``+exp=bootstrap``: how the estimate leans on who took part and on which items were asked (figure 7)."""
+"""How the estimate leans on who took part and on which items were asked (figure 7 of the paper)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
-from omegaconf import DictConfig
 
 from estimators.comparison import (
     BootstrapGap,
@@ -20,30 +19,22 @@ from estimators.comparison import (
     response_pairs,
 )
 from estimators.errors import InputError
-from experiments.comparison.perplexity import sampling_warnings
-from experiments.harness.figures import (
-    STYLE,
-    finite_range,
-    log_perplexity_axis,
-    new_figure,
-    player_colours,
-    player_label,
-)
-from experiments.harness.outputs import ExperimentResult
-from experiments.harness.settings import (
+from experiments.comparison.estimates import (
     TABLE_COLUMNS,
+    ComparisonSettings,
+    RoundingSettings,
     chosen_players,
-    chosen_rounding,
     estimate,
-    rng_for,
-    rows_of,
     table_row,
-    tail_probability,
-    whole_numbers,
     with_n_responses,
 )
+from experiments.comparison.perplexity import sampling_warnings
+from experiments.harness.figures import STYLE, Series, forest, new_figure, player_colours, player_label
+from experiments.harness.result import ExperimentResult, experiment
+from experiments.harness.settings import rng_for, rows_of
+from inference.settings import Count, Probability
 
-__all__ = ["run"]
+__all__ = ["BootstrapSettings", "bootstrap", "bootstrap_figure"]
 
 _KINDS = {
     "half_sample": "half of the participants dropped",
@@ -54,36 +45,73 @@ _OF_THE_WEIGHTS = ("pareto_k", "kl_nats", "n_required", "share_starved", "verdic
 _LOST_ITEMS_SHARE = 0.05  # beyond it the replicates estimate another set of items
 
 
-def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
-    """Bootstrap eq. 5 for every player, three ways; the other estimators' log-means are not resampled here."""
-    if cfg.estimator.name != "importance":
+class BootstrapSettings(ComparisonSettings):
+    """Settings of :func:`bootstrap`."""
+
+    rounding: RoundingSettings = RoundingSettings(name="none")
+    """The grid to which reports are rounded."""
+    half_samples: Count = 100
+    """Replicates that leave out a random half of the participants, as in the paper."""
+    cluster_replicates: Count = 2000
+    """Replicates that resample participants and items with replacement."""
+    interval: Probability = 0.9
+    """Probability inside the reported interval (equal tails)."""
+
+
+@experiment(BootstrapSettings)
+def bootstrap(study: xr.Dataset, settings: BootstrapSettings) -> ExperimentResult:
+    """Bootstrap equation 5 for every player, three ways.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A comparison study.
+    settings : BootstrapSettings, optional
+        Or its fields by name.
+
+    Returns
+    -------
+    ExperimentResult
+        One row a player and kind of bootstrap.
+
+    Raises
+    ------
+    InputError
+        For another estimator than ``importance``, whose log-mean is not resampled here.
+
+    Examples
+    --------
+    >>> from experiments import bootstrap, simulated
+    >>> study = simulated(n_items=12, n_reference_items=30, vocab_size=300, n_candidates=40, n_participants=8)
+    >>> bootstrap(study, players="lm-weak", cluster_replicates=50).table[["bootstrap", "n_replicates"]]
+                  bootstrap  n_replicates
+    0           half_sample           100
+    1  cluster_participants            50
+    2               cluster            50
+    """
+    if settings.estimator.name != "importance":
         raise InputError(
-            f"is {cfg.estimator.name!r}; the bootstrap resamples the terms of eq. 5: use estimator=importance",
+            f"is {settings.estimator.name!r}; the bootstrap resamples the terms of eq. 5: use estimator=importance",
             field="estimator",
         )
-    tail = tail_probability(cfg)
-    study = with_n_responses(cfg, study)
-    control = control_model(study, cfg.generator.name, control_only=cfg.generator.control_only)
-    scheme = chosen_rounding(cfg)
+    tail = (1 - settings.interval) / 2
+    study = with_n_responses(study, settings.n, settings.seed)
+    control = control_model(study, settings.generator.name, control_only=settings.generator.control_only)
+    scheme = settings.rounding.scheme
     pairs = response_pairs(study, control=control)
     rows: list[dict[str, Any]] = []
     full_rows: list[dict[str, Any]] = []
     replicates: list[np.ndarray] = []
     warnings: list[str] = []
-    for player in chosen_players(cfg, study):
-        full = estimate(cfg, study, player, scheme)
+    for player in chosen_players(study, settings.players):
+        full = estimate(settings, study, player, scheme)
         full_rows.append(table_row(full, control))
-        arrays = (log_terms(pairs, player, scheme), pairs.item, pairs.participant)
-        # the same resampled people and items for every player, so that players are compared like with like
-        n_half, n_cluster = (whole_numbers(cfg, key)[0] for key in ("half_samples", "cluster_replicates"))
-        kinds: dict[str, BootstrapGap] = {
-            "half_sample": half_sample_bootstrap(*arrays, n_replicates=n_half, rng=rng_for(cfg, "half_sample")),
-            "cluster_participants": cluster_bootstrap(
-                *arrays, n_replicates=n_cluster, rng=rng_for(cfg, "cluster_participants"), resample_items=False
-            ),
-            "cluster": cluster_bootstrap(*arrays, n_replicates=n_cluster, rng=rng_for(cfg, "cluster")),
-        }
-        for kind, result in kinds.items():
+        for kind, result in _replicates(
+            (log_terms(pairs, player, scheme), pairs.item, pairs.participant),
+            settings.half_samples,
+            settings.cluster_replicates,
+            settings.seed,
+        ).items():
             perplexity = np.exp(result.gap_nats + full.reference_loss_nats)
             lower, upper = np.quantile(perplexity, [tail, 1 - tail])
             rows.append(
@@ -117,10 +145,21 @@ def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
     return ExperimentResult(
         table=table,
         dataset=_dataset(table, replicates),
-        figures={"bootstrap": figure(table, cfg)},
-        summary=summary(table, cfg),
+        figures={"bootstrap": bootstrap_figure(table, study.attrs["name"], settings.interval)},
+        text=summary(table, settings.interval),
         warnings=(*sampling_warnings(pd.DataFrame(full_rows)), *warnings),
     )
+
+
+def _replicates(arrays: tuple[Any, Any, Any], n_half: int, n_cluster: int, seed: int) -> dict[str, BootstrapGap]:
+    """Resample three ways; the same people and items for every player, so that players are compared like with like."""
+    return {
+        "half_sample": half_sample_bootstrap(*arrays, n_replicates=n_half, rng=rng_for(seed, "half_sample")),
+        "cluster_participants": cluster_bootstrap(
+            *arrays, n_replicates=n_cluster, rng=rng_for(seed, "cluster_participants"), resample_items=False
+        ),
+        "cluster": cluster_bootstrap(*arrays, n_replicates=n_cluster, rng=rng_for(seed, "cluster")),
+    }
 
 
 def _dataset(table: pd.DataFrame, replicates: list[np.ndarray]) -> xr.Dataset:
@@ -137,9 +176,8 @@ def _dataset(table: pd.DataFrame, replicates: list[np.ndarray]) -> xr.Dataset:
     )
 
 
-def summary(table: pd.DataFrame, cfg: DictConfig) -> str:
+def summary(table: pd.DataFrame, interval: float = 0.9) -> str:
     """Say what the intervals are and what they leave out."""
-    interval = float(cfg.experiment.interval)
     lines = [
         f"- **{player_label(row.player)}**, {_KINDS[row.bootstrap]}: mean {row.perplexity:.1f} "
         f"[{row.perplexity_lower:.1f}, {row.perplexity_upper:.1f}] (all responses: {row.perplexity_full:.1f})"
@@ -154,53 +192,41 @@ def summary(table: pd.DataFrame, cfg: DictConfig) -> str:
     )
 
 
-def figure(table: pd.DataFrame, cfg: DictConfig) -> Figure:
-    """Bootstrap intervals, one panel line a player and kind."""
+def bootstrap_figure(table: pd.DataFrame, study_name: str = "", interval: float = 0.9) -> Figure:
+    """Bootstrap intervals of every player, the three kinds below each other."""
     players = list(dict.fromkeys(table["player"]))
-    colours = player_colours(players)
-    styles = {"half_sample": ("o", 1.0), "cluster_participants": ("s", 0.75), "cluster": ("D", 0.5)}
+    wide = table.pivot_table(
+        index="player", columns="bootstrap", values=["perplexity", "perplexity_lower", "perplexity_upper"]
+    ).loc[players]
+    wide.columns = [f"{value} {kind}" for value, kind in wide.columns]
+    rows = wide.assign(
+        label=[player_label(name) for name in players],
+        colour=list(player_colours(players).values()),
+        perplexity_full=table.drop_duplicates("player")["perplexity_full"].to_numpy(),
+    )
+    series = [
+        Series(
+            *(f"{value} {kind}" for value in ("perplexity", "perplexity_lower", "perplexity_upper")),
+            label=_KINDS[kind],
+            marker=marker,
+            alpha=alpha,
+            size=5,
+            capsize=2.5,
+            offset=offset,
+        )
+        for kind, marker, alpha, offset in (
+            ("half_sample", "o", 1.0, 0.25),
+            ("cluster_participants", "s", 0.75, 0.0),
+            ("cluster", "D", 0.5, -0.25),
+        )
+    ]
+    everyone = Series("perplexity_full", label="all responses", marker="|", size=30)
     with mpl.rc_context(STYLE):
         fig = new_figure(6.8, 1.5 + 0.68 * len(players))
         axes = fig.add_subplot()
-        ticks = []
-        for position, player in enumerate(players):
-            rows = table[table["player"] == player]
-            ticks.append(-position)
-            for offset, row in zip((0.25, 0.0, -0.25), rows_of(rows), strict=True):
-                marker, alpha = styles[row.bootstrap]
-                axes.errorbar(
-                    row.perplexity,
-                    -position + offset,
-                    # the mean of equal replicates can differ from their quantiles in the last bit
-                    xerr=np.maximum(
-                        [[row.perplexity - row.perplexity_lower], [row.perplexity_upper - row.perplexity]], 0
-                    ),
-                    fmt=marker,
-                    color=colours[player],
-                    alpha=alpha,
-                    markersize=5,
-                    capsize=2.5,
-                    label=_KINDS[row.bootstrap] if position == 0 else None,
-                )
-            full = rows["perplexity_full"].iloc[0]
-            axes.plot(
-                [full, full],
-                [-position - 0.38, -position + 0.38],
-                color=colours[player],
-                linewidth=1,
-                linestyle=":",
-                label="all responses" if position == 0 else None,
-            )
-        axes.set_yticks(ticks, [player_label(name) for name in players])
-        axes.tick_params(axis="y", length=0)
-        axes.set_ylim(-len(players) + 0.45, 0.55)
-        log_perplexity_axis(axes, "x", *finite_range(table["perplexity_lower"], table["perplexity_upper"]))
+        forest(axes, rows, [*series, everyone], scale="log")
         axes.set_xlabel("perplexity per token (log scale)")
-        interval = float(cfg.experiment.interval)
         rounding = table["rounding"].iloc[0]
-        axes.set_title(f"Bootstrap mean and central {interval:.0%} ({cfg.study.name}, rounding {rounding})")
-        legend = fig.legend(loc="outside lower center", ncols=2)
-        for handle in legend.legend_handles:
-            if handle is not None:
-                handle.set_alpha(1.0)
+        axes.set_title(f"Bootstrap mean and central {interval:.0%} ({study_name}, rounding {rounding})")
+        fig.legend(handles=[each.handle() for each in [*series, everyone]], loc="outside lower center", ncols=2)
     return fig

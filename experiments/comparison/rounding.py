@@ -1,6 +1,8 @@
-"""``+exp=rounding``: what rounding the reports does to the estimate (figure 8)."""
+"""What rounding the reports does to the estimate (figure 8 of the paper)."""
 
 from __future__ import annotations
+
+from typing import Annotated
 
 import matplotlib as mpl
 import numpy as np
@@ -8,10 +10,19 @@ import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from omegaconf import DictConfig
+from pydantic import Field, field_validator
 
 from estimators.comparison import control_model, rounding_scheme
-from estimators.errors import InputError
+from experiments.comparison.estimates import (
+    TABLE_COLUMNS,
+    ComparisonSettings,
+    EstimatorSettings,
+    bars_label,
+    chosen_players,
+    estimate,
+    table_row,
+    with_n_responses,
+)
 from experiments.comparison.perplexity import estimates_dataset, sampling_warnings
 from experiments.harness.figures import (
     STYLE,
@@ -22,38 +33,63 @@ from experiments.harness.figures import (
     player_colours,
     player_label,
 )
-from experiments.harness.outputs import ExperimentResult
-from experiments.harness.settings import (
-    TABLE_COLUMNS,
-    chosen_players,
-    chosen_rounding,
-    estimate,
-    rows_of,
-    table_row,
-    with_n_responses,
-)
+from experiments.harness.result import ExperimentResult, experiment
+from experiments.harness.settings import rows_of
 
-__all__ = ["run"]
+__all__ = ["RoundingEffectSettings", "rounding", "rounding_figure"]
 
 
-def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
-    """Estimate every player's perplexity under every scheme of ``experiment.schemes`` and the one of ``rounding``."""
-    study = with_n_responses(cfg, study)
-    control = control_model(study, cfg.generator.name, control_only=cfg.generator.control_only)
-    # the scheme of rounding=... is compared too: a custom one has no other way in
-    wanted = cfg.experiment.schemes
-    if isinstance(wanted, str) or not wanted:
-        raise InputError(f"is {wanted!r}, should be a list of roundings: [none, coarse]", field="experiment.schemes")
-    named = [rounding_scheme(str(name)) for name in wanted]
-    schemes = list(dict.fromkeys([*named, chosen_rounding(cfg)]))
-    players = chosen_players(cfg, study)
-    results = [estimate(cfg, study, player, scheme) for player in players for scheme in schemes]
+class RoundingEffectSettings(ComparisonSettings):
+    """Settings of :func:`rounding`; the scheme of ``rounding`` is compared too, a custom one for example."""
+
+    schemes: Annotated[tuple[str, ...], Field(min_length=1)] = ("none", "interface", "coarse", "coarser")
+    """Roundings to compare: names of schemes."""
+
+    @field_validator("schemes")
+    @classmethod
+    def _exist(cls, schemes: tuple[str, ...]) -> tuple[str, ...]:
+        for name in schemes:
+            rounding_scheme(name)
+        return schemes
+
+
+@experiment(RoundingEffectSettings)
+def rounding(study: xr.Dataset, settings: RoundingEffectSettings) -> ExperimentResult:
+    """Estimate every player's perplexity under several roundings of the reports (figure 8 of the paper).
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A comparison study.
+    settings : RoundingEffectSettings, optional
+        Or its fields by name.
+
+    Returns
+    -------
+    ExperimentResult
+        One row a player and rounding.
+
+    Examples
+    --------
+    >>> from experiments import rounding, simulated
+    >>> study = simulated(n_items=12, n_reference_items=30, vocab_size=300, n_candidates=40, n_participants=8)
+    >>> result = rounding(study, players="lm-weak", schemes=["none", "coarser"], rounding="none")
+    >>> result.table[["rounding", "perplexity"]].round(1)
+      rounding  perplexity
+    0     none        23.8
+    1  coarser        20.6
+    """
+    study = with_n_responses(study, settings.n, settings.seed)
+    control = control_model(study, settings.generator.name, control_only=settings.generator.control_only)
+    schemes = list(dict.fromkeys([*map(rounding_scheme, settings.schemes), settings.rounding.scheme]))
+    players = chosen_players(study, settings.players)
+    results = [estimate(settings, study, player, scheme) for player in players for scheme in schemes]
     table = pd.DataFrame([table_row(result, control) for result in results], columns=list(TABLE_COLUMNS))
     return ExperimentResult(
         table=table,
         dataset=estimates_dataset(results, control),
-        figures={"rounding": figure(table, cfg)},
-        summary=summary(table),
+        figures={"rounding": rounding_figure(table, study.attrs["name"], settings.estimator)},
+        text=summary(table),
         warnings=sampling_warnings(table),
     )
 
@@ -76,7 +112,7 @@ def summary(table: pd.DataFrame) -> str:
     )
 
 
-def figure(table: pd.DataFrame, cfg: DictConfig) -> Figure:
+def rounding_figure(table: pd.DataFrame, study_name: str = "", estimator: EstimatorSettings | None = None) -> Figure:
     """Perplexity against the rounding scheme, a colour a player."""
     players = list(dict.fromkeys(table["player"]))
     schemes = list(dict.fromkeys(table["rounding"]))
@@ -106,14 +142,13 @@ def figure(table: pd.DataFrame, cfg: DictConfig) -> Figure:
         axes.set_xlim(-0.5, len(schemes) - 0.5)
         axes.set_xlabel("rounding of the reports")
         axes.set_ylabel("perplexity per token (log scale)")
-        axes.set_title(f"Perplexity when reports are rounded ({cfg.study.name}, {cfg.estimator.name})")
-        bars = f"estimate \N{PLUS-MINUS SIGN} {cfg.estimator.n_se:g} se ({cfg.estimator.uncertainty})"
+        axes.set_title(f"Perplexity when reports are rounded ({study_name}, {table['estimator'].iloc[0]})")
         handles = [
             *(
                 Line2D([], [], marker="o", linestyle="", color=colours[name], label=player_label(name))
                 for name in players
             ),
-            Line2D([], [], marker="o", color="0.4", label=bars),
+            Line2D([], [], marker="o", color="0.4", label=bars_label(estimator)),
             Line2D(
                 [],
                 [],

@@ -1,7 +1,8 @@
-"""``+exp=sample_size``: error of the loss against the number of candidates (figure 3) and the player's distance."""
+"""Error of the loss against the number of candidates (figure 3 of the paper) and the player's distance."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import matplotlib as mpl
@@ -11,10 +12,8 @@ import xarray as xr
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
-from omegaconf import DictConfig
 
 from estimators.comparison import (
-    HUMAN,
     bias_curve,
     candidate_log_terms,
     diagnose_weights,
@@ -23,45 +22,85 @@ from estimators.comparison import (
     true_loss,
 )
 from estimators.errors import InputError
+from estimators.layout import HUMAN
+from experiments.comparison.estimates import EstimateSettings, RoundingSettings, chosen_players
 from experiments.harness.figures import STYLE, new_figure, player_colours, player_label
-from experiments.harness.outputs import ExperimentResult
-from experiments.harness.settings import (
-    chosen_players,
-    chosen_rounding,
-    rng_for,
-    rows_of,
-    tail_probability,
-    whole_numbers,
-)
+from experiments.harness.result import ExperimentResult, experiment
+from experiments.harness.settings import rng_for, rows_of
+from inference.settings import Count, Counts, Probability
 
-__all__ = ["draw_bias_by_kl", "run"]
+__all__ = ["SampleSizeSettings", "bias_by_kl_figure", "sample_size", "sample_size_figure"]
 
 _MARKERS = ("o", "s", "D", "^", "v", "P", "X")
 
 
-def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
-    """Estimate the gap of every player whose probabilities are known from n candidates, at every n."""
+class SampleSizeSettings(EstimateSettings):
+    """Settings of :func:`sample_size`."""
+
+    rounding: RoundingSettings = RoundingSettings(name="none")
+    """The grid to which reports are rounded."""
+    n: Counts = (1, 4, 10, 40, 100, 400)
+    """Candidates of each item, drawn with replacement from those stored."""
+    n_repeats: Count = 20
+    """How often they are drawn."""
+    interval: Probability = 0.9
+    """Probability inside the error band over the repeats (equal tails)."""
+
+
+@experiment(SampleSizeSettings)
+def sample_size(study: xr.Dataset, settings: SampleSizeSettings) -> ExperimentResult:
+    """Estimate the gap of every player whose probabilities are known from n candidates, at every n.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A comparison study.
+    settings : SampleSizeSettings, optional
+        Or its fields by name.
+
+    Returns
+    -------
+    ExperimentResult
+        One row a player and n.
+
+    Raises
+    ------
+    InputError
+        If `players` names people of whom no probabilities are known, `generator` a model that drew no candidates, or
+        no reference item passes the study's filter.
+
+    Examples
+    --------
+    >>> from experiments import sample_size, simulated
+    >>> study = simulated(n_items=12, n_reference_items=30, vocab_size=300, n_candidates=40, n_participants=8)
+    >>> sample_size(study, players="lm-weak", n=[1, 40]).table[["n", "error_nats"]].round(2)
+        n  error_nats
+    0   1       -1.66
+    1  40       -0.59
+    """
     sampler = study.attrs["generator"]
-    if cfg.generator.name not in (None, sampler):
+    if settings.generator.name not in (None, sampler):
         raise InputError(
-            f"is {cfg.generator.name!r}, but this study's candidates were drawn from {sampler!r}, "
+            f"is {settings.generator.name!r}, but this study's candidates were drawn from {sampler!r}, "
             "and only those can be drawn again",
             field="generator",
         )
-    players = _players_with_truth(cfg, study, sampler)
-    sizes = [int(cfg.n)] if cfg.n is not None else whole_numbers(cfg, "n")
-    n_repeats = whole_numbers(cfg, "n_repeats")[0]
-    tail = tail_probability(cfg)
+    players = _players_with_truth(study, settings.players, sampler, settings.rounding.name)
+    sizes, n_repeats, tail = settings.n, settings.n_repeats, (1 - settings.interval) / 2
     items = study["in_reference"].to_numpy() & study["selected"].to_numpy()
     if not items.any():
-        raise InputError("no reference item passes the item filter", source=f"study {cfg.study.name!r}")
-    scheme = chosen_rounding(cfg)
+        raise InputError("no reference item passes the item filter", source=f"study {study.attrs['name']!r}")
+    scheme = settings.rounding.scheme
     base = true_loss(study, sampler, items)
     rows: list[dict[str, Any]] = []
     truths = np.array([true_loss(study, player, items) - base for player in players])
     terms = np.stack([candidate_log_terms(study, player, scheme)[items] for player in players])
     gaps = bias_curve(
-        terms, n=sizes, n_repeats=n_repeats, rng=rng_for(cfg, "sample_size"), estimator=cfg.estimator.name
+        terms,
+        n=sizes,
+        n_repeats=n_repeats,
+        rng=rng_for(settings.seed, "sample_size"),
+        estimator=settings.estimator.name,
     )
     errors = gaps - truths[:, None, None]
     kl = {player: _divergence(study, player, items) for player in players}
@@ -73,7 +112,7 @@ def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
                 {
                     "player": player,
                     "rounding": scheme.name,
-                    "estimator": cfg.estimator.name,
+                    "estimator": settings.estimator.name,
                     "generator": sampler,
                     "n": n,
                     "n_items": int(items.sum()),
@@ -98,18 +137,19 @@ def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
     table = pd.DataFrame(rows)
     dataset = xr.Dataset(
         {"error_nats": (("player", "n", "repeat"), errors, {"units": "nats"})},
-        coords={"player": players, "n": sizes},
-        attrs={"generator": sampler, "rounding": scheme.name, "estimator": cfg.estimator.name},
+        coords={"player": players, "n": list(sizes)},
+        attrs={"generator": sampler, "rounding": scheme.name, "estimator": settings.estimator.name},
     )
     return ExperimentResult(
         table=table,
         dataset=dataset,
         figures={
-            "sample_size": figure(table, cfg),
-            "bias_by_kl": draw_bias_by_kl(table, f"Error against the distance to the generator ({cfg.study.name})"),
+            "sample_size": sample_size_figure(table, study.attrs["name"], settings.interval),
+            "bias_by_kl": bias_by_kl_figure(
+                table, f"Error against the distance to the generator ({study.attrs['name']})"
+            ),
         },
-        summary=summary(table),
-        warnings=(),
+        text=summary(table),
     )
 
 
@@ -124,17 +164,17 @@ def _divergence(study: xr.Dataset, player: str, items: NDArray[np.bool_]) -> tup
     return diagnose_weights(grouped).kl_nats, False
 
 
-def _players_with_truth(cfg: DictConfig, study: xr.Dataset, sampler: str) -> list[str]:
+def _players_with_truth(study: xr.Dataset, players: Sequence[str] | None, sampler: str, rounding: str) -> list[str]:
     known = [
         name
         for name in player_names(study)
         # the generator's own terms are all one when nothing is rounded: a flat line at zero
         if not (name == HUMAN and "human_candidate_logprob" not in study)
-        and not (name == sampler and cfg.rounding.name == "none")
+        and not (name == sampler and rounding == "none")
     ]
-    if cfg.players is None:
+    if players is None:
         return known
-    wanted = chosen_players(cfg, study)
+    wanted = chosen_players(study, players)
     unknown = [name for name in wanted if name == HUMAN and name not in known]
     if unknown:
         raise InputError(
@@ -159,7 +199,7 @@ def summary(table: pd.DataFrame) -> str:
     )
 
 
-def figure(table: pd.DataFrame, cfg: DictConfig) -> Figure:
+def sample_size_figure(table: pd.DataFrame, study_name: str = "", interval: float = 0.9) -> Figure:
     """Mean error with its band over repeats, against n."""
     players = list(dict.fromkeys(table["player"]))
     colours = player_colours(players)
@@ -195,17 +235,17 @@ def figure(table: pd.DataFrame, cfg: DictConfig) -> Figure:
         axes.set_ylabel("estimated \N{MINUS SIGN} true loss (nats per token)")
         first = table.iloc[0]
         axes.set_title(
-            f"Error of the estimate ({cfg.study.name}, generator {player_label(str(first['generator']))}, "
+            f"Error of the estimate ({study_name}, generator {player_label(str(first['generator']))}, "
             f"{first['n_items']} items)"
         )
         axes.legend(
-            title=f"mean and central {float(cfg.experiment.interval):.0%} of {first['n_repeats']} repeats",
+            title=f"mean and central {interval:.0%} of {first['n_repeats']} repeats",
             loc="lower right",
         )
     return fig
 
 
-def draw_bias_by_kl(table: pd.DataFrame, title: str) -> Figure:
+def bias_by_kl_figure(table: pd.DataFrame, title: str) -> Figure:
     """Error of every player against its divergence from the generator, one line a number of candidates.
 
     Parameters

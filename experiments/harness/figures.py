@@ -225,7 +225,7 @@ def forest(
             )
     axes.set_yticks(heights, rows["label"].tolist())
     axes.tick_params(axis="y", length=0)
-    axes.set_ylim(heights[-1] - 0.85, heights[0] + 0.7)
+    axes.set_ylim(heights[-1] - 0.7, heights[0] + 0.7)
     if scale == "log":
         drawn = {name for each in series for name in (each.value, each.lower, each.upper) if name is not None}
         log_perplexity_axis(axes, "x", *finite_range(*(rows[name] for name in drawn)))

@@ -39,7 +39,7 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
 }
 """Extra of the project -> modules that it brings."""
 
-_OWN = ("name", "_target_", "kind", "extra")
+_OWN = ("name", "_target_", "kind", "extra", "sweep_figure")
 
 
 class Entry(NamedTuple):
@@ -75,7 +75,7 @@ def entry_of(node: DictConfig | None, *, what: str) -> tuple[Entry, dict[str, An
         If the target, the kind or an extra is missing or unknown.
     """
     given: Any = {} if node is None else OmegaConf.to_container(node, resolve=True, throw_on_missing=True)
-    name, target, kind, extra = (given.pop(key, None) for key in _OWN)
+    name, target, kind, extra, _ = (given.pop(key, None) for key in _OWN)
     if not isinstance(target, str):
         raise InputError("has no _target_: the dotted name of a function", source=f"{what} {name!r}", field="_target_")
     if kind not in KINDS:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,10 +17,12 @@ import pandas as pd
 from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.experimental.callback import Callback
-from omegaconf import DictConfig
+from hydra.utils import get_object
+from omegaconf import DictConfig, OmegaConf
 
 from estimators.errors import InputError
 from experiments.harness.outputs import broken_output, read_status, save_figures, staged
+from experiments.harness.sweep_figure import draw_summary
 from experiments.harness.tables import for_screen, markdown_table, print_table
 
 if TYPE_CHECKING:
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = ["Job", "SweepSummary", "check_folder", "collect", "finish", "started", "summary_table", "write_summary"]
+
+SweepFigure = Callable[[pd.DataFrame, str], "Figure"]
 
 _NOT_SETTINGS = frozenset({"resume", "sweep"})
 _PRINTED_ROWS = 60
@@ -141,8 +145,20 @@ def summary_table(jobs: Sequence[Job]) -> pd.DataFrame:
     return pd.DataFrame(records, columns=names).fillna("")
 
 
-def write_summary(folder: Path, jobs: Sequence[Job], *, title: str, dpi: int = 200) -> pd.DataFrame:
+def write_summary(
+    folder: Path, jobs: Sequence[Job], *, title: str, dpi: int = 200, draw: SweepFigure | None = None
+) -> pd.DataFrame:
     """Write ``summary.csv``, ``summary.md``, ``summary.png`` and ``.svg`` into the sweep's folder.
+
+    Parameters
+    ----------
+    folder : Path
+    jobs : sequence of Job
+    title : str
+    dpi : int
+    draw : callable, optional
+        Takes the rows of the jobs that are done and a title, gives the figure; by default
+        :func:`~experiments.harness.sweep_figure.draw_summary`.
 
     Returns
     -------
@@ -151,7 +167,7 @@ def write_summary(folder: Path, jobs: Sequence[Job], *, title: str, dpi: int = 2
     """
     text = summary_table(jobs)
     table = _as_numbers(text)
-    figure = _figure(table, title)
+    figure = _figure(table, title, draw)
     with staged(folder) as staging:
         text.to_csv(staging / "summary.csv", index=False, lineterminator="\n")
         if figure is not None:
@@ -197,20 +213,14 @@ def _report(jobs: Sequence[Job], table: pd.DataFrame, title: str, *, has_figure:
     return "\n\n".join(parts) + "\n"
 
 
-def _figure(table: pd.DataFrame, title: str) -> Figure | None:
+def _figure(table: pd.DataFrame, title: str, draw: SweepFigure | None) -> Figure | None:
     columns = [str(name) for name in table.columns]
     floats = [name for name in columns if table[name].dtype.kind == "f" and not name.startswith("sweep.")]
     value = next((name for name in ("perplexity", "gap_nats", *floats) if name in columns), None)
     done = table[table["status"] == "ok"]
     if value is None or done.empty or not done[value].notna().any():
         return None
-    if {"kl_is_exact", "error_sd_nats"} <= set(columns):
-        from experiments.comparison.sample_size import draw_bias_by_kl  # noqa: PLC0415 - matplotlib takes half a second
-
-        return draw_bias_by_kl(done, title)
-    from experiments.harness.sweep_figure import draw_summary  # noqa: PLC0415
-
-    return draw_summary(done, value, title)
+    return draw_summary(done, value, title) if draw is None else draw(done, title)
 
 
 # --- what the command needs -------------------------------------------------------------------------------------------
@@ -242,7 +252,10 @@ def _summarise(config: DictConfig) -> None:
     folder = Path(str(config.hydra.sweep.dir))
     jobs = collect(folder, planned_jobs(config))
     title = f"sweep {config.sweep}"
-    table = write_summary(folder, jobs, title=title, dpi=int(config.output.dpi))
+    # an experiment can name what draws its sweeps; where experiments are swept there is no one of them
+    named = OmegaConf.select(config, "experiment.sweep_figure")
+    draw = None if named is None else get_object(named)
+    table = write_summary(folder, jobs, title=title, dpi=int(config.output.dpi), draw=draw)
     if config.output.print:
         print_table(_for_screen(table), f"{_counts(jobs)}; all columns in {folder / 'summary.csv'}")
     _sweep.complete = all(job.status == "ok" for job in jobs)

@@ -1,4 +1,4 @@
-"""Every experiment at a tiny size, the published numbers on the real data, and what users get wrong."""
+"""Estimates of perplexity without a sampler: tiny studies, the published numbers, what users get wrong."""
 
 from __future__ import annotations
 
@@ -9,48 +9,22 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from hydra import compose, initialize_config_module
-from omegaconf import DictConfig
 
+import experiments
 from estimators.comparison import estimate_perplexity
 from estimators.errors import InputError
-from experiments import load_experiment
-from experiments.harness.outputs import ExperimentResult, write_outputs
-from experiments.harness.settings import TABLE_COLUMNS
-from experiments.studies import load_study
-from tests.experiments.command import ROOT, TINY
+from experiments.comparison.estimates import TABLE_COLUMNS
+from experiments.harness.outputs import write_outputs
+from experiments.harness.result import ExperimentResult
+from tests.experiments.command import TINY, config, prepared, run_experiment
 from tests.oracles.comparison_game import gap_and_errors, nearest, round_half_even_tenths, terms_by_item
 from tests.oracles.lm_game import raw_answers
 
-# the Bayesian experiments compile a model for many seconds and have tests of their own
-BAYESIAN = {"accuracy", "belief", "calibration", "human_loss", "rank_recovery", "ranks", "recovery", "sbc"}
-# these need a model and documents, and have tests of their own with tiny ones
-LANGUAGE_MODELS = {"api_ranks", "build_study", "context_length", "corpus", "tvd_exact"}
-# these take a cloze study, and have tests of their own
-CLOZE = {"ard", "ard_coverage", "distributions", "improve", "tvd", "tvd_coverage", "tvd_sample_size"}
-# this runs the others
-OTHERS = {"reproduce"}
-EXPERIMENTS = sorted(
-    path.stem
-    for path in (ROOT / "conf" / "exp").glob("*.yaml")
-    if path.stem not in BAYESIAN | LANGUAGE_MODELS | CLOZE | OTHERS
-)
-
-
-def config(*overrides: str) -> DictConfig:
-    with initialize_config_module("conf", version_base="1.3"):
-        return compose("config", overrides=list(overrides))
-
-
-def result_of(*overrides: str) -> tuple[DictConfig, xr.Dataset, ExperimentResult]:
-    cfg = config(*overrides)
-    study = load_study(cfg)
-    return cfg, study, load_experiment(cfg.experiment.name)(cfg, study)
+EXPERIMENTS = ("bootstrap", "perplexity", "rounding", "sample_size")
 
 
 def real(root: Path, cache: Path, *overrides: str) -> ExperimentResult:
-    settings = ["study=lm_game", f"study.root={root}", f"study.cache_dir={cache}"]
-    return result_of(*settings, *overrides)[2]
+    return run_experiment("study=lm_game", f"study.root={root}", f"study.cache_dir={cache}", *overrides)
 
 
 @pytest.fixture(scope="session")
@@ -60,29 +34,31 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
-def test_every_experiment_at_a_tiny_size(name: str, tmp_path: Path) -> None:
-    cfg, study, result = result_of(f"+exp={name}", *TINY)
-    assert result.figures
-    assert result.summary
-    assert np.isfinite(result.table["perplexity"]).all()
-    write_outputs(tmp_path, cfg, study, result)
-    back = pd.read_csv(tmp_path / "table.csv")
-    assert list(back.columns) == list(result.table.columns)
+def test_command_and_notebook_give_the_same_numbers(name: str, tmp_path: Path) -> None:
+    job = prepared(f"+exp={name}", *TINY)
+    by_command = job.run()
+    assert by_command.figures
+    assert by_command.text
+    assert np.isfinite(by_command.table["perplexity"]).all()
+    by_name = getattr(experiments, name)(job.study)
+    pd.testing.assert_frame_equal(by_command.table, by_name.table)
+    write_outputs(tmp_path, config(f"+exp={name}", *TINY), job.study, by_command)
+    assert list(pd.read_csv(tmp_path / "table.csv").columns) == list(by_command.table.columns)
     with xr.open_dataset(tmp_path / "results.nc", engine="h5netcdf") as dataset:
         assert json.loads(dataset.attrs["config"])["experiment"]["name"] == name
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_same_seed_same_numbers(name: str) -> None:
-    first, second = (result_of(f"+exp={name}", *TINY)[2].table for _ in range(2))
+    first, second = (run_experiment(f"+exp={name}", *TINY).table for _ in range(2))
     pd.testing.assert_frame_equal(first, second)
-    other = result_of(f"+exp={name}", *TINY, "seed=1")[2].table
+    other = run_experiment(f"+exp={name}", *TINY, "seed=1").table
     assert not np.allclose(first["gap_nats"], other["gap_nats"])
 
 
 @pytest.mark.parametrize("generator", ["lm-weak", "lm-medium", "lm-strong"])
 def test_every_generator_works_on_the_simulated_study(generator: str) -> None:
-    table = result_of("+exp=perplexity", f"generator={generator}", *TINY)[2].table
+    table = run_experiment("+exp=perplexity", f"generator={generator}", *TINY).table
     assert set(table["generator"]) == {generator}
     own = table[(table["player"] == generator) & (table["rounding"] == "none")].iloc[0]
     assert own["gap_nats"] == pytest.approx(0, abs=1e-12)
@@ -91,11 +67,11 @@ def test_every_generator_works_on_the_simulated_study(generator: str) -> None:
 
 @pytest.mark.parametrize("estimator", ["naive", "importance", "jackknife", "delta", "psis", "rao_blackwell"])
 def test_every_estimator(estimator: str) -> None:
-    table = result_of("+exp=perplexity", f"estimator={estimator}", *TINY)[2].table
+    table = run_experiment("+exp=perplexity", f"estimator={estimator}", *TINY).table
     assert set(table["estimator"]) == {estimator}
     assert list(table.columns[: len(TABLE_COLUMNS)]) == list(TABLE_COLUMNS)
     if estimator not in ("naive", "importance"):
-        plain = result_of("+exp=perplexity", *TINY)[2].table
+        plain = run_experiment("+exp=perplexity", *TINY).table
         assert not np.allclose(table["gap_nats"], plain["gap_nats"])
 
 
@@ -103,12 +79,12 @@ def test_default_run_underestimates_the_dissimilar_player_and_says_so() -> None:
     """The embedded study is as treacherous as the real one: by half a nat for lm-weak, over three seeds."""
     errors = []
     for seed in range(3):
-        _, _, result = result_of("+exp=perplexity", f"seed={seed}", "n=10")
+        result = run_experiment("+exp=perplexity", f"seed={seed}", "n=10")
         rows = result.table.set_index(["player", "rounding"])
         errors.append(rows.loc[("lm-weak", "none"), "error_nats"])
         assert rows.loc[("lm-weak", "none"), "verdict"] == "too few"
         assert "lm-weak/none" in result.warnings[0]
-        assert "nats too low" in result.summary
+        assert "nats too low" in result.text
     # -.73 on 1,000 real items; the mean of three studies of 120 items has a standard error of about .1
     assert np.mean(errors) == pytest.approx(-0.73, abs=0.35)
 
@@ -220,7 +196,7 @@ def test_bias_curve_on_real_data(lm_game_root: Path, cache: Path) -> None:
         (["+exp=perplexity", "players=[gpt5]"], "unknown player 'gpt5'; choose one of: human, lm-weak"),
         (["+exp=perplexity", "players=[human,human]"], "name each player once"),
         (["+exp=perplexity", "players=[]"], "name each player once"),
-        (["+exp=perplexity", "estimator.name=eq5"], "unknown estimator 'eq5'"),
+        (["+exp=perplexity", "estimator.name=eq5"], "estimator.name: is 'eq5', should be one of importance"),
         (["+exp=perplexity", "rounding.name=nearst"], "unknown rounding 'nearst'"),
         (["+exp=perplexity", "rounding=custom", "rounding.values=[0,.5]"], "strictly between 0 and 1"),
         (["+exp=perplexity", "n=99"], "n: is 99, but item"),
@@ -229,25 +205,35 @@ def test_bias_curve_on_real_data(lm_game_root: Path, cache: Path) -> None:
         (["+exp=rounding", "experiment.schemes=[none,worse]"], "unknown rounding 'worse'"),
         (["+exp=bootstrap", "estimator=jackknife"], "estimator: is 'jackknife'"),
         (["+exp=bootstrap", "estimator=naive"], "estimator: is 'naive'"),
-        (["+exp=perplexity", "estimator.reference=bogus"], "unknown reference 'bogus'"),
-        (["+exp=perplexity", "estimator=naive", "estimator.reference=bogus"], "unknown reference 'bogus'"),
-        (["+exp=perplexity", "rounding=custom", "rounding.values=.5"], "rounding.values: is .*should be a list"),
-        (["+exp=perplexity", "rounding=custom", "rounding.values=[a]"], "rounding.values: is .*should be a list"),
-        (["+exp=rounding", "experiment.schemes=[]"], "experiment.schemes: is .*should be a list"),
+        (
+            ["+exp=perplexity", "estimator.reference=bogus"],
+            "estimator.reference: is 'bogus', should be one of reference, asked",
+        ),
+        (
+            ["+exp=perplexity", "estimator=naive", "estimator.reference=bogus"],
+            "estimator.reference: is 'bogus', should be one of reference, asked",
+        ),
+        (["+exp=perplexity", "rounding=custom", "rounding.values=.5"], "rounding.values.*: is .*should be a"),
+        (["+exp=perplexity", "rounding=custom", "rounding.values=[a]"], "rounding.values.*: is .*should be a"),
+        (["+exp=rounding", "experiment.schemes=[]"], r"experiment.schemes: is \(\), should be a list"),
         (["+exp=rounding", "experiment.schemes=none"], "experiment.schemes: is 'none'"),
-        (["+exp=sample_size", "experiment.n=[]"], "experiment.n: is .*whole numbers"),
-        (["+exp=sample_size", "experiment.n=[1.7]"], "experiment.n: is .*whole numbers"),
+        (["+exp=sample_size", "n=[]"], r"n: is \(\), should be a list"),
+        (["+exp=sample_size", "n=[1.7]"], r"n\[0\]: is 1.7, should be .*whole number"),
         (["+exp=sample_size", "experiment.n_repeats=2.5"], "experiment.n_repeats: is 2.5"),
         (["+exp=sample_size", "experiment.interval=-1"], "experiment.interval: is -1"),
-        (["+exp=bootstrap", "experiment.interval=2"], "experiment.interval: is 2, should be a probability"),
+        (
+            ["+exp=bootstrap", "experiment.interval=2"],
+            "experiment.interval: is 2, should be a number above 0 and below 1",
+        ),
         (["+exp=bootstrap", "experiment.half_samples=0"], "experiment.half_samples: is 0"),
         (["+exp=sample_size", "estimator=rao_blackwell"], "estimator: is 'rao_blackwell'"),
-        (["+exp=sample_size", "experiment.n=[0]"], r"experiment.n: is \[0\]"),
+        (["+exp=sample_size", "n=[0]"], r"n\[0\]: is 0"),
+        (["+exp=sample_size", "experiment.n=[4]"], "write n="),
     ],
 )
 def test_wrong_settings(overrides: list[str], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        result_of(*overrides, *TINY)
+        run_experiment(*overrides, *TINY)
 
 
 def test_wrong_settings_on_real_data(lm_game_root: Path, cache: Path) -> None:
@@ -262,12 +248,12 @@ def test_wrong_settings_on_real_data(lm_game_root: Path, cache: Path) -> None:
 
 
 def test_rounding_experiment_takes_the_chosen_scheme_too() -> None:
-    table = result_of("+exp=rounding", "rounding=fine_ends", *TINY)[2].table
+    table = run_experiment("+exp=rounding", "rounding=fine_ends", *TINY).table
     assert list(dict.fromkeys(table["rounding"])) == ["none", "interface", "coarse", "coarser", "fine_ends"]
 
 
 def test_one_response_an_item_is_too_few() -> None:
-    table = result_of("+exp=perplexity", "n=1", "rounding=none", *TINY)[2].table.set_index("player")
+    table = run_experiment("+exp=perplexity", "n=1", "rounding=none", *TINY).table.set_index("player")
     assert table["verdict"].to_dict() == {
         "human": "too few",
         "lm-weak": "too few",
@@ -277,7 +263,7 @@ def test_one_response_an_item_is_too_few() -> None:
 
 
 def test_derived_columns_follow_from_the_replicates() -> None:
-    _, _, result = result_of("+exp=bootstrap", *TINY, "experiment.interval=.8")
+    result = run_experiment("+exp=bootstrap", *TINY, "experiment.interval=.8")
     for row, record in enumerate(result.table.to_dict("records")):
         gaps = result.dataset["gap_nats"].to_numpy()[row]
         gaps = gaps[np.isfinite(gaps)]
@@ -292,7 +278,7 @@ def test_derived_columns_follow_from_the_replicates() -> None:
 
 
 def test_derived_columns_follow_from_the_repeats() -> None:
-    _, _, result = result_of("+exp=sample_size", *TINY, "experiment.interval=.8")
+    result = run_experiment("+exp=sample_size", *TINY, "experiment.interval=.8")
     for record in result.table.to_dict("records"):
         errors = result.dataset["error_nats"].sel(player=record["player"], n=record["n"]).to_numpy()
         truth, base = record["true_gap_nats"], record["reference_loss_nats"]
@@ -304,31 +290,31 @@ def test_derived_columns_follow_from_the_repeats() -> None:
 
 
 def test_word_tokens_warn_that_the_reference_is_all_items() -> None:
-    filtered = result_of("+exp=perplexity", "study.items=word_tokens", *TINY)[2]
+    filtered = run_experiment("+exp=perplexity", "study.items=word_tokens", *TINY)
     assert "L_G and the true losses over all 30 reference items" in filtered.warnings[0]
-    same = result_of("+exp=perplexity", "study.items=word_tokens", "estimator.reference=asked", *TINY)[2]
+    same = run_experiment("+exp=perplexity", "study.items=word_tokens", "estimator.reference=asked", *TINY)
     assert not any("reference items" in text for text in same.warnings)
 
 
 def test_custom_rounding_and_subsample() -> None:
-    _, study, result = result_of(
+    job = prepared(
         "+exp=perplexity", "rounding=custom", "rounding.values=[.1,.5,.9]", "rounding.tie=lower", "n=3", *TINY
     )
-    assert set(result.table["rounding"]) == {"none", "custom"}
-    assert set(result.table["n_responses"]) == {36}
-    assert estimate_perplexity(study).gap.n_responses == 96
+    table = job.run().table
+    assert set(table["rounding"]) == {"none", "custom"}
+    assert set(table["n_responses"]) == {36}
+    assert estimate_perplexity(job.study).gap.n_responses == 96
 
 
-def test_sample_size_says_how_far_each_player_is_from_the_generator():
-    _, study, result = result_of("+exp=sample_size", *TINY)
+def test_sample_size_says_how_far_each_player_is_from_the_generator() -> None:
+    study = experiments.simulated(n_items=12, n_reference_items=30, vocab_size=300, n_candidates=40, n_participants=8)
+    result = experiments.sample_size(study)
     players = result.table.drop_duplicates("player").set_index("player")
     assert players["kl_is_exact"].all()
     assert players.loc["lm-weak", "kl_nats"] == pytest.approx(float(study["kl_nats"].sel(model="lm-weak").mean()))
     assert players.loc["lm-weak", "kl_nats"] > players.loc["lm-strong", "kl_nats"] > 0
     assert set(result.figures) == {"sample_size", "bias_by_kl"}
-    estimated = load_experiment("sample_size")(
-        config("+exp=sample_size", *TINY), study.drop_vars(["kl_nats", "human_kl_nats"])
-    ).table.drop_duplicates("player")
+    estimated = experiments.sample_size(study.drop_vars(["kl_nats", "human_kl_nats"])).table.drop_duplicates("player")
     assert not estimated["kl_is_exact"].any()
     # 40 draws miss part of the tail: the estimate is a lower bound, and not a wild one
     ratio = estimated.set_index("player")["kl_nats"] / players["kl_nats"]
