@@ -29,6 +29,7 @@ __all__ = [
     "Positive",
     "Probability",
     "Settings",
+    "Text",
     "UserPath",
     "numbers_of",
     "setting_lines",
@@ -49,6 +50,9 @@ Positive = Annotated[float, Field(gt=0)]
 
 Count = Annotated[int, Field(ge=1)]
 """A whole number of at least 1."""
+
+Text = Annotated[str, Field(min_length=1)]
+"""A text that is not empty."""
 
 Names = Annotated[tuple[str, ...], BeforeValidator(lambda value: (value,) if isinstance(value, str) else value)]
 """Names; a list in YAML, or a single one."""
@@ -311,12 +315,17 @@ def _wanted(annotation: Any, metadata: Any = ()) -> str:
     if origin in (dict, Mapping) or (isinstance(annotation, type) and issubclass(annotation, BaseModel)):
         return "a mapping"
     word = _WORDS.get(annotation, f"a {getattr(annotation, '__name__', annotation)}")
+    if annotation is str and any(isinstance(each, annotated_types.MinLen) for each in _flat(metadata)):
+        return "a text that is not empty"
     return word + _range(metadata) if annotation in (int, float) else word
 
 
+def _flat(metadata: Any) -> list[Any]:
+    return [each for item in metadata for each in (getattr(item, "metadata", None) or [item])]
+
+
 def _range(metadata: Any) -> str:
-    flat = [each for item in metadata for each in (getattr(item, "metadata", None) or [item])]
-    found = {type(each): each for each in flat}
+    found = {type(each): each for each in _flat(metadata)}
     words = []
     if annotated_types.Gt in found:
         words.append(f"above {found[annotated_types.Gt].gt:g}")

@@ -74,13 +74,13 @@ def load_language_model(settings: ModelSettings) -> LanguageModel:
     _require_torch(settings)
     device = _device(settings)
     if settings.tokens_per_batch is None:
-        settings = replace(settings, tokens_per_batch=_TOKENS_PER_BATCH.get(device.type, _TOKENS_PER_BATCH_GPU))
+        settings = settings.changed(tokens_per_batch=_TOKENS_PER_BATCH.get(device.type, _TOKENS_PER_BATCH_GPU))
     if settings.source in ("gguf", "smollm2"):
         module, tokenizer, weights = _load_gguf(settings, _gguf_file(settings))
         revision = ""
     elif settings.source == "hub":
         revision = hub_commit(settings)
-        module, tokenizer = from_pretrained(replace(settings, revision=revision), str(settings.path))
+        module, tokenizer = from_pretrained(settings.changed(revision=revision), str(settings.path))
         weights = hashlib.sha256(f"{settings.path}@{revision}".encode()).hexdigest()
     else:
         revision = ""
@@ -173,7 +173,7 @@ def _load_gguf(settings: ModelSettings, path: Path) -> tuple[PreTrainedModel, Pr
     log.warning("%s: reading %s takes about half a minute", settings.name, path.name)
     # weights come out in float32 whatever is asked for, so that the copy kept serves every dtype
     module, tokenizer = from_pretrained(
-        replace(settings, dtype="float32"), str(path.resolve().parent), gguf_file=path.name
+        settings.changed(dtype="float32"), str(path.resolve().parent), gguf_file=path.name
     )
     module = _plain(module)
     if converted is not None:

@@ -72,7 +72,7 @@ def test_the_same_ranks_through_the_server_and_directly(url: str, tmp_path: Path
     from inference.lm.settings import ModelSettings
     from inference.lm.windows import score_windows as score_directly
 
-    model = load_language_model(ModelSettings("smollm2", "smollm2", bos="none", device="cpu"))
+    model = load_language_model(ModelSettings(name="smollm2", source="smollm2", bos="none", device="cpu"))
     ids = encode(model, [TEXT])[0]
     starts = range(LENGTH, LENGTH + N_WINDOWS * N_TOKENS, N_TOKENS)
     cut = [ids[start - LENGTH : start + N_TOKENS] for start in starts]
@@ -81,7 +81,9 @@ def test_the_same_ranks_through_the_server_and_directly(url: str, tmp_path: Path
         tokens = token_strings(model, window)
         assert "".join(tokens) == TEXT[TEXT.index("".join(tokens)) :][: len("".join(tokens))]
         windows.append(TextWindow("tale", f"{number}", tuple(tokens[:LENGTH]), tuple(tokens[LENGTH:]), sliding=False))
-    settings = ApiSettings(url, "smollm2", key_env="", top_logprobs=TOP, concurrency=1, max_tokens=4, timeout_s=120)
+    settings = ApiSettings(
+        base_url=url, model="smollm2", key_env="", top_logprobs=TOP, concurrency=1, max_tokens=4, timeout_s=120
+    )
     study = score_windows(windows, settings, tmp_path / "store.db")
     direct = score_directly(model, cut, context_length=LENGTH, sliding=False, top_k=TOP)
 
@@ -118,7 +120,14 @@ def test_the_same_ranks_through_the_server_and_directly(url: str, tmp_path: Path
 
 def test_chat_with_top_logprobs(url: str, tmp_path: Path) -> None:
     settings = ApiSettings(
-        url, "smollm2", kind="chat", key_env="", top_logprobs=5, concurrency=1, max_tokens=3, timeout_s=120
+        base_url=url,
+        model="smollm2",
+        kind="chat",
+        key_env="",
+        top_logprobs=5,
+        concurrency=1,
+        max_tokens=3,
+        timeout_s=120,
     )
     window = TextWindow("t", "w", ("The", " capital", " of", " France", " is"), (" Paris", "."), sliding=False)
     study = score_windows([window], settings, tmp_path / "store.db")
