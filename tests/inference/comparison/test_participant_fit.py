@@ -27,7 +27,7 @@ from inference.posterior.sampling import CompiledModel
 from models.comparison.participant_data import ParticipantData, participant_data, with_reports, without_participants
 from tests.truth import FAR, distance
 
-SETTINGS: dict[str, Any] = {"draws": 150, "tune": 300, "chains": 2, "cores": 1, "progress": False}
+SETTINGS: dict[str, Any] = {"draws": 400, "tune": 300, "chains": 2, "cores": 1, "progress": False}
 
 
 def design(**changed: Any) -> SimulationSettings:
@@ -143,7 +143,7 @@ def test_fewer_people_fit_without_another_compilation(
 
 
 def test_short_chains_do_not_pass_the_gate(fits: dict[str, ParticipantFit]) -> None:
-    """150 draws cannot have the default effective sample size, and the fit says so."""
+    """800 draws do not have 400 effective ones of every parameter, and the fit says so."""
     verdict = fits["outcomes"].convergence
     assert not verdict.passed
     assert any("ESS" in reason for reason in verdict.reasons)
