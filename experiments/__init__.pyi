@@ -2,6 +2,10 @@ from .comparison.bootstrap import bootstrap as bootstrap
 from .comparison.perplexity import perplexity as perplexity
 from .papers.published import published as published
 from .papers.reproduce.experiment import reproduce as reproduce
+from .studies.cloze.provo import provo as provo
+from .studies.cloze.simulated import cloze_simulated as cloze_simulated
+from .studies.cloze.table import cloze_study as cloze_study
+from .studies.cloze.table import cloze_table as cloze_table
 from .studies.comparison.file import comparison_file as comparison_file
 from .studies.comparison.lm_game import lm_game as lm_game
 from .comparison.rounding import rounding as rounding

@@ -11,7 +11,7 @@ import inspect
 import re
 import types
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -112,8 +112,13 @@ class Settings(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _lists_are_tuples(cls, given: Any) -> Any:
-        return _tuples(given)
+    def _over_defaults(cls, given: Any) -> Any:
+        """YAML has lists, settings are frozen; a mapping changes the default of a group, and leaves the rest of it."""
+        given = _tuples(given)
+        if not isinstance(given, dict):
+            return given
+        named = {name: field.default for name, field in cls.model_fields.items() if name in given}
+        return given | {name: _changed(default, given[name]) for name, default in named.items()}
 
     def changed(self, **changes: Any) -> Self:
         """Return these settings with some changed, checked like new ones."""
@@ -127,6 +132,19 @@ class Group(Settings):
     @classmethod
     def _a_name_alone(cls, given: Any) -> Any:
         return {"name": given} if isinstance(given, str) else given
+
+
+def _changed(default: Any, given: Any) -> Any:
+    """Put what a mapping, or a name alone, leaves out in from a default whose own values are not those of its class."""
+    if isinstance(default, Group) and isinstance(given, str):
+        given = {"name": given}
+    if not isinstance(given, dict):
+        return given
+    if isinstance(default, Settings):
+        return {name: getattr(default, name) for name in default.model_fields_set} | given
+    if is_dataclass(default):
+        return {each.name: v for each in fields(default) if (v := getattr(default, each.name)) != each.default} | given
+    return given
 
 
 def _tuples(value: Any) -> Any:

@@ -10,8 +10,7 @@ import numpy as np
 
 from experiments.harness.settings import Seeded, rng_for
 from inference.posterior.arviz_adapter import group
-from inference.posterior.convergence import Convergence, GateThresholds, check_convergence
-from inference.posterior.sampling import sample
+from inference.posterior.thresholds import GateThresholds
 from inference.settings import Count, Group, Probability, numbers_of
 
 if TYPE_CHECKING:
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from inference.posterior.arviz_adapter import InferenceData
+    from inference.posterior.convergence import Convergence
     from inference.posterior.sampling import CompiledModel
 
 __all__ = [
@@ -115,6 +115,10 @@ def fit_model(
     -------
     Fit
     """
+    # experiments whose posterior is optional import this module without the extra bayes
+    from inference.posterior.convergence import check_convergence  # noqa: PLC0415
+    from inference.posterior.sampling import sample  # noqa: PLC0415
+
     sampler = settings.sampler
     idata = sample(
         model,

@@ -8,32 +8,10 @@ import numpy as np
 
 from inference.posterior import arviz_adapter
 from inference.posterior.arviz_adapter import InferenceData
+from inference.posterior.thresholds import GateThresholds
 from inference.summary import Summarised, Table
 
 __all__ = ["Convergence", "GateThresholds", "check_convergence", "judge"]
-
-
-@dataclass(frozen=True)
-class GateThresholds:
-    """What a posterior must reach.
-
-    Attributes
-    ----------
-    r_hat : float
-        Largest rank-normalised R-hat (Vehtari et al. 2021).
-    ess_bulk, ess_tail : float
-        Smallest effective sample sizes; 100 a chain with four chains.
-    divergent : int
-        Most divergent transitions.
-    bfmi : float
-        Smallest energy Bayesian fraction of missing information of a chain.
-    """
-
-    r_hat: float = 1.01
-    ess_bulk: float = 400.0
-    ess_tail: float = 400.0
-    divergent: int = 0
-    bfmi: float = 0.3
 
 
 @dataclass(frozen=True, repr=False)

@@ -2,63 +2,65 @@
 
 Data behind "Predict the Next Word: Humans exhibit uncertainty in this task and language models ____" (public
 repository ``evgeniael/predict_next_word``), and the Provo Corpus's own table of predictability norms (Luke and
-Christianson 2018, OSF ``sjefs``). They are read from the user's folder and are no part of this project. The settings
-are in ``conf/study/provo.yaml``.
+Christianson 2018, OSF ``sjefs``). They are read from the user's folder and are no part of this project.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import astuple, dataclass
+from dataclasses import astuple
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
+import pooch
 import xarray as xr
 
-from estimators.cloze.study import validate_cloze_study
+from estimators.cloze import validate_cloze_study
 from estimators.code_identity import code_hash
 from estimators.errors import InputError
-from estimators.notes import add_note
+from experiments.harness.result import loader
 from experiments.studies.cache import DamagedCacheError, read_cache, write_cache
 from experiments.studies.cloze.provo_norms import NORMS_FILE, parse_norms
 from experiments.studies.cloze.provo_parse import HUMAN_FILES, MODEL_FILES, RESULT_FILES, parse
-from experiments.studies.cloze.rows import Note, Parsed, arrays_from_cached, cached_from_arrays, cloze_dataset
+from experiments.studies.cloze.rows import (
+    Note,
+    Parsed,
+    add_notes,
+    arrays_from_cached,
+    cached_from_arrays,
+    cloze_dataset,
+)
 from experiments.studies.files import FolderFiles
-from experiments.studies.loader_settings import cache_folder, check_switches, loader_settings
+from inference.settings import Settings, UserPath
 
-__all__ = ["DEFAULTS", "load"]
+__all__ = ["ProvoSettings", "provo"]
 
-DEFAULTS: Mapping[str, Any] = {
-    "name": "provo",
-    "root": None,
-    "layout": "auto",
-    "cache": True,
-    "cache_dir": None,
-}
-"""Every setting with the value it has when it is not given."""
-
-_SOURCE = "study=provo"
-_LAYOUTS = ("auto", "repository", "norms")
 _CACHE_FILE = "provo-{}.nc"
 
 
-@dataclass(frozen=True)
-class _Options:
-    root: Path
-    layout: str
-    cache: bool
-    cache_dir: Path
+class ProvoSettings(Settings):
+    """Settings of :func:`provo`."""
+
+    root: UserPath | None = None
+    """Folder of the public repository evgeniael/predict_next_word (with TVD/), or the Provo Corpus's own table
+    Provo_Corpus-Predictability_Norms.csv (OSF sjefs; people's answers only), or a folder that holds it. Needed."""
+    layout: Literal["auto", "repository", "norms"] = "auto"
+    """Which of the two root is."""
+    cache: bool = True
+    """Keep the parsed files between runs."""
+    cache_dir: UserPath | None = None
+    """Folder for the parsed files; null is the user's own cache folder."""
 
 
-def load(config: Mapping[str, Any]) -> xr.Dataset:
-    """Load the Provo next-word answers, with the models' words and the published results where they are there.
+@loader(ProvoSettings)
+def provo(settings: ProvoSettings) -> xr.Dataset:
+    r"""Load the Provo next-word answers, with the models' words and the published results where they are there.
 
     Parameters
     ----------
-    config : mapping
-        Settings, see ``conf/study/provo.yaml``; one that is absent has its default (:data:`DEFAULTS`).
+    settings : ProvoSettings
+        Or its fields by name.
 
     Returns
     -------
@@ -72,10 +74,23 @@ def load(config: Mapping[str, Any]) -> xr.Dataset:
     Raises
     ------
     InputError
-        For an unknown setting or value, and for missing or malformed files; names the file and the place in it.
+        For missing or malformed files; names the file and the place in it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from experiments import provo
+    >>> header = "Text_ID,Text,Word_Number,Word,Response,Response_Count"
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "Provo_Corpus-Predictability_Norms.csv"
+    ...     n_characters = path.write_text(header + "\n1,There are now,2,are,are,16\n1,There are now,2,are,was,4")
+    ...     study = provo(root=path, cache=False)
+    >>> study["response_count"].to_numpy()
+    array([16,  4], dtype=int32)
     """
-    options = _options(config)
-    parsed, digest, cache_notes = _parsed(options)
+    root, layout = _place(settings)
+    parsed, digest, cache_notes = _parsed(settings, root, layout)
     study = cloze_dataset(
         parsed.arrays,
         {
@@ -85,34 +100,29 @@ def load(config: Mapping[str, Any]) -> xr.Dataset:
             "published": json.dumps(parsed.published, sort_keys=True),
         },
     )
-    for note in (*parsed.notes, *cache_notes):
-        add_note(study, note.text, count=note.count, level=note.level)
+    add_notes(study, (*parsed.notes, *cache_notes))
     return validate_cloze_study(study)
 
 
-def _options(config: Mapping[str, Any]) -> _Options:
-    given = loader_settings(config, DEFAULTS, source=_SOURCE, choices={"layout": _LAYOUTS})
-    check_switches(given, ["cache"], source=_SOURCE)
-    if not isinstance(given["root"], str | Path) or not str(given["root"]):
+def _place(settings: ProvoSettings) -> tuple[Path, str]:
+    """Where the data are, and in which layout."""
+    root, layout = settings.root, settings.layout
+    if root is None:
         raise InputError(
-            f"is {given['root']!r}; give the folder of the public repository (with TVD/), or {NORMS_FILE}: "
-            "study.root=FOLDER",
-            source=_SOURCE,
+            f"is null; give the folder of the public repository (with TVD/), or {NORMS_FILE}: study.root=FOLDER",
+            source="study=provo",
             field="root",
         )
-    root = Path(given["root"]).expanduser()
     if not root.exists():
         raise InputError("there is no such file or folder", source=root)
-    layout = given["layout"]
-    if layout == "auto":
-        layout = "norms" if root.is_file() or (not (root / "TVD").is_dir() and (root / NORMS_FILE).is_file()) else ""
-        layout = layout or "repository"
-    return _Options(root, layout, given["cache"], cache_folder(given, source=_SOURCE))
+    if layout != "auto":
+        return root, layout
+    has_norms = root.is_file() or (not (root / "TVD").is_dir() and (root / NORMS_FILE).is_file())
+    return root, "norms" if has_norms else "repository"
 
 
-def _names(options: _Options) -> tuple[FolderFiles, list[str]]:
-    root = options.root
-    if options.layout == "norms":
+def _names(root: Path, layout: str) -> tuple[FolderFiles, list[str]]:
+    if layout == "norms":
         path = root if root.is_file() else root / NORMS_FILE
         if not path.is_file():
             raise InputError(f"there is no {NORMS_FILE}", source=root)
@@ -130,18 +140,18 @@ def _names(options: _Options) -> tuple[FolderFiles, list[str]]:
     return FolderFiles(root), names
 
 
-def _parsed(options: _Options) -> tuple[Parsed, str, list[Note]]:
-    files, names = _names(options)
+def _parsed(settings: ProvoSettings, root: Path, layout: str) -> tuple[Parsed, str, list[Note]]:
+    files, names = _names(root, layout)
     # the folder's own name is part of the key: two copies may have files of the same size and time
-    place = f"{options.layout} {options.root.resolve()}"
+    place = f"{layout} {root.resolve()}"
     lines = [place, code_hash("experiments.studies"), *files.stamps(names)]
     key, name = (
         hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest() for text in ("\n".join(lines), place)
     )
     # named by the place alone: a file of other data or other code is replaced, and none pile up
-    path = options.cache_dir / _CACHE_FILE.format(name[:16])
+    path = (settings.cache_dir or Path(pooch.os_cache("shannon-game"))) / _CACHE_FILE.format(name[:16])
     notes: list[Note] = []
-    if options.cache:
+    if settings.cache:
         try:
             cached = read_cache(path, key)
         except DamagedCacheError as error:
@@ -155,11 +165,8 @@ def _parsed(options: _Options) -> tuple[Parsed, str, list[Note]]:
     digest = hashlib.sha256()
     for name, content in contents.items():
         digest.update(f"{name} {hashlib.sha256(content).hexdigest()}\n".encode("utf-8", "surrogateescape"))
-    if options.layout == "norms":
-        parsed = parse_norms(next(iter(contents.values())), files.where(names[0]))
-    else:
-        parsed = parse(contents)
-    if options.cache:
+    parsed = parse_norms(contents[names[0]], files.where(names[0])) if layout == "norms" else parse(contents)
+    if settings.cache:
         values = {
             "notes": [astuple(note) for note in parsed.notes],
             "published": parsed.published,

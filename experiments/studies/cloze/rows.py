@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
+from pydantic import AfterValidator
 
+from estimators.cloze.words import WORD_RULES
+from estimators.errors import unknown_choice
+from estimators.notes import add_note
 from experiments.studies.cache import Cached, join_strings, split_strings
 
-__all__ = ["ClozeRows", "Note", "Parsed", "arrays_from_cached", "cached_from_arrays", "cloze_dataset"]
+__all__ = [
+    "ClozeRows",
+    "Note",
+    "Parsed",
+    "WordRulesName",
+    "add_notes",
+    "arrays_from_cached",
+    "cached_from_arrays",
+    "cloze_dataset",
+]
 
 _DIMS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("item", "text_id", "word_num", "context", "target_word"), ("item",)),
@@ -25,6 +38,16 @@ _DIMS: Mapping[str, tuple[str, ...]] = {
     **{name: (name,) for name in ("model", "source", "result_name")},
 }
 _NATS = {"units": "nats"}
+
+
+def _known_rules(name: str) -> str:
+    if name not in WORD_RULES:
+        raise unknown_choice("word rules", name, WORD_RULES)
+    return name
+
+
+WordRulesName = Annotated[str, AfterValidator(_known_rules)]
+"""Named word rules (:data:`estimators.cloze.words.WORD_RULES`)."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +109,12 @@ def cloze_dataset(arrays: Mapping[str, NDArray[Any]], attrs: Mapping[str, Any]) 
         if name not in coordinates
     }
     return xr.Dataset(data, coords={name: arrays[name] for name in coordinates if name in arrays}, attrs=dict(attrs))
+
+
+def add_notes(study: xr.Dataset, notes: Iterable[Note]) -> None:
+    """Write notes into a study."""
+    for note in notes:
+        add_note(study, note.text, count=note.count, level=note.level)
 
 
 def cached_from_arrays(arrays: Mapping[str, NDArray[Any]], values: Mapping[str, Any]) -> Cached:

@@ -2,51 +2,69 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import fields
-from typing import Any
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import xarray as xr
 
-from estimators.cloze.simulation import ClozeSimulation, simulate_cloze_study
-from estimators.cloze.study import validate_cloze_study
-from estimators.errors import InputError, unknown_choice
+from estimators.cloze import ClozeSimulation, simulate_cloze_study, validate_cloze_study
+from estimators.errors import InputError
 from estimators.notes import add_note
+from experiments.harness.result import loader
+from experiments.harness.settings import Seeded
+from inference.settings import settings_of, to_dataclass
 
-__all__ = ["load", "simulation_settings"]
+if TYPE_CHECKING:
+    import xarray as xr
 
-_SOURCE = "study=cloze_simulated"
+__all__ = ["ClozeSimulatedSettings", "cloze_simulated", "simulation_of"]
+
+ClozeSimulatedSettings = settings_of(ClozeSimulation, "ClozeSimulatedSettings", base=Seeded)
+"""The fields of :class:`~estimators.cloze.simulation.ClozeSimulation`, and ``seed``."""
 
 
-def load(config: Mapping[str, Any]) -> xr.Dataset:
-    """Simulate a cloze study; settings are those of :class:`estimators.cloze.simulation.ClozeSimulation` and ``seed``.
+@loader(ClozeSimulatedSettings)
+def cloze_simulated(settings: Any) -> xr.Dataset:
+    """Simulate a cloze study whose total variation distances are known.
+
+    Parameters
+    ----------
+    settings : ClozeSimulatedSettings, optional
+        Or its fields by name.
+
+    Returns
+    -------
+    xarray.Dataset
+        See :func:`~estimators.cloze.simulation.simulate_cloze_study`; :func:`simulation_of` gives its settings back.
 
     Raises
     ------
     InputError
-        For an unknown setting or value.
+        If a value is wrong.
+
+    Examples
+    --------
+    >>> from experiments import cloze_simulated
+    >>> cloze_simulated(n_items=6, families=["mixture"])["true_tvd"].shape
+    (1, 6)
     """
-    settings = simulation_settings(config)
-    seed = config.get("seed", 0)
-    if not isinstance(seed, int) or isinstance(seed, bool) or seed < 0:
-        raise InputError(f"is {seed!r}, should be a whole number, 0 or larger", source=_SOURCE, field="seed")
-    study = simulate_cloze_study(settings, np.random.default_rng(seed))
-    add_note(study, "contexts, simulated: true_tvd is known", count=settings.n_items)
+    simulation = to_dataclass(ClozeSimulation, settings)
+    study = simulate_cloze_study(simulation, np.random.default_rng(settings.seed))
+    study.attrs["simulation"] = json.dumps(asdict(simulation))
+    add_note(study, "contexts, simulated: true_tvd is known", count=simulation.n_items)
     return validate_cloze_study(study)
 
 
-def simulation_settings(config: Mapping[str, Any]) -> ClozeSimulation:
-    """Settings from a config; ``name`` and ``seed`` are not among them."""
-    given = {key: value for key, value in config.items() if key not in ("name", "seed")}
-    valid = [field.name for field in fields(ClozeSimulation)]
-    for key, value in given.items():
-        if key not in valid:
-            raise unknown_choice("setting", key, [*valid, "seed"], source=_SOURCE)
-        if isinstance(value, list):
-            given[key] = tuple(value)
-    for key in ("exponent", "difference"):
-        value = given.get(key, (1.0, 1.0))
-        if not (isinstance(value, tuple) and len(value) == 2 and all(isinstance(x, int | float) for x in value)):
-            raise InputError(f"is {value!r}, should be two numbers: [low, high]", source=_SOURCE, field=key)
-    return ClozeSimulation(**given)
+def simulation_of(study: xr.Dataset) -> ClozeSimulation:
+    """Give the settings of a simulated study back.
+
+    Raises
+    ------
+    InputError
+        If the study is not simulated.
+    """
+    if "simulation" not in study.attrs:
+        raise InputError("needs the truth: use study=cloze_simulated", source="settings", field="study")
+    given: dict[str, Any] = json.loads(study.attrs["simulation"])
+    return to_dataclass(ClozeSimulation, ClozeSimulatedSettings(**given))

@@ -13,8 +13,8 @@ from estimators.cloze.study_words import study_words
 from estimators.cloze.words import WORD_RULES, normalise_words
 from estimators.errors import InputError
 from estimators.notes import notes
+from experiments import provo
 from experiments.papers.provo_legacy import legacy_results, published_table, stored_comparison
-from experiments.studies.cloze.provo import load
 from tests.experiments.studies.cloze import tiny_provo
 
 
@@ -24,7 +24,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_layout(tiny: Path, tmp_path: Path) -> None:
-    study = load({"root": tiny, "cache_dir": tmp_path})
+    study = provo(root=tiny, cache_dir=tmp_path)
     assert study.sizes["item"] == 12
     assert study["model"].to_numpy().tolist() == [
         "gpt2",
@@ -50,18 +50,18 @@ def test_layout(tiny: Path, tmp_path: Path) -> None:
 
 def test_cache_gives_the_same_study_and_notices_a_change(tiny: Path, tmp_path: Path) -> None:
     copy = tiny_provo.write(tmp_path / "copy")
-    first = load({"root": copy, "cache_dir": tmp_path})
-    again = load({"root": copy, "cache_dir": tmp_path})
+    first = provo(root=copy, cache_dir=tmp_path)
+    again = provo(root=copy, cache_dir=tmp_path)
     assert first.identical(again)
     (cache,) = tmp_path.glob("provo-*.nc")
     cache.write_bytes(b"damaged")
-    repaired = load({"root": copy, "cache_dir": tmp_path})
+    repaired = provo(root=copy, cache_dir=tmp_path)
     assert any("was damaged" in entry["text"] for entry in notes(repaired))
     name = copy / "TVD/GPT2_Temp/Generations/Paragraphs_temp-1-2.json"
     content = json.loads(name.read_text(encoding="utf-8"))
     content["1"]["2"]["human"][0]["count"] = 33
     name.write_text(json.dumps(content), encoding="utf-8")
-    assert load({"root": copy, "cache_dir": tmp_path})["response_count"].to_numpy()[0] == 33
+    assert provo(root=copy, cache_dir=tmp_path)["response_count"].to_numpy()[0] == 33
 
 
 def broken(change: str, tmp_path: Path) -> Path:
@@ -104,15 +104,15 @@ def broken(change: str, tmp_path: Path) -> Path:
 )
 def test_broken_files(change: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=message):
-        load({"root": broken(change, tmp_path), "cache": False})
+        provo(root=broken(change, tmp_path), cache=False)
 
 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({}, "root: is None; give the folder"),
+        ({}, "root: is null; give the folder"),
         ({"root": "/nowhere at all"}, "there is no such file or folder"),
-        ({"root": ".", "layout": "osf"}, "unknown layout 'osf'"),
+        ({"root": ".", "layout": "osf"}, "layout: is 'osf', should be one of auto, repository, norms"),
         ({"root": ".", "cache": "no"}, "should be true or false"),
         ({"rooot": "."}, "unknown setting 'rooot'"),
         ({"root": "tests"}, "which holds the human answers"),
@@ -120,7 +120,7 @@ def test_broken_files(change: str, message: str, tmp_path: Path) -> None:
 )
 def test_wrong_settings(settings: dict[str, object], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        load(settings)
+        provo(**settings)
 
 
 NORMS = """Word_Unique_ID,Text_ID,Text,Word_Number,Word,Response,Response_Count,Total_Response_Count,Response_Proportion
@@ -136,7 +136,7 @@ Q2,1,There are now rumblings,3,now,\u00e9t\u00e9,2,3,0.33
 def test_original_table(encoding: str, tmp_path: Path) -> None:
     path = tmp_path / "Provo_Corpus-Predictability_Norms.csv"
     path.write_text(NORMS, encoding=encoding)
-    study = load({"root": tmp_path, "cache_dir": tmp_path / "cache"})
+    study = provo(root=tmp_path, cache_dir=tmp_path / "cache")
     assert study["context"].to_numpy().tolist() == ["There", "There are"]
     words = study["word_text"].to_numpy()[study["response_word"].to_numpy()]
     assert words.tolist() == ["are", "None", "NA", "", "\u00e9t\u00e9"]
@@ -149,7 +149,7 @@ def test_original_table_without_a_column(tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
     path.write_text(NORMS.replace("Response_Count,", "Answers,", 1), encoding="utf-8")
     with pytest.raises(InputError, match="has no column Response_Count; found: Word_Unique_ID"):
-        load({"root": path, "cache": False})
+        provo(root=path, cache=False)
 
 
 # ------------------------------------------------------------------------------------------- the real data
@@ -157,7 +157,7 @@ def test_original_table_without_a_column(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def real(provo_root: Path, tmp_path_factory: pytest.TempPathFactory):  # type: ignore[no-untyped-def]
-    return load({"root": provo_root, "cache_dir": tmp_path_factory.mktemp("cache")})
+    return provo(root=provo_root, cache_dir=tmp_path_factory.mktemp("cache"))
 
 
 @pytest.fixture(scope="module")

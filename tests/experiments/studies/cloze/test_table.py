@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import xarray as xr
 
@@ -14,7 +15,7 @@ from estimators.cloze.study_words import study_words
 from estimators.cloze.words import WORD_RULES
 from estimators.errors import InputError
 from estimators.notes import notes
-from experiments.studies.cloze.table import load
+from experiments import cloze_study, cloze_table
 
 TRIALS = {"context": "sentence", "response": "answer", "participant": "who", "target": "word"}
 COUNTS = {"context_id": "id", "context": "text", "response": "resp", "count": "n"}
@@ -49,7 +50,7 @@ def test_trials(tmp_path: Path) -> None:
         'p1,"two\nlines",\u00e9t\u00e9,\r\n'
         "\r\n"
     )
-    study = load({"path": written(tmp_path, table), "columns": TRIALS})
+    study = cloze_table(path=written(tmp_path, table), columns=TRIALS)
     assert answers(study) == ["None", "NA", "TRUE", "nan", "1.0", "", "don\u2019t", "\u00e9t\u00e9"]
     assert study["context"].to_numpy().tolist() == ['He said, "wait" and', "two\nlines"]
     assert study["target_word"].to_numpy().tolist() == ["left", ""]
@@ -66,7 +67,7 @@ def test_trials(tmp_path: Path) -> None:
 
 def test_counts_and_contexts_with_the_same_text(tmp_path: Path) -> None:
     table = "id;text;resp;n\n7;The cat;sat;12\n7;The cat;ran;0\n8;The cat;sat;3.0\n"
-    study = load({"path": written(tmp_path, table), "columns": COUNTS})
+    study = cloze_table(path=written(tmp_path, table), columns=COUNTS)
     assert study.sizes["item"] == 2
     assert study["response_count"].to_numpy().tolist() == [12, 0, 3]
     assert any("same text" in text and count == 2 for text, count in texts(study).items())
@@ -78,7 +79,7 @@ def test_counts_and_contexts_with_the_same_text(tmp_path: Path) -> None:
 )
 def test_separators_and_encodings_are_found(name: str, encoding: str, separator: str, tmp_path: Path) -> None:
     table = "id,text,resp,n\n1,Un deux,\u00e9t\u00e9,4\n".replace(",", separator)
-    study = load({"path": written(tmp_path, table, name, encoding), "columns": COUNTS})
+    study = cloze_table(path=written(tmp_path, table, name, encoding), columns=COUNTS)
     assert answers(study) == ["\u00e9t\u00e9"]
     assert any("Windows-1252" in text for text in texts(study)) == (encoding == "cp1252")
 
@@ -86,7 +87,7 @@ def test_separators_and_encodings_are_found(name: str, encoding: str, separator:
 def test_rounded_proportions_without_counts(tmp_path: Path) -> None:
     table = "id,resp,p\na,the,.33\na,a,0.33\na,my,33%\nb,None,0.6\nb,dog,0.2\n"
     path = written(tmp_path, table)
-    study = load({"path": path, "columns": SHARES})
+    study = cloze_table(path=path, columns=SHARES)
     assert "response_count" not in study
     np.testing.assert_allclose(study["response_proportion"].to_numpy(), [0.33, 0.33, 0.33, 0.6, 0.2])
     (text,) = [text for text in texts(study) if "do not sum to 1" in text]
@@ -97,14 +98,14 @@ def test_rounded_proportions_without_counts(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"give study.n_answers=N"):
         words.answers()
     with pytest.raises(InputError, match="the proportions of 1 contexts do not sum to 1"):
-        load({"path": path, "columns": SHARES, "proportions": "refuse"})
-    counted = load({"path": path, "columns": SHARES, "n_answers": 40})
+        cloze_table(path=path, columns=SHARES, proportions="refuse")
+    counted = cloze_table(path=path, columns=SHARES, n_answers=40)
     assert counted["response_count"].to_numpy().tolist() == [13, 13, 13, 24, 8]
 
 
 def test_models_beside_people(tmp_path: Path) -> None:
     table = "id,text,resp,n,by\n1,Hi,there,3,\n1,Hi,you,9,gpt\n1,Hi,all,1,gpt\n"
-    study = load({"path": written(tmp_path, table), "columns": {**COUNTS, "model": "by"}})
+    study = cloze_table(path=written(tmp_path, table), columns={**COUNTS, "model": "by"})
     assert study["model"].to_numpy().tolist() == ["gpt"]
     assert study["sample_count"].to_numpy().tolist() == [9, 1]
 
@@ -114,20 +115,20 @@ def test_parquet(tmp_path: Path) -> None:
     pq = pytest.importorskip("pyarrow.parquet")
     path = tmp_path / "t.parquet"
     pq.write_table(pa.table({"id": [1, 1], "text": ["Hi", "Hi"], "resp": ["NA", None], "n": [3, 1]}), path)
-    study = load({"path": path, "columns": COUNTS})
+    study = cloze_table(path=path, columns=COUNTS)
     assert answers(study) == ["NA", ""]
     pq.write_table(pa.table({"id": [1], "text": ["Hi"], "resp": [True], "n": [3]}), path)
     with pytest.raises(InputError, match=r"row 0: is True; answers have to be strings"):
-        load({"path": path, "columns": COUNTS})
+        cloze_table(path=path, columns=COUNTS)
     path.write_bytes(b"PAR1 no")
     with pytest.raises(InputError, match="is no parquet file"):
-        load({"path": path, "columns": COUNTS})
+        cloze_table(path=path, columns=COUNTS)
 
 
 def test_missing_codes_and_incomplete_rows(tmp_path: Path) -> None:
     table = "id,text,resp,n\n1,Hi,there,3\n1,Hi,-99,2\n,Hi,you,1\n1,Hi,all,\n"
     path = written(tmp_path, table)
-    study = load({"path": path, "columns": COUNTS, "missing": ["-99"], "drop_incomplete": True})
+    study = cloze_table(path=path, columns=COUNTS, missing=["-99"], drop_incomplete=True)
     assert answers(study) == ["there", ""]
     assert any("left out" in text and count == 2 for text, count in texts(study).items())
 
@@ -154,14 +155,22 @@ def test_missing_codes_and_incomplete_rows(tmp_path: Path) -> None:
         ("id,text,resp,n\n1,Hi,a,0\n", {}, "has no answer"),
         ("id,resp,p\n1,a,30\n", {"columns": SHARES}, "study.percent=true reads percentages"),
         ("id,resp,p\n1,a,x\n", {"columns": SHARES}, "is 'x', should be a share between 0 and 1"),
-        ("id,text,resp,n\n1,Hi,a,1\n", {"columns": {"context": "text"}}, "has to name the column of the response"),
-        ("id,text,resp,n\n1,Hi,a,1\n", {"columns": {"reponse": "resp"}}, "unknown kind of column 'reponse'"),
+        (
+            "id,text,resp,n\n1,Hi,a,1\n",
+            {"columns": {"context": "text"}},
+            "columns: has to name the column of the response",
+        ),
+        (
+            "id,text,resp,n\n1,Hi,a,1\n",
+            {"columns": {"reponse": "resp"}},
+            "unknown setting 'reponse'; did you mean 'response'",
+        ),
         ("id,text,resp,n\n1,Hi,a,1\n", {"columns": {**COUNTS, "proportion": "n"}}, "name the count only"),
         ("id,text,resp,n\n1,Hi,a,1\n", {"columns": {**COUNTS, "word_num": "n"}}, "names word_num without text_id"),
-        ("id,text,resp,n\n1,Hi,a,1\n", {"encoding": "ascii"}, "unknown encoding 'ascii'"),
+        ("id,text,resp,n\n1,Hi,a,1\n", {"encoding": "ascii"}, "encoding: is 'ascii', should be one of auto, utf-8"),
         ("id,text,resp,n\n1,Hi,a,1\n", {"separator": "dots"}, "unknown separator 'dots'"),
         ("id,text,resp,n\n1,Hi,a,1\n", {"n_answers": 40}, "goes with a column of proportions"),
-        ("id,text,resp,n\n1,Hi,a,1\n", {"missing": "NA"}, "should be a list of strings"),
+        ("id,text,resp,n\n1,Hi,a,1\n", {"missing": "NA"}, "missing: is 'NA', should be a list, each a text"),
         ("id,text,resp,n\n1,Hi,a,1\n", {"colums": {}}, "unknown setting 'colums'"),
         ("id,text,resp,n,by\n1,Hi,a,1,gpt\n", {"columns": {**COUNTS, "model": "by"}}, "every row names a model"),
         (
@@ -173,21 +182,21 @@ def test_missing_codes_and_incomplete_rows(tmp_path: Path) -> None:
 )
 def test_malformed(table: str, settings: dict[str, Any], message: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=message):
-        load({"path": written(tmp_path, table), "columns": COUNTS, **settings})
+        cloze_table(**{"path": written(tmp_path, table), "columns": COUNTS, **settings})
 
 
 def test_encodings_that_do_not_fit(tmp_path: Path) -> None:
     path = written(tmp_path, "id,text,resp,n\n1,Hi,\u00e9,1\n", encoding="latin-1")
     with pytest.raises(InputError, match=r"byte 20 is no utf-8; set study.encoding"):
-        load({"path": path, "columns": COUNTS, "encoding": "utf-8"})
-    with pytest.raises(InputError, match="path: is None; give the table"):
-        load({"columns": COUNTS})
+        cloze_table(path=path, columns=COUNTS, encoding="utf-8")
+    with pytest.raises(InputError, match="path: is null; give the table"):
+        cloze_table(columns=COUNTS)
     with pytest.raises(InputError, match="cannot be read"):
-        load({"path": tmp_path / "nothing.csv", "columns": COUNTS})
+        cloze_table(path=tmp_path / "nothing.csv", columns=COUNTS)
 
 
 def test_notes_are_json(tmp_path: Path) -> None:
-    study = load({"path": written(tmp_path, "id,text,resp,n\n1,Hi,a,1\n"), "columns": COUNTS})
+    study = cloze_table(path=written(tmp_path, "id,text,resp,n\n1,Hi,a,1\n"), columns=COUNTS)
     assert json.loads(study.attrs["notes"])
 
 
@@ -196,12 +205,50 @@ def test_a_column_that_nobody_named_is_said(tmp_path: Path) -> None:
     table = "id,text,resp,n,source,late\n1,Hi,a,1,,3\n1,Hi,b,2,gpt2,4\n"
     columns = {**COUNTS, "model": "source"}
     said = "columns that study.columns does not name were not read: "
-    assert f"{said}late" in texts(load({"path": written(tmp_path, table), "columns": columns}))
-    assert f"{said}source, late" in texts(load({"path": written(tmp_path, table), "columns": COUNTS}))
-    plain = load({"path": written(tmp_path, "id,text,resp,n\n1,Hi,a,1\n"), "columns": COUNTS})
+    assert f"{said}late" in texts(cloze_table(path=written(tmp_path, table), columns=columns))
+    assert f"{said}source, late" in texts(cloze_table(path=written(tmp_path, table), columns=COUNTS))
+    plain = cloze_table(path=written(tmp_path, "id,text,resp,n\n1,Hi,a,1\n"), columns=COUNTS)
     assert not any(text.startswith(said) for text in texts(plain))
     pq = pytest.importorskip("pyarrow.parquet")
     pa = pytest.importorskip("pyarrow")
     rows = {"id": ["1"], "text": ["Hi"], "resp": ["a"], "n": [1], "late": [3]}
     pq.write_table(pa.table(rows), tmp_path / "table.parquet")
-    assert f"{said}late" in texts(load({"path": tmp_path / "table.parquet", "columns": COUNTS}))
+    assert f"{said}late" in texts(cloze_table(path=tmp_path / "table.parquet", columns=COUNTS))
+
+
+def test_a_dataframe_gives_the_study_of_its_file(tmp_path: Path) -> None:
+    table = "id,text,resp,n,by\n1,Hi,there,3,\n1,Hi,NA,2,\n1,Hi,you,9,gpt\n"
+    frame = pd.read_csv(written(tmp_path, table), keep_default_na=False, dtype={"resp": str})
+    columns = {**COUNTS, "model": "by"}
+    made, read = cloze_study(frame, columns=columns), cloze_table(path=tmp_path / "table.csv", columns=columns)
+    made.attrs["data_sha256"] = read.attrs["data_sha256"]
+    xr.testing.assert_identical(made, read)
+
+
+def test_a_dataframe_s_columns_are_found_by_their_names() -> None:
+    frame = pd.DataFrame({"context": ["Hi", "Hi"], "response": ["you", None], "late": [1, 2]})
+    study = cloze_study(frame, name="mine")
+    assert study.attrs["name"] == "mine"
+    assert answers(study) == ["you", ""]
+    assert any(text.endswith("were not read: late") for text in texts(study))
+
+
+@pytest.mark.parametrize(
+    ("frame", "settings", "message"),
+    [
+        ({"a": ["x"]}, {}, "table, columns: no column is called response; .* there are: a"),
+        ({"a": ["x"], "b": ["y"]}, {"columns": {"context": "a", "response": "c"}}, "'c' is no column; there are: a, b"),
+        ({"context": ["x"], "response": [1.5]}, {}, "response: row 0: is 1.5; answers have to be strings"),
+        ({"context": ["x"], "response": ["y"], "count": [None]}, {}, "row 0: has no count"),
+        ({"context": ["x"], "response": ["y"]}, {"word_rules": "cleen"}, "word_rules: unknown word rules 'cleen'"),
+        ({"context": ["x"], "response": ["y"]}, {"colums": {}}, "unknown setting 'colums'; did you mean 'columns'"),
+    ],
+)
+def test_wrong_dataframes(frame: dict[str, list[Any]], settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        cloze_study(pd.DataFrame(frame), **settings)
+
+
+def test_no_dataframe() -> None:
+    with pytest.raises(InputError, match=r"answers: is a list, should be a pandas.DataFrame"):
+        cloze_study([("context", "response")])  # type: ignore[arg-type]
