@@ -27,7 +27,6 @@ from .guesses.sbc import accuracy_sbc
 from .posterior.convergence import Convergence, GateThresholds, check_convergence
 from .posterior.model_comparison import LooByGroup, compare, comparison_table, loo_by
 from .posterior.predictive import complete, log_likelihood
-from .posterior.replicates import run_replicates
 from .posterior.sampling import SAMPLERS, CompiledModel, compile_model, sample
 from .posterior.sbc import SbcModel, SbcSettings, run_sbc
 from .posterior.sbc_bands import EcdfBand, SbcVerdict, ecdf_band, judge_ranks
@@ -104,7 +103,6 @@ __all__ = [
     "reliability_curves",
     "report_sbc",
     "report_shares",
-    "run_replicates",
     "run_sbc",
     "sample",
     "save_posterior",

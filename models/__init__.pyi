@@ -1,6 +1,6 @@
 # What the package offers: read by type checkers and editors, and by lazy_loader, which imports a name when it is used.
 
-from . import cloze, comparison, examples, guesses, rankings
+from . import cloze, comparison, guesses, rankings
 from .cloze.ard import ard_model
 from .cloze.ard_columns import ArdColumns, clean_columns, measured_error
 from .cloze.ard_data import ArdData, Measured, ard_data
@@ -56,7 +56,6 @@ __all__ = [
     "clean_columns",
     "cloze",
     "comparison",
-    "examples",
     "favoured_outcomes",
     "guesses",
     "measured_error",

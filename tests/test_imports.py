@@ -27,8 +27,6 @@ OTHER_KIND_AT_PRESENT = {
     ("experiments/studies/documents/lm_game_documents.py", "comparison"),
     ("experiments/studies/guesses/lm_game_top1.py", "comparison"),
     ("experiments/studies/guesses/lm_game_top1_parse.py", "comparison"),
-    ("inference/api/scoring.py", "rankings"),
-    ("inference/comparison/sbc.py", "guesses"),
 }
 HEAVY = ("torch", "pymc", "hydra", "omegaconf", "matplotlib", "pandas", "xarray", "scipy.stats")
 

@@ -104,7 +104,7 @@ def score_windows(
 ) -> xr.Dataset:
     """Score every reference token through an endpoint.
 
-    Every answer is in the store before it is used; a stopped run goes on with the same call and pays nothing twice.
+    Every answer is in the store before it is used; the same call resumes a stopped run and pays nothing twice.
 
     Parameters
     ----------

@@ -50,6 +50,16 @@ def reliability_curves(posterior: xr.Dataset, family: Family | str, report: Arra
     ------
     InputError
         For an unknown family, or a posterior of another one.
+
+    Examples
+    --------
+    >>> import inference, models
+    >>> from models.comparison.examples import comparison_study
+    >>> model = models.calibration_model(models.favoured_outcomes(comparison_study()))
+    >>> posterior = inference.stand_in_posterior(model).posterior
+    >>> typical, participants = inference.reliability_curves(posterior, "llo", [0.6, 0.9])
+    >>> typical.shape, participants.shape[::2]
+    ((16, 2), (16, 2))
     """
     features = curve_features(report, family)
     names = _COEFFICIENTS[family]
@@ -117,6 +127,16 @@ def predicted_reports(
     ------
     InputError
         If the posterior is of other participants or rows.
+
+    Examples
+    --------
+    >>> import inference, models
+    >>> import numpy as np
+    >>> from models.comparison.examples import comparison_study
+    >>> data = models.reports_on_truth(comparison_study(), "interface")
+    >>> posterior = inference.stand_in_posterior(models.report_model(data)).posterior
+    >>> inference.predicted_reports(posterior, data, np.random.default_rng(0), n_draws=5).shape == (5, data.row.size)
+    True
     """
     same = np.array_equal(posterior["participant"].values.astype(str), data.participant)
     n_questions = posterior.sizes.get("question", 0)
@@ -166,6 +186,13 @@ def report_shares(report: ArrayLike, edges: FloatArray) -> FloatArray:
     Returns
     -------
     ndarray, shape (..., box)
+
+    Examples
+    --------
+    >>> import inference
+    >>> import numpy as np
+    >>> inference.report_shares([0, 1, 1, 2], np.array([-np.inf, -1.0, 1.0, np.inf])).tolist()
+    [0.25, 0.5, 0.25]
     """
     values = np.asarray(report)
     box = values if values.dtype.kind in "iu" else np.searchsorted(edges[1:-1], values, side="left")

@@ -147,6 +147,19 @@ def compile_participants(data: ParticipantData, priors: ParticipantPriors | None
     -------
     CompiledModel
         Takes other answers to the same questions, and other scales.
+
+    Examples
+    --------
+    >>> import inference, models
+    >>> from models.comparison.examples import comparison_study
+    >>> data = models.participant_data(comparison_study())
+    >>> compiled = inference.compile_participants(data)
+    >>> anchor = inference.Anchor("assumed", k0=0.8)
+    >>> fit = inference.fit_participants(
+    ...     data, compiled=compiled, anchor=anchor, draws=50, tune=100, chains=2, seed=1, progress=False
+    ... )
+    >>> float(fit.k0[0])
+    0.8
     """
     return compile_model(participant_model(data, priors))
 
@@ -189,6 +202,15 @@ def fit_participants(
     ------
     InputError
         For unknown settings, or a compiled model of other questions.
+
+    Examples
+    --------
+    >>> import inference, models
+    >>> from models.comparison.examples import comparison_study
+    >>> data = models.participant_data(comparison_study())
+    >>> fit = inference.fit_participants(data, draws=50, tune=100, chains=2, seed=1, progress=False)
+    >>> fit.gap_nats.shape, list(fit.summary().index)
+    ((100,), ['gap_nats', 'k0', 'temperature'])
     """
     anchor = anchor or Anchor()
     program: CompiledModel | Any = compiled
@@ -260,6 +282,12 @@ def top1_weights(model_rate: Sequence[float] | FloatArray, rate: float, se: floa
     ------
     InputError
         If the rate is no share or its error not positive.
+
+    Examples
+    --------
+    >>> import inference
+    >>> inference.top1_weights([0.3, 0.4, 0.5], 0.4, 0.05).round(3).tolist()
+    [0.107, 0.787, 0.107]
     """
     if not 0 < rate < 1:
         raise InputError(f"is {rate}, should be between 0 and 1", field="top1.rate")

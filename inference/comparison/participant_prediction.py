@@ -59,6 +59,17 @@ def predicted_boxes(
     ------
     InputError
         If the grids differ, or an item was fitted with other pairs.
+
+    Examples
+    --------
+    >>> import inference, models
+    >>> import numpy as np
+    >>> from models.comparison.examples import comparison_study
+    >>> data = models.participant_data(comparison_study())
+    >>> posterior = inference.stand_in_posterior(models.participant_model(data)).posterior
+    >>> boxes = inference.predicted_boxes(posterior, data, data, models.ParticipantPriors(), np.random.default_rng(0))
+    >>> boxes.shape[0] == data.row_box.size
+    True
     """
     if not np.array_equal(fitted.box_edges, target.box_edges):
         raise InputError("is not that of the fit", source=f"study {target.study!r}", field="grid")
@@ -90,6 +101,17 @@ def log_score(probability: FloatArray, row_box: NDArray[np.intp]) -> float:
     ----------
     probability : ndarray, shape (row, box)
     row_box : ndarray of int, shape (row,)
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> import inference
+    >>> import numpy as np
+    >>> round(inference.log_score(np.array([[0.7, 0.3], [0.4, 0.6]]), np.array([0, 1])), 3)
+    -0.434
     """
     return float(np.log(probability[np.arange(row_box.size), row_box]).mean())
 

@@ -83,6 +83,23 @@ def simulate_answers(
     ------
     InputError
         For an unknown player, or a `k0` that is not positive.
+
+    Examples
+    --------
+    >>> import inference
+    >>> import numpy as np
+    >>> from estimators.comparison import ParticipantPopulation, rounding_scheme
+    >>> from models.comparison.examples import comparison_study
+    >>> answers = inference.simulate_answers(
+    ...     comparison_study(),
+    ...     "lm-weak",
+    ...     k0=0.8,
+    ...     population=ParticipantPopulation(),
+    ...     grid=rounding_scheme("interface"),
+    ...     rng=np.random.default_rng(0),
+    ... )
+    >>> answers.data.row_box.size
+    19
     """
     models = study["model"].values.tolist()
     if player not in models:

@@ -72,6 +72,14 @@ def unusual_participants(data: ParticipantData, *, mostly: float = 0.8, typicall
     ------
     InputError
         If a share is not between 0 and 1.
+
+    Examples
+    --------
+    >>> import inference, models
+    >>> from models.comparison.examples import comparison_study
+    >>> data = models.participant_data(comparison_study())
+    >>> inference.unusual_participants(data)
+    []
     """
     for name, share in (("mostly", mostly), ("typically", typically)):
         if not 0 < share < 1:
@@ -95,10 +103,21 @@ def scaled_priors(priors: ParticipantPriors, factor: float) -> ParticipantPriors
     factor : float
         Above 1 for weaker priors.
 
+    Returns
+    -------
+    ParticipantPriors
+
     Raises
     ------
     InputError
         If the factor is not positive.
+
+    Examples
+    --------
+    >>> import inference, models
+    >>> weaker = inference.scaled_priors(models.ParticipantPriors(), 2)
+    >>> weaker.sigma, weaker.noise_median
+    (3.0, 0.9)
     """
     if not (np.isfinite(factor) and factor > 0):
         raise InputError(f"is {factor}, should be a positive number", field="factor")
@@ -201,6 +220,17 @@ def leave_one_out(fit: ParticipantFit, rng: np.random.Generator, *, n_draws: int
     Yields
     ------
     WithoutOne
+
+    Examples
+    --------
+    >>> import inference, models
+    >>> import numpy as np
+    >>> from models.comparison.examples import comparison_study
+    >>> data = models.participant_data(comparison_study())
+    >>> fit = inference.fit_participants(data, draws=50, tune=100, chains=2, seed=1, progress=False)
+    >>> without = list(inference.leave_one_out(fit, np.random.default_rng(0), n_draws=10))
+    >>> [found.participant for found in without] == data.participant.tolist()
+    True
     """
     data, posterior = fit.data, group(fit.idata, "posterior")
     flat = {

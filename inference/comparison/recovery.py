@@ -124,6 +124,12 @@ def summarise(
     ------
     InputError
         If the shapes differ, there is no study, a value is not finite, or an interval ends before it starts.
+
+    Examples
+    --------
+    >>> import inference
+    >>> inference.summarise([0.9, 1.2], [0.5, 1.1], [1.3, 1.3], [1.0, 1.0])
+    <RecoverySummary: 2 studies, bias 0.050, RMSE 0.158, coverage 50%>
     """
     shape = np.shape(estimate)
     values = {"estimate": estimate, "lower": lower, "upper": upper, "truth": truth}

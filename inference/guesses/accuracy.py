@@ -103,7 +103,7 @@ def participant_draws(posterior: xr.Dataset, data: AccuracyData, n_before: int |
     Examples
     --------
     >>> import inference, models
-    >>> from models.examples import guess_study
+    >>> from models.guesses.examples import guess_study
     >>> data = models.accuracy_data(guess_study())
     >>> posterior = inference.stand_in_posterior(models.accuracy_model(data)).posterior
     >>> inference.participant_draws(posterior, data, n_before=500).shape
@@ -146,7 +146,7 @@ def population_draws(posterior: xr.Dataset, data: AccuracyData, n_before: int) -
     Examples
     --------
     >>> import inference, models
-    >>> from models.examples import guess_study
+    >>> from models.guesses.examples import guess_study
     >>> data = models.accuracy_data(guess_study())
     >>> posterior = inference.stand_in_posterior(models.accuracy_model(data)).posterior
     >>> inference.population_draws(posterior, data, 1000).shape
@@ -182,7 +182,7 @@ def practice_change(posterior: xr.Dataset, data: AccuracyData, n_guesses: int = 
     Examples
     --------
     >>> import inference, models
-    >>> from models.examples import guess_study
+    >>> from models.guesses.examples import guess_study
     >>> data = models.accuracy_data(guess_study())
     >>> posterior = inference.stand_in_posterior(models.accuracy_model(data)).posterior
     >>> inference.practice_change(posterior, data).shape
@@ -299,7 +299,7 @@ def model_guesses(
     --------
     >>> import inference
     >>> import numpy as np
-    >>> from models.examples import guess_study
+    >>> from models.guesses.examples import guess_study
     >>> inference.model_guesses(guess_study(), "lm", n_draws=100, rng=np.random.default_rng(0))
     <ModelGuesses: lm 37.5%, people 35.4% of the same 192 guesses>
     """
@@ -375,7 +375,7 @@ def _texts(posterior: xr.Dataset, data: AccuracyData) -> tuple[FloatArray, Float
     effect = _flat(posterior, "context_effect") if "context_effect" in posterior else np.zeros((intercept.size, 1))
     if data.surprisal is None:
         return effect, data.band_share
-    # rows in the order of band and surprisal, and every so manieth guess: the same mix in few texts
+    # rows in the order of band and surprisal, and evenly spaced guesses: the same mix in few texts
     order = np.lexsort((data.surprisal, data.context))
     cumulated = np.cumsum(data.n[order])
     n_texts = int(min(_MAX_TEXTS, cumulated[-1]))

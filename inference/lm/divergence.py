@@ -49,6 +49,14 @@ def kl_divergences(
     ------
     InputError
         If the tokenizers differ, or a context is unusable.
+
+    Examples
+    --------
+    >>> from inference import lm
+    >>> model = lm.load_language_model(lm.ModelSettings(name="tiny", source="folder", path="tiny"))
+    >>> contexts = lm.encode(model, ["The old clock", "Rain fell"])
+    >>> lm.kl_divergences(model, model, contexts).round(6).tolist()
+    [0.0, 0.0]
     """
     if model.tokenizer_sha256 != generator.tokenizer_sha256 or model.vocab_size != generator.vocab_size:
         raise InputError(

@@ -94,6 +94,13 @@ def encode(model: LanguageModel, texts: Sequence[str], *, source: object = None)
     ------
     InputError
         If a text is not a string.
+
+    Examples
+    --------
+    >>> from inference import lm
+    >>> model = lm.load_language_model(lm.ModelSettings(name="tiny", source="folder", path="tiny"))
+    >>> [len(tokens) > 0 for tokens in lm.encode(model, ["The old clock", "Rain fell"])]
+    [True, True]
     """
     for position, text in enumerate(texts):
         if not isinstance(text, str):
@@ -116,6 +123,13 @@ def token_strings(model: LanguageModel, ids: Sequence[int]) -> list[str]:
     Returns
     -------
     list of str
+
+    Examples
+    --------
+    >>> from inference import lm
+    >>> model = lm.load_language_model(lm.ModelSettings(name="tiny", source="folder", path="tiny"))
+    >>> "".join(lm.token_strings(model, lm.encode(model, ["Rain fell"])[0]))
+    'Rain fell'
     """
     known = len(model.tokenizer)
     decoded = {
@@ -140,6 +154,13 @@ def model_record(model: LanguageModel) -> dict[str, Any]:
     Returns
     -------
     dict of str to object
+
+    Examples
+    --------
+    >>> from inference import lm
+    >>> model = lm.load_language_model(lm.ModelSettings(name="tiny", source="folder", path="tiny"))
+    >>> lm.model_record(model)["name"]
+    'tiny'
     """
     import torch  # noqa: PLC0415 - only a program with a model has it
     import transformers  # noqa: PLC0415

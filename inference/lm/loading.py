@@ -70,6 +70,13 @@ def load_language_model(settings: ModelSettings) -> LanguageModel:
     InputError
         If torch or transformers are not installed, the model cannot be found (the message says what to do without
         a network), its weights are pickled, it needs code of its repository, or a setting does not fit it.
+
+    Examples
+    --------
+    >>> from inference import lm
+    >>> model = lm.load_language_model(lm.ModelSettings(name="tiny", source="folder", path="tiny"))
+    >>> model.settings.name
+    'tiny'
     """
     _require_torch(settings)
     device = _device(settings)

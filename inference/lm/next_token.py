@@ -89,6 +89,15 @@ def next_token_distributions(
     ------
     InputError
         If a context, a target or a number is unusable.
+
+    Examples
+    --------
+    >>> from inference import lm
+    >>> model = lm.load_language_model(lm.ModelSettings(name="tiny", source="folder", path="tiny"))
+    >>> contexts = lm.encode(model, ["The old clock", "Rain fell"])
+    >>> found = lm.next_token_distributions(model, contexts, top_k=3)
+    >>> found["top_token"].shape, bool((found["entropy_nats"] > 0).all())
+    ((2, 3), True)
     """
     import torch  # noqa: PLC0415 - importing this module does not need it
     import xarray as xr  # noqa: PLC0415

@@ -71,6 +71,15 @@ def score_documents(
     ------
     InputError
         If window or stride do not fit each other or the model, or a document has a token that the model has not.
+
+    Examples
+    --------
+    >>> from inference import lm
+    >>> model = lm.load_language_model(lm.ModelSettings(name="tiny", source="folder", path="tiny"))
+    >>> contexts = lm.encode(model, ["The old clock", "Rain fell"])
+    >>> scores = lm.score_documents(model, contexts)
+    >>> scores.sizes["token"] == sum(map(len, contexts))
+    True
     """
     import torch  # noqa: PLC0415 - importing this module does not need it
     import xarray as xr  # noqa: PLC0415

@@ -69,7 +69,7 @@ def compute_stored(
 ) -> StoredResults:
     """Compute the items that the store lacks, one atomic append a batch, and read the results of all.
 
-    Killed at any moment, it has lost one batch; called again, it goes on. Several processes can work on one store:
+    Killed at any moment, it has lost one batch; called again, it resumes. Several processes can work on one store:
     each looks before every batch what the others have done meanwhile and takes the batches in an order of its own.
     For that the result of an item must depend on the item alone: random numbers come from
     :func:`~inference.store.store.context_seed` of its key.

@@ -67,6 +67,15 @@ def score_windows(
     ------
     InputError
         If the windows differ in length, are too long for the model, or a number is wrong.
+
+    Examples
+    --------
+    >>> from inference import lm
+    >>> model = lm.load_language_model(lm.ModelSettings(name="tiny", source="folder", path="tiny"))
+    >>> (tokens,) = lm.encode(model, ["The old clock in the hall struck nine"])
+    >>> found = lm.score_windows(model, [tokens[:8], tokens[4:12]], context_length=4, sliding=True, top_k=2)
+    >>> sorted(map(str, found.sizes))
+    ['position', 'rank_at', 'temperature', 'window']
     """
     import torch  # noqa: PLC0415 - importing this module does not need it
     import xarray as xr  # noqa: PLC0415

@@ -84,6 +84,15 @@ def word_log_probs(
     ------
     InputError
         If a word is empty, holds a boundary or cannot be written, or a context or a setting is unusable.
+
+    Examples
+    --------
+    >>> from inference import lm
+    >>> model = lm.load_language_model(lm.ModelSettings(name="tiny", source="folder", path="tiny"))
+    >>> contexts = lm.encode(model, ["The old clock", "Rain fell"])
+    >>> found = lm.word_log_probs(model, contexts, [["on", "in"], ["on"]])
+    >>> found["logprob"].shape
+    (3,)
     """
     import xarray as xr  # noqa: PLC0415
 

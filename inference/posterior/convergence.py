@@ -58,6 +58,14 @@ def check_convergence(idata: InferenceData, thresholds: GateThresholds | None = 
     Returns
     -------
     Convergence
+
+    Examples
+    --------
+    >>> import inference, models
+    >>> from models.guesses.examples import guess_study
+    >>> idata = inference.stand_in_posterior(models.accuracy_model(models.accuracy_data(guess_study())), n_draws=50)
+    >>> inference.check_convergence(idata).passed
+    False
     """
     found = arviz_adapter.diagnostics(idata)
     stats = arviz_adapter.group(idata, "sample_stats")

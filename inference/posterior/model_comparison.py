@@ -115,6 +115,19 @@ def loo_by(idata: InferenceData, by: ArrayLike | str, *, variable: str | None = 
     ------
     InputError
         For an unknown variable or dim, labels of another length, or a log-likelihood that is NaN or infinite.
+
+    Examples
+    --------
+    >>> import inference
+    >>> import pymc as pm
+    >>> with pm.Model(coords={"row": range(4)}) as model:
+    ...     mean = pm.Normal("mean", 0, 1)
+    ...     spread = pm.HalfNormal("spread", 1)
+    ...     y = pm.Normal("y", mean, spread, observed=[0.1, -0.3, 0.4, 0.2], dims="row")
+    >>> idata = inference.stand_in_posterior(model, n_draws=100)
+    >>> idata = inference.complete(idata, model, seed=1, n_prior=20, n_predictive=10)
+    >>> inference.loo_by(idata, "row").label.tolist()
+    [0, 1, 2, 3]
     """
     rows = _log_likelihood(idata, variable)
     dims = [str(dim) for dim in rows.dims if dim not in {"chain", "draw"}]
@@ -156,9 +169,29 @@ def _log_likelihood(idata: InferenceData, variable: str | None) -> xr.DataArray:
 def compare(models: Mapping[str, InferenceData], by: ArrayLike | str, *, variable: str | None = None) -> pd.DataFrame:
     """Compare models of the same rows by leave-one-group-out; see :func:`loo_by` and :func:`comparison_table`.
 
+    Parameters
+    ----------
+    models : mapping of str to arviz.InferenceData
+        Of the same rows.
+    by, variable
+        See :func:`loo_by`.
+
+    Returns
+    -------
+    pandas.DataFrame
+
     Examples
     --------
-    >>> compare({"llo": llo, "beta": beta}, by=data.participant[data.person])  # doctest: +SKIP
+    >>> import inference
+    >>> import pymc as pm
+    >>> with pm.Model(coords={"row": range(4)}) as model:
+    ...     mean = pm.Normal("mean", 0, 1)
+    ...     spread = pm.HalfNormal("spread", 1)
+    ...     y = pm.Normal("y", mean, spread, observed=[0.1, -0.3, 0.4, 0.2], dims="row")
+    >>> idata = inference.stand_in_posterior(model, n_draws=100)
+    >>> idata = inference.complete(idata, model, seed=1, n_prior=20, n_predictive=10)
+    >>> inference.compare({"normal": idata, "the same": idata}, by="row")["difference_nats"].tolist()
+    [0.0, 0.0]
     """
     return comparison_table({name: loo_by(idata, by, variable=variable) for name, idata in models.items()})
 
@@ -182,6 +215,20 @@ def comparison_table(loos: Mapping[str, LooByGroup]) -> pd.DataFrame:
     ------
     InputError
         If there is no model, or their groups or numbers of rows differ.
+
+    Examples
+    --------
+    >>> import inference
+    >>> import pymc as pm
+    >>> with pm.Model(coords={"row": range(4)}) as model:
+    ...     mean = pm.Normal("mean", 0, 1)
+    ...     spread = pm.HalfNormal("spread", 1)
+    ...     y = pm.Normal("y", mean, spread, observed=[0.1, -0.3, 0.4, 0.2], dims="row")
+    >>> idata = inference.stand_in_posterior(model, n_draws=100)
+    >>> idata = inference.complete(idata, model, seed=1, n_prior=20, n_predictive=10)
+    >>> found = inference.loo_by(idata, "row")
+    >>> inference.comparison_table({"normal": found})["n_groups"].tolist()
+    [4]
     """
     if not loos:
         raise InputError("is empty", field="models")

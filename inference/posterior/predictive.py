@@ -82,10 +82,30 @@ def log_likelihood(model: pm.Model | CompiledModel) -> LogLikelihood:
 
     A potential counts as data where it has named dims, one row an entry; a scalar one (a soft constraint) does not.
 
+    Parameters
+    ----------
+    model : pymc.Model or CompiledModel
+
+    Returns
+    -------
+    LogLikelihood
+
     Raises
     ------
     InputError
         If the model has neither observed variables nor such potentials.
+
+    Examples
+    --------
+    >>> import inference
+    >>> import pymc as pm
+    >>> with pm.Model(coords={"row": range(4)}) as model:
+    ...     mean = pm.Normal("mean", 0, 1)
+    ...     spread = pm.HalfNormal("spread", 1)
+    ...     y = pm.Normal("y", mean, spread, observed=[0.1, -0.3, 0.4, 0.2], dims="row")
+    >>> rows = inference.log_likelihood(model)
+    >>> rows.at({"mean": 0.0, "spread": 1.0})["y"].round(3).tolist()
+    [-0.924, -0.964, -0.999, -0.939]
     """
     program = _model_of(model)
     outside = _outside(program)
@@ -107,7 +127,7 @@ def log_likelihood(model: pm.Model | CompiledModel) -> LogLikelihood:
             transform = program.rvs_to_transforms[rv]
             inner = point[rv] if transform is None else transform.forward(point[rv], *rv.owner.inputs)
             to_point[value] = inner if transform is None else clone_replace(inner, point)
-    terms = clone_replace(terms, to_point)
+    terms: list[Any] = clone_replace(terms, to_point)
     return LogLikelihood(
         inputs=tuple(rv.name for rv in program.free_RVs),
         outputs=tuple(names),
@@ -223,6 +243,19 @@ def complete(
         not in the posterior.
     KeyboardInterrupt
         If the user stops it; no group is added half.
+
+    Examples
+    --------
+    >>> import inference
+    >>> import pymc as pm
+    >>> with pm.Model(coords={"row": range(4)}) as model:
+    ...     mean = pm.Normal("mean", 0, 1)
+    ...     spread = pm.HalfNormal("spread", 1)
+    ...     y = pm.Normal("y", mean, spread, observed=[0.1, -0.3, 0.4, 0.2], dims="row")
+    >>> idata = inference.stand_in_posterior(model)
+    >>> idata = inference.complete(idata, model, seed=1, n_prior=20, n_predictive=10)
+    >>> idata.log_likelihood["y"].shape, idata.prior_predictive["y"].shape, idata.posterior_predictive["y"].shape
+    ((2, 8, 4), (1, 20, 4), (2, 5, 4))
     """
     for name, value in (("n_prior", n_prior), ("n_predictive", n_predictive)):
         if value < 1:
@@ -278,7 +311,8 @@ def _predicted(model: pm.Model, posterior: xr.Dataset, seed: int, *, progress: b
             known, model=program, var_names=[name], random_seed=seed, progressbar=progress
         )
         parts.append(group(drawn, "posterior_predictive"))
-    return xr.merge(parts, join="exact", compat="equals")
+    merged: xr.Dataset = xr.merge(parts, join="exact", compat="equals")
+    return merged
 
 
 def _simulated(outside: OutsideLikelihood, model: pm.Model, draws: xr.Dataset, rng: np.random.Generator) -> xr.Dataset:

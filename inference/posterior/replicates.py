@@ -51,7 +51,7 @@ def run_replicates(
     tasks : sequence of mapping
         No two alike.
     path : Path or str
-        JSON lines: the settings, then a line a finished task. The file is made, or gone on with.
+        JSON lines: the settings, then a line a finished task. An interrupted run is resumed from it.
     settings : mapping
         Everything else that the rows depend on, the study's hash among it. A file that was made with other settings, or
         by other code of `work`'s module or of the packages below it, is refused.

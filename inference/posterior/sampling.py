@@ -31,7 +31,7 @@ _NEEDS = {
 }
 
 
-_HAIR = 1e-3
+_JITTER_SD = 1e-3
 
 
 @dataclass(frozen=True)
@@ -56,9 +56,9 @@ def compile_model(model: pm.Model, *, jitter: bool = True, start: Mapping[str, A
     ----------
     model : pymc.Model
     jitter : bool
-        Start every chain at a random distance from the model's support point, instead of a hair's breadth from it.
+        Start every chain at a random distance from the model's support point, instead of next to it.
     start : mapping of str to float or ndarray, optional
-        Values by name from which chains start, a hair's breadth away; other parameters start at their support point.
+        Values by name next to which chains start; other parameters start at their support point.
 
     Returns
     -------
@@ -68,6 +68,19 @@ def compile_model(model: pm.Model, *, jitter: bool = True, start: Mapping[str, A
     ------
     InputError
         If nutpie is not installed.
+
+    Examples
+    --------
+    >>> import inference
+    >>> import pymc as pm
+    >>> with pm.Model(coords={"row": range(4)}) as model:
+    ...     mean = pm.Normal("mean", 0, 1)
+    ...     spread = pm.HalfNormal("spread", 1)
+    ...     y = pm.Normal("y", mean, spread, observed=[0.1, -0.3, 0.4, 0.2], dims="row")
+    >>> compiled = inference.compile_model(model)
+    >>> idata = inference.sample(compiled, draws=100, tune=100, chains=2, seed=1, progress=False)
+    >>> dict(idata.posterior.sizes)
+    {'chain': 2, 'draw': 100}
     """
     check_installed("nutpie")
     import nutpie  # noqa: PLC0415 - one sampler of several
@@ -88,7 +101,7 @@ def _moved_a_little(program: Any) -> Any:
 
     def moved(seed: Any) -> NDArray[np.float64]:
         start: NDArray[np.float64] = np.asarray(exact(seed), dtype=float)
-        return start + np.random.default_rng(seed).normal(0, _HAIR, start.shape)
+        return start + np.random.default_rng(seed).normal(0, _JITTER_SD, start.shape)
 
     return replace(program, initial_point_func=moved)
 
@@ -152,6 +165,18 @@ def sample(
         positive.
     KeyboardInterrupt
         If the user stops it: a part of the draws is never passed off as all of them.
+
+    Examples
+    --------
+    >>> import inference
+    >>> import pymc as pm
+    >>> with pm.Model(coords={"row": range(4)}) as model:
+    ...     mean = pm.Normal("mean", 0, 1)
+    ...     spread = pm.HalfNormal("spread", 1)
+    ...     y = pm.Normal("y", mean, spread, observed=[0.1, -0.3, 0.4, 0.2], dims="row")
+    >>> idata = inference.sample(model, draws=100, tune=100, chains=2, seed=1, progress=False)
+    >>> dict(idata.posterior.sizes)
+    {'chain': 2, 'draw': 100}
     """
     check_installed(sampler)
     for name, value in (("draws", draws), ("tune", tune), ("chains", chains), ("cores", cores)):

@@ -148,7 +148,7 @@ def run_sbc(
     progress: Callable[[int, int], None] | None = None,
     set_aside: bool = False,
 ) -> list[Row]:
-    """Rank the truth in `n_fits` posteriors; what is done is on disk, and a second call goes on.
+    """Rank the truth in `n_fits` posteriors, and resume an interrupted run.
 
     Parameters
     ----------
@@ -166,6 +166,17 @@ def run_sbc(
     -------
     list of dict
         See :func:`sbc_rows`; each with ``fit`` and ``seed`` besides.
+
+    Examples
+    --------
+    >>> import inference, models, tempfile
+    >>> from models.guesses.examples import guess_study
+    >>> model = inference.accuracy_sbc(models.accuracy_data(guess_study()))
+    >>> settings = inference.SbcSettings(n_ranked=15, draws=40, tune=60, chains=1, n_longer=0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     rows = inference.run_sbc(model, 2, path=f"{folder}/sbc.jsonl", settings=settings)
+    >>> len(rows) == 2 * (len(model.quantities) + 1)
+    True
     """
     chosen = settings or SbcSettings()
     return run_replicates(

@@ -70,6 +70,13 @@ def ecdf_band(n_fits: int, n_ranked: int, probability: float = 0.95) -> EcdfBand
     ------
     InputError
         If a number is not positive or the probability not between 0 and 1.
+
+    Examples
+    --------
+    >>> import inference
+    >>> band = inference.ecdf_band(100, 19)
+    >>> int(band.lower[9]), int(band.upper[9])
+    (37, 63)
     """
     for name, value in (("n_fits", n_fits), ("n_ranked", n_ranked)):
         if value < 1:
@@ -169,10 +176,29 @@ class SbcVerdict(Summarised):
 def judge_ranks(ranks: ArrayLike, n_ranked: int, probability: float = 0.95) -> SbcVerdict:
     """Judge ranks by their ECDF and :func:`ecdf_band`.
 
+    Parameters
+    ----------
+    ranks : array_like of int, shape (fit,)
+        From 0 to `n_ranked`.
+    n_ranked : int
+    probability : float
+        That uniform ranks are inside the band.
+
+    Returns
+    -------
+    SbcVerdict
+
     Raises
     ------
     InputError
         For ranks that are none (see :func:`ecdf_counts`).
+
+    Examples
+    --------
+    >>> import inference
+    >>> import numpy as np
+    >>> inference.judge_ranks(np.arange(100) % 20, 19)
+    <SbcVerdict: ranks of 100 fits inside the band (p = 1.000)>
     """
     counts = ecdf_counts(ranks, n_ranked)
     values = np.asarray(ranks, dtype=float).ravel()

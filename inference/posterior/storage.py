@@ -28,6 +28,16 @@ def save_posterior(idata: InferenceData, path: Path | str) -> Path:
     ------
     InputError
         If the name does not end in ``.nc`` or the folder does not exist.
+
+    Examples
+    --------
+    >>> import inference, models, tempfile
+    >>> from models.guesses.examples import guess_study
+    >>> idata = inference.stand_in_posterior(models.accuracy_model(models.accuracy_data(guess_study())))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = inference.save_posterior(idata, f"{folder}/posterior.nc")
+    ...     print(path.name)
+    posterior.nc
     """
     path = Path(path)
     if path.suffix != ".nc" or not path.parent.is_dir():
@@ -44,10 +54,28 @@ def save_posterior(idata: InferenceData, path: Path | str) -> Path:
 def load_posterior(path: Path | str) -> InferenceData:
     """Read what :func:`save_posterior` wrote, every number as it was.
 
+    Parameters
+    ----------
+    path : Path or str
+
+    Returns
+    -------
+    arviz.InferenceData
+
     Raises
     ------
     InputError
         If there is no such file.
+
+    Examples
+    --------
+    >>> import inference, models, tempfile
+    >>> from models.guesses.examples import guess_study
+    >>> idata = inference.stand_in_posterior(models.accuracy_model(models.accuracy_data(guess_study())))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     again = inference.load_posterior(inference.save_posterior(idata, f"{folder}/posterior.nc"))
+    >>> bool((again.posterior["ability"] == idata.posterior["ability"]).all())
+    True
     """
     path = Path(path)
     if not path.is_file():

@@ -64,7 +64,30 @@ class RankDraws(Summarised):
 
 
 def rank_draws(posterior: xr.Dataset, n_draws: int | None = None) -> RankDraws:
-    """Take draws out of a posterior of :func:`models.rankings.slopes.rank_slope_model`, evenly thinned to `n_draws`."""
+    """Take draws out of a posterior of :func:`models.rankings.slopes.rank_slope_model`, evenly thinned to `n_draws`.
+
+    Parameters
+    ----------
+    posterior : xarray.Dataset
+        Of :func:`models.rankings.slopes.rank_slope_model`.
+    n_draws : int, optional
+        At most as many draws are taken; by default all.
+
+    Returns
+    -------
+    RankDraws
+
+    Examples
+    --------
+    >>> import inference, models
+    >>> from models.rankings.examples import ranking_study
+    >>> study = ranking_study()
+    >>> data = models.rank_data(study, study["rank"], 3)
+    >>> posterior = inference.stand_in_posterior(models.rank_slope_model(data)).posterior
+    >>> draws = inference.rank_draws(posterior)
+    >>> draws
+    <RankDraws: 16 draws of 2 models>
+    """
 
     def flat(name: str) -> FloatArray:
         values = posterior[name].transpose("chain", "draw", ...).to_numpy()
@@ -101,6 +124,17 @@ def expected_scores(draws: RankDraws, data: RankData, score: ArrayLike, length: 
     Returns
     -------
     ndarray, shape (draw, model, length)
+
+    Examples
+    --------
+    >>> import inference, models
+    >>> from models.rankings.examples import ranking_study
+    >>> study = ranking_study()
+    >>> data = models.rank_data(study, study["rank"], 3)
+    >>> posterior = inference.stand_in_posterior(models.rank_slope_model(data)).posterior
+    >>> draws = inference.rank_draws(posterior)
+    >>> inference.expected_scores(draws, data, [0, 1, 2, 3], [4, 16]).shape
+    (16, 2, 2)
     """
     node, weight = np.polynomial.hermite_e.hermegauss(_NODES)
     spread = np.hypot(draws.window_spread, draws.model_window_spread)
@@ -118,7 +152,26 @@ def _log_odds(draws: RankDraws, data: RankData, length: ArrayLike) -> FloatArray
 
 
 def score_slopes(scores: FloatArray, length: ArrayLike) -> FloatArray:
-    """Least-squares slope of expected scores on log2 length: score gained by a doubling, (draw, model)."""
+    """Least-squares slope of expected scores on log2 length: score gained by a doubling, (draw, model).
+
+    Parameters
+    ----------
+    scores : ndarray, shape (draw, model, length)
+        Of :func:`expected_scores`.
+    length : array_like, shape (length,)
+        Tokens of context.
+
+    Returns
+    -------
+    ndarray, shape (draw, model)
+
+    Examples
+    --------
+    >>> import inference
+    >>> import numpy as np
+    >>> inference.score_slopes(np.array([[[1.0, 2.0, 3.0]]]), [4, 8, 16]).tolist()
+    [[1.0]]
+    """
     x = np.log2(np.asarray(length, dtype=float))
     x = x - x.mean()
     slope: FloatArray = scores @ (x / (x @ x))
@@ -126,7 +179,23 @@ def score_slopes(scores: FloatArray, length: ArrayLike) -> FloatArray:
 
 
 def share_best(values: FloatArray) -> FloatArray:
-    """Probability of every place of every model, best first: (model, place) from draws (draw, model)."""
+    """Probability of every place of every model, best first: (model, place) from draws (draw, model).
+
+    Parameters
+    ----------
+    values : ndarray, shape (draw, model)
+
+    Returns
+    -------
+    ndarray, shape (model, place)
+
+    Examples
+    --------
+    >>> import inference
+    >>> import numpy as np
+    >>> inference.share_best(np.array([[0.2, 0.3], [0.4, 0.1], [0.1, 0.5], [0.2, 0.6]])).tolist()
+    [[0.25, 0.75], [0.75, 0.25]]
+    """
     place = (-values).argsort(axis=1).argsort(axis=1)
     share: FloatArray = np.stack([(place == at).mean(axis=0) for at in range(values.shape[1])], axis=1)
     return share
@@ -267,6 +336,21 @@ def power_to_tell_apart(
     ------
     InputError
         If there is a single model, or a number is too small for a test.
+
+    Examples
+    --------
+    >>> import inference, models
+    >>> import numpy as np
+    >>> from models.rankings.examples import ranking_study
+    >>> study = ranking_study()
+    >>> data = models.rank_data(study, study["rank"], 3)
+    >>> posterior = inference.stand_in_posterior(models.rank_slope_model(data)).posterior
+    >>> draws = inference.rank_draws(posterior)
+    >>> power = inference.power_to_tell_apart(
+    ...     draws, data, [0, 1, 2, 3], n_windows=[30, 300], n_tokens=10, rng=np.random.default_rng(0)
+    ... )
+    >>> sorted(power), power["mean"].shape
+    (['mean', 'slope'], (1, 2))
     """
     number = np.asarray(n_windows, dtype=float)
     if data.model.size < 2:

@@ -303,7 +303,7 @@ def word_pair_model(  # noqa: PLR0915 - one density, line by line as in the docs
             psi += pt.exp(theta[1 + i] + log_gamma_e) / e * pt.expm1(e * log_rates[i])
         likelihood = (given["row_words"] * rows).sum() + (given["answers"] * log_u).sum() - psi.sum()
         pm.Potential("counts", likelihood)
-    of_words = pt.inc_subtensor(pt.zeros(data.n_contexts)[context], given["row_words"] * rows)
+    of_words = pt.zeros(data.n_contexts)[context].inc(given["row_words"] * rows)
     model.outside = OutsideLikelihood(
         log_likelihood={"counts": of_words + (given["answers"] * log_u).sum(axis=0) - psi},
         observed=partial(_observed, model),

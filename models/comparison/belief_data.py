@@ -56,7 +56,7 @@ class BeliefData:
     rest_item, rest_log_g : ndarray, shape (rest,)
         The distinct stored candidates that were not asked.
     tail_item, tail_log_g, tail_mass : ndarray, shape (tail,)
-        The tokens that stand for those never drawn: item, ln g at which the model is evaluated, and the probability
+        Good-Turing stand-ins for undrawn tokens: item, ln g at which the model is evaluated, and the probability
         under g that each stands for.
     """
 
@@ -104,7 +104,7 @@ def belief_data(study: xr.Dataset, player: str, rounding: RoundingScheme | str =
 
     A player without noise gives the same answer every time, so repeated (item, candidate) pairs count once.
 
-    What stands for the tokens that were never drawn: see :func:`models.comparison.tokens.study_tokens`.
+    Good-Turing stand-ins for undrawn tokens: see :func:`models.comparison.tokens.study_tokens`.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ def belief_data(study: xr.Dataset, player: str, rounding: RoundingScheme | str =
     Examples
     --------
     >>> import models
-    >>> from models.examples import comparison_study
+    >>> from models.comparison.examples import comparison_study
     >>> data = models.belief_data(comparison_study(), "lm-weak", "interface")
     >>> data.item.size, data.pair_item.size, data.is_raw
     (6, 16, False)

@@ -56,7 +56,7 @@ class ParticipantData:
     rest_item, rest_log_g : ndarray, shape (rest,)
         The distinct stored candidates that nobody answered.
     tail_item, tail_log_g, tail_mass : ndarray, shape (tail,)
-        The tokens that stand for those never drawn; see :class:`~models.comparison.tokens.StudyTokens`.
+        Good-Turing stand-ins for undrawn tokens; see :class:`~models.comparison.tokens.StudyTokens`.
     participant : ndarray of str, shape (participant,)
         Those with a row.
     row_pair, row_participant : ndarray of int, shape (row,)
@@ -134,7 +134,7 @@ def participant_data(study: xr.Dataset, grid: RoundingScheme | str = "interface"
     Examples
     --------
     >>> import models
-    >>> from models.examples import comparison_study
+    >>> from models.comparison.examples import comparison_study
     >>> data = models.participant_data(comparison_study())
     >>> data.participant.tolist(), data.item.size
     (['p000', 'p001', 'p002', 'p003', 'p004'], 6)
@@ -232,7 +232,7 @@ def without_participants(data: ParticipantData, names: Sequence[str]) -> Partici
     Examples
     --------
     >>> import models
-    >>> from models.examples import comparison_study
+    >>> from models.comparison.examples import comparison_study
     >>> data = models.participant_data(comparison_study())
     >>> rest = models.without_participants(data, [data.participant[0]])
     >>> rest.row_box.size < data.row_box.size, rest.answers.tolist()

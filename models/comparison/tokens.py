@@ -1,7 +1,7 @@
 r"""The tokens of the items that were asked: their generator log-probabilities, their frequency, and the tail.
 
 What every model of a comparison study needs before it looks at an answer: the distinct candidates of each item, which
-of them a response was about, and what stands for the tokens that were never drawn.
+of them a response was about, and Good-Turing stand-ins for undrawn tokens.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class StudyTokens:
     unseen_mass : ndarray, shape (item,)
         Probability that g gives to tokens that are neither the target nor among the stored candidates.
     tail_item, tail_log_g, tail_frequency, tail_mass : ndarray, shape (tail,)
-        The tokens that stand for those never drawn: item, ln g and frequency at which a model is evaluated, and the
+        Good-Turing stand-ins for undrawn tokens: item, ln g and frequency at which a model is evaluated, and the
         probability under g that each stands for.
     """
 
@@ -231,7 +231,7 @@ class _Tail:
 
 
 def _stand_ins(token: _Tail, unseen_mass: FloatArray) -> _Tail:
-    """Tokens that stand for those never drawn, and the mass that each stands for."""
+    """Good-Turing stand-ins for undrawn tokens, and the mass of each."""
     n_items = unseen_mass.size
     has_once = np.bincount(token.item, token.mass == 1, n_items) > 0
     has_any = np.bincount(token.item, minlength=n_items) > 0

@@ -122,7 +122,7 @@ def rank_data(study: xr.Dataset, rank: ArrayLike, k: int) -> RankData:
     Examples
     --------
     >>> import models
-    >>> from models.examples import ranking_study
+    >>> from models.rankings.examples import ranking_study
     >>> study = ranking_study()
     >>> data = models.rank_data(study, study["rank"], 3)
     >>> data.count.shape, data.category_rank.tolist()
@@ -203,7 +203,7 @@ def rank_slope_model(data: RankData, priors: RankPriors | None = None) -> pm.Mod
     Examples
     --------
     >>> import models
-    >>> from models.examples import ranking_study
+    >>> from models.rankings.examples import ranking_study
     >>> study = ranking_study()
     >>> data = models.rank_data(study, study["rank"], 3)
     >>> model = models.rank_slope_model(data)
@@ -271,7 +271,7 @@ def set_counts(model: pm.Model, data: RankData) -> None:
     Examples
     --------
     >>> import models
-    >>> from models.examples import ranking_study
+    >>> from models.rankings.examples import ranking_study
     >>> study = ranking_study()
     >>> data = models.rank_data(study, study["rank"], 3)
     >>> model = models.rank_slope_model(data)

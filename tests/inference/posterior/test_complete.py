@@ -18,7 +18,10 @@ from estimators.cloze.study_words import study_words
 from estimators.cloze.words import WORD_RULES
 from inference.posterior.arviz_adapter import group, group_names
 from inference.posterior.predictive import log_likelihood
-from models.examples import cloze_study, comparison_study, guess_study, ranking_study
+from models.cloze.examples import cloze_study
+from models.comparison.examples import comparison_study
+from models.guesses.examples import guess_study
+from models.rankings.examples import ranking_study
 from models.rankings.slopes import log_category_probability
 from tests.oracles import belief, calibration, participants, word_pairs
 from tests.oracles.ard import ordered_beta

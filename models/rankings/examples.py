@@ -1,0 +1,46 @@
+"""A small simulated study, for the examples of the documentation and for a first try of a model."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["ranking_study"]
+
+
+@cache
+def ranking_study() -> xr.Dataset:
+    """Ranking study: 2 models score 10 tokens after 4, 8 and 16 tokens of context, in 2 texts.
+
+    Returns
+    -------
+    xarray.Dataset
+        ``rank`` beside the tokens' places: what :func:`estimators.rankings.score_study` would find.
+
+    Examples
+    --------
+    >>> from models.rankings.examples import ranking_study
+    >>> ranking_study().sizes["token"]
+    120
+    """
+    import xarray as xr  # noqa: PLC0415 - importing the models needs no xarray
+
+    rng = np.random.default_rng(0)
+    model, text, length, position = (axis.ravel() for axis in np.indices((2, 2, 3, 10)))
+    rank = np.floor(rng.exponential(3.0 / (1 + model + 0.5 * length))) + 1
+    return xr.Dataset(
+        {
+            "model": ("token", np.array(["small", "large"], dtype=object)[model]),
+            "text": ("token", np.array(["novel", "news"], dtype=object)[text]),
+            "context_length": ("token", 4 * 2**length),
+            "window": ("token", np.full(model.size, "w0", dtype=object)),
+            "position": ("token", position),
+            "rank": ("token", np.where(rank > 3, np.inf, rank)),
+        },
+        attrs={"name": "simulated ranks"},
+    )
