@@ -82,6 +82,14 @@ def estimate_cost(windows: Sequence[TextWindow], settings: ApiSettings) -> CostE
     -------
     CostEstimate
         Without what the store has already.
+
+    Examples
+    --------
+    >>> from inference import api
+    >>> settings = api.ApiSettings(model="davinci-002", base_url="http://localhost:8000/v1")
+    >>> window = api.TextWindow("novel", "first", context=("The", " old", " clock"), reference=(" in", " the", " hall"))
+    >>> api.estimate_cost([window], settings).n_calls_most
+    3
     """
     per_call = settings.tokens_per_call
     calls, usd = [0, 0], [0.0, 0.0]

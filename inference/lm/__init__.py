@@ -6,7 +6,7 @@ What lives here: loading a model that a config names (``settings``, ``loading``)
 What does not: estimates from the numbers, files of studies, figures.
 
 Importing this package or one of its modules loads neither torch nor transformers (extra ``lm``), which functions
-import.
+import. In the examples, the folder ``tiny`` holds a model in the Hub's layout.
 """
 
 from models.lazy import public_names

@@ -81,6 +81,15 @@ def sample_words(
     ------
     InputError
         If a number or a context is unusable.
+
+    Examples
+    --------
+    >>> from inference import lm
+    >>> model = lm.load_language_model(lm.ModelSettings(name="tiny", source="folder", path="tiny"))
+    >>> contexts = lm.encode(model, ["The old clock", "Rain fell"])
+    >>> drawn = lm.sample_words(model, contexts, n_samples=5, seed=1)
+    >>> [found.n_no_start + found.n_too_long + len(found.words) for found in drawn]
+    [5, 5]
     """
     for field, value in (("n_samples", n_samples), ("max_tokens", max_tokens)):
         if value < 1:

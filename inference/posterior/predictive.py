@@ -112,7 +112,7 @@ def log_likelihood(model: pm.Model | CompiledModel) -> LogLikelihood:
     outputs = [*program.observed_RVs, *([] if outside else _rows_of_potentials(program))]
     if not outputs and outside is None:
         raise InputError("has no observed variable", source="model")
-    terms = list(program.logp(vars=outputs, jacobian=False, sum=False)) if outputs else []
+    terms: list[Any] = list(program.logp(vars=outputs, jacobian=False, sum=False)) if outputs else []
     names = [variable.name for variable in outputs]
     dims = dict(program.named_vars_to_dims)
     if outside is not None:
@@ -127,7 +127,7 @@ def log_likelihood(model: pm.Model | CompiledModel) -> LogLikelihood:
             transform = program.rvs_to_transforms[rv]
             inner = point[rv] if transform is None else transform.forward(point[rv], *rv.owner.inputs)
             to_point[value] = inner if transform is None else clone_replace(inner, point)
-    terms: list[Any] = clone_replace(terms, to_point)
+    terms = clone_replace(terms, to_point)
     return LogLikelihood(
         inputs=tuple(rv.name for rv in program.free_RVs),
         outputs=tuple(names),

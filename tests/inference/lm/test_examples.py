@@ -1,0 +1,26 @@
+"""The examples in the docstrings of ``inference.lm`` run as they stand, in a folder that holds a model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from inference import lm
+from tests.public_names import example_of, public_functions, run_example
+
+FUNCTIONS = public_functions(lm)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_the_example_runs(
+    name: str, folder_of: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "tiny").symlink_to(folder_of("gpt2"))
+    monkeypatch.chdir(tmp_path)
+    run_example(FUNCTIONS[name])
+
+
+def test_every_function_has_an_example() -> None:
+    assert [name for name, function in FUNCTIONS.items() if not example_of(function)] == []
