@@ -334,7 +334,7 @@ def _wanted(annotation: Any, metadata: Any = ()) -> str:
         return "a mapping"
     word = _WORDS.get(annotation, f"a {getattr(annotation, '__name__', annotation)}")
     if annotation is str and any(isinstance(each, annotated_types.MinLen) for each in _flat(metadata)):
-        return "a text that is not empty"
+        word += " that is not empty"
     return word + _range(metadata) if annotation in (int, float) else word
 
 

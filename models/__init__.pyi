@@ -20,9 +20,11 @@ from .comparison.calibration_data import (
 from .comparison.participant_data import ParticipantData, participant_data, without_participants
 from .comparison.participants import ParticipantPriors, participant_model, set_participant_data
 from .comparison.report_process import ReportPriors, report_model
-from .guesses.accuracy import AccuracyPriors, accuracy_model
+from .guesses.accuracy import accuracy_model
 from .guesses.accuracy_data import AccuracyData, accuracy_data
-from .rankings.slopes import RankData, RankPriors, rank_data, rank_slope_model, set_counts
+from .guesses.accuracy_priors import AccuracyPriors
+from .rankings.slope_priors import RankPriors
+from .rankings.slopes import RankData, rank_data, rank_slope_model, set_counts
 
 __all__ = [
     "AccuracyData",

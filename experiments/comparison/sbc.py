@@ -137,7 +137,7 @@ def _model(cfg: DictConfig, study: xr.Dataset) -> SbcModel:
         return sbc_models.belief_sbc(design, numbers_of(cfg, "priors", BeliefPriors))
     if name == "accuracy":
         from inference.guesses.sbc import accuracy_sbc, small_accuracy_design  # noqa: PLC0415
-        from models.guesses.accuracy import AccuracyPriors  # noqa: PLC0415
+        from models.guesses.accuracy_priors import AccuracyPriors  # noqa: PLC0415
 
         # a design of its own: a comparison study has no guesses
         imagined = small_accuracy_design(settings.n_participants, settings.n_items, settings.n_pairs)

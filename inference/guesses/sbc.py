@@ -9,8 +9,9 @@ from scipy.stats import norm
 
 from estimators.errors import InputError
 from inference.posterior.sbc import SbcModel, fingerprint
-from models.guesses.accuracy import AccuracyPriors, accuracy_model
+from models.guesses.accuracy import accuracy_model
 from models.guesses.accuracy_data import AccuracyData, context_band_names, practice_amount
+from models.guesses.accuracy_priors import AccuracyPriors
 
 __all__ = ["accuracy_sbc", "small_accuracy_design"]
 

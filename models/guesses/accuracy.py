@@ -2,7 +2,6 @@ r"""How often people guess the next token: participants, texts, context and prac
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,47 +9,11 @@ import pymc as pm
 from numpy.typing import NDArray
 
 from models.guesses.accuracy_data import AccuracyData
-from models.priors import check_priors
+from models.guesses.accuracy_priors import AccuracyPriors
 
-__all__ = ["AccuracyPriors", "accuracy_model"]
+__all__ = ["accuracy_model"]
 
 _TYPICAL_SPREAD = 0.2  # of log-odds; only the sampler's coordinates depend on it
-
-
-@dataclass(frozen=True)
-class AccuracyPriors:
-    """Scales of the priors of :func:`accuracy_model`, all on log-odds.
-
-    Attributes
-    ----------
-    intercept_mean, intercept : float
-        Normal for the typical participant in a typical text, at the study's mean practice and context: -1 is 27%.
-    ability_spread, document_spread, practice_spread : float
-        Medians of log-normals for the standard deviations over participants, documents, and participants' practice
-        effects. People and texts do differ, so that zero is left out.
-    log_spread : float
-        Standard deviation of the logarithm of each: with 0.7, 90% within a factor of 3.2.
-    practice : float
-        Normal around 0 for what the first 1,000 guesses change in the typical participant.
-    context_step : float
-        Half-normal for the standard deviation of the steps from one length of context to its double.
-    surprisal_mean, surprisal : float
-        Normal for the change for each nat of the target's surprisal under a language model.
-    """
-
-    intercept_mean: float = -1.0
-    intercept: float = 1.0
-    ability_spread: float = 0.3
-    document_spread: float = 0.3
-    practice_spread: float = 0.15
-    log_spread: float = 0.7
-    practice: float = 0.5
-    context_step: float = 0.3
-    surprisal_mean: float = -0.5
-    surprisal: float = 0.5
-
-    def __post_init__(self) -> None:
-        check_priors(self, "accuracy priors", any_sign=("intercept_mean", "surprisal_mean"))
 
 
 def accuracy_model(data: AccuracyData, priors: AccuracyPriors | None = None) -> pm.Model:

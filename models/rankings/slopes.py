@@ -11,42 +11,14 @@ import pytensor.tensor as pt
 from numpy.typing import ArrayLike, NDArray
 
 from estimators.errors import InputError
-from models.priors import check_priors
+from models.rankings.slope_priors import RankPriors
 
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["RankData", "RankPriors", "log_category_probability", "rank_data", "rank_slope_model", "set_counts"]
+__all__ = ["RankData", "log_category_probability", "rank_data", "rank_slope_model", "set_counts"]
 
 _MOST_CATEGORIES = 201
-
-
-@dataclass(frozen=True)
-class RankPriors:
-    """Scales of the priors of :func:`rank_slope_model`, weak by default; log-odds, slopes per doubling of the context.
-
-    Attributes
-    ----------
-    baseline : float
-        Concentration of the Dirichlet distribution of the baseline's categories.
-    slope : float
-        Standard deviation of a normal around 0 for the mean slope of all models.
-    slope_spread, window_spread, model_window_spread : float
-        Scales of half-normals.
-    model, text : float
-        Standard deviations of zero-sum normals.
-    """
-
-    baseline: float = 1.0
-    slope: float = 0.5
-    slope_spread: float = 0.25
-    model: float = 1.0
-    text: float = 0.5
-    window_spread: float = 1.0
-    model_window_spread: float = 0.5
-
-    def __post_init__(self) -> None:
-        check_priors(self, "rank priors")
 
 
 @dataclass(frozen=True, eq=False)
