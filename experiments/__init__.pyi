@@ -1,5 +1,8 @@
 from .comparison.bootstrap import bootstrap as bootstrap
 from .comparison.perplexity import perplexity as perplexity
+from .comparison.rounding import rounding as rounding
+from .comparison.sample_size import sample_size as sample_size
+from .comparison.sbc import sbc as sbc
 from .papers.published import published as published
 from .papers.reproduce.experiment import reproduce as reproduce
 from .studies.cloze.provo import provo as provo
@@ -8,8 +11,6 @@ from .studies.cloze.table import cloze_study as cloze_study
 from .studies.cloze.table import cloze_table as cloze_table
 from .studies.comparison.file import comparison_file as comparison_file
 from .studies.comparison.lm_game import lm_game as lm_game
-from .comparison.rounding import rounding as rounding
-from .comparison.sample_size import sample_size as sample_size
 from .studies.comparison.simulated import simulated as simulated
 from .studies.comparison.table import comparison_study as comparison_study
 from .studies.comparison.table import comparison_table as comparison_table

@@ -31,6 +31,7 @@ __all__ = [
     "Settings",
     "Text",
     "UserPath",
+    "from_numbers",
     "numbers_of",
     "setting_lines",
     "settings_from",
@@ -238,19 +239,24 @@ def numbers_of(kind: type[Any]) -> BeforeValidator:
     >>> TypeAdapter(Annotated[Priors, numbers_of(Priors)]).validate_python({"sigma": 2.0})
     Priors(sigma=2.0)
     """
-    valid = [each.name for each in fields(kind)]
+    return BeforeValidator(lambda value: from_numbers(kind, value) if isinstance(value, Mapping) else value)
 
-    def made(value: Any) -> Any:
-        if not isinstance(value, Mapping):
-            return value
-        for name, number in value.items():
-            if name not in valid:
-                raise unknown_choice("setting", name, valid)
-            if not isinstance(number, int | float) or isinstance(number, bool):
-                raise InputError(f"is {number!r}, should be a number", field=name)
-        return kind(**value)
 
-    return BeforeValidator(made)
+def from_numbers(kind: type[D], given: Mapping[str, Any]) -> D:
+    """Make a dataclass of some of its numbers; the others have their defaults.
+
+    Raises
+    ------
+    InputError
+        For a name that the dataclass has not, or what is no number.
+    """
+    valid = [each.name for each in fields(kind)]  # type: ignore[arg-type]
+    for name, number in given.items():
+        if name not in valid:
+            raise unknown_choice("setting", name, valid)
+        if not isinstance(number, int | float) or isinstance(number, bool):
+            raise InputError(f"is {number!r}, should be a number", field=name)
+    return kind(**given)
 
 
 def _input_error(

@@ -1,33 +1,34 @@
-"""``+exp=sbc``: simulation-based calibration of a model and its sampler."""
+"""Simulation-based calibration of a model and its sampler."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import Literal
 
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import xarray as xr
+from hydra.utils import get_method
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from omegaconf import DictConfig
+from pydantic import model_validator
 
-from estimators.comparison import HUMAN, player_names, rounding_scheme
 from estimators.errors import InputError, unknown_choice
-from experiments.harness.bayes import require_bayes
+from experiments.comparison.estimates import RoundingSettings
+from experiments.harness.bayes import SamplerSettings
 from experiments.harness.figures import STYLE, new_figure
-from experiments.harness.outputs import ExperimentResult
-from experiments.harness.replication import n_jobs, progress_bar, replicates_path
-from experiments.harness.settings import chosen_rounding, numbers_of, rows_of, whole_numbers
+from experiments.harness.replication import ReplicationSettings, progress_bar, replicates_path
+from experiments.harness.result import ExperimentResult, experiment
+from experiments.harness.settings import Seeded, rows_of
+from inference.posterior.sbc import SbcModel, run_sbc
+from inference.posterior.sbc import SbcSettings as FitSettings
+from inference.posterior.sbc_bands import EcdfBand, ecdf_band, ecdf_counts, judge_ranks
+from inference.settings import Count, Probability
 
-if TYPE_CHECKING:
-    from inference.posterior.sbc import SbcModel, SbcSettings
-    from inference.posterior.sbc_bands import EcdfBand
-
-__all__ = ["MODELS", "SBC_COLUMNS", "run"]
+__all__ = ["MODELS", "SBC_COLUMNS", "SbcSettings", "judged_quantities", "quantities_outside", "sbc", "sbc_figure"]
 
 SBC_COLUMNS = (
     "model",
@@ -46,128 +47,111 @@ SBC_COLUMNS = (
 ``inside``: in the quantity's own band; ``inside_together``: in the wider one that holds all quantities at once.
 """
 
-MODELS = ("belief", "belief_rounded", "calibration", "calibration_beta", "reports", "participants", "accuracy")
-_BANDS = ("each", "together")
+MODELS: Mapping[str, str] = {
+    **{
+        name: f"experiments.comparison.sbc_designs.{name}"
+        for name in ("belief", "belief_rounded", "calibration", "calibration_beta", "reports", "participants")
+    },
+    "accuracy": "experiments.guesses.sbc_designs.accuracy",
+}
+"""Model -> dotted name of the function that makes its design of a study and the settings."""
+
 _GOOD, _DOUBTFUL, _BAD = "#0072B2", "#B8860B", "#D55E00"
 _N_COLUMNS = 4
 
 
-def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
-    """Fit a model to data drawn from it, many times, and judge the ranks of the truth."""
-    _check(cfg)
-    from inference.posterior.sbc import run_sbc  # noqa: PLC0415 - seconds of imports that only fits should cost
-    from inference.posterior.sbc_bands import ecdf_band  # noqa: PLC0415 - seconds of imports that only fits should cost
+class SbcSettings(ReplicationSettings, Seeded):
+    """Settings of :func:`sbc`."""
 
-    model, settings = _model(cfg, study), _settings(cfg)
+    model: str = "belief"
+    """belief, belief_rounded (to rounding=...), calibration, calibration_beta, reports, participants or accuracy, or
+    the dotted name of a function of your own: takes the study and these settings, gives an SbcModel."""
+    n_fits: Count = 200
+    """Data sets drawn and fitted."""
+    n_items: Count = 16
+    """Items of each; accuracy takes no study: everybody guesses in half of so many documents."""
+    n_pairs: Count = 8
+    """Pairs asked about each item (belief), or guesses in each document (accuracy)."""
+    n_participants: Count = 6
+    """Participants of each (all models but belief)."""
+    n_ranked: Count = 63
+    """Posterior draws, nearly independent, among which the truth is ranked."""
+    probability: Probability = 0.95
+    """Probability of the bands, which hold the whole ECDF of a quantity at once."""
+    bands: Literal["together", "each"] = "together"
+    """What ends the run with exit code 3: a quantity outside the wider bands that hold all quantities with that
+    probability (together), or one outside its own (each): of 20 quantities of a right model, one is on average."""
+    allow_outside: bool = False
+    """End with exit code 0 all the same; the table and the warnings say it either way."""
+    priors: Mapping[str, float] = {}
+    """Priors of the simulation and of the fits; only those to change, such as {sigma: 1.0}."""
+    rounding: RoundingSettings = RoundingSettings()
+    """The grid to which answers are rounded."""
+    sampler: SamplerSettings = SamplerSettings(draws=400, tune=400, chains=2, cores=1)
+    """Short chains, one at a time; a fit that mixes badly is made again with longer ones."""
+
+    @model_validator(mode="after")
+    def _can_be_done(self) -> SbcSettings:
+        if self.model not in MODELS and "." not in self.model:
+            raise unknown_choice("model", self.model, MODELS, source="model")
+        if self.sampler.name != "nutpie":
+            raise InputError(
+                f"{self.sampler.name!r} cannot be used; only nutpie compiles a model once for many fits",
+                field="sampler",
+            )
+        return self
+
+
+@experiment(SbcSettings)
+def sbc(study: xr.Dataset, settings: SbcSettings) -> ExperimentResult:
+    """Fit a model to data drawn from it, many times, and judge the ranks of the truth (simulation-based calibration).
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A comparison study, whose first items and participants are the design.
+    settings : SbcSettings, optional
+        Or its fields by name.
+
+    Returns
+    -------
+    ExperimentResult
+        One row a quantity, :data:`SBC_COLUMNS`.
+    """
+    design = get_method(MODELS.get(settings.model, settings.model))
+    model: SbcModel = design(study, settings)
     rows = run_sbc(
         model,
-        int(cfg.experiment.n_fits),
-        path=replicates_path(cfg),
-        seed=int(cfg.seed),
-        settings=settings,
-        n_jobs=n_jobs(cfg),
+        settings.n_fits,
+        path=replicates_path(settings),
+        seed=settings.seed,
+        settings=FitSettings(
+            n_ranked=settings.n_ranked,
+            draws=settings.sampler.draws,
+            tune=settings.sampler.tune,
+            chains=settings.sampler.chains,
+            target_accept=settings.sampler.target_accept,
+        ),
+        n_jobs=settings.n_jobs,
         progress=progress_bar("fits"),
-        set_aside=cfg.experiment.replicates is None,
+        set_aside=settings.set_aside,
     )
-    band = ecdf_band(int(cfg.experiment.n_fits), settings.n_ranked, float(cfg.experiment.probability))
+    band = ecdf_band(settings.n_fits, settings.n_ranked, settings.probability)
     ranks = pd.DataFrame(rows)
-    table = _table(model.name, ranks, settings.n_ranked, float(cfg.experiment.probability))
-    outside = _outside(table, cfg)
+    table = judged_quantities(model.name, ranks, settings.n_ranked, settings.probability)
+    outside = quantities_outside(table, settings.bands)
     return ExperimentResult(
         table=table,
         dataset=_dataset(ranks, band),
-        figures={"sbc": figure(ranks, band, table)},
-        summary=summary(table, cfg, settings),
-        warnings=_warnings(table, outside, cfg),
-        gate_failed=bool(outside) and not cfg.experiment.allow_outside,
+        figures={"sbc": sbc_figure(ranks, band, table)},
+        text=summary(table, settings),
+        warnings=_warnings(table, outside, settings.n_fits),
+        gate_failed=bool(outside) and not settings.allow_outside,
     )
 
 
-def _check(cfg: DictConfig) -> None:
-    require_bayes()
-    settings = cfg.experiment
-    if settings.model not in MODELS:
-        raise unknown_choice("model", settings.model, MODELS, source="experiment.model")
-    if settings.bands not in _BANDS:
-        raise unknown_choice("bands", settings.bands, _BANDS, source="experiment.bands")
-    for name in ("n_fits", "n_items", "n_pairs", "n_participants", "n_ranked", "n_jobs"):
-        if len(whole_numbers(cfg, name)) != 1:
-            raise InputError(f"is {settings[name]}, should be one whole number", field=f"experiment.{name}")
-    probability = settings.probability
-    if not (isinstance(probability, int | float) and 0 < probability < 1):
-        raise InputError(f"is {probability!r}, should be between 0 and 1", field="experiment.probability")
-    if not isinstance(settings.allow_outside, bool):
-        raise InputError(f"is {settings.allow_outside!r}, should be true or false", field="experiment.allow_outside")
-    if cfg.sampler.name != "nutpie":
-        raise InputError(
-            f"is {cfg.sampler.name!r}, but only nutpie compiles a model once for many fits", field="sampler.name"
-        )
-
-
-def _settings(cfg: DictConfig) -> SbcSettings:
-    from inference.posterior.sbc import SbcSettings  # noqa: PLC0415
-
-    for name in ("draws", "tune", "chains"):
-        value = cfg.sampler[name]
-        if not isinstance(value, int) or isinstance(value, bool):
-            raise InputError(f"is {value!r}, should be a whole number", field=f"sampler.{name}")
-    return SbcSettings(
-        n_ranked=int(cfg.experiment.n_ranked),
-        draws=cfg.sampler.draws,
-        tune=cfg.sampler.tune,
-        chains=cfg.sampler.chains,
-        target_accept=cfg.sampler.target_accept,
-    )
-
-
-def _model(cfg: DictConfig, study: xr.Dataset) -> SbcModel:
-    """The model on a small design taken from the study."""
-    from inference.comparison import sbc as sbc_models  # noqa: PLC0415
-
-    name, settings = str(cfg.experiment.model), cfg.experiment
-    if name in {"belief", "belief_rounded"}:
-        from models.comparison.belief import BeliefPriors, belief_data  # noqa: PLC0415
-
-        scheme = chosen_rounding(cfg) if name == "belief_rounded" else rounding_scheme("none")
-        if name == "belief_rounded" and scheme == rounding_scheme("none"):
-            raise InputError("is 'none', but experiment.model=belief_rounded rounds its answers", field="rounding")
-        # any player: its answers are replaced, only which pairs there are is kept
-        player = next(player for player in player_names(study) if player != HUMAN)
-        design = sbc_models.small_belief_design(belief_data(study, player, scheme), settings.n_items, settings.n_pairs)
-        return sbc_models.belief_sbc(design, numbers_of(cfg, "priors", BeliefPriors))
-    if name == "accuracy":
-        from inference.guesses.sbc import accuracy_sbc, small_accuracy_design  # noqa: PLC0415
-        from models.guesses.accuracy_priors import AccuracyPriors  # noqa: PLC0415
-
-        # a design of its own: a comparison study has no guesses
-        imagined = small_accuracy_design(settings.n_participants, settings.n_items, settings.n_pairs)
-        return accuracy_sbc(imagined, numbers_of(cfg, "priors", AccuracyPriors))
-    small = sbc_models.small_study(study, settings.n_items, settings.n_participants)
-    if name in {"calibration", "calibration_beta"}:
-        from models.comparison.calibration import CalibrationPriors, favoured_outcomes  # noqa: PLC0415
-
-        family = "llo" if name == "calibration" else "beta"
-        return sbc_models.calibration_sbc(
-            favoured_outcomes(small), family, numbers_of(cfg, "priors", CalibrationPriors)
-        )
-    if name == "reports":
-        from models.comparison.calibration_data import reports_on_truth  # noqa: PLC0415
-        from models.comparison.report_process import ReportPriors  # noqa: PLC0415
-
-        return sbc_models.report_sbc(
-            reports_on_truth(small, chosen_rounding(cfg)), numbers_of(cfg, "priors", ReportPriors)
-        )
-    from models.comparison.participant_data import participant_data  # noqa: PLC0415
-    from models.comparison.participants import ParticipantPriors  # noqa: PLC0415
-
-    return sbc_models.participant_sbc(
-        participant_data(small, chosen_rounding(cfg)), numbers_of(cfg, "priors", ParticipantPriors)
-    )
-
-
-def _table(model: str, ranks: pd.DataFrame, n_ranked: int, probability: float) -> pd.DataFrame:
-    from inference.posterior.sbc_bands import judge_ranks  # noqa: PLC0415
-
+def judged_quantities(model: str, ranks: pd.DataFrame, n_ranked: int, probability: float) -> pd.DataFrame:
+    """Verdict on the ranks of every quantity: the table of :func:`sbc`."""
     rows = []
     for quantity, of_quantity in ranks.groupby("quantity", sort=False):
         verdict = judge_ranks(of_quantity["rank"].to_numpy(), n_ranked, probability)
@@ -185,20 +169,20 @@ def _table(model: str, ranks: pd.DataFrame, n_ranked: int, probability: float) -
     return pd.DataFrame(rows, columns=list(SBC_COLUMNS))
 
 
-def _outside(table: pd.DataFrame, cfg: DictConfig) -> list[str]:
-    """Quantities that fail the gate."""
-    column = "inside" if cfg.experiment.bands == "each" else "inside_together"
+def quantities_outside(table: pd.DataFrame, bands: str) -> list[str]:
+    """Quantities whose ranks leave their own bands (``each``) or those of all (``together``)."""
+    column = "inside" if bands == "each" else "inside_together"
     return [str(name) for name in table.loc[~table[column], "quantity"]]
 
 
-def _warnings(table: pd.DataFrame, outside: Sequence[str], cfg: DictConfig) -> tuple[str, ...]:
+def _warnings(table: pd.DataFrame, outside: Sequence[str], n_fits: int) -> tuple[str, ...]:
     said = []
     if outside:
         said.append(f"the ranks of {', '.join(outside)} are outside their bands: the posterior or its sampler is wrong")
     elif not table["inside"].all():
         alone = ", ".join(table.loc[~table["inside"], "quantity"])
         said.append(f"the ranks of {alone} are outside their own bands, but inside those of all quantities together")
-    n_unconverged, n_fits = int(table["n_unconverged"].max()), int(cfg.experiment.n_fits)
+    n_unconverged = int(table["n_unconverged"].max())
     if n_unconverged:
         said.append(f"{n_unconverged} of {n_fits} fits did not converge even with longer chains; their ranks are kept")
     return tuple(said)
@@ -229,15 +213,15 @@ def _dataset(ranks: pd.DataFrame, band: EcdfBand) -> xr.Dataset:
     )
 
 
-def summary(table: pd.DataFrame, cfg: DictConfig, settings: SbcSettings) -> str:
+def summary(table: pd.DataFrame, settings: SbcSettings) -> str:
     """Say in words whether the posterior is calibrated, and how surely."""
-    n_fits, probability = int(cfg.experiment.n_fits), float(cfg.experiment.probability)
+    n_fits, probability = settings.n_fits, settings.probability
     n_inside, n_together, n_all = int(table["inside"].sum()), int(table["inside_together"].sum()), len(table)
     worst = table.sort_values("p_value").iloc[0]
     joint = table.loc[table["quantity"] == "log_likelihood"].iloc[0]
     lucky = 1 - probability**n_all
     text = (
-        f"{n_fits} times, parameters and data were drawn from the model **{cfg.experiment.model}** (with the priors of "
+        f"{n_fits} times, parameters and data were drawn from the model **{settings.model}** (with the priors of "
         f"the fits), and the model was fitted to the data. If posterior and sampler are right, the rank of each true "
         f"value among {settings.n_ranked} nearly independent posterior draws is uniform. The ECDF of the ranks stays "
         f"inside the simultaneous {probability:.0%} band for **{n_inside} of {n_all}** quantities; that of the joint "
@@ -257,10 +241,8 @@ def summary(table: pd.DataFrame, cfg: DictConfig, settings: SbcSettings) -> str:
     return "\n\n".join([text, *(["\n".join(lines)] if lines else [])])
 
 
-def figure(ranks: pd.DataFrame, band: EcdfBand, table: pd.DataFrame) -> Figure:
+def sbc_figure(ranks: pd.DataFrame, band: EcdfBand, table: pd.DataFrame) -> Figure:
     """Difference of every quantity's ECDF from the diagonal, with the bands."""
-    from inference.posterior.sbc_bands import ecdf_counts  # noqa: PLC0415
-
     n_rows = math.ceil(len(table) / _N_COLUMNS)
     with mpl.rc_context(STYLE):
         fig = new_figure(7.2, 0.9 + 1.35 * n_rows)

@@ -86,8 +86,8 @@ def prepare(cfg: DictConfig, overrides: Iterable[str] = (), *, folder: Path | No
     entry, given = entry_of(cfg.experiment, what="experiment")
     function: Any = load_target(entry, what="experiment")
     for name, default in _IN_FOLDER.items():
-        if name in function.settings_class.model_fields and folder is not None:
-            given[name] = given.get(name) or folder / default
+        if name in function.settings_class.model_fields and folder is not None and given.get(name) is None:
+            given |= {name: folder / default, **({"set_aside": True} if name == "replicates" else {})}
     settings = experiment_settings(function, cfg, given, overrides)
     return Job(entry, function, settings, load_study(cfg.study, kind=entry.kind, wanted_by=entry.name))
 

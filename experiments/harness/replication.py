@@ -9,7 +9,7 @@ from typing import Any
 from estimators.errors import InputError
 from inference.settings import Count, Settings, UserPath
 
-__all__ = ["REPLICATES", "ReplicationSettings", "in_output_folder", "progress_bar", "replicates_path"]
+__all__ = ["REPLICATES", "ReplicationSettings", "progress_bar", "replicates_path"]
 
 REPLICATES = "replicates.jsonl"
 """Name of the file in the output folder of a run."""
@@ -20,6 +20,8 @@ class ReplicationSettings(Settings):
 
     replicates: UserPath | None = None
     """File with the fits done, to go on with; null starts a new one in the output folder."""
+    set_aside: bool = False
+    """Rename a file of other settings or code and begin anew, instead of refusing it; so in the output folder."""
     n_jobs: Count = 1
     """Processes at a time."""
 
@@ -35,14 +37,6 @@ def replicates_path(settings: ReplicationSettings) -> Path:
     if settings.replicates is None:
         raise InputError("is null, and there is no output folder; name a file", field="replicates")
     return settings.replicates
-
-
-def in_output_folder(settings: ReplicationSettings) -> bool:
-    """Whether the file is that of the run's own folder, where fits of other code or settings are set aside.
-
-    A file that a user named is never moved: there, other code or settings are an error.
-    """
-    return settings.replicates is not None and settings.replicates.name == REPLICATES
 
 
 def progress_bar(what: str) -> Callable[[int, int], None]:

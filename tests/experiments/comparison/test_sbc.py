@@ -8,17 +8,15 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from hydra import compose, initialize_config_module
-from omegaconf import DictConfig
+from hydra.utils import get_method
 
 from estimators.errors import InputError
-from experiments import load_experiment
-from experiments.comparison import sbc as experiment
-from experiments.comparison.sbc import MODELS, SBC_COLUMNS
-from experiments.harness.outputs import ExperimentResult, write_outputs
-from experiments.studies import load_study
+from experiments.comparison.sbc import MODELS, SBC_COLUMNS, _warnings, judged_quantities, quantities_outside
+from experiments.harness.outputs import write_outputs
+from experiments.harness.result import ExperimentResult
 from inference.comparison.sbc import small_study
 from inference.posterior.sbc import JOINT_LOG_LIKELIHOOD, SbcModel
+from tests.experiments.command import config, prepared, run_experiment
 
 SMALL = (
     "experiment.n_fits=6",
@@ -32,28 +30,22 @@ SMALL = (
 QUANTITIES = ["right", "wrong", JOINT_LOG_LIKELIHOOD]
 
 
-def config(*overrides: str) -> DictConfig:
-    with initialize_config_module("conf", version_base="1.3"):
-        return compose("config", overrides=["+exp=sbc", *overrides])
-
-
-def result_of(*overrides: str) -> tuple[DictConfig, xr.Dataset, ExperimentResult]:
-    cfg = config(*overrides)
-    study = load_study(cfg)
-    return cfg, study, load_experiment("sbc")(cfg, study)
+def result_of(*overrides: str) -> ExperimentResult:
+    return run_experiment("+exp=sbc", *overrides)
 
 
 def test_a_tiny_run_and_what_it_leaves(tmp_path: Path, seed_offset: int) -> None:
     path = tmp_path / "replicates.jsonl"
     small = (*SMALL, f"experiment.replicates={path}", f"seed={seed_offset}")
-    cfg, study, result = result_of(*small, "experiment.allow_outside=true")
+    job = prepared("+exp=sbc", *small, "experiment.allow_outside=true")
+    result = job.run()
     assert tuple(result.table.columns) == SBC_COLUMNS
     assert result.table["quantity"].iloc[-1] == JOINT_LOG_LIKELIHOOD
     assert {"mu", "sigma", "A[0]"} <= set(result.table["quantity"])
     assert (result.table["n_fits"] == 6).all()
     assert not result.gate_failed
-    assert "joint log-likelihood" in result.summary
-    write_outputs(tmp_path, cfg, study, result)
+    assert "joint log-likelihood" in result.text
+    write_outputs(tmp_path, config("+exp=sbc", *small), job.study, result)
     assert list(pd.read_csv(tmp_path / "table.csv").columns) == list(SBC_COLUMNS)
     with xr.open_dataset(tmp_path / "results.nc", engine="h5netcdf") as dataset:
         assert dataset["rank"].dims == ("quantity", "fit")
@@ -62,7 +54,7 @@ def test_a_tiny_run_and_what_it_leaves(tmp_path: Path, seed_offset: int) -> None
         np.testing.assert_allclose(mean, result.table["rank_mean"], atol=1e-12)
     # everything is done: the second run compiles and fits nothing
     before = path.read_text(encoding="utf-8")
-    again = result_of(*small, "experiment.allow_outside=true")[2]
+    again = result_of(*small, "experiment.allow_outside=true")
     pd.testing.assert_frame_equal(again.table, result.table)
     assert path.read_text(encoding="utf-8") == before
     with pytest.raises(InputError, match="other settings"):
@@ -83,22 +75,22 @@ def fake(monkeypatch: pytest.MonkeyPatch, n_fits: int = 200) -> None:
                 rows.append({"fit": fit, "seed": 0, "quantity": name, "rank": rank, **common, **of_fit})
         return rows
 
-    monkeypatch.setattr("inference.posterior.sbc.run_sbc", run_sbc)
+    monkeypatch.setattr("experiments.comparison.sbc.run_sbc", run_sbc)
 
 
 @pytest.mark.parametrize("bands", ["each", "together"])
 def test_wrong_ranks_fail_the_gate(bands: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     fake(monkeypatch)
     settings = ("experiment.n_items=6", "experiment.n_pairs=4", f"experiment.replicates={tmp_path / 'r.jsonl'}")
-    result = result_of(*settings, f"experiment.bands={bands}")[2]
+    result = result_of(*settings, f"experiment.bands={bands}")
     assert result.table.set_index("quantity")["inside"].tolist() == [True, False, True]
     assert result.gate_failed
     assert "wrong" in result.warnings[0]
     assert "2 of 200 fits did not converge" in result.warnings[1]
-    assert "2 of 3" in result.summary
+    assert "2 of 3" in result.text
     titles = [axes.get_title(loc="left") for axes in result.figures["sbc"].axes]
     assert titles[:3] == ["right", "wrong: outside", "joint log-likelihood"]
-    assert not result_of(*settings, "experiment.allow_outside=true")[2].gate_failed
+    assert not result_of(*settings, "experiment.allow_outside=true").gate_failed
 
 
 def test_bands_for_all_quantities_together_are_wider() -> None:
@@ -110,19 +102,19 @@ def test_bands_for_all_quantities_together_are_wider() -> None:
         for name, ranks in (("a", narrow), ("b", every), ("c", every))
         for rank in ranks
     ]
-    table = experiment._table("model", pd.DataFrame(rows), 63, 0.95)
+    table = judged_quantities("model", pd.DataFrame(rows), 63, 0.95)
     assert tuple(table.columns) == SBC_COLUMNS
     assert 0.05 / 3 < table["p_value"][0] < 0.05
     assert table["inside"].tolist() == [False, True, True]
     assert table["inside_together"].all()
-    assert experiment._outside(table, config("experiment.bands=each")) == ["a"]
-    assert experiment._outside(table, config()) == []
-    warned = experiment._warnings(table.assign(n_unconverged=0), [], config())
+    assert quantities_outside(table, "each") == ["a"]
+    assert quantities_outside(table, "together") == []
+    warned = _warnings(table.assign(n_unconverged=0), [], 200)
     assert "inside those of all quantities together" in warned[0]
 
 
 def test_small_study_keeps_who_answered_most() -> None:
-    study = load_study(config("study.n_items=12", "study.n_participants=8"))
+    study = prepared("+exp=sbc", "study.n_items=12", "study.n_participants=8").study
     small = small_study(study, 5, 3)
     assert len(set(small["participant"].to_numpy().astype(str))) <= 3
     assert len(set(small["response_item"].values)) <= 5
@@ -132,8 +124,8 @@ def test_small_study_keeps_who_answered_most() -> None:
 def test_models_of_participants_are_built() -> None:
     """Cheap part of those that take long to compile: the design, and that every quantity is there."""
     for name in ("calibration", "calibration_beta", "reports", "participants"):
-        cfg = config(f"experiment.model={name}", "experiment.n_participants=3")
-        model = experiment._model(cfg, load_study(cfg))
+        job = prepared("+exp=sbc", f"experiment.model={name}", "experiment.n_participants=3")
+        model = get_method(MODELS[name])(job.study, job.settings)
         program = model.build()
         for quantity in model.quantities:
             assert quantity.partition("[")[0] in program.named_vars, quantity
