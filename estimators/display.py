@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["Result", "bits_from_nats", "loss_from_perplexity", "nats_from_bits", "perplexity_from_loss"]
 
 _ROWS_SHOWN = 10
+_SHORT = 40
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -82,9 +83,9 @@ class Result:
 def _short(value: object) -> str:
     """Write a value in a few characters."""
     if isinstance(value, Result):
-        return f"{type(value).__name__}(...)"
+        return repr(value) if len(repr(value)) <= _SHORT else f"{type(value).__name__}(...)"
     if isinstance(value, np.ndarray):
-        return f"{value.dtype.name} array {value.shape}"
+        return f"{value.dtype.name}[{', '.join(map(str, value.shape))}]"
     if isinstance(value, (bool, np.bool_, str)) or value is None:
         return repr(value.item() if isinstance(value, np.generic) else value)
     if isinstance(value, (float, np.floating)):

@@ -35,6 +35,14 @@ def response_positions(study: xr.Dataset) -> NDArray[np.intp]:
     ------
     InputError
         If a response names an item that the study does not have.
+
+    Examples
+    --------
+    >>> from estimators import comparison
+    >>> settings = comparison.SimulationSettings(n_items=20, n_reference_items=20, n_candidates=30, vocab_size=50)
+    >>> study = comparison.simulate_comparison_study(settings)
+    >>> comparison.response_positions(study)[:3]
+    array([0, 1, 2])
     """
     return item_positions(study, "response_item")
 

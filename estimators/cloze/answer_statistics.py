@@ -35,6 +35,13 @@ class AnswerStatistics(Result):
         NaN where a context has fewer than three answers.
     covariance : ndarray, shape (context, statistic, statistic)
         Of the errors: how the statistics would vary over other people asked about the same context.
+
+    Examples
+    --------
+    >>> from estimators import cloze
+    >>> counts = cloze.count_words(context=[0, 0, 1, 1], word=[0, 1, 0, 2], count=[3, 1, 2, 2], n_contexts=2)
+    >>> cloze.answer_statistics(counts)
+    AnswerStatistics(names=('entropy', 'oracle_tvd'), value=float64[2, 2], covariance=float64[2, 2, 2])
     """
 
     made_by = "answer_statistics(counts)"
@@ -70,6 +77,17 @@ def answer_statistics(counts: WordCounts, names: tuple[str, ...] = ("entropy", "
     ------
     InputError
         If a name is unknown.
+
+    Examples
+    --------
+    >>> from estimators import cloze
+    >>> counts = cloze.count_words(context=[0, 0, 1, 1], word=[0, 1, 0, 2], count=[3, 1, 2, 2], n_contexts=2)
+    >>> found = cloze.answer_statistics(counts)
+    >>> found.value.round(3)
+    array([[0.562, 0.693],
+           [0.5  , 0.333]])
+    >>> found.covariance.shape
+    (2, 2, 2)
     """
     WordCounts.require(counts=counts)
     for name in names:

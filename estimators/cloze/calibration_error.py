@@ -33,6 +33,14 @@ class CalibrationError(Result):
         N, predictions that were given.
     n_lost : int
         Predictions that no bin takes though they count in N (legacy bins lose a confidence of 1).
+
+    Examples
+    --------
+    >>> from estimators import cloze
+    >>> cloze.expected_calibration_error([0.2, 0.3, 0.8, 0.9], [0, 1, 1, 1], n_bins=2).to_frame()
+       confidence  accuracy  count
+    0        0.25       0.5      2
+    1        0.85       1.0      2
     """
 
     ece: float
@@ -73,6 +81,13 @@ def expected_calibration_error(
     ------
     InputError
         If a confidence is no probability, the shapes differ, or nothing is left.
+
+    Examples
+    --------
+    >>> from estimators import cloze
+    >>> found = cloze.expected_calibration_error([0.2, 0.3, 0.8, 0.9], [0, 1, 1, 1], n_bins=2)
+    >>> round(found.ece, 3)
+    0.2
     """
     sure, right = np.asarray(confidence, dtype=float), np.asarray(correct, dtype=float)
     if sure.shape != right.shape or sure.ndim != 1:
@@ -142,6 +157,14 @@ def share_correct(
     ------
     InputError
         If `ties` is unknown.
+
+    Examples
+    --------
+    >>> from estimators import cloze
+    >>> counts = cloze.count_words(context=[0, 0, 1, 1], word=[0, 1, 0, 2], count=[3, 1, 2, 2], n_contexts=2)
+    >>> top = cloze.top_words(counts)
+    >>> cloze.share_correct(counts, top, counts, top, ties="average")
+    array([1. , 0.5])
     """
     if ties not in ("first", "average"):
         raise unknown_choice("ties", ties, ("first", "average"))

@@ -50,6 +50,17 @@ class WordCounts(Result):
     count : ndarray of int, shape (row,)
         1 or more.
     n_contexts : int
+
+    Examples
+    --------
+    >>> from estimators import cloze
+    >>> counts = cloze.count_words(context=[0, 0, 1, 1], word=[0, 1, 0, 2], count=[3, 1, 2, 2], n_contexts=2)
+    >>> counts
+    WordCounts(context=int64[4], word=int64[4], count=int64[4], n_contexts=2)
+    >>> counts.take([1]).to_frame()
+       context  word  count
+    0        0     0      2
+    1        0     2      2
     """
 
     made_by = "count_words(context, word, count, n_contexts=...)"
@@ -84,6 +95,16 @@ class Distributions(Result):
         Sums to one within a context, or to less where the rest of the mass is on words that are not listed.
     n_contexts : int
         A context without any row has no distribution: every distance to it is NaN.
+
+    Examples
+    --------
+    >>> from estimators import cloze
+    >>> people = cloze.relative_frequencies(cloze.count_words([0, 0, 1], [0, 1, 2], [3, 1, 4], n_contexts=2))
+    >>> model = cloze.relative_frequencies(cloze.count_words([0, 0, 1], [0, 1, 0], [1, 3, 4], n_contexts=2))
+    >>> people
+    Distributions(context=int64[3], word=int64[3], probability=float64[3], n_contexts=2)
+    >>> people.mass
+    array([1., 1.])
     """
 
     made_by = "relative_frequencies(counts)"
@@ -129,6 +150,15 @@ class TopWords(Result):
         How many words are as frequent as it, itself included.
     is_top : ndarray of bool, shape (row,)
         The rows of those words.
+
+    Examples
+    --------
+    >>> from estimators import cloze
+    >>> counts = cloze.count_words(context=[0, 0, 1, 1], word=[0, 1, 0, 2], count=[3, 1, 2, 2], n_contexts=2)
+    >>> cloze.top_words(counts).to_frame()
+       word  confidence  n_tied
+    0     0        0.75       1
+    1     0        0.50       2
     """
 
     made_by = "top_words(counts)"
@@ -156,6 +186,16 @@ def count_words(context: ArrayLike, word: ArrayLike, count: ArrayLike, *, n_cont
     ------
     InputError
         If a count is negative.
+
+    Examples
+    --------
+    >>> from estimators import cloze
+    >>> counts = cloze.count_words(context=[0, 0, 1], word=[5, 5, -1], count=[2, 1, 4], n_contexts=2)
+    >>> counts.to_frame()
+       context  word  count
+    0        0     5      3
+    >>> counts.totals
+    array([3, 0])
     """
     context, word, count = (np.asarray(values, dtype=np.int64) for values in (context, word, count))
     if (count < 0).any():
@@ -180,6 +220,17 @@ def relative_frequencies(counts: WordCounts) -> Distributions:
     Returns
     -------
     Distributions
+
+    Examples
+    --------
+    >>> from estimators import cloze
+    >>> counts = cloze.count_words(context=[0, 0, 1, 1], word=[0, 1, 0, 2], count=[3, 1, 2, 2], n_contexts=2)
+    >>> cloze.relative_frequencies(counts).to_frame()
+       context  word  probability
+    0        0     0         0.75
+    1        0     1         0.25
+    2        1     0         0.50
+    3        1     2         0.50
     """
     WordCounts.require(counts=counts)
     return Distributions(counts.context, counts.word, counts.count / counts.totals[counts.context], counts.n_contexts)
@@ -208,6 +259,14 @@ def distributions_from_proportions(
     ------
     InputError
         If without rescaling a context sums to more than one.
+
+    Examples
+    --------
+    >>> from estimators import cloze
+    >>> cloze.distributions_from_proportions([0, 0], [3, 4], [0.5, 0.3], n_contexts=1).probability
+    array([0.625, 0.375])
+    >>> cloze.distributions_from_proportions([0, 0], [3, 4], [0.5, 0.3], n_contexts=1, rescale=False).mass
+    array([0.8])
     """
     contexts, words = (np.asarray(values, dtype=np.int64) for values in (context, word))
     shares = np.asarray(proportion, dtype=float)
@@ -255,6 +314,14 @@ def total_variation(p: Distributions, q: Distributions) -> Floats:
     -------
     ndarray of float, shape (context,)
         In [0, 1]; NaN where a context has no answer on one side.
+
+    Examples
+    --------
+    >>> from estimators import cloze
+    >>> people = cloze.relative_frequencies(cloze.count_words([0, 0, 1], [0, 1, 2], [3, 1, 4], n_contexts=2))
+    >>> model = cloze.relative_frequencies(cloze.count_words([0, 0, 1], [0, 1, 0], [1, 3, 4], n_contexts=2))
+    >>> cloze.total_variation(people, model).round(3)
+    array([0.5, 1. ])
     """
     both = align(p, q)
     return _no_answer(p, q, _sums(both.context, np.abs(both.p - both.q), p.n_contexts) / 2)
@@ -284,6 +351,14 @@ def tvd_exact(p: Distributions, q_at_rows: ArrayLike, remaining: ArrayLike | Non
     ------
     InputError
         If a probability is negative, or those of a context and the remaining mass do not sum to one (to 1e-6).
+
+    Examples
+    --------
+    >>> from estimators import cloze
+    >>> people = cloze.relative_frequencies(cloze.count_words([0, 0, 1], [0, 1, 2], [3, 1, 4], n_contexts=2))
+    >>> model = cloze.relative_frequencies(cloze.count_words([0, 0, 1], [0, 1, 0], [1, 3, 4], n_contexts=2))
+    >>> cloze.tvd_exact(people, q_at_rows=[0.2, 0.5, 0.1]).round(3)
+    array([0.55, 0.9 ])
     """
     Distributions.require(p=p)
     q = np.asarray(q_at_rows, dtype=float)
@@ -315,6 +390,14 @@ def probability_at(q: Distributions, rows: WordCounts | Distributions) -> Floats
     Returns
     -------
     ndarray of float, shape (row,)
+
+    Examples
+    --------
+    >>> from estimators import cloze
+    >>> people = cloze.relative_frequencies(cloze.count_words([0, 0, 1], [0, 1, 2], [3, 1, 4], n_contexts=2))
+    >>> model = cloze.relative_frequencies(cloze.count_words([0, 0, 1], [0, 1, 0], [1, 3, 4], n_contexts=2))
+    >>> cloze.probability_at(model, people)
+    array([0.25, 0.75, 0.  ])
     """
     Distributions.require(q=q)
     _check_same_contexts(q, rows)
@@ -339,6 +422,14 @@ def entropy_nats(p: Distributions) -> Floats:
     Returns
     -------
     ndarray of float, shape (context,)
+
+    Examples
+    --------
+    >>> from estimators import cloze
+    >>> people = cloze.relative_frequencies(cloze.count_words([0, 0, 1], [0, 1, 2], [3, 1, 4], n_contexts=2))
+    >>> model = cloze.relative_frequencies(cloze.count_words([0, 0, 1], [0, 1, 0], [1, 3, 4], n_contexts=2))
+    >>> cloze.entropy_nats(people).round(3)
+    array([0.562, 0.   ])
     """
     Distributions.require(p=p)
     terms = -p.probability * np.log(np.where(p.probability > 0, p.probability, 1.0))
@@ -364,6 +455,16 @@ def kl_nats(p: Distributions, q: Distributions, *, mixed_in: float = 0.0) -> Flo
     ------
     InputError
         If `mixed_in` is no share in [0, 1).
+
+    Examples
+    --------
+    >>> from estimators import cloze
+    >>> people = cloze.relative_frequencies(cloze.count_words([0, 0, 1], [0, 1, 2], [3, 1, 4], n_contexts=2))
+    >>> model = cloze.relative_frequencies(cloze.count_words([0, 0, 1], [0, 1, 0], [1, 3, 4], n_contexts=2))
+    >>> cloze.kl_nats(people, model).round(3)
+    array([0.549,   inf])
+    >>> cloze.kl_nats(people, model, mixed_in=0.1).round(3)
+    array([0.486, 2.996])
     """
     if not 0 <= mixed_in < 1:
         raise InputError(f"is {mixed_in}, should be a share in [0, 1)", field="mixed_in")
@@ -388,6 +489,14 @@ def jensen_shannon_nats(p: Distributions, q: Distributions) -> Floats:
     Returns
     -------
     ndarray of float, shape (context,)
+
+    Examples
+    --------
+    >>> from estimators import cloze
+    >>> people = cloze.relative_frequencies(cloze.count_words([0, 0, 1], [0, 1, 2], [3, 1, 4], n_contexts=2))
+    >>> model = cloze.relative_frequencies(cloze.count_words([0, 0, 1], [0, 1, 0], [1, 3, 4], n_contexts=2))
+    >>> cloze.jensen_shannon_nats(people, model).round(3)
+    array([0.131, 0.693])
     """
     both = align(p, q)
     middle = (both.p + both.q) / 2
@@ -406,6 +515,13 @@ def top_words(counts: WordCounts) -> TopWords:
     Returns
     -------
     TopWords
+
+    Examples
+    --------
+    >>> from estimators import cloze
+    >>> counts = cloze.count_words(context=[0, 0, 1, 1], word=[0, 1, 0, 2], count=[3, 1, 2, 2], n_contexts=2)
+    >>> cloze.top_words(counts).word, cloze.top_words(counts).n_tied
+    (array([0, 0]), array([1, 2]))
     """
     WordCounts.require(counts=counts)
     highest = np.zeros(counts.n_contexts, dtype=np.int64)

@@ -27,6 +27,15 @@ class NeededShare(Result):
         The difference of the means that the margin is compared with.
     margin : float
     draws : ndarray of float, shape (replicate,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from estimators import cloze
+    >>> cloze.needed_share(
+    ...     [0.7, 0.6, 0.8], [0.4, 0.4, 0.5], groups=["a", "a", "b"], margin=0.05, rng=np.random.default_rng(0)
+    ... )
+    NeededShare(share=0.8125, lower=0.8, upper=0.8333, gap=0.2667, margin=0.05, draws=float64[2000])
     """
 
     share: float
@@ -97,6 +106,16 @@ def needed_share(
     ------
     InputError
         If the margin is not positive, a value is NaN, or the shapes differ.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from estimators import cloze
+    >>> found = cloze.needed_share(
+    ...     [0.7, 0.6, 0.8], [0.4, 0.4, 0.5], groups=["a", "a", "b"], margin=0.05, rng=np.random.default_rng(0)
+    ... )
+    >>> round(found.share, 3)
+    0.812
     """
     model, halves = np.asarray(model, dtype=float), np.asarray(halves, dtype=float)
     if model.shape != halves.shape or model.ndim != 1 or not len(model):

@@ -49,6 +49,20 @@ def renormalised_distributions(
     ------
     InputError
         If the study has no log-probabilities of this model, or `same` is something else.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from estimators import cloze
+    >>> settings = cloze.ClozeSimulation(n_items=3, n_answers=6, n_samples=6, vocab_size=20)
+    >>> study = cloze.simulate_cloze_study(settings, np.random.default_rng(0))
+    >>> words = cloze.study_words(study, human="none", model="none", corpus="none")
+    >>> scored = study.assign(sample_logprob=("sample", np.full(study.sizes["sample"], -2.0)))
+    >>> shares = cloze.renormalised_distributions(
+    ...     scored, "mixture", words.strings.tolist(), cloze.word_rules("none")
+    ... )
+    >>> shares.mass
+    array([1., 1., 1.])
     """
     if same not in ("sum", "last"):
         raise unknown_choice("same", same, ("sum", "last"), source="biased estimator")

@@ -42,6 +42,12 @@ class ClozeSimulation:
         Range of the Zipf exponent over contexts.
     difference : tuple of float
         Range over contexts of the amount by which a model differs.
+
+    Examples
+    --------
+    >>> from estimators import cloze
+    >>> cloze.ClozeSimulation(n_items=3).families
+    ('mixture', 'factors')
     """
 
     n_items: int = 40
@@ -132,6 +138,16 @@ def simulate_cloze_study(settings: ClozeSimulation, rng: np.random.Generator) ->
     xarray.Dataset
         Passes :func:`estimators.cloze.study.validate_cloze_study`. The word of the text is drawn from people's
         distribution.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from estimators import cloze
+    >>> settings = cloze.ClozeSimulation(n_items=3, n_answers=6, n_samples=6, vocab_size=20)
+    >>> study = cloze.simulate_cloze_study(settings, np.random.default_rng(0))
+    >>> study["true_tvd"].values.round(2)
+    array([[0.23, 0.34, 0.24],
+           [0.41, 0.32, 0.51]])
     """
     import xarray as xr  # noqa: PLC0415 - at the door only
 

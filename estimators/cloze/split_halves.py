@@ -40,6 +40,14 @@ class SplitHalves(Result):
     first_seen : ndarray of int, shape (split, row), optional
         Where a row's word stands first in the sampled list: the paper's code breaks ties in the first half by it. None:
         ties stay ties.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from estimators import cloze
+    >>> counts = cloze.count_words(context=[0, 0, 1, 1], word=[0, 1, 0, 2], count=[3, 1, 2, 2], n_contexts=2)
+    >>> cloze.random_split_halves(counts, n_splits=2, rng=np.random.default_rng(0))
+    SplitHalves(counts=WordCounts(...), first=int64[2, 4], second=int64[2, 4], first_seen=None)
     """
 
     made_by = "random_split_halves(counts, n_splits=..., rng=...)"
@@ -80,6 +88,19 @@ def random_split_halves(
     ------
     InputError
         If `n_splits` or `size` is not positive.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from estimators import cloze
+    >>> counts = cloze.count_words(context=[0, 0, 1, 1], word=[0, 1, 0, 2], count=[3, 1, 2, 2], n_contexts=2)
+    >>> halves = cloze.random_split_halves(counts, n_splits=2, rng=np.random.default_rng(0))
+    >>> halves.first
+    array([[1, 1, 0, 2],
+           [1, 1, 1, 1]])
+    >>> halves.second
+    array([[2, 0, 2, 0],
+           [2, 0, 1, 1]])
     """
     WordCounts.require(counts=counts)
     if n_splits < 1 or (size is not None and size < 1):
@@ -205,6 +226,16 @@ def tvd_between_split_halves(halves: SplitHalves) -> Floats:
     -------
     ndarray of float, shape (split, context)
         NaN where a part has no answer.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from estimators import cloze
+    >>> counts = cloze.count_words(context=[0, 0, 1, 1], word=[0, 1, 0, 2], count=[3, 1, 2, 2], n_contexts=2)
+    >>> halves = cloze.random_split_halves(counts, n_splits=2, rng=np.random.default_rng(0))
+    >>> cloze.tvd_between_split_halves(halves)
+    array([[0.5, 1. ],
+           [0.5, 0. ]])
     """
     SplitHalves.require(halves=halves)
     p, q = (_normalised(halves, part) for part in (halves.first, halves.second))
@@ -233,6 +264,16 @@ def tvd_to_split_halves(
     -------
     ndarray of float, shape (split, context)
         NaN where a side has no answer.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from estimators import cloze
+    >>> counts = cloze.count_words(context=[0, 0, 1, 1], word=[0, 1, 0, 2], count=[3, 1, 2, 2], n_contexts=2)
+    >>> halves = cloze.random_split_halves(counts, n_splits=2, rng=np.random.default_rng(0))
+    >>> cloze.tvd_to_split_halves(cloze.relative_frequencies(counts), halves)
+    array([[0.25, 0.5 ],
+           [0.25, 0.  ]])
     """
     Distributions.require(q=q)
     SplitHalves.require(halves=halves)

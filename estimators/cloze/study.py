@@ -112,6 +112,19 @@ def validate_cloze_study(study: xr.Dataset) -> xr.Dataset:
     ------
     InputError
         Names the variable, the item or row, the value found and what would be right.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from estimators import cloze
+    >>> settings = cloze.ClozeSimulation(n_items=3, n_answers=6, n_samples=6, vocab_size=20)
+    >>> study = cloze.simulate_cloze_study(settings, np.random.default_rng(0))
+    >>> cloze.validate_cloze_study(study) is study
+    True
+    >>> cloze.validate_cloze_study(study.assign(word_num=("item", [1, 1, 2])))
+    Traceback (most recent call last):
+        ...
+    estimators.errors.InputError: cloze study 'cloze_simulated', (text_id, word_num): ('1', 1) is there twice
     """
     source = CLOZE.check(study)
     keys = Counter(zip(study["text_id"].values.tolist(), study["word_num"].values.tolist(), strict=True))

@@ -42,6 +42,16 @@ class ModelWords(Result):
         Samples left out, by reason ("blank", "failed", "junk").
     n_samples : int
         Samples before that.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from estimators import cloze
+    >>> settings = cloze.ClozeSimulation(n_items=3, n_answers=6, n_samples=6, vocab_size=20)
+    >>> study = cloze.simulate_cloze_study(settings, np.random.default_rng(0))
+    >>> words = cloze.study_words(study, human="none", model="none", corpus="none")
+    >>> words.models["mixture"]
+    ModelWords(counts=WordCounts(...), item=int64[3], missing={}, n_samples=18)
     """
 
     counts: WordCounts
@@ -69,6 +79,18 @@ class StudyWords(Result):
     blank : int
         Code of the empty word where the rules keep it and there is one, else -1.
     models : mapping of str to ModelWords
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from estimators import cloze
+    >>> settings = cloze.ClozeSimulation(n_items=3, n_answers=6, n_samples=6, vocab_size=20)
+    >>> study = cloze.simulate_cloze_study(settings, np.random.default_rng(0))
+    >>> words = cloze.study_words(study, human="none", model="none", corpus="none")
+    >>> words.strings[:3].tolist()
+    ['word0', 'word2', 'word3']
+    >>> words.human_distributions
+    Distributions(context=int64[11], word=int64[11], probability=float64[11], n_contexts=3)
     """
 
     made_by = "study_words(study, human=..., model=..., corpus=...)"
@@ -130,6 +152,18 @@ def study_words(
     ------
     InputError
         If a model is not in the study.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from estimators import cloze
+    >>> settings = cloze.ClozeSimulation(n_items=3, n_answers=6, n_samples=6, vocab_size=20)
+    >>> study = cloze.simulate_cloze_study(settings, np.random.default_rng(0))
+    >>> words = cloze.study_words(study, human="clean", model="clean", corpus="clean")
+    >>> words.human.totals
+    array([6, 6, 6])
+    >>> list(words.models)
+    ['mixture', 'factors']
     """
     if per not in ("item", "entry"):
         raise unknown_choice("per", per, ("item", "entry"))

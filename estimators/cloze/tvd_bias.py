@@ -31,6 +31,14 @@ class TvdBaseline(Result):
         (raw - baseline) / (1 - baseline): zero on average where both samples are from one distribution, one where
         they share no word. Not clipped, so that means over contexts stay means: single ones may be negative. NaN
         where the baseline is one, as nothing can be said then.
+
+    Examples
+    --------
+    >>> from estimators import cloze
+    >>> first = cloze.count_words([0, 0], [0, 1], [3, 1], n_contexts=1)
+    >>> second = cloze.count_words([0, 0], [0, 1], [1, 3], n_contexts=1)
+    >>> cloze.tvd_with_baseline(first, second).corrected.round(3)
+    array([0.327])
     """
 
     raw: NDArray[np.float64]
@@ -49,6 +57,15 @@ def tvd_with_baseline(first: WordCounts, second: WordCounts) -> TvdBaseline:
     Returns
     -------
     TvdBaseline
+
+    Examples
+    --------
+    >>> from estimators import cloze
+    >>> first = cloze.count_words([0, 0], [0, 1], [3, 1], n_contexts=1)
+    >>> second = cloze.count_words([0, 0], [0, 1], [1, 3], n_contexts=1)
+    >>> cloze.tvd_with_baseline(first, second).to_frame().round(3)
+       raw  baseline  corrected
+    0  0.5     0.257      0.327
     """
     WordCounts.require(first=first, second=second)
     raw = total_variation(relative_frequencies(first), relative_frequencies(second))
@@ -75,6 +92,14 @@ def permutation_baseline(first: WordCounts, second: WordCounts) -> NDArray[np.fl
     -------
     ndarray of float, shape (context,)
         NaN where one side has no answer.
+
+    Examples
+    --------
+    >>> from estimators import cloze
+    >>> first = cloze.count_words([0, 0], [0, 1], [3, 1], n_contexts=1)
+    >>> second = cloze.count_words([0, 0], [0, 1], [1, 3], n_contexts=1)
+    >>> cloze.permutation_baseline(first, second).round(3)
+    array([0.257])
     """
     WordCounts.require(first=first, second=second)
     from scipy.stats import hypergeom  # noqa: PLC0415 - half a second that importing estimators does not need

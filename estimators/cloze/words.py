@@ -101,6 +101,13 @@ class WordRules:
         Whether a word without any letter or digit ("?") is missing; where nothing at all is left it always is.
     blank : {"drop", "keep"}
         Whether an empty string is missing, or a word of its own, "".
+
+    Examples
+    --------
+    >>> from estimators import cloze
+    >>> rules = cloze.WordRules("mine", case="keep", contractions="host")
+    >>> cloze.normalise_words(["Don't", "Bird's"], rules).words.tolist()
+    ['Do', 'Bird']
     """
 
     name: str = "clean"
@@ -170,6 +177,12 @@ class NormalisedWords(Result):
     missing : ndarray of bool, shape (string,)
     reason : ndarray of str objects, shape (string,)
         Why it is missing: "blank", "failed", "junk"; "" where it is not.
+
+    Examples
+    --------
+    >>> from estimators import cloze
+    >>> cloze.normalise_words(["Cat", "?", ""], "clean").reason.tolist()
+    ['', 'junk', 'blank']
     """
 
     words: NDArray[np.object_]
@@ -195,8 +208,14 @@ def word_rules(name: str, changes: Mapping[str, Any] | None = None) -> WordRules
     ------
     InputError
         If the name, a field or a value does not exist.
+
+    Examples
+    --------
+    >>> from estimators import cloze
+    >>> cloze.word_rules("clean", {"case": "keep"}).name
+    'clean, changed'
     """
-    if name not in WORD_RULES:
+    if not isinstance(name, str) or name not in WORD_RULES:  # type: ignore[redundant-expr]
         raise unknown_choice("word rules", name, WORD_RULES)
     if not changes:
         return WORD_RULES[name]
@@ -226,6 +245,12 @@ def normalise_words(strings: Sequence[str] | NDArray[Any], rules: WordRules | st
     InputError
         If the rules are unknown, or an element is no string: a missing answer should be "" by now, and the word "nan"
         is a word.
+
+    Examples
+    --------
+    >>> from estimators import cloze
+    >>> cloze.normalise_words(["The", "don't", "cat.", "?", ""], "clean").words.tolist()
+    ['the', "don't", 'cat', '', '']
     """
     words = np.empty(len(strings), dtype=object)
     reason = np.empty(len(strings), dtype=object)

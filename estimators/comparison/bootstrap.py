@@ -34,6 +34,15 @@ class BootstrapGap(Result):
         Items, on average over replicates, that no drawn participant had answered: they are left out.
     n_empty : int
         Replicates in which no drawn participant had answered any drawn item: they are left out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from estimators import comparison
+    >>> comparison.half_sample_bootstrap(
+    ...     [0.1, 0.9, -0.4, 1.2], [1, 1, 2, 2], [0, 1, 0, 1], n_replicates=4, rng=np.random.default_rng(0)
+    ... )
+    BootstrapGap(gap_nats=float64[4], mean_items_lost=0, n_empty=0)
     """
 
     gap_nats: FloatArray
@@ -74,6 +83,16 @@ def half_sample_bootstrap(
     ------
     InputError
         If there are no replicates, or nobody would be dropped or left.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from estimators import comparison
+    >>> found = comparison.half_sample_bootstrap(
+    ...     [0.1, 0.9, -0.4, 1.2], [1, 1, 2, 2], [0, 1, 0, 1], n_replicates=4, rng=np.random.default_rng(0)
+    ... )
+    >>> found.gap_nats.round(2)
+    array([-0.15, -0.15,  1.05,  1.05])
     """
     table = _participant_table(log_term, item, participant)
     n_participants = table.total.shape[0]
@@ -123,6 +142,16 @@ def cluster_bootstrap(
     ------
     InputError
         If there are no replicates or nothing is resampled.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from estimators import comparison
+    >>> found = comparison.cluster_bootstrap(
+    ...     [0.1, 0.9, -0.4, 1.2], [1, 1, 2, 2], [0, 1, 0, 1], n_replicates=4, rng=np.random.default_rng(0)
+    ... )
+    >>> found.gap_nats.round(2)
+    array([0.58, 0.58, 1.05, 1.05])
     """
     if not (resample_participants or resample_items):
         raise InputError("are both false: nothing would be resampled", field="resample_participants, resample_items")
@@ -170,6 +199,15 @@ def bias_curve(
     ------
     InputError
         For an unknown estimator, a wrong shape, or an n or n_repeats under 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from estimators import comparison
+    >>> log_term = np.random.default_rng(0).normal(0.0, 1.0, (50, 100))
+    >>> curve = comparison.bias_curve(log_term, n=[2, 20], n_repeats=10, rng=np.random.default_rng(0))
+    >>> curve.mean(axis=1).round(1)
+    array([0.2, 0.5])
     """
     terms = np.asarray(log_term, dtype=float)
     if terms.ndim not in (2, 3) or terms.size == 0:

@@ -46,6 +46,13 @@ class WeightDiagnostics(Result):
         Share of items with fewer than two effective responses, n exp(-KL_q) < 2.
     verdict : {"enough", "doubtful", "too few"}
         See :func:`verdict`.
+
+    Examples
+    --------
+    >>> from estimators import comparison
+    >>> terms = comparison.group_terms([0.1, 0.9, -0.4, 1.2], item=[1, 1, 2, 2])
+    >>> comparison.diagnose_weights(terms).verdict
+    'too few'
     """
 
     pareto_k: float
@@ -103,6 +110,15 @@ def fit_pareto_shape(excess: ArrayLike) -> tuple[float, float]:
     -------
     shape, scale : float
         k and sigma of P(X > x) = (1 + k x / sigma)^(-1/k).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from estimators import comparison
+    >>> excess = np.random.default_rng(0).pareto(2.0, 5000)
+    >>> shape, scale = comparison.fit_pareto_shape(excess)
+    >>> round(shape, 1)
+    0.5
     """
     x = np.sort(np.asarray(excess, dtype=float))
     n = x.size
@@ -135,6 +151,14 @@ def pareto_khat(weight: ArrayLike) -> float:
     -------
     float
         NaN where fewer than five values stand out above the threshold.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from estimators import comparison
+    >>> weight = np.random.default_rng(0).pareto(2.0, 5000)
+    >>> round(comparison.pareto_khat(weight), 1)
+    0.6
     """
     ordered = np.sort(np.asarray(weight, dtype=float))
     _, excess = _tail_excess(ordered)
@@ -153,6 +177,17 @@ def smooth_tail(weight: ArrayLike) -> FloatArray:
     ndarray of float, shape (n,)
         In the order given. Unchanged where the tail is too short to be fitted. No value exceeds the largest
         weight that was seen (the usual truncation of Pareto smoothing).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from estimators import comparison
+    >>> weight = np.random.default_rng(0).pareto(1.0, 100)
+    >>> smoothed = comparison.smooth_tail(weight)
+    >>> int((smoothed != weight).sum())
+    20
+    >>> bool(smoothed.max() <= weight.max())
+    True
     """
     values = np.asarray(weight, dtype=float)
     order = np.argsort(values, kind="stable")

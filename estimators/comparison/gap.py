@@ -59,6 +59,29 @@ class LossGap(Result):
         Log-mean and number of responses of every item.
     terms : ItemTerms
         What the estimate was made from.
+
+    Examples
+    --------
+    >>> from estimators import comparison
+    >>> settings = comparison.SimulationSettings(n_items=20, n_reference_items=20, n_candidates=30, vocab_size=50)
+    >>> study = comparison.simulate_comparison_study(settings)
+    >>> pairs = comparison.response_pairs(study)
+    >>> gap = comparison.estimate_gap(comparison.log_terms(pairs), pairs.item)
+    >>> print(gap.summary())
+    estimator        'importance'
+    gap_nats         1.406
+    se_items_nats    0.4378
+    se_samples_nats  0.1057
+    n_items          20
+    n_responses      580
+    item             int64[20]
+    item_gap_nats    float64[20]
+    item_n           int64[20]
+    >>> gap.to_frame().round(2).head(3)
+       item  item_gap_nats  item_n
+    0     0           5.15      29
+    1     1           5.83      29
+    2     2          -0.98      29
     """
 
     estimator: str
@@ -114,6 +137,17 @@ def estimate_gap(
     InputError
         For an unknown estimator, shapes that disagree, terms that are not finite, or an argument that the
         estimator needs and did not get.
+
+    Examples
+    --------
+    >>> from estimators import comparison
+    >>> gap = comparison.estimate_gap([0.1, 0.9, -0.4, 1.2], item=[1, 1, 2, 2])
+    >>> round(gap.gap_nats, 3), round(gap.se_items_nats, 3)
+    (0.634, 0.04)
+    >>> comparison.estimate_gap(
+    ...     [0.1, 0.9, -0.4, 1.2], item=[1, 1, 2, 2], estimator="jackknife"
+    ... ).item_gap_nats.round(3)
+    array([0.656, 0.982])
     """
     terms = group_terms(log_term, item)
     means: LogMeans
@@ -163,6 +197,13 @@ def diagnose_weights(terms: ItemTerms) -> WeightDiagnostics:
     Returns
     -------
     WeightDiagnostics
+
+    Examples
+    --------
+    >>> from estimators import comparison
+    >>> terms = comparison.group_terms([0.1, 0.9, -0.4, 1.2], item=[1, 1, 2, 2])
+    >>> comparison.diagnose_weights(terms)
+    WeightDiagnostics(pareto_k=nan, kl_nats=0.1573, n_required=2.238, share_starved=1, verdict='too few')
     """
     ItemTerms.require(terms=terms)
     scaled, _ = terms.scaled()

@@ -54,6 +54,15 @@ class ItemTerms(Result):
         First term of every item.
     n : ndarray of int, shape (item,)
         Terms of every item.
+
+    Examples
+    --------
+    >>> from estimators import comparison
+    >>> terms = comparison.group_terms([0.1, 0.9, -0.4, 1.2], item=[1, 1, 2, 2])
+    >>> terms.label, terms.n
+    (array([1, 2]), array([2, 2]))
+    >>> terms.sum(terms.log_term)
+    array([1. , 0.8])
     """
 
     made_by = "group_terms(log_term, item)"
@@ -86,6 +95,15 @@ class LogMeans(Result):
         Nats.
     se : ndarray, shape (item,)
         Nats; only the noise of drawing n terms, not the spread over items.
+
+    Examples
+    --------
+    >>> from estimators import comparison
+    >>> terms = comparison.group_terms([0.1, 0.9, -0.4, 1.2], item=[1, 1, 2, 2])
+    >>> comparison.plain_log_mean(terms).to_frame().round(3)
+       value     se
+    0  0.578  0.269
+    1  0.691  0.470
     """
 
     value: FloatArray
@@ -110,6 +128,12 @@ def group_terms(log_term: ArrayLike, item: ArrayLike) -> ItemTerms:
     ------
     InputError
         If the shapes differ, there is no term, or a term is NaN or infinite.
+
+    Examples
+    --------
+    >>> from estimators import comparison
+    >>> comparison.group_terms([0.5, -0.1, 0.2], item=["b", "a", "b"]).log_term
+    array([-0.1,  0.5,  0.2])
     """
     terms = np.asarray(log_term, dtype=float)
     labels = np.asarray(item)
@@ -144,6 +168,13 @@ def plain_log_mean(terms: ItemTerms) -> LogMeans:
     Returns
     -------
     LogMeans
+
+    Examples
+    --------
+    >>> from estimators import comparison
+    >>> terms = comparison.group_terms([0.1, 0.9, -0.4, 1.2], item=[1, 1, 2, 2])
+    >>> comparison.plain_log_mean(terms).value.round(4)
+    array([0.578 , 0.6908])
     """
     ItemTerms.require(terms=terms)
     scaled, largest = terms.scaled()
@@ -164,6 +195,13 @@ def delta_log_mean(terms: ItemTerms) -> LogMeans:
     Returns
     -------
     LogMeans
+
+    Examples
+    --------
+    >>> from estimators import comparison
+    >>> terms = comparison.group_terms([0.1, 0.9, -0.4, 1.2], item=[1, 1, 2, 2])
+    >>> comparison.delta_log_mean(terms).value.round(4)
+    array([0.6501, 0.9112])
     """
     plain = plain_log_mean(terms)
     relative_variance = plain.se**2 * terms.n / np.maximum(terms.n - 1, 1)  # of the mean, with ddof 1
@@ -185,6 +223,13 @@ def jackknife_log_mean(terms: ItemTerms) -> LogMeans:
     Returns
     -------
     LogMeans
+
+    Examples
+    --------
+    >>> from estimators import comparison
+    >>> terms = comparison.group_terms([0.1, 0.9, -0.4, 1.2], item=[1, 1, 2, 2])
+    >>> comparison.jackknife_log_mean(terms).value.round(4)
+    array([0.6559, 0.9815])
     """
     plain = plain_log_mean(terms)
     n = terms.n
@@ -213,6 +258,18 @@ def psis_log_mean(terms: ItemTerms) -> LogMeans:
     Returns
     -------
     LogMeans
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from estimators import comparison
+    >>> terms = comparison.group_terms(
+    ...     np.random.default_rng(0).standard_t(3, 200), item=np.repeat(np.arange(10), 20)
+    ... )
+    >>> comparison.psis_log_mean(terms).value[:3].round(2)
+    array([1.12, 1.55, 1.06])
+    >>> comparison.plain_log_mean(terms).value[:3].round(2)
+    array([1.23, 1.7 , 1.76])
     """
     log_weight = leave_one_out_log_weights(terms)
     usable = np.flatnonzero(np.isfinite(log_weight))
@@ -260,6 +317,17 @@ def rao_blackwell_log_mean(
     ------
     InputError
         If a shape differs from that of the terms.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from estimators import comparison
+    >>> terms = comparison.group_terms([0.1, 0.1, 1.2], item=[1, 1, 1])
+    >>> logprob = np.log([0.5, 0.5, 0.2])
+    >>> comparison.rao_blackwell_log_mean(terms, token=[0, 0, 1], candidate_logprob=logprob).value.round(3)
+    array([0.72])
+    >>> comparison.plain_log_mean(terms).value.round(3)
+    array([0.612])
     """
     ItemTerms.require(terms=terms)
     for name, values in (("token", token), ("candidate_logprob", candidate_logprob), ("draw", draw)):
@@ -303,6 +371,13 @@ def expected_counts(logprob: ArrayLike, n: int) -> FloatArray:
     ------
     InputError
         If there are fewer draws than distinct tokens.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from estimators import comparison
+    >>> comparison.expected_counts(np.log([0.6, 0.3, 0.1]), n=6).round(3)
+    array([2.915, 1.834, 1.251])
     """
     log_g = np.asarray(logprob, dtype=float)
     size = log_g.size

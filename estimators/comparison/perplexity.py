@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from estimators.comparison.gap import LossGap, estimate_gap
 from estimators.comparison.log_means import ItemTerms, LogMeans
 from estimators.comparison.rounding import RoundingScheme, rounding_scheme
+from estimators.comparison.study import COMPARISON
 from estimators.comparison.terms import control_model, log_terms, player_logprobs, response_pairs
 from estimators.display import Result
 from estimators.errors import InputError, unknown_choice
@@ -57,6 +58,16 @@ class PerplexityEstimate(Result):
     true_loss_nats, true_gap_nats : float
         Exact loss on the reference items and exact gap on the items asked; NaN for players whose probabilities
         are not known.
+
+    Examples
+    --------
+    >>> from estimators import comparison
+    >>> settings = comparison.SimulationSettings(n_items=20, n_reference_items=20, n_candidates=30, vocab_size=50)
+    >>> study = comparison.simulate_comparison_study(settings)
+    >>> print(comparison.estimate_perplexity(study, "lm-strong").summary())
+    lm-strong, rounding none: perplexity 27.53 [19.19, 39.48]
+    gap -0.031 nats to the generator's 3.346 (importance)
+    580 responses to 20 items; draws: doubtful (Pareto k 0.55)
     """
 
     player: str
@@ -126,6 +137,17 @@ def estimate_perplexity(
     ------
     InputError
         For an unknown player, rounding, estimator, generator, uncertainty or reference, or a negative ``n_se``.
+
+    Examples
+    --------
+    >>> from estimators import comparison
+    >>> settings = comparison.SimulationSettings(n_items=20, n_reference_items=20, n_candidates=30, vocab_size=50)
+    >>> study = comparison.simulate_comparison_study(settings)
+    >>> estimate = comparison.estimate_perplexity(study)
+    >>> round(estimate.perplexity, 1), round(estimate.perplexity_lower, 1), round(estimate.perplexity_upper, 1)
+    (115.8, 48.2, 278.0)
+    >>> round(comparison.estimate_perplexity(study, "lm-strong", estimator="psis").perplexity, 1)
+    27.2
     """
     if uncertainty not in get_args(Uncertainty):
         raise unknown_choice("uncertainty", uncertainty, get_args(Uncertainty))
@@ -175,6 +197,14 @@ def true_loss(study: xr.Dataset, player: str, items: NDArray[np.bool_]) -> float
     -------
     float
         Nats a token; NaN for participants whose h(y|c) nobody knows.
+
+    Examples
+    --------
+    >>> from estimators import comparison
+    >>> settings = comparison.SimulationSettings(n_items=20, n_reference_items=20, n_candidates=30, vocab_size=50)
+    >>> study = comparison.simulate_comparison_study(settings)
+    >>> round(comparison.true_loss(study, "lm-strong", study["in_reference"].values), 3)
+    3.282
     """
     target, _ = player_logprobs(study, player)
     return float("nan") if target is None else float(-target[items].mean())
@@ -202,7 +232,17 @@ def reference_loss(study: xr.Dataset, control: str, reference: Reference, asked:
     ------
     InputError
         For an unknown choice, or when no item is a reference item.
+
+    Examples
+    --------
+    >>> from estimators import comparison
+    >>> settings = comparison.SimulationSettings(n_items=20, n_reference_items=20, n_candidates=30, vocab_size=50)
+    >>> study = comparison.simulate_comparison_study(settings)
+    >>> asked = study["item_set"].values == "asked"
+    >>> round(comparison.reference_loss(study, "lm-medium", "reference", asked), 3)
+    3.346
     """
+    COMPARISON.source(study)
     return true_loss(study, control, _reference_items(study, reference, asked))
 
 

@@ -29,6 +29,12 @@ def log_ratio_from_report(report: ArrayLike) -> NDArray[np.float64]:
     ------
     InputError
         If a report is NaN, 0, 1 or outside: the ratio would be infinite.
+
+    Examples
+    --------
+    >>> from estimators import comparison
+    >>> comparison.log_ratio_from_report([0.5, 0.8]).round(3)
+    array([ 0.   , -1.386])
     """
     p = np.asarray(report, dtype=float)
     bad = ~((p > 0) & (p < 1))
@@ -58,6 +64,12 @@ def ratio_from_report(report: ArrayLike) -> NDArray[np.float64]:
     ------
     InputError
         If a report is NaN, 0, 1 or outside.
+
+    Examples
+    --------
+    >>> from estimators import comparison
+    >>> comparison.ratio_from_report([0.5, 0.8]).round(3)
+    array([1.  , 0.25])
     """
     return np.exp(log_ratio_from_report(report))
 
@@ -75,6 +87,12 @@ def report_from_log_ratio(log_ratio: ArrayLike) -> NDArray[np.float64]:
     ndarray of float, same shape
         Probability of the target. Beyond about 37 nats it is 1 (or 0) in double precision: keep the
         log-ratio where the report need not be rounded.
+
+    Examples
+    --------
+    >>> from estimators import comparison
+    >>> comparison.report_from_log_ratio([0.0, -2.0]).round(3)
+    array([0.5  , 0.881])
     """
     # logaddexp keeps full relative precision in both tails and never overflows
     p: NDArray[np.float64] = np.exp(-np.logaddexp(0.0, np.asarray(log_ratio, dtype=float)))
@@ -94,5 +112,12 @@ def two_alternative_report(target_logprob: ArrayLike, candidate_logprob: ArrayLi
     Returns
     -------
     ndarray of float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from estimators import comparison
+    >>> comparison.two_alternative_report(np.log([0.3, 0.1]), np.log([0.1, 0.1])).round(3)
+    array([0.75, 0.5 ])
     """
     return report_from_log_ratio(np.asarray(candidate_logprob, dtype=float) - np.asarray(target_logprob, dtype=float))

@@ -43,6 +43,13 @@ class RoundingScheme:
     ------
     InputError
         If the values are not increasing inside (0, 1), or the other fields do not fit them.
+
+    Examples
+    --------
+    >>> from estimators import comparison
+    >>> thirds = comparison.RoundingScheme("thirds", values=(0.17, 0.5, 0.83))
+    >>> comparison.round_reports([0.2, 0.4, 0.9], thirds)
+    array([0.17, 0.5 , 0.83])
     """
 
     name: str
@@ -120,10 +127,16 @@ def rounding_scheme(scheme: RoundingScheme | str) -> RoundingScheme:
     ------
     InputError
         Lists the valid names.
+
+    Examples
+    --------
+    >>> from estimators import comparison
+    >>> comparison.rounding_scheme("coarse").values
+    (0.1, 0.2, 0.5, 0.8, 0.9)
     """
     if isinstance(scheme, RoundingScheme):
         return scheme
-    if scheme not in list(SCHEMES):
+    if not isinstance(scheme, str) or scheme not in SCHEMES:  # type: ignore[redundant-expr]
         raise unknown_choice("rounding", scheme, SCHEMES)
     return SCHEMES[scheme]
 
@@ -147,6 +160,12 @@ def round_reports(report: ArrayLike, scheme: RoundingScheme | str) -> NDArray[np
     ------
     InputError
         If a report is NaN or outside [0, 1], or the scheme is unknown.
+
+    Examples
+    --------
+    >>> from estimators import comparison
+    >>> comparison.round_reports([0.04, 0.37, 0.99], "interface")
+    array([0.01, 0.4 , 0.99])
     """
     scheme = rounding_scheme(scheme)
     p = np.asarray(report, dtype=float)
@@ -185,6 +204,14 @@ def report_boxes(scheme: RoundingScheme | str) -> NDArray[np.float64]:
     ------
     InputError
         If the scheme is unknown, or rounds nothing.
+
+    Examples
+    --------
+    >>> from estimators import comparison
+    >>> comparison.report_boxes("coarser").round(2)
+    array([[0.  , 0.35],
+           [0.35, 0.65],
+           [0.65, 1.  ]])
     """
     scheme = rounding_scheme(scheme)
     if not scheme.values:

@@ -44,6 +44,13 @@ def score(probability_of_truth: ArrayLike, generator_logprob_of_truth: ArrayLike
     ------
     InputError
         If a probability is outside (0, 1].
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from estimators import comparison
+    >>> comparison.score([0.9, 0.5, 0.1], generator_logprob_of_truth=np.log(0.2)).round(1)
+    array([ 117.6,    0. , -321.9])
     """
     p = np.asarray(probability_of_truth, dtype=float)
     bad = ~((p > 0) & (p <= 1))
@@ -75,6 +82,13 @@ def expected_score(
     -------
     ndarray of float
         Points, averaged over which of the two is the token of the text.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from estimators import comparison
+    >>> comparison.expected_score([0.5, 0.75], np.log(0.3), np.log(0.1), np.log(0.2), np.log(0.2)).round(1)
+    array([ 0. , 26.2])
     """
     p = np.asarray(report, dtype=float)
     true_is_target = rational_report(
@@ -98,6 +112,13 @@ def optimal_report(belief_target_logprob: ArrayLike, belief_candidate_logprob: A
     -------
     ndarray of float
         Probability of the target.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from estimators import comparison
+    >>> comparison.optimal_report(np.log([0.3, 0.1]), np.log([0.1, 0.1])).round(2)
+    array([0.75, 0.5 ])
     """
     return two_alternative_report(belief_target_logprob, belief_candidate_logprob)
 
@@ -125,6 +146,14 @@ def rational_report(
     -------
     ndarray of float
         Probability of the target.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from estimators import comparison
+    >>> belief, generator = (np.log([0.3, 0.3]), np.log([0.1, 0.1])), (np.log([0.3, 0.2]), np.log([0.1, 0.2]))
+    >>> comparison.rational_report(*belief, *generator).round(2)
+    array([0.5 , 0.75])
     """
     belief = np.asarray(belief_target_logprob, dtype=float) - np.asarray(belief_candidate_logprob, dtype=float)
     drawn = np.asarray(generator_target_logprob, dtype=float) - np.asarray(generator_candidate_logprob, dtype=float)

@@ -132,6 +132,18 @@ def validate_comparison_study(study: xr.Dataset) -> xr.Dataset:
     ------
     InputError
         Names the variable, the item or response, the value found and what would be right.
+
+    Examples
+    --------
+    >>> from estimators import comparison
+    >>> settings = comparison.SimulationSettings(n_items=20, n_reference_items=20, n_candidates=30, vocab_size=50)
+    >>> study = comparison.simulate_comparison_study(settings)
+    >>> comparison.validate_comparison_study(study) is study
+    True
+    >>> comparison.validate_comparison_study(study.assign(selected=study["selected"] * 1.0))
+    Traceback (most recent call last):
+        ...
+    estimators.errors.InputError: comparison study 'simulated', selected: has dtype float64, should be bool
     """
     source = COMPARISON.check(study)
     models = study["model"].values.tolist()
@@ -160,6 +172,14 @@ def same_token(study: xr.Dataset) -> NDArray[np.bool_]:
     Returns
     -------
     ndarray of bool, shape (item, candidate)
+
+    Examples
+    --------
+    >>> from estimators import comparison
+    >>> settings = comparison.SimulationSettings(n_items=20, n_reference_items=20, n_candidates=30, vocab_size=50)
+    >>> study = comparison.simulate_comparison_study(settings)
+    >>> int(comparison.same_token(study).sum())
+    133
     """
     COMPARISON.source(study)
     string = study["candidate_token"].values == study["target_token"].values[:, None]

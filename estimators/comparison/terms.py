@@ -61,6 +61,14 @@ class ResponsePairs(Result):
         Strings of the candidates.
     draw : ndarray of int, shape (response,)
         Position of the candidate among those drawn for its item; several participants can share one.
+
+    Examples
+    --------
+    >>> from estimators import comparison
+    >>> settings = comparison.SimulationSettings(n_items=20, n_reference_items=20, n_candidates=30, vocab_size=50)
+    >>> study = comparison.simulate_comparison_study(settings)
+    >>> comparison.response_pairs(study).models
+    ('lm-weak', 'lm-medium', 'lm-strong')
     """
 
     made_by = "response_pairs(study)"
@@ -100,6 +108,14 @@ def player_names(study: xr.Dataset) -> list[str]:
     Returns
     -------
     list of str
+
+    Examples
+    --------
+    >>> from estimators import comparison
+    >>> settings = comparison.SimulationSettings(n_items=20, n_reference_items=20, n_candidates=30, vocab_size=50)
+    >>> study = comparison.simulate_comparison_study(settings)
+    >>> comparison.player_names(study)
+    ['human', 'lm-weak', 'lm-medium', 'lm-strong']
     """
     COMPARISON.source(study)
     humans = [HUMAN] if study.sizes["response"] else []
@@ -127,6 +143,16 @@ def control_model(study: xr.Dataset, generator: str | None = None, *, control_on
     ------
     InputError
         If the model is not in the study, or did not draw the candidates and ``control_only`` is false.
+
+    Examples
+    --------
+    >>> from estimators import comparison
+    >>> settings = comparison.SimulationSettings(n_items=20, n_reference_items=20, n_candidates=30, vocab_size=50)
+    >>> study = comparison.simulate_comparison_study(settings)
+    >>> comparison.control_model(study)
+    'lm-medium'
+    >>> comparison.control_model(study, "lm-weak", control_only=True)
+    'lm-weak'
     """
     source = COMPARISON.source(study)
     sampler: str = study.attrs["generator"]
@@ -163,6 +189,17 @@ def response_pairs(study: xr.Dataset, *, control: str | None = None) -> Response
     ------
     InputError
         If the study has no response and no item that is asked and selected.
+
+    Examples
+    --------
+    >>> from estimators import comparison
+    >>> settings = comparison.SimulationSettings(n_items=20, n_reference_items=20, n_candidates=30, vocab_size=50)
+    >>> study = comparison.simulate_comparison_study(settings)
+    >>> pairs = comparison.response_pairs(study)
+    >>> pairs.model_log_ratio.shape
+    (3, 580)
+    >>> pairs.report[:4]
+    array([0.9 , 0.9 , 0.01, 0.6 ])
     """
     source = COMPARISON.source(study)
     items = study["item"].values
@@ -225,6 +262,15 @@ def log_terms(pairs: ResponsePairs, player: str = HUMAN, rounding: RoundingSchem
     ------
     InputError
         If the player or the rounding is unknown, or the player is ``human`` and nobody answered.
+
+    Examples
+    --------
+    >>> from estimators import comparison
+    >>> settings = comparison.SimulationSettings(n_items=20, n_reference_items=20, n_candidates=30, vocab_size=50)
+    >>> study = comparison.simulate_comparison_study(settings)
+    >>> pairs = comparison.response_pairs(study)
+    >>> comparison.log_terms(pairs, "lm-strong", rounding="coarse")[:3].round(3)
+    array([-0.485, -3.454, -2.16 ])
     """
     ResponsePairs.require(pairs=pairs)
     scheme = rounding_scheme(rounding)
@@ -270,6 +316,14 @@ def candidate_log_terms(study: xr.Dataset, player: str, rounding: RoundingScheme
     ------
     InputError
         If the player's probabilities are not in the study.
+
+    Examples
+    --------
+    >>> from estimators import comparison
+    >>> settings = comparison.SimulationSettings(n_items=20, n_reference_items=20, n_candidates=30, vocab_size=50)
+    >>> study = comparison.simulate_comparison_study(settings)
+    >>> comparison.candidate_log_terms(study, "lm-strong").shape
+    (20, 30)
     """
     target_q, candidate_q = player_logprobs(study, player)
     if target_q is None or candidate_q is None:
@@ -319,6 +373,15 @@ def subsample_responses(study: xr.Dataset, n: int, rng: np.random.Generator) -> 
     ------
     InputError
         If n is not positive or an item that was asked has fewer responses (the study fewer candidates).
+
+    Examples
+    --------
+    >>> from estimators import comparison
+    >>> settings = comparison.SimulationSettings(n_items=20, n_reference_items=20, n_candidates=30, vocab_size=50)
+    >>> study = comparison.simulate_comparison_study(settings)
+    >>> import numpy as np
+    >>> comparison.subsample_responses(study, 5, np.random.default_rng(0)).sizes["response"]
+    100
     """
     COMPARISON.source(study)
     if n < 1:

@@ -22,6 +22,13 @@ class ClusteredMean(Result):
     mean : float
     se : float
         NaN with a single document.
+
+    Examples
+    --------
+    >>> from estimators import documents
+    >>> found = documents.clustered_mean([1.0, 2.0, 3.0], cluster=["a", "a", "b"])
+    >>> round(found.se, 3)
+    0.667
     """
 
     mean: float
@@ -48,6 +55,21 @@ class CorpusScores(Result):
     bits_per_byte : float
         Total loss over the number of UTF-8 bytes of the scored text: comparable across tokenizers. NaN if the bytes
         are not given.
+
+    Examples
+    --------
+    >>> from estimators import documents
+    >>> scores = documents.corpus_scores(
+    ...     [-2.0, -1.0, -3.0], is_best=[True, True, False], document=["a", "a", "b"], n_bytes=12
+    ... )
+    >>> print(scores.summary())
+    n_documents               2
+    n_tokens                  3
+    loss_nats                 ClusteredMean(mean=2, se=0.6667)
+    perplexity_of_token_mean  7.389
+    mean_sequence_perplexity  ClusteredMean(mean=12.28, se=7.802)
+    top1_accuracy             ClusteredMean(mean=0.6667, se=0.4444)
+    bits_per_byte             0.7213
     """
 
     n_documents: int
@@ -81,6 +103,12 @@ def clustered_mean(values: ArrayLike, cluster: ArrayLike) -> ClusteredMean:
     ------
     InputError
         If there is no value or the shapes differ.
+
+    Examples
+    --------
+    >>> from estimators import documents
+    >>> documents.clustered_mean([1.0, 2.0, 3.0], cluster=["a", "a", "b"])
+    ClusteredMean(mean=2, se=0.6667)
     """
     numbers = np.asarray(values, dtype=float)
     labels = np.asarray(cluster)
@@ -123,6 +151,15 @@ def corpus_scores(
     ------
     InputError
         If there is no token, the shapes differ, or a log-probability is not finite.
+
+    Examples
+    --------
+    >>> from estimators import documents
+    >>> scores = documents.corpus_scores(
+    ...     [-2.0, -1.0, -3.0], is_best=[True, True, False], document=["a", "a", "b"], n_bytes=12
+    ... )
+    >>> round(scores.perplexity_of_token_mean, 2), round(scores.bits_per_byte, 2)
+    (7.39, 0.72)
     """
     nats = -np.asarray(logprob, dtype=float)
     labels = np.asarray(document)

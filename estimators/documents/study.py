@@ -55,6 +55,27 @@ def validate_documents_study(study: xr.Dataset) -> xr.Dataset:
     ------
     InputError
         Names the variable, the document, the value found and what would be right.
+
+    Examples
+    --------
+    >>> import xarray as xr
+    >>> from estimators import documents
+    >>> study = xr.Dataset(
+    ...     {
+    ...         "text": ("document", ["The cat."]),
+    ...         "split": ("document", ["all"]),
+    ...         "token": ("position", ["The", " cat", "."]),
+    ...         "token_document": ("position", [0, 0, 0]),
+    ...     },
+    ...     coords={"document": ["a"]},
+    ...     attrs={"name": "small"},
+    ... )
+    >>> documents.validate_documents_study(study) is study
+    True
+    >>> documents.validate_documents_study(study.drop_vars("split"))
+    Traceback (most recent call last):
+        ...
+    estimators.errors.InputError: documents study 'small', split: is missing; the study needs it with dims ('document',)
     """
     source = DOCUMENTS.check(study)
     for name in ("document", "text", "split"):
@@ -84,6 +105,23 @@ def document_tokens(study: xr.Dataset, document: int) -> list[str]:
     ------
     InputError
         If the study has no tokens.
+
+    Examples
+    --------
+    >>> import xarray as xr
+    >>> from estimators import documents
+    >>> study = xr.Dataset(
+    ...     {
+    ...         "text": ("document", ["The cat."]),
+    ...         "split": ("document", ["all"]),
+    ...         "token": ("position", ["The", " cat", "."]),
+    ...         "token_document": ("position", [0, 0, 0]),
+    ...     },
+    ...     coords={"document": ["a"]},
+    ...     attrs={"name": "small"},
+    ... )
+    >>> documents.document_tokens(study, 0)
+    ['The', ' cat', '.']
     """
     source = DOCUMENTS.source(study)
     if "token" not in study:

@@ -15,12 +15,18 @@ def is_word_token(token: str) -> bool:
     Returns
     -------
     bool
+
+    Examples
+    --------
+    >>> from estimators import comparison
+    >>> comparison.is_word_token(" cat"), comparison.is_word_token("cat"), comparison.is_word_token(" 4th")
+    (True, False, False)
     """
     return len(token) > 1 and token[0] == " " and token[1:].isalpha()
 
 
 def is_visible_token(token: str) -> bool:
-    """Whether a player can see a token for what it is: not empty, no line break, no part of a character (U+FFFD).
+    r"""Whether a player can see a token for what it is: not empty, no line break, no part of a character (U+FFFD).
 
     Parameters
     ----------
@@ -29,5 +35,11 @@ def is_visible_token(token: str) -> bool:
     Returns
     -------
     bool
+
+    Examples
+    --------
+    >>> from estimators import guesses
+    >>> guesses.is_visible_token(" cat"), guesses.is_visible_token("\n")
+    (True, False)
     """
     return token != "" and "\n" not in token and "\ufffd" not in token

@@ -52,6 +52,24 @@ class PooledAccuracy(Result):
         Mean over participants of their own accuracies: everybody counts the same.
     participant_mean_se : float
         Standard deviation over participants / sqrt(n_participants); NaN for one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from estimators import guesses
+    >>> correct, who = [1, 0, 1, 1, 0, 0], ["Ann", "Ann", "Ann", "Bo", "Bo", "Bo"]
+    >>> print(guesses.pooled_accuracy(correct, who, ["a", "b", "b"] * 2, rng=np.random.default_rng(0)).summary())
+    n_guesses            6
+    n_participants       2
+    n_documents          2
+    accuracy             0.5
+    wilson_lower         0.1876
+    wilson_upper         0.8124
+    se                   0.2971
+    lower                0
+    upper                1
+    participant_mean     0.5
+    participant_mean_se  0.1667
     """
 
     n_guesses: int
@@ -77,6 +95,15 @@ class ParticipantAccuracy(Result):
     n_guesses, n_hits : ndarray of int
     accuracy, lower, upper : ndarray of float
         Share, and Wilson's interval.
+
+    Examples
+    --------
+    >>> from estimators import guesses
+    >>> correct, who = [1, 0, 1, 1, 0, 0], ["Ann", "Ann", "Ann", "Bo", "Bo", "Bo"]
+    >>> guesses.participant_accuracy(correct, who).to_frame().round(2)
+      participant  n_guesses  n_hits  accuracy  lower  upper
+    0         Ann          3       2      0.67   0.21   0.94
+    1          Bo          3       1      0.33   0.06   0.79
     """
 
     participant: NDArray[np.str_]
@@ -103,6 +130,17 @@ class PracticeCurve(Result):
         changes as a player goes on (the place in the document) is not.
     excess_lower, excess_upper : ndarray of float
         Bootstrap over participants; NaN where the bin has a single one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from estimators import guesses
+    >>> correct, who = [1, 0, 1, 1, 0, 0], ["Ann", "Ann", "Ann", "Bo", "Bo", "Bo"]
+    >>> curve = guesses.practice_curve(correct, who, [0, 1, 2] * 2, starts=[0, 2], rng=np.random.default_rng(0))
+    >>> curve.to_frame()[["n_from", "n_to", "n_guesses", "accuracy"]]
+       n_from  n_to  n_guesses  accuracy
+    0       0     1          4       0.5
+    1       2     2          2       0.5
     """
 
     n_from: NDArray[np.int64]
@@ -136,6 +174,13 @@ def wilson_interval(n_hits: ArrayLike, n: ArrayLike, *, probability: float = 0.9
     ------
     InputError
         If counts are impossible or the probability is not between 0 and 1.
+
+    Examples
+    --------
+    >>> from estimators import guesses
+    >>> lower, upper = guesses.wilson_interval(8, 20)
+    >>> round(float(lower), 3), round(float(upper), 3)
+    (0.219, 0.613)
     """
     hits, total = np.asarray(n_hits, dtype=float), np.asarray(n, dtype=float)
     if not ((hits >= 0) & (hits <= total) & (total > 0)).all():
@@ -168,6 +213,12 @@ def enough_answers(participant: ArrayLike, minimum: int) -> NDArray[np.bool_]:
     ------
     InputError
         If `minimum` is negative.
+
+    Examples
+    --------
+    >>> from estimators import guesses
+    >>> guesses.enough_answers(["Ann", "Ann", "Bo"], minimum=2)
+    array([ True,  True, False])
     """
     if minimum < 0:
         raise InputError(f"is {minimum}, should be at least 0", field="minimum")
@@ -195,6 +246,13 @@ def participant_accuracy(
     ------
     InputError
         If there are no guesses, or shapes differ.
+
+    Examples
+    --------
+    >>> from estimators import guesses
+    >>> correct, who = [1, 0, 1, 1, 0, 0], ["Ann", "Ann", "Ann", "Bo", "Bo", "Bo"]
+    >>> guesses.participant_accuracy(correct, who).accuracy.round(3)
+    array([0.667, 0.333])
     """
     right, who = _columns(correct, participant=participant)
     name, code = np.unique(who, return_inverse=True)
@@ -231,6 +289,15 @@ def pooled_accuracy(
     ------
     InputError
         If there are no guesses, shapes differ, or a number is out of range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from estimators import guesses
+    >>> correct, who = [1, 0, 1, 1, 0, 0], ["Ann", "Ann", "Ann", "Bo", "Bo", "Bo"]
+    >>> found = guesses.pooled_accuracy(correct, who, ["a", "b", "b"] * 2, rng=np.random.default_rng(0))
+    >>> found.accuracy, round(found.lower, 2), round(found.upper, 2)
+    (0.5, 0.0, 1.0)
     """
     right, who, where = _columns(correct, participant=participant, document=document)
     n, hits = right.size, float(right.sum())
@@ -288,6 +355,16 @@ def bootstrap_accuracy(
     ------
     InputError
         If nothing is resampled, there are no guesses or replicates, or no replicate holds a guess.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from estimators import guesses
+    >>> correct, who = [1, 0, 1, 1, 0, 0], ["Ann", "Ann", "Ann", "Bo", "Bo", "Bo"]
+    >>> guesses.bootstrap_accuracy(
+    ...     correct, who, ["a", "b", "b"] * 2, n_replicates=3, rng=np.random.default_rng(0)
+    ... ).round(2)
+    array([0.25, 1.  , 1.  ])
     """
     if not (resample_participants or resample_documents):
         raise InputError("are both false: nothing would be resampled", field="resample_participants/documents")
@@ -346,6 +423,15 @@ def bayesian_bootstrap_accuracy(
     ------
     InputError
         If there are no guesses or draws, or shapes differ.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from estimators import guesses
+    >>> guesses.bayesian_bootstrap_accuracy(
+    ...     [1, 0, 1], ["a", "a", "b"], n_draws=3, rng=np.random.default_rng(0)
+    ... ).round(2)
+    array([0.71, 0.53, 0.8 ])
     """
     if n_draws < 1:
         raise InputError(f"is {n_draws}, should be at least 1", field="n_draws")
@@ -388,6 +474,15 @@ def practice_curve(
     ------
     InputError
         If there are no guesses, shapes differ, or the bins do not start at 0 and rise.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from estimators import guesses
+    >>> correct, who = [1, 0, 1, 1, 0, 0], ["Ann", "Ann", "Ann", "Bo", "Bo", "Bo"]
+    >>> curve = guesses.practice_curve(correct, who, [0, 1, 2] * 2, starts=[0, 2], rng=np.random.default_rng(0))
+    >>> curve.accuracy, curve.excess.round(3)
+    (array([0.5, 0.5]), array([0., 0.]))
     """
     if n_replicates < 1:
         raise InputError(f"is {n_replicates}, should be at least 1", field="n_replicates")

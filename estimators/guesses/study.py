@@ -117,6 +117,32 @@ def validate_guess_study(study: xr.Dataset) -> xr.Dataset:
     ------
     InputError
         Names the variable, the item or response, the value found and what would be right.
+
+    Examples
+    --------
+    >>> import xarray as xr
+    >>> from estimators import guesses
+    >>> study = xr.Dataset(
+    ...     {
+    ...         "text": ("document", ["The cat sat"]),
+    ...         "item_document": ("item", ["a", "a"]),
+    ...         "item_position": ("item", [1, 2]),
+    ...         "word_token": ("item", [True, True]),
+    ...         "target_start": ("item", [3, 7]),
+    ...         "participant": ("response", ["Ann", "Bo", "Ann"]),
+    ...         "response_item": ("response", [0, 0, 1]),
+    ...         "correct": ("response", [False, True, True]),
+    ...         "n_before": ("response", [0, 0, 1]),
+    ...     },
+    ...     coords={"document": ["a"], "item": [0, 1]},
+    ...     attrs={"name": "small"},
+    ... )
+    >>> guesses.validate_guess_study(study) is study
+    True
+    >>> guesses.validate_guess_study(study.assign(item_position=("item", [1, -2])))
+    Traceback (most recent call last):
+        ...
+    estimators.errors.InputError: guess study 'small', item_position: is -2 at item 1 (1 such); should be at least 0
     """
     source = GUESSES.check(study)
     _check_positions(study, source)
@@ -171,6 +197,12 @@ def is_word_position(token: str, following: str | None) -> bool:
     Returns
     -------
     bool
+
+    Examples
+    --------
+    >>> from estimators import guesses
+    >>> guesses.is_word_position(" cat", " sat"), guesses.is_word_position(" cat", "s")
+    (True, False)
     """
     return is_word_token(token) and following is not None and following.startswith(" ")
 
@@ -187,6 +219,12 @@ def prior_guesses(participant: ArrayLike) -> NDArray[np.int64]:
     -------
     ndarray of int, shape (response,)
         0 for everybody's first.
+
+    Examples
+    --------
+    >>> from estimators import guesses
+    >>> guesses.prior_guesses(["Ann", "Bo", "Ann"])
+    array([0, 0, 1])
     """
     code = np.unique(np.asarray(participant), return_inverse=True)[1]
     order = np.argsort(code, kind="stable")
@@ -209,6 +247,28 @@ def repeated_guesses(study: xr.Dataset) -> NDArray[np.bool_]:
     Returns
     -------
     ndarray of bool, shape (response,)
+
+    Examples
+    --------
+    >>> import xarray as xr
+    >>> from estimators import guesses
+    >>> study = xr.Dataset(
+    ...     {
+    ...         "text": ("document", ["The cat sat"]),
+    ...         "item_document": ("item", ["a", "a"]),
+    ...         "item_position": ("item", [1, 2]),
+    ...         "word_token": ("item", [True, True]),
+    ...         "target_start": ("item", [3, 7]),
+    ...         "participant": ("response", ["Ann", "Bo", "Ann"]),
+    ...         "response_item": ("response", [0, 0, 1]),
+    ...         "correct": ("response", [False, True, True]),
+    ...         "n_before": ("response", [0, 0, 1]),
+    ...     },
+    ...     coords={"document": ["a"], "item": [0, 1]},
+    ...     attrs={"name": "small"},
+    ... )
+    >>> guesses.repeated_guesses(study)
+    array([False, False, False])
     """
     GUESSES.source(study)
     person = np.unique(study["participant"].values.astype(str), return_inverse=True)[1]
@@ -234,6 +294,28 @@ def guess_contexts(study: xr.Dataset) -> list[str]:
     ------
     InputError
         If the study has no texts.
+
+    Examples
+    --------
+    >>> import xarray as xr
+    >>> from estimators import guesses
+    >>> study = xr.Dataset(
+    ...     {
+    ...         "text": ("document", ["The cat sat"]),
+    ...         "item_document": ("item", ["a", "a"]),
+    ...         "item_position": ("item", [1, 2]),
+    ...         "word_token": ("item", [True, True]),
+    ...         "target_start": ("item", [3, 7]),
+    ...         "participant": ("response", ["Ann", "Bo", "Ann"]),
+    ...         "response_item": ("response", [0, 0, 1]),
+    ...         "correct": ("response", [False, True, True]),
+    ...         "n_before": ("response", [0, 0, 1]),
+    ...     },
+    ...     coords={"document": ["a"], "item": [0, 1]},
+    ...     attrs={"name": "small"},
+    ... )
+    >>> guesses.guess_contexts(study)
+    ['The', 'The cat']
     """
     source = GUESSES.source(study)
     if "text" not in study or "target_start" not in study:
@@ -271,6 +353,28 @@ def with_model_answers(
     ------
     InputError
         If the name is taken, the arrays do not have one value an item, or a value is out of range.
+
+    Examples
+    --------
+    >>> import xarray as xr
+    >>> from estimators import guesses
+    >>> study = xr.Dataset(
+    ...     {
+    ...         "text": ("document", ["The cat sat"]),
+    ...         "item_document": ("item", ["a", "a"]),
+    ...         "item_position": ("item", [1, 2]),
+    ...         "word_token": ("item", [True, True]),
+    ...         "target_start": ("item", [3, 7]),
+    ...         "participant": ("response", ["Ann", "Bo", "Ann"]),
+    ...         "response_item": ("response", [0, 0, 1]),
+    ...         "correct": ("response", [False, True, True]),
+    ...         "n_before": ("response", [0, 0, 1]),
+    ...     },
+    ...     coords={"document": ["a"], "item": [0, 1]},
+    ...     attrs={"name": "small"},
+    ... )
+    >>> guesses.with_model_answers(study, "gpt2", hit=[1, 0])["model_hit"].values
+    array([[1., 0.]])
     """
     source = GUESSES.source(study)
     n_items = study.sizes["item"]

@@ -46,6 +46,18 @@ class ApproximatePerplexity(Result):
     n_tokens, n_censored : int
         Tokens, and those not among the ranked ones.
     censoring : str
+
+    Examples
+    --------
+    >>> from estimators import rankings
+    >>> hit = rankings.match_tokens(["a", "b"], [["a", "c"], ["c", "d"]])
+    >>> print(rankings.approximate_perplexity([[-0.5, -2.0], [-0.5, -1.5]], hit).summary())
+    perplexity        12.18
+    loss_nats         2.5
+    perplexity_bound  3.111
+    n_tokens          2
+    n_censored        1
+    censoring         'below_last'
     """
 
     perplexity: float
@@ -126,6 +138,13 @@ def reference_log_probability(
     ------
     InputError
         For an unknown choice, a policy without what it needs, or values that are no log-probabilities.
+
+    Examples
+    --------
+    >>> from estimators import rankings
+    >>> hit = rankings.match_tokens(["a", "b"], [["a", "c"], ["c", "d"]])
+    >>> rankings.reference_log_probability([[-0.5, -2.0], [-0.5, -1.5]], hit)
+    array([-0.5, -4.5])
     """
     if censoring not in CENSORINGS:
         raise unknown_choice("censoring", censoring, CENSORINGS)
@@ -203,6 +222,14 @@ def approximate_perplexity(
     ------
     InputError
         If there is no token, or as :func:`reference_log_probability`.
+
+    Examples
+    --------
+    >>> from estimators import rankings
+    >>> hit = rankings.match_tokens(["a", "b"], [["a", "c"], ["c", "d"]])
+    >>> found = rankings.approximate_perplexity([[-0.5, -2.0], [-0.5, -1.5]], hit)
+    >>> round(found.perplexity, 2), found.n_censored
+    (12.18, 1)
     """
     found = np.asarray(hit, dtype=bool)
     if not found.size:

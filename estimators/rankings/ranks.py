@@ -55,6 +55,13 @@ def match_tokens(reference: ArrayLike, ranked: ArrayLike, *, match: Match | str 
     ------
     InputError
         For an unknown `match`, shapes that do not fit, or ids that are not integers.
+
+    Examples
+    --------
+    >>> from estimators import rankings
+    >>> rankings.match_tokens([" a", " b"], [["a", "c"], ["c", "b "]])
+    array([[ True, False],
+           [False,  True]])
     """
     if match not in MATCHES:
         raise unknown_choice("match", match, MATCHES)
@@ -109,6 +116,13 @@ def ranks_among(
     ------
     InputError
         For an unknown `tie`, missing or misshapen log-probabilities, or a negative tolerance.
+
+    Examples
+    --------
+    >>> from estimators import rankings
+    >>> hit = rankings.match_tokens(["a", "b"], [["a", "c"], ["c", "d"]])
+    >>> rankings.ranks_among(hit)
+    array([ 1., inf])
     """
     found = np.asarray(hit, dtype=bool)
     if tie not in TIES:
@@ -150,6 +164,14 @@ def ranks_from_logits(
     ------
     InputError
         For an unknown `tie`, an id outside the vocabulary, or values that are NaN.
+
+    Examples
+    --------
+    >>> from estimators import rankings
+    >>> rankings.ranks_from_logits([[2.0, 1.0, 1.0]], [2])
+    array([3.])
+    >>> rankings.ranks_from_logits([[2.0, 1.0, 1.0]], [2], tie="middle")
+    array([2.5])
     """
     if tie not in TIES[1:]:
         raise unknown_choice("tie", tie, TIES[1:])
@@ -187,6 +209,12 @@ def rank_at(rank: ArrayLike, k: int) -> FloatArray:
     Returns
     -------
     ndarray of float, same shape as `rank`
+
+    Examples
+    --------
+    >>> from estimators import rankings
+    >>> rankings.rank_at([1.0, 30.0], k=20)
+    array([ 1., inf])
     """
     check_k(k)
     ranks = checked_ranks(rank)

@@ -41,6 +41,13 @@ def linear_score(rank: ArrayLike, k: int) -> FloatArray:
     Returns
     -------
     ndarray of float, same shape as `rank`
+
+    Examples
+    --------
+    >>> import math
+    >>> from estimators import rankings
+    >>> rankings.linear_score([1, 2, math.inf], k=20)
+    array([1.  , 0.95, 0.  ])
     """
     check_k(k)
     ranks = rank_at(rank, k)
@@ -58,6 +65,13 @@ def reciprocal_score(rank: ArrayLike) -> FloatArray:
     Returns
     -------
     ndarray of float, same shape as `rank`
+
+    Examples
+    --------
+    >>> import math
+    >>> from estimators import rankings
+    >>> rankings.reciprocal_score([1, 2, math.inf])
+    array([1. , 0.5, 0. ])
     """
     score: FloatArray = 1.0 / checked_ranks(rank)
     return score
@@ -81,6 +95,13 @@ def exponential_score(rank: ArrayLike, decay: float) -> FloatArray:
     ------
     InputError
         If `decay` is not above 0.
+
+    Examples
+    --------
+    >>> import math
+    >>> from estimators import rankings
+    >>> rankings.exponential_score([1, 2, math.inf], decay=0.1).round(3)
+    array([1.   , 0.905, 0.   ])
     """
     if not (np.isfinite(decay) and decay > 0):
         raise InputError(f"is {decay}, should be a positive number", field="decay")
@@ -103,6 +124,13 @@ def average_score(rank: ArrayLike, k: int, decays: Sequence[float] = DECAYS) -> 
     Returns
     -------
     ndarray of float, same shape as `rank`
+
+    Examples
+    --------
+    >>> import math
+    >>> from estimators import rankings
+    >>> rankings.average_score([1, 2, math.inf], k=20).round(3)
+    array([1.   , 0.774, 0.   ])
     """
     limited = rank_at(rank, k)
     scores = [linear_score(limited, k), reciprocal_score(limited), *(exponential_score(limited, a) for a in decays)]
@@ -123,6 +151,13 @@ def top_k_accuracy(rank: ArrayLike, k: int) -> FloatArray:
     Returns
     -------
     ndarray of float, same shape as `rank`
+
+    Examples
+    --------
+    >>> import math
+    >>> from estimators import rankings
+    >>> rankings.top_k_accuracy([1, 2, math.inf], k=1)
+    array([1., 0., 0.])
     """
     check_k(k)
     return (checked_ranks(rank) <= k).astype(float)

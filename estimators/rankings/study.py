@@ -109,6 +109,32 @@ def validate_ranking_study(study: xr.Dataset) -> xr.Dataset:
     ------
     InputError
         Names the variable, the token, the value found and what would be right.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import xarray as xr
+    >>> from estimators import rankings
+    >>> study = xr.Dataset(
+    ...     {
+    ...         "model": ("token", ["m", "m"]),
+    ...         "text": ("token", ["t", "t"]),
+    ...         "context_length": ("token", [4, 4]),
+    ...         "window": ("token", ["w", "w"]),
+    ...         "position": ("token", [0, 1]),
+    ...         "reference_token": ("token", [" a", " b"]),
+    ...         "generated_token": ("token", [" c", " b"]),
+    ...         "ranked_token": (("token", "rank"), [["a", "c"], ["c", "d"]]),
+    ...         "ranked_logprob": (("token", "rank"), [[-0.5, -2.0], [-0.5, -1.0]]),
+    ...     },
+    ...     attrs={"name": "small"},
+    ... )
+    >>> rankings.validate_ranking_study(study) is study
+    True
+    >>> rankings.validate_ranking_study(study.drop_vars("window"))
+    Traceback (most recent call last):
+        ...
+    estimators.errors.InputError: ranking study 'small', window: is missing; the study needs it with dims ('token',)
     """
     source = RANKINGS.check(study)
     seen: dict[tuple[Any, ...], int] = {}
@@ -169,6 +195,30 @@ class TokenScores(Result):
         Not among the ranked tokens, so that `logprob_nats` is the policy's and not the model's.
     k : int
         The `l` of the linear score.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import xarray as xr
+    >>> from estimators import rankings
+    >>> study = xr.Dataset(
+    ...     {
+    ...         "model": ("token", ["m", "m"]),
+    ...         "text": ("token", ["t", "t"]),
+    ...         "context_length": ("token", [4, 4]),
+    ...         "window": ("token", ["w", "w"]),
+    ...         "position": ("token", [0, 1]),
+    ...         "reference_token": ("token", [" a", " b"]),
+    ...         "generated_token": ("token", [" c", " b"]),
+    ...         "ranked_token": (("token", "rank"), [["a", "c"], ["c", "d"]]),
+    ...         "ranked_logprob": (("token", "rank"), [[-0.5, -2.0], [-0.5, -1.0]]),
+    ...     },
+    ...     attrs={"name": "small"},
+    ... )
+    >>> rankings.score_study(study).to_frame()[["rank", "linear", "reciprocal"]]
+       rank  linear  reciprocal
+    0   1.0     1.0         1.0
+    1   inf     0.0         0.0
     """
 
     rank: FloatArray
@@ -239,6 +289,29 @@ def score_study(
     ------
     InputError
         If the study lacks what the settings need, or a setting is wrong.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import xarray as xr
+    >>> from estimators import rankings
+    >>> study = xr.Dataset(
+    ...     {
+    ...         "model": ("token", ["m", "m"]),
+    ...         "text": ("token", ["t", "t"]),
+    ...         "context_length": ("token", [4, 4]),
+    ...         "window": ("token", ["w", "w"]),
+    ...         "position": ("token", [0, 1]),
+    ...         "reference_token": ("token", [" a", " b"]),
+    ...         "generated_token": ("token", [" c", " b"]),
+    ...         "ranked_token": (("token", "rank"), [["a", "c"], ["c", "d"]]),
+    ...         "ranked_logprob": (("token", "rank"), [[-0.5, -2.0], [-0.5, -1.0]]),
+    ...     },
+    ...     attrs={"name": "small"},
+    ... )
+    >>> found = rankings.score_study(study)
+    >>> found.rank, found.average.round(3)
+    (array([ 1., inf]), array([1., 0.]))
     """
     RANKINGS.source(study)
     listed = int(study.sizes["rank"])
@@ -301,6 +374,28 @@ def conditioned_on_other_text(study: xr.Dataset, match: Match | str = "stripped"
     ------
     InputError
         If the study has no ``generated_token``, or for another `match`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import xarray as xr
+    >>> from estimators import rankings
+    >>> study = xr.Dataset(
+    ...     {
+    ...         "model": ("token", ["m", "m"]),
+    ...         "text": ("token", ["t", "t"]),
+    ...         "context_length": ("token", [4, 4]),
+    ...         "window": ("token", ["w", "w"]),
+    ...         "position": ("token", [0, 1]),
+    ...         "reference_token": ("token", [" a", " b"]),
+    ...         "generated_token": ("token", [" c", " b"]),
+    ...         "ranked_token": (("token", "rank"), [["a", "c"], ["c", "d"]]),
+    ...         "ranked_logprob": (("token", "rank"), [[-0.5, -2.0], [-0.5, -1.0]]),
+    ...     },
+    ...     attrs={"name": "small"},
+    ... )
+    >>> rankings.conditioned_on_other_text(study)
+    array([False,  True])
     """
     RANKINGS.source(study)
     if "generated_token" not in study:

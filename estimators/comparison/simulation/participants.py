@@ -80,6 +80,13 @@ def simulate_reports(
     InputError
         If `log_odds` is not finite, a slope is not positive, a noise sd is negative, a lapse rate is outside
         [0, 1], or the rounding is unknown.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from estimators import comparison
+    >>> comparison.simulate_reports(np.array([1.0, -1.0]), rng=np.random.default_rng(0), slope=0.5).round(3)
+    array([0.6, 0.4])
     """
     belief = np.asarray(log_odds, dtype=float)
     shape = belief.shape

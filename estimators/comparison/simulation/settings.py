@@ -62,6 +62,12 @@ class ParticipantPopulation:
     ------
     InputError
         If a spread is negative, a slope or concentration is not positive, or a lapse rate is outside [0, 1].
+
+    Examples
+    --------
+    >>> from estimators import comparison
+    >>> comparison.ParticipantPopulation(bias=False, lapses=False).noise_median_nats
+    0.9
     """
 
     bias_mean_nats: float = 0.0
@@ -122,6 +128,12 @@ class SimulationSettings:
     ------
     InputError
         Names the field, its value and what would be right.
+
+    Examples
+    --------
+    >>> from estimators import comparison
+    >>> comparison.SimulationSettings(n_items=10, n_participants=3).generator
+    'lm-medium'
     """
 
     n_items: int = 120

@@ -60,6 +60,16 @@ def simulate_comparison_study(settings: SimulationSettings | None = None) -> xr.
     ------
     InputError
         If the settings cannot be met.
+
+    Examples
+    --------
+    >>> from estimators import comparison
+    >>> settings = comparison.SimulationSettings(n_items=20, n_reference_items=20, n_candidates=30, vocab_size=50)
+    >>> study = comparison.simulate_comparison_study(settings)
+    >>> dict(study.sizes)
+    {'item': 20, 'candidate': 30, 'model': 3, 'response': 580, 'participant_truth': 29}
+    >>> study["model"].values.tolist()
+    ['lm-weak', 'lm-medium', 'lm-strong']
     """
     import xarray as xr  # noqa: PLC0415  (an import of estimators needs NumPy and SciPy only)
 

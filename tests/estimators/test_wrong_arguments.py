@@ -1,0 +1,101 @@
+"""What a newcomer passes first: a table or a list where a study, counts or terms belong."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from estimators import cloze, comparison, documents, guesses, rankings
+from estimators.errors import InputError
+from tests.estimators.comparison.comparison_studies import small_study
+
+MAKERS = {
+    comparison: "comparison_study(answers, candidates) makes one",
+    cloze: "cloze_study(df) makes one",
+    guesses: "guess_study(df) makes one",
+    rankings: "ranking_study(df) makes one",
+    documents: "study=texts makes one",
+}
+TAKES_STUDY = [
+    (getattr(kind, name), maker)
+    for kind, maker in MAKERS.items()
+    for name in kind.__all__
+    if inspect.isfunction(getattr(kind, name)) and "study" in inspect.signature(getattr(kind, name)).parameters
+]
+OTHERS = {"n": 5, "reference": "reference"}
+
+
+def call(function: Callable[..., Any], study: object) -> None:
+    parameters = inspect.signature(function).parameters.values()
+    others = {p.name: OTHERS.get(p.name) for p in parameters if p.default is p.empty and p.name != "study"}
+    function(study, **others)
+
+
+def test_every_kind_takes_studies() -> None:
+    assert len(TAKES_STUDY) > 20
+
+
+@pytest.mark.parametrize(
+    "study", [pd.DataFrame({"report": [0.5]}), [0.5], pd.Series([0.5])], ids=lambda s: type(s).__name__
+)
+@pytest.mark.parametrize(("function", "maker"), TAKES_STUDY, ids=lambda value: getattr(value, "__name__", ""))
+def test_a_table_or_list_is_no_study(function: Callable[..., Any], maker: str, study: object) -> None:
+    with pytest.raises(InputError, match="study: is a") as raised:
+        call(function, study)
+    if function.__name__ != "response_positions":
+        assert f"is a {type(study).__name__}, should be an xarray.Dataset; " in str(raised.value)
+        assert maker in str(raised.value)
+
+
+def test_a_study_of_another_kind_is_no_study_of_this_one() -> None:
+    with pytest.raises(InputError, match=r"study: is no cloze study, without text_id, .*; cloze_study\(df\) makes one"):
+        cloze.study_words(small_study(), human="clean", model="clean", corpus="clean")
+    with pytest.raises(InputError, match="study: is no comparison study, without item, context"):
+        comparison.estimate_perplexity(small_study().drop_dims("item"))
+
+
+COUNTS = cloze.count_words([0], [0], [2], n_contexts=1)
+PEOPLE = cloze.relative_frequencies(COUNTS)
+TOP = cloze.top_words(COUNTS)
+RNG = np.random.default_rng(0)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (cloze.relative_frequencies, "counts: .* should be WordCounts; count_words"),
+        (cloze.top_words, "counts: .* should be WordCounts"),
+        (cloze.answer_statistics, "counts: .* should be WordCounts"),
+        (lambda x: cloze.random_split_halves(x, n_splits=1, rng=RNG), "counts: .* should be WordCounts"),
+        (lambda x: cloze.tvd_with_baseline(COUNTS, x), "second: .* should be WordCounts"),
+        (lambda x: cloze.permutation_baseline(x, COUNTS), "first: .* should be WordCounts"),
+        (lambda x: cloze.share_correct(COUNTS, x, COUNTS, TOP, ties="first"), "top: .* should be TopWords; top_words"),
+        (lambda x: cloze.total_variation(x, PEOPLE), "p: .* should be Distributions; relative_frequencies"),
+        (lambda x: cloze.kl_nats(PEOPLE, x), "q: .* should be Distributions"),
+        (lambda x: cloze.jensen_shannon_nats(PEOPLE, x), "q: .* should be Distributions"),
+        (lambda x: cloze.tvd_exact(x, [0.5]), "p: .* should be Distributions"),
+        (lambda x: cloze.probability_at(x, PEOPLE), "q: .* should be Distributions"),
+        (cloze.entropy_nats, "p: .* should be Distributions"),
+        (cloze.tvd_between_split_halves, "halves: .* should be SplitHalves; random_split_halves"),
+        (lambda x: cloze.tvd_to_split_halves(PEOPLE, x), "halves: .* should be SplitHalves"),
+        (lambda x: cloze.normalise_words(["cat"], x), "unknown word rules"),
+        (comparison.plain_log_mean, "terms: .* should be ItemTerms; group_terms"),
+        (comparison.delta_log_mean, "terms: .* should be ItemTerms"),
+        (comparison.jackknife_log_mean, "terms: .* should be ItemTerms"),
+        (comparison.psis_log_mean, "terms: .* should be ItemTerms"),
+        (lambda x: comparison.rao_blackwell_log_mean(x, [0], [-1.0]), "terms: .* should be ItemTerms"),
+        (comparison.diagnose_weights, "terms: .* should be ItemTerms"),
+        (comparison.log_terms, "pairs: .* should be ResponsePairs; response_pairs"),
+        (lambda x: comparison.round_reports([0.5], x), "unknown rounding"),
+        (comparison.report_boxes, "unknown rounding"),
+    ],
+)
+def test_a_list_is_told_what_makes_the_right_thing(call: Callable[[object], object], message: str) -> None:
+    for wrong in ([0.5, 0.5], pd.Series([0.5])):
+        with pytest.raises(InputError, match=message):
+            call(wrong)
