@@ -10,7 +10,9 @@ What lives here, by kind of study:
 - ``rankings``: rank scores and approximate perplexity;
 - ``documents``: loss, perplexity and bits per byte of a corpus.
 
-Each kind has one validator, whose docstring says what such a study holds. NumPy inside, ``xarray.Dataset`` at the door.
+Each kind has one table of variables (``schema``), from which its validator checks a study and says what such a study
+holds; a module ``examples`` with a small study to try functions on; and results that show themselves (``display``).
+NumPy inside, ``xarray.Dataset`` at the door.
 
 What does not: files, downloads, plots, samplers, language models. Nothing here imports another package of this
 project, and importing it pulls in neither xarray nor pandas.

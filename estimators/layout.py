@@ -39,8 +39,8 @@ def response_positions(study: xr.Dataset) -> NDArray[np.intp]:
     Examples
     --------
     >>> from estimators import comparison
-    >>> settings = comparison.SimulationSettings(n_items=20, n_reference_items=20, n_candidates=30, vocab_size=50)
-    >>> study = comparison.simulate_comparison_study(settings)
+    >>> from estimators.comparison.examples import comparison_study
+    >>> study = comparison_study()
     >>> comparison.response_positions(study)[:3]
     array([0, 1, 2])
     """

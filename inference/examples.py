@@ -33,7 +33,7 @@ def stand_in_posterior(model: pm.Model, *, n_draws: int = 8, seed: int = 0) -> I
     Examples
     --------
     >>> import inference, models
-    >>> from models.guesses.examples import guess_study
+    >>> from estimators.guesses.examples import guess_study
     >>> model = models.accuracy_model(models.accuracy_data(guess_study()))
     >>> inference.stand_in_posterior(model).posterior["ability"].dims
     ('chain', 'draw', 'participant')

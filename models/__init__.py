@@ -1,8 +1,8 @@
 """Probabilistic programs: data in, a PyMC model out, with named dims and coords.
 
 ``models.participant_model`` and the other names are here, whatever folder they are made in: each is imported when it is
-first used, so that ``import models`` costs nothing. The module ``examples`` of each kind has a small study to try them
-on.
+first used, so that ``import models`` costs nothing. ``estimators.comparison.examples``, and so for the other kinds, has
+a small study to try them on.
 
 What lives here, by kind of study; a module ``NAME_data`` makes what the model in ``NAME`` is fitted to:
 

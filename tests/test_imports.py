@@ -20,8 +20,6 @@ OTHER_KIND_AT_PRESENT = {
     ("experiments/cloze/tvd/experiment.py", "papers"),
     ("experiments/comparison/sbc.py", "guesses"),
     ("experiments/harness/html_page.py", "papers"),
-    ("experiments/harness/settings.py", "comparison"),
-    ("experiments/harness/sweep.py", "comparison"),
     ("experiments/rankings/rank_recovery.py", "comparison"),
     ("experiments/rankings/ranks/experiment.py", "papers"),
     ("experiments/studies/documents/lm_game_documents.py", "comparison"),

@@ -115,16 +115,15 @@ def validate_cloze_study(study: xr.Dataset) -> xr.Dataset:
 
     Examples
     --------
-    >>> import numpy as np
     >>> from estimators import cloze
-    >>> settings = cloze.ClozeSimulation(n_items=3, n_answers=6, n_samples=6, vocab_size=20)
-    >>> study = cloze.simulate_cloze_study(settings, np.random.default_rng(0))
+    >>> from estimators.cloze.examples import cloze_study
+    >>> study = cloze_study()
     >>> cloze.validate_cloze_study(study) is study
     True
-    >>> cloze.validate_cloze_study(study.assign(word_num=("item", [1, 1, 2])))
+    >>> cloze.validate_cloze_study(study.assign(word_num=study["word_num"] * 0))
     Traceback (most recent call last):
         ...
-    estimators.errors.InputError: cloze study 'cloze_simulated', (text_id, word_num): ('1', 1) is there twice
+    estimators.errors.InputError: cloze study 'cloze_simulated', (text_id, word_num): ('1', 0) is there twice
     """
     source = CLOZE.check(study)
     keys = Counter(zip(study["text_id"].values.tolist(), study["word_num"].values.tolist(), strict=True))

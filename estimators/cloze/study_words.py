@@ -45,13 +45,12 @@ class ModelWords(Result):
 
     Examples
     --------
-    >>> import numpy as np
     >>> from estimators import cloze
-    >>> settings = cloze.ClozeSimulation(n_items=3, n_answers=6, n_samples=6, vocab_size=20)
-    >>> study = cloze.simulate_cloze_study(settings, np.random.default_rng(0))
+    >>> from estimators.cloze.examples import cloze_study
+    >>> study = cloze_study()
     >>> words = cloze.study_words(study, human="none", model="none", corpus="none")
     >>> words.models["mixture"]
-    ModelWords(counts=WordCounts(...), item=int64[3], missing={}, n_samples=18)
+    ModelWords(counts=WordCounts(...), item=int64[12], missing={}, n_samples=480)
     """
 
     counts: WordCounts
@@ -82,15 +81,14 @@ class StudyWords(Result):
 
     Examples
     --------
-    >>> import numpy as np
     >>> from estimators import cloze
-    >>> settings = cloze.ClozeSimulation(n_items=3, n_answers=6, n_samples=6, vocab_size=20)
-    >>> study = cloze.simulate_cloze_study(settings, np.random.default_rng(0))
+    >>> from estimators.cloze.examples import cloze_study
+    >>> study = cloze_study()
     >>> words = cloze.study_words(study, human="none", model="none", corpus="none")
     >>> words.strings[:3].tolist()
-    ['word0', 'word2', 'word3']
+    ['word0', 'word1', 'word2']
     >>> words.human_distributions
-    Distributions(context=int64[11], word=int64[11], probability=float64[11], n_contexts=3)
+    Distributions(context=int64[109], word=int64[109], probability=float64[109], n_contexts=12)
     """
 
     made_by = "study_words(study, human=..., model=..., corpus=...)"
@@ -155,13 +153,12 @@ def study_words(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from estimators import cloze
-    >>> settings = cloze.ClozeSimulation(n_items=3, n_answers=6, n_samples=6, vocab_size=20)
-    >>> study = cloze.simulate_cloze_study(settings, np.random.default_rng(0))
+    >>> from estimators.cloze.examples import cloze_study
+    >>> study = cloze_study()
     >>> words = cloze.study_words(study, human="clean", model="clean", corpus="clean")
-    >>> words.human.totals
-    array([6, 6, 6])
+    >>> words.human.totals[:3]
+    array([20, 20, 20])
     >>> list(words.models)
     ['mixture', 'factors']
     """

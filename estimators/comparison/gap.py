@@ -63,25 +63,25 @@ class LossGap(Result):
     Examples
     --------
     >>> from estimators import comparison
-    >>> settings = comparison.SimulationSettings(n_items=20, n_reference_items=20, n_candidates=30, vocab_size=50)
-    >>> study = comparison.simulate_comparison_study(settings)
+    >>> from estimators.comparison.examples import comparison_study
+    >>> study = comparison_study()
     >>> pairs = comparison.response_pairs(study)
     >>> gap = comparison.estimate_gap(comparison.log_terms(pairs), pairs.item)
     >>> print(gap.summary())
     estimator        'importance'
-    gap_nats         1.406
-    se_items_nats    0.4378
-    se_samples_nats  0.1057
-    n_items          20
-    n_responses      580
-    item             int64[20]
-    item_gap_nats    float64[20]
-    item_n           int64[20]
+    gap_nats         1.444
+    se_items_nats    1.074
+    se_samples_nats  0.2669
+    n_items          6
+    n_responses      30
+    item             int64[6]
+    item_gap_nats    float64[6]
+    item_n           int64[6]
     >>> gap.to_frame().round(2).head(3)
        item  item_gap_nats  item_n
-    0     0           5.15      29
-    1     1           5.83      29
-    2     2          -0.98      29
+    0     0           6.50       5
+    1     1          -1.53       5
+    2     2           2.19       5
     """
 
     estimator: str

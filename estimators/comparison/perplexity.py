@@ -62,12 +62,12 @@ class PerplexityEstimate(Result):
     Examples
     --------
     >>> from estimators import comparison
-    >>> settings = comparison.SimulationSettings(n_items=20, n_reference_items=20, n_candidates=30, vocab_size=50)
-    >>> study = comparison.simulate_comparison_study(settings)
+    >>> from estimators.comparison.examples import comparison_study
+    >>> study = comparison_study()
     >>> print(comparison.estimate_perplexity(study, "lm-strong").summary())
-    lm-strong, rounding none: perplexity 27.53 [19.19, 39.48]
-    gap -0.031 nats to the generator's 3.346 (importance)
-    580 responses to 20 items; draws: doubtful (Pareto k 0.55)
+    lm-strong, rounding none: perplexity 10.88 [9.246, 12.8]
+    gap -0.271 nats to the generator's 2.658 (importance)
+    30 responses to 6 items; draws: enough (Pareto k 0.22)
     """
 
     player: str
@@ -141,13 +141,13 @@ def estimate_perplexity(
     Examples
     --------
     >>> from estimators import comparison
-    >>> settings = comparison.SimulationSettings(n_items=20, n_reference_items=20, n_candidates=30, vocab_size=50)
-    >>> study = comparison.simulate_comparison_study(settings)
+    >>> from estimators.comparison.examples import comparison_study
+    >>> study = comparison_study()
     >>> estimate = comparison.estimate_perplexity(study)
     >>> round(estimate.perplexity, 1), round(estimate.perplexity_lower, 1), round(estimate.perplexity_upper, 1)
-    (115.8, 48.2, 278.0)
+    (60.5, 7.1, 518.1)
     >>> round(comparison.estimate_perplexity(study, "lm-strong", estimator="psis").perplexity, 1)
-    27.2
+    10.9
     """
     if uncertainty not in get_args(Uncertainty):
         raise unknown_choice("uncertainty", uncertainty, get_args(Uncertainty))
@@ -201,10 +201,10 @@ def true_loss(study: xr.Dataset, player: str, items: NDArray[np.bool_]) -> float
     Examples
     --------
     >>> from estimators import comparison
-    >>> settings = comparison.SimulationSettings(n_items=20, n_reference_items=20, n_candidates=30, vocab_size=50)
-    >>> study = comparison.simulate_comparison_study(settings)
+    >>> from estimators.comparison.examples import comparison_study
+    >>> study = comparison_study()
     >>> round(comparison.true_loss(study, "lm-strong", study["in_reference"].values), 3)
-    3.282
+    2.228
     """
     target, _ = player_logprobs(study, player)
     return float("nan") if target is None else float(-target[items].mean())
@@ -236,11 +236,11 @@ def reference_loss(study: xr.Dataset, control: str, reference: Reference, asked:
     Examples
     --------
     >>> from estimators import comparison
-    >>> settings = comparison.SimulationSettings(n_items=20, n_reference_items=20, n_candidates=30, vocab_size=50)
-    >>> study = comparison.simulate_comparison_study(settings)
+    >>> from estimators.comparison.examples import comparison_study
+    >>> study = comparison_study()
     >>> asked = study["item_set"].values == "asked"
     >>> round(comparison.reference_loss(study, "lm-medium", "reference", asked), 3)
-    3.346
+    2.658
     """
     COMPARISON.source(study)
     return true_loss(study, control, _reference_items(study, reference, asked))

@@ -136,8 +136,8 @@ def validate_comparison_study(study: xr.Dataset) -> xr.Dataset:
     Examples
     --------
     >>> from estimators import comparison
-    >>> settings = comparison.SimulationSettings(n_items=20, n_reference_items=20, n_candidates=30, vocab_size=50)
-    >>> study = comparison.simulate_comparison_study(settings)
+    >>> from estimators.comparison.examples import comparison_study
+    >>> study = comparison_study()
     >>> comparison.validate_comparison_study(study) is study
     True
     >>> comparison.validate_comparison_study(study.assign(selected=study["selected"] * 1.0))
@@ -176,10 +176,10 @@ def same_token(study: xr.Dataset) -> NDArray[np.bool_]:
     Examples
     --------
     >>> from estimators import comparison
-    >>> settings = comparison.SimulationSettings(n_items=20, n_reference_items=20, n_candidates=30, vocab_size=50)
-    >>> study = comparison.simulate_comparison_study(settings)
+    >>> from estimators.comparison.examples import comparison_study
+    >>> study = comparison_study()
     >>> int(comparison.same_token(study).sum())
-    133
+    23
     """
     COMPARISON.source(study)
     string = study["candidate_token"].values == study["target_token"].values[:, None]

@@ -65,8 +65,8 @@ class ResponsePairs(Result):
     Examples
     --------
     >>> from estimators import comparison
-    >>> settings = comparison.SimulationSettings(n_items=20, n_reference_items=20, n_candidates=30, vocab_size=50)
-    >>> study = comparison.simulate_comparison_study(settings)
+    >>> from estimators.comparison.examples import comparison_study
+    >>> study = comparison_study()
     >>> comparison.response_pairs(study).models
     ('lm-weak', 'lm-medium', 'lm-strong')
     """
@@ -112,8 +112,8 @@ def player_names(study: xr.Dataset) -> list[str]:
     Examples
     --------
     >>> from estimators import comparison
-    >>> settings = comparison.SimulationSettings(n_items=20, n_reference_items=20, n_candidates=30, vocab_size=50)
-    >>> study = comparison.simulate_comparison_study(settings)
+    >>> from estimators.comparison.examples import comparison_study
+    >>> study = comparison_study()
     >>> comparison.player_names(study)
     ['human', 'lm-weak', 'lm-medium', 'lm-strong']
     """
@@ -147,8 +147,8 @@ def control_model(study: xr.Dataset, generator: str | None = None, *, control_on
     Examples
     --------
     >>> from estimators import comparison
-    >>> settings = comparison.SimulationSettings(n_items=20, n_reference_items=20, n_candidates=30, vocab_size=50)
-    >>> study = comparison.simulate_comparison_study(settings)
+    >>> from estimators.comparison.examples import comparison_study
+    >>> study = comparison_study()
     >>> comparison.control_model(study)
     'lm-medium'
     >>> comparison.control_model(study, "lm-weak", control_only=True)
@@ -193,13 +193,13 @@ def response_pairs(study: xr.Dataset, *, control: str | None = None) -> Response
     Examples
     --------
     >>> from estimators import comparison
-    >>> settings = comparison.SimulationSettings(n_items=20, n_reference_items=20, n_candidates=30, vocab_size=50)
-    >>> study = comparison.simulate_comparison_study(settings)
+    >>> from estimators.comparison.examples import comparison_study
+    >>> study = comparison_study()
     >>> pairs = comparison.response_pairs(study)
     >>> pairs.model_log_ratio.shape
-    (3, 580)
+    (3, 30)
     >>> pairs.report[:4]
-    array([0.9 , 0.9 , 0.01, 0.6 ])
+    array([0.5, 0.5, 0.4, 0.5])
     """
     source = COMPARISON.source(study)
     items = study["item"].values
@@ -266,11 +266,11 @@ def log_terms(pairs: ResponsePairs, player: str = HUMAN, rounding: RoundingSchem
     Examples
     --------
     >>> from estimators import comparison
-    >>> settings = comparison.SimulationSettings(n_items=20, n_reference_items=20, n_candidates=30, vocab_size=50)
-    >>> study = comparison.simulate_comparison_study(settings)
+    >>> from estimators.comparison.examples import comparison_study
+    >>> study = comparison_study()
     >>> pairs = comparison.response_pairs(study)
     >>> comparison.log_terms(pairs, "lm-strong", rounding="coarse")[:3].round(3)
-    array([-0.485, -3.454, -2.16 ])
+    array([0.  , 0.  , 1.32])
     """
     ResponsePairs.require(pairs=pairs)
     scheme = rounding_scheme(rounding)
@@ -320,10 +320,10 @@ def candidate_log_terms(study: xr.Dataset, player: str, rounding: RoundingScheme
     Examples
     --------
     >>> from estimators import comparison
-    >>> settings = comparison.SimulationSettings(n_items=20, n_reference_items=20, n_candidates=30, vocab_size=50)
-    >>> study = comparison.simulate_comparison_study(settings)
+    >>> from estimators.comparison.examples import comparison_study
+    >>> study = comparison_study()
     >>> comparison.candidate_log_terms(study, "lm-strong").shape
-    (20, 30)
+    (8, 12)
     """
     target_q, candidate_q = player_logprobs(study, player)
     if target_q is None or candidate_q is None:
@@ -377,11 +377,11 @@ def subsample_responses(study: xr.Dataset, n: int, rng: np.random.Generator) -> 
     Examples
     --------
     >>> from estimators import comparison
-    >>> settings = comparison.SimulationSettings(n_items=20, n_reference_items=20, n_candidates=30, vocab_size=50)
-    >>> study = comparison.simulate_comparison_study(settings)
+    >>> from estimators.comparison.examples import comparison_study
+    >>> study = comparison_study()
     >>> import numpy as np
-    >>> comparison.subsample_responses(study, 5, np.random.default_rng(0)).sizes["response"]
-    100
+    >>> comparison.subsample_responses(study, 2, np.random.default_rng(0)).sizes["response"]
+    12
     """
     COMPARISON.source(study)
     if n < 1:

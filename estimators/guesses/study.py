@@ -120,29 +120,15 @@ def validate_guess_study(study: xr.Dataset) -> xr.Dataset:
 
     Examples
     --------
-    >>> import xarray as xr
     >>> from estimators import guesses
-    >>> study = xr.Dataset(
-    ...     {
-    ...         "text": ("document", ["The cat sat"]),
-    ...         "item_document": ("item", ["a", "a"]),
-    ...         "item_position": ("item", [1, 2]),
-    ...         "word_token": ("item", [True, True]),
-    ...         "target_start": ("item", [3, 7]),
-    ...         "participant": ("response", ["Ann", "Bo", "Ann"]),
-    ...         "response_item": ("response", [0, 0, 1]),
-    ...         "correct": ("response", [False, True, True]),
-    ...         "n_before": ("response", [0, 0, 1]),
-    ...     },
-    ...     coords={"document": ["a"], "item": [0, 1]},
-    ...     attrs={"name": "small"},
-    ... )
+    >>> from estimators.guesses.examples import guess_study
+    >>> study = guess_study()
     >>> guesses.validate_guess_study(study) is study
     True
-    >>> guesses.validate_guess_study(study.assign(item_position=("item", [1, -2])))
+    >>> guesses.validate_guess_study(study.assign(correct=study["correct"] * 1.0))
     Traceback (most recent call last):
         ...
-    estimators.errors.InputError: guess study 'small', item_position: is -2 at item 1 (1 such); should be at least 0
+    estimators.errors.InputError: guess study 'simulated guesses', correct: has dtype float64, should be bool
     """
     source = GUESSES.check(study)
     _check_positions(study, source)
@@ -250,25 +236,11 @@ def repeated_guesses(study: xr.Dataset) -> NDArray[np.bool_]:
 
     Examples
     --------
-    >>> import xarray as xr
     >>> from estimators import guesses
-    >>> study = xr.Dataset(
-    ...     {
-    ...         "text": ("document", ["The cat sat"]),
-    ...         "item_document": ("item", ["a", "a"]),
-    ...         "item_position": ("item", [1, 2]),
-    ...         "word_token": ("item", [True, True]),
-    ...         "target_start": ("item", [3, 7]),
-    ...         "participant": ("response", ["Ann", "Bo", "Ann"]),
-    ...         "response_item": ("response", [0, 0, 1]),
-    ...         "correct": ("response", [False, True, True]),
-    ...         "n_before": ("response", [0, 0, 1]),
-    ...     },
-    ...     coords={"document": ["a"], "item": [0, 1]},
-    ...     attrs={"name": "small"},
-    ... )
-    >>> guesses.repeated_guesses(study)
-    array([False, False, False])
+    >>> from estimators.guesses.examples import guess_study
+    >>> study = guess_study()
+    >>> int(guesses.repeated_guesses(study).sum())
+    0
     """
     GUESSES.source(study)
     person = np.unique(study["participant"].values.astype(str), return_inverse=True)[1]
@@ -297,25 +269,11 @@ def guess_contexts(study: xr.Dataset) -> list[str]:
 
     Examples
     --------
-    >>> import xarray as xr
     >>> from estimators import guesses
-    >>> study = xr.Dataset(
-    ...     {
-    ...         "text": ("document", ["The cat sat"]),
-    ...         "item_document": ("item", ["a", "a"]),
-    ...         "item_position": ("item", [1, 2]),
-    ...         "word_token": ("item", [True, True]),
-    ...         "target_start": ("item", [3, 7]),
-    ...         "participant": ("response", ["Ann", "Bo", "Ann"]),
-    ...         "response_item": ("response", [0, 0, 1]),
-    ...         "correct": ("response", [False, True, True]),
-    ...         "n_before": ("response", [0, 0, 1]),
-    ...     },
-    ...     coords={"document": ["a"], "item": [0, 1]},
-    ...     attrs={"name": "small"},
-    ... )
-    >>> guesses.guess_contexts(study)
-    ['The', 'The cat']
+    >>> from estimators.guesses.examples import guess_study
+    >>> study = guess_study()
+    >>> guesses.guess_contexts(study)[:2]
+    ['w0', 'w0 w1']
     """
     source = GUESSES.source(study)
     if "text" not in study or "target_start" not in study:
@@ -356,25 +314,12 @@ def with_model_answers(
 
     Examples
     --------
-    >>> import xarray as xr
     >>> from estimators import guesses
-    >>> study = xr.Dataset(
-    ...     {
-    ...         "text": ("document", ["The cat sat"]),
-    ...         "item_document": ("item", ["a", "a"]),
-    ...         "item_position": ("item", [1, 2]),
-    ...         "word_token": ("item", [True, True]),
-    ...         "target_start": ("item", [3, 7]),
-    ...         "participant": ("response", ["Ann", "Bo", "Ann"]),
-    ...         "response_item": ("response", [0, 0, 1]),
-    ...         "correct": ("response", [False, True, True]),
-    ...         "n_before": ("response", [0, 0, 1]),
-    ...     },
-    ...     coords={"document": ["a"], "item": [0, 1]},
-    ...     attrs={"name": "small"},
-    ... )
-    >>> guesses.with_model_answers(study, "gpt2", hit=[1, 0])["model_hit"].values
-    array([[1., 0.]])
+    >>> from estimators.guesses.examples import guess_study
+    >>> study = guess_study()
+    >>> wider = guesses.with_model_answers(study, "always right", hit=[1] * study.sizes["item"])
+    >>> wider["model_hit"].mean("item").values.round(2)
+    array([0.38, 1.  ])
     """
     source = GUESSES.source(study)
     n_items = study.sizes["item"]

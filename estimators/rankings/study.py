@@ -112,29 +112,15 @@ def validate_ranking_study(study: xr.Dataset) -> xr.Dataset:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import xarray as xr
     >>> from estimators import rankings
-    >>> study = xr.Dataset(
-    ...     {
-    ...         "model": ("token", ["m", "m"]),
-    ...         "text": ("token", ["t", "t"]),
-    ...         "context_length": ("token", [4, 4]),
-    ...         "window": ("token", ["w", "w"]),
-    ...         "position": ("token", [0, 1]),
-    ...         "reference_token": ("token", [" a", " b"]),
-    ...         "generated_token": ("token", [" c", " b"]),
-    ...         "ranked_token": (("token", "rank"), [["a", "c"], ["c", "d"]]),
-    ...         "ranked_logprob": (("token", "rank"), [[-0.5, -2.0], [-0.5, -1.0]]),
-    ...     },
-    ...     attrs={"name": "small"},
-    ... )
+    >>> from estimators.rankings.examples import ranking_study
+    >>> study = ranking_study()
     >>> rankings.validate_ranking_study(study) is study
     True
-    >>> rankings.validate_ranking_study(study.drop_vars("window"))
+    >>> rankings.validate_ranking_study(study.assign(position=study["position"] - 1))
     Traceback (most recent call last):
         ...
-    estimators.errors.InputError: ranking study 'small', window: is missing; the study needs it with dims ('token',)
+    estimators.errors.InputError: ranking study 'simulated', position: is -1 at token 0 (12 such); should be 0 or more
     """
     source = RANKINGS.check(study)
     seen: dict[tuple[Any, ...], int] = {}
@@ -198,27 +184,14 @@ class TokenScores(Result):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import xarray as xr
     >>> from estimators import rankings
-    >>> study = xr.Dataset(
-    ...     {
-    ...         "model": ("token", ["m", "m"]),
-    ...         "text": ("token", ["t", "t"]),
-    ...         "context_length": ("token", [4, 4]),
-    ...         "window": ("token", ["w", "w"]),
-    ...         "position": ("token", [0, 1]),
-    ...         "reference_token": ("token", [" a", " b"]),
-    ...         "generated_token": ("token", [" c", " b"]),
-    ...         "ranked_token": (("token", "rank"), [["a", "c"], ["c", "d"]]),
-    ...         "ranked_logprob": (("token", "rank"), [[-0.5, -2.0], [-0.5, -1.0]]),
-    ...     },
-    ...     attrs={"name": "small"},
-    ... )
-    >>> rankings.score_study(study).to_frame()[["rank", "linear", "reciprocal"]]
-       rank  linear  reciprocal
-    0   1.0     1.0         1.0
-    1   inf     0.0         0.0
+    >>> from estimators.rankings.examples import ranking_study
+    >>> study = ranking_study()
+    >>> rankings.score_study(study).to_frame()[["rank", "linear", "reciprocal"]].head(3)
+       rank    linear  reciprocal
+    0   3.0  0.333333    0.333333
+    1   inf  0.000000    0.000000
+    2   1.0  1.000000    1.000000
     """
 
     rank: FloatArray
@@ -292,26 +265,12 @@ def score_study(
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import xarray as xr
     >>> from estimators import rankings
-    >>> study = xr.Dataset(
-    ...     {
-    ...         "model": ("token", ["m", "m"]),
-    ...         "text": ("token", ["t", "t"]),
-    ...         "context_length": ("token", [4, 4]),
-    ...         "window": ("token", ["w", "w"]),
-    ...         "position": ("token", [0, 1]),
-    ...         "reference_token": ("token", [" a", " b"]),
-    ...         "generated_token": ("token", [" c", " b"]),
-    ...         "ranked_token": (("token", "rank"), [["a", "c"], ["c", "d"]]),
-    ...         "ranked_logprob": (("token", "rank"), [[-0.5, -2.0], [-0.5, -1.0]]),
-    ...     },
-    ...     attrs={"name": "small"},
-    ... )
+    >>> from estimators.rankings.examples import ranking_study
+    >>> study = ranking_study()
     >>> found = rankings.score_study(study)
-    >>> found.rank, found.average.round(3)
-    (array([ 1., inf]), array([1., 0.]))
+    >>> found.rank[:4], found.average[:4].round(3)
+    (array([ 3., inf,  1.,  1.]), array([0.509, 0.   , 1.   , 1.   ]))
     """
     RANKINGS.source(study)
     listed = int(study.sizes["rank"])
@@ -377,25 +336,11 @@ def conditioned_on_other_text(study: xr.Dataset, match: Match | str = "stripped"
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import xarray as xr
     >>> from estimators import rankings
-    >>> study = xr.Dataset(
-    ...     {
-    ...         "model": ("token", ["m", "m"]),
-    ...         "text": ("token", ["t", "t"]),
-    ...         "context_length": ("token", [4, 4]),
-    ...         "window": ("token", ["w", "w"]),
-    ...         "position": ("token", [0, 1]),
-    ...         "reference_token": ("token", [" a", " b"]),
-    ...         "generated_token": ("token", [" c", " b"]),
-    ...         "ranked_token": (("token", "rank"), [["a", "c"], ["c", "d"]]),
-    ...         "ranked_logprob": (("token", "rank"), [[-0.5, -2.0], [-0.5, -1.0]]),
-    ...     },
-    ...     attrs={"name": "small"},
-    ... )
-    >>> rankings.conditioned_on_other_text(study)
-    array([False,  True])
+    >>> from estimators.rankings.examples import ranking_study
+    >>> study = ranking_study()
+    >>> rankings.conditioned_on_other_text(study)[:5]
+    array([False, False, False, False, False])
     """
     RANKINGS.source(study)
     if "generated_token" not in study:

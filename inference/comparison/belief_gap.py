@@ -91,7 +91,7 @@ def compile_belief(data: BeliefData, priors: BeliefPriors | None = None) -> Comp
     Examples
     --------
     >>> import inference, models
-    >>> from models.comparison.examples import comparison_study
+    >>> from estimators.comparison.examples import comparison_study
     >>> data = models.belief_data(comparison_study(), "lm-weak", "interface")
     >>> compiled = inference.compile_belief(data)
     >>> idata = inference.sample(compiled, draws=20, tune=50, chains=1, seed=1, progress=False)
@@ -132,7 +132,7 @@ def belief_gap(
     --------
     >>> import inference, models
     >>> import numpy as np
-    >>> from models.comparison.examples import comparison_study
+    >>> from estimators.comparison.examples import comparison_study
     >>> data = models.belief_data(comparison_study(), "lm-weak", "interface")
     >>> posterior = inference.stand_in_posterior(models.belief_model(data)).posterior
     >>> gap = inference.belief_gap(posterior, data, np.random.default_rng(0))

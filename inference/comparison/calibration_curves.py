@@ -54,7 +54,7 @@ def reliability_curves(posterior: xr.Dataset, family: Family | str, report: Arra
     Examples
     --------
     >>> import inference, models
-    >>> from models.comparison.examples import comparison_study
+    >>> from estimators.comparison.examples import comparison_study
     >>> model = models.calibration_model(models.favoured_outcomes(comparison_study()))
     >>> posterior = inference.stand_in_posterior(model).posterior
     >>> typical, participants = inference.reliability_curves(posterior, "llo", [0.6, 0.9])
@@ -132,7 +132,7 @@ def predicted_reports(
     --------
     >>> import inference, models
     >>> import numpy as np
-    >>> from models.comparison.examples import comparison_study
+    >>> from estimators.comparison.examples import comparison_study
     >>> data = models.reports_on_truth(comparison_study(), "interface")
     >>> posterior = inference.stand_in_posterior(models.report_model(data)).posterior
     >>> inference.predicted_reports(posterior, data, np.random.default_rng(0), n_draws=5).shape == (5, data.row.size)

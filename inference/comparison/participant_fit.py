@@ -151,7 +151,7 @@ def compile_participants(data: ParticipantData, priors: ParticipantPriors | None
     Examples
     --------
     >>> import inference, models
-    >>> from models.comparison.examples import comparison_study
+    >>> from estimators.comparison.examples import comparison_study
     >>> data = models.participant_data(comparison_study())
     >>> compiled = inference.compile_participants(data)
     >>> anchor = inference.Anchor("assumed", k0=0.8)
@@ -206,7 +206,7 @@ def fit_participants(
     Examples
     --------
     >>> import inference, models
-    >>> from models.comparison.examples import comparison_study
+    >>> from estimators.comparison.examples import comparison_study
     >>> data = models.participant_data(comparison_study())
     >>> fit = inference.fit_participants(data, draws=50, tune=100, chains=2, seed=1, progress=False)
     >>> fit.gap_nats.shape, list(fit.summary().index)

@@ -106,7 +106,7 @@ def shared_belief(posterior: xr.Dataset, data: ParticipantData, rng: np.random.G
     --------
     >>> import inference, models
     >>> import numpy as np
-    >>> from models.comparison.examples import comparison_study
+    >>> from estimators.comparison.examples import comparison_study
     >>> data = models.participant_data(comparison_study())
     >>> posterior = inference.stand_in_posterior(models.participant_model(data)).posterior
     >>> belief = inference.shared_belief(posterior, data, np.random.default_rng(0))
@@ -216,7 +216,7 @@ def outcome_temperature(belief: SharedBelief, item_weight: ArrayLike, *, objecti
     --------
     >>> import inference, models
     >>> import numpy as np
-    >>> from models.comparison.examples import comparison_study
+    >>> from estimators.comparison.examples import comparison_study
     >>> data = models.participant_data(comparison_study())
     >>> posterior = inference.stand_in_posterior(models.participant_model(data)).posterior
     >>> belief = inference.shared_belief(posterior, data, np.random.default_rng(0))
@@ -278,7 +278,7 @@ def loss_gap(belief: SharedBelief, temperature: ArrayLike = 1.0) -> FloatArray:
     --------
     >>> import inference, models
     >>> import numpy as np
-    >>> from models.comparison.examples import comparison_study
+    >>> from estimators.comparison.examples import comparison_study
     >>> data = models.participant_data(comparison_study())
     >>> posterior = inference.stand_in_posterior(models.participant_model(data)).posterior
     >>> belief = inference.shared_belief(posterior, data, np.random.default_rng(0))
@@ -305,7 +305,7 @@ def tail_share(belief: SharedBelief, temperature: ArrayLike = 1.0) -> FloatArray
     --------
     >>> import inference, models
     >>> import numpy as np
-    >>> from models.comparison.examples import comparison_study
+    >>> from estimators.comparison.examples import comparison_study
     >>> data = models.participant_data(comparison_study())
     >>> posterior = inference.stand_in_posterior(models.participant_model(data)).posterior
     >>> belief = inference.shared_belief(posterior, data, np.random.default_rng(0))

@@ -64,7 +64,7 @@ def predicted_boxes(
     --------
     >>> import inference, models
     >>> import numpy as np
-    >>> from models.comparison.examples import comparison_study
+    >>> from estimators.comparison.examples import comparison_study
     >>> data = models.participant_data(comparison_study())
     >>> posterior = inference.stand_in_posterior(models.participant_model(data)).posterior
     >>> boxes = inference.predicted_boxes(posterior, data, data, models.ParticipantPriors(), np.random.default_rng(0))

@@ -89,7 +89,7 @@ def simulate_answers(
     >>> import inference
     >>> import numpy as np
     >>> from estimators.comparison import ParticipantPopulation, rounding_scheme
-    >>> from models.comparison.examples import comparison_study
+    >>> from estimators.comparison.examples import comparison_study
     >>> answers = inference.simulate_answers(
     ...     comparison_study(),
     ...     "lm-weak",

@@ -76,7 +76,7 @@ def unusual_participants(data: ParticipantData, *, mostly: float = 0.8, typicall
     Examples
     --------
     >>> import inference, models
-    >>> from models.comparison.examples import comparison_study
+    >>> from estimators.comparison.examples import comparison_study
     >>> data = models.participant_data(comparison_study())
     >>> inference.unusual_participants(data)
     []
@@ -225,7 +225,7 @@ def leave_one_out(fit: ParticipantFit, rng: np.random.Generator, *, n_draws: int
     --------
     >>> import inference, models
     >>> import numpy as np
-    >>> from models.comparison.examples import comparison_study
+    >>> from estimators.comparison.examples import comparison_study
     >>> data = models.participant_data(comparison_study())
     >>> fit = inference.fit_participants(data, draws=50, tune=100, chains=2, seed=1, progress=False)
     >>> without = list(inference.leave_one_out(fit, np.random.default_rng(0), n_draws=10))

@@ -49,7 +49,7 @@ def belief_sbc(data: BeliefData, priors: BeliefPriors | None = None) -> SbcModel
     Examples
     --------
     >>> import inference, models
-    >>> from models.comparison.examples import comparison_study
+    >>> from estimators.comparison.examples import comparison_study
     >>> inference.belief_sbc(models.belief_data(comparison_study(), "lm-weak", "interface")).name
     'belief_rounded'
     """
@@ -125,7 +125,7 @@ def calibration_sbc(data: OutcomeData, family: str = "llo", priors: CalibrationP
     Examples
     --------
     >>> import inference, models
-    >>> from models.comparison.examples import comparison_study
+    >>> from estimators.comparison.examples import comparison_study
     >>> inference.calibration_sbc(models.favoured_outcomes(comparison_study())).name
     'calibration'
     """
@@ -153,7 +153,7 @@ def report_sbc(data: ReportData, priors: ReportPriors | None = None) -> SbcModel
     Examples
     --------
     >>> import inference, models
-    >>> from models.comparison.examples import comparison_study
+    >>> from estimators.comparison.examples import comparison_study
     >>> inference.report_sbc(models.reports_on_truth(comparison_study(), "interface")).name
     'reports'
     """
@@ -190,7 +190,7 @@ def participant_sbc(data: ParticipantData, priors: ParticipantPriors | None = No
     Examples
     --------
     >>> import inference, models
-    >>> from models.comparison.examples import comparison_study
+    >>> from estimators.comparison.examples import comparison_study
     >>> inference.participant_sbc(models.participant_data(comparison_study())).name
     'participants'
     """

@@ -103,7 +103,7 @@ def participant_draws(posterior: xr.Dataset, data: AccuracyData, n_before: int |
     Examples
     --------
     >>> import inference, models
-    >>> from models.guesses.examples import guess_study
+    >>> from estimators.guesses.examples import guess_study
     >>> data = models.accuracy_data(guess_study())
     >>> posterior = inference.stand_in_posterior(models.accuracy_model(data)).posterior
     >>> inference.participant_draws(posterior, data, n_before=500).shape
@@ -146,7 +146,7 @@ def population_draws(posterior: xr.Dataset, data: AccuracyData, n_before: int) -
     Examples
     --------
     >>> import inference, models
-    >>> from models.guesses.examples import guess_study
+    >>> from estimators.guesses.examples import guess_study
     >>> data = models.accuracy_data(guess_study())
     >>> posterior = inference.stand_in_posterior(models.accuracy_model(data)).posterior
     >>> inference.population_draws(posterior, data, 1000).shape
@@ -182,7 +182,7 @@ def practice_change(posterior: xr.Dataset, data: AccuracyData, n_guesses: int = 
     Examples
     --------
     >>> import inference, models
-    >>> from models.guesses.examples import guess_study
+    >>> from estimators.guesses.examples import guess_study
     >>> data = models.accuracy_data(guess_study())
     >>> posterior = inference.stand_in_posterior(models.accuracy_model(data)).posterior
     >>> inference.practice_change(posterior, data).shape
@@ -299,7 +299,7 @@ def model_guesses(
     --------
     >>> import inference
     >>> import numpy as np
-    >>> from models.guesses.examples import guess_study
+    >>> from estimators.guesses.examples import guess_study
     >>> inference.model_guesses(guess_study(), "lm", n_draws=100, rng=np.random.default_rng(0))
     <ModelGuesses: lm 37.5%, people 35.4% of the same 192 guesses>
     """

@@ -31,7 +31,7 @@ def accuracy_sbc(data: AccuracyData, priors: AccuracyPriors | None = None) -> Sb
     Examples
     --------
     >>> import inference, models
-    >>> from models.guesses.examples import guess_study
+    >>> from estimators.guesses.examples import guess_study
     >>> inference.accuracy_sbc(models.accuracy_data(guess_study())).quantities[:3]
     ('intercept', 'practice_mean', 'ability_spread')
     """

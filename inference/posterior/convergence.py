@@ -62,7 +62,7 @@ def check_convergence(idata: InferenceData, thresholds: GateThresholds | None = 
     Examples
     --------
     >>> import inference, models
-    >>> from models.guesses.examples import guess_study
+    >>> from estimators.guesses.examples import guess_study
     >>> idata = inference.stand_in_posterior(models.accuracy_model(models.accuracy_data(guess_study())), n_draws=50)
     >>> inference.check_convergence(idata).passed
     False

@@ -170,7 +170,7 @@ def run_sbc(
     Examples
     --------
     >>> import inference, models, tempfile
-    >>> from models.guesses.examples import guess_study
+    >>> from estimators.guesses.examples import guess_study
     >>> model = inference.accuracy_sbc(models.accuracy_data(guess_study()))
     >>> settings = inference.SbcSettings(n_ranked=15, draws=40, tune=60, chains=1, n_longer=0)
     >>> with tempfile.TemporaryDirectory() as folder:

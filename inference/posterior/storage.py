@@ -32,7 +32,7 @@ def save_posterior(idata: InferenceData, path: Path | str) -> Path:
     Examples
     --------
     >>> import inference, models, tempfile
-    >>> from models.guesses.examples import guess_study
+    >>> from estimators.guesses.examples import guess_study
     >>> idata = inference.stand_in_posterior(models.accuracy_model(models.accuracy_data(guess_study())))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = inference.save_posterior(idata, f"{folder}/posterior.nc")
@@ -70,7 +70,7 @@ def load_posterior(path: Path | str) -> InferenceData:
     Examples
     --------
     >>> import inference, models, tempfile
-    >>> from models.guesses.examples import guess_study
+    >>> from estimators.guesses.examples import guess_study
     >>> idata = inference.stand_in_posterior(models.accuracy_model(models.accuracy_data(guess_study())))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     again = inference.load_posterior(inference.save_posterior(idata, f"{folder}/posterior.nc"))

@@ -80,9 +80,9 @@ def rank_draws(posterior: xr.Dataset, n_draws: int | None = None) -> RankDraws:
     Examples
     --------
     >>> import inference, models
-    >>> from models.rankings.examples import ranking_study
+    >>> from estimators.rankings.examples import ranking_study
     >>> study = ranking_study()
-    >>> data = models.rank_data(study, study["rank"], 3)
+    >>> data = models.rank_data(study, study["reference_rank"], 3)
     >>> posterior = inference.stand_in_posterior(models.rank_slope_model(data)).posterior
     >>> draws = inference.rank_draws(posterior)
     >>> draws
@@ -128,9 +128,9 @@ def expected_scores(draws: RankDraws, data: RankData, score: ArrayLike, length: 
     Examples
     --------
     >>> import inference, models
-    >>> from models.rankings.examples import ranking_study
+    >>> from estimators.rankings.examples import ranking_study
     >>> study = ranking_study()
-    >>> data = models.rank_data(study, study["rank"], 3)
+    >>> data = models.rank_data(study, study["reference_rank"], 3)
     >>> posterior = inference.stand_in_posterior(models.rank_slope_model(data)).posterior
     >>> draws = inference.rank_draws(posterior)
     >>> inference.expected_scores(draws, data, [0, 1, 2, 3], [4, 16]).shape
@@ -341,9 +341,9 @@ def power_to_tell_apart(
     --------
     >>> import inference, models
     >>> import numpy as np
-    >>> from models.rankings.examples import ranking_study
+    >>> from estimators.rankings.examples import ranking_study
     >>> study = ranking_study()
-    >>> data = models.rank_data(study, study["rank"], 3)
+    >>> data = models.rank_data(study, study["reference_rank"], 3)
     >>> posterior = inference.stand_in_posterior(models.rank_slope_model(data)).posterior
     >>> draws = inference.rank_draws(posterior)
     >>> power = inference.power_to_tell_apart(

@@ -199,7 +199,7 @@ def clean_columns(
     --------
     >>> import models
     >>> import numpy as np
-    >>> from models.cloze.examples import cloze_study
+    >>> from estimators.cloze.examples import cloze_study
     >>> columns = models.clean_columns(
     ...     cloze_study(),
     ...     ["mixture"],
@@ -296,7 +296,7 @@ def measured_error(columns: ArdColumns, names: Sequence[str]) -> Measured | None
     --------
     >>> import models
     >>> import numpy as np
-    >>> from models.cloze.examples import cloze_study
+    >>> from estimators.cloze.examples import cloze_study
     >>> columns = models.clean_columns(
     ...     cloze_study(),
     ...     ["mixture"],

@@ -121,7 +121,7 @@ def belief_model(data: BeliefData, priors: BeliefPriors | None = None, *, centre
     Examples
     --------
     >>> import models
-    >>> from models.comparison.examples import comparison_study
+    >>> from estimators.comparison.examples import comparison_study
     >>> model = models.belief_model(models.belief_data(comparison_study(), "lm-weak"))
     >>> [variable.name for variable in model.observed_RVs]
     ['v']
@@ -207,7 +207,7 @@ def set_answers(model: pm.Model, data: BeliefData) -> None:
     Examples
     --------
     >>> import models
-    >>> from models.comparison.examples import comparison_study
+    >>> from estimators.comparison.examples import comparison_study
     >>> weak, strong = (models.belief_data(comparison_study(), player) for player in ("lm-weak", "lm-strong"))
     >>> model = models.belief_model(weak)
     >>> models.set_answers(model, strong)

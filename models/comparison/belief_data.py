@@ -128,7 +128,7 @@ def belief_data(study: xr.Dataset, player: str, rounding: RoundingScheme | str =
     Examples
     --------
     >>> import models
-    >>> from models.comparison.examples import comparison_study
+    >>> from estimators.comparison.examples import comparison_study
     >>> data = models.belief_data(comparison_study(), "lm-weak", "interface")
     >>> data.item.size, data.pair_item.size, data.is_raw
     (6, 16, False)

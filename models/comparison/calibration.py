@@ -133,7 +133,7 @@ def calibration_model(
     Examples
     --------
     >>> import models
-    >>> from models.comparison.examples import comparison_study
+    >>> from estimators.comparison.examples import comparison_study
     >>> model = models.calibration_model(models.favoured_outcomes(comparison_study()), "beta")
     >>> [variable.name for variable in model.deterministics]
     ['bias', 'slope_low', 'slope_high']
@@ -184,7 +184,7 @@ def set_weights(model: pm.Model, data: OutcomeData) -> None:
     --------
     >>> import models
     >>> from dataclasses import replace
-    >>> from models.comparison.examples import comparison_study
+    >>> from estimators.comparison.examples import comparison_study
     >>> data = models.favoured_outcomes(comparison_study())
     >>> model = models.calibration_model(data)
     >>> models.set_weights(model, replace(data, weight=data.weight / 2))

@@ -162,7 +162,7 @@ def favoured_outcomes(study: xr.Dataset, *, as_paid: bool = False) -> OutcomeDat
     Examples
     --------
     >>> import models
-    >>> from models.comparison.examples import comparison_study
+    >>> from estimators.comparison.examples import comparison_study
     >>> data = models.favoured_outcomes(comparison_study())
     >>> bool(data.half_range), bool((data.report > 0.5).all())
     (True, True)
@@ -264,7 +264,7 @@ def reports_on_truth(study: xr.Dataset, scheme: RoundingScheme | str) -> ReportD
     Examples
     --------
     >>> import models
-    >>> from models.comparison.examples import comparison_study
+    >>> from estimators.comparison.examples import comparison_study
     >>> data = models.reports_on_truth(comparison_study(), "interface")
     >>> data.n_questions, len(data.box_report)
     (2, 11)

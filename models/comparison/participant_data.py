@@ -134,7 +134,7 @@ def participant_data(study: xr.Dataset, grid: RoundingScheme | str = "interface"
     Examples
     --------
     >>> import models
-    >>> from models.comparison.examples import comparison_study
+    >>> from estimators.comparison.examples import comparison_study
     >>> data = models.participant_data(comparison_study())
     >>> data.participant.tolist(), data.item.size
     (['p000', 'p001', 'p002', 'p003', 'p004'], 6)
@@ -232,7 +232,7 @@ def without_participants(data: ParticipantData, names: Sequence[str]) -> Partici
     Examples
     --------
     >>> import models
-    >>> from models.comparison.examples import comparison_study
+    >>> from estimators.comparison.examples import comparison_study
     >>> data = models.participant_data(comparison_study())
     >>> rest = models.without_participants(data, [data.participant[0]])
     >>> rest.row_box.size < data.row_box.size, rest.answers.tolist()

@@ -156,7 +156,7 @@ def participant_model(
     Examples
     --------
     >>> import models
-    >>> from models.comparison.examples import comparison_study
+    >>> from estimators.comparison.examples import comparison_study
     >>> model = models.participant_model(models.participant_data(comparison_study()))
     >>> [variable.name for variable in model.observed_RVs]
     ['box']
@@ -293,7 +293,7 @@ def set_participant_data(model: pm.Model, data: ParticipantData, *, scale: float
     Examples
     --------
     >>> import models
-    >>> from models.comparison.examples import comparison_study
+    >>> from estimators.comparison.examples import comparison_study
     >>> data = models.participant_data(comparison_study())
     >>> model = models.participant_model(data)
     >>> models.set_participant_data(model, models.without_participants(data, [data.participant[0]]), scale=0.8)

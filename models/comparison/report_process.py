@@ -123,7 +123,7 @@ def report_model(data: ReportData, priors: ReportPriors | None = None) -> pm.Mod
     Examples
     --------
     >>> import models
-    >>> from models.comparison.examples import comparison_study
+    >>> from estimators.comparison.examples import comparison_study
     >>> model = models.report_model(models.reports_on_truth(comparison_study(), "interface"))
     >>> model.named_vars_to_dims["report"], model.named_vars_to_dims["noise"]
     (('response',), ('participant',))

@@ -53,7 +53,7 @@ def accuracy_model(data: AccuracyData, priors: AccuracyPriors | None = None) -> 
     Examples
     --------
     >>> import models
-    >>> from models.guesses.examples import guess_study
+    >>> from estimators.guesses.examples import guess_study
     >>> model = models.accuracy_model(models.accuracy_data(guess_study()))
     >>> model.named_vars_to_dims["ability"], model.named_vars_to_dims["hits"]
     (('participant',), ('row',))

@@ -166,7 +166,7 @@ def accuracy_data(
     Examples
     --------
     >>> import models
-    >>> from models.guesses.examples import guess_study
+    >>> from estimators.guesses.examples import guess_study
     >>> data = models.accuracy_data(guess_study())
     >>> int(data.n.sum()), data.band.tolist()
     (192, ['1', '2-3', '4-7', '8-15', '16-31'])

@@ -94,9 +94,9 @@ def rank_data(study: xr.Dataset, rank: ArrayLike, k: int) -> RankData:
     Examples
     --------
     >>> import models
-    >>> from models.rankings.examples import ranking_study
+    >>> from estimators.rankings.examples import ranking_study
     >>> study = ranking_study()
-    >>> data = models.rank_data(study, study["rank"], 3)
+    >>> data = models.rank_data(study, study["reference_rank"], 3)
     >>> data.count.shape, data.category_rank.tolist()
     ((12, 4), [inf, 3.0, 2.0, 1.0])
     """
@@ -175,9 +175,9 @@ def rank_slope_model(data: RankData, priors: RankPriors | None = None) -> pm.Mod
     Examples
     --------
     >>> import models
-    >>> from models.rankings.examples import ranking_study
+    >>> from estimators.rankings.examples import ranking_study
     >>> study = ranking_study()
-    >>> data = models.rank_data(study, study["rank"], 3)
+    >>> data = models.rank_data(study, study["reference_rank"], 3)
     >>> model = models.rank_slope_model(data)
     >>> model.named_vars_to_dims["slope"], model.named_vars_to_dims["count"]
     (('model',), ('cell', 'category'))
@@ -243,9 +243,9 @@ def set_counts(model: pm.Model, data: RankData) -> None:
     Examples
     --------
     >>> import models
-    >>> from models.rankings.examples import ranking_study
+    >>> from estimators.rankings.examples import ranking_study
     >>> study = ranking_study()
-    >>> data = models.rank_data(study, study["rank"], 3)
+    >>> data = models.rank_data(study, study["reference_rank"], 3)
     >>> model = models.rank_slope_model(data)
     >>> models.set_counts(model, data.with_counts(data.count[::-1]))
     >>> model["count_data"].get_value().shape

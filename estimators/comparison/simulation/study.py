@@ -64,10 +64,10 @@ def simulate_comparison_study(settings: SimulationSettings | None = None) -> xr.
     Examples
     --------
     >>> from estimators import comparison
-    >>> settings = comparison.SimulationSettings(n_items=20, n_reference_items=20, n_candidates=30, vocab_size=50)
+    >>> settings = comparison.SimulationSettings(n_items=6, n_reference_items=8, n_candidates=12, vocab_size=50)
     >>> study = comparison.simulate_comparison_study(settings)
     >>> dict(study.sizes)
-    {'item': 20, 'candidate': 30, 'model': 3, 'response': 580, 'participant_truth': 29}
+    {'item': 8, 'candidate': 12, 'model': 3, 'response': 174, 'participant_truth': 29}
     >>> study["model"].values.tolist()
     ['lm-weak', 'lm-medium', 'lm-strong']
     """

@@ -18,10 +18,10 @@ from estimators.cloze.study_words import study_words
 from estimators.cloze.words import WORD_RULES
 from inference.posterior.arviz_adapter import group, group_names
 from inference.posterior.predictive import log_likelihood
-from models.cloze.examples import cloze_study
-from models.comparison.examples import comparison_study
-from models.guesses.examples import guess_study
-from models.rankings.examples import ranking_study
+from estimators.cloze.examples import cloze_study
+from estimators.comparison.examples import comparison_study
+from estimators.guesses.examples import guess_study
+from estimators.rankings.examples import ranking_study
 from models.rankings.slopes import log_category_probability
 from tests.oracles import belief, calibration, participants, word_pairs
 from tests.oracles.ard import ordered_beta
@@ -47,7 +47,7 @@ def data_of(name: str) -> Any:
     if kind == "accuracy":
         return models.accuracy_data(guess_study())
     if kind == "ranks":
-        return models.rank_data(ranking_study(), ranking_study()["rank"], 3)
+        return models.rank_data(ranking_study(), ranking_study()["reference_rank"], 3)
     if kind == "ard":
         columns = models.clean_columns(
             cloze_study(),

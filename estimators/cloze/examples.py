@@ -25,7 +25,7 @@ def cloze_study() -> xr.Dataset:
 
     Examples
     --------
-    >>> from models.cloze.examples import cloze_study
+    >>> from estimators.cloze.examples import cloze_study
     >>> cloze_study().sizes["item"]
     12
     """

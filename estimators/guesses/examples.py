@@ -23,21 +23,25 @@ def guess_study() -> xr.Dataset:
 
     Examples
     --------
-    >>> from models.guesses.examples import guess_study
+    >>> from estimators.guesses.examples import guess_study
     >>> guess_study().sizes["response"]
     192
     """
-    import xarray as xr  # noqa: PLC0415 - importing the models needs no xarray
+    import xarray as xr  # noqa: PLC0415 - importing estimators needs no xarray
 
     rng = np.random.default_rng(0)
     person, document, position = (axis.ravel() for axis in np.indices((4, 3, 16)))
     before = 300 * document + 16 * position
     chance = 1 / (1 + np.exp(1.2 - 0.3 * person - 0.5 * before / 1000))
     at = np.arange(48)
+    words = " ".join(f"w{number}" for number in range(17))
+    starts = np.array([words.index(f" w{number}") for number in range(1, 17)])
     return xr.Dataset(
         {
             "item_document": ("item", np.array([f"d{number}" for number in at // 16], dtype=object)),
             "item_position": ("item", at % 16 + 1),
+            "text": ("document", np.array([words] * 3, dtype=object)),
+            "target_start": ("item", starts[at % 16]),
             "word_token": ("item", np.ones(48, dtype=bool)),
             "model_hit": (("model", "item"), (rng.random((1, 48)) < 0.4).astype(float)),
             "participant": ("response", np.array([f"p{number}" for number in person], dtype=object)),

@@ -23,7 +23,7 @@ def comparison_study() -> xr.Dataset:
 
     Examples
     --------
-    >>> from models.comparison.examples import comparison_study
+    >>> from estimators.comparison.examples import comparison_study
     >>> dict(comparison_study().sizes)["item"]
     8
     """

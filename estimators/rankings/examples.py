@@ -20,19 +20,22 @@ def ranking_study() -> xr.Dataset:
     Returns
     -------
     xarray.Dataset
-        ``rank`` beside the tokens' places: what :func:`estimators.rankings.score_study` would find.
+        Valid; ``reference_rank`` is what :func:`estimators.rankings.score_study` finds.
 
     Examples
     --------
-    >>> from models.rankings.examples import ranking_study
+    >>> from estimators.rankings.examples import ranking_study
     >>> ranking_study().sizes["token"]
     120
     """
-    import xarray as xr  # noqa: PLC0415 - importing the models needs no xarray
+    import xarray as xr  # noqa: PLC0415 - importing estimators needs no xarray
 
     rng = np.random.default_rng(0)
     model, text, length, position = (axis.ravel() for axis in np.indices((2, 2, 3, 10)))
     rank = np.floor(rng.exponential(3.0 / (1 + model + 0.5 * length))) + 1
+    rank = np.where(rank > 3, np.inf, rank)
+    listed = np.array([" the", " a", " one"], dtype=object)
+    found = np.append(listed, " another")[np.minimum(rank, 4).astype(int) - 1]
     return xr.Dataset(
         {
             "model": ("token", np.array(["small", "large"], dtype=object)[model]),
@@ -40,7 +43,11 @@ def ranking_study() -> xr.Dataset:
             "context_length": ("token", 4 * 2**length),
             "window": ("token", np.full(model.size, "w0", dtype=object)),
             "position": ("token", position),
-            "rank": ("token", np.where(rank > 3, np.inf, rank)),
+            "reference_token": ("token", found),
+            "generated_token": ("token", np.full(rank.size, " the", dtype=object)),
+            "ranked_token": (("token", "rank"), np.tile(listed, (rank.size, 1))),
+            "ranked_logprob": (("token", "rank"), np.tile([-0.7, -1.6, -2.3], (rank.size, 1))),
+            "reference_rank": ("token", rank),
         },
-        attrs={"name": "simulated ranks"},
+        attrs={"name": "simulated"},
     )
