@@ -2,6 +2,7 @@
 
 from estimators.cloze.answer_statistics import AnswerStatistics, answer_statistics
 from estimators.cloze.calibration_error import CalibrationError, expected_calibration_error, share_correct
+from estimators.cloze.distances import jensen_shannon_nats, kl_nats, total_variation, tvd_exact
 from estimators.cloze.distributions import (
     Distributions,
     TopWords,
@@ -9,13 +10,9 @@ from estimators.cloze.distributions import (
     count_words,
     distributions_from_proportions,
     entropy_nats,
-    jensen_shannon_nats,
-    kl_nats,
     probability_at,
     relative_frequencies,
     top_words,
-    total_variation,
-    tvd_exact,
 )
 from estimators.cloze.needed_share import NeededShare, needed_share
 from estimators.cloze.renormalised import renormalised_distributions

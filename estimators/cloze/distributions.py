@@ -1,4 +1,4 @@
-"""Distributions of next words over many contexts, and how far apart two of them are.
+"""Distributions of next words over many contexts; :mod:`estimators.cloze.distances` says how far apart two of them are.
 
 Contexts have different numbers of words, so everything is ragged: one row per context and word, no context-by-word
 table. Every function is vectorised over contexts.
@@ -15,21 +15,15 @@ from estimators.display import Result
 from estimators.errors import InputError
 
 __all__ = [
-    "AlignedDistributions",
     "Distributions",
     "TopWords",
     "WordCounts",
-    "align",
     "count_words",
     "distributions_from_proportions",
     "entropy_nats",
-    "jensen_shannon_nats",
-    "kl_nats",
     "probability_at",
     "relative_frequencies",
     "top_words",
-    "total_variation",
-    "tvd_exact",
 ]
 
 Floats = NDArray[np.float64]
@@ -117,23 +111,12 @@ class Distributions(Result):
     @property
     def mass(self) -> Floats:
         """Probability of the words listed, shape (context,)."""
-        return _sums(self.context, self.probability, self.n_contexts)
+        return sums_by_context(self.context, self.probability, self.n_contexts)
 
     def take(self, contexts: ArrayLike) -> Distributions:
         """Distributions of some contexts, in the order asked for; one may be there several times."""
         rows, context = _rows_of(self.context, self.n_contexts, np.asarray(contexts, dtype=np.int64))
         return Distributions(context, self.word[rows], self.probability[rows], len(np.asarray(contexts)))
-
-
-@dataclass(frozen=True, eq=False)
-class AlignedDistributions:
-    """Two sets of distributions over the union of their words: sorted rows (context, word), with both probabilities."""
-
-    context: Ints
-    word: Ints
-    p: Floats
-    q: Floats
-    n_contexts: int
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -277,105 +260,13 @@ def distributions_from_proportions(
     summed = np.bincount(row.ravel(), weights=shares, minlength=len(first)).astype(float)
     order = np.lexsort((first, contexts[first]))
     contexts, words, summed = contexts[first][order], words[first][order], summed[order]
-    mass = _sums(contexts, summed, n_contexts)
+    mass = sums_by_context(contexts, summed, n_contexts)
     if rescale:
         summed = summed / mass[contexts]
     elif (mass > 1 + 1e-9).any():
         worst = int(mass.argmax())
         raise InputError(f"sums to {mass[worst]:.4f} in context {worst}, should be at most 1", field="proportion")
     return Distributions(contexts, words, summed, n_contexts)
-
-
-def align(p: Distributions, q: Distributions) -> AlignedDistributions:
-    """Put two sets of distributions on the union of their words, context by context."""
-    Distributions.require(p=p, q=q)
-    _check_same_contexts(p, q)
-    width = int(max(p.word.max(initial=0), q.word.max(initial=0))) + 1
-    keys = np.concatenate([p.context * width + p.word, q.context * width + q.word])
-    union, row = np.unique(keys, return_inverse=True)
-    both = np.zeros((2, len(union)))
-    both[0, row[: len(p.word)]] = p.probability
-    both[1, row[len(p.word) :]] = q.probability
-    return AlignedDistributions(union // width, union % width, both[0], both[1], p.n_contexts)
-
-
-def total_variation(p: Distributions, q: Distributions) -> Floats:
-    """Total variation distance of each context: TVD = 1/2 sum_w abs(p(w | c) - q(w | c)).
-
-    Over the union of both supports. Between small samples it is biased up: see ``estimators.cloze.tvd_bias`` and
-    ``inference.cloze.tvd``.
-
-    Parameters
-    ----------
-    p, q : Distributions
-        Of the same contexts, each summing to one; see :func:`tvd_exact` for a model known at some words only.
-
-    Returns
-    -------
-    ndarray of float, shape (context,)
-        In [0, 1]; NaN where a context has no answer on one side.
-
-    Examples
-    --------
-    >>> from estimators import cloze
-    >>> people = cloze.relative_frequencies(cloze.count_words([0, 0, 1], [0, 1, 2], [3, 1, 4], n_contexts=2))
-    >>> model = cloze.relative_frequencies(cloze.count_words([0, 0, 1], [0, 1, 0], [1, 3, 4], n_contexts=2))
-    >>> cloze.total_variation(people, model).round(3)
-    array([0.5, 1. ])
-    """
-    both = align(p, q)
-    return _no_answer(p, q, _sums(both.context, np.abs(both.p - both.q), p.n_contexts) / 2)
-
-
-def tvd_exact(p: Distributions, q_at_rows: ArrayLike, remaining: ArrayLike | None = None) -> Floats:
-    """Total variation distance to a model whose probabilities are known at the words of `p` only.
-
-    Every other word has p = 0 and adds q(w | c) / 2; together they add half of the remaining mass, so that
-    TVD = 1/2 (sum_w abs(p(w | c) - q(w | c)) + 1 - sum_w q(w | c)), sums over the words of `p`.
-
-    Parameters
-    ----------
-    p : Distributions
-        For example people's distribution; sums to one in each context.
-    q_at_rows : array_like of float, shape (..., row)
-        q(w | c) for the rows of `p`.
-    remaining : array_like of float, shape (..., context), optional
-        Mass of `q` on all other words; what is missing to one by default.
-
-    Returns
-    -------
-    ndarray of float, shape (..., context)
-        NaN where a context has no answer.
-
-    Raises
-    ------
-    InputError
-        If a probability is negative, or those of a context and the remaining mass do not sum to one (to 1e-6).
-
-    Examples
-    --------
-    >>> from estimators import cloze
-    >>> people = cloze.relative_frequencies(cloze.count_words([0, 0, 1], [0, 1, 2], [3, 1, 4], n_contexts=2))
-    >>> model = cloze.relative_frequencies(cloze.count_words([0, 0, 1], [0, 1, 0], [1, 3, 4], n_contexts=2))
-    >>> cloze.tvd_exact(people, q_at_rows=[0.2, 0.5, 0.1]).round(3)
-    array([0.55, 0.9 ])
-    """
-    Distributions.require(p=p)
-    q = np.asarray(q_at_rows, dtype=float)
-    if (q < 0).any() or np.isnan(q).any():
-        raise InputError(f"holds {q.min()}, should be probabilities", field="q_at_rows")
-    listed = _sums(p.context, q, p.n_contexts)
-    rest = 1 - listed if remaining is None else np.asarray(remaining, dtype=float)
-    off = np.abs(listed + rest - 1)
-    if (rest < -1e-6).any() or (off > 1e-6).any():
-        worst = np.unravel_index(int(np.argmax(np.maximum(off, -rest))), rest.shape)
-        raise InputError(
-            f"words of context {worst[-1]} have {listed[worst]:.6f} and all others {rest[worst]:.6f}; "
-            "together they should be 1",
-            field="remaining",
-        )
-    distance = (_sums(p.context, np.abs(p.probability - q), p.n_contexts) + np.maximum(rest, 0)) / 2
-    return np.where(p.mass > 0, distance, np.nan)
 
 
 def probability_at(q: Distributions, rows: WordCounts | Distributions) -> Floats:
@@ -400,7 +291,7 @@ def probability_at(q: Distributions, rows: WordCounts | Distributions) -> Floats
     array([0.25, 0.75, 0.  ])
     """
     Distributions.require(q=q)
-    _check_same_contexts(q, rows)
+    check_same_contexts(q, rows)
     width = int(max(q.word.max(initial=0), rows.word.max(initial=0))) + 1
     keys = q.context * width + q.word
     order = np.argsort(keys, kind="stable")
@@ -433,76 +324,7 @@ def entropy_nats(p: Distributions) -> Floats:
     """
     Distributions.require(p=p)
     terms = -p.probability * np.log(np.where(p.probability > 0, p.probability, 1.0))
-    return np.where(p.mass > 0, _sums(p.context, terms, p.n_contexts), np.nan)
-
-
-def kl_nats(p: Distributions, q: Distributions, *, mixed_in: float = 0.0) -> Floats:
-    """Kullback-Leibler divergence of each context in nats, KL(p || q) = sum_w p ln(p / q).
-
-    Parameters
-    ----------
-    p, q : Distributions
-    mixed_in : float, optional
-        Share of the uniform distribution over the union of both supports that is mixed into `q`, for a finite
-        number: between samples KL is infinite as soon as a word is missing in `q`.
-
-    Returns
-    -------
-    ndarray of float, shape (context,)
-        inf where `q` lacks a word of `p`; NaN where there is no answer.
-
-    Raises
-    ------
-    InputError
-        If `mixed_in` is no share in [0, 1).
-
-    Examples
-    --------
-    >>> from estimators import cloze
-    >>> people = cloze.relative_frequencies(cloze.count_words([0, 0, 1], [0, 1, 2], [3, 1, 4], n_contexts=2))
-    >>> model = cloze.relative_frequencies(cloze.count_words([0, 0, 1], [0, 1, 0], [1, 3, 4], n_contexts=2))
-    >>> cloze.kl_nats(people, model).round(3)
-    array([0.549,   inf])
-    >>> cloze.kl_nats(people, model, mixed_in=0.1).round(3)
-    array([0.486, 2.996])
-    """
-    if not 0 <= mixed_in < 1:
-        raise InputError(f"is {mixed_in}, should be a share in [0, 1)", field="mixed_in")
-    both = align(p, q)
-    q_mixed = both.q
-    if mixed_in:
-        size = np.bincount(both.context)
-        q_mixed = (1 - mixed_in) * both.q + mixed_in / size[both.context]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        terms = np.where(both.p > 0, both.p * (np.log(both.p) - np.log(q_mixed)), 0.0)
-    return _no_answer(p, q, _sums(both.context, terms, p.n_contexts))
-
-
-def jensen_shannon_nats(p: Distributions, q: Distributions) -> Floats:
-    """Jensen-Shannon divergence of each context in nats: mean KL to the midpoint (p + q) / 2; at most ln 2.
-
-    Parameters
-    ----------
-    p, q : Distributions
-        Of the same contexts.
-
-    Returns
-    -------
-    ndarray of float, shape (context,)
-
-    Examples
-    --------
-    >>> from estimators import cloze
-    >>> people = cloze.relative_frequencies(cloze.count_words([0, 0, 1], [0, 1, 2], [3, 1, 4], n_contexts=2))
-    >>> model = cloze.relative_frequencies(cloze.count_words([0, 0, 1], [0, 1, 0], [1, 3, 4], n_contexts=2))
-    >>> cloze.jensen_shannon_nats(people, model).round(3)
-    array([0.131, 0.693])
-    """
-    both = align(p, q)
-    middle = (both.p + both.q) / 2
-    with np.errstate(divide="ignore", invalid="ignore"):
-        terms = sum(np.where(side > 0, side * (np.log(side) - np.log(middle)), 0.0) / 2 for side in (both.p, both.q))
-    return _no_answer(p, q, _sums(both.context, np.asarray(terms), p.n_contexts))
+    return np.where(p.mass > 0, sums_by_context(p.context, terms, p.n_contexts), np.nan)
 
 
 def top_words(counts: WordCounts) -> TopWords:
@@ -544,7 +366,7 @@ def _rows_of(context: Ints, n_contexts: int, wanted: Ints) -> tuple[Ints, Ints]:
     return starts[wanted][new] + within, new
 
 
-def _sums(context: Ints, values: Floats, n_contexts: int) -> Floats:
+def sums_by_context(context: Ints, values: Floats, n_contexts: int) -> Floats:
     """Sum rows within contexts, over the last axis."""
     if values.ndim == 1:
         return np.bincount(context, weights=values, minlength=n_contexts).astype(float)
@@ -554,12 +376,9 @@ def _sums(context: Ints, values: Floats, n_contexts: int) -> Floats:
     return summed.astype(float).reshape(*values.shape[:-1], n_contexts)
 
 
-def _check_same_contexts(p: Distributions, q: WordCounts | Distributions) -> None:
+def check_same_contexts(p: Distributions, q: WordCounts | Distributions) -> None:
+    """Refuse two sides with other numbers of contexts."""
     if p.n_contexts != q.n_contexts:
         raise InputError(
             f"{p.n_contexts} contexts on one side and {q.n_contexts} on the other; take the same ones of both"
         )
-
-
-def _no_answer(p: Distributions, q: Distributions, values: Floats) -> Floats:
-    return np.where((p.mass > 0) & (q.mass > 0), values, np.nan)

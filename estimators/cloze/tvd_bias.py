@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.cloze.distributions import WordCounts, align, relative_frequencies, total_variation
+from estimators.cloze.distances import align, total_variation
+from estimators.cloze.distributions import WordCounts, relative_frequencies
 from estimators.display import Result
 
 __all__ = ["TvdBaseline", "permutation_baseline", "tvd_with_baseline"]

@@ -4,15 +4,14 @@ from estimators.documents.tokens import is_visible_token
 from estimators.guesses.accuracy import (
     ParticipantAccuracy,
     PooledAccuracy,
-    PracticeCurve,
     bayesian_bootstrap_accuracy,
     bootstrap_accuracy,
     enough_answers,
     participant_accuracy,
     pooled_accuracy,
-    practice_curve,
     wilson_interval,
 )
+from estimators.guesses.practice import PracticeCurve, practice_curve
 from estimators.guesses.study import (
     guess_contexts,
     is_word_position,

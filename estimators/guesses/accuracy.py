@@ -1,4 +1,4 @@
-r"""Accuracy of guesses: pooled and by participant, with intervals that know who guessed and where; practice curves.
+r"""Accuracy of guesses: pooled and by participant, with intervals that know who guessed and where.
 
 Guesses of one participant, and guesses in one document, are alike. Wilson's interval takes all guesses for independent
 and is right for one participant on one kind of text; for the pooled accuracy the cluster bootstrap resamples
@@ -7,7 +7,6 @@ participants and documents, as weights instead of loops.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any
@@ -21,13 +20,11 @@ from estimators.errors import InputError
 __all__ = [
     "ParticipantAccuracy",
     "PooledAccuracy",
-    "PracticeCurve",
     "bayesian_bootstrap_accuracy",
     "bootstrap_accuracy",
     "enough_answers",
     "participant_accuracy",
     "pooled_accuracy",
-    "practice_curve",
     "wilson_interval",
 ]
 
@@ -114,45 +111,6 @@ class ParticipantAccuracy(Result):
     upper: FloatArray
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class PracticeCurve(Result):
-    """Accuracy by the number of guesses given before; bins without a guess are left out.
-
-    Attributes
-    ----------
-    n_from, n_to : ndarray of int, shape (bin,)
-        Guesses given before, both included.
-    n_guesses, n_participants : ndarray of int
-    accuracy : ndarray of float
-        Share of right guesses; who plays longer is in more of the bins, so that it mixes practice with people.
-    excess : ndarray of float
-        Mean of (right or wrong) minus the participant's own accuracy over all bins: people are taken out. What else
-        changes as a player goes on (the place in the document) is not.
-    excess_lower, excess_upper : ndarray of float
-        Bootstrap over participants; NaN where the bin has a single one.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from estimators import guesses
-    >>> correct, who = [1, 0, 1, 1, 0, 0], ["Ann", "Ann", "Ann", "Bo", "Bo", "Bo"]
-    >>> curve = guesses.practice_curve(correct, who, [0, 1, 2] * 2, starts=[0, 2], rng=np.random.default_rng(0))
-    >>> curve.to_frame()[["n_from", "n_to", "n_guesses", "accuracy"]]
-       n_from  n_to  n_guesses  accuracy
-    0       0     1          4       0.5
-    1       2     2          2       0.5
-    """
-
-    n_from: NDArray[np.int64]
-    n_to: NDArray[np.int64]
-    n_guesses: NDArray[np.int64]
-    n_participants: NDArray[np.int64]
-    accuracy: FloatArray
-    excess: FloatArray
-    excess_lower: FloatArray
-    excess_upper: FloatArray
-
-
 def wilson_interval(n_hits: ArrayLike, n: ArrayLike, *, probability: float = 0.95) -> tuple[FloatArray, FloatArray]:
     r"""Wilson's score interval of a share.
 
@@ -185,7 +143,7 @@ def wilson_interval(n_hits: ArrayLike, n: ArrayLike, *, probability: float = 0.9
     hits, total = np.asarray(n_hits, dtype=float), np.asarray(n, dtype=float)
     if not ((hits >= 0) & (hits <= total) & (total > 0)).all():
         raise InputError("should have 0 <= n_hits <= n and n > 0 everywhere", field="n_hits, n")
-    z = NormalDist().inv_cdf((1 + _probability(probability)) / 2)
+    z = NormalDist().inv_cdf((1 + checked_probability(probability)) / 2)
     share = hits / total
     middle = share + z**2 / (2 * total)
     half = z * np.sqrt(share * (1 - share) / total + z**2 / (4 * total**2))
@@ -254,7 +212,7 @@ def participant_accuracy(
     >>> guesses.participant_accuracy(correct, who).accuracy.round(3)
     array([0.667, 0.333])
     """
-    right, who = _columns(correct, participant=participant)
+    right, who = checked_columns(correct, participant=participant)
     name, code = np.unique(who, return_inverse=True)
     count = np.bincount(code)
     hits = np.bincount(code, weights=right).astype(np.int64)
@@ -299,9 +257,9 @@ def pooled_accuracy(
     >>> found.accuracy, round(found.lower, 2), round(found.upper, 2)
     (0.5, 0.0, 1.0)
     """
-    right, who, where = _columns(correct, participant=participant, document=document)
+    right, who, where = checked_columns(correct, participant=participant, document=document)
     n, hits = right.size, float(right.sum())
-    tail = (1 - _probability(probability)) / 2
+    tail = (1 - checked_probability(probability)) / 2
     replicates = bootstrap_accuracy(right, who, where, n_replicates=n_replicates, rng=rng)
     wilson = wilson_interval(hits, n, probability=probability)
     own = participant_accuracy(right, who).accuracy
@@ -370,7 +328,7 @@ def bootstrap_accuracy(
         raise InputError("are both false: nothing would be resampled", field="resample_participants/documents")
     if n_replicates < 1:
         raise InputError(f"is {n_replicates}, should be at least 1", field="n_replicates")
-    right, who, where = _columns(correct, participant=participant, document=document)
+    right, who, where = checked_columns(correct, participant=participant, document=document)
     people, person = np.unique(who, return_inverse=True)
     places, place = np.unique(where, return_inverse=True)
     shape = (people.size, places.size)
@@ -381,8 +339,8 @@ def bootstrap_accuracy(
     step = max(1, _CHUNK_CELLS // shape[1])
     for begin in range(0, n_replicates, step):
         size = min(step, n_replicates - begin)
-        drawn = _times_drawn(shape[0], size, rng, wanted=resample_participants)
-        documents = _times_drawn(shape[1], size, rng, wanted=resample_documents)
+        drawn = times_drawn(shape[0], size, rng, wanted=resample_participants)
+        documents = times_drawn(shape[1], size, rng, wanted=resample_documents)
         with np.errstate(invalid="ignore"):
             shares[begin : begin + size] = ((drawn @ hits) * documents).sum(axis=1) / ((drawn @ count) * documents).sum(
                 axis=1
@@ -393,7 +351,8 @@ def bootstrap_accuracy(
     return kept
 
 
-def _times_drawn(size: int, n_replicates: int, rng: np.random.Generator, *, wanted: bool) -> FloatArray:
+def times_drawn(size: int, n_replicates: int, rng: np.random.Generator, *, wanted: bool) -> FloatArray:
+    """How often each was drawn with replacement, (replicate, each); once where no draw is wanted."""
     if not wanted:
         return np.ones((n_replicates, size))
     return rng.multinomial(size, np.full(size, 1 / size), size=n_replicates).astype(float)
@@ -435,94 +394,15 @@ def bayesian_bootstrap_accuracy(
     """
     if n_draws < 1:
         raise InputError(f"is {n_draws}, should be at least 1", field="n_draws")
-    right, where = _columns(hit, cluster=cluster)
+    right, where = checked_columns(hit, cluster=cluster)
     code = np.unique(where, return_inverse=True)[1]
     weight = rng.dirichlet(np.ones(int(code.max()) + 1), size=n_draws)
     draws: FloatArray = (weight @ np.bincount(code, weights=right)) / (weight @ np.bincount(code))
     return draws
 
 
-def practice_curve(
-    correct: ArrayLike,
-    participant: ArrayLike,
-    n_before: ArrayLike,
-    *,
-    starts: Sequence[int],
-    rng: np.random.Generator,
-    n_replicates: int = 1000,
-    probability: float = 0.95,
-) -> PracticeCurve:
-    """Accuracy as participants go on, raw and relative to their own.
-
-    Parameters
-    ----------
-    correct : array_like of bool, shape (response,)
-    participant : array_like, shape (response,)
-    n_before : array_like of int, shape (response,)
-        Guesses that the participant had given before.
-    starts : sequence of int
-        First `n_before` of every bin, rising from 0; the last bin has no end.
-    rng : numpy.random.Generator
-    n_replicates : int
-    probability : float
-
-    Returns
-    -------
-    PracticeCurve
-
-    Raises
-    ------
-    InputError
-        If there are no guesses, shapes differ, or the bins do not start at 0 and rise.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from estimators import guesses
-    >>> correct, who = [1, 0, 1, 1, 0, 0], ["Ann", "Ann", "Ann", "Bo", "Bo", "Bo"]
-    >>> curve = guesses.practice_curve(correct, who, [0, 1, 2] * 2, starts=[0, 2], rng=np.random.default_rng(0))
-    >>> curve.accuracy, curve.excess.round(3)
-    (array([0.5, 0.5]), array([0., 0.]))
-    """
-    if n_replicates < 1:
-        raise InputError(f"is {n_replicates}, should be at least 1", field="n_replicates")
-    right, who, before = _columns(correct, participant=participant, n_before=n_before)
-    edges = np.asarray(starts)
-    if not edges.size or edges[0] != 0 or (np.diff(edges) <= 0).any():
-        raise InputError(f"are {list(starts)}, should rise from 0", field="starts")
-    tail = (1 - _probability(probability)) / 2
-    code = np.unique(who, return_inverse=True)[1]
-    # numbers of bins that hold a guess, so that none is empty
-    used, column = np.unique(np.searchsorted(edges, before, side="right") - 1, return_inverse=True)
-    shape = (int(code.max()) + 1, used.size)
-    cell = code * shape[1] + column
-
-    def summed(weights: FloatArray | None = None) -> FloatArray:
-        return np.bincount(cell, weights=weights, minlength=shape[0] * shape[1]).reshape(shape).astype(float)
-
-    own = np.bincount(code, weights=right) / np.bincount(code)
-    count, excess = summed(), summed(right - own[code])
-    weight = _times_drawn(shape[0], n_replicates, rng, wanted=True)
-    with np.errstate(invalid="ignore"):
-        replicates = (weight @ excess) / (weight @ count)
-    n_participants = (count > 0).sum(axis=0)
-    alone = n_participants < 2
-    lower, upper = np.where(alone, np.nan, np.nanquantile(replicates, [tail, 1 - tail], axis=0))
-    # a guess in the last bin came after at least its start
-    last = np.append(edges[1:] - 1, before.max())
-    return PracticeCurve(
-        n_from=edges[used].astype(np.int64),
-        n_to=last[used].astype(np.int64),
-        n_guesses=count.sum(axis=0).astype(np.int64),
-        n_participants=n_participants.astype(np.int64),
-        accuracy=summed(right).sum(axis=0) / count.sum(axis=0),
-        excess=excess.sum(axis=0) / count.sum(axis=0),
-        excess_lower=lower,
-        excess_upper=upper,
-    )
-
-
-def _columns(correct: ArrayLike, **columns: ArrayLike) -> list[NDArray[Any]]:
+def checked_columns(correct: ArrayLike, **columns: ArrayLike) -> list[NDArray[Any]]:
+    """Arrays of one value a guess, right or wrong first."""
     right = np.asarray(correct, dtype=float)
     if right.ndim != 1 or right.size == 0:
         raise InputError(f"has shape {right.shape}; one value a guess, and at least one, is needed", field="correct")
@@ -538,7 +418,8 @@ def _columns(correct: ArrayLike, **columns: ArrayLike) -> list[NDArray[Any]]:
     return found
 
 
-def _probability(value: float) -> float:
+def checked_probability(value: float) -> float:
+    """Refuse a probability that is not between 0 and 1."""
     if not 0 < value < 1:
         raise InputError(f"is {value}, should be between 0 and 1", field="probability")
     return value

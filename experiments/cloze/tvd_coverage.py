@@ -13,7 +13,8 @@ from matplotlib.figure import Figure
 from omegaconf import DictConfig, OmegaConf
 from tqdm import tqdm
 
-from estimators.cloze.distributions import relative_frequencies, total_variation
+from estimators.cloze.distances import total_variation
+from estimators.cloze.distributions import relative_frequencies
 from estimators.cloze.simulation import simulate_cloze_study
 from estimators.cloze.study_words import study_words
 from estimators.cloze.tvd_bias import tvd_with_baseline

@@ -14,7 +14,8 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from omegaconf import DictConfig
 
-from estimators.cloze.distributions import Distributions, count_words, relative_frequencies, total_variation, tvd_exact
+from estimators.cloze.distances import total_variation, tvd_exact
+from estimators.cloze.distributions import Distributions, count_words, relative_frequencies
 from estimators.cloze.words import WordRules, normalise_words
 from estimators.errors import InputError
 from experiments.cloze.settings import ORACLE, clean_words, cluster_se, groups_of, number, whole, wide_rules

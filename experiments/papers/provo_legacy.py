@@ -20,14 +20,8 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from estimators.cloze.calibration_error import expected_calibration_error
-from estimators.cloze.distributions import (
-    TopWords,
-    WordCounts,
-    entropy_nats,
-    relative_frequencies,
-    top_words,
-    total_variation,
-)
+from estimators.cloze.distances import total_variation
+from estimators.cloze.distributions import TopWords, WordCounts, entropy_nats, relative_frequencies, top_words
 from estimators.cloze.split_halves import (
     SplitHalves,
     legacy_split_halves,

@@ -20,7 +20,8 @@ import pytensor.tensor as pt
 from numpy.typing import NDArray
 from scipy.special import expit, gamma, gammainc
 
-from estimators.cloze.distributions import WordCounts, align, relative_frequencies
+from estimators.cloze.distances import align
+from estimators.cloze.distributions import WordCounts, relative_frequencies
 from estimators.errors import InputError
 from models.outside import OutsideLikelihood
 

@@ -10,13 +10,8 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from estimators.cloze.calibration_error import CalibrationError, expected_calibration_error, share_correct
-from estimators.cloze.distributions import (
-    WordCounts,
-    entropy_nats,
-    jensen_shannon_nats,
-    relative_frequencies,
-    top_words,
-)
+from estimators.cloze.distances import jensen_shannon_nats
+from estimators.cloze.distributions import WordCounts, entropy_nats, relative_frequencies, top_words
 from estimators.cloze.split_halves import (
     SplitHalves,
     random_split_halves,

@@ -9,20 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from estimators.cloze.distances import align, jensen_shannon_nats, kl_nats, total_variation, tvd_exact
 from estimators.cloze.distributions import (
     Distributions,
     WordCounts,
-    align,
     count_words,
     distributions_from_proportions,
     entropy_nats,
-    jensen_shannon_nats,
-    kl_nats,
     probability_at,
     relative_frequencies,
     top_words,
-    total_variation,
-    tvd_exact,
 )
 from estimators.cloze.tvd_bias import permutation_baseline, tvd_with_baseline
 from estimators.errors import InputError

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from estimators.cloze.distributions import relative_frequencies, total_variation
+from estimators.cloze.distances import total_variation
+from estimators.cloze.distributions import relative_frequencies
 from estimators.cloze.simulation import FAMILIES, ClozeSimulation, simulate_cloze_study, word_pair
 from estimators.cloze.study import item_positions, validate_cloze_study
 from estimators.cloze.study_words import study_words

@@ -15,9 +15,9 @@ from estimators.guesses.accuracy import (
     enough_answers,
     participant_accuracy,
     pooled_accuracy,
-    practice_curve,
     wilson_interval,
 )
+from estimators.guesses.practice import practice_curve
 
 
 @given(st.integers(0, 60), st.integers(1, 60), st.sampled_from([0.5, 0.9, 0.95, 0.99]))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from estimators.cloze.distributions import WordCounts, relative_frequencies, total_variation
+from estimators.cloze.distances import total_variation
+from estimators.cloze.distributions import WordCounts, relative_frequencies
 from estimators.cloze.simulation import ClozeSimulation, simulate_cloze_study
 from estimators.cloze.study_words import study_words
 from estimators.cloze.words import WORD_RULES

@@ -1,0 +1,192 @@
+"""How far apart two distributions of next words are, context by context: TVD, and divergences in nats."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from estimators.cloze.distributions import Distributions, check_same_contexts, sums_by_context
+from estimators.errors import InputError
+
+__all__ = ["AlignedDistributions", "align", "jensen_shannon_nats", "kl_nats", "total_variation", "tvd_exact"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class AlignedDistributions:
+    """Two sets of distributions over the union of their words: sorted rows (context, word), with both probabilities."""
+
+    context: Ints
+    word: Ints
+    p: Floats
+    q: Floats
+    n_contexts: int
+
+
+def align(p: Distributions, q: Distributions) -> AlignedDistributions:
+    """Put two sets of distributions on the union of their words, context by context."""
+    Distributions.require(p=p, q=q)
+    check_same_contexts(p, q)
+    width = int(max(p.word.max(initial=0), q.word.max(initial=0))) + 1
+    keys = np.concatenate([p.context * width + p.word, q.context * width + q.word])
+    union, row = np.unique(keys, return_inverse=True)
+    both = np.zeros((2, len(union)))
+    both[0, row[: len(p.word)]] = p.probability
+    both[1, row[len(p.word) :]] = q.probability
+    return AlignedDistributions(union // width, union % width, both[0], both[1], p.n_contexts)
+
+
+def total_variation(p: Distributions, q: Distributions) -> Floats:
+    """Total variation distance of each context: TVD = 1/2 sum_w abs(p(w | c) - q(w | c)).
+
+    Over the union of both supports. Between small samples it is biased up: see ``estimators.cloze.tvd_bias`` and
+    ``inference.cloze.tvd``.
+
+    Parameters
+    ----------
+    p, q : Distributions
+        Of the same contexts, each summing to one; see :func:`tvd_exact` for a model known at some words only.
+
+    Returns
+    -------
+    ndarray of float, shape (context,)
+        In [0, 1]; NaN where a context has no answer on one side.
+
+    Examples
+    --------
+    >>> from estimators import cloze
+    >>> people = cloze.relative_frequencies(cloze.count_words([0, 0, 1], [0, 1, 2], [3, 1, 4], n_contexts=2))
+    >>> model = cloze.relative_frequencies(cloze.count_words([0, 0, 1], [0, 1, 0], [1, 3, 4], n_contexts=2))
+    >>> cloze.total_variation(people, model).round(3)
+    array([0.5, 1. ])
+    """
+    both = align(p, q)
+    return _no_answer(p, q, sums_by_context(both.context, np.abs(both.p - both.q), p.n_contexts) / 2)
+
+
+def tvd_exact(p: Distributions, q_at_rows: ArrayLike, remaining: ArrayLike | None = None) -> Floats:
+    """Total variation distance to a model whose probabilities are known at the words of `p` only.
+
+    Every other word has p = 0 and adds q(w | c) / 2; together they add half of the remaining mass, so that
+    TVD = 1/2 (sum_w abs(p(w | c) - q(w | c)) + 1 - sum_w q(w | c)), sums over the words of `p`.
+
+    Parameters
+    ----------
+    p : Distributions
+        For example people's distribution; sums to one in each context.
+    q_at_rows : array_like of float, shape (..., row)
+        q(w | c) for the rows of `p`.
+    remaining : array_like of float, shape (..., context), optional
+        Mass of `q` on all other words; what is missing to one by default.
+
+    Returns
+    -------
+    ndarray of float, shape (..., context)
+        NaN where a context has no answer.
+
+    Raises
+    ------
+    InputError
+        If a probability is negative, or those of a context and the remaining mass do not sum to one (to 1e-6).
+
+    Examples
+    --------
+    >>> from estimators import cloze
+    >>> people = cloze.relative_frequencies(cloze.count_words([0, 0, 1], [0, 1, 2], [3, 1, 4], n_contexts=2))
+    >>> model = cloze.relative_frequencies(cloze.count_words([0, 0, 1], [0, 1, 0], [1, 3, 4], n_contexts=2))
+    >>> cloze.tvd_exact(people, q_at_rows=[0.2, 0.5, 0.1]).round(3)
+    array([0.55, 0.9 ])
+    """
+    Distributions.require(p=p)
+    q = np.asarray(q_at_rows, dtype=float)
+    if (q < 0).any() or np.isnan(q).any():
+        raise InputError(f"holds {q.min()}, should be probabilities", field="q_at_rows")
+    listed = sums_by_context(p.context, q, p.n_contexts)
+    rest = 1 - listed if remaining is None else np.asarray(remaining, dtype=float)
+    off = np.abs(listed + rest - 1)
+    if (rest < -1e-6).any() or (off > 1e-6).any():
+        worst = np.unravel_index(int(np.argmax(np.maximum(off, -rest))), rest.shape)
+        raise InputError(
+            f"words of context {worst[-1]} have {listed[worst]:.6f} and all others {rest[worst]:.6f}; "
+            "together they should be 1",
+            field="remaining",
+        )
+    distance = (sums_by_context(p.context, np.abs(p.probability - q), p.n_contexts) + np.maximum(rest, 0)) / 2
+    return np.where(p.mass > 0, distance, np.nan)
+
+
+def kl_nats(p: Distributions, q: Distributions, *, mixed_in: float = 0.0) -> Floats:
+    """Kullback-Leibler divergence of each context in nats, KL(p || q) = sum_w p ln(p / q).
+
+    Parameters
+    ----------
+    p, q : Distributions
+    mixed_in : float, optional
+        Share of the uniform distribution over the union of both supports that is mixed into `q`, for a finite
+        number: between samples KL is infinite as soon as a word is missing in `q`.
+
+    Returns
+    -------
+    ndarray of float, shape (context,)
+        inf where `q` lacks a word of `p`; NaN where there is no answer.
+
+    Raises
+    ------
+    InputError
+        If `mixed_in` is no share in [0, 1).
+
+    Examples
+    --------
+    >>> from estimators import cloze
+    >>> people = cloze.relative_frequencies(cloze.count_words([0, 0, 1], [0, 1, 2], [3, 1, 4], n_contexts=2))
+    >>> model = cloze.relative_frequencies(cloze.count_words([0, 0, 1], [0, 1, 0], [1, 3, 4], n_contexts=2))
+    >>> cloze.kl_nats(people, model).round(3)
+    array([0.549,   inf])
+    >>> cloze.kl_nats(people, model, mixed_in=0.1).round(3)
+    array([0.486, 2.996])
+    """
+    if not 0 <= mixed_in < 1:
+        raise InputError(f"is {mixed_in}, should be a share in [0, 1)", field="mixed_in")
+    both = align(p, q)
+    q_mixed = both.q
+    if mixed_in:
+        size = np.bincount(both.context)
+        q_mixed = (1 - mixed_in) * both.q + mixed_in / size[both.context]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = np.where(both.p > 0, both.p * (np.log(both.p) - np.log(q_mixed)), 0.0)
+    return _no_answer(p, q, sums_by_context(both.context, terms, p.n_contexts))
+
+
+def jensen_shannon_nats(p: Distributions, q: Distributions) -> Floats:
+    """Jensen-Shannon divergence of each context in nats: mean KL to the midpoint (p + q) / 2; at most ln 2.
+
+    Parameters
+    ----------
+    p, q : Distributions
+        Of the same contexts.
+
+    Returns
+    -------
+    ndarray of float, shape (context,)
+
+    Examples
+    --------
+    >>> from estimators import cloze
+    >>> people = cloze.relative_frequencies(cloze.count_words([0, 0, 1], [0, 1, 2], [3, 1, 4], n_contexts=2))
+    >>> model = cloze.relative_frequencies(cloze.count_words([0, 0, 1], [0, 1, 0], [1, 3, 4], n_contexts=2))
+    >>> cloze.jensen_shannon_nats(people, model).round(3)
+    array([0.131, 0.693])
+    """
+    both = align(p, q)
+    middle = (both.p + both.q) / 2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = sum(np.where(side > 0, side * (np.log(side) - np.log(middle)), 0.0) / 2 for side in (both.p, both.q))
+    return _no_answer(p, q, sums_by_context(both.context, np.asarray(terms), p.n_contexts))
+
+
+def _no_answer(p: Distributions, q: Distributions, values: Floats) -> Floats:
+    return np.where((p.mass > 0) & (q.mass > 0), values, np.nan)
