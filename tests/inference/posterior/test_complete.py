@@ -99,13 +99,13 @@ def test_a_posterior_has_all_groups(name: str) -> None:
         assert inference.complete(idata, model, seed=1, n_prior=5, n_predictive=4) is idata
     assert set(group_names(idata)) >= GROUPS
     assert before.identical(group(idata, "posterior"))
-    observed = idata.observed_data
+    observed = group(idata, "observed_data")
     assert observed.data_vars
-    assert set(idata.posterior_predictive) == set(idata.prior_predictive) == set(observed)
+    assert set(group(idata, "posterior_predictive")) == set(group(idata, "prior_predictive")) == set(observed)
     for variable, values in observed.items():
         assert not [dim for dim in values.dims if "_dim_" in dim]
-        for group, shape in (("posterior_predictive", (2, 2)), ("prior_predictive", (1, 5))):
-            drawn = idata[group][variable]
+        for predictive, shape in (("posterior_predictive", (2, 2)), ("prior_predictive", (1, 5))):
+            drawn = group(idata, predictive)[variable]
             assert drawn.dims == ("chain", "draw", *values.dims)
             assert drawn.shape == (*shape, *values.shape)
             assert np.isfinite(drawn).all()
