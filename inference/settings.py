@@ -293,15 +293,17 @@ def _walk(cls: type[BaseModel], loc: tuple[int | str, ...]) -> tuple[type[BaseMo
     owner: type[BaseModel] = cls
     field: FieldInfo | None = None
     path: list[str] = []
+    keyed = False
     for part in loc:
         if isinstance(part, int):
             path[-1:] = [f"{path[-1]}[{part}]"] if path else [f"[{part}]"]
             continue
         if part not in owner.model_fields:
-            if field is not None and get_origin(field.annotation) in (dict, Mapping):
+            if field is not None and get_origin(field.annotation) in (dict, Mapping) and not keyed:
                 path.append(part)
+                keyed = True
             continue
-        field = owner.model_fields[part]
+        field, keyed = owner.model_fields[part], False
         path.append(part)
         nested = [each for each in _parts(field.annotation) if isinstance(each, type) and issubclass(each, BaseModel)]
         owner = nested[0] if nested else owner

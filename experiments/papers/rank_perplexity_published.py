@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from experiments.studies.rankings.rank_perplexity import ARCHIVES, Archive, Workbook, read_workbooks
+from experiments.studies.rankings.rank_perplexity_workbooks import ARCHIVES, Archive, Workbook, read_workbooks
 
 __all__ = ["MODELS", "PUBLISHED", "QUANTITIES", "as_printed", "make_published", "read_published"]
 

@@ -24,7 +24,7 @@ class Kept:
     at : ndarray of int
         Their positions in the file.
     of : str
-        What a row is, in the singular: ``"answer"``.
+        What the rows are: ``"answers"``.
     source : str
         The study, for messages.
     notes : list of Note, optional
@@ -50,7 +50,7 @@ class Kept:
             )
         self.at = self.at[mask]
         if dropped:
-            self.notes.append(Note(f"{self.of}s left out{f' ({setting})' if setting else ''}: {what}", dropped))
+            self.notes.append(Note(f"{self.of} left out{f' ({setting})' if setting else ''}: {what}", dropped))
 
     def exclude(self, names: Sequence[str], people: NDArray[Any], known: Sequence[str] = ()) -> None:
         """Leave out participants by name.
@@ -114,7 +114,7 @@ class Kept:
         if how == "error":
             row = int(self.at[again][0])
             raise InputError(
-                f"{said(row)} more than once ({int(again.sum())} such {self.of}s, this one has row_id {row_id[row]}); "
+                f"{said(row)} more than once ({int(again.sum())} such {self.of}, this one has row_id {row_id[row]}); "
                 "study.repeats=first, last or keep says what to do",
                 source=self.source,
                 field="repeats",

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from estimators.errors import InputError
 
-__all__ = ["Table", "read_table", "table_of"]
+__all__ = ["Table", "cell_text", "read_table", "table_of"]
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Table:
     def texts(self, column: str) -> NDArray[np.object_]:
         """Cells of a column as strings; an empty or missing one is "", a whole number has no decimal point."""
         found = np.empty(len(self.cells), dtype=object)
-        found[:] = [_text(value) for value in self.cells[column].tolist()]
+        found[:] = [cell_text(value) for value in self.cells[column].tolist()]
         return found
 
     def filled(self, column: str) -> NDArray[np.object_]:
@@ -68,12 +68,14 @@ class Table:
             raise self.error(f"is empty in row {row + 1} ({int(empty.sum())} such rows)", column)
         return found
 
-    def numbers(self, column: str, *, empty: bool = False) -> NDArray[np.float64]:
+    def numbers(self, column: str, *, rows: NDArray[np.intp] | None = None, empty: bool = False) -> NDArray[np.float64]:
         """Cells of a column as finite numbers.
 
         Parameters
         ----------
         column : str
+        rows : ndarray of int, optional
+            The rows that are read; all by default.
         empty : bool, optional
             Whether an empty cell is NaN and not a mistake.
 
@@ -86,17 +88,18 @@ class Table:
         InputError
             Names the first cell that is no finite number, and its row, from 1.
         """
+        rows = np.arange(len(self.cells)) if rows is None else rows
         cells = self.cells[column]
         if cells.dtype.kind in "iuf":
-            found = cells.to_numpy(dtype=float, na_value=np.nan)
+            found = cells.to_numpy(dtype=float, na_value=np.nan)[rows]
             if np.isfinite(found).all():
                 return found
-        text = self.texts(column)
+        text = self.texts(column)[rows]
         found = pd.to_numeric(pd.Series(np.where(text == "", "nan", text)), errors="coerce").to_numpy(dtype=float)
         bad = ~np.isfinite(found) & ~((text == "") & empty)
         if bad.any():
-            row = int(np.flatnonzero(bad)[0])
-            raise self.error(f"is {text[row]!r} in row {row + 1}, should be a number", column)
+            at = int(np.flatnonzero(bad)[0])
+            raise self.error(f"is {text[at]!r} in row {rows[at] + 1}, should be a number", column)
         return found
 
     def error(self, problem: str, column: str) -> InputError:
@@ -172,7 +175,8 @@ def table_of(given: object, name: str, *, of: str, needed: Sequence[str] = ()) -
     return Table(cells, name, hashlib.sha256(content).hexdigest(), "columns={{'{}': NAME}} says which one it is")
 
 
-def _text(value: Any) -> str:
+def cell_text(value: Any) -> str:
+    """Write a cell as a string: "" where it is missing, a whole number without a decimal point."""
     if isinstance(value, str):
         return value
     if value is None or value is pd.NA or value is pd.NaT or (isinstance(value, float) and math.isnan(value)):

@@ -39,7 +39,7 @@ def filtered(parsed: Parsed, settings: LmGameSettings, study: xr.Dataset) -> Kep
     InputError
         If a filter leaves nothing, or an answer that is left cannot be used; names the setting, or the row.
     """
-    rows = Kept(np.arange(len(parsed.guess)), "answer", "study lm_game")
+    rows = Kept(np.arange(len(parsed.guess)), "answers", "study lm_game")
     asked = study["item"].values[study["item_set"].values != ""]
     others = np.setdiff1d(parsed.response_item, asked)
     what = f"on questions of no set ({some_of([str(item) for item in others])})"

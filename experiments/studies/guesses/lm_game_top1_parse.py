@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,26 +10,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimators.errors import InputError
-from experiments.studies.comparison.lm_game_parse import Note, parse_json, shown
-from experiments.studies.files import Files, MissingFilesError
+from experiments.studies.files import MissingFilesError
+from experiments.studies.lm_game_archive import DOCUMENT_FOLDER, RESULT_FOLDER, GameFiles, parse_document
+from experiments.studies.parsing import Note, objects, parse_json, shown, whole_characters
 
 __all__ = [
-    "DOCUMENTS",
     "N_DOCUMENTS",
     "RESPONSE_FILE",
-    "RESULTS",
     "Rows",
     "document_exists",
     "document_file",
-    "parse_document",
     "parse_rows",
-    "read_files",
+    "read_documents",
     "read_stored",
 ]
 
-DOCUMENTS = "docs"
-RESULTS = "results_raw"
-RESPONSE_FILE = f"{RESULTS}/res_accuracy_anonym.json"
+RESPONSE_FILE = f"{RESULT_FOLDER}/res_accuracy_anonym.json"
 
 _ROW_FIELDS = ("row_id", "user", "guess", "answer", "guessed_token_idx", "doc_id")
 N_DOCUMENTS = 10_000  # the site's first training rounds had other texts, with numbers from here on
@@ -58,28 +53,21 @@ class Rows:
     document: NDArray[np.int64]
 
 
-def read_files(files: Files, names: Sequence[str], digests: dict[str, str]) -> dict[str, bytes]:
-    """Contents of the named files by name; their SHA-256 are added to `digests`."""
-    content = dict(files.read(names))
-    digests.update({name: hashlib.sha256(data).hexdigest() for name, data in content.items()})
-    return content
-
-
 def document_file(number: int) -> str:
     """Name of one document's file."""
-    return f"{DOCUMENTS}/doc{number}.json"
+    return f"{DOCUMENT_FOLDER}/doc{number}.json"
 
 
-def parse_document(content: bytes, source: str) -> list[str]:
-    """Tokens of one document; InputError names the file and the place of what is no token."""
-    tokens = parse_json(content, source)
-    if not isinstance(tokens, list) or not tokens:
-        raise InputError(f"holds {shown(tokens)}, should be a list of the document's tokens", source=source)
-    bad = next((at for at, token in enumerate(tokens) if not isinstance(token, str)), None)
-    if bad is not None:
-        raise InputError(f"holds {shown(tokens[bad])} at [{bad}], should be a string", source=source)
-    # half of a surrogate pair, which JSON can hold and netCDF cannot, becomes U+FFFD, as any other part of a character
-    return [token.encode("utf-16", "surrogatepass").decode("utf-16", "replace") for token in tokens]
+def read_documents(game: GameFiles, numbers: Sequence[int]) -> dict[int, list[str]]:
+    """Tokens of documents by number; InputError names the file and the place of what is no token."""
+    documents = {}
+    for number, (name, content) in zip(numbers, game.read([document_file(number) for number in numbers]), strict=True):
+        tokens = parse_document(content, game.where(name))
+        if not tokens:
+            raise InputError("is empty, should be a list of the document's tokens", source=game.where(name))
+        # half of a surrogate pair becomes U+FFFD, as any other part of a character
+        documents[number] = [whole_characters(token) for token in tokens]
+    return documents
 
 
 def parse_rows(content: bytes, source: str) -> tuple[Rows, list[Note]]:
@@ -94,12 +82,10 @@ def parse_rows(content: bytes, source: str) -> tuple[Rows, list[Note]]:
         _check_row(row, number, source)
     order = np.argsort(np.array([row[0] for row in data], dtype=np.int64), kind="stable")
     rows = [data[at] for at in order]
-    guesses = np.empty(len(rows), dtype=object)
-    guesses[:] = [row[2].encode("utf-16", "surrogatepass").decode("utf-16", "replace") for row in rows]
     found = Rows(
         row_id=np.array([row[0] for row in rows], dtype=np.int64),
         participant=np.array([str(row[1]) for row in rows]),
-        guess=guesses,
+        guess=objects([whole_characters(row[2]) for row in rows]),
         position=np.array([row[4] for row in rows], dtype=np.int64) - 1,
         document=np.array([row[5] for row in rows], dtype=np.int64),
     )
@@ -122,18 +108,19 @@ def _check_row(row: list[Any], number: int, source: str) -> None:
         raise InputError(f"is {shown(row[2])} in row {number}, should be a string", source=source, field="guess")
 
 
-def read_stored(files: Files, digests: dict[str, str]) -> tuple[dict[str, Any], list[str]]:
+def read_stored(game: GameFiles) -> tuple[dict[str, Any], list[str]]:
     """Variables of the accuracies that the files hold, and the files that are not there."""
     entries: list[tuple[str, float, str, int, str]] = []
     missing = []
     for name, (tokens, n) in _STORED.items():
-        path = f"{RESULTS}/{name}"
+        path = f"{RESULT_FOLDER}/{name}"
         try:
-            content = read_files(files, [path], digests)[path]
+            [(_, content)] = game.read([path])
         except MissingFilesError:
             missing.append(name)
             continue
-        data, source = parse_json(content, files.where(path)), files.where(path)
+        source = game.where(path)
+        data = parse_json(content, source)
         if not isinstance(data, dict):
             raise InputError(f"holds {shown(data)}, should map models to accuracies", source=source)
         for model, accuracy in data.items():

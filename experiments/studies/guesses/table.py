@@ -1,56 +1,145 @@
-"""Guesses from one plain table: other studies in which people say what comes next and are right or wrong.
-
-The settings and their defaults are in ``conf/study/guess_table.yaml``.
-"""
+"""Guesses from one plain table: other studies in which people say what comes next and are right or wrong."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
+from pydantic import model_validator
 
 from estimators.documents.tokens import is_word_token
-from estimators.errors import InputError, unknown_choice
+from estimators.errors import InputError
 from estimators.guesses.study import prior_guesses, repeated_guesses, validate_guess_study
 from estimators.notes import add_note
-from experiments.studies.loader_settings import loader_settings
-from experiments.studies.plain_table import numbers, read_table
+from experiments.harness.result import loader
+from experiments.studies.plain_table import Table, read_table, table_of
+from inference.settings import Settings, UserPath
 
-__all__ = ["DEFAULTS", "load"]
+__all__ = ["GuessColumns", "GuessTableSettings", "ModelColumns", "guess_study", "guess_table"]
 
-_COLUMNS = ("participant", "document", "position", "target", "guess", "correct", "order")
 _NEEDED = ("participant", "document", "position")
-_MODEL_COLUMNS = ("hit", "surprisal_nats")
-
-DEFAULTS: Mapping[str, Any] = {
-    "name": "guess_table",
-    "path": None,
-    "columns": {name: None if name in {"correct", "order"} else name for name in _COLUMNS},
-    "models": {},
-    "match": "exact",
-    "words": "all",
-    "missing": "error",
-}
-"""Every setting with the value it has when it is not given."""
-
-_SOURCE = "study=guess_table"
-_CHOICES = {"match": ("exact", "folded"), "words": ("all", "spaced"), "missing": ("error", "drop")}
 _TRUE = ("1", "true", "yes", "1.0")
 _FALSE = ("0", "false", "no", "0.0")
 
 
-def load(config: Mapping[str, Any]) -> xr.Dataset:
+class GuessColumns(Settings):
+    """Names of the table's columns."""
+
+    participant: str = "participant"
+    """Who guessed."""
+    document: str = "document"
+    """Which text."""
+    position: str = "position"
+    """A whole number: words or tokens before the target, 0 for the first of the document."""
+    target: str | None = "target"
+    """The true next word; the table may lack it where `correct` is there."""
+    guess: str | None = "guess"
+    """What was guessed; the table may lack it where `correct` is there."""
+    correct: str | None = None
+    """1/0, true/false, yes/no; without it a guess is right where it is the target, see `match`."""
+    order: str | None = None
+    """A number that says when it was guessed: time, trial; without it the rows are in the order in which each
+    participant guessed."""
+
+
+class ModelColumns(Settings):
+    """Columns of a language model that played the same items; an empty cell is an item that was not asked."""
+
+    hit: str | None = None
+    """Whether its first guess was right."""
+    surprisal_nats: str | None = None
+    """-ln p(target)."""
+
+    @model_validator(mode="after")
+    def _one_of_them(self) -> ModelColumns:
+        if self.hit is None and self.surprisal_nats is None:
+            raise InputError("is empty, should be {hit: COLUMN, surprisal_nats: COLUMN}, or one of the two")
+        return self
+
+
+class _Layout(Settings):
+    columns: GuessColumns = GuessColumns()
+    """Names of the table's columns."""
+    models: Mapping[str, ModelColumns] = {}
+    """Language models that played the same items: NAME: {hit: COLUMN, surprisal_nats: COLUMN}, or one of the two."""
+    match: Literal["exact", "folded"] = "exact"
+    """When guess and target are the same: exact, or folded (without outer spaces and letter case)."""
+    words: Literal["all", "spaced"] = "all"
+    """Which targets are words: all, or spaced (a space and letters only, as tokens of language models are)."""
+    missing: Literal["error", "drop"] = "error"
+    """What to do with empty cells in the columns that are used; drop leaves the rows out, counted."""
+
+
+class GuessTableSettings(_Layout):
+    """Settings of guesses in one table (CSV, or TSV by its ending)."""
+
+    path: UserPath
+    """Table with one row a guess."""
+
+
+@loader(GuessTableSettings)
+def guess_table(settings: GuessTableSettings) -> xr.Dataset:
     """Load a table of guesses as a guess study.
 
     Parameters
     ----------
-    config : mapping
-        Settings, see ``conf/study/guess_table.yaml``; one that is absent has its default (:data:`DEFAULTS`).
+    settings : GuessTableSettings, optional
+        Or its fields by name.
+
+    Returns
+    -------
+    xarray.Dataset
+        See :func:`guess_study`.
+
+    Raises
+    ------
+    InputError
+        For a table that cannot be read, a missing column, or a bad cell; names file, column, row.
+
+    Examples
+    --------
+    >>> from experiments import guess_table
+    >>> study = guess_table(path="guesses.csv", columns={"order": "trial"})  # doctest: +SKIP
+    """
+    return _study_of(read_table(settings.path, of="guess"), settings, name=settings.path.stem)
+
+
+def guess_study(
+    guesses: pd.DataFrame,
+    *,
+    columns: Mapping[str, str | None] | GuessColumns | None = None,
+    models: Mapping[str, Mapping[str, str]] | None = None,
+    match: Literal["exact", "folded"] = "exact",
+    words: Literal["all", "spaced"] = "all",
+    missing: Literal["error", "drop"] = "error",
+    name: str = "guess study",
+) -> xr.Dataset:
+    """Make a guess study of a DataFrame; the columns may have other names, see `columns`.
+
+    Parameters
+    ----------
+    guesses : pandas.DataFrame
+        One row a guess, in the order in which each participant guessed: ``participant``, ``document``, ``position``
+        (words or tokens before the target, 0 for the first of the document), ``target`` and ``guess``.
+    columns : mapping of str to str, optional
+        Column of the DataFrame by the name above: ``{"participant": "worker"}``. Two more may be named: ``correct``
+        (1 or 0, true or false, yes or no), which ``target`` and ``guess`` may then lack; and ``order``, a number that
+        says when it was guessed.
+    models : mapping, optional
+        Language models that played the same items: ``{NAME: {"hit": COLUMN, "surprisal_nats": COLUMN}}``; either may be
+        left out, and an empty cell is an item that was not asked.
+    match : {"exact", "folded"}, optional
+        When guess and target are the same; folded leaves outer spaces and letter case out.
+    words : {"all", "spaced"}, optional
+        Which targets are words; spaced are a space and letters only, as tokens of language models are.
+    missing : {"error", "drop"}, optional
+        What to do with empty cells; drop leaves the rows out, counted.
+    name : str, optional
+        Of the study.
 
     Returns
     -------
@@ -61,41 +150,59 @@ def load(config: Mapping[str, Any]) -> xr.Dataset:
     Raises
     ------
     InputError
-        For an unknown setting, a table that cannot be read, a missing column, or a bad cell; names file, column, row.
+        For a missing column or a bad cell; names column and row, and lists the columns that there are.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from experiments import guess_study
+    >>> guesses = pd.DataFrame(
+    ...     {
+    ...         "participant": ["ann", "ann", "bo", "bo"],
+    ...         "document": ["a", "a", "a", "a"],
+    ...         "position": [1, 2, 1, 2],
+    ...         "target": ["cat", "sat", "cat", "sat"],
+    ...         "guess": ["cat", "ran", "cat", "sat"],
+    ...     }
+    ... )
+    >>> study = guess_study(guesses)
+    >>> float(study["correct"].mean())
+    0.75
     """
-    given = _settings(config)
-    path = Path(given["path"]).expanduser()
-    table, digest = read_table(path, of="guess")
-    columns = _present(given, table, path)
-    used = [name for name in _COLUMNS if name in columns and name != "order"]
-    cells = table[[columns[name] for name in used]].set_axis(used, axis=1)
-    empty = (cells == "").any(axis=1).to_numpy()
+    given: dict[str, Any] = {"match": match, "words": words, "missing": missing}
+    given |= {key: value for key, value in (("columns", columns), ("models", models)) if value is not None}
+    settings = _Layout(**given)
+    table = table_of(guesses, "guesses", of="guess", needed=(*_NEEDED, "target", "guess"))
+    return _study_of(table, settings, name=name)
+
+
+def _study_of(table: Table, settings: _Layout, *, name: str) -> xr.Dataset:
+    columns = _present(table, settings)
+    used = [each for each in columns if each != "order"]
+    cells = pd.DataFrame({each: table.texts(columns[each]) for each in used}, dtype=object)
     # a guess left blank is an answer, and a wrong one, where the column of right and wrong says so
-    if "guess" in used and "correct" in used:
-        empty = (cells.drop(columns="guess") == "").any(axis=1).to_numpy()
-    if empty.any() and given["missing"] == "error":
+    needed = cells.drop(columns="guess") if {"guess", "correct"} <= set(used) else cells
+    empty = (needed == "").any(axis=1).to_numpy()
+    if empty.any() and settings.missing == "error":
         row = int(np.flatnonzero(empty)[0])
-        name = next(name for name in used if cells[name].iloc[row] == "")
-        raise InputError(
+        blank = next(each for each in needed if needed[each].iloc[row] == "")
+        raise table.error(
             f"is empty in row {row + 1} ({int(empty.sum())} such rows); fill it, or study.missing=drop leaves such "
             "rows out",
-            source=path,
-            field=columns[name],
+            columns[blank],
         )
     if empty.all():
-        raise InputError("holds no guess", source=path)
-    rows = np.flatnonzero(~empty)
-    order = _order(table, columns, path)[rows]
+        raise InputError("holds no guess", source=table.source)
+    order = table.numbers(columns["order"]) if "order" in columns else np.arange(len(cells), dtype=float)
     by_time = np.argsort(order, kind="stable")
     # counted over all rows, those left out included
-    everyone = table[columns["participant"]].to_numpy(dtype=str)
-    whole = np.argsort(_order(table, columns, path), kind="stable")
-    before = np.empty(len(table), dtype=np.int64)
-    before[whole] = prior_guesses(everyone[whole])
-    taken = rows[by_time]
-    study = _study(cells.iloc[taken].reset_index(drop=True), taken, before, given, columns=columns, path=path)
-    study = _with_models(study, table.iloc[taken], given, path).assign_attrs(data_sha256=digest)
-    add_note(study, "rows in the table", count=len(table))
+    before = np.empty(len(cells), dtype=np.int64)
+    before[by_time] = prior_guesses(cells["participant"].to_numpy(dtype=str)[by_time])
+    taken = by_time[~empty[by_time]]
+    study = _study(table, cells.iloc[taken].reset_index(drop=True), taken, columns, settings)
+    study = study.assign(n_before=("response", before[taken]))
+    study = _with_models(study, table, taken, settings).assign_attrs(name=name, data_sha256=table.sha256)
+    add_note(study, "rows in the table", count=len(cells))
     if empty.any():
         add_note(study, "rows left out: an empty cell (missing=drop)", count=int(empty.sum()), level="warning")
     again = int(repeated_guesses(study).sum())
@@ -104,70 +211,31 @@ def load(config: Mapping[str, Any]) -> xr.Dataset:
     return validate_guess_study(study)
 
 
-def _settings(config: Mapping[str, Any]) -> dict[str, Any]:
-    given = loader_settings(config, DEFAULTS, source=_SOURCE, choices=_CHOICES)
-    if not isinstance(given["path"], str | Path) or not str(given["path"]):
-        raise InputError(f"is {given['path']!r}, should be the path of a table", source=_SOURCE, field="path")
-    for key in ("columns", "models"):
-        if not isinstance(given[key], Mapping):
-            raise InputError(f"is {given[key]!r}, should be a mapping", source=_SOURCE, field=key)
-    for name in given["columns"]:
-        if name not in _COLUMNS:
-            raise unknown_choice("column", name, _COLUMNS, source=_SOURCE)
-    given["columns"] = {**dict(DEFAULTS["columns"]), **given["columns"]}
-    for model, its in given["models"].items():
-        if not isinstance(its, Mapping) or not its or not set(its) <= set(_MODEL_COLUMNS):
-            right = "should be {hit: COLUMN, surprisal_nats: COLUMN}, or one of the two"
-            raise InputError(f"is {its!r}, {right}", source=_SOURCE, field=f"models.{model}")
-    return given
-
-
-def _present(given: Mapping[str, Any], table: pd.DataFrame, path: Path) -> dict[str, str]:
+def _present(table: Table, settings: _Layout) -> dict[str, str]:
     """Column of the table for every field that it has."""
     found = {}
-    for name, column in given["columns"].items():
-        if column in table.columns:
-            found[name] = str(column)
-        elif name in _NEEDED or (column is not None and column != DEFAULTS["columns"][name]):
-            raise InputError(
-                f"is missing; the table has {', '.join(map(str, table.columns))}; study.columns.{name}=NAME says "
-                "which one it is",
-                source=path,
-                field=column,
-            )
+    for name, field in GuessColumns.model_fields.items():
+        column = getattr(settings.columns, name)
+        if column is None:
+            continue
+        if column in table.cells:
+            found[name] = column
+        elif name in _NEEDED or column != field.default:
+            table.check_column(column, name)
     if "correct" not in found and not {"target", "guess"} <= set(found):
         raise InputError(
             "says nowhere which guesses are right: it needs a column `correct`, or both `target` and `guess` "
-            "(study.columns)",
-            source=path,
+            f"(study.columns); it has {', '.join(table.cells)}",
+            source=table.source,
         )
     return found
 
 
-def _order(table: pd.DataFrame, columns: Mapping[str, str], path: Path) -> NDArray[np.float64]:
-    if "order" not in columns:
-        return np.arange(len(table), dtype=float)
-    return numbers(table[columns["order"]], path, columns["order"])
-
-
 def _study(
-    cells: pd.DataFrame,
-    taken: NDArray[np.intp],
-    before: NDArray[np.int64],
-    given: Mapping[str, Any],
-    *,
-    columns: Mapping[str, str],
-    path: Path,
+    table: Table, cells: pd.DataFrame, taken: NDArray[np.intp], columns: Mapping[str, str], settings: _Layout
 ) -> xr.Dataset:
-    position = numbers(cells["position"], path, columns["position"])
-    if (position != np.rint(position)).any() or (position < 0).any():
-        row = int(np.flatnonzero((position != np.rint(position)) | (position < 0))[0])
-        raise InputError(
-            f"is {position[row]:g} in row {taken[row] + 1}, should be a whole number of at least 0",
-            source=path,
-            field=columns["position"],
-        )
-    place = pd.DataFrame({"document": cells["document"], "position": position.astype(np.int64)})
+    position = _positions(table, columns["position"], taken)
+    place = pd.DataFrame({"document": cells["document"], "position": position})
     response_item, items = _items(place)
     n_items = len(items)
     first = np.full(n_items, len(cells))
@@ -178,8 +246,7 @@ def _study(
         "word_token": ("item", np.ones(n_items, dtype=bool)),
         "participant": ("response", cells["participant"].to_numpy(dtype=object)),
         "response_item": ("response", response_item),
-        "correct": ("response", _correct(cells, taken, given, columns, path)),
-        "n_before": ("response", before[taken]),
+        "correct": ("response", _correct(table, cells, taken, columns, settings)),
         "table_row": ("response", taken + 1),
     }
     if "target" in cells:
@@ -187,28 +254,30 @@ def _study(
         two = target != target[first][response_item]
         if two.any():
             row = int(np.flatnonzero(two)[0])
-            raise InputError(
+            raise table.error(
                 f"is {target[row]!r} in row {taken[row] + 1}, but {target[first][response_item][row]!r} in another row "
-                f"of document {cells['document'].iloc[row]!r}, position {position[row]:g}",
-                source=path,
-                field=columns["target"],
+                f"of document {cells['document'].iloc[row]!r}, position {position[row]}",
+                columns["target"],
             )
         variables["target_token"] = ("item", target[first])
-    if given["words"] == "spaced":
+    if settings.words == "spaced":
         if "target" not in cells:
-            raise InputError("is 'spaced', but the table has no targets", source=_SOURCE, field="words")
+            raise InputError("is 'spaced', but the table has no targets", source=table.source, field="words")
         words = [is_word_token(token) for token in variables["target_token"][1].tolist()]
         variables["word_token"] = ("item", np.array(words, dtype=bool))
     if "guess" in cells:
         variables["guess"] = ("response", cells["guess"].to_numpy(dtype=object))
-    return xr.Dataset(
-        variables,
-        coords={
-            "document": np.unique(items["document"].to_numpy(dtype=str)).astype(object),
-            "item": np.arange(n_items),
-        },
-        attrs={"name": path.stem, "tokens": "all"},
-    )
+    documents = np.unique(items["document"].to_numpy(dtype=str)).astype(object)
+    return xr.Dataset(variables, coords={"document": documents, "item": np.arange(n_items)}, attrs={"tokens": "all"})
+
+
+def _positions(table: Table, column: str, taken: NDArray[np.intp]) -> NDArray[np.int64]:
+    position = table.numbers(column, rows=taken)
+    bad = (position != np.rint(position)) | (position < 0)
+    if bad.any():
+        at = int(np.flatnonzero(bad)[0])
+        raise table.error(f"is {position[at]:g} in row {taken[at] + 1}, should be a whole number of at least 0", column)
+    return position.astype(np.int64)
 
 
 def _items(place: pd.DataFrame) -> tuple[NDArray[np.int64], pd.DataFrame]:
@@ -218,54 +287,58 @@ def _items(place: pd.DataFrame) -> tuple[NDArray[np.int64], pd.DataFrame]:
 
 
 def _correct(
-    cells: pd.DataFrame, taken: NDArray[np.intp], given: Mapping[str, Any], columns: Mapping[str, str], path: Path
+    table: Table, cells: pd.DataFrame, taken: NDArray[np.intp], columns: Mapping[str, str], settings: _Layout
 ) -> NDArray[np.bool_]:
     if "correct" in cells:
         said = cells["correct"].str.strip().str.lower()
         bad = ~said.isin([*_TRUE, *_FALSE]).to_numpy()
         if bad.any():
             row = int(np.flatnonzero(bad)[0])
-            right = "should be 1 or 0, true or false, yes or no"
-            raise InputError(
-                f"is {cells['correct'].iloc[row]!r} in row {taken[row] + 1}, {right}",
-                source=path,
-                field=columns["correct"],
+            raise table.error(
+                f"is {cells['correct'].iloc[row]!r} in row {taken[row] + 1}, should be 1 or 0, true or false, yes or "
+                "no",
+                columns["correct"],
             )
         return said.isin(_TRUE).to_numpy(dtype=bool)
     guess, target = cells["guess"], cells["target"]
-    if given["match"] == "folded":
+    if settings.match == "folded":
         guess, target = guess.str.strip().str.casefold(), target.str.strip().str.casefold()
     return (guess == target).to_numpy(dtype=bool)
 
 
-def _with_models(study: xr.Dataset, table: pd.DataFrame, given: Mapping[str, Any], path: Path) -> xr.Dataset:
+def _with_models(study: xr.Dataset, table: Table, taken: NDArray[np.intp], settings: _Layout) -> xr.Dataset:
     """Add the language models of the table; a model says one thing about an item, whoever guessed there."""
-    if not given["models"]:
+    if not settings.models:
         return study
-    item = study["response_item"].to_numpy()
-    n_items = study.sizes["item"]
-    named: dict[str, list[NDArray[np.float64]]] = {"hit": [], "surprisal_nats": []}
-    for model, its in given["models"].items():
-        for kind, found in named.items():
-            values = np.full(n_items, np.nan)
-            if kind in its:
-                column = its[kind]
-                if column not in table.columns:
-                    raise InputError(f"is missing; model {model!r} needs it", source=path, field=column)
-                cells = numbers(table[column], path, column, empty=True)
-                values[item] = cells
-                other = ~((values[item] == cells) | (np.isnan(values[item]) & np.isnan(cells)))
-                if other.any():
-                    row = int(np.flatnonzero(other)[0])
-                    place = study.isel(item=int(item[row]))
-                    raise InputError(
-                        f"differs between rows of one item (document {place['item_document'].item()!r}, "
-                        f"position {place['item_position'].item()})",
-                        source=path,
-                        field=column,
-                    )
-            found.append(values)
+    named = {
+        kind: np.stack(
+            [_of_items(study, table, taken, model, getattr(its, kind)) for model, its in settings.models.items()]
+        )
+        for kind in ModelColumns.model_fields
+    }
     return study.assign(
-        model_hit=(("model", "item"), np.stack(named["hit"])),
-        target_surprisal_nats=(("model", "item"), np.stack(named["surprisal_nats"])),
-    ).assign_coords(model=np.array(list(map(str, given["models"])), dtype=object))
+        model_hit=(("model", "item"), named["hit"]),
+        target_surprisal_nats=(("model", "item"), named["surprisal_nats"]),
+    ).assign_coords(model=np.array(list(settings.models), dtype=object))
+
+
+def _of_items(
+    study: xr.Dataset, table: Table, taken: NDArray[np.intp], model: str, column: str | None
+) -> NDArray[np.float64]:
+    """What the rows of an item agree on; NaN where they say nothing, or there is no such column."""
+    values = np.full(study.sizes["item"], np.nan)
+    if column is None:
+        return values
+    table.check_column(column, column, hint=f"model {model!r} needs it")
+    item = study["response_item"].to_numpy()
+    cells = table.numbers(column, rows=taken, empty=True)
+    values[item] = cells
+    other = ~((values[item] == cells) | (np.isnan(values[item]) & np.isnan(cells)))
+    if other.any():
+        place = study.isel(item=int(item[np.flatnonzero(other)[0]]))
+        raise table.error(
+            f"differs between rows of one item (document {place['item_document'].item()!r}, position "
+            f"{place['item_position'].item()})",
+            column,
+        )
+    return values

@@ -27,7 +27,6 @@ All columns but ``rank``, ``token``, ``logprob_nats`` and ``token_id`` say the s
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,14 +37,15 @@ import xarray as xr
 from estimators.errors import InputError, require_packages
 from estimators.notes import add_note
 from estimators.rankings.study import validate_ranking_study
-from experiments.studies.loader_settings import loader_settings
+from experiments.harness.result import loader
+from experiments.studies.plain_table import cell_text, table_of
+from inference.settings import Settings, UserPath
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["load", "read_ranking_table", "write_ranking_table"]
+__all__ = ["RankingTableSettings", "ranking_study", "ranking_table", "write_ranking_table"]
 
-_SOURCE = "study=ranking_table"
 _KEY = ["model", "text", "context_length", "window", "position"]
 _TEXT = ("model", "text", "window", "reference_token", "token", "generated_token")
 _WHOLE = ("context_length", "position", "rank", "reference_id", "token_id")
@@ -59,28 +59,99 @@ _OF_TOKEN = {
 }
 
 
-def load(config: Mapping[str, Any]) -> xr.Dataset:
-    """Load a ranking table; ``path`` is its file (see the module for its columns).
+class RankingTableSettings(Settings):
+    """Settings of ranked tokens in one table."""
+
+    path: UserPath
+    """CSV (.csv, .csv.gz) or Parquet (.parquet) file with one row a ranked token."""
+
+
+@loader(RankingTableSettings)
+def ranking_table(settings: RankingTableSettings) -> xr.Dataset:
+    """Load a table of ranked tokens (see the module for its columns) as a ranking study.
+
+    Parameters
+    ----------
+    settings : RankingTableSettings, optional
+        Or its fields by name.
 
     Returns
     -------
     xarray.Dataset
-        Passes :func:`estimators.rankings.study.validate_ranking_study`.
+        See :func:`ranking_study`.
 
     Raises
     ------
     InputError
-        For an unknown setting, a file that is missing or not such a table; names the column and the row.
+        For a file that is missing or not such a table; names the column and the row.
+
+    Examples
+    --------
+    >>> from experiments import ranking_table
+    >>> study = ranking_table(path="ranks.csv")  # doctest: +SKIP
     """
-    path = loader_settings(config, {"name": "ranking_table", "path": None}, source=_SOURCE)["path"]
-    if not isinstance(path, str | Path) or not str(path):
-        raise InputError(f"is {path!r}, should be the path of a table", source=_SOURCE, field="path")
-    return read_ranking_table(Path(path).expanduser())
+    path = settings.path
+    study = _study(_checked(_read(path), path), path)
+    return study.assign_attrs(name=path.stem, data_sha256=_digest(path))
 
 
-def read_ranking_table(path: Path) -> xr.Dataset:
-    """Read a ranking table, see :func:`load`."""
-    table = _checked(_read(path), path)
+def ranking_study(ranks: pd.DataFrame, *, name: str = "ranking study") -> xr.Dataset:
+    """Make a ranking study of a DataFrame.
+
+    Parameters
+    ----------
+    ranks : pandas.DataFrame
+        One row a ranked token: ``model``, ``text``, ``context_length`` (tokens that the model saw), ``window`` (name of
+        the run of consecutive tokens), ``position`` (of the reference token in its window, from 0),
+        ``reference_token``, ``rank`` (1 for the most probable token), ``token``, ``logprob_nats``; optional columns:
+        ``generated_token``, ``reference_id`` with ``token_id``, ``reference_logprob_nats``, ``reference_rank``.
+    name : str, optional
+        Of the study.
+
+    Returns
+    -------
+    xarray.Dataset
+        Passes :func:`estimators.rankings.study.validate_ranking_study`. Rows may stand in any order.
+
+    Raises
+    ------
+    InputError
+        For a missing column or a bad cell; names column and row, and lists the columns that there are.
+
+    Examples
+    --------
+    The reference token has rank 1 in the first place and rank 2 in the second.
+
+    >>> import pandas as pd
+    >>> from experiments import ranking_study
+    >>> from estimators.rankings import score_study
+    >>> ranks = pd.DataFrame(
+    ...     {
+    ...         "model": "gpt2",
+    ...         "text": "moby",
+    ...         "context_length": 8,
+    ...         "window": "1",
+    ...         "position": [0, 0, 1, 1],
+    ...         "reference_token": [" whale", " whale", " sea", " sea"],
+    ...         "rank": [1, 2, 1, 2],
+    ...         "token": [" whale", " ship", " air", " sea"],
+    ...         "logprob_nats": [-0.5, -1.5, -0.7, -0.9],
+    ...     }
+    ... )
+    >>> float(score_study(ranking_study(ranks)).reciprocal.mean())
+    0.75
+    """
+    table = table_of(ranks, "ranks", of="ranked token", needed=_REQUIRED)
+    cells = table.cells.copy()
+    for column in set(cells.columns) & set(_TEXT):
+        # what is missing stays missing, and is refused
+        texts = [cell_text(value) or (value if isinstance(value, str) else None) for value in cells[column]]
+        cells[column] = pd.Series(texts, dtype=object)
+    study = _study(_checked(cells, table.source), table.source)
+    return study.assign_attrs(name=name, data_sha256=table.sha256)
+
+
+def _study(table: pd.DataFrame, source: object) -> xr.Dataset:
     table = table.sort_values([*_KEY, "rank"], kind="stable", ignore_index=True)
     first = ~table.duplicated(_KEY).to_numpy()
     owner = np.cumsum(first) - 1
@@ -93,7 +164,7 @@ def read_ranking_table(path: Path) -> xr.Dataset:
         raise InputError(
             f"is {rank[row]} where {expected[row]} should follow ({_place(table, row)}); ranks are 1, 2, 3, ... for "
             "every reference token",
-            source=path,
+            source=source,
             field="rank",
         )
     for name in ("reference_token", *_OPTIONAL):
@@ -105,7 +176,7 @@ def read_ranking_table(path: Path) -> xr.Dataset:
                 raise InputError(
                     f"is {table[name].iloc[row]!r} and {heads[name].iloc[owner[row]]!r} for one reference token "
                     f"({_place(table, row)})",
-                    source=path,
+                    source=source,
                     field=name,
                 )
     shape = (len(heads), int(rank.max()))
@@ -126,7 +197,7 @@ def read_ranking_table(path: Path) -> xr.Dataset:
         ids = np.full(shape, -1, dtype=np.int64)
         ids[owner, rank - 1] = table["token_id"].to_numpy()
         variables["ranked_id"] = (("token", "rank"), ids)
-    study = xr.Dataset(variables, attrs={"name": path.stem, "data_sha256": _digest(path)})
+    study = xr.Dataset(variables)
     extra = [str(name) for name in table.columns if name not in (*_REQUIRED, *_OPTIONAL)]
     if extra:
         add_note(study, f"columns that are not used: {', '.join(extra)}", count=len(extra))
@@ -134,7 +205,7 @@ def read_ranking_table(path: Path) -> xr.Dataset:
 
 
 def write_ranking_table(study: xr.Dataset, path: Path) -> None:
-    """Write a ranking study as the table that :func:`read_ranking_table` reads.
+    """Write a ranking study as the table that :func:`ranking_table` reads.
 
     Parameters
     ----------
@@ -191,16 +262,18 @@ def _unknown_suffix(path: Path) -> InputError:
     return InputError("should end in .parquet, .csv or .csv.gz", source=path)
 
 
-def _checked(table: pd.DataFrame, path: Path) -> pd.DataFrame:
+def _checked(table: pd.DataFrame, source: object) -> pd.DataFrame:
     for name in _REQUIRED:
         if name not in table:
             raise InputError(
-                f"the column is missing; a ranking table has {', '.join(_REQUIRED)}", source=path, field=name
+                f"is missing; the table has {', '.join(map(str, table.columns))}, and needs {', '.join(_REQUIRED)}",
+                source=source,
+                field=name,
             )
     if ("reference_id" in table) != ("token_id" in table):
-        raise InputError("reference_id and token_id go together", source=path, field="token_id")
+        raise InputError("reference_id and token_id go together", source=source, field="token_id")
     if table.empty:
-        raise InputError("has no rows", source=path)
+        raise InputError("has no rows", source=source)
     for name in (*_REQUIRED, *_OPTIONAL):
         if name not in table:
             continue
@@ -220,7 +293,7 @@ def _checked(table: pd.DataFrame, path: Path) -> pd.DataFrame:
         if wrong.any():
             row = int(np.argmax(wrong))
             raise InputError(
-                f"is {column.iloc[[row]].tolist()[0]!r} in row {row + 1}, should be {should}", source=path, field=name
+                f"is {column.iloc[[row]].tolist()[0]!r} in row {row + 1}, should be {should}", source=source, field=name
             )
     return table
 

@@ -14,7 +14,7 @@ from experiments import load_experiment
 from experiments.harness.outputs import write_outputs
 from experiments.rankings.api_ranks import _joined, _whole
 from experiments.studies import load_study
-from experiments.studies.rankings.table import read_ranking_table
+from experiments.studies.rankings.table import ranking_table
 from tests.inference.api.fake_server import KEY, FakeEndpoint, never, ranking, serving
 
 WORDS = [f" word{number}" for number in range(60)]
@@ -65,7 +65,7 @@ def test_the_table_it_writes_is_a_ranking_study(study, tmp_path: Path) -> None:
     assert np.isfinite(result.table.drop(columns="model").to_numpy(dtype=float)).all()
     (tmp_path / "out").mkdir()
     write_outputs(tmp_path / "out", cfg, study, result)
-    back = read_ranking_table(tmp_path / "out" / "tables" / "ranking.csv")
+    back = ranking_table(path=tmp_path / "out" / "tables" / "ranking.csv")
     assert back.sizes["token"] == 30
     row = 7
     start = int(back["window"].to_numpy()[row].removeprefix("token "))

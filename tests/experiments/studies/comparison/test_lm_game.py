@@ -350,13 +350,13 @@ def test_word_tokens(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("settings", "problem"),
     [
-        ({"participants": "paper", "exclude_participants": [ANNA, BORIS]}, r"participants=paper: leaves no answer"),
-        ({"participants": "complete", "sets": {"s": [100, 105]}}, r"participants=complete: leaves no answer: all 10"),
+        ({"participants": "paper", "exclude_participants": [ANNA, BORIS]}, r"participants=paper: leaves no answers"),
+        ({"participants": "complete", "sets": {"s": [100, 105]}}, r"participants=complete: leaves no answers: all 10"),
         (
             {"exclude_participants": [ANNA, BORIS, CLARA, DORA], "participants": "all"},
             r"exclude_participants: leaves no",
         ),
-        ({"sets": {"s": [102, 102]}}, r"sets: leaves no answer: all 11 that were left are on questions of no set"),
+        ({"sets": {"s": [102, 102]}}, r"sets: leaves no answers: all 11 that were left are on questions of no set"),
     ],
 )
 def test_an_empty_result_names_the_filter(tmp_path: Path, settings: dict[str, Any], problem: str) -> None:
@@ -369,7 +369,7 @@ def test_an_empty_item_filter(tmp_path: Path) -> None:
     for item in range(100, 106):
         data[question_name(item)]["correct_token_str"] = ","
     with pytest.raises(
-        InputError, match=r"items: leaves no answer: all 6 that were left are on targets that are no word"
+        InputError, match=r"items: leaves no answers: all 6 that were left are on targets that are no word"
     ):
         tiny(write_folder(tmp_path, data), items="word_tokens")
 

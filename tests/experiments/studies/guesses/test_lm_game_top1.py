@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 import pytest
 import xarray as xr
-from hydra import compose, initialize_config_module
 
 from estimators.errors import InputError
 from estimators.guesses import enough_answers, pooled_accuracy
 from estimators.guesses.study import guess_contexts
 from estimators.notes import notes
-from experiments.studies import load_study
+from experiments.harness.job import load_study
 from experiments.studies.files import write_manifest
-from experiments.studies.guesses.lm_game_top1 import DEFAULTS, load
+from experiments.studies.guesses.lm_game_top1 import LmGameTop1Settings, lm_game_top1
+from tests.experiments.command import config
 from tests.experiments.studies.guesses.tiny_top1 import RESPONSES, contents, write_folder
 
 
@@ -29,7 +29,7 @@ def counts(study: xr.Dataset) -> dict[str, int | None]:
 
 def test_filters_and_their_counts(tmp_path: Path) -> None:
     root = write_folder(tmp_path)
-    study = load({"root": root})
+    study = lm_game_top1(root=root)
     assert study["row_id"].values.tolist() == [1, 2, 5, 6, 11, 12]
     assert study["participant"].values.tolist() == ["11", "11", "11", "-22", "-22", "-22"]
     assert study["correct"].values.tolist() == [False, True, True, True, False, False]
@@ -59,7 +59,7 @@ def test_filters_and_their_counts(tmp_path: Path) -> None:
     ],
 )
 def test_settings(settings: dict[str, Any], rows: list[int], tmp_path: Path) -> None:
-    study = load({"root": write_folder(tmp_path), **settings})
+    study = lm_game_top1(**{"root": write_folder(tmp_path), **settings})
     expected = sorted([*rows, 7]) if settings.get("exclude_participants") == ["-22"] else rows
     assert study["row_id"].values.tolist() == expected
     if "anonymous" in settings:
@@ -68,14 +68,14 @@ def test_settings(settings: dict[str, Any], rows: list[int], tmp_path: Path) -> 
 
 
 def test_stored_accuracies_say_which_tokens_and_what_is_missing(tmp_path: Path) -> None:
-    study = load({"root": write_folder(tmp_path)})
+    study = lm_game_top1(root=write_folder(tmp_path))
     assert study["stored_model"].values.tolist() == ["davinci", "fairseq-125m"]
     assert study["stored_tokens"].values.tolist() == ["visible", "word"]
     assert study["stored_n"].values.tolist() == [1000, 1000]
     (missing,) = (text for text in counts(study) if "stored accuracies" in text)
     assert counts(study)[missing] == 5
     data = {name: value for name, value in contents().items() if "model_perfs" not in name}
-    assert "stored" not in load({"root": write_folder(tmp_path / "none", data)}).dims
+    assert "stored" not in lm_game_top1(root=write_folder(tmp_path / "none", data)).dims
 
 
 @pytest.mark.parametrize(
@@ -97,38 +97,38 @@ def test_malformed_files(name: str, change: Callable[[Any], Any], part: str, tmp
     data = contents()
     change(data[name])
     with pytest.raises(InputError, match=part):
-        load({"root": write_folder(tmp_path, data)})
+        lm_game_top1(root=write_folder(tmp_path, data))
 
 
 def test_what_is_no_json_or_not_there_is_named(tmp_path: Path) -> None:
     data = contents() | {"docs/doc7.json": b"["}
     with pytest.raises(InputError, match=r"doc7\.json: is not valid JSON"):
-        load({"root": write_folder(tmp_path / "a", data)})
+        lm_game_top1(root=write_folder(tmp_path / "a", data))
     with pytest.raises(InputError, match="no such folder"):
-        load({"root": tmp_path / "nowhere"})
+        lm_game_top1(root=tmp_path / "nowhere")
     shutil.rmtree(write_folder(tmp_path / "b") / "docs")
     with pytest.raises(InputError, match="has no docs/"):
-        load({"root": tmp_path / "b"})
+        lm_game_top1(root=tmp_path / "b")
 
 
 @pytest.mark.parametrize(
     ("settings", "part"),
     [
         ({"token": 1}, "unknown setting 'token'"),
-        ({"items": "words"}, "all, visible, word_tokens"),
-        ({"anonymous": "maybe"}, "drop, keep"),
-        ({"repeats": "error"}, r"row_id: participant 11 guessed at token 2 of document 3 more than once"),
+        ({"items": "words"}, "items: is 'words', should be one of all, visible, word_tokens"),
+        ({"anonymous": "maybe"}, "anonymous: is 'maybe', should be one of drop, keep"),
+        ({"repeats": "error"}, r"repeats: participant 11 guessed at token 2 of document 3 more than once"),
         ({"exclude_participants": "11"}, "should be a list of names"),
         ({"exclude_participants": ["nobody"]}, "no participant 'nobody'"),
-        ({"exclude_participants": ["11", "-22", "3056584949900737159"]}, "no guess is left"),
+        ({"exclude_participants": ["11", "-22", "3056584949900737159"]}, "anonymous=drop: leaves no guesses"),
         ({"root": 5}, "should be a path"),
-        ({"name": "lm_game"}, "this loader reads"),
+        ({"name": "lm_game"}, "unknown setting 'name'"),
         ({"url": "ftp://x"}, "https://"),
     ],
 )
 def test_wrong_settings(settings: dict[str, Any], part: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=part):
-        load({"root": write_folder(tmp_path), **settings})
+        lm_game_top1(**{"root": write_folder(tmp_path), **settings})
 
 
 def archive(path: Path, data: dict[str, Any], folder: Path) -> Path:
@@ -141,52 +141,44 @@ def archive(path: Path, data: dict[str, Any], folder: Path) -> Path:
 
 
 def test_archives_hold_the_same_study(tmp_path: Path) -> None:
-    plain = load({"root": write_folder(tmp_path / "plain")})
-    zipped = load({"root": archive(tmp_path / "all.zip", contents(), tmp_path / "again")})
+    plain = lm_game_top1(root=write_folder(tmp_path / "plain"))
+    zipped = lm_game_top1(root=archive(tmp_path / "all.zip", contents(), tmp_path / "again"))
     xr.testing.assert_identical(plain, zipped)
     mixed = tmp_path / "mixed"
     documents = {name: value for name, value in contents().items() if name.startswith("docs/")}
     write_folder(mixed, {name: value for name, value in contents().items() if name not in documents})
     archive(mixed / "data.zip", documents, tmp_path / "documents")
-    xr.testing.assert_identical(plain, load({"root": mixed}))
+    xr.testing.assert_identical(plain, lm_game_top1(root=mixed))
 
 
 def test_a_download_is_verified(tmp_path: Path) -> None:
     folder = tmp_path / "folder"
-    path = archive(tmp_path / f"lm-game-analysis-{DEFAULTS['commit']}.zip", contents(), folder)
+    path = archive(tmp_path / f"lm-game-analysis-{LmGameTop1Settings().commit}.zip", contents(), folder)
     manifest = tmp_path / "manifest.csv"
     write_manifest(folder, contents(), manifest)
-    study = load({"cache_dir": tmp_path, "manifest": manifest})
+    study = lm_game_top1(cache_dir=tmp_path, manifest=manifest)
     assert counts(study)["files byte for byte as published, of 5 read"] == 5
     changed = contents()
     changed["docs/doc3.json"][1] = " cut"
     path.unlink()
     archive(path, changed, tmp_path / "changed")
     with pytest.raises(InputError, match="it was changed or damaged"):
-        load({"cache_dir": tmp_path, "manifest": manifest})
-
-
-def test_the_config_has_the_loader_s_defaults() -> None:
-    with initialize_config_module("conf", version_base="1.3"):
-        cfg = compose("config", overrides=["study=lm_game_top1"])
-    assert {key: list(value) if isinstance(value, tuple) else value for key, value in DEFAULTS.items()} == dict(
-        cfg.study
-    )
+        lm_game_top1(cache_dir=tmp_path, manifest=manifest)
 
 
 def test_the_public_numbers(lm_game_root: Path) -> None:
     """Exactly those of the public file: without testers; visible and word tokens, with and without anon."""
-    with_anon = load({"root": lm_game_root, "anonymous": "keep"})
-    assert counts(with_anon)["guesses left out: by the 3 excluded participants (exclude_participants)"] == 25203 - 24175
+    with_anon = lm_game_top1(root=lm_game_root, anonymous="keep")
+    assert counts(with_anon)["guesses left out (exclude_participants): by the 3 excluded participants"] == 25203 - 24175
     assert with_anon.sizes["response"] == 22634
     assert float(with_anon["correct"].mean()) == pytest.approx(0.267474, abs=5e-7)
-    words = load({"root": lm_game_root, "anonymous": "keep", "items": "word_tokens"})
+    words = lm_game_top1(root=lm_game_root, anonymous="keep", items="word_tokens")
     assert words.sizes["response"] == 14442
     assert float(words["correct"].mean()) == pytest.approx(0.262844, abs=5e-7)
     assert words["word_token"].all()
     flagged = with_anon["word_token"].sel(item=with_anon["response_item"]).values
     assert flagged.sum() == 14442
-    study = load({"root": lm_game_root})
+    study = lm_game_top1(root=lm_game_root)
     assert study.sizes["response"] == 18029
     who = study["participant"].values
     assert len(set(who)) == 67
@@ -203,8 +195,5 @@ def test_the_public_numbers(lm_game_root: Path) -> None:
 
 
 def test_the_public_guesses_through_the_command_s_config(lm_game_root: Path) -> None:
-    with initialize_config_module("conf", version_base="1.3"):
-        cfg = compose(
-            "config", overrides=["study=lm_game_top1", f"study.root={lm_game_root}", "study.items=word_tokens"]
-        )
-    assert load_study(cfg, kind="guess").sizes["response"] < 14442
+    cfg = config("study=lm_game_top1", f"study.root={lm_game_root}", "study.items=word_tokens")
+    assert load_study(cfg.study, kind="guess").sizes["response"] < 14442

@@ -6,13 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
-from hydra import compose, initialize_config_module
+import xarray as xr
 
 from estimators.errors import InputError
 from estimators.notes import notes
-from experiments.studies import load_study
-from experiments.studies.guesses.table import DEFAULTS, load
+from experiments.harness.job import load_study
+from experiments.studies.guesses.table import guess_study, guess_table
+from tests.experiments.command import config
 
 TABLE = """\
 participant,document,position,target,guess,trial,lm,lm_nats
@@ -32,67 +34,66 @@ def write(folder: Path, text: str = TABLE, name: str = "guesses.csv") -> Path:
 
 def test_a_table(tmp_path: Path) -> None:
     path = write(tmp_path)
-    study = load({"path": path, "missing": "drop"})
-    assert study["participant"].values.tolist() == ["ann", "bo", "ann", "ann"]
-    assert study["correct"].values.tolist() == [False, True, False, True]
-    assert study["n_before"].values.tolist() == [0, 0, 1, 2]
+    study = guess_table(path=path, missing="drop")
+    assert study["participant"].to_numpy().tolist() == ["ann", "bo", "ann", "ann"]
+    assert study["correct"].to_numpy().tolist() == [False, True, False, True]
+    assert study["n_before"].to_numpy().tolist() == [0, 0, 1, 2]
     assert study["word_token"].all()
     assert study.attrs["name"] == "guesses"
     assert [(entry["text"], entry["count"]) for entry in notes(study)][1] == (
         "rows left out: an empty cell (missing=drop)",
         1,
     )
-    in_time = load(
-        {
-            "path": path,
-            "columns": {"order": "trial"},
-            "match": "folded",
-            "missing": "drop",
-            "models": {"lm": {"hit": "lm", "surprisal_nats": "lm_nats"}},
-        }
+    in_time = guess_table(
+        path=path,
+        columns={"order": "trial"},
+        match="folded",
+        missing="drop",
+        models={"lm": {"hit": "lm", "surprisal_nats": "lm_nats"}},
     )
-    assert in_time["table_row"].values.tolist() == [2, 3, 1, 4]
-    assert in_time["correct"].values.tolist() == [True, True, False, True]
-    assert in_time["n_before"].values.tolist() == [0, 0, 1, 2]
+    assert in_time["table_row"].to_numpy().tolist() == [2, 3, 1, 4]
+    assert in_time["correct"].to_numpy().tolist() == [True, True, False, True]
+    assert in_time["n_before"].to_numpy().tolist() == [0, 0, 1, 2]
     np.testing.assert_array_equal(in_time["model_hit"].sel(model="lm"), [0, 1, np.nan])
     np.testing.assert_array_equal(in_time["target_surprisal_nats"].sel(model="lm"), [3.5, 0.2, np.nan])
 
 
 def test_right_and_wrong_may_be_said_in_words_and_a_guess_may_be_blank(tmp_path: Path) -> None:
     text = "participant\tdocument\tposition\tguess\tright\nann\ta\t0\tx\tyes\nann\ta\t1\t\tFALSE\n"
-    study = load({"path": write(tmp_path, text, "guesses.tsv"), "columns": {"correct": "right"}})
-    assert study["correct"].values.tolist() == [True, False]
+    study = guess_table(path=write(tmp_path, text, "guesses.tsv"), columns={"correct": "right"})
+    assert study["correct"].to_numpy().tolist() == [True, False]
     assert "target_token" not in study
 
 
 def test_words_by_their_space(tmp_path: Path) -> None:
-    study = load({"path": write(tmp_path, TABLE.replace("cat,", " cat,")), "missing": "drop", "words": "spaced"})
-    assert study["word_token"].values.tolist() == [False, True, False]
+    study = guess_table(path=write(tmp_path, TABLE.replace("cat,", " cat,")), missing="drop", words="spaced")
+    assert study["word_token"].to_numpy().tolist() == [False, True, False]
 
 
 @pytest.mark.parametrize(
     ("settings", "text", "part"),
     [
         ({}, TABLE, "guess: is empty in row 5 .1 such rows"),
-        ({"path": None}, TABLE, "should be the path of a table"),
+        ({"path": None}, TABLE, "path: is None, should be a path"),
         ({"columns": {"participant": "who"}}, TABLE, "who: is missing; the table has participant"),
-        ({"columns": {"person": "who"}}, TABLE, "unknown column 'person'"),
+        ({"columns": {"person": "who"}}, TABLE, "columns: unknown setting 'person'; choose one of: participant"),
         ({"columns": {"correct": "right"}}, TABLE, "right: is missing"),
         ({"columns": {"correct": "lm_nats"}, "missing": "drop"}, TABLE, "lm_nats: is '0.2' in row 1, should be 1 or 0"),
         ({"columns": {"order": "guess"}}, TABLE.replace(",null,,", ",null,x,"), "guess: is 'dog' in row 1"),
         ({"missing": "drop"}, TABLE.replace("ann,a,0", "ann,a,first"), "position: is 'first' in row 3"),
         ({"missing": "drop"}, TABLE.replace("ann,a,0", "ann,a,-1"), "position: is -1 in row 3"),
         ({"missing": "drop"}, TABLE.replace("bo,a,1,cat", "bo,a,1,cut"), "target: is 'cut' in row 2, but 'cat'"),
-        ({"missing": "drop", "models": {"lm": {"hit": "hits"}}}, TABLE, "hits: is missing; model 'lm'"),
-        ({"missing": "drop", "models": {"lm": {"hits": "lm"}}}, TABLE, "models.lm"),
+        ({"missing": "drop", "models": {"lm": {"hit": "hits"}}}, TABLE, "hits: is missing; .*model 'lm' needs it"),
+        ({"missing": "drop", "models": {"lm": {"hits": "lm"}}}, TABLE, "models.lm: unknown setting 'hits'; did you"),
+        ({"missing": "drop", "models": {"lm": {}}}, TABLE, "models.lm: is empty, should be {hit: COLUMN"),
         (
             {"missing": "drop", "models": {"lm": {"hit": "lm"}}},
             TABLE.replace("cat,cat,1,1", "cat,cat,1,0"),
             "lm: differs between rows of one item .document 'a', position 1",
         ),
-        ({"match": "fuzzy"}, TABLE, "exact, folded"),
+        ({"match": "fuzzy"}, TABLE, "match: is 'fuzzy', should be one of exact, folded"),
         ({"rows": 3}, TABLE, "unknown setting 'rows'"),
-        ({"models": 3}, TABLE, "should be a mapping"),
+        ({"models": 3}, TABLE, "models: is 3, should be a mapping"),
         ({}, "participant,document,position\nann,a,0\n", "says nowhere which guesses are right"),
         ({}, "participant,document,position,guess,target\n", "holds no guess"),
         ({}, "", "cannot be read as a table"),
@@ -101,16 +102,43 @@ def test_words_by_their_space(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_mistakes(settings: dict[str, Any], text: str, part: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=part):
-        load({"path": write(tmp_path, text), **settings})
+        guess_table(**{"path": write(tmp_path, text), **settings})
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"none\.csv: cannot be read"):
-        load({"path": tmp_path / "none.csv"})
+        guess_table(path=tmp_path / "none.csv")
 
 
-def test_the_config_has_the_loader_s_defaults(tmp_path: Path) -> None:
-    with initialize_config_module("conf", version_base="1.3"):
-        cfg = compose("config", overrides=["study=guess_table", f"study.path={write(tmp_path)}", "study.missing=drop"])
-    assert {**cfg.study, "path": None, "missing": "error"} == DEFAULTS
-    assert load_study(cfg, kind="guess").sizes["response"] == 4
+def test_it_is_a_study_of_the_command(tmp_path: Path) -> None:
+    cfg = config("study=guess_table", f"study.path={write(tmp_path)}", "study.missing=drop")
+    assert load_study(cfg.study, kind="guess").sizes["response"] == 4
+
+
+def test_a_data_frame_is_the_study_of_its_file(tmp_path: Path) -> None:
+    path = write(tmp_path)
+    settings: Any = {"columns": {"order": "trial"}, "models": {"lm": {"hit": "lm", "surprisal_nats": "lm_nats"}}}
+    # "NA" and "null" are words; pandas reads the gap in `lm` as NaN, and the others as 1.0
+    frame = pd.read_csv(path, keep_default_na=False, na_values={"lm": "", "lm_nats": "", "guess": ""})
+    frame.index = frame.index + 7
+    ours = guess_study(frame, missing="drop", name="guesses", **settings)
+    theirs = guess_table(path=path, missing="drop", **settings)
+    xr.testing.assert_identical(ours.drop_attrs(), theirs.drop_attrs())
+    assert notes(ours) == notes(theirs)
+
+
+def test_names_of_any_type_survive() -> None:
+    rows = {"worker": [7, 7, 8], "text": [1.0, 2.0, 1.0], "at": [0, 0, 0], "right": [True, False, True]}
+    columns = {"participant": "worker", "document": "text", "position": "at", "correct": "right"}
+    study = guess_study(pd.DataFrame(rows), columns=columns)
+    assert study["participant"].to_numpy().tolist() == ["7", "7", "8"]
+    assert study["document"].to_numpy().tolist() == ["1", "2"]
+    assert study["correct"].to_numpy().tolist() == [True, False, True]
+    with pytest.raises(
+        InputError, match=r"guesses, worker: is missing; did you mean 'worker2'\? the table has worker2"
+    ):
+        guess_study(pd.DataFrame(rows).rename(columns={"worker": "worker2"}), columns=columns)
+    with pytest.raises(InputError, match=r"guesses: is a dict, should be a pandas\.DataFrame with one row a guess and"):
+        guess_study(rows)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"says nowhere which guesses are right.* it has worker, text, at, right"):
+        guess_study(pd.DataFrame(rows), columns=columns | {"correct": None})

@@ -20,10 +20,12 @@ import xarray as xr
 from estimators.errors import InputError
 from estimators.notes import notes
 from estimators.rankings.study import conditioned_on_other_text, score_study
-from experiments.papers.rank_perplexity_published import as_printed, make_published, read_published
-from experiments.studies.rankings.rank_perplexity import ARCHIVES, load
-from experiments.studies.rankings.table import load as load_table
-from experiments.studies.rankings.table import write_ranking_table
+from experiments.harness.job import load_study
+from experiments.papers.rank_perplexity_published import PUBLISHED, as_printed, make_published, read_published
+from experiments.studies.rankings.rank_perplexity import rank_perplexity
+from experiments.studies.rankings.rank_perplexity_workbooks import ARCHIVES
+from experiments.studies.rankings.table import ranking_study, ranking_table, write_ranking_table
+from tests.experiments.command import config
 from tests.experiments.studies.rankings import tiny_ranks
 from tests.oracles.rank_perplexity import perplexity
 from tests.oracles.rank_perplexity import scores as plain_scores
@@ -56,7 +58,7 @@ def windows_of(study: xr.Dataset) -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def published_study(rank_perplexity_root: Path) -> xr.Dataset:
-    return load({"root": str(rank_perplexity_root)})
+    return rank_perplexity(root=str(rank_perplexity_root))
 
 
 def test_every_stored_row_score(published_study: xr.Dataset) -> None:
@@ -119,11 +121,8 @@ def test_the_table_of_printed_values_is_what_the_workbooks_give(rank_perplexity_
     make_published(rank_perplexity_root, tmp_path / "again.csv")
     pd.testing.assert_frame_equal(
         pd.read_csv(tmp_path / "again.csv", keep_default_na=False),
-        pd.read_csv(ARCHIVED, keep_default_na=False),
+        pd.read_csv(PUBLISHED, keep_default_na=False),
     )
-
-
-ARCHIVED = Path(load.__code__.co_filename).with_name("rank_perplexity_published.csv")
 
 
 def test_facts_of_the_data(published_study: xr.Dataset) -> None:
@@ -138,7 +137,7 @@ def test_facts_of_the_data(published_study: xr.Dataset) -> None:
 
 
 def test_parts(rank_perplexity_root: Path) -> None:
-    assert load({"root": rank_perplexity_root, "part": "repeats"}).sizes["token"] == 1200
+    assert rank_perplexity(root=rank_perplexity_root, part="repeats").sizes["token"] == 1200
 
 
 # ---------------------------------------------------------------------------------------------------- loader
@@ -167,7 +166,7 @@ def tiny_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_tiny_copy(tiny_root: Path) -> None:
-    study = load({"root": str(tiny_root)})
+    study = rank_perplexity(root=str(tiny_root))
     assert study.sizes["token"] == (2 * 4 + 2 * 2) * 4 * tiny_ranks.N_TOKENS
     table = scores_of(study)
     for row, (reference, ranked) in enumerate(
@@ -188,9 +187,9 @@ def test_tiny_copy(tiny_root: Path) -> None:
 def test_missing_archive(tmp_path: Path, tiny_root: Path) -> None:
     for archive in ARCHIVES[:2]:
         (tmp_path / archive.name).write_bytes((tiny_root / archive.name).read_bytes())
-    assert set(load({"root": tmp_path, "part": "main"})["part"].to_numpy()) == {"main"}
+    assert set(rank_perplexity(root=tmp_path, part="main")["part"].to_numpy()) == {"main"}
     with pytest.raises(InputError, match=r"has no '128 5 reps n=30 text 1.zip', '128 5 reps n=30 text 2.zip'"):
-        load({"root": tmp_path})
+        rank_perplexity(root=tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -211,7 +210,7 @@ def test_missing_archive(tmp_path: Path, tiny_root: Path) -> None:
 )
 def test_malformed_workbooks(tmp_path: Path, change, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        load({"root": tiny_ranks.write(tmp_path / "root", tiny_ranks.broken(change))})
+        rank_perplexity(root=tiny_ranks.write(tmp_path / "root", tiny_ranks.broken(change)))
 
 
 @pytest.mark.parametrize(
@@ -223,7 +222,7 @@ def test_foreign_workbooks(tmp_path: Path, name: str) -> None:
     with pytest.raises(
         InputError, match=r"unknown model 'gpt-5'|has a name that is not|is not of the main run of text 1"
     ):
-        load({"root": tiny_ranks.write(tmp_path / "root", found)})
+        rank_perplexity(root=tiny_ranks.write(tmp_path / "root", found))
 
 
 def test_dangerous_archives(tmp_path: Path) -> None:
@@ -231,23 +230,23 @@ def test_dangerous_archives(tmp_path: Path) -> None:
     with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("xl/worksheets/sheet1.xml", b"\0" * (17 * 2**20))
     with pytest.raises(InputError, match="would unpack to 17825792 bytes"):
-        load({"root": tiny_ranks.write(tmp_path / "bomb", tiny_ranks.broken(lambda rows: bomb.getvalue()))})
+        rank_perplexity(root=tiny_ranks.write(tmp_path / "bomb", tiny_ranks.broken(lambda rows: bomb.getvalue())))
     root = tiny_ranks.write(tmp_path / "outside")
     with zipfile.ZipFile(root / ARCHIVES[0].name, "a") as archive:
         archive.writestr("../Saved Data reftext gpt-4 32.xlsx", b"")
     with pytest.raises(InputError, match=r"leads out of the archive with '\.\.'"):
-        load({"root": root})
+        rank_perplexity(root=root)
     (root / ARCHIVES[0].name).write_bytes(b"nothing")
     with pytest.raises(InputError, match="is not a readable zip archive"):
-        load({"root": root})
+        rank_perplexity(root=root)
 
 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
         ({"rot": "x"}, "unknown setting 'rot'"),
-        ({"name": "lm_game"}, "name: is 'lm_game'"),
-        ({"part": "some"}, "unknown part 'some'"),
+        ({"name": "lm_game"}, "unknown setting 'name'"),
+        ({"part": "some"}, "part: is 'some', should be one of all, main, repeats"),
         ({"root": 3}, "root: is 3"),
         ({"url": "ftp://x"}, "url: is 'ftp://x'"),
         ({"commit": ""}, "commit: is ''"),
@@ -255,20 +254,20 @@ def test_dangerous_archives(tmp_path: Path) -> None:
 )
 def test_wrong_settings(settings: dict, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        load(settings)
+        rank_perplexity(**settings)
 
 
 def test_a_download_with_another_hash_is_refused(tmp_path: Path, tiny_root: Path) -> None:
     with serving(tiny_root) as url, pytest.raises(InputError, match=r"could not be downloaded.*hash"):
-        load({"cache_dir": str(tmp_path), "url": url + "/{file}"})
+        rank_perplexity(cache_dir=str(tmp_path), url=url + "/{file}")
     assert not list((tmp_path / "rank_perplexity").glob("*.zip"))
 
 
 def test_download_of_the_published_files(tmp_path: Path, rank_perplexity_root: Path) -> None:
     with serving(rank_perplexity_root) as url:
         settings = {"cache_dir": str(tmp_path), "url": url + "/{file}", "part": "repeats"}
-        assert load(settings).sizes["token"] == 1200
-    assert load(settings).sizes["token"] == 1200
+        assert rank_perplexity(**settings).sizes["token"] == 1200
+    assert rank_perplexity(**settings).sizes["token"] == 1200
 
 
 # ----------------------------------------------------------------------------------------------------- table
@@ -276,7 +275,7 @@ def test_download_of_the_published_files(tmp_path: Path, rank_perplexity_root: P
 
 @pytest.mark.parametrize("name", ["table.csv", "table.csv.gz", "table.parquet"])
 def test_a_table_comes_back_as_it_was(tmp_path: Path, tiny_root: Path, name: str) -> None:
-    study = load({"root": str(tiny_root)})
+    study = rank_perplexity(root=str(tiny_root))
     ids = np.arange(study.sizes["token"] * 8).reshape(-1, 8)
     study = study.assign(
         reference_id=("token", ids[:, 0]),
@@ -288,7 +287,7 @@ def test_a_table_comes_back_as_it_was(tmp_path: Path, tiny_root: Path, name: str
     study["ranked_logprob"][3, 5:] = np.nan
     study["ranked_id"][3, 5:] = -1
     write_ranking_table(study, tmp_path / name)
-    back = load_table({"name": "ranking_table", "path": str(tmp_path / name)})
+    back = ranking_table(path=tmp_path / name)
     order = sorted(
         range(study.sizes["token"]),
         key=lambda row: tuple(
@@ -319,7 +318,7 @@ ROWS = {
 
 def test_odd_tokens_in_csv(tmp_path: Path) -> None:
     pd.DataFrame({**ROWS, "mine": 1}).to_csv(tmp_path / "t.csv", index=False)
-    study = load_table({"path": tmp_path / "t.csv"})
+    study = ranking_table(path=tmp_path / "t.csv")
     assert study["ranked_token"].to_numpy()[0].tolist() == ["NA", ""]
     assert study["ranked_token"].to_numpy()[1, 0] == "\r\n"
     assert study["reference_token"].to_numpy().tolist() == [" NA", "null"]
@@ -338,7 +337,7 @@ def test_odd_tokens_in_csv(tmp_path: Path) -> None:
         ),
         ({"logprob_nats": [-0.5, "low", -0.1]}, "logprob_nats: is 'low' in row 2"),
         ({"logprob_nats": [-1.5, -0.5, -0.1]}, "ranked_logprob: is -0.5"),
-        ({"window": None}, "window: the column is missing"),
+        ({"window": None}, "window: is missing; the table has model, text"),
         ({"token_id": [1, 2, 3]}, "token_id: reference_id and token_id go together"),
     ],
 )
@@ -346,22 +345,52 @@ def test_malformed_tables(tmp_path: Path, change: dict, message: str) -> None:
     columns = {name: values for name, values in {**ROWS, **change}.items() if values is not None}
     pd.DataFrame(columns).to_csv(tmp_path / "t.csv", index=False)
     with pytest.raises(InputError, match=message):
-        load_table({"path": str(tmp_path / "t.csv")})
+        ranking_table(path=str(tmp_path / "t.csv"))
 
 
 def test_files_that_are_no_tables(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="there is no such file"):
-        load_table({"path": str(tmp_path / "no.csv")})
+        ranking_table(path=str(tmp_path / "no.csv"))
     (tmp_path / "t.xlsx").write_bytes(b"x")
     with pytest.raises(InputError, match=r"should end in \.parquet"):
-        load_table({"path": str(tmp_path / "t.xlsx")})
+        ranking_table(path=str(tmp_path / "t.xlsx"))
     (tmp_path / "t.parquet").write_bytes(b"x")
     with pytest.raises(InputError, match="cannot be read as a table"):
-        load_table({"path": str(tmp_path / "t.parquet")})
+        ranking_table(path=str(tmp_path / "t.parquet"))
     (tmp_path / "t.csv").write_text(",".join(ROWS) + "\n")
     with pytest.raises(InputError, match="has no rows"):
-        load_table({"path": str(tmp_path / "t.csv")})
+        ranking_table(path=str(tmp_path / "t.csv"))
     with pytest.raises(InputError, match="unknown setting 'root'"):
-        load_table({"root": "x"})
-    with pytest.raises(InputError, match="path: is None"):
-        load_table({})
+        ranking_table(root="x")
+    with pytest.raises(InputError, match="path: has no value yet"):
+        ranking_table()
+
+
+def test_a_data_frame_is_the_study_of_its_file(tmp_path: Path) -> None:
+    frame = pd.DataFrame(ROWS).sample(frac=1, random_state=0)
+    pd.DataFrame(frame).to_csv(tmp_path / "t.csv", index=False)
+    xr.testing.assert_identical(
+        ranking_study(frame).drop_attrs(),
+        load_study(config("study=ranking_table", f"study.path={tmp_path / 't.csv'}").study).drop_attrs(),
+    )
+    numbered = ranking_study(frame.assign(text=7, window=[1.0, 1.0, 1.0]), name="mine")
+    assert (numbered["text"].to_numpy().tolist(), numbered["window"].to_numpy().tolist()) == (["7"] * 2, ["1"] * 2)
+    assert numbered.attrs["name"] == "mine"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"token": ["NA", None, "x"]}, "ranks, token: is None in row 2, should be text"),
+        ({"rank": [1, np.nan, 1]}, "ranks, rank: is nan in row 2, should be a whole number"),
+        ({"window": None}, "ranks, window: is missing; the table has model, text, context_length"),
+    ],
+)
+def test_bad_data_frames(change: dict, message: str) -> None:
+    columns = {name: values for name, values in {**ROWS, **change}.items() if values is not None}
+    with pytest.raises(InputError, match=message):
+        ranking_study(pd.DataFrame(columns))
+    with pytest.raises(
+        InputError, match=r"ranks: is a dict, should be a pandas\.DataFrame with one row a ranked token"
+    ):
+        ranking_study(columns)

@@ -1,0 +1,209 @@
+"""Workbooks of the thesis on rank-based perplexity, as they lie in four published zip archives."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import zipfile
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from estimators.errors import InputError, require_packages, unknown_choice
+from experiments.studies.files import checked_members
+
+__all__ = ["ARCHIVES", "Archive", "Workbook", "check_sheet", "ranked_tokens", "read_workbooks"]
+
+
+@dataclass(frozen=True)
+class Archive:
+    """One published archive: its file name, the part of the thesis it belongs to, its text and its hash."""
+
+    name: str
+    part: str
+    text: str
+    sha256: str
+
+
+ARCHIVES = (
+    Archive(
+        "n = 30 reftext1.zip", "main", "text 1", "cad3abeff8d1a7a68858068a7f0e25bf23b690d14fde81e00d626c212170a368"
+    ),
+    Archive(
+        "n = 30 reftext2.zip", "main", "text 2", "c317a4c2459f82950f1e2eb6f2a8cf70a6da6a591f3b1ad2e7fbca8690745ae0"
+    ),
+    Archive(
+        *("128 5 reps n=30 text 1.zip", "repeats", "text 1"),
+        "3d05c40ea06193e20ba58a125ee47a6001d79da5d1cb7f13d6ef306b3fae9027",
+    ),
+    Archive(
+        *("128 5 reps n=30 text 2.zip", "repeats", "text 2"),
+        "7a1335c6f1b44df2e6658f06f2fc8ed96896ee0f07a71b53254e3243e469dd6d",
+    ),
+)
+
+_COLUMNS = (
+    *("Reference token", "Generated token", "Token ranking", "Token logprobs", "Linear Score", "Recipr. Score"),
+    *("Perplexity", "NL Score a=0.1", "NL Score a=0.3"),
+)
+_DATA_NAME = re.compile(
+    r"Saved Data (?:(?P<start>\d+) )?reftext(?P<text>2?) (?P<model>\S+) (?P<length>\d+)\.xlsx", re.ASCII
+)
+_AVERAGES_NAME = re.compile(
+    r"Saved Data (?:(?P<repeat>\d+) )?reftext(?P<text>2?) (?P<length>\d+) AVERAGES\.xlsx", re.ASCII
+)
+_WORKBOOK_LIMIT_BYTES = 16 * 2**20
+_MODEL_NAMES = ("gpt-3.5-turbo", "gpt-4", "gpt-4-turbo", "gpt-4o")
+
+
+@dataclass(frozen=True)
+class Workbook:
+    """Cells of one workbook's only sheet, and the fields of its name."""
+
+    archive: Archive
+    place: str
+    """For messages."""
+    is_averages: bool
+    start: int | None
+    """Of a repeat: index of the first scored token (data), or number of the repeat (averages)."""
+    model: str
+    """Empty for averages."""
+    length: int
+    rows: list[list[Any]]
+
+
+def read_workbooks(archive: Archive, content: bytes, path: Path) -> Iterator[Workbook]:
+    """Read every workbook of one archive, checked as a whole before its first member is read.
+
+    Parameters
+    ----------
+    archive : Archive
+    content : bytes
+        The archive.
+    path : Path
+        For messages.
+
+    Yields
+    ------
+    Workbook
+
+    Raises
+    ------
+    InputError
+        If python-calamine is not installed, the archive is damaged or refused, or a name or a sheet is not as it
+        should be.
+    """
+    require_packages(("python_calamine",), "ranks", source="study rank_perplexity", field="workbooks")
+    try:
+        outer = zipfile.ZipFile(io.BytesIO(content))
+    except zipfile.BadZipFile as error:
+        raise InputError(f"is not a readable zip archive ({error}); fetch it again", source=path) from error
+    with outer:
+        members = checked_members(outer, path, member_limit_bytes=_WORKBOOK_LIMIT_BYTES)
+        for name, member in members.items():
+            if name.endswith("/"):
+                continue
+            place = f"{path}, member {name}"
+            try:
+                book = outer.read(member)
+            except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, NotImplementedError) as error:
+                raise InputError(f"cannot be unpacked ({error}); fetch the archive again", source=place) from error
+            yield _workbook(archive, name.rpartition("/")[2], place, book)
+
+
+def _workbook(archive: Archive, name: str, place: str, content: bytes) -> Workbook:
+    averages = _AVERAGES_NAME.fullmatch(name)
+    data = _DATA_NAME.fullmatch(name)
+    found = averages or data
+    if found is None:
+        raise InputError(
+            "has a name that is not 'Saved Data [START ]reftext[2] MODEL LENGTH.xlsx' nor "
+            "'Saved Data [K ]reftext[2] LENGTH AVERAGES.xlsx'",
+            source=place,
+        )
+    text = "text 2" if found["text"] else "text 1"
+    number = found["repeat"] if averages else found["start"]
+    if text != archive.text or (number is None) != (archive.part == "main"):
+        raise InputError(f"is not of the {archive.part} run of {archive.text}, as its archive is", source=place)
+    return Workbook(
+        archive=archive,
+        place=place,
+        is_averages=averages is not None,
+        start=None if number is None else int(number),
+        model="" if averages else found["model"],
+        length=int(found["length"]),
+        rows=_sheet(content, place),
+    )
+
+
+def _sheet(content: bytes, place: str) -> list[list[Any]]:
+    """Cells of the only sheet; a workbook is an archive too, and is checked before a parser sees it."""
+    from python_calamine import CalamineError, CalamineWorkbook  # noqa: PLC0415 - only this study needs it
+
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as inner:
+            checked_members(inner, place, member_limit_bytes=_WORKBOOK_LIMIT_BYTES)
+        book = CalamineWorkbook.from_filelike(io.BytesIO(content))
+        if len(book.sheet_names) != 1:
+            raise InputError(f"has the sheets {book.sheet_names}, should have one", source=place)
+        rows: list[list[Any]] = book.get_sheet_by_index(0).to_python(skip_empty_area=False)
+    except (zipfile.BadZipFile, CalamineError, OSError) as error:
+        raise InputError(f"is not a readable workbook ({error})", source=place) from error
+    return rows
+
+
+def check_sheet(book: Workbook) -> None:
+    """Refuse a sheet of a window that has other columns or cells of another type; InputError names the place."""
+    header = tuple(book.rows[0]) if book.rows else ()
+    if header != _COLUMNS:
+        raise InputError(f"has the columns {header}, should have {_COLUMNS}", source=book.place)
+    if book.model not in _MODEL_NAMES:
+        raise unknown_choice("model", book.model, _MODEL_NAMES, source=book.place)
+    for number, row in enumerate(book.rows[1:], start=2):
+        for column, value in enumerate(row):
+            is_right = isinstance(value, str) if column < 4 else isinstance(value, int | float)
+            if not is_right or value == "" or isinstance(value, bool):
+                raise InputError(
+                    f"is {value!r} in row {number}, should be {'text' if column < 4 else 'a number'}",
+                    source=book.place,
+                    field=_COLUMNS[column],
+                )
+
+
+def ranked_tokens(books: list[Workbook]) -> tuple[list[list[str]], list[list[float]]]:
+    """Tokens and log-probabilities of every row, most probable first; InputError names the place of what is no list."""
+    tokens: list[list[str]] = []
+    logprobs: list[list[float]] = []
+    for book in books:
+        for number, row in enumerate(book.rows[1:], start=2):
+            names = _listed(row[2], str, f"{book.place}, {_COLUMNS[2]}", number)
+            values = _listed(row[3], float, f"{book.place}, {_COLUMNS[3]}", number)
+            if len(names) != len(values):
+                raise InputError(
+                    f"row {number} ranks {len(names)} tokens and has {len(values)} log-probabilities",
+                    source=book.place,
+                    field=_COLUMNS[3],
+                )
+            tokens.append(names)
+            logprobs.append(values)
+    return tokens, logprobs
+
+
+def _listed(text: str, kind: type, place: str, number: int) -> list[Any]:
+    """Parse the repr of a list of strings or of floats; nothing in it is executed."""
+    try:
+        values = ast.literal_eval(text)
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        values = None
+    allowed = (int, float) if kind is float else kind
+    if (
+        not isinstance(values, list)
+        or not values
+        or not all(isinstance(value, allowed) and not isinstance(value, bool) for value in values)
+    ):
+        should = "number" if kind is float else "text"
+        raise InputError(f"is {text[:60]!r} in row {number}, should be a list, each element a {should}", source=place)
+    return values
