@@ -6,50 +6,42 @@ U+FFFD there, so that the joined text is not the original in those places; how m
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
 from estimators.errors import InputError
-from experiments.studies.comparison import lm_game
+from experiments.harness.result import loader
 from experiments.studies.documents.tokens import Document, documents_study
-from experiments.studies.files import ArchiveFiles, Files, check_hash, fetch_archive, open_files, read_manifest
-from experiments.studies.loader_settings import cache_folder, check_switches, loader_settings, optional_path, public_url
+from experiments.studies.lm_game_archive import DOCUMENT_FOLDER, GameFiles, GameSettings, Span, parse_document
 
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["DEFAULTS", "DOCUMENT_FOLDER", "load", "parse_document"]
+__all__ = ["LmGameDocumentsSettings", "lm_game_documents"]
 
-DOCUMENT_FOLDER = "docs"
-
-DEFAULTS: Mapping[str, Any] = {
-    "name": "lm_game_documents",
-    "root": None,
-    "documents": None,
-    "tokens": False,
-    "duplicates": "keep",
-    "cache_dir": None,
-    "commit": lm_game.DEFAULTS["commit"],
-    "url": lm_game.DEFAULTS["url"],
-    "manifest": None,
-}
-"""Every setting with the value it has when it is not given; explained in ``conf/study/lm_game_documents.yaml``."""
-
-_SOURCE = "study=lm_game_documents"
 _NAME = re.compile(rf"{DOCUMENT_FOLDER}/doc(\d+)\.json")
 
 
-def load(config: Mapping[str, Any]) -> xr.Dataset:
+class LmGameDocumentsSettings(GameSettings):
+    """Settings of the documents of the top-1 game."""
+
+    documents: Span | None = None
+    """Numbers of the first and the last document; null takes all that are there."""
+    tokens: bool = False
+    """Keep the GPT-2 token strings beside the text."""
+    duplicates: Literal["keep", "drop", "error"] = "keep"
+    """What to do with a document that has the same text as another; kept and dropped ones are counted."""
+
+
+@loader(LmGameDocumentsSettings)
+def lm_game_documents(settings: LmGameDocumentsSettings) -> xr.Dataset:
     """Load the documents of the top-1 game as a documents study.
 
     Parameters
     ----------
-    config : mapping
-        Settings, see ``conf/study/lm_game_documents.yaml``; one that is absent has its default (:data:`DEFAULTS`).
+    settings : LmGameDocumentsSettings, optional
+        Or its fields by name.
 
     Returns
     -------
@@ -59,113 +51,45 @@ def load(config: Mapping[str, Any]) -> xr.Dataset:
     Raises
     ------
     InputError
-        For an unknown setting or value, missing, malformed or unverifiable files, a failed download.
+        For missing, malformed or unverifiable files, or a failed download.
+
+    Examples
+    --------
+    >>> from experiments import lm_game_documents
+    >>> study = lm_game_documents(root="FOLDER", documents=[0, 99])  # doctest: +SKIP
     """
-    options = _options(config)
-    manifest = read_manifest(options["manifest"])
-    verify = options["root"] is None
-    files: Files = (
-        _fetched(options, manifest) if options["root"] is None else open_files(options["root"], (DOCUMENT_FOLDER,))
-    )
-    names, others = _names(files, options, manifest if verify else None)
-    digests: dict[str, str] = {}
+    game = GameFiles.open(settings, (DOCUMENT_FOLDER,))
+    names, others = _names(game, settings)
     documents = []
-    for name, content in files.read(names):
-        digests[name] = hashlib.sha256(content).hexdigest()
-        if verify:
-            check_hash(name, digests[name], manifest, source=files.where(name))
-        tokens = parse_document(content, files.where(name))
-        kept = tuple(tokens) if options["tokens"] else None
-        documents.append(Document(Path(name).stem, "".join(tokens), tokens=kept))
-    changed = sum(manifest.get(name, digest) != digest for name, digest in digests.items())
+    for name, content in game.read(names):
+        tokens = parse_document(content, game.where(name))
+        documents.append(Document(Path(name).stem, "".join(tokens), tokens=tuple(tokens) if settings.tokens else None))
     notes = [
         (f"files in {DOCUMENT_FOLDER}/ that are no doc{{i}}.json, not read", others),
-        ("documents that differ from the published ones of that name", changed),
+        ("documents that differ from the published ones of that name", len(game.changed())),
     ]
     return documents_study(
-        DEFAULTS["name"], documents, digests, source=files.label, duplicates=options["duplicates"], notes=notes
+        "lm_game_documents",
+        documents,
+        game.digests,
+        source=game.files.label,
+        duplicates=settings.duplicates,
+        notes=notes,
     )
 
 
-def parse_document(content: bytes, source: str) -> list[str]:
-    """Read one document's tokens.
-
-    Parameters
-    ----------
-    content : bytes
-        JSON: a list of strings.
-    source : str
-        Named in the error.
-
-    Returns
-    -------
-    list of str
-
-    Raises
-    ------
-    InputError
-        If the content is something else; names the position.
-    """
-    try:
-        tokens = json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise InputError(
-            f"is not valid JSON ({error}); it has {len(content)} bytes and may be truncated", source=source
-        ) from None
-    if not isinstance(tokens, list):
-        raise InputError(f"holds a {type(tokens).__name__}, should be a list of token strings", source=source)
-    odd = next((position for position, token in enumerate(tokens) if not isinstance(token, str)), None)
-    if odd is not None:
-        raise InputError(f"holds {tokens[odd]!r} at [{odd}], should be a string", source=source)
-    return tokens
-
-
-def _options(config: Mapping[str, Any]) -> dict[str, Any]:
-    choices = {"duplicates": ("keep", "drop", "error")}
-    given = loader_settings(config, DEFAULTS, source=_SOURCE, choices=choices, own_name=True)
-    check_switches(given, ["tokens"], source=_SOURCE)
-    given["root"] = optional_path(given, "root", source=_SOURCE)
-    given["cache_dir"] = cache_folder(given, source=_SOURCE)
-    given["manifest"] = optional_path(given, "manifest", source=_SOURCE) or lm_game.MANIFEST
-    given["url"] = public_url(given, source=_SOURCE)
-    if given["documents"] is not None:
-        given["documents"] = _span(given["documents"])
-    return given
-
-
-def _span(value: Any) -> range:
-    is_pair = isinstance(value, Sequence) and not isinstance(value, str) and len(value) == 2
-    if not is_pair or any(type(bound) is not int for bound in value) or not 0 <= value[0] <= value[1]:
-        raise InputError(
-            f"is {value!r}, should be [first, last] with 0 <= first <= last, or null", source=_SOURCE, field="documents"
-        )
-    return range(value[0], value[1] + 1)
-
-
-def _names(files: Files, options: Mapping[str, Any], manifest: Mapping[str, str] | None) -> tuple[list[str], int]:
+def _names(game: GameFiles, settings: LmGameDocumentsSettings) -> tuple[list[str], int]:
     """Names of the documents to read, in the order of their numbers, and how many files are something else."""
-    there = files.listed(DOCUMENT_FOLDER) if manifest is None else list(manifest)
+    there = list(game.manifest) if game.verify else game.files.listed(DOCUMENT_FOLDER)
     numbers = {name: int(found[1]) for name in there if (found := _NAME.fullmatch(name))}
-    others = len(there) - len(numbers) if manifest is None else 0
-    wanted = options["documents"]
-    names = sorted((name for name in numbers if wanted is None or numbers[name] in wanted), key=numbers.__getitem__)
+    others = 0 if game.verify else len(there) - len(numbers)
+    span = settings.documents
+    names = [name for name in numbers if span is None or span[0] <= numbers[name] <= span[1]]
     if not names:
         raise InputError(
             f"has no document {DOCUMENT_FOLDER}/doc{{i}}.json"
-            + (f" with i from {wanted[0]} to {wanted[-1]}; it has {len(numbers)} others" if wanted else ""),
-            source=files.label,
-            field="study.documents" if wanted else None,
+            + (f" with i from {span[0]} to {span[1]}; it has {len(numbers)} others" if span else ""),
+            source=game.files.label,
+            field="study.documents" if span else None,
         )
-    return names, others
-
-
-def _fetched(options: Mapping[str, Any], manifest: Mapping[str, str]) -> ArchiveFiles:
-    known = [name for name in manifest if _NAME.fullmatch(name)]
-
-    def check(archive: ArchiveFiles) -> None:
-        for name, content in archive.read(known):
-            check_hash(name, hashlib.sha256(content).hexdigest(), manifest, source=archive.where(name))
-
-    # the archive that study=lm_game downloads
-    path = options["cache_dir"] / f"lm-game-analysis-{options['commit']}.zip"
-    return fetch_archive(options["url"], path, check)
+    return sorted(names, key=numbers.__getitem__), others

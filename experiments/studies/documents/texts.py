@@ -4,34 +4,23 @@ from __future__ import annotations
 
 import codecs
 import hashlib
-import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field
 
 from estimators.errors import InputError
+from experiments.harness.result import loader
 from experiments.studies.documents.tokens import ALL, Document, documents_study
-from experiments.studies.loader_settings import loader_settings
+from experiments.studies.parsing import parse_json, shown
+from inference.settings import Settings, UserPath
 
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["DEFAULTS", "load"]
+__all__ = ["TextsSettings", "texts"]
 
-DEFAULTS: Mapping[str, Any] = {
-    "name": "texts",
-    "path": None,
-    "encoding": "utf-8",
-    "newlines": "unify",
-    "duplicates": "keep",
-    "text_field": "text",
-    "id_field": None,
-    "split_field": None,
-}
-"""Every setting with the value it has when it is not given; explained in ``conf/study/texts.yaml``."""
-
-_SOURCE = "study=texts"
-_CHOICES = {"newlines": ("unify", "keep"), "duplicates": ("keep", "drop", "error")}
 _JSON_LINES = (".jsonl", ".ndjson")
 _MARKS = {
     codecs.BOM_UTF32_LE: "utf-32",
@@ -39,10 +28,41 @@ _MARKS = {
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
-_SHOWN = 60
 
 
-def load(config: Mapping[str, Any]) -> xr.Dataset:
+def _known_encoding(value: str) -> str:
+    try:
+        codecs.lookup(value)
+    except LookupError:
+        raise InputError(f"is {value!r}, which Python does not know; utf-8, utf-16, cp1252, latin-1 are some") from None
+    return value
+
+
+FieldName = Annotated[str, Field(min_length=1)]
+"""Name of a field of JSON lines."""
+
+
+class TextsSettings(Settings):
+    """Settings of plain texts."""
+
+    path: UserPath
+    """Folder of .txt files (subfolders are splits), one .txt file, or JSON lines (.jsonl, .ndjson)."""
+    encoding: Annotated[str, AfterValidator(_known_encoding)] = "utf-8"
+    """Encoding of the files; a file in another one is refused."""
+    newlines: Literal["unify", "keep"] = "unify"
+    """Line ends of Windows and old Macs: unify makes them \\n (counted); keep leaves them to the model."""
+    duplicates: Literal["keep", "drop", "error"] = "keep"
+    """What to do with a document that has the same text as another; kept and dropped ones are counted."""
+    text_field: FieldName = "text"
+    """Field of JSON lines that holds the text."""
+    id_field: FieldName | None = None
+    """Field of JSON lines that names the document; null: file and line."""
+    split_field: FieldName | None = None
+    """Field of JSON lines that names the document's split; null: none."""
+
+
+@loader(TextsSettings)
+def texts(settings: TextsSettings) -> xr.Dataset:
     """Load texts as a documents study.
 
     A folder gives one document a ``.txt`` file at any depth, named by its path in the folder; the first subfolder on
@@ -50,8 +70,8 @@ def load(config: Mapping[str, Any]) -> xr.Dataset:
 
     Parameters
     ----------
-    config : mapping
-        Settings, see ``conf/study/texts.yaml``; one that is absent has its default (:data:`DEFAULTS`).
+    settings : TextsSettings, optional
+        Or its fields by name.
 
     Returns
     -------
@@ -61,21 +81,30 @@ def load(config: Mapping[str, Any]) -> xr.Dataset:
     Raises
     ------
     InputError
-        For an unknown setting or value, a file that is missing, in another encoding, or not text; names the file (and
-        line), the field and the value.
+        For a file that is missing, in another encoding, or not text; names the file (and line), the field and the
+        value.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from experiments import texts
+    >>> with TemporaryDirectory() as folder:
+    ...     length = Path(folder, "moby.txt").write_text("Call me Ishmael.")
+    ...     texts(path=folder)["document"].values.tolist()
+    ['moby.txt']
     """
-    options = _options(config)
-    path = Path(options["path"]).expanduser()
+    path = settings.path
     if path.is_dir():
-        documents, digests, notes = _folder(path, options)
+        documents, digests, notes = _folder(path, settings)
     elif path.is_file():
         content = _bytes(path)
         digests = {path.name: hashlib.sha256(content).hexdigest()}
         notes = {}
         if path.suffix.lower() in _JSON_LINES:
-            documents = _json_lines(content, path, options, notes)
+            documents = _json_lines(content, path, settings, notes)
         elif path.suffix.lower() == ".txt":
-            documents = [Document(path.name, _text(content, path, options, notes))]
+            documents = [Document(path.name, _text(content, path, settings, notes))]
         else:
             raise InputError(
                 f"is no .txt, {' or '.join(_JSON_LINES)} file and no folder of .txt files", source=path, field="path"
@@ -87,33 +116,12 @@ def load(config: Mapping[str, Any]) -> xr.Dataset:
         documents,
         digests,
         source=str(path),
-        duplicates=options["duplicates"],
+        duplicates=settings.duplicates,
         notes=list(notes.items()),
     )
 
 
-def _options(config: Mapping[str, Any]) -> dict[str, Any]:
-    given = loader_settings(config, DEFAULTS, source=_SOURCE, choices=_CHOICES, own_name=True)
-    for key in ("path", "encoding", "text_field"):
-        if not isinstance(given[key], str | Path) or not str(given[key]):
-            raise InputError(
-                f"is {given[key]!r}; give study.{key}={'PATH' if key == 'path' else 'NAME'}", source=_SOURCE, field=key
-            )
-    for key in ("id_field", "split_field"):
-        if given[key] is not None and not (isinstance(given[key], str) and given[key]):
-            raise InputError(f"is {given[key]!r}, should be the name of a field or null", source=_SOURCE, field=key)
-    try:
-        codecs.lookup(given["encoding"])
-    except LookupError:
-        raise InputError(
-            f"is {given['encoding']!r}, which Python does not know; utf-8, utf-16, cp1252, latin-1 are some",
-            source=_SOURCE,
-            field="encoding",
-        ) from None
-    return given
-
-
-def _folder(root: Path, options: Mapping[str, Any]) -> tuple[list[Document], dict[str, str], dict[str, int]]:
+def _folder(root: Path, settings: TextsSettings) -> tuple[list[Document], dict[str, str], dict[str, int]]:
     paths = sorted(
         path
         for path in root.rglob("*")
@@ -135,7 +143,7 @@ def _folder(root: Path, options: Mapping[str, Any]) -> tuple[list[Document], dic
         name = place.as_posix()
         digests[name] = hashlib.sha256(content).hexdigest()
         split = place.parts[0] if len(place.parts) > 1 else ALL
-        documents.append(Document(name, _text(content, path, options, notes), split))
+        documents.append(Document(name, _text(content, path, settings, notes), split))
     return documents, digests, notes
 
 
@@ -146,9 +154,9 @@ def _bytes(path: Path) -> bytes:
         raise InputError(f"cannot be read: {error.strerror}", source=path) from error
 
 
-def _text(content: bytes, path: Path, options: Mapping[str, Any], notes: dict[str, int]) -> str:
+def _text(content: bytes, path: Path, settings: TextsSettings, notes: dict[str, int]) -> str:
     """Decode one file and repair its line ends."""
-    encoding = str(options["encoding"])
+    encoding = settings.encoding
     is_utf8 = codecs.lookup(encoding).name == "utf-8"
     mark = next((name for bom, name in _MARKS.items() if content.startswith(bom)), None)
     if is_utf8 and mark is not None:
@@ -171,22 +179,22 @@ def _text(content: bytes, path: Path, options: Mapping[str, Any], notes: dict[st
             "(study.encoding=utf-16-le for one)",
             source=path,
         )
-    return _newlines(text, options, notes)
+    return _newlines(text, settings, notes)
 
 
-def _newlines(text: str, options: Mapping[str, Any], notes: dict[str, int]) -> str:
+def _newlines(text: str, settings: TextsSettings, notes: dict[str, int]) -> str:
     if "\r" not in text:
         return text
-    if options["newlines"] == "keep":
+    if settings.newlines == "keep":
         _count(notes, "texts with carriage returns, kept: a model takes them for characters of the text")
         return text
     _count(notes, "texts whose lines end with a carriage return (Windows, old Mac); the ends were made \\n")
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _json_lines(content: bytes, path: Path, options: Mapping[str, Any], notes: dict[str, int]) -> list[Document]:
+def _json_lines(content: bytes, path: Path, settings: TextsSettings, notes: dict[str, int]) -> list[Document]:
     # the line ends of the file itself are no part of any text
-    lines = _text(content, path, {**options, "newlines": "unify"}, {}).split("\n")
+    lines = _text(content, path, settings.changed(newlines="unify"), {}).split("\n")
     documents = []
     for number, line in enumerate(lines, start=1):
         if not line.strip():
@@ -194,21 +202,18 @@ def _json_lines(content: bytes, path: Path, options: Mapping[str, Any], notes: d
             if number < len(lines):
                 _count(notes, "empty lines, skipped")
             continue
-        try:
-            record = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise InputError(f"is no JSON ({error})", source=path, field=f"line {number}") from None
+        record = parse_json(line, path, f"line {number}")
         where = f"{path}, line {number}"
         if not isinstance(record, dict):
-            raise InputError(f"is {_shown(record)}, should be an object with a text", source=where)
-        text = _field(record, options["text_field"], "text_field", where)
+            raise InputError(f"is {shown(record)}, should be an object with a text", source=where)
+        text = _field(record, settings.text_field, "text_field", where)
         name = f"{path.name}:{number}"
-        if options["id_field"] is not None:
-            name = _field(record, options["id_field"], "id_field", where, number=True)
+        if settings.id_field is not None:
+            name = _field(record, settings.id_field, "id_field", where, number=True)
         split = ALL
-        if options["split_field"] is not None:
-            split = _field(record, options["split_field"], "split_field", where, number=True)
-        documents.append(Document(name, _newlines(text, options, notes), split))
+        if settings.split_field is not None:
+            split = _field(record, settings.split_field, "split_field", where, number=True)
+        documents.append(Document(name, _newlines(text, settings, notes), split))
     return documents
 
 
@@ -223,14 +228,9 @@ def _field(record: Mapping[str, Any], field: str, setting: str, where: str, *, n
     if number and type(value) is int:
         return str(value)
     if not isinstance(value, str):
-        raise InputError(f"is {_shown(value)}, should be a string", source=where, field=field)
+        raise InputError(f"is {shown(value)}, should be a string", source=where, field=field)
     return value
 
 
 def _count(notes: dict[str, int], text: str) -> None:
     notes[text] = notes.get(text, 0) + 1
-
-
-def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -13,8 +12,9 @@ import xarray as xr
 from estimators.documents import validate_documents_study
 from estimators.errors import InputError
 from estimators.notes import add_note
+from experiments.studies.parsing import objects, some_of, whole_characters
 
-__all__ = ["ALL", "Document", "documents_study", "whole_characters"]
+__all__ = ["ALL", "Document", "documents_study"]
 
 ALL = "all"
 """The split of documents that have none."""
@@ -83,7 +83,7 @@ def documents_study(
     kept = [document for document in documents if document.text.strip()]
     empty = [document.name for document in documents if not document.text.strip()]
     if empty:
-        found.append((f"documents without text, left out: {_some(empty)}", len(empty), "warning"))
+        found.append((f"documents without text, left out: {some_of(empty, _LISTED)}", len(empty), "warning"))
     if not kept:
         raise InputError(f"holds no text ({len(documents)} documents were read)", source=source)
     whole = [_whole(document) for document in kept]
@@ -101,11 +101,6 @@ def documents_study(
     for text, count, level in [*found, *duplicate_notes]:
         add_note(study, text, count=count, level="warning" if level == "warning" else "info")
     return validate_documents_study(study)
-
-
-def whole_characters(text: str) -> str:
-    """Replace halves of surrogate pairs, which JSON can hold and UTF-8 cannot, by U+FFFD; two that fit are joined."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _whole(document: Document) -> Document:
@@ -135,7 +130,7 @@ def _without_duplicates(
             "says what to do",
             source=source,
         )
-    said = _some([f"{name} as {before}" for name, before in again])
+    said = some_of([f"{name} as {before}" for name, before in again], _LISTED)
     if duplicates == "drop":
         dropped = {name for name, _ in again}
         kept = [document for document in documents if document.name not in dropped]
@@ -148,24 +143,14 @@ def _dataset(name: str, documents: Sequence[Document], digests: Mapping[str, str
     lines = "".join(f"{file} {digest}\n" for file, digest in sorted(digests.items()))
     study = xr.Dataset(
         {
-            "text": ("document", _objects([document.text for document in documents])),
-            "split": ("document", _objects([document.split for document in documents])),
+            "text": ("document", objects([document.text for document in documents])),
+            "split": ("document", objects([document.split for document in documents])),
         },
-        coords={"document": _objects([document.name for document in documents])},
+        coords={"document": objects([document.name for document in documents])},
         attrs={"name": name, "data_sha256": hashlib.sha256(lines.encode("utf-8", "surrogateescape")).hexdigest()},
     )
     if all(document.tokens is not None for document in documents):
         tokens = [document.tokens or () for document in documents]
-        study["token"] = ("position", _objects([token for part in tokens for token in part]))
+        study["token"] = ("position", objects([token for part in tokens for token in part]))
         study["token_document"] = ("position", np.repeat(np.arange(len(tokens)), [len(part) for part in tokens]))
     return study
-
-
-def _objects(strings: Sequence[str]) -> Any:
-    array = np.empty(len(strings), dtype=object)
-    array[:] = strings
-    return array
-
-
-def _some(names: Sequence[str]) -> str:
-    return ", ".join(names[:_LISTED]) + (f" and {len(names) - _LISTED} more" if len(names) > _LISTED else "")

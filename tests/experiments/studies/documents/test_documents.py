@@ -14,7 +14,12 @@ import xarray as xr
 from estimators.documents import document_tokens
 from estimators.errors import InputError
 from estimators.notes import notes
-from experiments.studies.documents.tokens import lm_game_documents, texts
+from experiments.harness.job import load_study
+from experiments.studies.documents.lm_game_documents import lm_game_documents
+from experiments.studies.documents.texts import texts
+from experiments.studies.files import read_manifest
+from experiments.studies.lm_game_archive import MANIFEST
+from tests.experiments.command import config
 
 
 def write(root: Path, files: dict[str, str | bytes]) -> Path:
@@ -30,7 +35,7 @@ def noted(study: xr.Dataset) -> dict[str, int]:
 
 
 def load(path: Path, **settings: Any) -> xr.Dataset:
-    return texts.load({"path": str(path), **settings})
+    return texts(path=path, **settings)
 
 
 def test_a_folder_of_texts(tmp_path: Path) -> None:
@@ -58,6 +63,14 @@ def test_a_folder_of_texts(tmp_path: Path) -> None:
     before = study.attrs["data_sha256"]
     write(root, {"c.txt": "No splits."})
     assert load(root).attrs["data_sha256"] != before
+
+
+def test_they_are_studies_of_the_command(tmp_path: Path) -> None:
+    root = write(tmp_path / "corpus", {"a.txt": "One.", "docs/doc1.json": '["One", "."]'})
+    cfg = config("study=texts", f"study.path={root}", "study.newlines=keep")
+    assert load_study(cfg.study, kind="documents").identical(load(root, newlines="keep"))
+    cfg = config("study=lm_game_documents", f"study.root={root}", "study.tokens=true")
+    assert load_study(cfg.study, kind="documents").identical(game(root, tokens=True))
 
 
 def test_one_text_and_what_is_repaired(tmp_path: Path) -> None:
@@ -121,12 +134,12 @@ def test_empty_files_and_duplicates(tmp_path: Path) -> None:
     ("files", "settings", "message"),
     [
         ({"a.txt": "x"}, {"paht": "x"}, "unknown setting 'paht'"),
-        ({"a.txt": "x"}, {"name": "text"}, "name: is 'text', this loader reads 'texts'"),
-        ({"a.txt": "x"}, {"path": None}, r"path: is None; give study\.path=PATH"),
+        ({"a.txt": "x"}, {"name": "text"}, "unknown setting 'name'"),
+        ({"a.txt": "x"}, {"path": None}, "path: is None, should be a path"),
         ({"a.txt": "x"}, {"encoding": "utf-9"}, "encoding: is 'utf-9', which Python does not know"),
-        ({"a.txt": "x"}, {"newlines": "dos"}, "unknown newlines 'dos'; choose one of: unify, keep"),
-        ({"a.txt": "x"}, {"duplicates": "first"}, "unknown duplicates 'first'"),
-        ({"a.txt": "x"}, {"id_field": 3}, "id_field: is 3, should be the name of a field or null"),
+        ({"a.txt": "x"}, {"newlines": "dos"}, "newlines: is 'dos', should be one of unify, keep"),
+        ({"a.txt": "x"}, {"duplicates": "first"}, "duplicates: is 'first', should be one of keep, drop, error"),
+        ({"a.txt": "x"}, {"id_field": 3}, "id_field: is 3, should be a text that is not empty or null"),
         ({"a.txt": ""}, {}, r"holds no text \(1 documents were read\)"),
         ({"a.md": "x"}, {}, r"has no \.txt file"),
         ({"a.jsonl": "{}"}, {}, r"has no \.txt file; name the file a\.jsonl itself to read it"),
@@ -134,7 +147,7 @@ def test_empty_files_and_duplicates(tmp_path: Path) -> None:
         ({"a.txt": "x"}, {"path": "b.txt"}, "there is no such file or folder"),
         ({"a.txt": b"caf\xe9\n"}, {}, r"a\.txt: is not utf-8: byte 0xe9 in line 1"),
         ({"a.txt": "text".encode("utf-16-le")}, {}, r"a\.txt: holds 4 null characters"),
-        ({"a.jsonl": "{]"}, {"path": "a.jsonl"}, r"a\.jsonl, line 1: is no JSON"),
+        ({"a.jsonl": "{]"}, {"path": "a.jsonl"}, r"a\.jsonl, line 1: is not valid JSON"),
         ({"a.jsonl": "[1]"}, {"path": "a.jsonl"}, r"line 1: is \[1\], should be an object with a text"),
         ({"a.jsonl": '{"body": "x"}'}, {"path": "a.jsonl"}, r"line 1, text: is missing; the line has body"),
         ({"a.jsonl": '{"text": 3}'}, {"path": "a.jsonl"}, "line 1, text: is 3, should be a string"),
@@ -151,7 +164,7 @@ def test_malformed_texts(files: dict[str, str | bytes], settings: dict[str, Any]
     path = settings.get("path", "")
     given = {**settings, "path": None if path is None else str(root / path)}
     with pytest.raises(InputError, match=message):
-        texts.load(given)
+        texts(**given)
 
 
 # ------------------------------------------------------------------------------------------- the top-1 game's
@@ -164,7 +177,7 @@ DOCUMENTS = {
 
 
 def game(root: Path, **settings: Any) -> xr.Dataset:
-    return lm_game_documents.load({"root": str(root), **settings})
+    return lm_game_documents(root=root, **settings)
 
 
 @pytest.mark.parametrize("archive", [None, "data.zip", "whole.zip"])
@@ -187,7 +200,7 @@ def test_documents_of_the_game_in_every_layout(archive: str | None, tmp_path: Pa
     assert said["documents with U+FFFD, where characters were lost or cut apart before this study read them"] == 1
     # the published documents of these names are others
     assert any("differ from the published" in text for text in said) == any(
-        name in lm_game_documents.read_manifest(lm_game_documents.lm_game.MANIFEST) for name in DOCUMENTS
+        name in read_manifest(MANIFEST) for name in DOCUMENTS
     )
     some = game(root, documents=[2, 9])
     assert some["document"].values.tolist() == ["doc2", "doc9"]
@@ -202,14 +215,18 @@ def test_documents_of_the_game_in_every_layout(archive: str | None, tmp_path: Pa
         (DOCUMENTS, {"documents": 9}, "documents: is 9, should be"),
         (DOCUMENTS, {"documents": [20, 30]}, r"has no document .* with i from 20 to 30; it has 3 others"),
         (DOCUMENTS, {"tokens": "yes"}, "tokens: is 'yes', should be true or false"),
-        (DOCUMENTS, {"name": "x"}, "name: is 'x', this loader reads"),
+        (DOCUMENTS, {"name": "x"}, "unknown setting 'name'"),
         (DOCUMENTS, {"root": 3}, "root: is 3, should be a path or null"),
         (DOCUMENTS, {"url": "ftp://x"}, "url: is 'ftp://x', should start with https"),
-        (DOCUMENTS, {"commit": "../x"}, r"commit: is '\.\./x', should be a commit"),
+        (DOCUMENTS, {"commit": "../x"}, r"commit: is '\.\./x', should be the name of a commit"),
         ({"other/x": "1"}, {}, r"has no docs/ \(and no data\.zip"),
         ({"docs/x": "1"}, {}, "has no document docs/doc"),
         ({"docs/doc1.json": "[1"}, {}, r"doc1\.json: is not valid JSON"),
-        ({"docs/doc1.json": '{"a": 1}'}, {}, r"doc1\.json: holds a dict, should be a list of token strings"),
+        (
+            {"docs/doc1.json": '{"a": 1}'},
+            {},
+            r"doc1\.json: holds \{'a': 1\}, should be a list of the document's tokens",
+        ),
         ({"docs/doc1.json": '["a", 3]'}, {}, r"doc1\.json: holds 3 at \[1\], should be a string"),
         ({"docs/doc1.json": "[]"}, {}, "holds no text"),
     ],
@@ -219,7 +236,7 @@ def test_malformed_documents_of_the_game(
 ) -> None:
     write(tmp_path, files)
     with pytest.raises(InputError, match=message):
-        lm_game_documents.load({"root": str(tmp_path), **settings})
+        lm_game_documents(**{"root": str(tmp_path), **settings})
 
 
 def test_real_documents(lm_game_root: Path) -> None:
