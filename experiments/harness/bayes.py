@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 
 from experiments.harness.settings import Seeded, rng_for
-from inference.posterior.arviz_adapter import group
+from inference.posterior.arviz_adapter import group, thin
 from inference.posterior.thresholds import GateThresholds
-from inference.settings import Count, Group, Probability, numbers_of
+from inference.settings import Count, Group, Probability, Settings, numbers_of
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -24,34 +28,56 @@ if TYPE_CHECKING:
 __all__ = [
     "CONVERGENCE_COLUMNS",
     "BayesianSettings",
+    "ChainSettings",
     "Fit",
+    "PosteriorSettings",
     "SamplerSettings",
     "convergence_columns",
     "fit_model",
     "gate_failed",
     "sampler_seed",
+    "timed",
     "unconverged",
+    "with_all_groups",
 ]
+
+log = logging.getLogger("shannon-game")
 
 CONVERGENCE_COLUMNS = ("r_hat_max", "ess_bulk_min", "ess_tail_min", "n_divergent", "bfmi_min", "converged")
 """Columns of every table with a posterior in it; see :class:`~inference.posterior.convergence.Convergence`."""
 
 
-class SamplerSettings(Group):
-    """What draws from the posterior."""
+class ChainSettings(Settings):
+    """How long the chains are."""
 
-    name: Literal["nutpie", "pymc", "numpyro", "blackjax"] = "nutpie"
-    """NUTS by this package; numpyro and blackjax come with the extra samplers."""
     draws: Count = 4000
     """Draws kept, per chain."""
     tune: Count = 1500
     """Draws of the warm-up, per chain."""
     chains: Count = 4
     """Chains."""
-    cores: Count | None = None
-    """Chains at a time; null is all that the machine has cores for (numpyro and blackjax run all as one program)."""
     target_accept: Probability = 0.9
     """Steps of the integrator are made so short that this share of them is accepted."""
+
+
+class SamplerSettings(Group, ChainSettings):
+    """What draws from the posterior."""
+
+    name: Literal["nutpie", "pymc", "numpyro", "blackjax"] = "nutpie"
+    """NUTS by this package; numpyro and blackjax come with the extra samplers."""
+    cores: Count | None = None
+    """Chains at a time; null is all that the machine has cores for (numpyro and blackjax run all as one program)."""
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """Arguments of :func:`inference.posterior.sampling.sample`."""
+        named = {name: getattr(self, name) for name in SamplerSettings.model_fields}
+        return {"sampler": named.pop("name"), **named}
+
+    def with_chains(self, chains: ChainSettings) -> SamplerSettings:
+        """Return the same sampler with other chains."""
+        its = {name: getattr(chains, name) for name in ChainSettings.model_fields}
+        return SamplerSettings(name=self.name, cores=self.cores, **its)
 
 
 class BayesianSettings(Seeded):
@@ -71,6 +97,13 @@ class BayesianSettings(Seeded):
     def tail(self) -> float:
         """Probability below (and above) the interval."""
         return (1 - self.interval) / 2
+
+
+class PosteriorSettings(BayesianSettings):
+    """What an experiment takes that can leave posteriors."""
+
+    save_posterior: bool = True
+    """Write every main posterior to a file posterior_*.nc, with all groups."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,18 +152,44 @@ def fit_model(
     from inference.posterior.convergence import check_convergence  # noqa: PLC0415
     from inference.posterior.sampling import sample  # noqa: PLC0415
 
-    sampler = settings.sampler
-    idata = sample(
-        model,
-        sampler=sampler.name,
-        draws=sampler.draws * times_draws,
-        tune=sampler.tune,
-        chains=sampler.chains,
-        cores=sampler.cores,
-        target_accept=sampler.target_accept,
-        seed=sampler_seed(settings.seed, purpose),
-    )
+    arguments = settings.sampler.arguments
+    arguments["draws"] *= times_draws
+    idata = sample(model, **arguments, seed=sampler_seed(settings.seed, purpose))
     return Fit(idata, check_convergence(idata, settings.gate))
+
+
+def with_all_groups(
+    idata: InferenceData, model: pm.Model | CompiledModel, seed: int, purpose: str, *, keep: int | None = None
+) -> InferenceData:
+    """Add to a posterior what the sampler leaves out: log-likelihood, prior, predictions, data.
+
+    Parameters
+    ----------
+    idata : InferenceData
+    model : pymc.Model or CompiledModel
+        With the data to which it was fitted.
+    seed : int
+        Of the run.
+    purpose : str
+        That of the fit.
+    keep : int, optional
+        About as many draws are kept, evenly spaced.
+    """
+    from inference.posterior.predictive import complete  # noqa: PLC0415 - see fit_model
+
+    return complete(
+        idata if keep is None else thin(idata, keep), model, seed=sampler_seed(seed, f"predictive {purpose}")
+    )
+
+
+@contextmanager
+def timed(what: str) -> Iterator[None]:
+    """Say in the log, and where somebody watches, what is done and how long it took."""
+    start = time.perf_counter()
+    yield
+    text = f"{what} took {time.perf_counter() - start:.1f} s"
+    log.info(text)
+    sys.stderr.write(f"{text}\n")
 
 
 def convergence_columns(found: Convergence | None) -> dict[str, Any]:

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import xarray as xr
-from omegaconf import DictConfig
 
-from estimators.comparison import HUMAN
+from estimators.layout import HUMAN
 from experiments.harness.figures import player_label
 
 __all__ = ["summary"]
@@ -19,13 +18,13 @@ _SURE = 0.95
 _K_BAD = 0.7
 
 
-def summary(table: pd.DataFrame, dataset: xr.Dataset, cfg: DictConfig) -> str:
+def summary(table: pd.DataFrame, dataset: xr.Dataset, interval: float = 0.9, top1_rate: float | None = None) -> str:
     """Say what is identified and what is assumed, then the numbers, then what follows for the order."""
     records = table[table["player"] == HUMAN].to_dict("records")
     humans = {str(record["what"]): SimpleNamespace(**{str(k): v for k, v in record.items()}) for record in records}
     main = humans["everyone"]
     paragraphs = [
-        _identified(cfg, dataset),
+        _identified(dataset, interval),
         "\n".join(_line(row, dataset) for row in humans.values() if not _is_sensitivity(row)),
         _order(humans, dataset),
         f"Of the belief's probability, {main.tail_share_median:.0%} (posterior median, mean over items) lies on tokens "
@@ -33,8 +32,8 @@ def summary(table: pd.DataFrame, dataset: xr.Dataset, cfg: DictConfig) -> str:
         f"The belief's most probable token is the true one on {main.top1_model_median:.0%} "
         f"[{main.top1_model_lower:.0%}, {main.top1_model_upper:.0%}] of the items, whatever the temperature"
         + (
-            f"; measured was {cfg.experiment.top1.rate:.1%}."
-            if cfg.experiment.top1.rate is not None
+            f"; measured was {top1_rate:.1%}."
+            if top1_rate is not None
             else " (no measured rate was given: experiment.top1.rate)."
         ),
         _sensitivity(humans, table),
@@ -46,7 +45,7 @@ def _is_sensitivity(row: Any) -> bool:
     return bool(row.what == "without one" or row.what.startswith("priors:"))
 
 
-def _identified(cfg: DictConfig, dataset: xr.Dataset) -> str:
+def _identified(dataset: xr.Dataset, interval: float) -> str:
     text = (
         "**What is identified, and what is assumed.** Reports fix the belief that the participants share only up to "
         "one temperature: slopes twice as steep of a belief half as strong give the same answers. No single corrected "
@@ -56,7 +55,7 @@ def _identified(cfg: DictConfig, dataset: xr.Dataset) -> str:
         "only if they are calibrated in log-loss. It is not the loss of a single participant, whose noise and slips "
         "are taken out. With the scale *assumed*, the number is as good as the assumption; k0 = 1 says that reports "
         "are right on average in log-odds, as equation 5 does. Posterior medians with "
-        f"{cfg.experiment.interval:.0%} intervals (equal tails), for the items asked."
+        f"{interval:.0%} intervals (equal tails), for the items asked."
     )
     if np.isfinite(dataset.attrs["k0_true"]):
         text += f" In this simulation the true k0 is {dataset.attrs['k0_true']:.2f}."

@@ -9,34 +9,26 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from hydra import compose, initialize_config_module
-from omegaconf import DictConfig
 
+import experiments
 from estimators.errors import InputError
-from experiments import load_experiment
 from experiments.comparison.belief import BELIEF_COLUMNS
-from experiments.harness.outputs import ExperimentResult, write_outputs
-from experiments.harness.settings import TABLE_COLUMNS
-from experiments.studies import load_study
-from tests.experiments.command import FEW_DIVERGENT, TINY, run
+from experiments.comparison.estimates import TABLE_COLUMNS
+from experiments.harness.outputs import write_outputs
+from experiments.harness.result import ExperimentResult
+from tests.experiments.command import FEW_DIVERGENT, TINY, config, prepared, run, run_experiment
 
 SHORT = ("sampler.draws=100", "sampler.tune=200", "sampler.chains=2", "sampler.cores=2")
 
 
-def config(*overrides: str) -> DictConfig:
-    with initialize_config_module("conf", version_base="1.3"):
-        return compose("config", overrides=["+exp=belief", *overrides])
-
-
-def result_of(*overrides: str) -> tuple[DictConfig, xr.Dataset, ExperimentResult]:
-    cfg = config(*overrides)
-    study = load_study(cfg)
-    return cfg, study, load_experiment("belief")(cfg, study)
+def result_of(*overrides: str) -> ExperimentResult:
+    return run_experiment("+exp=belief", *overrides)
 
 
 def test_tiny_study(tmp_path: Path, seed_offset: int) -> None:
     settings = (*TINY, *SHORT, f"seed={seed_offset}", "players=[lm-weak,lm-medium]", "rounding=none")
-    cfg, study, result = result_of(*settings)
+    job = prepared("+exp=belief", *settings)
+    result = job.run()
     assert list(result.table.columns) == [*TABLE_COLUMNS, *BELIEF_COLUMNS]
     weak, itself = (result.table.iloc[row] for row in (0, 1))
     assert weak["gap_lower_nats"] < weak["gap_median_nats"] < weak["gap_upper_nats"]
@@ -44,13 +36,13 @@ def test_tiny_study(tmp_path: Path, seed_offset: int) -> None:
     assert not weak["converged"]
     assert result.gate_failed
     assert "lm-weak/none" in result.warnings[0]
-    assert "did NOT converge" in result.summary
+    assert "did NOT converge" in result.text
     # the generator as a player without rounding is exact
     assert itself["gap_median_nats"] == itself["gap_lower_nats"] == itself["gap_upper_nats"] == 0
     assert itself["converged"]
-    assert "nothing was fitted" in result.summary
-    assert "not for humans" in " ".join(result.summary.split())
-    write_outputs(tmp_path, cfg, study, result)
+    assert "nothing was fitted" in result.text
+    assert "not for humans" in " ".join(result.text.split())
+    write_outputs(tmp_path, config("+exp=belief", *settings), job.study, result)
     assert list(pd.read_csv(tmp_path / "table.csv").columns) == list(result.table.columns)
     with xr.open_dataset(tmp_path / "results.nc", engine="h5netcdf") as dataset:
         assert dataset["gap_draws_nats"].sizes == {"estimate": 2, "draw": 200}
@@ -95,7 +87,7 @@ def test_mistakes_are_named(override: str, part: str) -> None:
 
 
 def test_unconverged_can_be_allowed_and_the_exact_player_never_fails() -> None:
-    result = result_of(*TINY, "players=[lm-medium]", "rounding=none", "experiment.allow_unconverged=true")[2]
+    result = result_of(*TINY, "players=[lm-medium]", "rounding=none", "experiment.allow_unconverged=true")
     assert not result.gate_failed
     assert not result.warnings
 
@@ -104,7 +96,7 @@ def test_unconverged_can_be_allowed_and_the_exact_player_never_fails() -> None:
 def paper(lm_game_root: Path, tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
     """Players on the paper's 120 items, with the settings of the experiment."""
     settings = ["study=lm_game", f"study.root={lm_game_root}", f"study.cache_dir={tmp_path_factory.mktemp('cache')}"]
-    return result_of(*settings, FEW_DIVERGENT)[2].table.set_index(["player", "rounding"])
+    return result_of(*settings, FEW_DIVERGENT).table.set_index(["player", "rounding"])
 
 
 @pytest.mark.slow
