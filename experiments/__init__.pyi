@@ -1,5 +1,6 @@
 from .comparison.belief import belief as belief
 from .comparison.bootstrap import bootstrap as bootstrap
+from .comparison.calibration.experiment import calibration as calibration
 from .comparison.human_loss.experiment import human_loss as human_loss
 from .comparison.perplexity import perplexity as perplexity
 from .comparison.rounding import rounding as rounding

@@ -1,102 +1,129 @@
-"""``+exp=calibration``: reliability curves of the participants, and each one's bias, slope, noise and lapses."""
+"""Reliability curves of the participants, and each one's bias, slope, noise and lapses."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
-from omegaconf import DictConfig, OmegaConf
 
-from estimators.comparison import HUMAN, RoundingScheme, report_boxes, rounding_scheme
-from estimators.errors import InputError
-from experiments.comparison.calibration.figures import forest, reliability, shares
+from estimators.comparison import RoundingScheme, report_boxes, rounding_scheme
+from experiments.comparison.calibration.figures import participants_figure, reliability_figure, reports_figure
 from experiments.comparison.calibration.summary import TYPICAL, summary
+from experiments.comparison.calibration.table import CALIBRATION_COLUMNS, participant_table
+from experiments.comparison.estimates import ResponseSettings, RoundingSettings, with_n_responses
 from experiments.harness.bayes import (
     CONVERGENCE_COLUMNS,
-    check_bayesian,
+    Fit,
+    PosteriorSettings,
+    SamplerSettings,
     convergence_columns,
-    gate,
-    require_bayes,
-    sample_model,
+    fit_model,
+    gate_failed,
+    unconverged,
+    with_all_groups,
 )
-from experiments.harness.outputs import ExperimentResult
-from experiments.harness.settings import chosen_rounding, rng_for, tail_probability, with_n_responses
-from inference.posterior.arviz_adapter import group
+from experiments.harness.result import ExperimentResult, experiment
+from experiments.harness.settings import rng_for
+from inference.comparison.calibration_curves import (
+    outcome_log_likelihood,
+    predicted_reports,
+    reliability_curves,
+    report_shares,
+)
+from inference.posterior.model_comparison import loo_by
+from inference.posterior.sampling import compile_model
+from inference.settings import Count, numbers_of
+from models.comparison.calibration import CalibrationPriors, calibration_model, set_weights
+from models.comparison.calibration_data import OutcomeData, ReportData, favoured_outcomes, reports_on_truth
+from models.comparison.report_process import ReportPriors, report_model
 
 if TYPE_CHECKING:
     import pymc as pm
 
-    from inference.posterior.convergence import Convergence
-    from models.comparison.calibration_data import OutcomeData, ReportData
+    from inference.posterior.arviz_adapter import InferenceData
+    from inference.posterior.sampling import CompiledModel
 
-__all__ = ["CALIBRATION_COLUMNS", "CURVE_REPORTS", "run"]
+__all__ = ["CALIBRATION_COLUMNS", "CURVE_REPORTS", "CalibrationSettings", "calibration"]
 
 FloatArray = NDArray[np.float64]
-
-_MAX_POINTS = 12
 
 CURVE_REPORTS = tuple(float(p) for p in np.round(np.linspace(0.5, 0.99, 50), 3)[1:])
 """Reports at which the reliability curves are drawn."""
 
-_ESTIMATED = (
-    "calibration_slope",
-    "calibration_bias_nats",
-    "game_slope",
-    "game_bias_nats",
-    "bias_nats",
-    "slope",
-    "noise_nats",
-    "lapse",
-)
-_TRUTHS = ("true_bias_nats", "true_relative_slope", "true_noise_nats", "true_lapse")
-
-CALIBRATION_COLUMNS = (
-    "participant",
-    "n_responses",
-    "n_favoured",
-    "confidence",
-    "accuracy",
-    "overconfidence",
-    "share_ends",
-    *(f"{name}_{what}" for name in _ESTIMATED for what in ("median", "lower", "upper")),
-    "relative_slope_median",
-    *_TRUTHS,
-    *CONVERGENCE_COLUMNS,
-)
-"""Columns of the table: one row the typical participant, then one row a participant."""
+_MAX_POINTS = 12
+_KEPT = 2000
 
 
-@dataclass(frozen=True, eq=False)
-class _Fit:
-    posterior: xr.Dataset
-    convergence: Convergence
+class CalibrationSampler(SamplerSettings):
+    """What draws from the posteriors; the game's 29 participants then have about twice the gate's effective sample."""
+
+    draws: Count = 1500
+    """Draws kept, per chain."""
+    tune: Count = 1000
+    """Draws of the warm-up, per chain."""
 
 
-def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
-    """Fit how reports come about, and how often the favoured option is true given its report."""
-    _check(cfg)
-    from inference.comparison.calibration_curves import (  # noqa: PLC0415 - seconds of imports that only a fit should cost
-        predicted_reports,
-        reliability_curves,
-        report_shares,
-    )
-    from models.comparison.calibration_data import favoured_outcomes, reports_on_truth  # noqa: PLC0415
+class CalibrationSettings(ResponseSettings, PosteriorSettings):
+    """Settings of :func:`calibration`."""
 
-    study = with_n_responses(cfg, study)
-    reports = reports_on_truth(study, chosen_rounding(cfg))
+    rounding: RoundingSettings = RoundingSettings()
+    """The values that participants could report."""
+    sampler: CalibrationSampler = CalibrationSampler()
+    """What draws from the posteriors."""
+    n_predictive: Count = 400
+    """Posterior draws behind the predicted reports."""
+    priors: Annotated[ReportPriors, numbers_of(ReportPriors)] = ReportPriors()
+    """Weak priors of how reports come about, only those to change
+    (:class:`~models.comparison.report_process.ReportPriors`)."""
+    curve_priors: Annotated[CalibrationPriors, numbers_of(CalibrationPriors)] = CalibrationPriors()
+    """Weak priors of the reliability curves, only those to change
+    (:class:`~models.comparison.calibration.CalibrationPriors`)."""
+
+
+@experiment(CalibrationSettings)
+def calibration(study: xr.Dataset, settings: CalibrationSettings) -> ExperimentResult:
+    """Fit how reports come about, and how often the favoured option is true given its report.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A comparison study; no language model's probabilities are used but the generator's.
+    settings : CalibrationSettings, optional
+        Or its fields by name.
+
+    Returns
+    -------
+    ExperimentResult
+        One row the typical participant, then one row a participant. Posteriors: ``reports`` (how reports come about),
+        ``llo`` and ``beta`` (two shapes of the reliability curve), ``game`` (the first, answers weighted).
+
+    Raises
+    ------
+    InputError
+        If a report is no value of the rounding.
+
+    Examples
+    --------
+    >>> from experiments import calibration, simulated
+    >>> result = calibration(simulated(), sampler={"draws": 500, "chains": 2})  # doctest: +SKIP
+    """
+    study = with_n_responses(study, settings.n, settings.seed)
+    reports = reports_on_truth(study, settings.rounding.scheme)
     outcomes, game = favoured_outcomes(study), favoured_outcomes(study, as_paid=True)
-    fits = _fits(cfg, reports, outcomes, game)
-
-    tail = tail_probability(cfg)
-    table = _table(study, reports, outcomes, fits, tail)
-    scheme = _shown_boxes(reports, cfg)
+    fits, posteriors = _fits(settings, reports, outcomes, game)
+    table = participant_table(study, reports, outcomes, fits, settings.tail)
+    # reports without boxes are counted in those of the game
+    scheme = rounding_scheme("interface") if reports.is_raw else settings.rounding.scheme
     edges = _edges(scheme)
     drawn = predicted_reports(
-        fits["reports"].posterior, reports, rng_for(cfg, "predicted reports"), n_draws=int(cfg.experiment.n_predictive)
+        fits["reports"].posterior,
+        reports,
+        rng_for(settings.seed, "predicted reports"),
+        n_draws=settings.n_predictive,
     )
     people = range(reports.participant.size)
     dataset = _dataset(
@@ -116,75 +143,57 @@ def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
         },
         boxes=np.asarray(scheme.values),
         points=_points(outcomes, game),
-        tail=tail,
+        tail=settings.tail,
     ).assign_attrs(
         **_beta_against_linear(fits, outcomes, study["response_item"].to_numpy()[outcomes.row]),
         n_responses=reports.row.size,
         n_shared_responses=int((reports.question >= 0).sum()),
     )
-    failed = [
-        f"{name}: {'; '.join(fit.convergence.reasons)}" for name, fit in fits.items() if not fit.convergence.passed
-    ]
+    found = {name: fit.convergence for name, fit in fits.items()}
+    shown = study.attrs["name"], settings.interval
     return ExperimentResult(
         table=table,
         dataset=dataset,
         figures={
-            "reliability": reliability(dataset, cfg),
-            "participants": forest(table, cfg),
-            "reports": shares(dataset, cfg),
+            "reliability": reliability_figure(dataset, *shown),
+            "participants": participants_figure(table, *shown),
+            "reports": reports_figure(dataset, *shown),
         },
-        summary=summary(table, dataset, cfg),
-        warnings=tuple(f"the posterior did not converge, do not use it: {text}" for text in failed),
-        gate_failed=bool(failed) and not cfg.experiment.allow_unconverged,
+        text=summary(table, dataset, settings.interval),
+        warnings=unconverged(found),
+        gate_failed=gate_failed(settings, found),
+        posteriors=posteriors,
     )
 
 
-def _check(cfg: DictConfig) -> None:
-    require_bayes()
-    from models.comparison.calibration import CalibrationPriors  # noqa: PLC0415
-    from models.comparison.report_process import ReportPriors  # noqa: PLC0415
-
-    check_bayesian(cfg, {"priors": ReportPriors, "curve_priors": CalibrationPriors})
-    n = cfg.experiment.n_predictive
-    if not (isinstance(n, int) and not isinstance(n, bool) and n >= 1):
-        raise InputError(f"is {n!r}, should be a whole number of at least 1", field="experiment.n_predictive")
-    if cfg.players is not None and cfg.players != HUMAN and list(cfg.players) != [HUMAN]:
-        raise InputError(f"is {cfg.players}, but calibration is of the participants; leave it null", field="players")
-
-
-def _fits(cfg: DictConfig, reports: ReportData, outcomes: OutcomeData, game: OutcomeData) -> dict[str, _Fit]:
+def _fits(
+    settings: CalibrationSettings, reports: ReportData, outcomes: OutcomeData, game: OutcomeData
+) -> tuple[dict[str, Fit], dict[str, InferenceData]]:
     """Four posteriors of three programs: weights are data, so that the linear one serves twice."""
-    from inference.posterior.sampling import compile_model  # noqa: PLC0415
-    from models.comparison.calibration import CalibrationPriors, calibration_model, set_weights  # noqa: PLC0415
-    from models.comparison.report_process import ReportPriors, report_model  # noqa: PLC0415
+    fits: dict[str, Fit] = {}
+    posteriors: dict[str, InferenceData] = {}
 
-    def fitted(program: Any, name: str) -> _Fit:
-        idata = sample_model(cfg, program, f"calibration {name}")
-        return _Fit(group(idata, "posterior"), gate(cfg, idata))
+    def fit(name: str, program: CompiledModel | pm.Model) -> None:
+        fits[name] = fit_model(settings, program, f"calibration {name}")
+        if settings.save_posterior:
+            purpose = f"calibration {name}"
+            posteriors[name] = with_all_groups(fits[name].idata, program, settings.seed, purpose, keep=_KEPT)
 
-    def program_of(model: pm.Model) -> Any:
-        return compile_model(model) if cfg.sampler.name == "nutpie" else model
+    def program_of(model: pm.Model) -> CompiledModel | pm.Model:
+        return compile_model(model) if settings.sampler.name == "nutpie" else model
 
-    priors = ReportPriors(**OmegaConf.to_container(cfg.experiment.priors))  # type: ignore[arg-type]
-    curve_priors = CalibrationPriors(**OmegaConf.to_container(cfg.experiment.curve_priors))  # type: ignore[arg-type]
-    process = report_model(reports, priors)
-    linear = calibration_model(outcomes, "llo", curve_priors)
-    bent = calibration_model(outcomes, "beta", curve_priors)
+    fit("reports", program_of(report_model(reports, settings.priors)))
+    linear = calibration_model(outcomes, "llo", settings.curve_priors)
     program = program_of(linear)
-    fits = {
-        "reports": fitted(program_of(process), "reports"),
-        "llo": fitted(program, "llo"),
-        "beta": fitted(program_of(bent), "beta"),
-    }
+    fit("llo", program)
+    fit("beta", program_of(calibration_model(outcomes, "beta", settings.curve_priors)))
     set_weights(linear, game)
-    return {**fits, "game": fitted(program, "game")}
+    fit("game", program)
+    return fits, posteriors
 
 
-def _beta_against_linear(fits: dict[str, _Fit], outcomes: OutcomeData, item: NDArray[Any]) -> dict[str, float]:
+def _beta_against_linear(fits: Mapping[str, Fit], outcomes: OutcomeData, item: NDArray[Any]) -> dict[str, float]:
     """How much better beta calibration predicts the outcomes of an item that was left out, nats over all items."""
-    from inference.comparison.calibration_curves import outcome_log_likelihood  # noqa: PLC0415
-    from inference.posterior.model_comparison import loo_by  # noqa: PLC0415
-
     linear, beta = (
         loo_by(outcome_log_likelihood(fits[name].posterior, outcomes, name), item) for name in ("llo", "beta")
     )
@@ -195,119 +204,6 @@ def _beta_against_linear(fits: dict[str, _Fit], outcomes: OutcomeData, item: NDA
         "loo_n_items": int(difference.size),
         "loo_n_bad": int((linear.is_bad | beta.is_bad).sum()),
     }
-
-
-def _table(
-    study: xr.Dataset, reports: ReportData, outcomes: OutcomeData, fits: dict[str, _Fit], tail: float
-) -> pd.DataFrame:
-    worst = _worst([fit.convergence for fit in fits.values()])
-    everyone = np.ones(reports.person.size, dtype=bool)
-    rows = [
-        {
-            "participant": TYPICAL,
-            **_described(reports, outcomes, everyone),
-            **_typical(fits, tail),
-            "relative_slope_median": 1.0,
-            **worst,
-        }
-    ]
-    truth = _truth(study, reports.participant)
-    slopes = _flat(fits["reports"].posterior["slope"])
-    relative = np.median(slopes / np.exp(np.log(slopes).mean(axis=1, keepdims=True)), axis=0)
-    rows += [
-        {
-            "participant": name,
-            **_described(reports, outcomes, reports.person == number),
-            **_own(fits, str(name), tail),
-            "relative_slope_median": relative[number],
-            **({column: values[number] for column, values in truth.items()}),
-            **worst,
-        }
-        for number, name in enumerate(reports.participant)
-    ]
-    return pd.DataFrame(rows, columns=list(CALIBRATION_COLUMNS))
-
-
-def _ends(reports: ReportData) -> list[int]:
-    """The lowest and the highest box."""
-    return [0, reports.box_report.size - 1]
-
-
-def _described(reports: ReportData, outcomes: OutcomeData, mine: NDArray[np.bool_]) -> dict[str, float]:
-    """Counts and raw means of some rows."""
-    favoured = np.isin(outcomes.row, reports.row[mine])
-    n = int(favoured.sum())
-    confidence = float(outcomes.report[favoured].mean()) if n else np.nan
-    accuracy = float(outcomes.outcome[favoured].mean()) if n else np.nan
-    return {
-        "n_responses": int(mine.sum()),
-        "n_favoured": n,
-        "confidence": confidence,
-        "accuracy": accuracy,
-        "overconfidence": confidence - accuracy,
-        "share_ends": np.nan if reports.is_raw else float(np.isin(reports.report[mine], _ends(reports)).mean()),
-    }
-
-
-def _typical(fits: dict[str, _Fit], tail: float) -> dict[str, float]:
-    process = fits["reports"].posterior
-    draws = {
-        "slope": np.exp(process["log_slope_mean"].to_numpy()),
-        "noise_nats": np.exp(process["log_noise_mean"].to_numpy()),
-        "lapse": 1 / (1 + np.exp(-process["logit_lapse_mean"].to_numpy())),
-    }
-    for name, curve in (("calibration", "llo"), ("game", "game")):
-        draws[f"{name}_slope"] = fits[curve].posterior["slope_mean"].to_numpy()
-        draws[f"{name}_bias_nats"] = fits[curve].posterior["bias_mean"].to_numpy()
-    return {key: value for name, values in draws.items() for key, value in _quantiles(name, values, tail).items()}
-
-
-def _own(fits: dict[str, _Fit], participant: str, tail: float) -> dict[str, float]:
-    found: dict[str, float] = {}
-    process = fits["reports"].posterior.sel(participant=participant)
-    for name, column in (("bias", "bias_nats"), ("slope", "slope"), ("noise", "noise_nats"), ("lapse", "lapse")):
-        found |= _quantiles(column, process[name].to_numpy(), tail)
-    for name, curve in (("calibration", "llo"), ("game", "game")):
-        posterior = fits[curve].posterior
-        if participant not in posterior["participant"].to_numpy():  # never favoured an option
-            continue
-        for coefficient, column in (("slope", f"{name}_slope"), ("bias", f"{name}_bias_nats")):
-            found |= _quantiles(column, posterior[coefficient].sel(participant=participant).to_numpy(), tail)
-    return found
-
-
-def _quantiles(name: str, draws: FloatArray, tail: float) -> dict[str, float]:
-    median, lower, upper = np.quantile(draws, [0.5, tail, 1 - tail])
-    return {f"{name}_median": float(median), f"{name}_lower": float(lower), f"{name}_upper": float(upper)}
-
-
-def _truth(study: xr.Dataset, participant: NDArray[np.str_]) -> dict[str, FloatArray]:
-    """Known parameters of a simulation on the scales of the table."""
-    if "true_bias" not in study:
-        return {}
-    known = study.sel(participant_truth=participant)
-    bias, slope = known["true_bias"].to_numpy(), known["true_slope"].to_numpy()
-    return {
-        # the simulation adds its bias before the slope; the model's is on the reported log-odds, and centred
-        "true_bias_nats": slope * bias - np.mean(slope * bias),
-        "true_relative_slope": slope / np.exp(np.log(slope).mean()),
-        "true_noise_nats": known["true_noise"].to_numpy(),
-        "true_lapse": known["true_lapse"].to_numpy(),
-    }
-
-
-def _worst(found: list[Convergence]) -> dict[str, Any]:
-    every = pd.DataFrame([convergence_columns(one) for one in found])
-    return {
-        **{name: every[name].max(skipna=False) for name in ("r_hat_max", "n_divergent")},
-        **{name: every[name].min(skipna=False) for name in ("ess_bulk_min", "ess_tail_min", "bfmi_min")},
-        "converged": bool(every["converged"].all()),
-    }
-
-
-def _shown_boxes(reports: ReportData, cfg: DictConfig) -> RoundingScheme:
-    """Boxes in which shares of reports are counted; reports without boxes are counted in the game's."""
-    return rounding_scheme("interface") if reports.is_raw else chosen_rounding(cfg)
 
 
 def _edges(scheme: RoundingScheme) -> FloatArray:
@@ -335,7 +231,7 @@ def _points(outcomes: OutcomeData, game: OutcomeData) -> dict[str, FloatArray]:
 
 def _dataset(
     table: pd.DataFrame,
-    fits: dict[str, _Fit],
+    fits: Mapping[str, Fit],
     *,
     curves: dict[str, tuple[FloatArray, FloatArray]],
     shares: dict[str, FloatArray],
@@ -398,10 +294,3 @@ def _dataset(
             "box": boxes,
         },
     )
-
-
-def _flat(values: xr.DataArray) -> FloatArray:
-    """(draw, ...), chains one after the other."""
-    array = values.transpose("chain", "draw", ...).to_numpy()
-    flat: FloatArray = array.reshape(-1, *array.shape[2:])
-    return flat

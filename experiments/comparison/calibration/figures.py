@@ -12,13 +12,12 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator, PercentFormatter
 from numpy.typing import NDArray
-from omegaconf import DictConfig
 
 from experiments.comparison.calibration.summary import TYPICAL, unusual
-from experiments.harness.figures import STYLE, new_figure
+from experiments.harness.figures import STYLE, Series, forest, new_figure
 from experiments.harness.settings import rows_of
 
-__all__ = ["forest", "reliability", "shares"]
+__all__ = ["participants_figure", "reliability_figure", "reports_figure"]
 
 _CURVE = "#0072B2"
 _UNUSUAL = "#D55E00"
@@ -27,7 +26,7 @@ _THIN = "0.72"
 _LONGEST_NAME = 10
 
 
-def reliability(dataset: xr.Dataset, cfg: DictConfig) -> Figure:
+def reliability_figure(dataset: xr.Dataset, study_name: str = "", interval: float = 0.9) -> Figure:
     """How often the favoured token is true, by what was reported for it; and allowing for how the other was drawn."""
     with mpl.rc_context(STYLE):
         fig = new_figure(7.4, 4.3)
@@ -69,12 +68,11 @@ def reliability(dataset: xr.Dataset, cfg: DictConfig) -> Figure:
         left.set_ylabel("favoured token is the true one")
         right.set_ylabel("the same, answers weighted")
         right.yaxis.set_tick_params(labelleft=True)
-        interval = f"{cfg.experiment.interval:.0%}"
         counts = dataset["point_count"].to_numpy()
         named = [Line2D([], [], color=_UNUSUAL, linewidth=1, label="unusual (see report)")] if odd else []
         fig.legend(
             handles=[
-                Line2D([], [], color=_CURVE, linewidth=2, label=f"typical participant, {interval} band"),
+                Line2D([], [], color=_CURVE, linewidth=2, label=f"typical participant, {interval:.0%} band"),
                 Line2D([], [], color=_CURVE, linestyle=(0, (4, 2)), label="beta calibration (a)"),
                 Line2D([], [], color=_THIN, linewidth=0.8, label="each participant (partially pooled)"),
                 *named,
@@ -92,7 +90,7 @@ def reliability(dataset: xr.Dataset, cfg: DictConfig) -> Figure:
             loc="outside lower center",
             ncols=3,
         )
-        fig.suptitle(f"Reliability of the participants' reports ({cfg.study.name})", x=0.01, ha="left", fontsize=10.5)
+        fig.suptitle(f"Reliability of the participants' reports ({study_name})", x=0.01, ha="left", fontsize=10.5)
     return fig
 
 
@@ -117,66 +115,63 @@ def _odd(dataset: xr.Dataset) -> set[str]:
     return set(unusual(rows)["participant"])
 
 
-def forest(table: pd.DataFrame, cfg: DictConfig) -> Figure:
+_PANELS = (
+    # estimate, title, truth, reference line
+    ("calibration_slope", "reliability slope", None, 1.0),
+    ("slope", "slope of reports", None, None),
+    ("bias_nats", "bias (nats)", "true_bias_nats", 0.0),
+    ("noise_nats", "noise (nats)", "true_noise_nats", None),
+    ("lapse", "lapse rate", "true_lapse", None),
+)
+
+
+def participants_figure(table: pd.DataFrame, study_name: str = "", interval: float = 0.9) -> Figure:
     """Every participant's slope of the reliability curve, and bias, slope, noise and lapse rate of the reports."""
     own = table[table["participant"] != TYPICAL].sort_values("slope_median", ascending=False)
-    typical = rows_of(table)[0]
+    typical = table.iloc[0]
     odd = set(unusual(table)["participant"])
-    height = np.arange(len(own), 0, -1, dtype=float)
+    rows = own.assign(
+        label=own["participant"].astype(str).map(_short),
+        colour=np.where(own["participant"].isin(odd), _UNUSUAL, _CURVE),
+    )
     with mpl.rc_context(STYLE):
         fig = new_figure(8.6, 1.9 + 0.19 * (len(own) + 1))
-        panels = fig.subplots(1, 5, sharey=True, width_ratios=(1, 1, 1, 1, 1))
-        for axes, (name, title, truth, reference) in zip(
-            panels,
-            (
-                ("calibration_slope", "reliability slope", None, 1.0),
-                ("slope", "slope of reports", None, None),
-                ("bias_nats", "bias (nats)", "true_bias_nats", 0.0),
-                ("noise_nats", "noise (nats)", "true_noise_nats", None),
-                ("lapse", "lapse rate", "true_lapse", None),
-            ),
-            strict=True,
-        ):
+        panels = fig.subplots(1, len(_PANELS), sharey=True)
+        for axes, (name, title, truth, reference) in zip(panels, _PANELS, strict=True):
             if reference is not None:
                 axes.axvline(reference, color="0.35", linestyle=":", linewidth=1)
-            for row, at in zip(rows_of(own), height, strict=True):
-                colour = _UNUSUAL if row.participant in odd else _CURVE
-                _interval(axes, row, name, at, colour)
-                if truth is not None and not np.isnan(getattr(row, truth)):
-                    axes.plot(getattr(row, truth), at, marker="x", color=_OBSERVED, markersize=4.5, zorder=4)
-            if not np.isnan(getattr(typical, f"{name}_median")):
-                low, high = getattr(typical, f"{name}_lower"), getattr(typical, f"{name}_upper")
+            low, high = typical[f"{name}_lower"], typical[f"{name}_upper"]
+            if np.isfinite(low):
                 axes.axvspan(low, high, color="0.9", linewidth=0, zorder=0)
+            shown = [_estimates(name)]
+            if truth is not None:
+                shown.append(Series(truth, marker="x", colour=_OBSERVED, size=4.5))
+            height = forest(axes, rows, shown)
             axes.set_title(title)
-            axes.tick_params(axis="y", length=0)
-            axes.set_ylim(0.2, len(own) + 0.8)
             if name in {"slope", "noise_nats"}:
                 _plain_log(axes)
             if name == "bias_nats":
                 _off_scale(axes, own, height, odd)
         panels[-1].set_xlim(left=0)
         panels[-1].xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
-        panels[0].set_yticks(height, [_short(str(name)) for name in own["participant"]], fontsize=7.5)
+        panels[0].tick_params(axis="y", labelsize=7.5)
         panels[0].set_ylabel("participant, by slope of reports")
         handles: list[Line2D | Patch] = [
-            Line2D(
-                [], [], color=_CURVE, marker="o", markersize=4, label=f"median, {cfg.experiment.interval:.0%} interval"
-            ),
+            _estimates("slope", f"median, {interval:.0%} interval").handle(colour=_CURVE),
             Patch(facecolor="0.9", label="typical participant"),
         ]
         if odd:
-            handles.append(Line2D([], [], color=_UNUSUAL, marker="o", markersize=4, label="unusual (see report)"))
+            handles.append(_estimates("slope", "unusual (see report)").handle(colour=_UNUSUAL))
         if own["true_noise_nats"].notna().any():
             handles.append(Line2D([], [], color=_OBSERVED, marker="x", linestyle="", label="truth of the simulation"))
         fig.legend(handles=handles, loc="outside lower center", ncols=len(handles))
-        fig.suptitle(f"How participants differ ({cfg.study.name})", x=0.01, ha="left", fontsize=10.5)
+        fig.suptitle(f"How participants differ ({study_name})", x=0.01, ha="left", fontsize=10.5)
     return fig
 
 
-def _interval(axes: Axes, row: object, name: str, at: float, colour: str) -> None:
-    median, low, high = (getattr(row, f"{name}_{what}") for what in ("median", "lower", "upper"))
-    axes.plot([low, high], [at, at], color=colour, linewidth=1.1, zorder=2)
-    axes.plot(median, at, marker="o", color=colour, markersize=3.2, zorder=3)
+def _estimates(name: str, label: str = "") -> Series:
+    columns = (f"{name}_{what}" for what in ("median", "lower", "upper"))
+    return Series(*columns, label=label, size=3.2, capsize=0, linewidth=1.1)
 
 
 def _off_scale(axes: Axes, own: pd.DataFrame, height: NDArray[np.float64], odd: set[str]) -> None:
@@ -219,7 +214,7 @@ def _short(name: str) -> str:
     return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 2]}\N{HORIZONTAL ELLIPSIS}"
 
 
-def shares(dataset: xr.Dataset, cfg: DictConfig) -> Figure:
+def reports_figure(dataset: xr.Dataset, study_name: str = "", interval: float = 0.9) -> Figure:
     """Posterior predictive check: the share of every report, and of the ends of the scale by participant."""
     with mpl.rc_context(STYLE):
         fig = new_figure(7.4, 3.7)
@@ -263,13 +258,13 @@ def shares(dataset: xr.Dataset, cfg: DictConfig) -> Figure:
                     color=_CURVE,
                     marker="o",
                     markersize=4,
-                    label=f"predicted by the model, {cfg.experiment.interval:.0%} interval",
+                    label=f"predicted by the model, {interval:.0%} interval",
                 ),
             ],
             loc="outside lower center",
             ncols=3,
         )
-        fig.suptitle(f"Reports, observed and predicted ({cfg.study.name})", x=0.01, ha="left", fontsize=10.5)
+        fig.suptitle(f"Reports, observed and predicted ({study_name})", x=0.01, ha="left", fontsize=10.5)
     return fig
 
 

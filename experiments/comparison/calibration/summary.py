@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import xarray as xr
-from omegaconf import DictConfig
 
 from experiments.harness.settings import rows_of
 
@@ -43,14 +42,13 @@ def unusual(table: pd.DataFrame) -> pd.DataFrame:
     return found.loc[found["bias_nats_median"].abs().sort_values(ascending=False).index]
 
 
-def summary(table: pd.DataFrame, dataset: xr.Dataset, cfg: DictConfig) -> str:
+def summary(table: pd.DataFrame, dataset: xr.Dataset, interval: float = 0.9) -> str:
     """Say who is over- or under-confident by which reading, what differs, who is unusual, and what is identified."""
     typical, own = rows_of(table)[0], table[table["participant"] != TYPICAL]
-    interval = f"{cfg.experiment.interval:.0%}"
     paragraphs = [
         f"{len(own)} participants, {typical.n_responses:,} answers on two different tokens; the {typical.n_favoured:,} "
         "that favour one of them make the reliability curves (at 50% no token is favoured). Posterior medians with "
-        f"{interval} intervals (equal tails).",
+        f"{interval:.0%} intervals (equal tails).",
         _confidence(typical),
         _game(typical, dataset),
         _differences(typical, own),
