@@ -17,7 +17,17 @@ from numpy.typing import NDArray
 
 from experiments.studies.parsing import Note
 
-__all__ = ["Cached", "DamagedCacheError", "join_strings", "read_cache", "split_strings", "through_cache", "write_cache"]
+__all__ = [
+    "Cached",
+    "DamagedCacheError",
+    "arrays_from_cached",
+    "cached_from_arrays",
+    "join_strings",
+    "read_cache",
+    "split_strings",
+    "through_cache",
+    "write_cache",
+]
 
 
 class DamagedCacheError(Exception):
@@ -158,6 +168,29 @@ def split_strings(text: NDArray[np.uint8], ends: NDArray[np.int64]) -> NDArray[n
         strings[position] = joined[start:end].decode("utf-8", "surrogatepass")
         start = end
     return strings
+
+
+def cached_from_arrays(arrays: Mapping[str, NDArray[Any]], values: Mapping[str, Any]) -> Cached:
+    """Lay arrays of numbers and of strings out for a cache file."""
+    kept: dict[str, NDArray[Any]] = {}
+    strings = []
+    for name, array in arrays.items():
+        if array.dtype.kind == "O":
+            strings.append(name)
+            kept[f"{name}_text"], kept[f"{name}_ends"] = join_strings(array.tolist())
+        else:
+            kept[name] = array
+    return Cached(kept, {**values, "strings": strings})
+
+
+def arrays_from_cached(cached: Cached) -> dict[str, NDArray[Any]]:
+    """Undo :func:`cached_from_arrays`."""
+    strings = cached.values["strings"]
+    parts = {f"{name}_{part}" for name in strings for part in ("text", "ends")}
+    arrays: dict[str, NDArray[Any]] = {name: array for name, array in cached.arrays.items() if name not in parts}
+    for name in strings:
+        arrays[name] = split_strings(cached.arrays[f"{name}_text"], cached.arrays[f"{name}_ends"])
+    return arrays
 
 
 def _checksum(key: str, arrays: Mapping[str, NDArray[Any]], values: str) -> str:

@@ -13,33 +13,27 @@ from dataclasses import astuple
 from pathlib import Path
 from typing import Literal
 
-import pooch
 import xarray as xr
 
 from estimators.cloze import validate_cloze_study
 from estimators.code_identity import code_hash
 from estimators.errors import InputError
 from experiments.harness.result import loader
-from experiments.studies.cache import DamagedCacheError, read_cache, write_cache
+from experiments.studies.cache import Cached, arrays_from_cached, cached_from_arrays, through_cache
 from experiments.studies.cloze.provo_norms import NORMS_FILE, parse_norms
 from experiments.studies.cloze.provo_parse import HUMAN_FILES, MODEL_FILES, RESULT_FILES, parse
-from experiments.studies.cloze.rows import (
-    Note,
-    Parsed,
-    add_notes,
-    arrays_from_cached,
-    cached_from_arrays,
-    cloze_dataset,
-)
+from experiments.studies.cloze.rows import Parsed, cloze_dataset
 from experiments.studies.files import FolderFiles
-from inference.settings import Settings, UserPath
+from experiments.studies.parsing import Note, add_notes
+from experiments.studies.public_data import CachedSettings
+from inference.settings import UserPath
 
 __all__ = ["ProvoSettings", "provo"]
 
 _CACHE_FILE = "provo-{}.nc"
 
 
-class ProvoSettings(Settings):
+class ProvoSettings(CachedSettings):
     """Settings of :func:`provo`."""
 
     root: UserPath | None = None
@@ -49,8 +43,6 @@ class ProvoSettings(Settings):
     """Which of the two root is."""
     cache: bool = True
     """Keep the parsed files between runs."""
-    cache_dir: UserPath | None = None
-    """Folder for the parsed files; null is the user's own cache folder."""
 
 
 @loader(ProvoSettings)
@@ -149,31 +141,22 @@ def _parsed(settings: ProvoSettings, root: Path, layout: str) -> tuple[Parsed, s
         hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest() for text in ("\n".join(lines), place)
     )
     # named by the place alone: a file of other data or other code is replaced, and none pile up
-    path = (settings.cache_dir or Path(pooch.os_cache("shannon-game"))) / _CACHE_FILE.format(name[:16])
-    notes: list[Note] = []
-    if settings.cache:
-        try:
-            cached = read_cache(path, key)
-        except DamagedCacheError as error:
-            notes.append(Note(f"cache file {path.name} was damaged ({error}) and is written anew", None, "warning"))
-            cached = None
-        if cached is not None:
-            values = cached.values
-            kept = [Note(text, count, level) for text, count, level in values["notes"]]
-            return Parsed(arrays_from_cached(cached), values["published"], kept), values["data_sha256"], notes
-    contents = dict(files.read(names))
-    digest = hashlib.sha256()
-    for name, content in contents.items():
-        digest.update(f"{name} {hashlib.sha256(content).hexdigest()}\n".encode("utf-8", "surrogateescape"))
-    parsed = parse_norms(contents[names[0]], files.where(names[0])) if layout == "norms" else parse(contents)
-    if settings.cache:
+    path = settings.cache_folder / _CACHE_FILE.format(name[:16])
+
+    def read() -> Cached:
+        contents = dict(files.read(names))
+        digest = hashlib.sha256()
+        for name, content in contents.items():
+            digest.update(f"{name} {hashlib.sha256(content).hexdigest()}\n".encode("utf-8", "surrogateescape"))
+        parsed = parse_norms(contents[names[0]], files.where(names[0])) if layout == "norms" else parse(contents)
         values = {
             "notes": [astuple(note) for note in parsed.notes],
             "published": parsed.published,
             "data_sha256": digest.hexdigest(),
         }
-        try:
-            write_cache(path, key, cached_from_arrays(parsed.arrays, values))
-        except OSError as error:
-            notes.append(Note(f"cache not written ({error}); the next run reads the files again", None, "warning"))
-    return parsed, digest.hexdigest(), notes
+        return cached_from_arrays(parsed.arrays, values)
+
+    cached, cache_notes = through_cache(path, key, read) if settings.cache else (read(), [])
+    values = cached.values
+    kept = [Note(text, count, level) for text, count, level in values["notes"]]
+    return Parsed(arrays_from_cached(cached), values["published"], kept), values["data_sha256"], cache_notes

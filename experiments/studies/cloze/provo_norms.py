@@ -9,7 +9,8 @@ import re
 import numpy as np
 
 from estimators.errors import InputError
-from experiments.studies.cloze.rows import ClozeRows, Note, Parsed
+from experiments.studies.cloze.rows import ClozeRows, Parsed
+from experiments.studies.parsing import Note
 
 __all__ = ["NORMS_FILE", "parse_norms"]
 

@@ -19,7 +19,8 @@ import numpy as np
 
 from estimators.cloze.study import SAMPLES
 from estimators.errors import InputError
-from experiments.studies.cloze.rows import ClozeRows, Note, Parsed
+from experiments.studies.cloze.rows import ClozeRows, Parsed
+from experiments.studies.parsing import Note
 
 __all__ = ["HUMAN_FILES", "MODEL_FILES", "RESULT_FILES", "SOURCES", "parse"]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import numpy as np
 import xarray as xr
@@ -13,17 +13,12 @@ from pydantic import AfterValidator
 
 from estimators.cloze.words import WORD_RULES
 from estimators.errors import unknown_choice
-from estimators.notes import add_note
-from experiments.studies.cache import Cached, join_strings, split_strings
+from experiments.studies.parsing import Note
 
 __all__ = [
     "ClozeRows",
-    "Note",
     "Parsed",
     "WordRulesName",
-    "add_notes",
-    "arrays_from_cached",
-    "cached_from_arrays",
     "cloze_dataset",
 ]
 
@@ -48,15 +43,6 @@ def _known_rules(name: str) -> str:
 
 WordRulesName = Annotated[str, AfterValidator(_known_rules)]
 """Named word rules (:data:`estimators.cloze.words.WORD_RULES`)."""
-
-
-@dataclass(frozen=True)
-class Note:
-    """A note for the study, see :func:`estimators.notes.add_note`."""
-
-    text: str
-    count: int | None
-    level: Literal["info", "warning"] = "info"
 
 
 @dataclass
@@ -109,32 +95,3 @@ def cloze_dataset(arrays: Mapping[str, NDArray[Any]], attrs: Mapping[str, Any]) 
         if name not in coordinates
     }
     return xr.Dataset(data, coords={name: arrays[name] for name in coordinates if name in arrays}, attrs=dict(attrs))
-
-
-def add_notes(study: xr.Dataset, notes: Iterable[Note]) -> None:
-    """Write notes into a study."""
-    for note in notes:
-        add_note(study, note.text, count=note.count, level=note.level)
-
-
-def cached_from_arrays(arrays: Mapping[str, NDArray[Any]], values: Mapping[str, Any]) -> Cached:
-    """Lay arrays of numbers and of strings out for a cache file."""
-    kept: dict[str, NDArray[Any]] = {}
-    strings = []
-    for name, array in arrays.items():
-        if array.dtype.kind == "O":
-            strings.append(name)
-            kept[f"{name}_text"], kept[f"{name}_ends"] = join_strings(array.tolist())
-        else:
-            kept[name] = array
-    return Cached(kept, {**values, "strings": strings})
-
-
-def arrays_from_cached(cached: Cached) -> dict[str, NDArray[Any]]:
-    """Undo :func:`cached_from_arrays`."""
-    strings = cached.values["strings"]
-    parts = {f"{name}_{part}" for name in strings for part in ("text", "ends")}
-    arrays: dict[str, NDArray[Any]] = {name: array for name, array in cached.arrays.items() if name not in parts}
-    for name in strings:
-        arrays[name] = split_strings(cached.arrays[f"{name}_text"], cached.arrays[f"{name}_ends"])
-    return arrays

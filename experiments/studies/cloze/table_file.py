@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from estimators.errors import InputError, require_packages
-from experiments.studies.cloze.rows import Note
 from experiments.studies.cloze.table_rows import ClozeColumns
+from experiments.studies.parsing import Note
 
 __all__ = ["SEPARATORS", "Row", "TableRows", "chosen_columns", "read_rows", "row_of"]
 

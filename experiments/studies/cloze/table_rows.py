@@ -12,7 +12,8 @@ from pydantic import model_validator
 from estimators.cloze import validate_cloze_study
 from estimators.cloze.study import SAMPLES
 from estimators.errors import InputError
-from experiments.studies.cloze.rows import ClozeRows, Note, WordRulesName, add_notes, cloze_dataset
+from experiments.studies.cloze.rows import ClozeRows, WordRulesName, cloze_dataset
+from experiments.studies.parsing import Note, add_notes
 from inference.settings import Count, Settings
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimators.errors import InputError
-from experiments.studies.cache import Cached, join_strings, split_strings
+from experiments.studies.cache import Cached, arrays_from_cached, cached_from_arrays
 from experiments.studies.lm_game_archive import QUESTION_FOLDER, RESULT_FOLDER, GameFiles
 from experiments.studies.parsing import Note, objects, parse_json, shown
 
@@ -40,8 +40,10 @@ _ARRAYS = (
     "guess",
     "response_item",
     "response_candidate",
+    "context",
+    "vocabulary",
+    "participants",
 )
-_STRINGS = ("context", "vocabulary", "participants")
 
 
 @dataclass(frozen=True)
@@ -152,26 +154,25 @@ def parse(game: GameFiles, items: Sequence[int], *, answers: bool = True) -> Par
 
 def to_cached(parsed: Parsed) -> Cached:
     """Lay out parsed data for the cache."""
-    arrays: dict[str, NDArray[Any]] = {name: getattr(parsed, name) for name in _ARRAYS}
-    for name in _STRINGS:
-        arrays[f"{name}_text"], arrays[f"{name}_ends"] = join_strings(getattr(parsed, name).tolist())
     values = {
         "generator_names": list(parsed.generator_names),
         "generator_index": parsed.generator_index,
         "data_sha256": parsed.data_sha256,
         "notes": [[note.text, note.count, note.level] for note in parsed.notes],
     }
-    return Cached(arrays, values)
+    return cached_from_arrays({name: getattr(parsed, name) for name in _ARRAYS}, values)
 
 
 def from_cached(cached: Cached) -> Parsed:
     """Undo :func:`to_cached`."""
-    fields: dict[str, Any] = {name: cached.arrays[name] for name in _ARRAYS}
-    fields |= {name: split_strings(cached.arrays[f"{name}_text"], cached.arrays[f"{name}_ends"]) for name in _STRINGS}
-    fields |= cached.values
-    fields["generator_names"] = tuple(fields["generator_names"])
-    fields["notes"] = tuple(Note(text, count, level) for text, count, level in fields["notes"])
-    return Parsed(**fields)
+    values = cached.values
+    return Parsed(
+        **arrays_from_cached(cached),
+        generator_names=tuple(values["generator_names"]),
+        generator_index=values["generator_index"],
+        data_sha256=values["data_sha256"],
+        notes=tuple(Note(text, count, level) for text, count, level in values["notes"]),
+    )
 
 
 def _question(data: Any, item: int, source: str) -> _Question:

@@ -172,10 +172,11 @@ def comparison_study(
     >>> round(result.table["perplexity"].item(), 3)
     1.96
     """
-    settings = _Layout(generator=generator, percent=percent, **({} if columns is None else {"columns": columns}))
+    given: dict[str, Any] = {} if columns is None else {"columns": columns}
+    settings = _Layout(generator=generator, percent=percent, **given)
     asked = table_of(candidates, "candidates", of="candidate", needed=_PAIRS)
-    given = None if answers is None else table_of(answers, "answers", of="answer", needed=_ANSWERS)
-    return _study(given, asked, settings, name=name)
+    said = None if answers is None else table_of(answers, "answers", of="answer", needed=_ANSWERS)
+    return _study(said, asked, settings, name=name)
 
 
 def _study(answers: Table | None, pairs: Table, settings: _Layout, *, name: str) -> xr.Dataset:
@@ -227,7 +228,8 @@ def _questions(
             "those that gave the same token too",
             columns.draw,
         )
-    code, names = pd.factorize(item)
+    code, uniques = pd.factorize(item)
+    names = list(map(str, uniques))
     size = np.bincount(code)
     if (size != size[0]).any():
         odd = int(np.flatnonzero(size != size[0])[0])
@@ -244,11 +246,11 @@ def _questions(
         "context": ("item", _of_item(pairs, context[order].reshape(shape), names, columns.context)),
         "target_token": ("item", _of_item(pairs, target[order].reshape(shape), names, columns.target)),
         "candidate_token": (("item", "candidate"), pairs.filled(columns.candidate)[order].reshape(shape)),
-        "item_name": ("item", np.asarray(names, dtype=object)),
+        "item_name": ("item", np.array(names, dtype=object)),
         "selected": ("item", everywhere),
         "in_reference": ("item", everywhere),
     }
-    return variables, list(names), draw[order].reshape(shape), order
+    return variables, names, draw[order].reshape(shape), order
 
 
 def _of_item(pairs: Table, cells: NDArray[Any], names: Sequence[str], column: str) -> NDArray[Any]:

@@ -185,7 +185,7 @@ def _study_of(table: Table, settings: _Layout, *, name: str) -> xr.Dataset:
     empty = (needed == "").any(axis=1).to_numpy()
     if empty.any() and settings.missing == "error":
         row = int(np.flatnonzero(empty)[0])
-        blank = next(each for each in needed if needed[each].iloc[row] == "")
+        blank = next(each for each in map(str, needed.columns) if needed[each].iloc[row] == "")
         raise table.error(
             f"is empty in row {row + 1} ({int(empty.sum())} such rows); fill it, or study.missing=drop leaves such "
             "rows out",
@@ -225,7 +225,7 @@ def _present(table: Table, settings: _Layout) -> dict[str, str]:
     if "correct" not in found and not {"target", "guess"} <= set(found):
         raise InputError(
             "says nowhere which guesses are right: it needs a column `correct`, or both `target` and `guess` "
-            f"(study.columns); it has {', '.join(table.cells)}",
+            f"(study.columns); it has {', '.join(map(str, table.cells.columns))}",
             source=table.source,
         )
     return found
