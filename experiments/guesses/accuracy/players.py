@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
-from omegaconf import DictConfig
 
 from estimators.errors import InputError, unknown_choice
 from estimators.guesses import wilson_interval
+from inference.guesses.accuracy import model_guesses, stored_accuracy_draws
 
 __all__ = ["LanguageModel", "chosen_models", "language_models", "model_label"]
 
@@ -69,8 +69,8 @@ def model_label(model: str) -> str:
     return _LABELS.get(model, model)
 
 
-def chosen_models(cfg: DictConfig, study: xr.Dataset) -> list[str]:
-    """Language models to show: ``players=[...]``, by default all of the study.
+def chosen_models(players: Sequence[str] | None, study: xr.Dataset) -> list[str]:
+    """Language models to show; None takes all of the study.
 
     Raises
     ------
@@ -80,15 +80,14 @@ def chosen_models(cfg: DictConfig, study: xr.Dataset) -> list[str]:
     stored = study["stored_model"].to_numpy().tolist() if "stored_model" in study else []
     played = study["model"].to_numpy().tolist() if "model_hit" in study else []
     valid = list(dict.fromkeys([*played, *stored]))
-    if cfg.players is None:
+    if players is None:
         return valid
-    wanted = [cfg.players] if isinstance(cfg.players, str) else [str(name) for name in cfg.players]
-    for name in wanted:
+    for name in players:
         if name not in valid:
             raise unknown_choice("language model", name, valid, source=f"players, study {study.attrs['name']!r}")
-    if len(set(wanted)) < len(wanted):
-        raise InputError(f"is {wanted}; name each model once, or leave it null for all", field="players")
-    return wanted
+    if len(set(players)) < len(players):
+        raise InputError(f"is {list(players)}; name each model once, or leave it null for all", field="players")
+    return list(players)
 
 
 def language_models(
@@ -137,8 +136,6 @@ def _played(  # noqa: PLR0917
 ) -> list[LanguageModel]:
     if "model_hit" not in study:
         return []
-    from inference.guesses.accuracy import model_guesses  # noqa: PLC0415 - only where a model played
-
     asked = np.isfinite(study["model_hit"].sel(item=study["response_item"]).to_numpy()) & responses
     found = []
     for name, some in zip(study["model"].to_numpy().tolist(), asked.any(axis=1), strict=True):
@@ -162,8 +159,6 @@ def _stored(  # noqa: PLR0917
 ) -> list[LanguageModel]:
     if "stored" not in study.dims:
         return []
-    from inference.guesses.accuracy import stored_accuracy_draws  # noqa: PLC0415
-
     columns = (study[f"stored_{name}"].to_numpy().tolist() for name in ("model", "tokens", "n", "accuracy", "source"))
     best: dict[str, tuple[int, float, str]] = {}
     for model, its_tokens, n, accuracy, source in zip(*columns, strict=True):

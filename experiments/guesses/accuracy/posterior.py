@@ -4,26 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pymc as pm
 import xarray as xr
 from numpy.typing import NDArray
-from omegaconf import DictConfig
 
 from estimators.errors import InputError
 from estimators.guesses import enough_answers
 from experiments.guesses.accuracy.players import LanguageModel
-from experiments.harness.bayes import gate, sample_model
-from experiments.harness.settings import numbers_of, rng_for, tail_probability
-from inference.posterior.arviz_adapter import group
-
-if TYPE_CHECKING:
-    import pymc as pm
-
-    from inference.posterior.arviz_adapter import InferenceData
-    from inference.posterior.convergence import Convergence
-    from models.guesses.accuracy_data import AccuracyData
+from experiments.guesses.accuracy.settings import AccuracySettings
+from experiments.harness.bayes import fit_model, sampler_seed, with_all_groups
+from experiments.harness.settings import rng_for
+from inference.guesses.accuracy import (
+    beats_every,
+    best_participant,
+    participant_draws,
+    population_draws,
+    practice_change,
+    predicted_hits,
+    prior_hits,
+)
+from inference.posterior.arviz_adapter import InferenceData
+from inference.posterior.convergence import Convergence
+from models.guesses.accuracy import accuracy_model
+from models.guesses.accuracy_data import AccuracyData, accuracy_data
 
 __all__ = ["CHECKS", "CURVE_GUESSES", "Posterior", "fit_posterior"]
 
@@ -51,8 +57,9 @@ class Posterior:
     ----------
     tokens : str
         ``visible`` or ``word``.
-    idata : arviz.InferenceData
     convergence : Convergence
+    posteriors : dict of str to InferenceData
+        What is saved, with all groups.
     rows : list of dict
         Of the table, kind ``posterior``.
     participants : mapping
@@ -64,8 +71,8 @@ class Posterior:
     """
 
     tokens: str
-    idata: InferenceData
     convergence: Convergence
+    posteriors: dict[str, InferenceData]
     rows: list[dict[str, Any]]
     participants: dict[str, dict[str, float]]
     beats: dict[str, float]
@@ -73,13 +80,13 @@ class Posterior:
 
 
 def fit_posterior(
-    cfg: DictConfig, study: xr.Dataset, responses: NDArray[np.bool_], models: Sequence[LanguageModel]
+    settings: AccuracySettings, study: xr.Dataset, responses: NDArray[np.bool_], models: Sequence[LanguageModel]
 ) -> Posterior:
     """Fit the accuracy model to some of the study's guesses.
 
     Parameters
     ----------
-    cfg : DictConfig
+    settings : AccuracySettings
     study : xarray.Dataset
         A guess study.
     responses : ndarray of bool, shape (response,)
@@ -92,44 +99,38 @@ def fit_posterior(
     InputError
         If nobody has enough answers, or the surprisals asked for are not there.
     """
-    from inference.guesses.accuracy import beats_every, best_participant, participant_draws  # noqa: PLC0415
-    from models.guesses.accuracy import AccuracyPriors, accuracy_model  # noqa: PLC0415 - seconds that only a fit should cost
-    from models.guesses.accuracy_data import accuracy_data  # noqa: PLC0415
-
-    surprisal = cfg.experiment.surprisal
-    data = accuracy_data(study, surprisal_model=None if surprisal is None else str(surprisal), responses=responses)
+    data = accuracy_data(study, surprisal_model=settings.surprisal, responses=responses)
     who = study["participant"].to_numpy().astype(str)[data.response]
-    can = np.isin(data.participant, who[enough_answers(who, int(cfg.experiment.min_answers))])
+    can = np.isin(data.participant, who[enough_answers(who, settings.min_answers)])
     if not can.any():
-        raise InputError(
-            f"is {cfg.experiment.min_answers}, but nobody gave as many answers", field="experiment.min_answers"
-        )
-    model = accuracy_model(data, numbers_of(cfg, "priors", AccuracyPriors))
-    idata = sample_model(cfg, model, "accuracy")
-    posterior = group(idata, "posterior")
-    tail = tail_probability(cfg)
+        raise InputError(f"is {settings.min_answers}, but nobody gave as many answers", field="min_answers")
+    model = accuracy_model(data, settings.priors)
+    fit = fit_model(settings, model, "accuracy")
+    posterior = fit.posterior
+    tail = settings.tail
     own = participant_draws(posterior, data)
     best, p_best = best_participant(own, can)
     tokens = "word" if study["word_token"].sel(item=study["response_item"]).to_numpy()[responses].all() else "visible"
     kind = {"kind": "posterior", "tokens": tokens, "n_guesses": int(data.n.sum())}
     kind |= {"n_participants": data.participant.size, "n_documents": data.document.size}
+    posteriors = {}
+    if settings.save_posterior:
+        posteriors["accuracy"] = with_all_groups(fit.idata, model, settings.seed, "accuracy")
     return Posterior(
         tokens=tokens,
-        idata=idata,
-        convergence=gate(cfg, idata),
+        convergence=fit.convergence,
+        posteriors=posteriors,
         rows=[{**kind, **row} for row in _rows(posterior, data, best, tail)],
         participants={
             name: {**_quantiles(own[:, at], tail), "p_best": float(p_best[at]) if can[at] else np.nan}
             for at, name in enumerate(data.participant.tolist())
         },
         beats={one.model: beats_every(one.draws, best) for one in models if one.draws is not None},
-        dataset=_dataset(cfg, model, posterior, data, can),
+        dataset=_dataset(settings, model, posterior, data, can),
     )
 
 
 def _rows(posterior: xr.Dataset, data: AccuracyData, best: FloatArray, tail: float) -> list[dict[str, Any]]:
-    from inference.guesses.accuracy import population_draws, practice_change  # noqa: PLC0415
-
     rows: list[dict[str, Any]] = [
         {"name": f"population mean {when}", **_quantiles(population_draws(posterior, data, n), tail)}
         for n, when in ((0, "at the first guess"), (100, "after 100 guesses"), (1000, "after 1,000 guesses"))
@@ -152,16 +153,12 @@ def _quantiles(draws: FloatArray, tail: float) -> dict[str, float]:
 
 
 def _dataset(
-    cfg: DictConfig, model: pm.Model, posterior: xr.Dataset, data: AccuracyData, can: NDArray[np.bool_]
+    settings: AccuracySettings, model: pm.Model, posterior: xr.Dataset, data: AccuracyData, can: NDArray[np.bool_]
 ) -> xr.Dataset:
-    from inference.guesses.accuracy import population_draws, predicted_hits, prior_hits  # noqa: PLC0415
-
-    tail = tail_probability(cfg)
-    quantile = [tail, 0.5, 1 - tail]
-    n_predictive = int(cfg.experiment.n_predictive)
-    predicted = predicted_hits(posterior, data, rng_for(cfg, "predicted hits"), n_draws=n_predictive)
-    seed = int(rng_for(cfg, "prior hits").integers(2**31))
-    prior = prior_hits(model, n_draws=n_predictive, seed=seed)
+    quantile = [settings.tail, 0.5, 1 - settings.tail]
+    n_draws = settings.n_predictive
+    predicted = predicted_hits(posterior, data, rng_for(settings.seed, "predicted hits"), n_draws=n_draws)
+    prior = prior_hits(model, n_draws=n_draws, seed=sampler_seed(settings.seed, "prior hits"))
     guesses = np.array(CURVE_GUESSES)
     curve = np.stack([population_draws(posterior, data, int(n)) for n in guesses], axis=1)
     count = np.bincount(data.context, weights=data.n, minlength=data.band.size).astype(float)

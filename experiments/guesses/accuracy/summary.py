@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import xarray as xr
-from omegaconf import DictConfig
 
 from experiments.guesses.accuracy.players import model_label
+from experiments.guesses.accuracy.settings import AccuracySettings
 from experiments.harness.settings import rows_of
 
 __all__ = ["summary"]
@@ -17,11 +17,16 @@ __all__ = ["summary"]
 _KINDS = {"visible": "visible tokens", "word": "word tokens"}
 
 
-def summary(table: pd.DataFrame, dataset: xr.Dataset, cfg: DictConfig) -> str:
+def summary(table: pd.DataFrame, dataset: xr.Dataset, settings: AccuracySettings) -> str:
     """Say how often people are right, beside language models and the paper, and what the posterior says of them."""
-    paragraphs = [_pooled(table, cfg), _published(table), _models(table)]
+    paragraphs = [_pooled(table, settings), _published(table), _models(table)]
     if (table["kind"] == "posterior").any():
-        paragraphs += [_people(table, cfg), _practice(table, dataset), _checks(dataset, cfg), _assumed(dataset)]
+        paragraphs += [
+            _people(table, settings),
+            _practice(table, dataset),
+            _checks(dataset, settings),
+            _assumed(dataset),
+        ]
         if not bool(table["converged"].iloc[0]):
             paragraphs.insert(0, "**The posterior did NOT converge: do not use the numbers from it.**")
     else:
@@ -33,13 +38,13 @@ def _percent(value: float) -> str:
     return f"{100 * value:.1f}%"
 
 
-def _pooled(table: pd.DataFrame, cfg: DictConfig) -> str:
+def _pooled(table: pd.DataFrame, settings: AccuracySettings) -> str:
     lines = []
     for row in rows_of(table[table["kind"] == "pooled"]):
         if "mean of" in row.name:
             continue
         mean = table[(table["name"] == f"{row.name}, mean of participants") & (table["tokens"] == row.tokens)]
-        who = "everybody" if row.name == "everybody" else f"{cfg.experiment.min_answers} guesses or more"
+        who = "everybody" if row.name == "everybody" else f"{settings.min_answers} guesses or more"
         lines.append(
             f"- {_KINDS[row.tokens]}, {who}: **{_percent(row.accuracy)}** of {int(row.n_guesses):,} guesses by "
             f"{int(row.n_participants)} participants in {int(row.n_documents)} documents "
@@ -48,7 +53,7 @@ def _pooled(table: pd.DataFrame, cfg: DictConfig) -> str:
             f"{_percent(float(mean['accuracy'].iloc[0]))}."
         )
     return (
-        f"How often people guess the next token ({cfg.experiment.interval:.0%} intervals from a bootstrap over "
+        f"How often people guess the next token ({settings.interval:.0%} intervals from a bootstrap over "
         "participants and documents):\n\n" + "\n".join(lines)
     )
 
@@ -97,7 +102,7 @@ def _interval(row: Any) -> str:
     return f"{_percent(row.posterior_median)} [{low}, {high}]"
 
 
-def _people(table: pd.DataFrame, cfg: DictConfig) -> str:
+def _people(table: pd.DataFrame, settings: AccuracySettings) -> str:
     best = _named(table, "best participant")
     own = table[table["p_best"].notna()]
     top = rows_of(own.sort_values("p_best", ascending=False))[0]
@@ -110,7 +115,7 @@ def _people(table: pd.DataFrame, cfg: DictConfig) -> str:
     documents = _named(table, "spread of documents (log-odds)")
     text = (
         "**What people differ by.** On fresh texts like the study's, whoever is best of the "
-        f"{len(own)} participants with {cfg.experiment.min_answers} guesses or more is right in "
+        f"{len(own)} participants with {settings.min_answers} guesses or more is right in "
         f"{_interval(best)} ({_KINDS[best.tokens]}); it is {top.name} with probability {top.p_best:.2f}. The standard "
         f"deviation over participants is {spread.posterior_median:.2f} [{spread.posterior_lower:.2f}, "
         f"{spread.posterior_upper:.2f}] in log-odds, over documents {documents.posterior_median:.2f} "
@@ -146,16 +151,17 @@ def _excess(dataset: xr.Dataset) -> str:
     )
 
 
-def _checks(dataset: xr.Dataset, cfg: DictConfig) -> str:
-    tail = (1 - float(cfg.experiment.interval)) / 2
+def _checks(dataset: xr.Dataset, settings: AccuracySettings) -> str:
     texts = []
     for name in dataset["check"].to_numpy().tolist():
         observed = float(dataset["check_observed"].sel(check=name))
         after = dataset["check_predicted"].sel(check=name).to_numpy()
         if not np.isfinite(after).all():
             continue
-        low, high = np.quantile(after, [tail, 1 - tail])
-        prior_low, prior_high = np.nanquantile(dataset["check_prior"].sel(check=name), [tail, 1 - tail])
+        low, high = np.quantile(after, [settings.tail, 1 - settings.tail])
+        prior_low, prior_high = np.nanquantile(
+            dataset["check_prior"].sel(check=name), [settings.tail, 1 - settings.tail]
+        )
         verdict = "inside" if low <= observed <= high else "OUTSIDE"
         texts.append(
             f"{name} {_percent(observed)}, {verdict} what the posterior predicts, [{_percent(low)}, {_percent(high)}] "

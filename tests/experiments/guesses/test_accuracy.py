@@ -8,18 +8,22 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from hydra import compose, initialize_config_module
-from omegaconf import DictConfig
 
 from estimators.errors import InputError
 from estimators.guesses import with_model_answers
-from experiments import load_experiment
-from experiments.guesses.accuracy.experiment import ACCURACY_COLUMNS
-from experiments.guesses.accuracy.figures import accuracy_figure, checks_figure, forest, practice_figure
+from experiments.guesses.accuracy.experiment import ACCURACY_COLUMNS, accuracy
+from experiments.guesses.accuracy.figures import (
+    accuracy_figure,
+    checks_figure,
+    participants_figure,
+    practice_figure,
+)
+from experiments.guesses.accuracy.settings import AccuracySettings
 from experiments.guesses.accuracy.summary import summary
-from experiments.harness.outputs import ExperimentResult, write_outputs
-from experiments.studies import load_study
-from tests.experiments.command import FEW_DIVERGENT
+from experiments.harness.job import Job
+from experiments.harness.outputs import write_outputs
+from experiments.harness.result import ExperimentResult
+from tests.experiments.command import FEW_DIVERGENT, config, prepared, run_experiment
 from tests.experiments.studies.guesses.tiny_top1 import played
 
 SHORT = ("sampler.draws=40", "sampler.tune=120", "sampler.chains=2", "sampler.cores=1", "experiment.n_predictive=40")
@@ -30,7 +34,7 @@ SMALL = (
     "output.dpi=40",
 )
 
-Run = tuple[DictConfig, xr.Dataset, ExperimentResult]
+Run = tuple[Job, xr.Dataset, ExperimentResult]
 
 
 @pytest.fixture(scope="module")
@@ -38,30 +42,28 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return played(tmp_path_factory.mktemp("game"))
 
 
-def config(root: Path, *overrides: str) -> DictConfig:
-    with initialize_config_module("conf", version_base="1.3"):
-        return compose("config", overrides=["+exp=accuracy", f"study.root={root}", *SMALL, *overrides])
+def overrides(root: Path, *more: str) -> list[str]:
+    return ["+exp=accuracy", f"study.root={root}", *SMALL, *more]
 
 
-def result_of(root: Path, *overrides: str) -> Run:
-    cfg = config(root, *overrides)
-    study = load_study(cfg, kind="guess")
-    return cfg, study, load_experiment("accuracy")(cfg, study)
+def result_of(root: Path, *more: str) -> tuple[xr.Dataset, ExperimentResult]:
+    job = prepared(*overrides(root, *more))
+    return job.study, job.run()
 
 
 @pytest.fixture(scope="module")
 def tiny(root: Path, seed_offset: int) -> Run:
     """With a language model that played: right where a participant with its accuracy would be."""
-    cfg = config(root, *SHORT, "experiment.surprisal=live", f"seed={seed_offset}")
-    study = load_study(cfg, kind="guess")
+    job = prepared(*overrides(root, *SHORT, "experiment.surprisal=live", f"seed={seed_offset}"))
     rng = np.random.default_rng(0)
-    hit = (rng.random(study.sizes["item"]) < 0.5).astype(float)
-    study = with_model_answers(study, "live", hit, rng.gamma(2, 1, study.sizes["item"]))
-    return cfg, study, load_experiment("accuracy")(cfg, study)
+    n_items = job.study.sizes["item"]
+    hit = (rng.random(n_items) < 0.5).astype(float)
+    study = with_model_answers(job.study, "live", hit, rng.gamma(2, 1, n_items))
+    return job, study, job.experiment(study, job.settings)
 
 
 def test_without_a_posterior_only_shares_are_counted(root: Path, tmp_path: Path) -> None:
-    cfg, study, result = result_of(root, "experiment.posterior=false")
+    study, result = result_of(root, "experiment.posterior=false")
     assert result.table["converged"].isna().all()
     table = result.table
     assert tuple(table.columns) == ACCURACY_COLUMNS
@@ -76,25 +78,26 @@ def test_without_a_posterior_only_shares_are_counted(root: Path, tmp_path: Path)
     assert models["tokens"].to_dict() == {"davinci": "visible", "ada": "visible", "fairseq-125m": "word"}
     assert (models["upper"] - models["lower"]).between(0.05, 0.07).all()
     assert set(result.figures) == {"accuracy", "practice"}
-    write_outputs(tmp_path, cfg, study, result)
+    write_outputs(tmp_path, config(*overrides(root)), study, result)
     assert (tmp_path / "report.md").read_text(encoding="utf-8").count("experiment.posterior=true") == 1
     assert result.on_screen is not None
     assert "participant" not in set(result.on_screen["kind"])
 
 
 def test_words_alone_are_their_own_kind(root: Path) -> None:
-    table = result_of(root, "study.items=word_tokens", "experiment.posterior=false", "players=[fairseq-125m]")[2].table
+    table = result_of(root, "study.items=word_tokens", "experiment.posterior=false", "players=[fairseq-125m]")[1].table
     assert set(table["tokens"]) == {"word"}
     assert table.loc[table["kind"] == "model", "name"].tolist() == ["fairseq-125m"]
 
 
 def test_same_seed_same_numbers(root: Path) -> None:
-    first, second = (result_of(root, "experiment.posterior=false")[2].table for _ in range(2))
+    first, second = (result_of(root, "experiment.posterior=false")[1].table for _ in range(2))
     pd.testing.assert_frame_equal(first, second)
-    other = result_of(root, "experiment.posterior=false", "seed=1")[2].table
+    other = result_of(root, "experiment.posterior=false", "seed=1")[1].table
     assert not np.allclose(first["lower"], other["lower"], equal_nan=True)
 
 
+@pytest.mark.mcmc
 def test_the_posterior_in_the_table(tiny: Run) -> None:
     table = tiny[2].table
     people = table[table["p_best"].notna()]
@@ -107,6 +110,7 @@ def test_the_posterior_in_the_table(tiny: Run) -> None:
     assert any("nat of live's surprisal" in name for name in named.index)
 
 
+@pytest.mark.mcmc
 def test_a_language_model_that_played_stands_beside_the_published_ones(tiny: Run) -> None:
     _, study, result = tiny
     models = result.table[result.table["kind"] == "model"].set_index(["name", "tokens"])
@@ -123,27 +127,32 @@ def test_a_language_model_that_played_stands_beside_the_published_ones(tiny: Run
     assert np.isnan(models.loc[("fairseq-125m", "word"), "p_beats_every_participant"])
 
 
+@pytest.mark.mcmc
 def test_an_unconverged_posterior_is_said_wherever_a_reader_looks(tiny: Run) -> None:
     result = tiny[2]
     assert result.gate_failed
     assert not result.table["converged"].any()
     assert result.warnings[0].startswith("the posterior did not converge, do not use it")
-    assert "did NOT converge" in result.summary
+    assert "did NOT converge" in result.text
 
 
+@pytest.mark.mcmc
 def test_outputs_can_be_drawn_again_from_the_files(tiny: Run, tmp_path: Path) -> None:
-    cfg, study, result = tiny
-    write_outputs(tmp_path, cfg, study, result)
+    job, study, result = tiny
+    settings = AccuracySettings(**dict(job.settings))
+    write_outputs(tmp_path, config("+exp=accuracy", "output.dpi=40"), study, result)
     table = pd.read_csv(tmp_path / "table.csv", keep_default_na=True, dtype={"name": str})
     with xr.open_dataset(tmp_path / "results.nc", engine="h5netcdf") as dataset:
         loaded = dataset.load()
     assert (tmp_path / "posterior_accuracy.nc").is_file()
-    assert summary(table, loaded, cfg) == result.summary
+    groups = {"log_likelihood", "prior", "prior_predictive", "posterior_predictive", "observed_data", "constant_data"}
+    assert groups <= set(result.posterior.groups())
+    assert summary(table, loaded, settings) == result.text
     for figure in (
-        accuracy_figure(table, cfg),
-        forest(table, cfg),
-        practice_figure(loaded, cfg),
-        checks_figure(loaded, cfg),
+        accuracy_figure(table),
+        participants_figure(table),
+        practice_figure(loaded),
+        checks_figure(loaded),
     ):
         figure.savefig(tmp_path / "again.png", dpi=30)
     figures = {path.stem for path in (tmp_path / "figures").glob("*.png")}
@@ -155,14 +164,14 @@ def test_outputs_can_be_drawn_again_from_the_files(tiny: Run, tmp_path: Path) ->
     [
         ("players=[gpt-5]", "davinci, ada, fairseq-125m"),
         ("players=[ada,ada]", "name each model once"),
-        ("n=10", "takes every guess"),
-        ("experiment.min_answers=0", "min_answers"),
+        ("n=10", "n: does nothing"),
+        ("experiment.min_answers=0", "experiment.min_answers: is 0, should be a whole number, 1 or larger"),
         ("experiment.min_answers=5000", "nobody gave as many"),
         ("experiment.tokens=words", "visible, word"),
         ("experiment.interval=2", "experiment.interval"),
         ("experiment.posterior=maybe", "true or false"),
         ("experiment.practice_starts=[5,10]", "rise from 0"),
-        ("experiment.practice_starts=10", "list of whole numbers"),
+        ("experiment.practice_starts=10", "should be a list, each a whole number"),
         ("experiment.surprisal=smollm2", "none in this study"),
         ("+experiment.priors.tau=1", "tau"),
         ("+experiment.priors.ability_spread=-1", "ability_spread"),
@@ -176,17 +185,19 @@ def test_mistakes_are_named(override: str, part: str, root: Path) -> None:
 
 
 def test_another_kind_of_study_is_refused(root: Path) -> None:
-    with initialize_config_module("conf", version_base="1.3"):
-        cfg = compose("config", overrides=["+exp=accuracy", "study=simulated"])
-    with pytest.raises(InputError, match="accuracy needs a guess study: lm_game_top1, guess_table"):
-        load_study(cfg, kind="guess")
+    with pytest.raises(InputError, match="accuracy needs a guess study: guess_table, lm_game_top1"):
+        prepared("+exp=accuracy", "study=simulated")
+
+
+def test_a_notebook_gets_what_the_command_gets(root: Path) -> None:
+    study, by_command = result_of(root, "experiment.posterior=false", "seed=3")
+    given = {"min_answers": 30, "n_replicates": 100, "practice_starts": (0, 20, 40)}
+    by_hand = accuracy(study, posterior=False, seed=3, **given)
+    pd.testing.assert_frame_equal(by_hand.table, by_command.table)
 
 
 def test_the_public_game_s_shares(lm_game_root: Path) -> None:
-    with initialize_config_module("conf", version_base="1.3"):
-        cfg = compose("config", overrides=["+exp=accuracy", f"study.root={lm_game_root}", "experiment.posterior=false"])
-    study = load_study(cfg, kind="guess")
-    table = load_experiment("accuracy")(cfg, study).table
+    table = run_experiment("+exp=accuracy", f"study.root={lm_game_root}", "experiment.posterior=false").table
     pooled = table[table["kind"] == "pooled"].set_index(["name", "tokens"])
     everybody, enough = pooled.loc[("everybody", "visible")], pooled.loc[("enough answers", "visible")]
     assert (everybody["n_guesses"], everybody["n_participants"]) == (18029, 67)
@@ -201,10 +212,7 @@ def test_the_public_game_s_shares(lm_game_root: Path) -> None:
 @pytest.mark.slow
 def test_the_public_game_s_posterior(lm_game_root: Path) -> None:
     """Converges at the default settings; practice helps; the large models beat everybody, by a margin for chance."""
-    with initialize_config_module("conf", version_base="1.3"):
-        cfg = compose("config", overrides=["+exp=accuracy", f"study.root={lm_game_root}", FEW_DIVERGENT])
-    study = load_study(cfg, kind="guess")
-    result = load_experiment("accuracy")(cfg, study)
+    result = run_experiment("+exp=accuracy", f"study.root={lm_game_root}", FEW_DIVERGENT)
     assert not result.gate_failed
     table = result.table
     named = table[table["kind"] == "posterior"].set_index("name")

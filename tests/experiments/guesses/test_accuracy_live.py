@@ -9,12 +9,11 @@ import pytest
 
 from estimators.errors import InputError
 from estimators.guesses.study import guess_contexts
-from experiments import load_experiment
 from experiments.guesses.accuracy.live import with_live_models
-from experiments.studies import load_study
 from inference.lm.language_model import encode
 from inference.lm.words import word_tokens
-from tests.experiments.guesses.test_accuracy import config
+from tests.experiments.command import prepared
+from tests.experiments.guesses.test_accuracy import overrides
 from tests.experiments.studies.guesses.tiny_top1 import played
 from tests.experiments.tiny_language_models import named, write_models
 from tests.inference.lm import tiny_models
@@ -30,9 +29,9 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return played(folder)
 
 
-def live(root: Path, store: Path, *overrides: str):
-    cfg = config(root, *named(root / "models", "a"), f"experiment.store={store}", *overrides)
-    study, said = with_live_models(cfg, load_study(cfg, kind="guess"))
+def live(root: Path, store: Path, *more: str):
+    job = prepared(*overrides(root, *named(root / "models", "a"), f"experiment.store={store}", *more))
+    study, said = with_live_models(job.settings, job.study)
     return said, study
 
 
@@ -64,8 +63,8 @@ def test_shards_fill_one_store(root, tmp_path):
 
 
 def test_the_model_stands_in_the_table(root, tmp_path):
-    cfg = config(root, *named(root / "models", "a"), f"experiment.store={tmp_path}", "experiment.posterior=false")
-    table = load_experiment("accuracy")(cfg, load_study(cfg, kind="guess")).table
+    settings = [*named(root / "models", "a"), f"experiment.store={tmp_path}", "experiment.posterior=false"]
+    table = prepared(*overrides(root, *settings)).run().table
     row = table[(table["kind"] == "model") & (table["name"] == "a")]
     assert row["source"].tolist() == ["played"] * len(row)
     assert len(row)
@@ -90,8 +89,7 @@ def test_a_bad_number_of_guesses(root, tmp_path, value):
 
 
 def test_without_a_model_nothing_changes(root):
-    cfg = config(root)
-    study = load_study(cfg, kind="guess")
-    same, said = with_live_models(cfg, study)
-    assert same is study
+    job = prepared(*overrides(root))
+    same, said = with_live_models(job.settings, job.study)
+    assert same is job.study
     assert said == []

@@ -1,0 +1,46 @@
+"""Settings of the accuracy experiment."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from experiments.harness.bayes import PosteriorSettings, SamplerSettings
+from experiments.harness.language_models import LiveSettings
+from inference.settings import Count, Names, Probability, numbers_of
+from models.guesses.accuracy_priors import AccuracyPriors
+
+__all__ = ["AccuracySettings"]
+
+
+class AccuracySettings(PosteriorSettings, LiveSettings):
+    """Settings of :func:`~experiments.guesses.accuracy.experiment.accuracy`."""
+
+    players: Names | None = None
+    """Language models of the study to show; null takes all."""
+    min_answers: Count = 50
+    """Guesses that a participant needs for the histogram, and to be a candidate for the best one."""
+    interval: Probability = 0.95
+    """Probability inside every interval."""
+    n_replicates: Count = 2000
+    """Replicates of the bootstrap over participants and documents."""
+    practice_starts: tuple[Annotated[int, Field(ge=0)], ...] = (0, 10, 30, 100, 300, 1000)
+    """First numbers of earlier guesses of the bins of the practice curve."""
+    posterior: bool = True
+    """Fit the model of what people differ by (extra bayes); false: shares and bootstrap only, in seconds."""
+    tokens: Literal["visible", "word"] = "visible"
+    """Tokens that the posterior is of: visible (all in the study), or word."""
+    surprisal: str | None = None
+    """Language model of the study whose surprisal of the target is a predictor; null for none."""
+    n_predictive: Count = 400
+    """Posterior draws behind the predicted hits."""
+    priors: Annotated[AccuracyPriors, numbers_of(AccuracyPriors)] = AccuracyPriors()
+    """Scales of the priors; only those to change."""
+    # on the public game the worst effective sample size is then two to three times the gate's
+    sampler: SamplerSettings = SamplerSettings(draws=2000, tune=1000)
+    """What draws from the posterior."""
+    live_guesses: Count | None = 2500
+    """Language models that run play at the positions of so many guesses, drawn at random; null takes all."""
+    items_per_batch: Count = 64
+    """Most positions of a batch: what a killed run loses."""
