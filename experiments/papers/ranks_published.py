@@ -1,15 +1,28 @@
-"""What the thesis on rank-based perplexity prints beside our numbers: tables 1-4, appendices A-C, means and spreads."""
+"""``+exp=ranks_published``: what the thesis on rank-based perplexity prints beside our numbers.
+
+Tables 1-4, appendices A-C, means and spreads.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import xarray as xr
+from scipy import stats
 
+from estimators.errors import InputError
+from experiments.harness.result import ExperimentResult, experiment
+from experiments.harness.settings import rows_of
 from experiments.papers.rank_perplexity_published import MODELS, as_printed, read_published
+from experiments.rankings.ranks.experiment import ranks, token_scores
+from experiments.rankings.ranks.settings import RanksSettings
+from experiments.rankings.windows import scores_by_window
 
-__all__ = ["COMPARISON_COLUMNS", "compare_with_published", "fit_lines"]
+__all__ = ["COMPARISON_COLUMNS", "compare_with_published", "fit_lines", "ranks_published"]
 
 COMPARISON_COLUMNS = (
     *("place", "text", "context_length", "window", "model", "quantity"),
@@ -18,6 +31,41 @@ COMPARISON_COLUMNS = (
 _KEY = ["text", "context_length", "window", "model"]
 _QUANTITIES = ["linear", "reciprocal", "perplexity", "exponential_01", "exponential_03", "average"]
 _FITTED = ("average", "perplexity")
+
+
+class RanksPublishedSettings(RanksSettings):
+    """Settings of :func:`ranks_published`: those of ``ranks``."""
+
+    posterior: bool = False
+    """Fit the regression, too (extra bayes), about a minute."""
+
+
+@experiment(RanksPublishedSettings)
+def ranks_published(study: xr.Dataset, settings: RanksPublishedSettings) -> ExperimentResult:
+    """Do what ``ranks`` does, and put every number that the thesis prints beside ours.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        The thesis's whole study.
+    settings : RanksPublishedSettings, optional
+        Or its fields by name.
+
+    Returns
+    -------
+    ExperimentResult
+        That of :func:`~experiments.rankings.ranks.experiment.ranks`, with the table ``published`` among its files.
+    """
+    if study.attrs.get("name") != "rank_perplexity" or set(study["part"].to_numpy()) != {"main", "repeats"}:
+        raise InputError("is not the whole of the thesis's: study=rank_perplexity study.part=all", field="study")
+    table = compare_with_published(scores_by_window(study, token_scores(study, settings)))
+    result = ranks(study, settings)
+
+    def write(folder: Path) -> None:
+        result.files["tables"](folder)
+        table.to_csv(folder / "published.csv", index=False, lineterminator="\n")
+
+    return replace(result, text=f"{result.text}\n\n{_said(table)}", files={**result.files, "tables": write})
 
 
 def compare_with_published(windows: pd.DataFrame) -> pd.DataFrame:
@@ -106,8 +154,6 @@ def fit_lines(cells: pd.DataFrame) -> pd.DataFrame:
         ``text`` ("" for both), ``model``, ``quantity``, ``n``, ``slope`` (per token of context), ``slope_se`` (which
         the thesis calls standard deviation), ``p_value``.
     """
-    from scipy import stats  # noqa: PLC0415 - half a second that only this needs
-
     rows: list[dict[str, Any]] = []
     for text in [*dict.fromkeys(cells["text"]), ""]:
         for model in [name for name in MODELS if (cells["model"] == name).any()]:
@@ -132,3 +178,21 @@ def fit_lines(cells: pd.DataFrame) -> pd.DataFrame:
                     }
                 )
     return pd.DataFrame(rows)
+
+
+def _said(table: pd.DataFrame) -> str:
+    cells = table[table["context_length"].notna()]
+    in_tables = cells[cells["place"].str.startswith("tables")]
+    in_appendix = cells[cells["place"].isin(["appendix A", "appendix B"])]
+    wrong = in_appendix[~in_appendix["agrees"]]
+    places = sorted({f"{row.place}, length {row.context_length}, {row.quantity}" for row in rows_of(wrong)})
+    text = (
+        f"Published numbers (`tables/published.csv`): {int(in_tables['agrees'].sum())} of {len(in_tables)} cells of "
+        f"tables 1-4 and {int(in_appendix['agrees'].sum())} of {len(in_appendix)} of appendices A and B agree at "
+        "printed precision."
+    )
+    if len(wrong):
+        true = ", ".join(f"{row.model} {row.ours:.4f}" for row in rows_of(wrong))
+        text += f" The others: {'; '.join(places)}, where ours are {true}"
+        text += " (a misprint: the row repeats the perplexities)." if "reciprocal" in set(wrong["quantity"]) else "."
+    return text

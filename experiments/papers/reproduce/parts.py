@@ -103,7 +103,7 @@ PARTS: Mapping[str, Part] = MappingProxyType(
             Part("tvd_legacy", "provo", "tvd", ("experiment.mode=legacy",)),
             Part("tvd_clean", "provo", "tvd", ("experiment.bayes.n_contexts=null",)),
             Part("ard_legacy", "provo", "ard", ("experiment.mode=legacy",)),
-            Part("ranks", "ranks", "ranks", ("experiment.posterior=false",)),
+            Part("ranks", "ranks", "ranks_published"),
             Part("accuracy", "top1", "accuracy", ("experiment.posterior=false",)),
             Part("accuracy_anonymous", "top1", "accuracy", ("experiment.posterior=false", "study.anonymous=keep")),
             Part("tvd_sample_size", "provo", "tvd_sample_size", ("experiment.mode=legacy",)),

@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator, PercentFormatter
+from scipy import stats
 
 from experiments.harness.figures import STYLE, new_figure, player_colours, player_label
 from experiments.harness.settings import rows_of
@@ -33,10 +34,8 @@ def _length_axis(axes: Axes, lengths: np.ndarray) -> None:
     axes.tick_params(axis="x", labelrotation=60)
 
 
-def scores_figure(windows: pd.DataFrame, dataset: xr.Dataset, score: str, interval: float) -> Figure:
+def scores_figure(windows: pd.DataFrame, dataset: xr.Dataset, score: str = "average", interval: float = 0.9) -> Figure:
     """Mean score of every window against length, by model and text; the regression's expected score if there is one."""
-    from scipy import stats  # noqa: PLC0415 - half a second that only this needs
-
     models = [str(name) for name in dataset["model"].to_numpy()]
     texts = list(dict.fromkeys(windows["text"]))
     colours = player_colours(models)
@@ -98,7 +97,7 @@ def scores_figure(windows: pd.DataFrame, dataset: xr.Dataset, score: str, interv
     return fig
 
 
-def slopes_figure(table: pd.DataFrame, dataset: xr.Dataset, score: str, interval: float) -> Figure:
+def slopes_figure(table: pd.DataFrame, dataset: xr.Dataset, score: str = "average", interval: float = 0.9) -> Figure:
     """Slope of every model, and the probability of every place in the rankings by level and by slope."""
     models = [str(name) for name in dataset["model"].to_numpy()]
     colours = player_colours(models)
@@ -148,7 +147,7 @@ def slopes_figure(table: pd.DataFrame, dataset: xr.Dataset, score: str, interval
     return fig
 
 
-def predictive_figure(dataset: xr.Dataset, checks: pd.DataFrame, interval: float) -> Figure:
+def predictive_figure(dataset: xr.Dataset, checks: pd.DataFrame, interval: float = 0.9) -> Figure:
     """Shares of ranks observed and predicted, and statistics that the regression does not fit directly."""
     models = [str(name) for name in dataset["model"].to_numpy()]
     colours = player_colours(models)

@@ -7,19 +7,18 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-import xarray as xr
-from hydra import compose, initialize_config_module
-from omegaconf import DictConfig
 
 from estimators.errors import InputError
 from estimators.rankings import score_study
-from experiments import load_experiment, study_kind
-from experiments.harness.outputs import ExperimentResult, write_outputs
+from experiments.harness.job import Job
+from experiments.harness.outputs import write_outputs
+from experiments.harness.result import ExperimentResult
 from experiments.papers.ranks_published import compare_with_published
-from experiments.rankings.rank_recovery import TRUTH, simulate_ranks
-from experiments.rankings.ranks.experiment import scores_by_window
-from experiments.studies import load_study
+from experiments.rankings.rank_recovery import TruthSettings, simulate_ranks
+from experiments.rankings.ranks.experiment import ranks
+from experiments.rankings.windows import scores_by_window
 from models.rankings.slopes import rank_data
+from tests.experiments.command import config, prepared, run_experiment
 from tests.experiments.studies.rankings import tiny_ranks
 
 SMALL = (
@@ -28,26 +27,22 @@ SMALL = (
 )
 
 
-def config(*overrides: str) -> DictConfig:
-    with initialize_config_module("conf", version_base="1.3"):
-        return compose("config", overrides=list(overrides))
-
-
 @pytest.fixture(scope="module")
 def tiny_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tiny_ranks.write(tmp_path_factory.mktemp("ranks"))
 
 
 @pytest.fixture(scope="module")
-def fitted(tiny_root: Path, seed_offset: int) -> tuple[DictConfig, xr.Dataset, ExperimentResult]:
-    cfg = config("+exp=ranks", f"study.root={tiny_root}", *SMALL, f"seed={seed_offset}")
-    study = load_study(cfg, kind=study_kind("ranks"))
-    return cfg, study, load_experiment("ranks")(cfg, study)
+def fitted(tiny_root: Path, seed_offset: int) -> tuple[Job, ExperimentResult]:
+    job = prepared("+exp=ranks", f"study.root={tiny_root}", *SMALL, f"seed={seed_offset}")
+    return job, job.run()
 
 
+@pytest.mark.mcmc
 def test_what_a_run_writes(fitted, tmp_path: Path) -> None:
-    cfg, study, result = fitted
-    write_outputs(tmp_path, cfg, study, result)
+    job, result = fitted
+    study = job.study
+    write_outputs(tmp_path, config("+exp=ranks", "output.dpi=40"), study, result)
     assert set(result.figures) == {"scores", "slopes", "predictive", "power"}
     table = pd.read_csv(tmp_path / "table.csv")
     assert table["model"].tolist() == sorted(tiny_ranks.MODELS)
@@ -56,8 +51,10 @@ def test_what_a_run_writes(fitted, tmp_path: Path) -> None:
     assert (table["score_per_doubling_lower"] < table["score_per_doubling_upper"]).all()
     assert table["p_best"].sum() == pytest.approx(1)
     assert (table["approximate_perplexity"] > table["perplexity_bound"]).all()
-    assert {path.stem for path in (tmp_path / "tables").iterdir()} == {"windows", "checks", "pairs", "published"}
+    assert {path.stem for path in (tmp_path / "tables").iterdir()} == {"windows", "checks", "pairs"}
     assert (tmp_path / "posterior_ranks.nc").is_file()
+    groups = {"log_likelihood", "prior", "prior_predictive", "posterior_predictive", "observed_data", "constant_data"}
+    assert groups <= set(result.posterior.groups())
     windows = pd.read_csv(tmp_path / "tables" / "windows.csv")
     assert len(windows) == 48
     average = windows[["linear", "reciprocal", "exponential_01", "exponential_03"]].mean(axis=1)
@@ -73,7 +70,7 @@ def test_what_a_run_writes(fitted, tmp_path: Path) -> None:
 
 
 def test_published_numbers_beside_ours(rank_perplexity_root: Path) -> None:
-    study = load_study(config("+exp=ranks", f"study.root={rank_perplexity_root}"))
+    study = prepared("+exp=ranks", f"study.root={rank_perplexity_root}").study
     table = compare_with_published(scores_by_window(study, score_study(study)))
     count = table.groupby("place")["agrees"].agg(["sum", "size"])
     assert count.loc["tables 1-2"].tolist() == [128, 128]
@@ -94,55 +91,77 @@ def test_published_numbers_beside_ours(rank_perplexity_root: Path) -> None:
 @pytest.mark.parametrize(
     ("overrides", "message"),
     [
-        (["experiment.match=fuzzy"], "unknown match 'fuzzy'"),
+        (["experiment.match=fuzzy"], "experiment.match: is 'fuzzy', should be one of stripped, exact, id"),
         (["experiment.match=id"], "the study has no reference_id"),
-        (["experiment.tie=first"], "unknown tie 'first'"),
+        (["experiment.tie=first"], "experiment.tie: is 'first', should be one of listed"),
         (["experiment.top_k=0"], "experiment.top_k: is 0"),
         (["experiment.top_k=99"], "top_k: is 99, but the study lists 8"),
         (["experiment.censoring=exact"], "the study has no reference_logprob"),
         (["experiment.censoring=uniform"], "vocab_size: is None"),
-        (["experiment.score=best"], "unknown experiment.score 'best'"),
+        (["experiment.score=best"], "experiment.score: is 'best', should be one of average"),
         (["experiment.interval=2"], "experiment.interval: is 2"),
         (["experiment.power_windows=[2]"], "experiment.power_windows"),
         (["experiment.n_draws=0"], "experiment.n_draws: is 0"),
-        (["+experiment.priors.slop=1"], "unknown experiment.priors setting 'slop'"),
+        (["+experiment.priors.slop=1"], "unknown setting 'slop'"),
         (["study.part=repeats"], "is 128 everywhere; a slope needs"),
     ],
 )
 def test_wrong_settings_are_refused_before_the_fit(tiny_root: Path, overrides: list[str], message: str) -> None:
-    cfg = config("+exp=ranks", f"study.root={tiny_root}", *overrides)
     with pytest.raises(InputError, match=message):
-        load_experiment("ranks")(cfg, load_study(cfg))
+        run_experiment("+exp=ranks", f"study.root={tiny_root}", *overrides)
 
 
 def test_another_kind_of_study_is_refused() -> None:
-    cfg = config("+exp=ranks", "study=simulated")
     with pytest.raises(InputError, match="a comparison study; ranks needs a ranking study: rank_perplexity"):
-        load_study(cfg, kind=study_kind("ranks"))
+        prepared("+exp=ranks", "study=simulated")
+
+
+def test_published_numbers_are_an_experiment_of_their_own(tiny_root: Path, tmp_path: Path) -> None:
+    job = prepared("+exp=ranks_published", f"study.root={tiny_root}")
+    result = job.run()
+    result.files["tables"](tmp_path / "tables")
+    assert {path.stem for path in (tmp_path / "tables").iterdir()} == {"windows", "published"}
+    assert "cells of tables 1-4" in result.text
+    # a notebook gets what the command gets
+    pd.testing.assert_frame_equal(ranks(job.study, posterior=False).table, result.table)
+    with pytest.raises(InputError, match="is not the whole of the thesis's"):
+        run_experiment("+exp=ranks_published", f"study.root={tiny_root}", "study.part=main")
 
 
 def test_simulated_studies_have_the_populations_asked_for(tiny_root: Path) -> None:
-    study = load_study(config("+exp=ranks", f"study.root={tiny_root}"))
-    scores = score_study(study)
+    study = prepared("+exp=ranks", f"study.root={tiny_root}").study
+    scores, truth = score_study(study), TruthSettings()
     design = rank_data(study, scores.rank, scores.k)
     baseline = np.full(9, 1 / 9)
     slopes = np.array(
-        [simulate_ranks(design, baseline, TRUTH, np.random.default_rng(seed))[1] for seed in range(300)]
+        [simulate_ranks(design, baseline, truth.model_dump(), np.random.default_rng(seed))[1] for seed in range(300)]
     ).ravel()
     # 1,200 draws: four standard errors
-    assert slopes.mean() == pytest.approx(TRUTH["slope_mean"], abs=4 * 0.08 / np.sqrt(1200))
-    assert slopes.std() == pytest.approx(TRUTH["slope_spread"], rel=0.09)
-    data, _ = simulate_ranks(design, baseline, TRUTH, np.random.default_rng(0))
+    assert slopes.mean() == pytest.approx(truth.slope_mean, abs=4 * 0.08 / np.sqrt(1200))
+    assert slopes.std() == pytest.approx(truth.slope_spread, rel=0.09)
+    data, _ = simulate_ranks(design, baseline, truth.model_dump(), np.random.default_rng(0))
     assert (data.count.sum(axis=1) == design.count.sum(axis=1)).all()
+
+
+@pytest.mark.mcmc
+def test_a_stopped_recovery_goes_on(tiny_root: Path, tmp_path: Path) -> None:
+    settings = ["+exp=rank_recovery", f"study.root={tiny_root}", f"experiment.replicates={tmp_path / 'r.jsonl'}"]
+    short = ["sampler.draws=20", "sampler.tune=30", "sampler.chains=1"]
+    run_experiment(*settings, *short, "experiment.n_studies=2")
+    done = (tmp_path / "r.jsonl").read_text().splitlines()
+    table = run_experiment(*settings, *short, "experiment.n_studies=3").table.set_index("what")
+    assert (tmp_path / "r.jsonl").read_text().splitlines()[: len(done)] == done
+    assert table["n_studies"].tolist() == [3, 3]
+    assert table["n_values"].tolist() == [12, 18]
+    with pytest.raises(InputError, match=r"truth\.slope_spread: is -1, should be a number"):
+        run_experiment(*settings, "experiment.truth.slope_spread=-1")
 
 
 @pytest.mark.slow
 def test_coverage_over_simulated_studies(rank_perplexity_root: Path, tmp_path: Path) -> None:
     """200 studies of the thesis's size: 86 to 94% of the 90% intervals of slopes hold the truth."""
-    cfg = config(
-        "+exp=rank_recovery", f"study.root={rank_perplexity_root}", f"experiment.replicates={tmp_path / 'r.jsonl'}"
-    )
-    table = load_experiment("rank_recovery")(cfg, load_study(cfg)).table.set_index("what")
+    settings = [f"study.root={rank_perplexity_root}", f"experiment.replicates={tmp_path / 'r.jsonl'}"]
+    table = run_experiment("+exp=rank_recovery", *settings).table.set_index("what")
     assert table.loc["slope", "n_studies"] == 200
     assert 0.86 <= table.loc["slope", "coverage"] <= 0.94
     assert abs(table.loc["slope", "bias"]) < 0.01

@@ -1,0 +1,67 @@
+"""Scores of the windows of a ranking study."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from estimators.rankings import top_k_accuracy
+from estimators.rankings.study import TokenScores
+
+__all__ = ["SCORES", "SCORE_COLUMNS", "scores_by_window", "window_variables"]
+
+SCORES = ("average", "linear", "reciprocal", "top_1")
+"""Scores in which slopes can be told."""
+
+SCORE_COLUMNS = ("linear", "reciprocal", "exponential_01", "exponential_03", "average", "top_1")
+"""Scores of a table of windows."""
+
+_WINDOW = ["text", "context_length", "window", "model"]
+
+
+def scores_by_window(study: xr.Dataset, scores: TokenScores) -> pd.DataFrame:
+    """Mean scores and perplexity of every window and model, with the standard error over tokens of the average score.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+    scores : TokenScores
+        With the thesis's two decays.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row a window and model.
+    """
+    tokens = pd.DataFrame(
+        {
+            **{name: study[name].to_numpy() for name in _WINDOW},
+            "part": study["part"].to_numpy() if "part" in study else "main",
+            "linear": scores.linear,
+            "reciprocal": scores.reciprocal,
+            "exponential_01": scores.exponential[0],
+            "exponential_03": scores.exponential[1],
+            "average": scores.average,
+            "top_1": top_k_accuracy(scores.rank, 1),
+            "loss_nats": -scores.logprob_nats,
+            "share_censored": scores.censored.astype(float),
+        }
+    )
+    groups = tokens.groupby(["part", *_WINDOW], sort=True)
+    table = groups.mean()
+    table["perplexity"] = np.exp(table["loss_nats"])
+    table["n_tokens"] = groups.size()
+    for name in SCORES:
+        table[f"{name}_se"] = groups[name].std(ddof=1) / np.sqrt(table["n_tokens"])
+    return table.reset_index()
+
+
+def window_variables(windows: pd.DataFrame) -> dict[str, Any]:
+    """Columns of a table of windows as variables of a dataset."""
+    return {
+        f"window_{name}": ("cell", windows[name].to_numpy(dtype=None if windows[name].dtype.kind in "fiu" else object))
+        for name in (*_WINDOW, *SCORE_COLUMNS, *(f"{name}_se" for name in SCORES), "perplexity", "n_tokens")
+    }
