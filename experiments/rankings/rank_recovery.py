@@ -8,43 +8,61 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Any
 
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import xarray as xr
-from hydra.core.hydra_config import HydraConfig
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
-from omegaconf import DictConfig
-from tqdm import tqdm
+from pydantic import Field
 
-from estimators.errors import InputError
 from estimators.rankings.study import score_study
-from experiments.comparison.recovery.settings import sampler_settings
-from experiments.harness.bayes import check_bayesian
+from experiments.harness.bayes import BayesianSettings, SamplerSettings
 from experiments.harness.figures import STYLE, new_figure
-from experiments.harness.outputs import ExperimentResult
-from experiments.harness.settings import tail_probability
+from experiments.harness.replication import ReplicationSettings, in_output_folder, progress_bar, replicates_path
+from experiments.harness.result import ExperimentResult, experiment
 from inference.posterior.arviz_adapter import group
+from inference.posterior.convergence import check_convergence
+from inference.posterior.replicates import Row, Task, run_replicates
+from inference.posterior.sampling import compile_model, sample
+from inference.posterior.thresholds import GateThresholds
+from inference.settings import Settings
+from models.rankings.slopes import RankData, log_category_probability, rank_data, rank_slope_model, set_counts
 
-if TYPE_CHECKING:
-    from inference.posterior.replicates import Row, Task
-    from models.rankings.slopes import RankData
+__all__ = ["RankRecoverySettings", "TruthSettings", "rank_recovery", "recovery_figure", "simulate_ranks"]
 
-__all__ = ["TRUTH", "run", "simulate_ranks"]
+NotNegative = Annotated[float, Field(ge=0)]
 
-TRUTH: Mapping[str, float] = {
-    "slope_mean": 0.08,
-    "slope_spread": 0.08,
-    "model_spread": 0.2,
-    "text_spread": 0.1,
-    "window_spread": 0.25,
-    "model_window_spread": 0.1,
-}
-"""Populations that true values are drawn from, log-odds (slopes per doubling); close to the thesis's data."""
+
+class TruthSettings(Settings):
+    """Populations that true values are drawn from, log-odds (slopes per doubling); close to the thesis's data."""
+
+    slope_mean: float = 0.08
+    """Mean slope of all models."""
+    slope_spread: NotNegative = 0.08
+    """Standard deviation of the models' slopes."""
+    model_spread: NotNegative = 0.2
+    """Of the models' levels."""
+    text_spread: NotNegative = 0.1
+    """Of texts."""
+    window_spread: NotNegative = 0.25
+    """Of windows, which models share."""
+    model_window_spread: NotNegative = 0.1
+    """Of what a window is to a single model."""
+
+
+class RankRecoverySettings(BayesianSettings, ReplicationSettings):
+    """Settings of :func:`rank_recovery`."""
+
+    n_studies: Annotated[int, Field(ge=2)] = 200
+    """Simulated studies."""
+    truth: TruthSettings = TruthSettings()
+    """Populations that the true values are drawn from."""
+    sampler: SamplerSettings = SamplerSettings(draws=500, tune=400, chains=2, cores=1)
+    """What draws from the posteriors: short chains, one at a time."""
+
 
 # one compiled program a process; the counts are exchanged
 _programs: dict[str, Any] = {}
@@ -61,7 +79,7 @@ def simulate_ranks(
     baseline : ndarray, shape (category,)
         Probabilities of the categories at log-odds 0.
     truth : mapping of str to float
-        As :data:`TRUTH`.
+        The fields of :class:`TruthSettings`.
     rng : numpy.random.Generator
 
     Returns
@@ -70,8 +88,6 @@ def simulate_ranks(
     slope : ndarray, shape (model,)
         The true slopes.
     """
-    from models.rankings.slopes import log_category_probability  # noqa: PLC0415 - pymc comes with it
-
     slope = rng.normal(truth["slope_mean"], truth["slope_spread"], design.model.size)
     level = rng.normal(0, truth["model_spread"], design.model.size)
     text = rng.normal(0, truth["text_spread"], design.text.size)
@@ -88,53 +104,44 @@ def simulate_ranks(
     return design.with_counts(count), slope
 
 
-def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
-    """Simulate, fit and count."""
-    from inference.posterior.replicates import run_replicates  # noqa: PLC0415
-    from models.rankings.slopes import rank_data  # noqa: PLC0415
+@experiment(RankRecoverySettings)
+def rank_recovery(study: xr.Dataset, settings: RankRecoverySettings) -> ExperimentResult:
+    """Simulate studies, fit them, and count the intervals that hold the truth.
 
-    check_bayesian(cfg, {})
-    tail_probability(cfg)
-    n_studies = cfg.experiment.n_studies
-    if not isinstance(n_studies, int) or isinstance(n_studies, bool) or n_studies < 2:
-        raise InputError(f"is {n_studies!r}, should be a whole number of at least 2", field="experiment.n_studies")
-    truth = {**TRUTH, **_changes(cfg)}
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A ranking study, which has the design of the simulated ones.
+    settings : RankRecoverySettings, optional
+        Or its fields by name.
+
+    Returns
+    -------
+    ExperimentResult
+        A row for slopes, and one for differences of two.
+    """
     scores = score_study(study)
     design = rank_data(study, scores.rank, scores.k)
     total = design.count.sum(axis=0) + 0.5
-    sampler = sampler_settings(cfg)
-    settings = {
+    sampler = settings.sampler.arguments
+    truth = settings.truth.model_dump()
+    decisive = {
         "study": study.attrs.get("data_sha256", study.attrs.get("name")),
-        "interval": float(cfg.experiment.interval),
+        "interval": settings.interval,
         "truth": truth,
-        "seed": int(cfg.seed),
+        "seed": settings.seed,
         "sampler": {name: value for name, value in sampler.items() if name != "cores"},
     }
-    path = cfg.experiment.replicates or Path(HydraConfig.get().runtime.output_dir) / "replicates.jsonl"
-    with tqdm(total=n_studies, desc="studies", unit="study", disable=None) as bar:
-
-        def shown(done: int, _: int) -> None:
-            bar.update(done - bar.n)
-
-        rows = run_replicates(
-            partial(fit_one, design=design, baseline=total / total.sum(), settings=settings, sampler=sampler),
-            [{"seed": seed} for seed in range(n_studies)],
-            path=Path(path),
-            settings=settings,
-            n_jobs=int(cfg.experiment.n_jobs),
-            progress=shown,
-            set_aside=cfg.experiment.replicates is None,
-        )
-    return _result(pd.DataFrame(rows), float(cfg.experiment.interval), truth)
-
-
-def _changes(cfg: DictConfig) -> dict[str, float]:
-    changes: dict[str, float] = {}
-    for name, value in cfg.experiment.truth.items():
-        if name not in TRUTH or not isinstance(value, int | float) or isinstance(value, bool):
-            raise InputError(f"is {value!r}; numbers by the names {', '.join(TRUTH)}", field=f"experiment.truth.{name}")
-        changes[str(name)] = float(value)
-    return changes
+    rows = run_replicates(
+        partial(fit_one, design=design, baseline=total / total.sum(), settings=decisive, sampler=sampler),
+        [{"seed": seed} for seed in range(settings.n_studies)],
+        path=replicates_path(settings),
+        settings=decisive,
+        n_jobs=settings.n_jobs,
+        progress=progress_bar("studies"),
+        set_aside=in_output_folder(settings),
+    )
+    return _result(pd.DataFrame(rows), settings.interval, truth)
 
 
 def fit_one(
@@ -146,10 +153,6 @@ def fit_one(
     sampler: Mapping[str, Any],
 ) -> list[Row]:
     """Simulate and fit one study; a row a model's slope, and a row a difference of two."""
-    from inference.posterior.convergence import GateThresholds, check_convergence  # noqa: PLC0415
-    from inference.posterior.sampling import compile_model, sample  # noqa: PLC0415
-    from models.rankings.slopes import rank_slope_model, set_counts  # noqa: PLC0415
-
     rng = np.random.default_rng(np.random.SeedSequence(int(settings["seed"]), spawn_key=(int(task["seed"]),)))
     data, true = simulate_ranks(design, baseline, settings["truth"], rng)
     if "ranks" not in _programs:
@@ -159,8 +162,9 @@ def fit_one(
     set_counts(getattr(program, "model", program), data)
     idata = sample(program, seed=int(rng.integers(2**31)), progress=False, **sampler)
     found = check_convergence(idata, GateThresholds(r_hat=1.05, ess_bulk=0, ess_tail=0, divergent=1_000_000, bfmi=0))
-    drawn = group(idata, "posterior")["slope"].transpose("chain", "draw", "model").to_numpy()
-    slope = drawn.reshape(-1, design.model.size)
+    slope = (
+        group(idata, "posterior")["slope"].transpose("chain", "draw", "model").to_numpy().reshape(-1, design.model.size)
+    )
     tail = (1 - float(settings["interval"])) / 2
     rows: list[Row] = []
 
@@ -211,8 +215,8 @@ def _result(rows: pd.DataFrame, interval: float, truth: Mapping[str, float]) -> 
     return ExperimentResult(
         table=table,
         dataset=dataset,
-        figures={"recovery": _figure(rows, interval)},
-        summary="Log-odds per doubling of the context.\n\n" + "\n".join(lines),
+        figures={"recovery": recovery_figure(rows, interval)},
+        text="Log-odds per doubling of the context.\n\n" + "\n".join(lines),
         warnings=(f"{poor} of the posteriors did not converge; they are in all numbers",) if poor else (),
     )
 
@@ -232,7 +236,8 @@ def _cell(what: str, mine: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def _figure(rows: pd.DataFrame, interval: float) -> Figure:
+def recovery_figure(rows: pd.DataFrame, interval: float = 0.9) -> Figure:
+    """Posterior medians and intervals against the truth, a panel a kind of value."""
     kinds = list(dict.fromkeys(rows["what"]))
     with mpl.rc_context(STYLE):
         fig = new_figure(3.5 * len(kinds), 3.4)
