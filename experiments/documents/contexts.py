@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
-from estimators.errors import InputError, unknown_choice
+from estimators.errors import InputError
 
-__all__ = ["STARTS", "Cut", "cut_contexts"]
+__all__ = ["Cut", "Start", "cut_contexts"]
 
-STARTS = ("document", "anywhere")
+Start = Literal["document", "anywhere"]
 """Where contexts begin: with their document, or at most the longest context before a cut anywhere in it."""
 
 
@@ -43,7 +44,7 @@ def cut_contexts(
     n: int,
     shortest: int,
     longest: int,
-    start: str,
+    start: Start,
     rng: np.random.Generator,
     is_usable: Callable[[Cut], bool] | None = None,
 ) -> tuple[list[Cut], int]:
@@ -79,8 +80,6 @@ def cut_contexts(
     InputError
         If the documents have too few places, or a number is wrong.
     """
-    if start not in STARTS:
-        raise unknown_choice("start", start, STARTS)
     if not 0 <= shortest <= longest:
         raise InputError(f"is {shortest}, should be 0 to {longest}, the longest context", field="min_context_tokens")
     order = rng.permutation(len(documents)).tolist()
@@ -117,6 +116,6 @@ def cut_contexts(
         raise InputError(
             f"is {n}, but the {len(documents)} documents have only {len(cuts)} places to cut after {shortest} to "
             f"{longest} tokens" + (f" ({n_unusable} others are unusable)" if n_unusable else ""),
-            field="experiment.n_contexts",
+            field="n_contexts",
         )
     return cuts, n_unusable

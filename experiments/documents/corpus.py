@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Any
 
 import matplotlib as mpl
 import numpy as np
@@ -12,7 +12,7 @@ import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
-from omegaconf import DictConfig
+from pydantic import Field
 
 from estimators.documents import corpus_scores
 from estimators.errors import InputError
@@ -24,19 +24,25 @@ from experiments.harness.figures import (
     player_colours,
     player_label,
 )
-from experiments.harness.language_models import Work, batches_by_length, chosen_models, generator_settings, open_work
-from experiments.harness.outputs import ExperimentResult
-from experiments.harness.settings import rng_for
+from experiments.harness.language_models import (
+    GeneratedSettings,
+    Work,
+    batches_by_length,
+    chosen_generator,
+    open_work,
+)
+from experiments.harness.result import ExperimentResult, experiment
+from experiments.harness.settings import Seeded, rng_for
 from inference.lm.language_model import LanguageModel, encode, model_record
 from inference.lm.loading import load_language_model
 from inference.lm.scoring import score_documents
 from inference.lm.vocabulary import vocabulary
+from inference.settings import Count
 from inference.store.store import operation_key, ragged, result_key
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+__all__ = ["TABLE_COLUMNS", "CorpusSettings", "corpus", "corpus_figure"]
 
-__all__ = ["TABLE_COLUMNS", "run"]
+AtLeastTwo = Annotated[int, Field(ge=2)]
 
 TABLE_COLUMNS = (
     "model",
@@ -70,12 +76,17 @@ _N_SE = 2.0
 _SCORES = ("logprob", "is_best", "entropy_nats", "rank")
 
 
-@dataclass(frozen=True)
-class _Options:
-    n_documents: int | None
-    max_tokens: int | None
-    window: int | None
-    stride: int | None
+class CorpusSettings(Seeded, GeneratedSettings):
+    """Settings of :func:`corpus`; the generator is scored where no models are named."""
+
+    n_documents: Count | None = None
+    """Documents, drawn at random; null takes all."""
+    max_tokens: AtLeastTwo | None = None
+    """Tokens of a document that are scored, from its beginning; null scores all."""
+    window: AtLeastTwo | None = 1024
+    """Tokens that a model sees at once; null: as many as it takes."""
+    stride: Count | None = None
+    """Tokens from one window to the next; null: half a window."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,68 +102,66 @@ class _Scored:
     bos: str
 
 
-def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
-    """Score every document under every model of the config; of the generator where there are none."""
-    options = _options(cfg)
-    models = chosen_models(cfg)
+@experiment(CorpusSettings)
+def corpus(study: xr.Dataset, settings: CorpusSettings) -> ExperimentResult:
+    """Score documents under language models (table 1 of the paper).
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A documents study.
+    settings : CorpusSettings, optional
+        Or its fields by name.
+
+    Returns
+    -------
+    ExperimentResult
+        :data:`TABLE_COLUMNS`, a row a model and split.
+    """
+    models = settings.models
     if not models:
-        settings = generator_settings(cfg, models)
-        models = {settings.name: settings}
-    work = open_work(cfg)
-    chosen = _chosen(cfg, study, options, work)
+        chosen_model = chosen_generator(settings)
+        models = {chosen_model.name: chosen_model}
+    work = open_work(settings)
+    chosen = _chosen(settings, study, work)
     texts = study["text"].to_numpy()[chosen].tolist()
     splits = study["split"].to_numpy()[chosen].astype(str)
     rows: list[dict[str, Any]] = []
     scored: dict[str, _Scored] = {}
-    for name, settings in models.items():
-        model = load_language_model(settings)
-        scored[name] = _score(work, model, texts, options)
+    for name, its in models.items():
+        scored[name] = _score(work, load_language_model(its), texts, settings)
         rows += _rows(name, scored[name], splits)
     table = pd.DataFrame(rows, columns=list(TABLE_COLUMNS))
     return ExperimentResult(
         table=table,
         dataset=_dataset(scored, study["document"].to_numpy()[chosen], splits),
-        figures={"corpus": _figure(table, str(study.attrs.get("name", "documents")))},
-        summary=_summary(table, work),
-        warnings=_warnings(scored, options, work),
+        figures={"corpus": corpus_figure(table, str(study.attrs.get("name", "documents")))},
+        text=_summary(table, work),
+        warnings=_warnings(scored, settings, work),
         on_screen=table[list(_ON_SCREEN)],
     )
 
 
-def _options(cfg: DictConfig) -> _Options:
-    given = cfg.experiment
-    for key in ("n_documents", "max_tokens", "window", "stride"):
-        value = given[key]
-        lowest = 2 if key in ("max_tokens", "window") else 1
-        if value is not None and (type(value) is not int or value < lowest):
-            raise InputError(
-                f"is {value!r}, should be a whole number of at least {lowest}, or null", field=f"experiment.{key}"
-            )
-    return _Options(given.n_documents, given.max_tokens, given.window, given.stride)
-
-
-def _chosen(cfg: DictConfig, study: xr.Dataset, options: _Options, work: Work) -> NDArray[np.intp]:
+def _chosen(settings: CorpusSettings, study: xr.Dataset, work: Work) -> NDArray[np.intp]:
     """Positions of the documents to score, increasing: a random subset, and of it this run's shard."""
     n_there = study.sizes["document"]
     chosen = np.arange(n_there)
-    if options.n_documents is not None:
-        if options.n_documents > n_there:
-            raise InputError(
-                f"is {options.n_documents}, but there are {n_there} documents", field="experiment.n_documents"
-            )
-        chosen = np.sort(rng_for(cfg, "documents").choice(n_there, options.n_documents, replace=False))
+    if settings.n_documents is not None:
+        if settings.n_documents > n_there:
+            raise InputError(f"is {settings.n_documents}, but there are {n_there} documents", field="n_documents")
+        chosen = np.sort(rng_for(settings.seed, "documents").choice(n_there, settings.n_documents, replace=False))
     keys = [result_key(text) for text in study["text"].to_numpy()[chosen].tolist()]
     mine = work.mine(keys)
     if not mine.size:
-        raise InputError(f"holds none of the {len(keys)} documents; take fewer shards", field="experiment.shard")
+        raise InputError(f"holds none of the {len(keys)} documents; take fewer shards", field="shard")
     return chosen[mine].astype(np.intp)
 
 
-def _score(work: Work, model: LanguageModel, texts: Sequence[str], options: _Options) -> _Scored:
+def _score(work: Work, model: LanguageModel, texts: Sequence[str], settings: CorpusSettings) -> _Scored:
     tokens = encode(model, texts)
     whole = [len(document) for document in tokens]
-    if options.max_tokens is not None:
-        tokens = [document[: options.max_tokens] for document in tokens]
+    if settings.max_tokens is not None:
+        tokens = [document[: settings.max_tokens] for document in tokens]
     # without a BOS token nothing comes before the first token, which then has no score
     first = int(model.bos_id is None)
     document = np.array([i for i, its in enumerate(tokens) if len(its) > first], dtype=np.intp)
@@ -160,8 +169,8 @@ def _score(work: Work, model: LanguageModel, texts: Sequence[str], options: _Opt
         raise InputError(f"have no token that {model.name} can score", source="study", field="text")
     items = [tokens[i] for i in document]
     # the same whatever the documents, so that what was stored for one corpus serves another
-    window = model.max_tokens if options.window is None else options.window
-    stride = max(1, window // 2) if options.stride is None else options.stride
+    window = model.max_tokens if settings.window is None else settings.window
+    stride = max(1, window // 2) if settings.stride is None else settings.stride
 
     def compute(batch: list[list[int]]) -> dict[str, NDArray[Any]]:
         found = score_documents(model, batch, window=window, stride=stride)
@@ -255,12 +264,12 @@ def _dataset(scored: Mapping[str, _Scored], names: NDArray[Any], splits: NDArray
     )
 
 
-def _warnings(scored: Mapping[str, _Scored], options: _Options, work: Work) -> tuple[str, ...]:
+def _warnings(scored: Mapping[str, _Scored], settings: CorpusSettings, work: Work) -> tuple[str, ...]:
     found = []
     for name, its in scored.items():
         if its.n_cut:
             found.append(
-                f"{name}: {its.n_cut} documents were scored up to their token {options.max_tokens} only "
+                f"{name}: {its.n_cut} documents were scored up to their token {settings.max_tokens} only "
                 "(experiment.max_tokens)"
             )
         starts = {other.bos == "none" for other in scored.values()}
@@ -290,7 +299,7 @@ def _summary(table: pd.DataFrame, work: Work) -> str:
     )
 
 
-def _figure(table: pd.DataFrame, title: str) -> Figure:
+def corpus_figure(table: pd.DataFrame, title: str = "documents") -> Figure:
     """Both perplexities and the top-1 accuracy of every model and split, with bars of two standard errors."""
     models = list(dict.fromkeys(table["model"]))
     colours = player_colours(models)
