@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import matplotlib as mpl
 import numpy as np
@@ -18,11 +17,11 @@ import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
-from omegaconf import DictConfig, OmegaConf
+from pydantic import BeforeValidator, Field
 
 from estimators.comparison import rounding_scheme, validate_comparison_study
 from estimators.documents import clustered_mean
-from estimators.errors import InputError, unknown_choice
+from estimators.errors import InputError
 from estimators.notes import add_note
 from experiments.comparison.build_study.scores import (
     ModelScores,
@@ -31,114 +30,110 @@ from experiments.comparison.build_study.scores import (
     reference_distributions,
     score_tokens,
 )
-from experiments.comparison.perplexity import figure as perplexity_figure
-from experiments.documents.contexts import Cut, cut_contexts
+from experiments.comparison.estimates import TABLE_COLUMNS, ComparisonSettings, estimate, table_row
+from experiments.comparison.perplexity import perplexity_figure
+from experiments.documents.contexts import Cut, Start, cut_contexts
 from experiments.harness.figures import STYLE, new_figure, player_colours, player_label
-from experiments.harness.language_models import Work, chosen_models, generator_settings, open_work
-from experiments.harness.outputs import ExperimentResult
-from experiments.harness.settings import TABLE_COLUMNS, estimate, rng_for, table_row
+from experiments.harness.language_models import GeneratedSettings, Work, chosen_generator, open_work
+from experiments.harness.result import ExperimentResult, experiment
+from experiments.harness.settings import Seeded, rng_for
 from experiments.studies.comparison.file import save_comparison_study
 from experiments.studies.comparison.lm_game_write import write_lm_game
 from inference.lm.language_model import LanguageModel, encode, token_strings
 from inference.lm.loading import load_language_model
 from inference.lm.vocabulary import vocabulary
+from inference.settings import Count
 from inference.store.store import result_key
 
-__all__ = ["run"]
+__all__ = ["BuildStudySettings", "build_study", "surprisal_figure"]
 
-LAYOUTS = ("netcdf", "lm_game")
-"""Files a study is written to: ``study.nc``, and the folder ``lm_game`` in the public layout of the game."""
-
-_INEXACT = ("error", "drop")
+Layouts = Annotated[
+    tuple[Literal["netcdf", "lm_game"], ...],
+    BeforeValidator(lambda given: (given,) if isinstance(given, str) else given),
+]
 _ITEM_SET = "built"
 _STRINGS = ("context", "target_token", "candidate_token", "reference_token")
 # how U+FFFD is written in UTF-8: where a character was lost before the text was read
 _DAMAGE = "\ufffd".encode()
 
 
-@dataclass(frozen=True)
-class _Options:
-    n_contexts: int
-    shortest: int
-    longest: int
-    start: str
-    n_candidates: int
-    skip_damaged: bool
-    kl: bool
-    reference: bool
-    inexact: str
-    layouts: tuple[str, ...]
+class BuildStudySettings(Seeded, GeneratedSettings):
+    """Settings of :func:`build_study`; the generator draws the candidates."""
+
+    n_contexts: Count = 300
+    """Questions."""
+    min_context_tokens: Annotated[int, Field(ge=0)] = 1
+    """Fewest tokens (of the generator) before the cut."""
+    max_context_tokens: Count = 120
+    """Most tokens before the cut."""
+    start: Start = "document"
+    """document: contexts are beginnings of documents; anywhere: the tokens before a cut anywhere in a document."""
+    n_candidates: Count = 100
+    """Tokens drawn from the generator for every context."""
+    skip_damaged: bool = True
+    """Leave out places where a character of the text was lost before it was read (U+FFFD)."""
+    kl: bool = True
+    """Exact KL(model || generator) for models that share the generator's tokenizer: one more pass of both."""
+    reference: bool = False
+    """Keep the generator's whole distributions (contexts x vocabulary x 4 bytes)."""
+    inexact: Literal["error", "drop"] = "error"
+    """Contexts that a model with another tokenizer cannot be asked exactly: error, or drop (counted)."""
+    layouts: Layouts = ("netcdf", "lm_game")
+    """Files written: netcdf (study.nc), lm_game (a folder of JSON files in the public layout of the game)."""
+    items_per_batch: Count = 32
+    """Most contexts of a batch: what a killed run loses."""
 
 
-def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
-    """Build a comparison study from the documents of ``study`` and the models of the config."""
-    options = _options(cfg)
-    models = chosen_models(cfg)
-    settings = generator_settings(cfg, models)
-    models = {settings.name: settings, **models}
-    work = open_work(cfg)
-    generator = load_language_model(settings)
-    cuts, n_damaged = _cuts(cfg, study, generator, options)
+@experiment(BuildStudySettings)
+def build_study(study: xr.Dataset, settings: BuildStudySettings) -> ExperimentResult:
+    """Build a comparison study from documents and language models.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A documents study.
+    settings : BuildStudySettings, optional
+        Or its fields by name.
+
+    Returns
+    -------
+    ExperimentResult
+        A row a model; the study is among the files.
+    """
+    chosen = chosen_generator(settings)
+    models = {chosen.name: chosen, **settings.models}
+    work = open_work(settings)
+    generator = load_language_model(chosen)
+    cuts, n_damaged = _cuts(settings, study, generator)
     mine = work.mine([result_key(cut.context, cut.target) for cut in cuts])
     if not mine.size:
-        raise InputError(f"holds none of the {len(cuts)} contexts; take fewer shards", field="experiment.shard")
+        raise InputError(f"holds none of the {len(cuts)} contexts; take fewer shards", field="shard")
     cuts = [cuts[i] for i in mine]
-    candidates, own = draw_candidates(work, generator, cuts, n_candidates=options.n_candidates, seed=int(cfg.seed))
+    candidates, own = draw_candidates(work, generator, cuts, n_candidates=settings.n_candidates, seed=settings.seed)
     scores = {generator.name: own}
     kl: dict[str, NDArray[np.float64] | None] = {}
     for name, its in models.items():
         model = generator if name == generator.name else load_language_model(its)
         if model is not generator:
             scores[name] = score_tokens(work, model, generator, cuts, candidates)
-        kl[name] = divergences(work, model, generator, cuts) if options.kl else None
-    reference = reference_distributions(work, generator, cuts) if options.reference else None
+        kl[name] = divergences(work, model, generator, cuts) if settings.kl else None
+    reference = reference_distributions(work, generator, cuts) if settings.reference else None
     built = _dataset(study, generator, cuts, candidates, scores)
     if all(values is not None for values in kl.values()):
         built["kl_nats"] = (("model", "item"), np.stack(list(kl.values())), {"units": "nats"})  # type: ignore[arg-type]
     if reference is not None:
         built["reference_logprob"] = (("item", "token"), reference, {"units": "nats"})
         built["reference_token"] = ("token", _objects(token_strings(generator, range(generator.vocab_size))))
-    built.attrs["seed"] = int(cfg.seed)
-    built = _exact_only(built, scores, options)
+    built.attrs["seed"] = settings.seed
+    built = _exact_only(built, scores, settings.inexact)
     if n_damaged:
         text = "places left out because a character was lost in the text before them, or in the next token (U+FFFD)"
         add_note(built, text, count=n_damaged)
     validate_comparison_study(built)
-    return _result(cfg, built, work, options, scores)
+    return _result(settings, built, work, scores)
 
 
-def _options(cfg: DictConfig) -> _Options:
-    given = cfg.experiment
-    for key in ("n_contexts", "max_context_tokens", "n_candidates", "min_context_tokens"):
-        lowest = 0 if key == "min_context_tokens" else 1
-        if type(given[key]) is not int or given[key] < lowest:
-            raise InputError(
-                f"is {given[key]!r}, should be a whole number of at least {lowest}", field=f"experiment.{key}"
-            )
-    for key in ("skip_damaged", "kl", "reference"):
-        if not isinstance(given[key], bool):
-            raise InputError(f"is {given[key]!r}, should be true or false", field=f"experiment.{key}")
-    if given.inexact not in _INEXACT:
-        raise unknown_choice("inexact", given.inexact, _INEXACT)
-    layouts = [str(name) for name in given.layouts] if OmegaConf.is_list(given.layouts) else [str(given.layouts)]
-    for layout in layouts:
-        if layout not in LAYOUTS:
-            raise unknown_choice("layout", layout, LAYOUTS)
-    return _Options(
-        n_contexts=given.n_contexts,
-        shortest=given.min_context_tokens,
-        longest=given.max_context_tokens,
-        start=str(given.start),
-        n_candidates=given.n_candidates,
-        skip_damaged=given.skip_damaged,
-        kl=given.kl,
-        reference=given.reference,
-        inexact=given.inexact,
-        layouts=tuple(layouts),
-    )
-
-
-def _cuts(cfg: DictConfig, study: xr.Dataset, generator: LanguageModel, options: _Options) -> tuple[list[Cut], int]:
+def _cuts(settings: BuildStudySettings, study: xr.Dataset, generator: LanguageModel) -> tuple[list[Cut], int]:
     documents = encode(generator, study["text"].to_numpy().tolist(), source=f"study {study.attrs.get('name')!r}")
     token_bytes = vocabulary(generator).token_bytes
     damaged = [_damaged([token_bytes[token] for token in tokens]) for tokens in documents]
@@ -148,13 +143,13 @@ def _cuts(cfg: DictConfig, study: xr.Dataset, generator: LanguageModel, options:
 
     return cut_contexts(
         documents,
-        n=options.n_contexts,
+        n=settings.n_contexts,
         # a model without a BOS token has nothing to say before the first token
-        shortest=max(options.shortest, int(generator.bos_id is None)),
-        longest=options.longest,
-        start=options.start,
-        rng=rng_for(cfg, "contexts"),
-        is_usable=is_whole if options.skip_damaged else None,
+        shortest=max(settings.min_context_tokens, int(generator.bos_id is None)),
+        longest=settings.max_context_tokens,
+        start=settings.start,
+        rng=rng_for(settings.seed, "contexts"),
+        is_usable=is_whole if settings.skip_damaged else None,
     )
 
 
@@ -168,14 +163,14 @@ def _damaged(tokens: Sequence[bytes]) -> NDArray[np.bool_]:
     return damaged
 
 
-def _exact_only(built: xr.Dataset, scores: Mapping[str, ModelScores], options: _Options) -> xr.Dataset:
+def _exact_only(built: xr.Dataset, scores: Mapping[str, ModelScores], on_inexact: str) -> xr.Dataset:
     """Leave out the contexts that a model could not be asked exactly, or refuse the model."""
     keep = np.logical_and.reduce([its.exact for its in scores.values()])
     inexact = {name: np.flatnonzero(~its.exact) for name, its in scores.items() if not its.exact.all()}
     for name, which in inexact.items():
-        if options.inexact == "drop" and keep.any():
+        if on_inexact == "drop" and keep.any():
             continue
-        dropping = "" if options.inexact == "drop" else ", or experiment.inexact=drop to leave those contexts out"
+        dropping = "" if on_inexact == "drop" else ", or experiment.inexact=drop to leave those contexts out"
         raise InputError(
             f"{name!r} has another tokenizer than the generator, and {len(which)} of the {len(keep)} contexts cannot "
             f"be asked of it exactly, such as context {which[0]}: {scores[name].problems[which[0]]}; leave the model "
@@ -247,12 +242,14 @@ def _objects(values: Sequence[str]) -> NDArray[np.object_]:
 
 
 def _result(
-    cfg: DictConfig, built: xr.Dataset, work: Work, options: _Options, scores: Mapping[str, ModelScores]
+    settings: BuildStudySettings, built: xr.Dataset, work: Work, scores: Mapping[str, ModelScores]
 ) -> ExperimentResult:
     scheme = rounding_scheme("none")
+    # the candidates are the generator's own, the estimator the plain one
+    players = ComparisonSettings(rounding="none")
     rows = []
     for player, its in scores.items():
-        row = table_row(estimate(cfg, built, player, scheme), built.attrs["generator"])
+        row = table_row(estimate(players, built, player, scheme), built.attrs["generator"])
         hits = built["target_rank"].sel(model=player).to_numpy() == 1
         loss = clustered_mean(-built["target_logprob"].sel(model=player).to_numpy(), built["document"].to_numpy())
         row |= {
@@ -269,7 +266,7 @@ def _result(
     files: dict[str, Any] = {}
     if work.shard is None:
         writers = {"netcdf": ("study.nc", save_comparison_study), "lm_game": ("lm_game", write_lm_game)}
-        files = {writers[layout][0]: partial(writers[layout][1], built) for layout in options.layouts}
+        files = {writers[layout][0]: partial(writers[layout][1], built) for layout in settings.layouts}
     else:
         warnings = (
             f"these are the contexts of shard {work.shard.index}/{work.shard.count} alone, and no study was written; "
@@ -279,14 +276,17 @@ def _result(
         table=table,
         # the strings are in the study's own file, which holds those that netCDF cannot
         dataset=built.drop_vars([name for name in _STRINGS if name in built]),
-        figures={"players": perplexity_figure(table, cfg), "target_logprob": _surprisal_figure(built)},
-        summary=_summary(built, table, work),
+        figures={
+            "players": perplexity_figure(table, built.attrs["name"]),
+            "target_logprob": surprisal_figure(built),
+        },
+        text=_summary(built, table, work),
         warnings=warnings,
         files=files,
     )
 
 
-def _surprisal_figure(built: xr.Dataset) -> Figure:
+def surprisal_figure(built: xr.Dataset) -> Figure:
     """Cumulative share of contexts by the surprisal of the true next token, one line a model."""
     models = built["model"].to_numpy().tolist()
     colours = player_colours(models)

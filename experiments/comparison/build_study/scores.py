@@ -222,7 +222,7 @@ def reference_distributions(work: Work, generator: LanguageModel, cuts: Sequence
         raise InputError(
             f"is true, and the whole distributions of {len(cuts)} contexts take {size / 2**30:.1f} GiB; take fewer "
             "contexts",
-            field="experiment.reference",
+            field="reference",
         )
     contexts = [list(cut.context) for cut in cuts]
 
