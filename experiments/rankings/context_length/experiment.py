@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
-from omegaconf import DictConfig, ListConfig
 
 from estimators.documents.corpus import ClusteredMean, clustered_mean
-from estimators.errors import InputError, unknown_choice
+from estimators.errors import InputError
 from estimators.rankings.perplexity import approximate_perplexity
 from estimators.rankings.ranks import rank_at
 from estimators.rankings.scores import (
@@ -24,23 +24,31 @@ from estimators.rankings.scores import (
     reciprocal_score,
     top_k_accuracy,
 )
-from experiments.harness.language_models import Work, batches_by_length, chosen_models, open_work
-from experiments.harness.outputs import ExperimentResult
-from experiments.harness.settings import rng_for, whole_numbers
-from experiments.rankings.context_length.figures import draw_scores, draw_temperatures
+from experiments.harness.language_models import (
+    SMOLLM2,
+    LiveModels,
+    LiveSettings,
+    Work,
+    batches_by_length,
+    open_work,
+)
+from experiments.harness.result import ExperimentResult, experiment
+from experiments.harness.settings import Seeded, rng_for
+from experiments.rankings.context_length.figures import scores_figure, temperatures_figure
+from inference.lm.language_model import LanguageModel, encode, model_record
+from inference.lm.loading import load_language_model
+from inference.lm.windows import score_windows
+from inference.settings import Count, Counts, Positive
 from inference.store.keys import operation_key, result_key
 
-if TYPE_CHECKING:
-    from inference.lm.language_model import LanguageModel
-
-__all__ = ["WINDOWS", "run"]
+__all__ = ["WINDOWS", "ContextLengthSettings", "context_length"]
 
 WINDOWS: Mapping[str, tuple[str, ...]] = {
     "growing": ("growing",),
     "sliding": ("sliding",),
     "both": ("growing", "sliding"),
 }
-"""Values of ``experiment.window`` and the windows that they score."""
+"""Values of ``window`` and the windows that they score."""
 
 FloatArray = NDArray[np.float64]
 
@@ -53,30 +61,57 @@ class _Place:
     start: int
 
 
-def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
-    """Score the same places of the texts after contexts of every length, with every model."""
-    from inference.lm.loading import load_language_model  # noqa: PLC0415 - torch takes seconds
+class ContextLengthSettings(Seeded, LiveSettings):
+    """Settings of :func:`context_length`."""
 
-    lengths = sorted(set(whole_numbers(cfg, "lengths")))
-    n_windows, n_tokens, top_k = (whole_numbers(cfg, key)[0] for key in ("n_windows", "n_tokens", "top_k"))
-    temperatures = _temperatures(cfg)
-    if cfg.experiment.window not in WINDOWS:
-        raise unknown_choice("experiment.window", cfg.experiment.window, WINDOWS)
-    kinds = WINDOWS[str(cfg.experiment.window)]
-    settings = chosen_models(cfg)
-    if not settings:
+    models: LiveModels = MappingProxyType({SMOLLM2.name: SMOLLM2})
+    """Language models that run, by name; on the command line model=[smollm2,...]."""
+    lengths: Counts = (8, 16, 32, 64, 128, 256)
+    """Tokens of context before a reference token, the model's BOS token not counted."""
+    n_windows: Count = 20
+    """Places in the texts, drawn at random; the same for every length, so that length is not confounded with them."""
+    n_tokens: Count = 30
+    """Reference tokens scored at each place."""
+    window: Literal["growing", "sliding", "both"] = "growing"
+    """growing: one pass scores all reference tokens of a place, the first after so many tokens of context, each further
+    one after one more; sliding: each after exactly so many, one pass a token; both: and the difference of them."""
+    top_k: Count = 20
+    """Ranks beyond it count as not ranked, as in the lists of an API; scores on the whole vocabulary stand beside."""
+    temperatures: tuple[Positive, ...] = (0.5, 0.75, 1.0, 1.5, 2.0)
+    """Perplexity and scores at these temperatures, at the longest context."""
+
+
+@experiment(ContextLengthSettings)
+def context_length(study: xr.Dataset, settings: ContextLengthSettings) -> ExperimentResult:
+    """Score the same places of the texts after contexts of every length, with every model.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A documents study.
+    settings : ContextLengthSettings, optional
+        Or its fields by name.
+
+    Returns
+    -------
+    ExperimentResult
+        A row a model, window and length.
+    """
+    lengths = sorted(set(settings.lengths))
+    top_k, temperatures, kinds = settings.top_k, settings.temperatures, WINDOWS[settings.window]
+    if not settings.models:
         raise InputError("names no model; add model=smollm2", source="settings", field="model")
-    work = open_work(cfg)
+    work = open_work(settings)
     scored: dict[tuple[str, str, int], Mapping[str, NDArray[Any]]] = {}
     vocab_sizes: dict[str, int] = {}
-    for name, chosen in settings.items():
+    for name, chosen in settings.models.items():
         model = load_language_model(chosen)
-        tokens, places = _places(cfg, study, model, n_windows, longest=lengths[-1], n_tokens=n_tokens)
+        tokens, places = _places(settings, study, model)
         places = _mine(work, places)
         vocab_sizes[name] = model.vocab_size
         for length in lengths:
             for kind in kinds:
-                windows = [tuple(tokens[p.document][p.start - length : p.start + n_tokens]) for p in places]
+                windows = [tuple(tokens[p.document][p.start - length : p.start + settings.n_tokens]) for p in places]
                 scored[name, kind, length] = _score(
                     work, model, windows, length=length, kind=kind, top_k=top_k, temperatures=temperatures
                 )
@@ -94,32 +129,22 @@ def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
             for row in _by_temperature(arrays, temperatures, top_k)
         ]
     )
+    figures = {"context_length": scores_figure(table, str(study.attrs.get("name")))}
+    if temperatures:
+        figures["temperature"] = temperatures_figure(tempered, lengths[-1])
     return ExperimentResult(
         table=table,
         dataset=_dataset(scored, tempered, lengths),
-        figures={
-            "context_length": draw_scores(table, str(study.attrs.get("name"))),
-            **({"temperature": draw_temperatures(tempered, lengths[-1])} if temperatures else {}),
-        },
-        summary=_summary(table, tempered, _difference(scored, top_k), work),
-        warnings=(),
+        figures=figures,
+        text=_summary(table, tempered, _difference(scored, top_k), work),
     )
 
 
-def _temperatures(cfg: DictConfig) -> tuple[float, ...]:
-    values = cfg.experiment.temperatures
-    numbers = list(values) if isinstance(values, ListConfig) else [values]
-    if not all(isinstance(value, int | float) and not isinstance(value, bool) and value > 0 for value in numbers):
-        raise InputError(f"is {numbers}, should be a list of numbers above 0", field="experiment.temperatures")
-    return tuple(float(value) for value in numbers)
-
-
 def _places(
-    cfg: DictConfig, study: xr.Dataset, model: LanguageModel, n_windows: int, *, longest: int, n_tokens: int
+    settings: ContextLengthSettings, study: xr.Dataset, model: LanguageModel
 ) -> tuple[list[list[int]], list[_Place]]:
     """Draw places with the longest context before them, each as likely as any other, without overlap of references."""
-    from inference.lm.language_model import encode  # noqa: PLC0415
-
+    n_windows, n_tokens, longest = settings.n_windows, settings.n_tokens, max(settings.lengths)
     tokens = encode(model, study["text"].to_numpy().tolist(), source="study")
     possible = [
         _Place(document, start)
@@ -131,9 +156,9 @@ def _places(
         raise InputError(
             f"is {n_windows}, but the texts have {len(possible)} places with {longest} tokens before and {n_tokens} "
             "after; use longer texts, shorter lengths or fewer windows",
-            field="experiment.n_windows",
+            field="n_windows",
         )
-    drawn = rng_for(cfg, "places").choice(len(possible), size=n_windows, replace=False)
+    drawn = rng_for(settings.seed, "places").choice(len(possible), size=n_windows, replace=False)
     return tokens, [possible[i] for i in sorted(drawn.tolist())]
 
 
@@ -141,7 +166,7 @@ def _mine(work: Work, places: Sequence[_Place]) -> list[_Place]:
     """Places of this run's shard: the same numbers for every length and model, whatever its tokens."""
     mine = work.mine([result_key("place", number) for number in range(len(places))]).tolist()
     if not mine:
-        raise InputError("holds none of the places; use fewer shards or more windows", field="experiment.shard")
+        raise InputError("holds none of the places; use fewer shards or more windows", field="shard")
     return [places[i] for i in mine]
 
 
@@ -155,9 +180,6 @@ def _score(
     top_k: int,
     temperatures: Sequence[float],
 ) -> Mapping[str, NDArray[Any]]:
-    from inference.lm.language_model import model_record  # noqa: PLC0415
-    from inference.lm.windows import score_windows  # noqa: PLC0415
-
     parameters = {"context_length": length, "window": kind, "top_k": top_k, "temperatures": list(temperatures)}
 
     def compute(batch: list[tuple[int, ...]]) -> Mapping[str, NDArray[Any]]:

@@ -16,12 +16,12 @@ from experiments.harness.figures import (
     player_label,
 )
 
-__all__ = ["draw_scores", "draw_temperatures"]
+__all__ = ["scores_figure", "temperatures_figure"]
 
 _DASHES = {"growing": "-", "sliding": "--"}
 
 
-def draw_scores(table: pd.DataFrame, study: str) -> Figure:
+def scores_figure(table: pd.DataFrame, study: str = "the texts") -> Figure:
     """Average rank score and perplexity against the length of the context, with 2 SE."""
     score = next(str(name) for name in table.columns if str(name).startswith("average_"))
     top_k = score.removeprefix("average_top")
@@ -62,7 +62,7 @@ def _length_axis(axes: Axes, lengths: list[int]) -> None:
     axes.set_axisbelow(True)
 
 
-def draw_temperatures(table: pd.DataFrame, length: int) -> Figure:
+def temperatures_figure(table: pd.DataFrame, length: int) -> Figure:
     """Perplexity and average score at several temperatures: one moves, the other does not."""
     table = table[table["window"] == table["window"].iloc[0]]
     colours = player_colours(list(dict.fromkeys(table["model"])))
