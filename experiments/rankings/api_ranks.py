@@ -3,56 +3,90 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import fields
+from collections.abc import Mapping
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, cast
+from typing import Literal
 
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
-from omegaconf import DictConfig, OmegaConf
-from tqdm import tqdm
+from pydantic import model_validator
 
 from estimators.documents import document_tokens
-from estimators.errors import InputError, unknown_choice
+from estimators.errors import InputError
 from estimators.rankings import score_study, validate_ranking_study
 from experiments.harness.figures import STYLE, new_figure
-from experiments.harness.outputs import ExperimentResult
-from experiments.harness.settings import rng_for, whole_numbers
-from experiments.rankings.ranks.experiment import scores_by_window
+from experiments.harness.replication import progress_bar
+from experiments.harness.result import ExperimentResult, experiment
+from experiments.harness.settings import Seeded, rng_for
+from experiments.rankings.windows import scores_by_window
 from experiments.studies.rankings.table import write_ranking_table
 from inference.api.scoring import CostEstimate, TextWindow, estimate_cost, score_windows
 from inference.api.settings import ApiSettings
 from inference.api.store import Ledger
+from inference.settings import Count, Counts, UserPath
 
-__all__ = ["run"]
+__all__ = ["ApiRanksSettings", "api_ranks", "api_ranks_figure"]
 
 
-def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
-    """Draw places, say what they cost, ask the endpoint, and write a ranking table."""
-    settings = _settings(cfg)
-    if cfg.experiment.window not in ("growing", "sliding"):
-        raise unknown_choice("experiment.window", cfg.experiment.window, ("growing", "sliding"))
-    if not isinstance(cfg.experiment.estimate_only, bool):
-        raise InputError(
-            f"is {cfg.experiment.estimate_only!r}, should be true or false", field="experiment.estimate_only"
-        )
-    windows = _windows(cfg, study)
-    if cfg.experiment.estimate_only:
-        return _estimated(estimate_cost(windows, settings))
-    with tqdm(total=0, desc="tokens", unit="token", disable=None) as bar:
+class ApiRanksSettings(Seeded):
+    """Settings of :func:`api_ranks`."""
 
-        def shown(done: int, total: int) -> None:
-            bar.total = total
-            bar.update(done - bar.n)
+    models: Mapping[str, ApiSettings]
+    """The one endpoint; on the command line model=[api] models.api.base_url=..."""
+    tokenizer: str
+    """The model's own tokens: study (of a documents study that has them), tiktoken:ENCODING, file:TOKENIZER.json."""
+    lengths: Counts = (32, 128, 512)
+    """Tokens of context before a reference token."""
+    n_windows: Count = 10
+    """Places in the texts, drawn at random, the same for every length."""
+    n_tokens: Count = 30
+    """Reference tokens at each place."""
+    window: Literal["growing", "sliding"] = "growing"
+    """growing: the context grows from token to token; sliding: exactly so many tokens, which leaves reuse little."""
+    store: UserPath = Path("api_answers.db")
+    """SQLite file with the paid answers, to go on with and never to pay twice."""
+    estimate_only: bool = False
+    """Say what it will cost, and ask nothing."""
 
-        ranking = validate_ranking_study(
-            score_windows(windows, settings, Path(cfg.experiment.store), before=_say, progress=shown)
-        )
+    @model_validator(mode="after")
+    def _one_endpoint(self) -> ApiRanksSettings:
+        if len(self.models) != 1:
+            raise InputError(f"names {', '.join(self.models) or 'none'}; api_ranks takes one endpoint: model=[api]")
+        return self
+
+    @property
+    def endpoint(self) -> ApiSettings:
+        """The one endpoint."""
+        return next(iter(self.models.values()))
+
+
+@experiment(ApiRanksSettings)
+def api_ranks(study: xr.Dataset, settings: ApiRanksSettings) -> ExperimentResult:
+    """Draw places, say what they cost, ask the endpoint, and write a ranking table.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A documents study.
+    settings : ApiRanksSettings, optional
+        Or its fields by name.
+
+    Returns
+    -------
+    ExperimentResult
+        A row a model and length; the ranking table is among the files.
+    """
+    windows = _windows(settings, study)
+    if settings.estimate_only:
+        return _estimated(estimate_cost(windows, settings.endpoint))
+    ranking = validate_ranking_study(
+        score_windows(windows, settings.endpoint, settings.store, before=_say, progress=progress_bar("tokens"))
+    )
     by_window = scores_by_window(ranking, score_study(ranking))
     columns = ["linear", "reciprocal", "average", "top_1", "loss_nats", "share_censored"]
     groups = by_window.groupby(["model", "context_length"])
@@ -64,35 +98,19 @@ def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
     return ExperimentResult(
         table=table,
         dataset=xr.Dataset.from_dataframe(table.set_index(["model", "context_length"])),
-        figures={"api_ranks": _figure(table)},
-        summary=f"{ranking.sizes['token']:,} tokens, with the {ranking.sizes['rank']} best tokens each, are in "
+        figures={"api_ranks": api_ranks_figure(table)},
+        text=f"{ranking.sizes['token']:,} tokens, with the {ranking.sizes['rank']} best tokens each, are in "
         "`tables/ranking.csv`: `+exp=ranks study=ranking_table study.path=...` fits them. Standard errors are over "
         "windows; perplexity is approximate, a token outside the list counts as the last one's probability times e^-3.",
         files={"tables": partial(_write, ranking, by_window)},
     )
 
 
-def _settings(cfg: DictConfig) -> ApiSettings:
-    given = OmegaConf.to_container(cfg.models, resolve=True, throw_on_missing=True) if "models" in cfg else {}
-    models = cast("dict[str, dict[str, Any]]", given)
-    if len(models) != 1 or next(iter(models.values())).get("source") != "api":
-        raise InputError(
-            f"names {', '.join(models) or 'none'}; api_ranks takes one endpoint: model=[api]", field="model"
-        )
-    chosen = dict(next(iter(models.values())))
-    del chosen["source"]
-    known = [field.name for field in fields(ApiSettings)]
-    for name in chosen:
-        if name not in known:
-            raise unknown_choice("setting", name, known, source="models.api")
-    return ApiSettings(**chosen)
-
-
-def _windows(cfg: DictConfig, study: xr.Dataset) -> list[TextWindow]:
+def _windows(settings: ApiRanksSettings, study: xr.Dataset) -> list[TextWindow]:
     """Places with the longest context before them, the same for every length, without overlap of references."""
-    lengths = sorted(set(whole_numbers(cfg, "lengths")))
-    n_windows, n_tokens = (whole_numbers(cfg, key)[0] for key in ("n_windows", "n_tokens"))
-    tokens = _tokens(str(cfg.experiment.tokenizer), study)
+    lengths = sorted(set(settings.lengths))
+    n_windows, n_tokens = settings.n_windows, settings.n_tokens
+    tokens = _tokens(settings.tokenizer, study)
     places = [
         (document, start)
         for document, its in enumerate(tokens)
@@ -102,9 +120,9 @@ def _windows(cfg: DictConfig, study: xr.Dataset) -> list[TextWindow]:
         raise InputError(
             f"is {n_windows}, but the texts have {len(places)} places with {lengths[-1]} tokens before and {n_tokens} "
             "after; use longer texts, shorter lengths or fewer windows",
-            field="experiment.n_windows",
+            field="n_windows",
         )
-    drawn = rng_for(cfg, "places").choice(len(places), size=n_windows, replace=False)
+    drawn = rng_for(settings.seed, "places").choice(len(places), size=n_windows, replace=False)
     names = study["document"].to_numpy()
     return [
         TextWindow(
@@ -112,7 +130,7 @@ def _windows(cfg: DictConfig, study: xr.Dataset) -> list[TextWindow]:
             name=f"token {start}",
             context=tuple(tokens[document][start - length : start]),
             reference=tuple(tokens[document][start : start + n_tokens]),
-            sliding=cfg.experiment.window == "sliding",
+            sliding=settings.window == "sliding",
         )
         for length in lengths
         for document, start in (places[at] for at in sorted(drawn.tolist()))
@@ -128,23 +146,23 @@ def _tokens(tokenizer: str, study: xr.Dataset) -> list[list[str]]:
     package = {"tiktoken": "tiktoken", "file": "tokenizers"}.get(kind)
     if package is None or not name:
         raise InputError(
-            f"is {tokenizer!r}, should be study, tiktoken:ENCODING or file:TOKENIZER.json", field="experiment.tokenizer"
+            f"is {tokenizer!r}, should be study, tiktoken:ENCODING or file:TOKENIZER.json", field="tokenizer"
         )
     if find_spec(package) is None:
-        raise InputError(f"is {tokenizer!r}, which needs the package {package}", field="experiment.tokenizer")
+        raise InputError(f"is {tokenizer!r}, which needs the package {package}", field="tokenizer")
     if kind == "tiktoken":
-        import tiktoken  # noqa: PLC0415
+        import tiktoken  # noqa: PLC0415 - one way of several to cut a text
 
         try:
             encoding = tiktoken.get_encoding(name)
         except ValueError as error:
-            raise InputError(str(error), field="experiment.tokenizer") from None
+            raise InputError(str(error), field="tokenizer") from None
         pieces = [[encoding.decode_single_token_bytes(i) for i in encoding.encode_ordinary(text)] for text in texts]
         return [_whole(document) for document in pieces]
     from tokenizers import Tokenizer  # noqa: PLC0415
 
     if not Path(name).is_file():
-        raise InputError(f"is {name!r}, which does not exist", field="experiment.tokenizer")
+        raise InputError(f"is {name!r}, which does not exist", field="tokenizer")
     loaded = Tokenizer.from_file(name)
     return [[text[a:b] for a, b in _joined(loaded.encode(text, add_special_tokens=False).offsets)] for text in texts]
 
@@ -181,7 +199,7 @@ def _told(estimate: CostEstimate) -> str:
 
 def _estimated(estimate: CostEstimate) -> ExperimentResult:
     table = pd.DataFrame([vars(estimate)])
-    return ExperimentResult(table=table, dataset=xr.Dataset.from_dataframe(table), figures={}, summary=_told(estimate))
+    return ExperimentResult(table=table, dataset=xr.Dataset.from_dataframe(table), figures={}, text=_told(estimate))
 
 
 def _write(ranking: xr.Dataset, by_window: pd.DataFrame, folder: Path) -> None:
@@ -190,7 +208,8 @@ def _write(ranking: xr.Dataset, by_window: pd.DataFrame, folder: Path) -> None:
     by_window.to_csv(folder / "windows.csv", index=False, lineterminator="\n")
 
 
-def _figure(table: pd.DataFrame) -> Figure:
+def api_ranks_figure(table: pd.DataFrame) -> Figure:
+    """Average rank score against the length of the context."""
     with mpl.rc_context(STYLE):
         fig = new_figure(4.2, 3.0)
         axes = fig.add_subplot()
