@@ -1,3 +1,10 @@
+from .cloze.ard.experiment import ard as ard
+from .cloze.ard_coverage import ard_coverage as ard_coverage
+from .cloze.distributions import distributions as distributions
+from .cloze.improve import improve as improve
+from .cloze.tvd.experiment import tvd as tvd
+from .cloze.tvd_coverage import tvd_coverage as tvd_coverage
+from .cloze.tvd_sample_size import tvd_sample_size as tvd_sample_size
 from .comparison.belief import belief as belief
 from .comparison.bootstrap import bootstrap as bootstrap
 from .comparison.calibration.experiment import calibration as calibration
@@ -6,6 +13,12 @@ from .comparison.perplexity import perplexity as perplexity
 from .comparison.rounding import rounding as rounding
 from .comparison.sample_size import sample_size as sample_size
 from .comparison.sbc import sbc as sbc
+from .papers.provo.ard import ard_legacy as ard_legacy
+from .papers.provo.ard_conclusion import ard_conclusion as ard_conclusion
+from .papers.provo.distributions import distributions_legacy as distributions_legacy
+from .papers.provo.improve import improve_legacy as improve_legacy
+from .papers.provo.tvd import tvd_legacy as tvd_legacy
+from .papers.provo.tvd_sample_size import tvd_sample_size_legacy as tvd_sample_size_legacy
 from .papers.published import published as published
 from .papers.reproduce.experiment import reproduce as reproduce
 from .studies.cloze.provo import provo as provo

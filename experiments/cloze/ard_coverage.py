@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
-from omegaconf import DictConfig, ListConfig
+from pydantic import model_validator
+from scipy.stats import beta, binom
 
 from estimators.errors import InputError
-from experiments.cloze.ard.settings import design_columns, main_variant, names_of
-from experiments.cloze.settings import whole
-from experiments.harness.bayes import require_bayes
+from experiments.cloze.ard.settings import RelevanceSettings, data_of, design_columns
+from experiments.harness.bayes import SamplerSettings
 from experiments.harness.figures import STYLE, new_figure
-from experiments.harness.outputs import ExperimentResult
-from experiments.harness.replication import n_jobs, progress_bar, replicates_path
-from experiments.harness.settings import numbers_of, tail_probability
+from experiments.harness.replication import ReplicationSettings, in_output_folder, progress_bar, replicates_path
+from experiments.harness.result import ExperimentResult, experiment
+from inference.cloze.ard_sbc import ard_sbc, interval_coverage
+from inference.posterior.sbc import SbcSettings, run_sbc
+from inference.posterior.sbc_bands import judge_ranks
+from inference.settings import Count, Names, Probability
+from models.cloze.ard_data import ArdData
 
-if TYPE_CHECKING:
-    from models.cloze.ard_data import ArdData
-
-__all__ = ["COVERAGE_COLUMNS", "run"]
+__all__ = ["COVERAGE_COLUMNS", "ArdCoverageSettings", "ard_coverage", "ard_coverage_figure"]
 
 COVERAGE_COLUMNS = (
     "quantity",
@@ -45,47 +44,92 @@ it is in ``experiment.accepted``; the others are of simulation-based calibration
 """
 
 
-def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
-    """Draw parameters and data from the model on a study's design, fit, and count what the intervals hold."""
-    tail_probability(cfg)
-    require_bayes()
-    from scipy.stats import binom  # noqa: PLC0415
+class ArdCoverageSettings(RelevanceSettings, ReplicationSettings):
+    """Settings of :func:`ard_coverage`."""
 
-    from inference.cloze.ard_sbc import ard_sbc, interval_coverage  # noqa: PLC0415 - seconds that only fits should cost
-    from inference.posterior.sbc import SbcSettings, run_sbc  # noqa: PLC0415
-    from inference.posterior.sbc_bands import judge_ranks  # noqa: PLC0415
-    from models.cloze.ard import ArdPriors  # noqa: PLC0415
+    players: Names | None = ("factors",)
+    """The model whose contexts make the design; its words are not used."""
+    predictors: Names = ("human_entropy", "model_entropy", "oracle_tvd", "word_num")
+    """As in ard (simulated contexts are all of one length)."""
+    n_fits: Count = 200
+    """Data sets drawn and fitted."""
+    n_texts: Count = 8
+    """Texts of the design."""
+    n_items_per_text: Count = 15
+    """Contexts of the design: the first of each text."""
+    interval: Probability = 0.9
+    """Probability inside the intervals."""
+    accepted: tuple[float, float] = (0.86, 0.94)
+    """Share of all intervals that hold the truth, if they are right; of twenty single quantities of a right model about
+    one strays out of it with 200 fits. The run ends with exit code 3 if the share over all coefficients, or over all
+    quantities, is outside."""
+    allow_outside: bool = False
+    """End with exit code 0 all the same; the table and the warnings say it either way."""
+    n_ranked: Count = 99
+    """Posterior draws, nearly independent, among which the truth is ranked."""
+    sampler: SamplerSettings = SamplerSettings(draws=300, tune=300, chains=2, cores=1)
+    """What draws from the posterior of a fit."""
 
-    low, high = _accepted(cfg)
-    n_fits, n_ranked = whole(cfg, "n_fits"), whole(cfg, "n_ranked")
-    if cfg.sampler.name != "nutpie":
-        raise InputError(
-            f"is {cfg.sampler.name!r}, but only nutpie compiles a model once for many fits", field="sampler.name"
-        )
-    variant = main_variant(cfg)
-    data = _design(cfg, study)
-    model = ard_sbc(
-        data, prior=variant.prior, likelihood=variant.likelihood, priors=numbers_of(cfg, "priors", ArdPriors)
-    )
-    settings = SbcSettings(
-        n_ranked=n_ranked,
-        draws=int(cfg.sampler.draws),
-        tune=int(cfg.sampler.tune),
-        chains=int(cfg.sampler.chains),
-        target_accept=float(cfg.sampler.target_accept),
-    )
+    @model_validator(mode="after")
+    def _possible(self) -> ArdCoverageSettings:
+        if not 0 <= self.accepted[0] < self.accepted[1] <= 1:
+            raise InputError(f"is {list(self.accepted)}, should be two shares: [0.86, 0.94]", field="accepted")
+        if self.sampler.name != "nutpie":
+            raise InputError(
+                f"is {self.sampler.name!r}, but only nutpie compiles a model once for many fits", field="sampler.name"
+            )
+        return self
+
+
+@experiment(ArdCoverageSettings)
+def ard_coverage(study: xr.Dataset, settings: ArdCoverageSettings) -> ExperimentResult:
+    """Draw parameters and data from the model on a study's design, fit, and count what the intervals hold.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A cloze study with counts and models.
+    settings : ArdCoverageSettings, optional
+        Or its fields by name.
+
+    Returns
+    -------
+    ExperimentResult
+        One row a quantity, :data:`COVERAGE_COLUMNS`.
+
+    Raises
+    ------
+    InputError
+        If a file of fits was made with other settings, or nothing names one.
+
+    Examples
+    --------
+    >>> from experiments import ard_coverage, cloze_simulated
+    >>> study = cloze_simulated(n_items=24, n_samples=60, vocab_size=60)
+    >>> ard_coverage(study, n_fits=200, replicates="fits.jsonl").table  # doctest: +SKIP
+    """
+    (low, high), n_fits, n_ranked = settings.accepted, settings.n_fits, settings.n_ranked
+    data = _design(study, settings)
+    model = ard_sbc(data, prior=settings.prior, likelihood=settings.likelihood, priors=settings.priors)
+    sampler = settings.sampler
     rows = run_sbc(
         model,
         n_fits,
-        path=replicates_path(cfg),
-        seed=int(cfg.seed),
-        settings=settings,
-        n_jobs=n_jobs(cfg),
+        path=replicates_path(settings),
+        seed=settings.seed,
+        settings=SbcSettings(
+            n_ranked=n_ranked,
+            draws=sampler.draws,
+            tune=sampler.tune,
+            chains=sampler.chains,
+            target_accept=sampler.target_accept,
+        ),
+        n_jobs=settings.n_jobs,
         progress=progress_bar("fits"),
-        set_aside=cfg.experiment.replicates is None,
+        set_aside=in_output_folder(settings),
     )
     ranks = pd.DataFrame(rows)
-    table = interval_coverage(ranks, n_ranked, float(cfg.experiment.interval))
+    table = interval_coverage(ranks, n_ranked, settings.interval)
     verdicts = {name: judge_ranks(own["rank"].to_numpy(), n_ranked) for name, own in ranks.groupby("quantity")}
     by_name = ranks.groupby("quantity")
     table["right"] = table["coverage"].between(low, high)
@@ -97,8 +141,8 @@ def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
     table["quantity"] = [_readable(str(name), data) for name in table["quantity"]]
     table = table[list(COVERAGE_COLUMNS)]
     outside = [str(name) for name in table.loc[~table["right"], "quantity"]]
-    strays = binom.cdf(np.ceil(low * n_fits) - 1, n_fits, cfg.experiment.interval) + binom.sf(
-        np.floor(high * n_fits), n_fits, cfg.experiment.interval
+    strays = binom.cdf(np.ceil(low * n_fits) - 1, n_fits, settings.interval) + binom.sf(
+        np.floor(high * n_fits), n_fits, settings.interval
     )
     warnings = []
     if outside:
@@ -116,10 +160,10 @@ def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
             f"{int(table['n_unconverged'].max())} of {n_fits} fits did not converge even with longer chains; they count"
         )
     mean = float(table["coverage"].mean())
-    summary = (
+    text = (
         f"{n_fits} times, parameters and data ({data.target.size} rows, {data.text.size} texts) were drawn from the "
-        f"model of `+exp=ard` ({variant.prior}, {variant.likelihood}) with its own priors, and the model was fitted to "
-        f"them. Its {cfg.experiment.interval:.0%} intervals hold the truth in {mean:.1%} of all cases, those of the "
+        f"model of `+exp=ard` ({settings.prior}, {settings.likelihood}) with its own priors, and the model was fitted "
+        f"to them. Its {settings.interval:.0%} intervals hold the truth in {mean:.1%} of all cases, those of the "
         f"coefficients in **{pooled:.1%}**; for "
         f"**{int(table['right'].sum())} of {len(table)}** quantities the share is within {low:.0%} to {high:.0%} "
         f"(a right one strays by {table['coverage_se'].iloc[0]:.1%}, its standard error). The ranks of "
@@ -128,43 +172,21 @@ def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
     return ExperimentResult(
         table=table,
         dataset=_dataset(ranks, table),
-        figures={"coverage": figure(table, cfg, low, high)},
-        summary=summary,
+        figures={"coverage": ard_coverage_figure(table, interval=settings.interval, accepted=settings.accepted)},
+        text=text,
         warnings=tuple(warnings),
-        gate_failed=not is_right and not cfg.experiment.allow_outside,
+        gate_failed=not is_right and not settings.allow_outside,
     )
 
 
-def _accepted(cfg: DictConfig) -> tuple[float, float]:
-    value = cfg.experiment.accepted
-    if not isinstance(value, ListConfig) or len(value) != 2 or not 0 <= value[0] < value[1] <= 1:
-        raise InputError(f"is {value!r}, should be two shares: [0.86, 0.94]", field="experiment.accepted")
-    if not isinstance(cfg.experiment.allow_outside, bool):
-        raise InputError(
-            f"is {cfg.experiment.allow_outside!r}, should be true or false", field="experiment.allow_outside"
-        )
-    return float(value[0]), float(value[1])
-
-
-def _design(cfg: DictConfig, study: xr.Dataset) -> ArdData:
+def _design(study: xr.Dataset, settings: ArdCoverageSettings) -> ArdData:
     """First contexts of the first texts, with their exact predictors and errors."""
-    from models.cloze.ard_columns import measured_error  # noqa: PLC0415
-    from models.cloze.ard_data import ard_data  # noqa: PLC0415
-
-    columns = design_columns(cfg, study)
-    n_texts, n_items = whole(cfg, "n_texts"), whole(cfg, "n_items_per_text")
+    columns = design_columns(study, settings)
     frame = pd.DataFrame({"text": columns.text, "position": columns.position})
-    texts = frame["text"].drop_duplicates().to_numpy()[:n_texts]
+    texts = frame["text"].drop_duplicates().to_numpy()[: settings.n_texts]
     number = frame.groupby("text")["position"].rank(method="dense").to_numpy()
-    small = columns.take((frame["text"].isin(texts).to_numpy()) & (number <= n_items))
-    return ard_data(
-        small.target,
-        small.predictors,
-        text=small.text,
-        item=small.item,
-        player=small.player,
-        measured=measured_error(small, names_of(cfg, "measured", empty=True)),
-    )
+    small = columns.take((frame["text"].isin(texts).to_numpy()) & (number <= settings.n_items_per_text))
+    return data_of(small, settings)
 
 
 def _readable(quantity: str, data: ArdData) -> str:
@@ -189,16 +211,16 @@ def _dataset(ranks: pd.DataFrame, table: pd.DataFrame) -> xr.Dataset:
     )
 
 
-def figure(table: pd.DataFrame, cfg: DictConfig, low: float, high: float) -> Figure:
-    """Share of intervals that hold the truth, by quantity."""
-    from scipy.stats import beta  # noqa: PLC0415
-
+def ard_coverage_figure(
+    table: pd.DataFrame, *, interval: float = 0.9, accepted: tuple[float, float] = (0.86, 0.94)
+) -> Figure:
+    """Draw the share of intervals that hold the truth, by quantity."""
     with mpl.rc_context(STYLE):
         fig = new_figure(6.4, 1.2 + 0.2 * len(table))
         axes = fig.subplots()
         at = -np.arange(len(table))
-        axes.axvspan(low, high, color="0.92", linewidth=0, label="accepted")
-        axes.axvline(cfg.experiment.interval, color="0.5", linewidth=0.9, linestyle="--", label="nominal")
+        axes.axvspan(*accepted, color="0.92", linewidth=0, label="accepted")
+        axes.axvline(interval, color="0.5", linewidth=0.9, linestyle="--", label="nominal")
         n_held = table["coverage"] * table["n_fits"]
         # Jeffreys' interval, which stays between 0 and 1
         ends = [beta.ppf(p, n_held + 0.5, table["n_fits"] - n_held + 0.5) for p in (0.05, 0.95)]
@@ -215,7 +237,7 @@ def figure(table: pd.DataFrame, cfg: DictConfig, low: float, high: float) -> Fig
         axes.set_yticks(at, [name.replace("_", " ") for name in table["quantity"]])
         axes.tick_params(axis="y", length=0)
         axes.set_ylim(at[-1] - 0.7, 0.7)
-        axes.set_xlabel(f"share of {cfg.experiment.interval:.0%} intervals that hold the truth")
+        axes.set_xlabel(f"share of {interval:.0%} intervals that hold the truth")
         fig.legend(loc="outside lower center", ncols=3)
         fig.suptitle(
             f"Coverage on {int(table['n_fits'].iloc[0])} data sets drawn from the model",

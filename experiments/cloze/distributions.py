@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from typing import Any
+from typing import Annotated, Any
 
 import matplotlib as mpl
 import numpy as np
@@ -12,40 +12,86 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
-from omegaconf import DictConfig, ListConfig
+from pydantic import BeforeValidator, Field
 
-from estimators.cloze.distributions import Distributions, relative_frequencies
-from estimators.cloze.study_words import StudyWords, study_words
-from estimators.cloze.words import WORD_RULES
+from estimators.cloze import Distributions, StudyWords, relative_frequencies
 from estimators.errors import InputError
-from experiments.cloze.settings import chosen_models, colours, label, mode_of, whole, wide_rules
+from experiments.cloze.figures import colours, label
+from experiments.cloze.settings import ClozeSettings, chosen_models, words_of
 from experiments.harness.figures import STYLE, new_figure
-from experiments.harness.outputs import ExperimentResult
+from experiments.harness.result import ExperimentResult, experiment
+from inference.settings import Count, Names, Settings
 
-__all__ = ["run"]
+__all__ = ["DistributionsSettings", "ItemSettings", "distributions", "distributions_figure", "distributions_result"]
 
 _HUMAN = "human"
 _PER_PAGE = 6
 
 
-def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
-    """Show people's and models' most probable words side by side, a page for each text."""
-    mode = mode_of(cfg)
-    items = _items(cfg, study)
-    models = chosen_models(cfg, study, needed=False)
-    n_words = whole(cfg, "n_words")
-    words = _words(cfg, study, models, mode)
-    cpds: dict[str, Distributions] = {_HUMAN: words.human_distributions}
-    for name in models:
-        model = words.models[name]
-        cpds[name] = _over_items(relative_frequencies(model.counts), model.item, study.sizes["item"])
-    shown = [_HUMAN, *(name for name in models if (cpds[name].mass[items] > 0).any())]
+def _texts(value: Any) -> Any:
+    # YAML reads 2 as a number, and text 2 is meant
+    listed = value if isinstance(value, list | tuple) else (value,)
+    return tuple(str(one) if isinstance(one, int) and not isinstance(one, bool) else one for one in listed)
+
+
+class ItemSettings(Settings):
+    """Which contexts are shown, and how much of each."""
+
+    item: Annotated[tuple[str, ...], Field(min_length=1), BeforeValidator(_texts)] = ("1:2", "1:10", "2:20")
+    """Contexts: "TEXT:WORD", "TEXT" for every context of a text, or a list of them."""
+    n_words: Count = 15
+    """Most probable words of each player."""
+
+
+class DistributionsSettings(ClozeSettings, ItemSettings):
+    """Settings of :func:`distributions`."""
+
+
+@experiment(DistributionsSettings)
+def distributions(study: xr.Dataset, settings: DistributionsSettings) -> ExperimentResult:
+    """Show people's and models' most probable words side by side, a page for each text.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A cloze study.
+    settings : DistributionsSettings, optional
+        Or its fields by name.
+
+    Returns
+    -------
+    ExperimentResult
+        One row a context, player and word.
+
+    Raises
+    ------
+    InputError
+        If there is no such text or word.
+
+    Examples
+    --------
+    >>> from experiments import cloze_simulated, distributions
+    >>> study = cloze_simulated(n_items=4, vocab_size=40)
+    >>> distributions(study, item="1:2", n_words=1, players="mixture").table[["player", "word", "probability"]]
+        player word  probability
+    0    human   w0        0.225
+    1  mixture   w0        0.175
+    """
+    models = chosen_models(settings, study, needed=False)
+    return distributions_result(study, words_of(settings, study, models), settings)
+
+
+def distributions_result(study: xr.Dataset, words: StudyWords, settings: ItemSettings) -> ExperimentResult:
+    """Table and pages of words in one coding."""
+    items, n_words = _items(settings.item, study), settings.n_words
+    found: dict[str, Distributions] = {_HUMAN: words.human_distributions}
+    for name, model in words.models.items():
+        found[name] = _over_items(relative_frequencies(model.counts), model.item, study.sizes["item"])
+    shown = [_HUMAN, *(name for name in words.models if (found[name].mass[items] > 0).any())]
     rows: list[dict[str, Any]] = []
     for item in items:
-        rows += _rows(study, words, {name: cpds[name] for name in shown}, int(item), n_words)
+        rows += _rows(study, words, {name: found[name] for name in shown}, int(item), n_words)
     table = pd.DataFrame(rows)
-    pages = _pages(study, items)
-    figures = {name: page(study, table, part, shown, cfg) for name, part in pages.items()}
     dataset = xr.Dataset(
         {"probability": ("row", table["probability"].to_numpy())},
         coords={name: ("row", table[name].astype(str).to_list()) for name in ("text_id", "player", "word")}
@@ -55,17 +101,18 @@ def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
         f"The {n_words} most probable words of people and of each model in {len(items)} contexts; `target` marks the "
         "word of the text. A word that is among them for one player is in the table for all of them."
     )
+    figures = {
+        name: distributions_figure(study, table, part, n_words=n_words) for name, part in _pages(study, items).items()
+    }
     return ExperimentResult(table, dataset, figures, text)
 
 
-def _items(cfg: DictConfig, study: xr.Dataset) -> NDArray[np.intp]:
-    """Contexts of ``experiment.item``: "TEXT:WORD", "TEXT" for all of a text, or a list of them."""
-    value = cfg.experiment.item
-    wanted = list(value) if isinstance(value, ListConfig) else [value]
+def _items(wanted: Names, study: xr.Dataset) -> NDArray[np.intp]:
+    """Positions of "TEXT:WORD", or of all contexts of "TEXT"."""
     text, number = study["text_id"].to_numpy().astype(str), study["word_num"].to_numpy()
     found: list[int] = []
     for one in wanted:
-        name, colon, word = str(one).rpartition(":") if ":" in str(one) else (str(one), "", "")
+        name, colon, word = one.rpartition(":") if ":" in one else (one, "", "")
         mask = text == name
         if not mask.any():
             raise InputError(f"is {one!r}; there is no text {name!r}", field="experiment.item")
@@ -78,18 +125,7 @@ def _items(cfg: DictConfig, study: xr.Dataset) -> NDArray[np.intp]:
                 )
             mask &= number == int(word)
         found += np.flatnonzero(mask).tolist()
-    if not found:
-        raise InputError("is empty; give TEXT:WORD, TEXT or a list of them", field="experiment.item")
     return np.array(list(dict.fromkeys(found)), dtype=np.intp)
-
-
-def _words(cfg: DictConfig, study: xr.Dataset, models: list[str], mode: str) -> StudyWords:
-    if mode == "clean":
-        rules = wide_rules(cfg, study)
-        return study_words(study, human=rules, model=rules, corpus=rules, models=models)
-    published = WORD_RULES["published"]
-    by_model = {name: published if name.startswith("gpt2") else WORD_RULES["published_raw"] for name in models}
-    return study_words(study, human=published, model=by_model, corpus=WORD_RULES["none"], models=models)
 
 
 def _over_items(cpd: Distributions, item: NDArray[np.intp], n_items: int) -> Distributions:
@@ -140,11 +176,11 @@ def _pages(study: xr.Dataset, items: NDArray[np.intp]) -> dict[str, NDArray[np.i
     return pages
 
 
-def page(
-    study: xr.Dataset, table: pd.DataFrame, items: NDArray[np.intp], players: list[str], cfg: DictConfig
+def distributions_figure(
+    study: xr.Dataset, table: pd.DataFrame, items: NDArray[np.intp], *, n_words: int = 15
 ) -> Figure:
-    """One row of panels for each context, one panel for each player: horizontal bars, most probable on top."""
-    n_words = whole(cfg, "n_words")
+    """Draw one row of panels for each context, one panel for each player: horizontal bars, most probable on top."""
+    players = list(dict.fromkeys(table["player"]))
     palette = colours(players)
     keys = [(str(study["text_id"].to_numpy()[i]), int(study["word_num"].to_numpy()[i])) for i in items]
     with mpl.rc_context(STYLE):

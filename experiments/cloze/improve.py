@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 import matplotlib as mpl
 import numpy as np
@@ -10,48 +11,117 @@ import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
-from omegaconf import DictConfig, ListConfig
+from pydantic import BeforeValidator, Field
 
-from estimators.cloze.distributions import relative_frequencies
-from estimators.cloze.needed_share import needed_share
-from estimators.cloze.renormalised import renormalised_distributions
-from estimators.cloze.split_halves import random_split_halves, tvd_between_split_halves, tvd_to_split_halves
+from estimators.cloze import (
+    needed_share,
+    random_split_halves,
+    relative_frequencies,
+    renormalised_distributions,
+    tvd_between_split_halves,
+    tvd_to_split_halves,
+)
 from estimators.cloze.study import entry_positions, item_positions
-from estimators.errors import InputError
-from experiments.cloze.settings import chosen_models, clean_words, colours, groups_of, label, mode_of, whole, wide_rules
-from experiments.cloze.tvd.experiment import kernel_density
+from experiments.cloze.figures import colours, kernel_density, label
+from experiments.cloze.settings import ClozeSettings, chosen_models, groups_of, words_of
 from experiments.harness.figures import STYLE, new_figure
-from experiments.harness.outputs import ExperimentResult
-from experiments.harness.settings import rng_for, rows_of, tail_probability
+from experiments.harness.result import ExperimentResult, experiment
+from experiments.harness.settings import Seeded, rng_for, rows_of
+from inference.settings import Count, Positive, Probability
 
-__all__ = ["run"]
+__all__ = ["Distances", "ImproveSettings", "ShareSettings", "improve", "improve_densities_figure", "improve_figure"]
 
 Floats = NDArray[np.float64]
 
 _SHOWN = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 
 
-def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
-    """Replace a share of a model's TVDs by those between oracles; find the share that is needed."""
-    mode = mode_of(cfg)
-    tail = tail_probability(cfg)
-    margins = _margins(cfg)
-    curves = _legacy(study) if mode == "legacy" else _clean(cfg, study)
+class ShareSettings(Seeded):
+    """How the share of contexts is found that a model has to answer like a person."""
+
+    margins: Annotated[
+        tuple[Positive, ...], Field(min_length=1), BeforeValidator(lambda m: (m,) if isinstance(m, int | float) else m)
+    ] = (0.01, 0.02, 0.05)
+    """Differences of mean TVD that count as none."""
+    n_replicates: Count = 2000
+    """Bootstrap replicates over texts."""
+    interval: Probability = 0.9
+    """Probability inside the intervals (equal tails)."""
+
+
+class ImproveSettings(ClozeSettings, ShareSettings):
+    """Settings of :func:`improve`."""
+
+    n_splits: Count = 20
+    """Independent random splits of each context's answers into two oracles."""
+    biased: bool = True
+    """Also the renormalised probabilities of appendix A, where the study has log-probabilities."""
+
+
+@dataclass(frozen=True, eq=False)
+class Distances:
+    """TVDs of a model, and between two halves of the people, on the same contexts.
+
+    Parameters
+    ----------
+    model, oracle : ndarray, shape (context,)
+        To oracle 1, of the model and of oracle 2.
+    text : ndarray of str, shape (context,)
+    """
+
+    model: Floats
+    oracle: Floats
+    text: NDArray[np.object_]
+
+
+Curves = dict[tuple[str, str], Distances]
+"""Distances by model and estimator ("unbiased", "biased")."""
+
+
+@experiment(ImproveSettings)
+def improve(study: xr.Dataset, settings: ImproveSettings) -> ExperimentResult:
+    """Find the share of contexts that a model has to answer like a person to be as good as half of the people.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A cloze study with counts and models.
+    settings : ImproveSettings, optional
+        Or its fields by name.
+
+    Returns
+    -------
+    ExperimentResult
+        One row a model, estimator and margin.
+
+    Examples
+    --------
+    >>> from experiments import cloze_simulated, improve
+    >>> study = cloze_simulated(n_items=8, items_per_text=2, vocab_size=40)
+    >>> improve(study, margins=0.02, n_replicates=50).table[["model", "margin", "share_needed"]].round(2)
+         model  margin  share_needed
+    0  mixture    0.02          0.81
+    1  factors    0.02          0.86
+    """
+    return share_result(_curves(study, settings), settings)
+
+
+def share_result(curves: Curves, settings: ShareSettings) -> ExperimentResult:
+    """Table, curves and figures of the share needed, from distances."""
     rows: list[dict[str, Any]] = []
     for (name, kind), one in curves.items():
-        for margin in margins:
+        for margin in settings.margins:
             found = needed_share(
-                one["model"], one["oracle"], one["groups"], margin=margin, rng=rng_for(cfg, f"improve {name} {kind}"),
-                n_replicates=whole(cfg, "n_replicates"), probability=1 - 2 * tail,
+                one.model, one.oracle, one.text, margin=margin, rng=rng_for(settings.seed, f"improve {name} {kind}"),
+                n_replicates=settings.n_replicates, probability=settings.interval,
             )  # fmt: skip
             rows.append(
                 {
                     "model": name,
                     "estimator": kind,
-                    "mode": mode,
-                    "n_contexts": len(one["model"]),
-                    "tvd_model": float(one["model"].mean()),
-                    "tvd_oracle": float(one["oracle"].mean()),
+                    "n_contexts": len(one.model),
+                    "tvd_model": float(one.model.mean()),
+                    "tvd_oracle": float(one.oracle.mean()),
                     "gap": found.gap,
                     "margin": margin,
                     "share_needed": found.share,
@@ -61,60 +131,44 @@ def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
             )
     table = pd.DataFrame(rows)
     shares = np.round(np.linspace(0, 1, 11), 1)
-    means = {key: _mixed_means(one, shares, cfg, key) for key, one in curves.items()}
+    means = {key: [_mixed(key, one, share, settings.seed).mean() for share in shares] for key, one in curves.items()}
     dataset = xr.Dataset(
-        {
-            f"tvd_{name}_{kind}".replace(".", "_").replace("-", "_"): ("share", mean)
-            for (name, kind), mean in means.items()
+        {"tvd": (("curve", "share"), np.array(list(means.values())))},
+        coords={
+            "share": shares,
+            "model": ("curve", [name for name, _ in means]),
+            "estimator": ("curve", [kind for _, kind in means]),
         },
-        coords={"share": shares},
     )
     figures = {
-        "improve": curve_figure(curves, means, shares, table, cfg),
-        "improve_densities": density_figure(curves, cfg),
+        "improve": improve_figure(table, dataset),
+        "improve_densities": improve_densities_figure(curves, seed=settings.seed),
     }
     return ExperimentResult(table, dataset, figures, summary(table))
 
 
-def _margins(cfg: DictConfig) -> list[float]:
-    value = cfg.experiment.margins
-    margins = list(value) if isinstance(value, ListConfig) else [value]
-    if not margins or not all(isinstance(m, int | float) and not isinstance(m, bool) and m > 0 for m in margins):
-        raise InputError(f"is {value}, should be differences of TVD above 0", field="experiment.margins")
-    return [float(margin) for margin in margins]
-
-
-Curves = dict[tuple[str, str], dict[str, Any]]
-
-
-def _clean(cfg: DictConfig, study: xr.Dataset) -> Curves:
-    models = chosen_models(cfg, study)
-    words = clean_words(cfg, study, models)
+def _curves(study: xr.Dataset, settings: ImproveSettings) -> Curves:
+    models = chosen_models(settings, study)
+    words = words_of(settings, study, models)
     answers = words.answers()
     found: Curves = {}
     for name in models:
-        rng = rng_for(cfg, f"oracles {name}")
+        rng = rng_for(settings.seed, f"oracles {name}")
         model = words.models[name]
         have = np.flatnonzero((model.counts.totals > 0) & (answers.totals[model.item] > 1))
         items = model.item[have]
-        splits = random_split_halves(answers.take(items), n_splits=whole(cfg, "n_splits"), rng=rng)
-        found[name, "unbiased"] = {
-            "model": tvd_to_split_halves(relative_frequencies(model.counts.take(have)), splits).mean(axis=0),
-            "oracle": tvd_between_split_halves(splits).mean(axis=0),
-            "groups": groups_of(study, items),
-            "items": items,
-        }
-        if not cfg.experiment.biased or not _has_logprobs(study, name):
+        splits = random_split_halves(answers.take(items), n_splits=settings.n_splits, rng=rng)
+        oracle, text = tvd_between_split_halves(splits).mean(axis=0), groups_of(study, items)
+        drawn = relative_frequencies(model.counts.take(have))
+        found[name, "unbiased"] = Distances(tvd_to_split_halves(drawn, splits).mean(axis=0), oracle, text)
+        if not settings.biased or not _has_logprobs(study, name):
             continue
-        entries = entry_positions(study, name)
-        biased = renormalised_distributions(study, name, list(words.strings), wide_rules(cfg, study))
-        own = item_positions(study, "entry_item")[entries]
+        biased = renormalised_distributions(study, name, list(words.strings), settings.words.of(study))
+        own = item_positions(study, "entry_item")[entry_positions(study, name)]
         # the first entry of each context
         first = np.array([int(np.flatnonzero(own == item)[0]) for item in items])
-        found[name, "biased"] = {
-            **found[name, "unbiased"],
-            "model": tvd_to_split_halves(biased.take(first), splits).mean(axis=0),
-        }
+        distance = tvd_to_split_halves(biased.take(first), splits).mean(axis=0)
+        found[name, "biased"] = Distances(distance, oracle, text)
     return found
 
 
@@ -128,31 +182,10 @@ def _has_logprobs(study: xr.Dataset, name: str) -> bool:
     return bool(np.isfinite(study["sample_logprob"].to_numpy()[rows]).any()) and name != "gpt2-t0.5"
 
 
-def _legacy(study: xr.Dataset) -> Curves:
-    """The stored lists of appendix E (all 2,687 contexts, of which 798 can be computed again: see +exp=tvd)."""
-    if "result_name" not in study.dims:
-        raise InputError("holds no stored results; mode=clean works for every cloze study", source="mode=legacy")
-    names = study["result_name"].to_numpy().tolist()
-    found: Curves = {}
-    for kind in ("unbiased", "biased"):
-        lists = [f"cal_metrics_improved_model/{share}/tvd_{kind}" for share in (0, 1)]
-        if any(name not in names for name in lists):
-            raise InputError(f"has no list {lists[0]}", source="study", field="result_name")
-        rows = [study["result_list"].to_numpy() == names.index(name) for name in lists]
-        items = study["result_item"].to_numpy()[rows[0]].astype(np.intp)
-        found["gpt2", kind] = {
-            "model": study["result_value"].to_numpy()[rows[0]],
-            "oracle": study["result_value"].to_numpy()[rows[1]],
-            "groups": groups_of(study, items),
-            "items": items,
-        }
-    return found
-
-
-def _mixed_means(one: dict[str, Any], shares: Floats, cfg: DictConfig, key: tuple[str, str]) -> Floats:
-    """Mean TVD with a random share replaced, one draw of which contexts for all shares."""
-    order = rng_for(cfg, f"replaced {key}").random(len(one["model"]))
-    return np.array([np.where(order < share, one["oracle"], one["model"]).mean() for share in shares])
+def _mixed(key: tuple[str, str], one: Distances, share: float, seed: int) -> Floats:
+    """TVDs with a random share replaced, one draw of which contexts for all shares."""
+    order = rng_for(seed, f"replaced {key}").random(len(one.model))
+    return np.where(order < share, one.oracle, one.model)
 
 
 def summary(table: pd.DataFrame) -> str:
@@ -169,27 +202,27 @@ def summary(table: pd.DataFrame) -> str:
     )
 
 
-def curve_figure(
-    curves: Curves, means: dict[tuple[str, str], Floats], shares: Floats, table: pd.DataFrame, cfg: DictConfig
-) -> Figure:
-    """Mean TVD against the share replaced, with the share needed for the largest margin."""
-    palette = colours([name for name, _ in curves])
+def improve_figure(table: pd.DataFrame, dataset: xr.Dataset) -> Figure:
+    """Draw mean TVD against the share replaced, with the share needed for the largest margin."""
+    palette = colours(list(dict.fromkeys(table["model"])))
     margin = max(table["margin"])
     with mpl.rc_context(STYLE):
         fig = new_figure(6.6, 4.0)
         axes = fig.add_subplot()
-        for (name, kind), mean in means.items():
-            style = "-" if kind == "unbiased" else ":"
-            axes.plot(shares, mean, color=palette[name], linestyle=style, label=f"{label(name)}, {kind}")
-            row = table[(table["model"] == name) & (table["estimator"] == kind) & (table["margin"] == margin)].iloc[0]
-            height = row["tvd_oracle"] + (1 - row["share_needed"]) * row["gap"]
-            axes.errorbar(
-                row["share_needed"], height, color=palette[name], marker="o", markersize=4, capsize=2,
-                xerr=_bars(row),
+        for row in rows_of(table[table["margin"] == margin]):
+            own = (dataset["model"] == row.model) & (dataset["estimator"] == row.estimator)
+            axes.plot(
+                dataset["share"], dataset["tvd"].to_numpy()[own.to_numpy()][0], color=palette[row.model],
+                linestyle="-" if row.estimator == "unbiased" else ":", label=f"{label(row.model)}, {row.estimator}",
             )  # fmt: skip
+            height = row.tvd_oracle + (1 - row.share_needed) * row.gap
+            arms = [[max(row.share_needed - row.share_lower, 0)], [max(row.share_upper - row.share_needed, 0)]]
+            axes.errorbar(
+                row.share_needed, height, xerr=arms, color=palette[row.model], marker="o", markersize=4, capsize=2
+            )
         axes.set_xlabel("share of contexts answered as an oracle would")
         axes.set_ylabel("mean TVD to oracle 1")
-        axes.set_title(f"Points: within {margin:g} of the oracle, with interval ({mode_of(cfg)})")
+        axes.set_title(f"Points: within {margin:g} of the oracle, with interval")
         axes.set_xlim(0, 1.02)
         axes.grid(color="0.92", linewidth=0.6)
         axes.set_axisbelow(True)
@@ -197,13 +230,8 @@ def curve_figure(
     return fig
 
 
-def _bars(row: pd.Series) -> list[list[float]]:
-    below, above = row["share_needed"] - row["share_lower"], row["share_upper"] - row["share_needed"]
-    return [[max(below, 0)], [max(above, 0)]]
-
-
-def density_figure(curves: Curves, cfg: DictConfig) -> Figure:
-    """Densities of TVD over contexts at several shares, a panel a model (figures 11-13)."""
+def improve_densities_figure(curves: Curves, *, seed: int = 0) -> Figure:
+    """Draw densities of TVD over contexts at several shares, a panel a model (figures 11-13)."""
     grid = np.linspace(0, 1, 201)
     shown = [key for key in curves if key[1] == "unbiased"]
     n_columns = min(len(shown), 3)
@@ -215,10 +243,8 @@ def density_figure(curves: Curves, cfg: DictConfig) -> Figure:
         for ax in axes.ravel()[len(shown) :]:
             ax.set_visible(False)
         for ax, key in zip(axes.ravel(), shown, strict=False):
-            one = curves[key]
-            order = rng_for(cfg, f"replaced {key}").random(len(one["model"]))
             for share in _SHOWN:
-                values = np.asarray(np.where(order < share, one["oracle"], one["model"]))
+                values = _mixed(key, curves[key], share, seed)
                 ax.plot(grid, kernel_density(values, grid), color=colour_map(0.9 * share), label=f"{share:.0%}")
             ax.set_title(label(key[0]))
             ax.set_yticks([])

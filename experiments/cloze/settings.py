@@ -1,93 +1,98 @@
-"""What the experiments on cloze studies share: their settings, words in one coding, labels and colours, clustering."""
+"""What the experiments on cloze studies share: settings, words in one coding, standard errors over texts."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike, NDArray
-from omegaconf import DictConfig, OmegaConf
 
+from estimators.cloze import StudyWords, WordRules, study_words, word_rules
 from estimators.cloze.study import model_names
-from estimators.cloze.study_words import StudyWords, study_words
-from estimators.cloze.words import WordRules, word_rules
-from estimators.errors import InputError, require_packages, unknown_choice
+from estimators.errors import InputError, unknown_choice
+from experiments.harness.settings import Seeded
+from experiments.studies.cloze.rows import WordRulesName
+from inference.settings import Count, Names, Settings
 
 __all__ = [
     "ORACLE",
+    "ClozeSettings",
+    "OracleSettings",
+    "PlayerSettings",
+    "WordSettings",
     "chosen_models",
-    "clean_words",
     "cluster_se",
-    "colours",
-    "label",
-    "mode_of",
-    "number",
-    "require_scipy",
-    "whole",
-    "wide_rules",
+    "groups_of",
+    "words_of",
 ]
 
 ORACLE = "oracle2"
 """Name of the second half of the human answers, as a player."""
 
-_LABELS = {
-    ORACLE: "humans (oracle 2)",
-    "human": "humans",
-    "gpt2": "GPT-2",
-    "gpt2-ft": "GPT-2 fine-tuned",
-    "gpt2-t0.5": "GPT-2, temperature 0.5",
-    "bloom": "BLOOM-176B",
-    "chatgpt": "ChatGPT",
-    "chatgpt-2": "ChatGPT, second round",
-    "chatgpt-diverse": "ChatGPT, asked for 40 words",
-}
-_COLOURS = {
-    ORACLE: "#000000",
-    "human": "#000000",
-    "gpt2": "#0072B2",
-    "gpt2-ft": "#56B4E9",
-    "gpt2-t0.5": "#999999",
-    "bloom": "#D55E00",
-    "chatgpt": "#009E73",
-    "chatgpt-2": "#CC79A7",
-    "chatgpt-diverse": "#E69F00",
-}
-_FREE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+
+class WordSettings(Settings):
+    """Rules that make the words of both sides comparable; single rules that are not null replace those named.
+
+    :class:`estimators.cloze.words.WordRules` says what each does.
+    """
+
+    rules: WordRulesName | None = None
+    """Named rules (estimators.cloze.words.WORD_RULES); null takes the study's own."""
+    drop_matching: tuple[str, ...] | None = None
+    """Regular expressions; a string in which one is found is junk."""
+    mac_roman: bool | None = None
+    """Read apostrophes and dashes in the Mac's encoding as such."""
+    unicode: Literal["NFC", "NFKC", "keep"] | None = None
+    """Unicode normal form."""
+    newlines: Literal["space", "delete"] | None = None
+    """What a line break becomes."""
+    case: Literal["lower", "keep"] | None = None
+    """Lower case, or as it stands."""
+    pieces: Literal["first", "join", "keep", "drop"] | None = None
+    """What becomes of several words."""
+    contractions: Literal["host", "join", "keep"] | None = None
+    """What becomes of contractions."""
+    punctuation: Literal["all", "edges", "keep"] | None = None
+    """What punctuation is deleted."""
+    failed: Literal["drop", "keep"] | None = None
+    """Whether a sample that failed is missing or a word."""
+    junk: Literal["drop", "keep"] | None = None
+    """Whether a word without letter or digit is missing or a word."""
+    blank: Literal["drop", "keep"] | None = None
+    """Whether an empty answer is missing or a word."""
+
+    def of(self, study: xr.Dataset) -> WordRules:
+        """Rules for a study."""
+        changes = {name: value for name, value in self if value is not None and name != "rules"}
+        return word_rules(self.rules or str(study.attrs.get("word_rules", "clean")), changes)
 
 
-def require_scipy() -> None:
-    """Raise an :class:`InputError` that says what to install if SciPy is missing."""
-    require_packages(("scipy",), "cloze", source="this experiment")
+class PlayerSettings(Settings):
+    """Which models are looked at."""
+
+    players: Names | None = None
+    """Models to compare with people; null takes all of the study."""
 
 
-def mode_of(cfg: DictConfig) -> str:
-    """``experiment.mode``: "clean" or "legacy"."""
-    mode = cfg.experiment.mode
-    if mode not in ("clean", "legacy"):
-        raise unknown_choice("mode", mode, ("clean", "legacy"), source="experiment")
-    return str(mode)
+class ClozeSettings(PlayerSettings):
+    """What every question to a cloze study takes."""
+
+    words: WordSettings = WordSettings()
+    """What makes the words of both sides comparable."""
 
 
-def number(cfg: DictConfig, key: str, *, lowest: float = 0.0, highest: float = np.inf) -> float:
-    """Read a number from ``experiment.KEY``."""
-    value = OmegaConf.select(cfg.experiment, key)
-    if not isinstance(value, int | float) or isinstance(value, bool) or not lowest <= value <= highest:
-        raise InputError(f"is {value!r}, should be a number from {lowest} to {highest}", field=f"experiment.{key}")
-    return float(value)
+class OracleSettings(ClozeSettings, Seeded):
+    """Settings of a comparison of people with people: half of each context's answers with the other half."""
+
+    n_splits: Count = 20
+    """Independent random splits of each context's answers into two oracles."""
+    n_bins: Count = 10
+    """Bins of the expected calibration error."""
 
 
-def whole(cfg: DictConfig, key: str, *, lowest: int = 1, optional: bool = False) -> int:
-    """Read a whole number from ``experiment.KEY``; null is 0 where it is optional."""
-    value = OmegaConf.select(cfg.experiment, key)
-    if value is None and optional:
-        return 0
-    if not isinstance(value, int) or isinstance(value, bool) or value < lowest:
-        raise InputError(f"is {value!r}, should be a whole number, {lowest} or larger", field=f"experiment.{key}")
-    return value
-
-
-def chosen_models(cfg: DictConfig, study: xr.Dataset, *, needed: bool = True) -> list[str]:
+def chosen_models(settings: PlayerSettings, study: xr.Dataset, *, needed: bool = True) -> list[str]:
     """Models of ``players=[...]``, by default all of the study.
 
     Raises
@@ -96,11 +101,7 @@ def chosen_models(cfg: DictConfig, study: xr.Dataset, *, needed: bool = True) ->
         If one is not in the study, or one is needed and there is none.
     """
     valid = model_names(study)
-    wanted = (
-        valid
-        if cfg.players is None
-        else [str(name) for name in ([cfg.players] if isinstance(cfg.players, str) else cfg.players)]
-    )
+    wanted = valid if settings.players is None else list(settings.players)
     for name in wanted:
         if name not in valid:
             raise unknown_choice("model", name, valid, source=f"players, study {study.attrs['name']!r}")
@@ -111,21 +112,9 @@ def chosen_models(cfg: DictConfig, study: xr.Dataset, *, needed: bool = True) ->
     return wanted
 
 
-def wide_rules(cfg: DictConfig, study: xr.Dataset) -> WordRules:
-    """Word rules of ``experiment.words``: those named there or the study's own, with the single rules given."""
-    settings = OmegaConf.to_container(cfg.experiment.words, resolve=True)
-    if not isinstance(settings, dict):
-        raise InputError(f"is {settings!r}, should be {{rules: NAME, rule: value}}", field="experiment.words")
-    # an experiment may also name its changes together
-    flat = {**settings, **(settings.pop("changes", None) or {})}
-    given = {str(key): value for key, value in flat.items() if value is not None and key != "changes"}
-    name = given.pop("rules", study.attrs.get("word_rules", "clean"))
-    return word_rules(str(name), given)
-
-
-def clean_words(cfg: DictConfig, study: xr.Dataset, models: Sequence[str]) -> StudyWords:
+def words_of(settings: ClozeSettings, study: xr.Dataset, models: Sequence[str]) -> StudyWords:
     """Words of the study with one set of rules on all sides, a model's samples pooled by context."""
-    rules = wide_rules(cfg, study)
+    rules = settings.words.of(study)
     return study_words(study, human=rules, model=rules, corpus=rules, models=models)
 
 
@@ -141,18 +130,6 @@ def cluster_se(values: ArrayLike, groups: ArrayLike) -> float:
     if n_groups < 2:
         return float("nan")
     return float(np.sqrt(n_groups / (n_groups - 1) * np.sum(sums**2)) / len(values))
-
-
-def label(player: str) -> str:
-    """Name of a player as a reader of a paper expects it."""
-    return _LABELS.get(player, player)
-
-
-def colours(players: Sequence[str]) -> dict[str, str]:
-    """Colour of every player, always the same for those that are known."""
-    taken = {_COLOURS.get(name) for name in players}
-    free = iter([colour for colour in _FREE if colour not in taken] * 50)
-    return {name: _COLOURS.get(name) or next(free) for name in players}
 
 
 def groups_of(study: xr.Dataset, items: NDArray[np.intp]) -> NDArray[np.object_]:

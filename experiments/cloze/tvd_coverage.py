@@ -3,32 +3,39 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any
 
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
-from omegaconf import DictConfig, OmegaConf
 from tqdm import tqdm
 
-from estimators.cloze.distances import total_variation
-from estimators.cloze.distributions import relative_frequencies
-from estimators.cloze.simulation import simulate_cloze_study
-from estimators.cloze.study_words import study_words
-from estimators.cloze.tvd_bias import tvd_with_baseline
-from estimators.cloze.words import WORD_RULES
-from estimators.errors import InputError
-from experiments.cloze.settings import require_scipy
+from estimators.cloze import (
+    WORD_RULES,
+    relative_frequencies,
+    simulate_cloze_study,
+    study_words,
+    total_variation,
+    tvd_with_baseline,
+)
 from experiments.cloze.tvd.posterior import WordPairFits
-from experiments.harness.bayes import check_bayesian, convergence_columns
+from experiments.harness.bayes import (
+    BayesianSettings,
+    SamplerSettings,
+    convergence_columns,
+    gate_failed,
+    unconverged,
+)
 from experiments.harness.figures import STYLE, new_figure
-from experiments.harness.outputs import ExperimentResult
-from experiments.harness.settings import rng_for, rows_of, tail_probability, whole_numbers
-from experiments.studies.cloze.simulated import simulation_settings
+from experiments.harness.result import ExperimentResult, experiment
+from experiments.harness.settings import rng_for, rows_of
+from experiments.studies.cloze.simulated import simulation_of
+from inference.posterior.thresholds import GateThresholds
+from inference.settings import Counts, numbers_of
 
-__all__ = ["run"]
+__all__ = ["TvdCoverageSettings", "tvd_coverage", "tvd_coverage_figure"]
 
 _FAMILY = {
     "mixture": "own words",
@@ -39,21 +46,56 @@ _FAMILY = {
 }
 
 
-def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
-    """Draw studies of several sizes from known distributions, and estimate every context's TVD."""
-    if cfg.study.name != "cloze_simulated":
-        raise InputError("needs the truth: use study=cloze_simulated", source="settings", field="study")
-    require_scipy()
-    tail = tail_probability(cfg)
-    base = simulation_settings(OmegaConf.to_container(cfg.study, resolve=True))  # type: ignore[arg-type]
-    check_bayesian(cfg, {})
-    fits, warnings = WordPairFits(cfg), []
-    sizes = whole_numbers(cfg, "n")
+class TvdCoverageSettings(BayesianSettings):
+    """Settings of :func:`tvd_coverage`."""
+
+    n: Counts = (20, 40, 1000)
+    """Answers of people, and samples of the model, in each context."""
+    unpooled: bool = False
+    """Also without pooling: every context by itself."""
+    sampler: SamplerSettings = SamplerSettings(draws=500, tune=500, chains=2, target_accept=0.95)
+    """What draws from the posterior; shorter than in tvd, as medians and intervals of one context settle long before
+    the population does."""
+    gate: Annotated[GateThresholds, numbers_of(GateThresholds)] = GateThresholds(
+        r_hat=1.1, ess_bulk=50.0, ess_tail=50.0
+    )
+    """What a posterior must reach; the run ends with exit code 3 where one misses it."""
+
+
+@experiment(TvdCoverageSettings)
+def tvd_coverage(study: xr.Dataset, settings: TvdCoverageSettings) -> ExperimentResult:
+    """Count how often the interval of the Bayesian TVD holds the truth, on studies from known distributions.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A simulated cloze study; others are drawn with its settings.
+    settings : TvdCoverageSettings, optional
+        Or its fields by name.
+
+    Returns
+    -------
+    ExperimentResult
+        One row a size, family and pooling.
+
+    Raises
+    ------
+    InputError
+        If the study is not simulated.
+
+    Examples
+    --------
+    >>> from experiments import cloze_simulated, tvd_coverage
+    >>> study = cloze_simulated(n_items=50, families=["mixture", "factors", "ranks", "tail", "same"])
+    >>> tvd_coverage(study, n=20).table  # doctest: +SKIP
+    """
+    base = simulation_of(study)
+    fits, verdicts = WordPairFits(settings), {}
     rows: list[dict[str, Any]] = []
     points: list[dict[str, Any]] = []
-    cases = [(n, family) for n in sizes for family in base.families]
+    cases = [(n, family) for n in settings.n for family in base.families]
     for n, family in tqdm(cases, desc="coverage", unit="study", leave=False):
-        rng = rng_for(cfg, f"coverage {n} {family}")
+        rng = rng_for(settings.seed, f"coverage {n} {family}")
         one = simulate_cloze_study(replace(base, n_answers=n, n_samples=n, families=(family,)), rng)
         none = WORD_RULES["none"]
         words = study_words(one, human=none, model=none, corpus=none)
@@ -61,11 +103,10 @@ def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
         truth = one["true_tvd"].to_numpy()[0]
         raw = total_variation(relative_frequencies(human), relative_frequencies(model))
         corrected = tvd_with_baseline(human, model).corrected
-        for pooled in (True, False) if cfg.experiment.unpooled else (True,):
+        for pooled in (True, False) if settings.unpooled else (True,):
             posterior, found = fits.fit(human, model, f"coverage fit {n} {family} {pooled}", pooled=pooled)
-            if not found.passed:
-                warnings.append(f"{n} answers, {_FAMILY[family]}: did not converge: {'; '.join(found.reasons)}")
-            lower, upper = posterior.interval(1 - 2 * tail)
+            verdicts[f"{n} answers, {_FAMILY[family]}{'' if pooled else ', not pooled'}"] = found
+            lower, upper = posterior.interval(settings.interval)
             inside = (lower <= truth) & (truth <= upper)
             rows.append(
                 {
@@ -85,36 +126,31 @@ def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
                 }
             )
             if pooled:
-                points.append(
-                    {
-                        "n": n,
-                        "family": family,
-                        "truth": truth,
-                        "raw": raw,
-                        "mean": posterior.mean(),
-                        "lower": lower,
-                        "upper": upper,
-                    }
-                )
+                points.append({"truth": truth, "raw": raw, "mean": posterior.mean(), "lower": lower, "upper": upper})
     table = pd.DataFrame(rows)
     dataset = xr.Dataset(
         {
             name: (("case", "item"), np.stack([point[name] for point in points]))
             for name in ("truth", "raw", "mean", "lower", "upper")
         },
-        coords={"case": [f"{point['family']}, {point['n']}" for point in points], "item": study["item"].to_numpy()},
+        coords={
+            "case": [f"{family}, {n}" for n, family in cases],
+            "n": ("case", [n for n, _ in cases]),
+            "family": ("case", [family for _, family in cases]),
+            "item": study["item"].to_numpy(),
+        },
     )
     return ExperimentResult(
         table,
         dataset,
-        {"tvd_coverage": figure(points, table, cfg)},
-        summary(table, cfg),
-        warnings=tuple(warnings),
-        gate_failed=bool(warnings) and not cfg.experiment.allow_unconverged,
+        {"tvd_coverage": tvd_coverage_figure(dataset, interval=settings.interval)},
+        summary(table, settings.interval),
+        warnings=unconverged(verdicts),
+        gate_failed=gate_failed(settings, verdicts),
     )
 
 
-def summary(table: pd.DataFrame, cfg: DictConfig) -> str:
+def summary(table: pd.DataFrame, interval: float) -> str:
     """Say what covers and what does not."""
     known = table[table["pooled"] & (table["family"] != "same")]
     lines = []
@@ -126,9 +162,7 @@ def summary(table: pd.DataFrame, cfg: DictConfig) -> str:
             "the interval holds the truth in "
             f"{rows['coverage'].mean():.0%} ({each})"
         )
-    text = f"Share of contexts whose {float(cfg.experiment.interval):.0%} interval holds the true TVD:\n\n" + "\n".join(
-        lines
-    )
+    text = f"Share of contexts whose {interval:.0%} interval holds the true TVD:\n\n" + "\n".join(lines)
     if (table["family"] == "same").any():
         text += (
             "\n\nWhere both distributions are the same (TVD 0) no interval can hold the truth, as every draw of the "
@@ -137,29 +171,31 @@ def summary(table: pd.DataFrame, cfg: DictConfig) -> str:
     return text
 
 
-def figure(points: list[dict[str, Any]], table: pd.DataFrame, cfg: DictConfig) -> Figure:
-    """Raw TVD and posterior intervals against the truth, a panel a family and size."""
-    sizes = list(dict.fromkeys(point["n"] for point in points))
-    families = list(dict.fromkeys(point["family"] for point in points))
+def tvd_coverage_figure(dataset: xr.Dataset, *, interval: float = 0.9) -> Figure:
+    """Draw raw TVD and posterior intervals against the truth, a panel a family and size.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+        ``truth``, ``raw``, ``lower`` and ``upper`` (case, item), with the coordinates ``n`` and ``family``.
+    interval : float, optional
+        Probability inside the intervals.
+    """
+    sizes = list(dict.fromkeys(dataset["n"].to_numpy().tolist()))
+    families = list(dict.fromkeys(dataset["family"].to_numpy().tolist()))
     with mpl.rc_context(STYLE):
         fig = new_figure(1.9 * len(families) + 0.6, 1.95 * len(sizes) + 0.8)
         axes = fig.subplots(len(sizes), len(families), sharex=True, sharey=True, squeeze=False)
-        for point in points:
-            ax = axes[sizes.index(point["n"]), families.index(point["family"])]
+        for case in range(dataset.sizes["case"]):
+            one = dataset.isel(case=case)
+            truth, raw, lower, upper = (one[name].to_numpy() for name in ("truth", "raw", "lower", "upper"))
+            ax = axes[sizes.index(int(one["n"])), families.index(str(one["family"].item()))]
             ax.plot([0, 1], [0, 1], color="0.6", linewidth=0.8, linestyle="--")
-            ax.scatter(point["truth"], point["raw"], s=5, color="#D55E00", clip_on=False, label="raw TVD", zorder=2)
-            hit = (point["lower"] <= point["truth"]) & (point["truth"] <= point["upper"])
+            ax.scatter(truth, raw, s=5, color="#D55E00", clip_on=False, label="raw TVD", zorder=2)
+            hit = (lower <= truth) & (truth <= upper)
             for mask, colour, name in ((hit, "#0072B2", "interval with the truth"), (~hit, "#CC79A7", "without it")):
-                ax.vlines(
-                    point["truth"][mask],
-                    point["lower"][mask],
-                    point["upper"][mask],
-                    color=colour,
-                    linewidth=0.8,
-                    label=name,
-                )
-            row = table[(table["n"] == point["n"]) & (table["family"] == point["family"]) & table["pooled"]].iloc[0]
-            ax.text(0.97, 0.04, f"covers {row['coverage']:.0%}", transform=ax.transAxes, ha="right", fontsize=8)
+                ax.vlines(truth[mask], lower[mask], upper[mask], color=colour, linewidth=0.8, label=name)
+            ax.text(0.97, 0.04, f"covers {hit.mean():.0%}", transform=ax.transAxes, ha="right", fontsize=8)
             ax.set_xlim(-0.04, 1)
             ax.set_ylim(0, 1)
         for column, family in enumerate(families):
@@ -170,7 +206,7 @@ def figure(points: list[dict[str, Any]], table: pd.DataFrame, cfg: DictConfig) -
         handles, labels = axes[0, 0].get_legend_handles_labels()
         fig.legend(handles, labels, loc="outside lower center", ncols=3)
         fig.suptitle(
-            f"{float(cfg.experiment.interval):.0%} posterior intervals of the TVD where it is known",
+            f"{interval:.0%} posterior intervals of the TVD where it is known",
             x=0.01,
             ha="left",
             fontsize=10,

@@ -33,6 +33,7 @@ __all__ = [
     "PosteriorSettings",
     "SamplerSettings",
     "convergence_columns",
+    "draw_posterior",
     "fit_model",
     "gate_failed",
     "sampler_seed",
@@ -130,6 +131,18 @@ def sampler_seed(seed: int, purpose: str) -> int:
     return int(rng_for(seed, purpose).integers(2**31))
 
 
+def draw_posterior(
+    settings: BayesianSettings, model: pm.Model | CompiledModel, purpose: str, *, times_draws: int = 1
+) -> InferenceData:
+    """Sample a posterior; :func:`fit_model` judges it too."""
+    # experiments whose posterior is optional import this module without the extra bayes
+    from inference.posterior.sampling import sample  # noqa: PLC0415
+
+    arguments = settings.sampler.arguments
+    arguments["draws"] *= times_draws
+    return sample(model, **arguments, seed=sampler_seed(settings.seed, purpose))
+
+
 def fit_model(
     settings: BayesianSettings, model: pm.Model | CompiledModel, purpose: str, *, times_draws: int = 1
 ) -> Fit:
@@ -148,13 +161,9 @@ def fit_model(
     -------
     Fit
     """
-    # experiments whose posterior is optional import this module without the extra bayes
-    from inference.posterior.convergence import check_convergence  # noqa: PLC0415
-    from inference.posterior.sampling import sample  # noqa: PLC0415
+    from inference.posterior.convergence import check_convergence  # noqa: PLC0415 - see draw_posterior
 
-    arguments = settings.sampler.arguments
-    arguments["draws"] *= times_draws
-    idata = sample(model, **arguments, seed=sampler_seed(settings.seed, purpose))
+    idata = draw_posterior(settings, model, purpose, times_draws=times_draws)
     return Fit(idata, check_convergence(idata, settings.gate))
 
 
@@ -175,7 +184,7 @@ def with_all_groups(
     keep : int, optional
         About as many draws are kept, evenly spaced.
     """
-    from inference.posterior.predictive import complete  # noqa: PLC0415 - see fit_model
+    from inference.posterior.predictive import complete  # noqa: PLC0415 - see draw_posterior
 
     return complete(
         idata if keep is None else thin(idata, keep), model, seed=sampler_seed(seed, f"predictive {purpose}")

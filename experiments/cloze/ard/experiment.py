@@ -1,4 +1,4 @@
-"""``+exp=ard``: what a model's distance to people depends on, as the paper computed it and as one would today."""
+"""``+exp=ard``: what a model's distance to people depends on (appendix B), with other people on each side."""
 
 from __future__ import annotations
 
@@ -9,38 +9,53 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
-from omegaconf import DictConfig, OmegaConf
 
-from estimators.errors import InputError
-from experiments.cloze.ard.figures import checks, coefficients, conclusion, legacy_bars, predictors
-from experiments.cloze.ard.settings import PUBLISHED, LadderStep, Variant, design_columns, ladder, names_of, variants
-from experiments.cloze.ard.summary import legacy_summary, summary
-from experiments.cloze.settings import chosen_models, mode_of, whole
+from experiments.cloze.ard.figures import (
+    FIT_LABELS,
+    ard_checks_figure,
+    ard_coefficients_figure,
+    ard_predictors_figure,
+)
+from experiments.cloze.ard.settings import ArdSettings, Variant, data_of, design_columns, variants
+from experiments.cloze.ard.summary import summary
+from experiments.cloze.figures import about
 from experiments.harness.bayes import (
     CONVERGENCE_COLUMNS,
-    check_bayesian,
     convergence_columns,
-    gate,
-    require_bayes,
-    sample_model,
+    draw_posterior,
+    gate_failed,
+    unconverged,
+    with_all_groups,
 )
-from experiments.harness.outputs import ExperimentResult
-from experiments.harness.settings import rng_for, tail_probability
-from inference.posterior.arviz_adapter import add_groups, from_groups, group
+from experiments.harness.result import ExperimentResult, experiment
+from experiments.harness.settings import rng_for
+from inference.cloze.ard import (
+    average_effects,
+    comparable,
+    draw_targets,
+    expected_target,
+    largest_probability,
+    loo_of_targets,
+    predictive_checks,
+    small_posterior,
+)
+from inference.posterior.arviz_adapter import InferenceData, add_groups, from_groups, group
+from inference.posterior.convergence import Convergence, check_convergence
+from inference.posterior.model_comparison import LooByGroup, comparison_table
+from inference.posterior.predictive import thinned
+from models.cloze.ard import ard_model
+from models.cloze.ard_columns import ArdColumns
+from models.cloze.ard_data import ArdData
 
 if TYPE_CHECKING:
-    from inference.posterior.convergence import Convergence
-    from inference.posterior.model_comparison import LooByGroup
-    from models.cloze.ard_columns import ArdColumns
-    from models.cloze.ard_data import ArdData
+    import pymc as pm
 
-__all__ = ["ARD_COLUMNS", "run"]
+__all__ = ["ARD_COLUMNS", "ard"]
 
 Floats = NDArray[np.float64]
 
 ARD_COLUMNS = (
     "fit",
-    "engine",
     "predictor",
     "unit",
     "coefficient",
@@ -55,8 +70,6 @@ ARD_COLUMNS = (
     "effect_tvd_upper",
     "p_positive",
     "p_largest",
-    "published",
-    "published_bar",
     "n_rows",
     "elpd_difference_nats",
     "elpd_difference_se_nats",
@@ -64,8 +77,7 @@ ARD_COLUMNS = (
 )
 """Columns of the table: a row for each fit and predictor.
 
-``coefficient`` is the median (of scikit-learn the mean); ``unit`` what it is per; ``published_bar`` 2 / lambda, which
-the paper draws; ``elpd_difference_nats`` to the best Bayesian fit.
+``coefficient`` is the median; ``unit`` what it is per; ``elpd_difference_nats`` to the best fit.
 """
 
 _GRID = 61
@@ -75,122 +87,123 @@ _GRID = 61
 class _Fit:
     variant: Variant
     data: ArdData
+    model: pm.Model
+    idata: InferenceData
     posterior: xr.Dataset
     convergence: Convergence
     effects: Floats
     loo: LooByGroup
 
 
-def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
-    """Regress the TVD between a model and people on properties of the context."""
-    tail = tail_probability(cfg)
-    if mode_of(cfg) == "legacy":
-        return _legacy(cfg, study, tail)
-    require_bayes()
-    from models.cloze.ard import ArdPriors  # noqa: PLC0415 - seconds of imports that only a fit should cost
+@experiment(ArdSettings)
+def ard(study: xr.Dataset, settings: ArdSettings) -> ExperimentResult:
+    """Regress the distance between models and people on properties of the context, with the relevance of each.
 
-    check_bayesian(cfg, {"priors": ArdPriors})
-    n_predictive = whole(cfg, "n_predictive")
-    wanted = variants(cfg)
-    columns = design_columns(cfg, study)
-    data = _data(cfg, columns)
-    steps = ladder(cfg, study)
-    fits = [_fitted(cfg, variant, data, n_predictive) for variant in wanted]
-    return _result(cfg, columns, fits, steps, tail)
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A cloze study with counts and models.
+    settings : ArdSettings, optional
+        Or its fields by name.
+
+    Returns
+    -------
+    ExperimentResult
+        One row a fit and predictor, :data:`ARD_COLUMNS`.
+
+    Raises
+    ------
+    InputError
+        If a model or predictor is not in the study, or no context has enough answers.
+
+    Examples
+    --------
+    >>> from experiments import ard, cloze_simulated
+    >>> study = cloze_simulated(n_items=24, n_samples=60, vocab_size=60)
+    >>> ard(study, players="factors", predictors=["model_entropy", "word_num"]).summary()  # doctest: +SKIP
+    """
+    columns = design_columns(study, settings)
+    data = data_of(columns, settings)
+    fits = [_fitted(settings, variant, data) for variant in variants(settings)]
+    return _result(study, settings, columns, fits)
 
 
-def _data(cfg: DictConfig, columns: ArdColumns) -> ArdData:
-    from models.cloze.ard_columns import measured_error  # noqa: PLC0415
-    from models.cloze.ard_data import ard_data  # noqa: PLC0415
-
-    return ard_data(
-        columns.target,
-        columns.predictors,
-        text=columns.text,
-        item=columns.item,
-        player=columns.player,
-        measured=measured_error(columns, names_of(cfg, "measured", empty=True)),
-    )
-
-
-def _fitted(cfg: DictConfig, variant: Variant, data: ArdData, n_predictive: int) -> _Fit:
-    from inference.cloze.ard import average_effects, loo_of_targets  # noqa: PLC0415
-    from models.cloze.ard import ArdPriors, ard_model  # noqa: PLC0415
-
+def _fitted(settings: ArdSettings, variant: Variant, data: ArdData) -> _Fit:
     own = data if variant.error else data.without_error()
     own = own if variant.groups else own.without_groups()
-    priors = ArdPriors(**OmegaConf.to_container(cfg.experiment.priors))  # type: ignore[arg-type]
-    model = ard_model(own, prior=variant.prior, likelihood=variant.likelihood, priors=priors)
-    settings = cfg.copy()
+    model = ard_model(own, prior=variant.prior, likelihood=variant.likelihood, priors=settings.priors)
     if variant.prior == "horseshoe":
         # its scales make a funnel; shorter steps get into it
-        settings.sampler.target_accept = max(0.99, float(cfg.sampler.target_accept))
-    idata = sample_model(settings, model, f"ard {variant.name}")
+        accept = max(0.99, settings.sampler.target_accept)
+        settings = settings.changed(sampler=settings.sampler.changed(target_accept=accept))
+    idata = draw_posterior(settings, model, f"ard {variant.name}")
     posterior = group(idata, "posterior")
     # the linear predictors follow from the parameters, which are all judged
     judged = add_groups(idata, {"posterior": posterior.drop_vars("eta")})
     return _Fit(
         variant=variant,
         data=own,
+        model=model,
+        idata=idata,
         posterior=posterior,
-        convergence=gate(cfg, judged),
-        effects=average_effects(posterior, variant.likelihood, n_draws=n_predictive),
+        convergence=check_convergence(judged, settings.gate),
+        effects=average_effects(posterior, variant.likelihood, n_draws=settings.n_predictive),
         loo=loo_of_targets(posterior, own, variant.likelihood),
     )
 
 
-def _result(
-    cfg: DictConfig, columns: ArdColumns, fits: list[_Fit], steps: list[LadderStep], tail: float
-) -> ExperimentResult:
-    from inference.cloze.ard import comparable, draw_targets, predictive_checks, small_posterior  # noqa: PLC0415
-    from inference.posterior.model_comparison import comparison_table  # noqa: PLC0415
+def _posteriors(settings: ArdSettings, fits: list[_Fit]) -> dict[str, InferenceData]:
+    """The main fit with all groups, the others' draws; without what is there for every row."""
+    if not settings.save_posterior:
+        return {}
+    main = fits[0]
+    whole = with_all_groups(main.idata, main.model, settings.seed, "ard main")
+    found = {main.variant.name: add_groups(whole, {"posterior": small_posterior(main.posterior)})}
+    return found | {fit.variant.name: from_groups({"posterior": small_posterior(fit.posterior)}) for fit in fits[1:]}
 
+
+def _result(study: xr.Dataset, settings: ArdSettings, columns: ArdColumns, fits: list[_Fit]) -> ExperimentResult:
+    tail = settings.tail
     main = fits[0]
     named = {fit.variant.name: fit for fit in fits}
     kept = comparable({name: fit.variant.likelihood for name, fit in named.items()}, main.data.target)
     compared = comparison_table({name: named[name].loo for name in kept})
-    table = pd.DataFrame(
-        [*_step_rows(steps, tail), *(row for fit in fits for row in _fit_rows(fit, compared, tail))],
-        columns=list(ARD_COLUMNS),
-    )
+    table = pd.DataFrame([row for fit in fits for row in _fit_rows(fit, compared, tail)], columns=list(ARD_COLUMNS))
     drawn = draw_targets(
         main.posterior,
         main.variant.likelihood,
         target=main.data.target,
-        n_draws=int(cfg.experiment.n_predictive),
-        rng=rng_for(cfg, "ard predictive"),
+        n_draws=settings.n_predictive,
+        rng=rng_for(settings.seed, "ard predictive"),
     )
     checked = predictive_checks(drawn, main.data, tail=tail)
     dataset = _dataset(columns, fits, drawn, checked, compared, tail)
-    failed = [
-        f"{name}: {'; '.join(fit.convergence.reasons)}" for name, fit in named.items() if not fit.convergence.passed
-    ]
-    warnings = [f"the posterior did not converge, do not use it: {text}" for text in failed]
+    verdicts = {name: fit.convergence for name, fit in named.items()}
+    warnings = [*unconverged(verdicts)]
     warnings += [f"{name}: {fit.loo.warning}" for name, fit in named.items() if fit.loo.warning]
     if len(kept) < len(named):
         left = ", ".join(sorted(set(named) - set(kept)))
         warnings.append(
             f"{left}: a Gaussian density cannot be compared where targets are exactly 0 or 1; left out of LOO"
         )
+    shown = {"interval": settings.interval, "about": about(study, settings.players)}
+    main_label = f"main: {FIT_LABELS[settings.prior]}, {FIT_LABELS[settings.likelihood]}"
     return ExperimentResult(
         table=table,
         dataset=dataset,
         figures={
-            "coefficients": coefficients(table, cfg),
-            "predictors": predictors(dataset, cfg),
-            "conclusion": conclusion(table, steps, cfg),
-            "checks": checks(dataset, cfg),
+            "coefficients": ard_coefficients_figure(table, main=main_label, **shown),
+            "predictors": ard_predictors_figure(dataset, **shown),
+            "checks": ard_checks_figure(dataset, **shown),
         },
-        summary=summary(table, dataset, compared, checked, steps, columns.notes, cfg),
+        text=summary(table, dataset, compared, checked, columns.notes, settings),
         warnings=tuple(warnings),
-        gate_failed=bool(failed) and not cfg.experiment.allow_unconverged,
-        posteriors={name: from_groups({"posterior": small_posterior(fit.posterior)}) for name, fit in named.items()},
+        gate_failed=gate_failed(settings, verdicts),
+        posteriors=_posteriors(settings, fits),
     )
 
 
 def _fit_rows(fit: _Fit, compared: pd.DataFrame, tail: float) -> list[dict[str, Any]]:
-    from inference.cloze.ard import largest_probability  # noqa: PLC0415
-
     draws = _flat(fit.posterior["coefficient"])
     scale = _flat(fit.posterior["scale"]) if "scale" in fit.posterior else np.full_like(draws, np.nan)
     largest = largest_probability(draws)
@@ -201,7 +214,6 @@ def _fit_rows(fit: _Fit, compared: pd.DataFrame, tail: float) -> list[dict[str, 
         rows.append(
             {
                 "fit": fit.variant.name,
-                "engine": "PyMC",
                 "predictor": name,
                 "unit": unit,
                 "sd": float(draws[:, k].std()),
@@ -217,48 +229,6 @@ def _fit_rows(fit: _Fit, compared: pd.DataFrame, tail: float) -> list[dict[str, 
             }
         )
     return rows
-
-
-def _step_rows(steps: list[LadderStep], tail: float) -> list[dict[str, Any]]:
-    from scipy.stats import norm  # noqa: PLC0415
-
-    reach = float(norm.isf(tail))
-    rows = []
-    for step in steps:
-        for k, name in enumerate(step.predictors):
-            value, sd = float(step.coefficient[k]), float(step.sd[k])
-            rows.append(
-                {
-                    "fit": step.name,
-                    "engine": "scikit-learn",
-                    "predictor": name,
-                    "unit": "TVD per sd" if step.standardised else "TVD per unit",
-                    "coefficient": value,
-                    "sd": sd,
-                    "lower": value - reach * sd,
-                    "upper": value + reach * sd,
-                    **(
-                        dict(
-                            zip(
-                                ("effect_tvd", "effect_tvd_lower", "effect_tvd_upper"),
-                                _around(value, reach * sd),
-                                strict=True,
-                            )
-                        )
-                        if step.standardised
-                        else {}
-                    ),
-                    "published": PUBLISHED.get(name, np.nan) if step.is_published else np.nan,
-                    "published_bar": float(step.bar[k]),
-                    "n_rows": step.n_rows,
-                    **convergence_columns(None),
-                }
-            )
-    return rows
-
-
-def _around(value: float, reach: float) -> tuple[float, float, float]:
-    return value, value - reach, value + reach
 
 
 def _quantiles(name: str, ends: tuple[str, str], draws: Floats, tail: float) -> dict[str, float]:
@@ -283,9 +253,6 @@ def _dataset(  # noqa: PLR0917 - all that the figures need
     tail: float,
 ) -> xr.Dataset:
     """Rows, curves of each predictor with the others at their mean, predictive quantiles, checks, LOO."""
-    from inference.cloze.ard import expected_target  # noqa: PLC0415
-    from inference.posterior.predictive import thinned  # noqa: PLC0415
-
     main = fits[0]
     data = main.data
     taken = thinned(main.posterior, 1000)
@@ -353,45 +320,4 @@ def _dataset(  # noqa: PLR0917 - all that the figures need
             "text_spread": float(np.median(main.posterior["text_spread"])) if "text" in data.groups else np.nan,
             "n_left_out": sum(number for text, number in columns.notes if text.startswith("contexts")),
         },
-    )
-
-
-def _legacy(cfg: DictConfig, study: xr.Dataset, tail: float) -> ExperimentResult:
-    from models.cloze.ard_columns import legacy_columns  # noqa: PLC0415
-
-    models = chosen_models(cfg, study)
-    if len(models) != 1:
-        raise InputError(f"is {models}; mode=legacy is about one model: players=[gpt2]", field="players")
-    steps = ladder(cfg, study)
-    if not steps:
-        raise InputError(
-            f"{models[0]!r} has contexts without any word or answer, and the paper's code cannot take them",
-            field="players",
-        )
-    columns = legacy_columns(study, models[0], names_of(cfg, "predictors"), seed=int(cfg.experiment.legacy_seed))
-    values = np.stack(list(columns.predictors.values()), axis=1)
-    table = pd.DataFrame(_step_rows(steps, tail))[[*ARD_COLUMNS[:8], "published", "published_bar", "n_rows"]]
-    dataset = xr.Dataset(
-        {
-            "target": ("row", columns.target),
-            "predictor_value": (("row", "predictor"), values),
-            "intercept": ("step", np.array([step.intercept for step in steps])),
-            "coefficient": (("step", "predictor"), np.stack([step.coefficient for step in steps])),
-            "sd": (("step", "predictor"), np.stack([step.sd for step in steps])),
-        },
-        coords={
-            "predictor": list(columns.predictors),
-            "step": np.array([step.name for step in steps], dtype=object),
-            "item_of_row": ("row", columns.item.astype(object)),
-        },
-    )
-    return ExperimentResult(
-        table=table,
-        dataset=dataset,
-        figures={"coefficients": legacy_bars(table, cfg), "predictors": predictors(dataset, cfg)},
-        summary=legacy_summary(table),
-        warnings=(
-            "legacy: oracle 1 is part of the target and of a predictor; predictors keep their units, so that the size "
-            "of a coefficient is no relevance; 2 / lambda is no interval",
-        ),
     )

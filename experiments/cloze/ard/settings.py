@@ -1,42 +1,91 @@
-"""Settings of ``+exp=ard``, the rows it takes from a study, and its fits by scikit-learn."""
+"""Settings of ``+exp=ard`` and the rows that it takes from a study."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Any, Literal
 
-import numpy as np
 import xarray as xr
-from numpy.typing import NDArray
-from omegaconf import DictConfig, ListConfig
+from pydantic import AfterValidator, Field
 
-from estimators.errors import InputError, unknown_choice
-from experiments.cloze.settings import chosen_models, wide_rules
-from experiments.harness.settings import rng_for
-
-if TYPE_CHECKING:
-    from models.cloze.ard_columns import ArdColumns
+from estimators.errors import InputError
+from experiments.cloze.settings import ClozeSettings, PlayerSettings, chosen_models
+from experiments.harness.bayes import PosteriorSettings, SamplerSettings
+from experiments.harness.settings import Seeded, rng_for
+from inference.settings import Count, Names, numbers_of
+from models.cloze.ard_columns import ArdColumns, clean_columns, measured_error
+from models.cloze.ard_data import ArdData, ard_data
+from models.cloze.ard_priors import ArdPriors
 
 __all__ = [
-    "PUBLISHED",
     "VARIANTS",
-    "LadderStep",
+    "ArdSettings",
+    "PredictorSettings",
+    "RelevanceSettings",
     "Variant",
+    "data_of",
     "design_columns",
-    "ladder",
-    "main_variant",
-    "names_of",
     "variants",
 ]
 
-Floats = NDArray[np.float64]
 
-PUBLISHED: Mapping[str, float] = MappingProxyType(
-    {"human_entropy": 0.053, "model_entropy": 0.095, "oracle_tvd": 0.117, "context_length": 0.0}
-)
-"""Coefficients in table 3 of the paper, on all contexts and with terms for the part of speech."""
+def _each_once(names: tuple[str, ...]) -> tuple[str, ...]:
+    if len(set(names)) < len(names):
+        raise InputError(f"is {list(names)}, should be a list of names, each once")
+    return names
+
+
+UniqueNames = Annotated[Names, AfterValidator(_each_once)]
+AtLeastTwo = Annotated[int, Field(ge=2)]
+
+
+class PredictorSettings(PlayerSettings):
+    """What the distance is regressed on."""
+
+    predictors: Annotated[UniqueNames, Field(min_length=1)] = (
+        *("human_entropy", "model_entropy"),
+        *("oracle_tvd", "context_length"),
+    )
+    """human_entropy, model_entropy, oracle_tvd, context_length, or any numeric variable of the study by item, such as
+    word_num."""
+
+
+class RelevanceSettings(PredictorSettings, ClozeSettings, Seeded):
+    """The regression and its rows, which ``ard`` fits and ``ard_coverage`` draws."""
+
+    measured: UniqueNames = ("human_entropy", "oracle_tvd")
+    """Those of human_entropy and oracle_tvd that are entered with their errors of measurement."""
+    target_answers: AtLeastTwo = 18
+    """Answers of each context behind the target."""
+    oracle_answers: AtLeastTwo = 9
+    """Answers in each of the two groups behind the human predictors: other people."""
+    prior: Literal["ard", "horseshoe", "normal"] = "ard"
+    """Prior of the coefficients."""
+    likelihood: Literal["beta", "logit_normal", "gaussian"] = "beta"
+    """Distribution of the target around its regression."""
+    priors: Annotated[ArdPriors, numbers_of(ArdPriors)] = ArdPriors()
+    """Scales of the priors (models.cloze.ard_priors.ArdPriors); only those to change."""
+
+
+_Change = Literal[
+    "ard", "horseshoe", "normal", "beta", "logit_normal", "gaussian", "no_error", "no_groups"
+]  # fmt: skip
+
+
+class ArdSettings(RelevanceSettings, PosteriorSettings):
+    """Settings of :func:`~experiments.cloze.ard.experiment.ard`."""
+
+    players: Names | None = ("gpt2",)
+    """Models to compare with people, with an effect of each; null takes all of the study."""
+    sampler: SamplerSettings = SamplerSettings(draws=2000, tune=1000)
+    """What draws from the posterior."""
+    variants: tuple[_Change, ...] = ("horseshoe", "logit_normal", "gaussian", "no_error")
+    """Other fits to compare the main one with, each with one thing changed: the prior, the likelihood, no_error
+    (measured values taken for the true ones), no_groups (no effects of texts, items, models)."""
+    n_predictive: Count = 1000
+    """Posterior draws behind the checks and the effects."""
 
 
 @dataclass(frozen=True)
@@ -61,138 +110,37 @@ VARIANTS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
 """What each variant changes in the main analysis."""
 
 
-@dataclass(frozen=True, eq=False)
-class LadderStep:
-    """One step from the paper's regression to one on other people's answers; coefficients of scikit-learn's fit.
-
-    Attributes
-    ----------
-    name, text : str
-    predictors : tuple of str
-    coefficient, sd, bar : ndarray, shape (predictor,)
-        Per standard deviation of the predictor where `standardised`; `bar` is 2 / lambda.
-    standardised : bool
-    n_rows : int
-    is_published : bool
-        The paper gives coefficients for this model and design (:data:`PUBLISHED`).
-    """
-
-    name: str
-    text: str
-    predictors: tuple[str, ...]
-    coefficient: Floats
-    sd: Floats
-    bar: Floats
-    intercept: float
-    standardised: bool
-    n_rows: int
-    is_published: bool = False
-
-
-def main_variant(cfg: DictConfig) -> Variant:
-    """Read the main analysis, checked."""
-    from models.cloze.ard import COEFFICIENT_PRIORS  # noqa: PLC0415 - seconds that only a fit should cost
-    from models.cloze.ard_data import LIKELIHOODS  # noqa: PLC0415
-
-    priors = [name for name in COEFFICIENT_PRIORS if name != "fixed"]
-    for key, valid in (("prior", priors), ("likelihood", LIKELIHOODS)):
-        if cfg.experiment[key] not in valid:
-            raise unknown_choice(key, cfg.experiment[key], valid, source="experiment")
-    return Variant("main", str(cfg.experiment.prior), str(cfg.experiment.likelihood))
-
-
-def variants(cfg: DictConfig) -> list[Variant]:
+def variants(settings: ArdSettings) -> list[Variant]:
     """The main analysis and the others, which differ from it; one that is the same is left out."""
-    main = main_variant(cfg)
-    found = [main]
-    for name in names_of(cfg, "variants", empty=True):
-        if name not in VARIANTS:
-            raise unknown_choice("variant", name, VARIANTS, source="experiment.variants")
-        other = Variant(**{**vars(main), **VARIANTS[name], "name": name})
-        if any({**vars(other), "name": ""} == {**vars(one), "name": ""} for one in found):
-            continue
-        found.append(other)
+    found = [Variant("main", settings.prior, settings.likelihood)]
+    for name in settings.variants:
+        other = Variant(**{**vars(found[0]), **VARIANTS[name], "name": name})
+        if all({**vars(other), "name": ""} != {**vars(one), "name": ""} for one in found):
+            found.append(other)
     return found
 
 
-def names_of(cfg: DictConfig, key: str, *, empty: bool = False) -> list[str]:
-    """Read a list of names from ``experiment.KEY``."""
-    value = cfg.experiment[key]
-    names = [str(name) for name in value] if isinstance(value, ListConfig) else []
-    if not isinstance(value, ListConfig) or len(set(names)) < len(names) or not (names or empty):
-        raise InputError(f"is {value!r}, should be a list of names, each once", field=f"experiment.{key}")
-    return names
-
-
-def design_columns(cfg: DictConfig, study: xr.Dataset, design: str = "disjoint") -> ArdColumns:
-    """Rows of a clean design, drawn with the run's seed."""
-    from models.cloze.ard_columns import clean_columns  # noqa: PLC0415
-
-    settings = cfg.experiment
-    for key in ("target_answers", "oracle_answers"):
-        if not isinstance(settings[key], int) or isinstance(settings[key], bool) or settings[key] < 2:
-            raise InputError(f"is {settings[key]!r}, should be a whole number from 2", field=f"experiment.{key}")
+def design_columns(study: xr.Dataset, settings: RelevanceSettings, design: str = "disjoint") -> ArdColumns:
+    """Rows of a design, drawn with the run's seed."""
     return clean_columns(
         study,
-        chosen_models(cfg, study),
-        names_of(cfg, "predictors"),
-        rng=rng_for(cfg, f"ard {design}"),
+        chosen_models(settings, study),
+        settings.predictors,
+        rng=rng_for(settings.seed, f"ard {design}"),
         target_answers=settings.target_answers,
         oracle_answers=settings.oracle_answers,
         design=design,
-        rules=wide_rules(cfg, study),
+        rules=settings.words.of(study),
     )
 
 
-def ladder(cfg: DictConfig, study: xr.Dataset) -> list[LadderStep]:
-    """Fit scikit-learn's regression step by step from the paper's to the clean design."""
-    from models.cloze.ard_columns import legacy_columns  # noqa: PLC0415
-
-    models, predictors = chosen_models(cfg, study), names_of(cfg, "predictors")
-    seed = cfg.experiment.legacy_seed
-    if not isinstance(seed, int) or isinstance(seed, bool) or seed < 0:
-        raise InputError(f"is {seed!r}, should be a whole number", field="experiment.legacy_seed")
-    steps = []
-    if len(models) == 1:
-        legacy = legacy_columns(study, models[0], predictors, seed=seed)
-        if np.isfinite(_matrix(legacy)).all():
-            steps += [
-                replace(
-                    _step("legacy", "the paper's settings", legacy, standardised=False),
-                    is_published=models == ["gpt2"] and study.attrs.get("name") == "provo",
-                ),
-                _step("standardised", "the same, predictors standardised", legacy, standardised=True),
-            ]
-    if cfg.experiment.mode == "legacy":
-        return steps
-    for design, text in (
-        ("shared", "clean words, one generator for the splits; oracle 1 on both sides"),
-        ("resplit", "oracle TVD averaged over all splits; the same people on both sides"),
-        ("disjoint", "other people behind the predictors than behind the target"),
-    ):
-        steps.append(_step(design, text, design_columns(cfg, study, design), standardised=True))
-    return steps
-
-
-def _matrix(columns: ArdColumns) -> Floats:
-    return np.stack(list(columns.predictors.values()), axis=1)
-
-
-def _step(name: str, text: str, columns: ArdColumns, *, standardised: bool) -> LadderStep:
-    from inference.cloze.ard import sklearn_ard  # noqa: PLC0415
-
-    x = _matrix(columns)
-    if standardised:
-        x = (x - x.mean(axis=0)) / np.where(x.std(axis=0) > 0, x.std(axis=0), 1)
-    fit = sklearn_ard(x, columns.target)
-    return LadderStep(
-        name=name,
-        text=text,
-        predictors=tuple(columns.predictors),
-        coefficient=fit.coefficient,
-        sd=fit.sd,
-        bar=fit.two_over_precision,
-        intercept=fit.intercept,
-        standardised=standardised,
-        n_rows=columns.target.size,
+def data_of(columns: ArdColumns, settings: RelevanceSettings) -> ArdData:
+    """What the model is fitted to."""
+    return ard_data(
+        columns.target,
+        columns.predictors,
+        text=columns.text,
+        item=columns.item,
+        player=columns.player,
+        measured=measured_error(columns, settings.measured),
     )

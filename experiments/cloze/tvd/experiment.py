@@ -4,57 +4,97 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import xarray as xr
-from matplotlib.figure import Figure
-from omegaconf import DictConfig
 
-from estimators.errors import InputError
-from experiments.cloze.settings import ORACLE, chosen_models, clean_words, colours, label, mode_of, require_scipy, whole
+from estimators.errors import InputError, require_packages
+from experiments.cloze.figures import label
+from experiments.cloze.settings import ORACLE, OracleSettings, chosen_models, words_of
+from experiments.cloze.tvd.figures import reliability_figure, tvd_figure
 from experiments.cloze.tvd.results import GOLD, PlayerTvd, model_tvd, oracle_tvd
-from experiments.harness.figures import STYLE, new_figure
-from experiments.harness.outputs import ExperimentResult
-from experiments.harness.settings import rng_for, rows_of, tail_probability
+from experiments.cloze.tvd.settings import TvdSettings
+from experiments.harness.registry import EXTRAS
+from experiments.harness.result import ExperimentResult, experiment
+from experiments.harness.settings import rng_for, rows_of
 
 if TYPE_CHECKING:
     from experiments.cloze.tvd.posterior import BayesianTvd
 
-__all__ = ["run"]
+__all__ = ["players_tvd", "tvd", "tvd_dataset"]
 
-_GRID = np.linspace(0, 1, 201)
-_ECE_NAMES = {"corpus": "word of the text", "human": "people's majority", "oracle1": "majority of oracle 1"}
+_DISTANCES = {
+    "raw": "tvd",
+    "baseline": "tvd_baseline",
+    "corrected": "tvd_corrected",
+    "to_oracle": "tvd_to_oracle",
+    "between_oracles": "between_oracles",
+    "entropy": "entropy",
+    "divergence": "divergence",
+}
 
 
-def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
-    """Compare every model with people, as the paper's code did (``mode=legacy``) or as one should (``mode=clean``)."""
-    require_scipy()
-    mode = mode_of(cfg)
-    tail_probability(cfg)
-    players = _players(cfg, study)
-    if mode == "legacy":
-        from experiments.papers.tvd_legacy import run_legacy  # noqa: PLC0415 - only here
+@experiment(TvdSettings)
+def tvd(study: xr.Dataset, settings: TvdSettings) -> ExperimentResult:
+    """Estimate how far every model's next words are from people's, beside how far people are from each other.
 
-        return run_legacy(cfg, study, players)
-    bayes = _bayes(cfg, study, players)
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A cloze study with counts.
+    settings : TvdSettings, optional
+        Or its fields by name.
+
+    Returns
+    -------
+    ExperimentResult
+        One row a player: half of the people (``oracle2``) first, then every model.
+
+    Raises
+    ------
+    InputError
+        If a model is not in the study, or fewer than two contexts have two answers.
+
+    Examples
+    --------
+    >>> from experiments import cloze_simulated, tvd
+    >>> study = cloze_simulated(n_items=8, vocab_size=40)
+    >>> tvd(study, bayes={"n_contexts": None}).table[["player", "tvd", "tvd_baseline"]].round(2)
+        player   tvd  tvd_baseline
+    0  oracle2  0.36          0.36
+    1  mixture  0.41          0.26
+    2  factors  0.44          0.28
+    """
+    players = players_tvd(study, settings)
+    bayes = _bayes(study, settings, players)
     columns = bayes.columns if bayes else {}
     table = pd.DataFrame([{**player.row, **columns.get(player.player, {})} for player in players])
-    figures = {"tvd": distributions(players, cfg), "calibration": reliability(players)}
+    dataset = tvd_dataset(study, players)
     return ExperimentResult(
         table=table,
-        dataset=_dataset(study, players),
-        figures=figures,
-        summary=summary(table, study, players),
+        dataset=dataset,
+        figures={
+            "tvd": tvd_figure(dataset, f"Distance to people, {study.attrs['name']}"),
+            "calibration": reliability_figure(dataset),
+        },
+        text=summary(table, study, players),
         warnings=bayes.warnings if bayes else (),
         gate_failed=bayes is not None and bayes.gate_failed,
         posteriors=bayes.posteriors if bayes else {},
     )
 
 
-def _players(cfg: DictConfig, study: xr.Dataset) -> list[PlayerTvd]:
-    models = chosen_models(cfg, study, needed=False)
-    words = clean_words(cfg, study, models)
+def players_tvd(study: xr.Dataset, settings: OracleSettings) -> list[PlayerTvd]:
+    """Distances of half of the people and of every model to people.
+
+    Raises
+    ------
+    InputError
+        See :func:`tvd`.
+    """
+    require_packages(("scipy",), "cloze", source="this experiment")
+    models = chosen_models(settings, study, needed=False)
+    words = words_of(settings, study, models)
     usable = int((words.answers().totals > 1).sum())
     if usable < 2:
         raise InputError(
@@ -62,40 +102,52 @@ def _players(cfg: DictConfig, study: xr.Dataset) -> list[PlayerTvd]:
             "people need at least 2",
             source=f"cloze study {study.attrs.get('name')!r}",
         )
-    n_splits, n_bins = whole(cfg, "n_splits"), whole(cfg, "n_bins")
-    settings = {"n_splits": n_splits, "n_bins": n_bins}
-    found = [oracle_tvd(study, words, rng=rng_for(cfg, "oracles"), **settings)]
-    found += [model_tvd(study, words, name, rng=rng_for(cfg, f"oracles {name}"), **settings) for name in models]
+    sizes = {"n_splits": settings.n_splits, "n_bins": settings.n_bins}
+    found = [oracle_tvd(study, words, rng=rng_for(settings.seed, "oracles"), **sizes)]
+    found += [model_tvd(study, words, name, rng=rng_for(settings.seed, f"oracles {name}"), **sizes) for name in models]
     return found
 
 
-def _bayes(cfg: DictConfig, study: xr.Dataset, players: list[PlayerTvd]) -> BayesianTvd | None:
+def _bayes(study: xr.Dataset, settings: TvdSettings, players: list[PlayerTvd]) -> BayesianTvd | None:
     """Bayesian TVD on a random part of each player's contexts, if asked for."""
-    n_contexts = whole(cfg, "bayes.n_contexts", optional=True)
-    if not n_contexts:
+    if settings.bayes.n_contexts is None:
         return None
+    require_packages(EXTRAS["bayes"], "bayes", source="bayes.n_contexts (null for none)")
+    # an optional extra that only this part needs
     from experiments.cloze.tvd.posterior import bayesian_tvd  # noqa: PLC0415
 
-    return bayesian_tvd(cfg, study, players, n_contexts)
+    return bayesian_tvd(study, settings, players, settings.bayes.n_contexts)
 
 
-def _dataset(study: xr.Dataset, players: list[PlayerTvd]) -> xr.Dataset:
-    n = study.sizes["item"]
-    names = ("raw", "baseline", "corrected", "to_oracle", "between_oracles", "entropy", "divergence")
-    stacked = {name: np.full((len(players), n), np.nan) for name in names}
+def tvd_dataset(study: xr.Dataset, players: list[PlayerTvd]) -> xr.Dataset:
+    """Distances by player and context, and the bins of the calibration curves."""
+    distances = {name: np.full((len(players), study.sizes["item"]), np.nan) for name in _DISTANCES}
+    bins = {name: np.full((len(players), len(GOLD), players[0].n_bins), np.nan) for name in ("confidence", "accuracy")}
+    count = np.zeros(bins["accuracy"].shape, dtype=np.int64)
     for row, player in enumerate(players):
-        for name in names:
-            stacked[name][row, player.items] = getattr(player, name)
+        for name, values in distances.items():
+            values[row, player.items] = getattr(player, name)
+        for column, gold in enumerate(GOLD):
+            one = player.calibration.get((gold, "fixed"))
+            if one is not None:
+                count[row, column] = one.count
+                for name, values in bins.items():
+                    values[row, column] = getattr(one, name)
     units = {"entropy": "nats", "divergence": "nats"}
-    renamed = {"raw": "tvd", "baseline": "tvd_baseline", "corrected": "tvd_corrected", "to_oracle": "tvd_to_oracle"}
+    by_bin = ("player", "gold", "bin")
     return xr.Dataset(
         {
-            renamed.get(name, name): (("player", "item"), values, {"units": units.get(name, "1")})
-            for name, values in stacked.items()
-        }
-        | {"word_num": ("item", study["word_num"].to_numpy())},
+            **{
+                _DISTANCES[name]: (("player", "item"), values, {"units": units.get(name, "1")})
+                for name, values in distances.items()
+            },
+            **{name: (by_bin, values) for name, values in bins.items()},
+            "n_in_bin": (by_bin, count),
+            "word_num": ("item", study["word_num"].to_numpy()),
+        },
         coords={
             "player": [player.player for player in players],
+            "gold": list(GOLD),
             "item": study["item"].to_numpy(),
             "text_id": ("item", study["text_id"].to_numpy().astype(str)),
         },
@@ -143,70 +195,3 @@ def examples(study: xr.Dataset, players: list[PlayerTvd]) -> str:
         "| --- | --- | ---: | ---: | --- | --- |",
     ]
     return "\n\n" + "\n".join([*head, *rows])
-
-
-def distributions(players: list[PlayerTvd], cfg: DictConfig, *, title: str = "") -> Figure:
-    """Densities over contexts of the TVD to one oracle, with means (figure 2)."""
-    shown = [player for player in players if len(player.items) > 1]
-    palette = colours([player.player for player in shown])
-    with mpl.rc_context(STYLE):
-        fig = new_figure(6.8, 0.75 + 0.62 * len(shown))
-        axes = fig.subplots(len(shown), 1, sharex=True, squeeze=False)[:, 0]
-        for ax, player in zip(axes, shown, strict=True):
-            values = player.to_oracle
-            density = kernel_density(values, _GRID)
-            ax.fill_between(_GRID, density, color=palette[player.player], alpha=0.3, linewidth=0)
-            ax.plot(_GRID, density, color=palette[player.player])
-            ax.axvline(values.mean(), color=palette[player.player], linestyle="--", linewidth=1)
-            ax.set_yticks([])
-            ax.spines["left"].set_visible(False)
-            ax.set_ylim(0, None)
-            ax.set_xlim(0, 1)
-            ax.text(
-                1.01, 0.35, f"{label(player.player)}\nmean {values.mean():.2f}, {len(values):,} contexts",
-                transform=ax.transAxes, fontsize=8, va="center", color=palette[player.player],
-            )  # fmt: skip
-        axes[-1].set_xlabel("TVD to one half of the people (oracle 1), density over contexts; dashed: mean")
-        axes[0].set_title(title or f"Distance to people, {cfg.study.name} ({mode_of(cfg)})")
-    return fig
-
-
-def kernel_density(values: np.ndarray, grid: np.ndarray) -> np.ndarray:
-    """Gaussian kernel density on [0, 1], reflected at both ends so that no mass is lost there."""
-    spread = min(values.std(ddof=1), (np.quantile(values, 0.75) - np.quantile(values, 0.25)) / 1.349)
-    width = max(0.9 * spread * len(values) ** -0.2, 0.01)
-    reflected = np.concatenate([values, -values, 2 - values])
-    kernels = np.exp(-0.5 * ((grid[:, None] - reflected) / width) ** 2)
-    return np.asarray(kernels.sum(axis=1) / (len(values) * width * np.sqrt(2 * np.pi)))
-
-
-def reliability(players: list[PlayerTvd]) -> Figure:
-    """Reliability diagrams of the most probable word, one panel a gold label."""
-    palette = colours([player.player for player in players])
-    with mpl.rc_context(STYLE):
-        fig = new_figure(8.4, 3.5)
-        axes = fig.subplots(1, len(GOLD), sharey=True)
-        for ax, gold in zip(axes, GOLD, strict=True):
-            ax.plot([0, 1], [0, 1], color="0.6", linewidth=0.8, linestyle="--")
-            shown = []
-            for player in players:
-                one = player.calibration.get((gold, "fixed"))
-                if one is None:
-                    continue
-                shown.append(one)
-                full = one.count >= 5
-                ax.plot(
-                    one.confidence[full], one.accuracy[full], marker="o", markersize=3.5,
-                    color=palette[player.player], label=label(player.player),
-                )  # fmt: skip
-            if not any((one.count >= 5).any() for one in shown):
-                ax.text(0.5, 0.85, "no bin holds\n5 contexts", ha="center", va="center", color="0.4")
-            ax.set_xlim(0, 1)
-            ax.set_ylim(0, 1)
-            ax.set_aspect("equal")
-            ax.set_title(f"gold: {_ECE_NAMES[gold]}")
-            ax.set_xlabel("confidence of the top word")
-        axes[0].set_ylabel("share correct")
-        handles, labels = axes[0].get_legend_handles_labels()
-        fig.legend(handles, labels, loc="outside lower center", ncols=4)
-    return fig

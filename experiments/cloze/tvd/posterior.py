@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
-from omegaconf import DictConfig
 from tqdm import tqdm
 
-from estimators.cloze.distributions import WordCounts
-from estimators.cloze.split_halves import random_split_halves
-from experiments.cloze.settings import ORACLE, clean_words, label, whole
+from estimators.cloze import WordCounts, random_split_halves
+from experiments.cloze.figures import label
+from experiments.cloze.settings import ORACLE, words_of
 from experiments.cloze.tvd.results import PlayerTvd, part_counts
-from experiments.harness.bayes import check_bayesian, convergence_columns, gate, sample_model
-from experiments.harness.settings import rng_for, tail_probability
+from experiments.cloze.tvd.settings import TvdSettings
+from experiments.harness.bayes import (
+    BayesianSettings,
+    convergence_columns,
+    draw_posterior,
+    gate_failed,
+    unconverged,
+    with_all_groups,
+)
+from experiments.harness.settings import rng_for
+from inference.cloze.tvd import TvdPosterior, tvd_posterior
+from inference.posterior.arviz_adapter import InferenceData, add_groups, group
+from inference.posterior.convergence import Convergence, check_convergence
+from inference.posterior.sampling import CompiledModel, compile_model
+from models.cloze.tvd import set_word_pairs, word_pair_data, word_pair_model
 
 if TYPE_CHECKING:
     import pymc as pm
-
-    from inference.cloze.tvd import TvdPosterior
-    from inference.posterior.arviz_adapter import InferenceData
-    from inference.posterior.convergence import Convergence
-    from inference.posterior.sampling import CompiledModel
 
 __all__ = ["BayesianTvd", "WordPairFits", "bayesian_tvd"]
 
@@ -50,18 +57,20 @@ class BayesianTvd:
 
 
 class WordPairFits:
-    """Fits of the word pair model with the config's sampler; as many contexts as before need no new compilation.
+    """Fits of the word pair model; as many contexts as before need no new compilation.
 
     Parameters
     ----------
-    cfg : DictConfig
-        With ``sampler`` and ``experiment.gate``.
+    settings : BayesianSettings
     more_draws : int
         A posterior that misses the gate is sampled again with so many times the draws; 1 for never.
+    with_groups : bool
+        Add log-likelihood, prior, predictions and data to every posterior.
     """
 
-    def __init__(self, cfg: DictConfig, *, more_draws: int = 1) -> None:
-        self._cfg = cfg
+    def __init__(self, settings: BayesianSettings, *, more_draws: int = 1, with_groups: bool = False) -> None:
+        self._settings = settings
+        self._with_groups = with_groups
         self._times_draws = sorted({1, more_draws})
         self._models: dict[tuple[int, bool], tuple[pm.Model, pm.Model | CompiledModel]] = {}
 
@@ -69,36 +78,39 @@ class WordPairFits:
         self, first: WordCounts, second: WordCounts, purpose: str, *, pooled: bool = True
     ) -> tuple[TvdPosterior, Convergence]:
         """Sample the posterior of each context's TVD; `purpose` names its stream of random numbers."""
-        from inference.cloze.tvd import tvd_posterior  # noqa: PLC0415
-        from inference.posterior.sampling import compile_model  # noqa: PLC0415 - seconds that only a fit should cost
-        from models.cloze.tvd import set_word_pairs, word_pair_data, word_pair_model  # noqa: PLC0415
-
         data = word_pair_data(first, second)
         key = (data.n_contexts, pooled)
         if key not in self._models:
             model = word_pair_model(data, pooled=pooled)
-            self._models[key] = model, compile_model(model) if self._cfg.sampler.name == "nutpie" else model
+            compiled = compile_model(model) if self._settings.sampler.name == "nutpie" else model
+            self._models[key] = model, compiled
         model, program = self._models[key]
         set_word_pairs(model, data)
         for times in self._times_draws:
-            idata = sample_model(self._cfg, program, purpose, times_draws=times)
-            posterior = tvd_posterior(idata, data, rng=rng_for(self._cfg, f"{purpose} tvd"))
-            found = gate(self._cfg, posterior.idata)
+            idata = draw_posterior(self._settings, program, purpose, times_draws=times)
+            parameters = group(idata, "posterior")
+            posterior = tvd_posterior(idata, data, rng=rng_for(self._settings.seed, f"{purpose} tvd"))
+            # what is judged are the distances, which follow from the parameters
+            found = check_convergence(posterior.idata, self._settings.gate)
             if found.passed:
                 break
+        if self._with_groups:
+            distances = group(posterior.idata, "posterior")
+            idata = add_groups(posterior.idata, {"posterior": parameters})
+            idata = with_all_groups(idata, program, self._settings.seed, purpose)
+            posterior = replace(posterior, idata=add_groups(idata, {"posterior": distances}))
         return posterior, found
 
 
-def bayesian_tvd(cfg: DictConfig, study: xr.Dataset, players: list[PlayerTvd], n_contexts: int) -> BayesianTvd:
+def bayesian_tvd(study: xr.Dataset, settings: TvdSettings, players: list[PlayerTvd], n_contexts: int) -> BayesianTvd:
     """Fit every player on `n_contexts` of its contexts, drawn at random, or on all where it has fewer."""
-    check_bayesian(cfg, {})
-    tail = tail_probability(cfg)
-    words = clean_words(cfg, study, [player.player for player in players if player.player != ORACLE])
+    tail = settings.tail
+    words = words_of(settings, study, [player.player for player in players if player.player != ORACLE])
     answers = words.answers()
-    fits = WordPairFits(cfg, more_draws=whole(cfg, "bayes.more_draws"))
-    columns, posteriors, warnings = {}, {}, []
+    fits = WordPairFits(settings, more_draws=settings.bayes.more_draws, with_groups=settings.save_posterior)
+    columns, posteriors, verdicts = {}, {}, {}
     for player in tqdm(players, desc="Bayesian TVD", unit="player", leave=False):
-        rng = rng_for(cfg, f"bayes {player.player}")
+        rng = rng_for(settings.seed, f"bayes {player.player}")
         chosen = np.sort(rng.choice(len(player.items), size=min(n_contexts, len(player.items)), replace=False))
         items = player.items[chosen]
         human = answers.take(items)
@@ -121,8 +133,7 @@ def bayesian_tvd(cfg: DictConfig, study: xr.Dataset, players: list[PlayerTvd], n
             **convergence_columns(found),
         }
         posteriors[player.player] = posterior.idata
-        if not found.passed:
-            reasons = "; ".join(found.reasons)
-            warnings.append(f"the Bayesian TVD of {label(player.player)} did not converge, do not use it: {reasons}")
-    failed = bool(warnings) and not cfg.experiment.allow_unconverged
-    return BayesianTvd(columns, posteriors, tuple(warnings), failed)
+        verdicts[f"Bayesian TVD of {label(player.player)}"] = found
+    return BayesianTvd(
+        columns, posteriors if settings.save_posterior else {}, unconverged(verdicts), gate_failed(settings, verdicts)
+    )

@@ -52,6 +52,8 @@ class PlayerTvd:
         Binning -> mean over splits.
     row : dict
         What the table says.
+    n_bins : int
+        Bins of the calibration of equal width.
     """
 
     player: str
@@ -67,6 +69,7 @@ class PlayerTvd:
     calibration: dict[tuple[str, str], CalibrationError]
     oracle_ece: dict[str, float]
     row: dict[str, Any]
+    n_bins: int
 
 
 def model_tvd(
@@ -107,6 +110,7 @@ def model_tvd(
         calibration=calibration,
         oracle_ece=oracle_ece,
         extra=extra,
+        n_bins=n_bins,
     )
 
 
@@ -141,6 +145,7 @@ def oracle_tvd(
         calibration=calibration,
         oracle_ece=oracle_ece,
         extra=extra,
+        n_bins=n_bins,
     )
 
 
@@ -209,6 +214,7 @@ def _collect(
     calibration: dict[tuple[str, str], CalibrationError],
     oracle_ece: dict[str, float],
     extra: dict[str, Any],
+    n_bins: int,
 ) -> PlayerTvd:
     groups = groups_of(study, items)
     row: dict[str, Any] = {
@@ -234,5 +240,5 @@ def _collect(
         row[f"ece_oracle1_{bins}"] = oracle_ece[bins]
     return PlayerTvd(
         player, items, raw, baseline, corrected, to_oracle, between.mean(axis=0), entropy, divergence,
-        between.mean(axis=1), calibration, oracle_ece, row,
+        between.mean(axis=1), calibration, oracle_ece, row, n_bins,
     )  # fmt: skip

@@ -13,7 +13,7 @@ from pydantic import AfterValidator
 
 from estimators.cloze.words import WORD_RULES
 from estimators.errors import unknown_choice
-from experiments.studies.parsing import Note
+from experiments.studies.parsing import Note, objects
 
 __all__ = [
     "ClozeRows",
@@ -78,9 +78,7 @@ class ClozeRows:
 
 def _array(name: str, values: list[Any]) -> NDArray[Any]:
     if isinstance(values[0], str):
-        strings = np.empty(len(values), dtype=object)
-        strings[:] = values
-        return strings
+        return objects(values)
     if name in ("sample_logprob", "result_value", "response_proportion"):
         return np.asarray(values, dtype=float)
     return np.asarray(values, dtype=np.int64 if name == "item" else np.int32)

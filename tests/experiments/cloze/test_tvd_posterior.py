@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from omegaconf import OmegaConf
 
 from estimators.cloze.distributions import count_words
 from experiments.cloze.tvd import posterior as tvd_bayes
 from experiments.cloze.tvd.posterior import WordPairFits
-from inference.cloze import tvd as word_pairs
+from experiments.harness.bayes import BayesianSettings
 
 
 @pytest.mark.parametrize(
@@ -25,16 +24,16 @@ def test_what_misses_the_gate_is_sampled_longer_once(
     times: list[int] = []
     verdicts = iter(passes)
 
-    def sample_model(cfg: Any, model: Any, purpose: str, *, times_draws: int) -> int:
+    def draw_posterior(settings: Any, model: Any, purpose: str, *, times_draws: int) -> int:
         times.append(times_draws)
         return times_draws
 
-    monkeypatch.setattr(tvd_bayes, "sample_model", sample_model)
-    monkeypatch.setattr(word_pairs, "tvd_posterior", lambda idata, data, rng: SimpleNamespace(idata=idata))
-    monkeypatch.setattr(tvd_bayes, "gate", lambda cfg, idata: SimpleNamespace(passed=next(verdicts)))
+    monkeypatch.setattr(tvd_bayes, "draw_posterior", draw_posterior)
+    monkeypatch.setattr(tvd_bayes, "tvd_posterior", lambda idata, data, rng: SimpleNamespace(idata=idata))
+    monkeypatch.setattr(tvd_bayes, "check_convergence", lambda idata, gate: SimpleNamespace(passed=next(verdicts)))
     counts = count_words(np.zeros(2, int), np.array([0, 1]), np.array([3, 2]), n_contexts=1)
-    cfg = OmegaConf.create({"sampler": {"name": "pymc"}, "seed": 0})
-    posterior, found = WordPairFits(cfg, more_draws=more_draws).fit(counts, counts, "a test")
+    settings = BayesianSettings(sampler="pymc")
+    posterior, found = WordPairFits(settings, more_draws=more_draws).fit(counts, counts, "a test")
     assert times == sampled
     assert posterior.idata == sampled[-1]
     assert found.passed == passes[-1]

@@ -14,14 +14,14 @@ from scipy.stats import binom
 
 import inference
 import models
+from estimators.cloze.examples import cloze_study
 from estimators.cloze.study_words import study_words
 from estimators.cloze.words import WORD_RULES
-from inference.posterior.arviz_adapter import group, group_names
-from inference.posterior.predictive import log_likelihood
-from estimators.cloze.examples import cloze_study
 from estimators.comparison.examples import comparison_study
 from estimators.guesses.examples import guess_study
 from estimators.rankings.examples import ranking_study
+from inference.posterior.arviz_adapter import group, group_names
+from inference.posterior.predictive import log_likelihood
 from models.rankings.slopes import log_category_probability
 from tests.oracles import belief, calibration, participants, word_pairs
 from tests.oracles.ard import ordered_beta

@@ -14,7 +14,7 @@ from estimators.cloze.words import WORD_RULES, normalise_words
 from estimators.errors import InputError
 from estimators.notes import notes
 from experiments import provo
-from experiments.papers.provo_legacy import legacy_results, published_table, stored_comparison
+from experiments.papers.provo.results import legacy_results, published_table, stored_comparison
 from tests.experiments.studies.cloze import tiny_provo
 
 
@@ -141,7 +141,7 @@ def test_original_table(encoding: str, tmp_path: Path) -> None:
     words = study["word_text"].to_numpy()[study["response_word"].to_numpy()]
     assert words.tolist() == ["are", "None", "NA", "", "\u00e9t\u00e9"]
     assert any("do not sum" in entry["text"] for entry in notes(study))
-    with pytest.raises(InputError, match="mode=clean works for every cloze study"):
+    with pytest.raises(InputError, match="without legacy in their names work for every cloze study"):
         legacy_results(study)
 
 

@@ -1,28 +1,55 @@
-"""``+exp=tvd mode=legacy``: every number of the paper's code, beside the clean one and the paper's."""
+"""``+exp=tvd_legacy``: every number of the code of "Predict the Next Word", beside the clean one and the paper's."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import xarray as xr
-from omegaconf import DictConfig
 
-from experiments.cloze.settings import ORACLE
+from experiments.cloze.settings import ORACLE, OracleSettings
+from experiments.cloze.tvd.experiment import players_tvd
+from experiments.cloze.tvd.figures import tvd_figure
 from experiments.cloze.tvd.results import PlayerTvd
-from experiments.harness.outputs import ExperimentResult
+from experiments.harness.result import ExperimentResult, experiment
 from experiments.harness.tables import markdown_table
-from experiments.papers.provo_legacy import LegacyResults, legacy_results, published_table, stored_comparison
+from experiments.papers.provo.results import LegacyResults, legacy_results, published_table, stored_comparison
 
-__all__ = ["run_legacy"]
+__all__ = ["TvdLegacySettings", "tvd_legacy"]
 
 
-def run_legacy(cfg: DictConfig, study: xr.Dataset, clean: list[PlayerTvd]) -> ExperimentResult:
-    """Table of published, legacy and clean values; the stored lists compared element by element."""
-    from experiments.cloze.tvd.experiment import distributions  # noqa: PLC0415 - it imports this module
+class TvdLegacySettings(OracleSettings):
+    """Settings of :func:`tvd_legacy`: those of the clean values, as the legacy ones have none."""
 
+
+@experiment(TvdLegacySettings)
+def tvd_legacy(study: xr.Dataset, settings: TvdLegacySettings) -> ExperimentResult:
+    """Give published, legacy and clean values side by side, and compare the stored lists element by element.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        Of :func:`~experiments.studies.cloze.provo.provo`, in the layout of the public repository.
+    settings : TvdLegacySettings, optional
+        Or its fields by name.
+
+    Returns
+    -------
+    ExperimentResult
+        One row a quantity.
+
+    Raises
+    ------
+    InputError
+        If the study holds no stored results.
+
+    Examples
+    --------
+    >>> from experiments import provo, tvd_legacy
+    >>> tvd_legacy(provo(root="predict_next_word")).table[["quantity", "legacy", "paper"]]  # doctest: +SKIP
+    """
+    clean = players_tvd(study, settings)
     results = legacy_results(study)
     table = legacy_table(results, clean)
     lists = stored_comparison(study, results)
@@ -37,18 +64,23 @@ def run_legacy(cfg: DictConfig, study: xr.Dataset, clean: list[PlayerTvd]) -> Ex
         + "\n\nStored only, as their samples are not public (appendix D compares tokens in place of words):\n\n"
         + markdown_table(stored_only(study, results))
     )
-    shown = [replace(player, to_oracle=_legacy_values(results, player)) for player in clean]
-    shown = [player for player in shown if len(player.to_oracle)]
-    figure = distributions([replace(player, items=np.arange(len(player.to_oracle))) for player in shown], cfg)
-    dataset = xr.Dataset(
-        {"value": ("quantity", table["legacy"].to_numpy())}, coords={"quantity": table["quantity"].to_list()}
-    )
 
     def write_lists(folder: Path) -> None:
         folder.mkdir()
         lists.to_csv(folder / "stored_lists.csv", index=False, lineterminator="\n")
 
-    return ExperimentResult(table, dataset, {"tvd": figure}, text, warnings, files={"tables": write_lists})
+    return ExperimentResult(
+        table,
+        xr.Dataset({"value": ("quantity", table["legacy"].to_numpy())}, {"quantity": table["quantity"].to_list()}),
+        {
+            "tvd": tvd_figure(
+                _distances(results, clean), f"Distance to people, {study.attrs['name']} (the paper's code)"
+            )
+        },
+        text,
+        warnings,
+        files={"tables": write_lists},
+    )
 
 
 _LISTS = {
@@ -63,9 +95,14 @@ _LISTS = {
 }
 
 
-def _legacy_values(results: LegacyResults, player: PlayerTvd) -> np.ndarray:
-    values = results.lists.get(_LISTS.get(player.player, ""), np.array([]))
-    return values[~np.isnan(values)]
+def _distances(results: LegacyResults, players: list[PlayerTvd]) -> xr.Dataset:
+    """TVDs to oracle 1 of the players that have them."""
+    lists = {one.player: results.lists.get(_LISTS.get(one.player, ""), np.array([])) for one in players}
+    found = {name: values[~np.isnan(values)] for name, values in lists.items()}
+    found = {name: values for name, values in found.items() if len(values)}
+    width = max(map(len, found.values()), default=0)
+    rows = [np.pad(values, (0, width - len(values)), constant_values=np.nan) for values in found.values()]
+    return xr.Dataset({"tvd_to_oracle": (("player", "context"), np.stack(rows))}, {"player": list(found)})
 
 
 def stored_only(study: xr.Dataset, results: LegacyResults) -> pd.DataFrame:

@@ -33,13 +33,13 @@ from estimators.cloze.study import model_names
 from estimators.cloze.study_words import StudyWords, study_words
 from estimators.cloze.words import WORD_RULES
 from estimators.errors import InputError
-from experiments.papers.provo_appendices import appendix_lists
+from experiments.papers.provo.appendices import appendix_lists
 
 __all__ = ["LegacyResults", "legacy_results", "published_table", "stored_comparison"]
 
 Floats = NDArray[np.float64]
 
-PUBLISHED = Path(__file__).with_name("provo_published.csv")
+PUBLISHED = Path(__file__).parents[1] / "provo_published.csv"
 """Values of the paper and of its stored results: quantity, legacy, paper, note."""
 
 GPT2_MODELS = ("gpt2", "gpt2-ft", "gpt2-t0.5")
@@ -99,9 +99,9 @@ class _Legacy:
     def __init__(self, study: xr.Dataset) -> None:
         if "result_name" not in study.dims or "model" not in study.dims:
             raise InputError(
-                "holds no stored results, so it is not the public repository behind the paper; mode=clean works for "
-                "every cloze study",
-                source="mode=legacy",
+                "holds no stored results, so it is not the public repository behind the paper; the experiments without "
+                "legacy in their names work for every cloze study",
+                source="legacy",
                 field="study",
             )
         self._study = study

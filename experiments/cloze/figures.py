@@ -1,0 +1,63 @@
+"""What figures of cloze studies share: names and colours of players, a density on [0, 1]."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from experiments.cloze.settings import ORACLE
+
+__all__ = ["about", "colours", "kernel_density", "label"]
+
+_LABELS = {
+    ORACLE: "humans (oracle 2)",
+    "human": "humans",
+    "gpt2": "GPT-2",
+    "gpt2-ft": "GPT-2 fine-tuned",
+    "gpt2-t0.5": "GPT-2, temperature 0.5",
+    "bloom": "BLOOM-176B",
+    "chatgpt": "ChatGPT",
+    "chatgpt-2": "ChatGPT, second round",
+    "chatgpt-diverse": "ChatGPT, asked for 40 words",
+}
+_COLOURS = {
+    ORACLE: "#000000",
+    "human": "#000000",
+    "gpt2": "#0072B2",
+    "gpt2-ft": "#56B4E9",
+    "gpt2-t0.5": "#999999",
+    "bloom": "#D55E00",
+    "chatgpt": "#009E73",
+    "chatgpt-2": "#CC79A7",
+    "chatgpt-diverse": "#E69F00",
+}
+_FREE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+
+
+def label(player: str) -> str:
+    """Name of a player as a reader of a paper expects it."""
+    return _LABELS.get(player, player)
+
+
+def about(study: xr.Dataset, players: Sequence[str] | None) -> str:
+    """Models and study, for the titles of figures."""
+    return f"{', '.join(label(name) for name in players or ()) or 'all models'}, {study.attrs['name']}"
+
+
+def colours(players: Sequence[str]) -> dict[str, str]:
+    """Colour of every player, always the same for those that are known."""
+    taken = {_COLOURS.get(name) for name in players}
+    free = iter([colour for colour in _FREE if colour not in taken] * 50)
+    return {name: _COLOURS.get(name) or next(free) for name in players}
+
+
+def kernel_density(values: NDArray[np.float64], grid: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Gaussian kernel density on [0, 1], reflected at both ends so that no mass is lost there."""
+    spread = min(values.std(ddof=1), (np.quantile(values, 0.75) - np.quantile(values, 0.25)) / 1.349)
+    width = max(0.9 * spread * len(values) ** -0.2, 0.01)
+    reflected = np.concatenate([values, -values, 2 - values])
+    kernels = np.exp(-0.5 * ((grid[:, None] - reflected) / width) ** 2)
+    return np.asarray(kernels.sum(axis=1) / (len(values) * width * np.sqrt(2 * np.pi)))

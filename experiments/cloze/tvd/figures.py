@@ -1,0 +1,89 @@
+"""Figures of ``+exp=tvd``, from its dataset alone."""
+
+from __future__ import annotations
+
+import matplotlib as mpl
+import numpy as np
+import xarray as xr
+from matplotlib.figure import Figure
+
+from experiments.cloze.figures import colours, kernel_density, label
+from experiments.harness.figures import STYLE, new_figure
+
+__all__ = ["reliability_figure", "tvd_figure"]
+
+_GRID = np.linspace(0, 1, 201)
+_GOLD_NAMES = {"corpus": "word of the text", "human": "people's majority", "oracle1": "majority of oracle 1"}
+_FULL = 5
+"""Contexts that a bin needs to be drawn."""
+
+
+def tvd_figure(dataset: xr.Dataset, title: str = "Distance to people") -> Figure:
+    """Draw densities over contexts of the TVD to half of the people, with means.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+        ``tvd_to_oracle`` (player, ...), NaN where a player has no value.
+    title : str, optional
+    """
+    rows = dataset["tvd_to_oracle"].transpose("player", ...).to_numpy()
+    values = dict(zip(map(str, dataset["player"].to_numpy()), rows, strict=True))
+    shown = {name: own[~np.isnan(own)] for name, own in values.items()}
+    shown = {name: own for name, own in shown.items() if len(own) > 1}
+    palette = colours(list(shown))
+    with mpl.rc_context(STYLE):
+        fig = new_figure(6.8, 0.75 + 0.62 * len(shown))
+        axes = fig.subplots(len(shown), 1, sharex=True, squeeze=False)[:, 0]
+        for ax, (player, own) in zip(axes, shown.items(), strict=True):
+            density = kernel_density(own, _GRID)
+            ax.fill_between(_GRID, density, color=palette[player], alpha=0.3, linewidth=0)
+            ax.plot(_GRID, density, color=palette[player])
+            ax.axvline(own.mean(), color=palette[player], linestyle="--", linewidth=1)
+            ax.set_yticks([])
+            ax.spines["left"].set_visible(False)
+            ax.set_ylim(0, None)
+            ax.set_xlim(0, 1)
+            text = f"{label(player)}\nmean {own.mean():.2f}, {len(own):,} contexts"
+            ax.text(1.01, 0.35, text, transform=ax.transAxes, fontsize=8, va="center", color=palette[player])
+        axes[-1].set_xlabel("TVD to one half of the people (oracle 1), density over contexts; dashed: mean")
+        axes[0].set_title(title)
+    return fig
+
+
+def reliability_figure(dataset: xr.Dataset) -> Figure:
+    """Draw reliability diagrams of the most probable word, one panel a gold label.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+        ``confidence``, ``accuracy`` and ``n_in_bin`` (player, gold, bin).
+    """
+    players = [str(name) for name in dataset["player"].to_numpy()]
+    palette = colours(players)
+    with mpl.rc_context(STYLE):
+        fig = new_figure(8.4, 3.5)
+        axes = fig.subplots(1, dataset.sizes["gold"], sharey=True)
+        for ax, gold in zip(axes, dataset["gold"].to_numpy(), strict=True):
+            panel = dataset.sel(gold=gold)
+            ax.plot([0, 1], [0, 1], color="0.6", linewidth=0.8, linestyle="--")
+            for player in players:
+                own = panel.sel(player=player)
+                full = own["n_in_bin"].to_numpy() >= _FULL
+                if own["n_in_bin"].any():
+                    confidence, accuracy = own["confidence"].to_numpy()[full], own["accuracy"].to_numpy()[full]
+                    ax.plot(
+                        confidence, accuracy, marker="o", markersize=3.5, color=palette[player], label=label(player)
+                    )
+            if not (panel["n_in_bin"] >= _FULL).any():
+                text = f"no bin holds\n{_FULL} contexts"
+                ax.text(0.5, 0.85, text, ha="center", va="center", color="0.4")
+            ax.set_xlim(0, 1)
+            ax.set_ylim(0, 1)
+            ax.set_aspect("equal")
+            ax.set_title(f"gold: {_GOLD_NAMES[str(gold)]}")
+            ax.set_xlabel("confidence of the top word")
+        axes[0].set_ylabel("share correct")
+        handles, labels = axes[0].get_legend_handles_labels()
+        fig.legend(handles, labels, loc="outside lower center", ncols=4)
+    return fig

@@ -1,0 +1,28 @@
+"""Settings of ``+exp=tvd``."""
+
+from __future__ import annotations
+
+from experiments.cloze.settings import OracleSettings
+from experiments.harness.bayes import PosteriorSettings, SamplerSettings
+from inference.settings import Count, Settings
+
+__all__ = ["BayesianTvdSettings", "TvdSettings"]
+
+
+class BayesianTvdSettings(Settings):
+    """The Bayesian TVD: needs the extra bayes, minutes a player."""
+
+    n_contexts: Count | None = 40
+    """Contexts drawn at random for each player; null for no Bayesian TVD."""
+    more_draws: Count = 4
+    """What misses the gate is sampled again with so many times the draws (1: never): whether rare words are shared is a
+    slow question for the sampler where a model has few samples."""
+
+
+class TvdSettings(OracleSettings, PosteriorSettings):
+    """Settings of :func:`tvd`."""
+
+    sampler: SamplerSettings = SamplerSettings(draws=1000, tune=1000, target_accept=0.95)
+    """What draws from the posterior of the Bayesian TVD."""
+    bayes: BayesianTvdSettings = BayesianTvdSettings()
+    """The Bayesian TVD."""

@@ -1,0 +1,146 @@
+"""``+exp=ard_legacy``: what the distance depends on, by the code of appendix B."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from pydantic import Field
+
+from estimators.errors import InputError
+from experiments.cloze.ard.figures import ard_predictors_figure, predictor_label
+from experiments.cloze.ard.settings import PredictorSettings
+from experiments.cloze.figures import about
+from experiments.cloze.settings import chosen_models
+from experiments.harness.result import ExperimentResult, experiment
+from experiments.papers.provo.ard_figures import ard_legacy_figure
+from experiments.papers.provo.ard_steps import paper_steps, step_rows
+from inference.settings import Names, Probability
+from models.cloze.ard_columns import legacy_columns
+
+__all__ = ["ArdLegacySettings", "ard_legacy"]
+
+_SHOWN = ("fit", "engine", "predictor", "unit", "coefficient", "sd", "lower", "upper")
+
+
+class ArdLegacySettings(PredictorSettings):
+    """Settings of :func:`ard_legacy`."""
+
+    players: Names | None = ("gpt2",)
+    """The model that is compared with people."""
+    interval: Probability = 0.9
+    """Probability inside the posterior intervals (equal tails)."""
+    legacy_seed: Annotated[int, Field(ge=0)] = 0
+    """Seed of the paper's oracles."""
+
+
+@experiment(ArdLegacySettings)
+def ard_legacy(study: xr.Dataset, settings: ArdLegacySettings) -> ExperimentResult:
+    """Regress the TVD between one model and people on properties of the context, as the paper's code does.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A cloze study with counts and models.
+    settings : ArdLegacySettings, optional
+        Or its fields by name.
+
+    Returns
+    -------
+    ExperimentResult
+        One row a predictor, in its own unit (``legacy``) and ``standardised``.
+
+    Raises
+    ------
+    InputError
+        If more than one model is asked for, or a context has no word or answer.
+
+    Examples
+    --------
+    >>> from experiments import ard_legacy, cloze_simulated
+    >>> study = cloze_simulated(n_items=24, vocab_size=60)
+    >>> found = ard_legacy(study, players="factors", predictors=["model_entropy", "oracle_tvd"])
+    >>> found.table[["fit", "predictor"]]
+                fit      predictor
+    0        legacy  model_entropy
+    1        legacy     oracle_tvd
+    2  standardised  model_entropy
+    3  standardised     oracle_tvd
+    """
+    models = chosen_models(settings, study)
+    if len(models) != 1:
+        raise InputError(f"is {models}; ard_legacy is about one model: players=[gpt2]", field="players")
+    columns = legacy_columns(study, models[0], settings.predictors, seed=settings.legacy_seed)
+    steps = paper_steps(study, models[0], columns)
+    if not steps:
+        raise InputError(
+            f"{models[0]!r} has contexts without any word or answer, and the paper's code cannot take them",
+            field="players",
+        )
+    values = np.stack(list(columns.predictors.values()), axis=1)
+    rows = step_rows(steps, (1 - settings.interval) / 2)
+    table = pd.DataFrame(rows)[[*_SHOWN, "published", "published_bar", "n_rows"]]
+    # the regression's line for each predictor, the others at their means
+    ends = np.stack([values.min(axis=0), values.max(axis=0)], axis=1)
+    slope, means = steps[0].coefficient[:, None], values.mean(axis=0)
+    others = float(means @ steps[0].coefficient) - means[:, None] * slope
+    dataset = xr.Dataset(
+        {
+            "target": ("row", columns.target),
+            "predictor_value": (("row", "predictor"), values),
+            "curve_at": (("predictor", "grid"), ends),
+            "curve_tvd": (("predictor", "quantile", "grid"), (steps[0].intercept + others + slope * ends)[:, None]),
+            "intercept": ("step", np.array([step.intercept for step in steps])),
+            "coefficient": (("step", "predictor"), np.stack([step.coefficient for step in steps])),
+            "sd": (("step", "predictor"), np.stack([step.sd for step in steps])),
+        },
+        coords={
+            "predictor": list(columns.predictors),
+            "step": np.array([step.name for step in steps], dtype=object),
+            "item_of_row": ("row", columns.item.astype(object)),
+        },
+    )
+    shown = {"interval": settings.interval, "about": about(study, settings.players)}
+    return ExperimentResult(
+        table=table,
+        dataset=dataset,
+        figures={
+            "coefficients": ard_legacy_figure(table, **shown),
+            "predictors": ard_predictors_figure(dataset, line="scikit-learn's line", **shown),
+        },
+        text=_legacy_text(table),
+        warnings=(
+            "legacy: oracle 1 is part of the target and of a predictor; predictors keep their units, so that the size "
+            "of a coefficient is no relevance; 2 / lambda is no interval",
+        ),
+    )
+
+
+def _legacy_text(table: pd.DataFrame) -> str:
+    """Say what the paper's regression gives, and why its sizes are no relevance."""
+    raw = table[table["fit"] == "legacy"].set_index("predictor")
+    standard = table[table["fit"] == "standardised"].set_index("predictor")
+    given = "; ".join(
+        f"{predictor_label(str(name))} {row['coefficient']:.4f}"
+        + (f" (paper {row['published']:.3f})" if np.isfinite(row["published"]) else "")
+        for name, row in raw.iterrows()
+    )
+    rescaled = "; ".join(f"{predictor_label(str(name))} {row['coefficient']:.3f}" for name, row in standard.iterrows())
+    first, second = (str(frame["coefficient"].abs().idxmax()) for frame in (raw, standard))
+    return (
+        f"scikit-learn's ARDRegression with the paper's settings, on {int(raw['n_rows'].iloc[0])} contexts: {given}. "
+        f"The largest is that of **{predictor_label(first)}**. These are changes of the TVD per unit of each predictor "
+        "(and units differ: a TVD between oracles moves within 0 and 1, an entropy over several nats). Per standard "
+        f"deviation they are: {rescaled}; the largest is that of **{predictor_label(second)}**.\n\n"
+        + (
+            "The paper's coefficients are from all 2,687 contexts, with terms for the part of speech; the model's "
+            "samples are public for fewer. "
+            if raw["published"].notna().any()
+            else ""
+        )
+        + "The paper's figure draws 2 / lambda around each coefficient, twice the variance of a prior; the "
+        "table has it as `published_bar` beside the posterior standard deviation `sd`. Oracle 1 is in the target and "
+        "in the TVD between oracles: `+exp=ard` takes other people for each."
+    )
