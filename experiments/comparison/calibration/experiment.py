@@ -58,22 +58,13 @@ _MAX_POINTS = 12
 _KEPT = 2000
 
 
-class CalibrationSampler(SamplerSettings):
-    """What draws from the posteriors; the game's 29 participants then have about twice the gate's effective sample."""
-
-    draws: Count = 1500
-    """Draws kept, per chain."""
-    tune: Count = 1000
-    """Draws of the warm-up, per chain."""
-
-
 class CalibrationSettings(ResponseSettings, PosteriorSettings):
     """Settings of :func:`calibration`."""
 
     rounding: RoundingSettings = RoundingSettings()
     """The values that participants could report."""
-    sampler: CalibrationSampler = CalibrationSampler()
-    """What draws from the posteriors."""
+    sampler: SamplerSettings = SamplerSettings(draws=1500, tune=1000)
+    """What draws from the posteriors; the game's 29 participants then have about twice the gate's effective sample."""
     n_predictive: Count = 400
     """Posterior draws behind the predicted reports."""
     priors: Annotated[ReportPriors, numbers_of(ReportPriors)] = ReportPriors()

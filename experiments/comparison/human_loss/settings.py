@@ -13,40 +13,16 @@ from experiments.comparison.belief import BeliefSettings
 from experiments.comparison.estimates import ComparisonSettings
 from experiments.harness.bayes import ChainSettings, PosteriorSettings, SamplerSettings
 from inference.comparison.participant_fit import Anchor
-from inference.settings import Count, Positive, Probability, Settings, numbers_of
+from inference.settings import Positive, Probability, Settings, numbers_of
 from models.comparison.belief import BeliefPriors
 from models.comparison.participants import ParticipantPriors
 
-__all__ = ["CurveSettings", "HumanLossSettings", "ParticipantSampler", "ShortChains", "Top1Settings"]
+__all__ = ["CurveSettings", "HumanLossSettings", "Top1Settings"]
 
 
 def _digits_are_names(value: Any) -> Any:
     """Take a participant's name of digits, which YAML reads as a number, for a name."""
     return tuple(str(name) if type(name) is int else name for name in value) if isinstance(value, tuple) else value
-
-
-class ParticipantSampler(SamplerSettings):
-    """What draws from the posterior of the participants."""
-
-    draws: Count = 9000
-    """Draws kept, per chain."""
-    tune: Count = 1000
-    """Draws of the warm-up, per chain."""
-    target_accept: Probability = 0.92
-    """Steps of the integrator are made so short that this share of them is accepted."""
-
-
-class ShortChains(ChainSettings):
-    """How long the chains of the sensitivity analysis are."""
-
-    draws: Count = 400
-    """Draws kept, per chain."""
-    tune: Count = 400
-    """Draws of the warm-up, per chain."""
-    chains: Count = 2
-    """Chains."""
-    target_accept: Probability = 0.85
-    """Steps of the integrator are made so short that this share of them is accepted."""
 
 
 class Top1Settings(Settings):
@@ -84,11 +60,11 @@ class CurveSettings(Settings):
 class HumanLossSettings(ComparisonSettings, PosteriorSettings):
     """Settings of :func:`~experiments.comparison.human_loss.experiment.human_loss`."""
 
-    sampler: ParticipantSampler = ParticipantSampler()
+    sampler: SamplerSettings = SamplerSettings(draws=9000, tune=1000, target_accept=0.92)
     """What draws from the posterior of the participants; its name and cores hold for every fit."""
     player_sampler: ChainSettings = ChainSettings()
     """Chains of the fits to language models as players."""
-    short_sampler: ShortChains = ShortChains()
+    short_sampler: ChainSettings = ChainSettings(draws=400, tune=400, chains=2, target_accept=0.85)
     """Chains of the fits of the sensitivity analysis."""
     anchor: Literal["outcomes", "assumed"] = "outcomes"
     """Where the scale of the participants' belief comes from: which token was true, or an assumption."""

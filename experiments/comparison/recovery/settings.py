@@ -1,26 +1,88 @@
-"""What the populations of the recovery experiment share: their description, and settings read from the config."""
+"""Settings of the recovery experiment, and what its populations share."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Any, Literal
 
 import xarray as xr
-from omegaconf import DictConfig, OmegaConf
+from pydantic import BeforeValidator, Field, model_validator
 
-from estimators.comparison import HUMAN
+from estimators.comparison import ParticipantPopulation
 from estimators.errors import InputError
-from experiments.harness.settings import chosen_players
+from experiments.comparison.estimates import PlayerSettings, chosen_models
+from experiments.harness.bayes import SamplerSettings
+from experiments.harness.replication import ReplicationSettings
+from inference.posterior.replicates import Row, Task
+from inference.posterior.sbc import fingerprint
+from inference.posterior.thresholds import GateThresholds
+from inference.settings import Count, Counts, Positive, Probability, numbers_of
+from models.comparison.belief import BeliefPriors
+from models.comparison.participants import ParticipantPriors
 
-if TYPE_CHECKING:
-    from inference.posterior.replicates import Row, Task
+__all__ = ["Population", "RecoverySettings", "decisive_settings", "language_models"]
 
-__all__ = ["Population", "decisive_settings", "language_models", "sampler_settings", "study_of"]
+_ONLY = {
+    "players": ("n_items", "ask", "priors"),
+    "participants": ("k0", "participants", "participant_priors"),
+}
+Scales = Annotated[
+    tuple[Positive, ...],
+    Field(min_length=1),
+    BeforeValidator(lambda k0: (k0,) if isinstance(k0, int | float) else k0),
+]
 
-# studies of this process by config, so that a worker loads the study once
-_studies: dict[str, xr.Dataset] = {}
+
+class RecoverySettings(PlayerSettings, ReplicationSettings):
+    """Settings of :func:`~experiments.comparison.recovery.experiment.recovery`."""
+
+    sampler: SamplerSettings = SamplerSettings(draws=500, tune=500, chains=2, cores=1, target_accept=0.8)
+    """What draws from the posteriors: short chains, one at a time; median and interval differ little from those of long
+    chains."""
+    population: Literal["players", "participants"] = "players"
+    """Who answers the fresh studies. players: language models without noise, on items of the study that nobody was
+    asked (belief model); participants: simulated people with a language model's belief, on the questions that the
+    study's participants answered (participant model)."""
+    n_studies: Count = 100
+    """Fresh studies a cell. Of players, a cell is a player, a rounding (none and ``rounding``) and a number of
+    candidates; of participants, a player and a k0."""
+    n_items: Count = 120
+    """Players only: items a study, drawn without replacement."""
+    n: Counts = (10, 20)
+    """Players only: candidates asked about an item."""
+    ask: Literal["draws", "distinct"] = "draws"
+    """Players only: what is asked about. draws: candidates as the generator drew them, which equation 5 needs;
+    distinct: distinct tokens other than the target, from which the belief model learns more."""
+    k0: Scales = (1.0, 0.3, 2.0)
+    """Participants only: typical slopes of reports on the log-odds of the belief."""
+    participants: Annotated[ParticipantPopulation, numbers_of(ParticipantPopulation)] = ParticipantPopulation(
+        bias_sd_nats=0.5, slope_log_sd=0.6, noise_median_nats=0.9, noise_log_sd=0.3, lapse_mean=0.05
+    )
+    """Participants only: how people differ
+    (:class:`~estimators.comparison.simulation.settings.ParticipantPopulation`)."""
+    interval: Probability = 0.9
+    """Probability inside the intervals, which should hold the truth so often."""
+    gate: Annotated[GateThresholds, numbers_of(GateThresholds)] = GateThresholds(
+        r_hat=1.05, ess_bulk=0, ess_tail=0, divergent=1_000_000, bfmi=0
+    )
+    """A posterior that misses one of these is counted as not converged, and stays in all numbers."""
+    priors: Annotated[BeliefPriors, numbers_of(BeliefPriors)] = BeliefPriors()
+    """Players only: scales of the weak priors, only those to change
+    (:class:`~models.comparison.belief.BeliefPriors`)."""
+    participant_priors: Annotated[ParticipantPriors, numbers_of(ParticipantPriors)] = ParticipantPriors()
+    """Participants only: scales of the weak priors, only those to change
+    (:class:`~models.comparison.participants.ParticipantPriors`)."""
+
+    @model_validator(mode="after")
+    def _of_the_population(self) -> RecoverySettings:
+        for population, names in _ONLY.items():
+            for name in names if population != self.population else ():
+                if name in self.model_fields_set:
+                    raise InputError(f"does nothing where the population is {self.population}", field=name)
+        if len(set(self.k0)) < len(self.k0):
+            raise InputError(f"is {list(self.k0)}; give each scale once", field="k0")
+        return self
 
 
 @dataclass(frozen=True)
@@ -58,41 +120,18 @@ class Population:
         return tuple(name for name in self.tasks[0] if name != "seed")
 
 
-def language_models(cfg: DictConfig, study: xr.Dataset) -> list[str]:
-    """Language models that ``players`` names, by default all; the participants have no known truth."""
-    chosen = chosen_players(cfg, study)
-    if cfg.players is None:
-        return [player for player in chosen if player != HUMAN]
-    if HUMAN in chosen:
-        raise InputError(
-            f"names {HUMAN!r}, whose truth nobody knows; the population is language models", field="players"
-        )
-    return chosen
+def language_models(study: xr.Dataset, players: Sequence[str] | None) -> list[str]:
+    """Language models that `players` names, by default all; the participants have no known truth."""
+    return chosen_models(study, players, "whose truth nobody knows; the population is language models")
 
 
-def sampler_settings(cfg: DictConfig) -> dict[str, Any]:
-    """Arguments of :func:`inference.posterior.sampling.sample` from ``sampler``."""
-    sampler = {str(name): value for name, value in cfg.sampler.items()}
-    return {"sampler": sampler.pop("name"), **sampler}
-
-
-def decisive_settings(cfg: DictConfig, study: xr.Dataset) -> dict[str, Any]:
-    """What the rows of every population depend on: data, seed, interval, sampler."""
+def decisive_settings(study: xr.Dataset, settings: RecoverySettings) -> dict[str, Any]:
+    """What the rows of every population depend on: data, seed, interval, sampler, gate."""
     return {
-        "study": study.attrs.get("data_sha256") or OmegaConf.to_container(cfg.study, resolve=True),
-        "seed": int(cfg.seed),
-        "interval": float(cfg.experiment.interval),
+        "study": fingerprint({str(name): variable.to_numpy() for name, variable in study.variables.items()}),
+        "seed": settings.seed,
+        "interval": settings.interval,
         # cores change no number
-        "sampler": {name: value for name, value in sampler_settings(cfg).items() if name != "cores"},
+        "sampler": {name: value for name, value in settings.sampler.arguments.items() if name != "cores"},
+        "gate": vars(settings.gate),
     }
-
-
-def study_of(config: str, study: xr.Dataset | None = None) -> xr.Dataset:
-    """Study of a config (as JSON), loaded once in a process; `study` spares the first loading."""
-    from experiments.studies import load_study  # noqa: PLC0415
-
-    if study is not None:
-        _studies[config] = study
-    if config not in _studies:
-        _studies[config] = load_study(OmegaConf.create(json.loads(config)))
-    return _studies[config]
