@@ -75,6 +75,10 @@ Participants = Annotated[tuple[str, ...], BeforeValidator(_names)]
 class GameSettings(PublicSettings):
     """Settings of every loader of the archive."""
 
+    root: UserPath | None = None
+    """Folder with the archive's folders that are needed (multi_comparisons/, docs/, results_raw/), each as it is or in
+    data.zip beside them; or the downloaded archive itself. null downloads the public archive once into cache_dir and
+    verifies every file used."""
     commit: Commit = "ac1482b79ed7912a3f6c0fb11e29c6677ce0ad9c"
     """Commit of the public archive; it replaces {commit} in url."""
     url: Address = "https://github.com/FabienRoger/lm-game-analysis/archive/{commit}.zip"

@@ -31,6 +31,7 @@ from experiments.studies.rankings.rank_perplexity_workbooks import (
     ranked_tokens,
     read_workbooks,
 )
+from inference.settings import UserPath
 
 __all__ = ["RankPerplexitySettings", "rank_perplexity"]
 
@@ -38,8 +39,11 @@ _STORED = ("stored_linear", "stored_reciprocal", "stored_perplexity", "stored_ex
 
 
 class RankPerplexitySettings(PublicSettings):
-    """Settings of the stored answers; root is the folder with the four published zip archives, as they are."""
+    """Settings of the stored answers."""
 
+    root: UserPath | None = None
+    """Folder with the four published zip archives, as they are; null downloads and verifies them once into
+    cache_dir."""
     part: Literal["all", "main", "repeats"] = "all"
     """main: 8 lengths, a window each; repeats: 5 windows at length 128; all."""
     commit: Commit = "2e6f4fe44843f900ecf9ecbae92d0b6e38aa3920"
