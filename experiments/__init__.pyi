@@ -7,6 +7,7 @@ from .cloze.tvd_coverage import tvd_coverage as tvd_coverage
 from .cloze.tvd_sample_size import tvd_sample_size as tvd_sample_size
 from .comparison.belief import belief as belief
 from .comparison.bootstrap import bootstrap as bootstrap
+from .comparison.build_study.experiment import build_study as build_study
 from .comparison.calibration.experiment import calibration as calibration
 from .comparison.human_loss.experiment import human_loss as human_loss
 from .comparison.perplexity import perplexity as perplexity
@@ -20,8 +21,15 @@ from .papers.provo.distributions import distributions_legacy as distributions_le
 from .papers.provo.improve import improve_legacy as improve_legacy
 from .papers.provo.tvd import tvd_legacy as tvd_legacy
 from .papers.provo.tvd_sample_size import tvd_sample_size_legacy as tvd_sample_size_legacy
+from .documents.corpus import corpus as corpus
+from .guesses.accuracy.experiment import accuracy as accuracy
 from .papers.published import published as published
+from .papers.ranks_published import ranks_published as ranks_published
 from .papers.reproduce.experiment import reproduce as reproduce
+from .rankings.api_ranks import api_ranks as api_ranks
+from .rankings.context_length.experiment import context_length as context_length
+from .rankings.rank_recovery import rank_recovery as rank_recovery
+from .rankings.ranks.experiment import ranks as ranks
 from .studies.cloze.provo import provo as provo
 from .studies.cloze.simulated import cloze_simulated as cloze_simulated
 from .studies.cloze.table import cloze_study as cloze_study

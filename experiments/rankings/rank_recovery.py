@@ -21,7 +21,7 @@ from pydantic import Field
 from estimators.rankings.study import score_study
 from experiments.harness.bayes import BayesianSettings, SamplerSettings
 from experiments.harness.figures import STYLE, new_figure
-from experiments.harness.replication import ReplicationSettings, in_output_folder, progress_bar, replicates_path
+from experiments.harness.replication import ReplicationSettings, progress_bar, replicates_path
 from experiments.harness.result import ExperimentResult, experiment
 from inference.posterior.arviz_adapter import group
 from inference.posterior.convergence import check_convergence
@@ -139,7 +139,7 @@ def rank_recovery(study: xr.Dataset, settings: RankRecoverySettings) -> Experime
         settings=decisive,
         n_jobs=settings.n_jobs,
         progress=progress_bar("studies"),
-        set_aside=in_output_folder(settings),
+        set_aside=settings.set_aside,
     )
     return _result(pd.DataFrame(rows), settings.interval, truth)
 

@@ -16,18 +16,16 @@ import xarray as xr
 
 from estimators.errors import InputError
 from estimators.notes import notes
-from experiments import load_experiment
 from experiments.documents.contexts import Cut, cut_contexts
-from experiments.harness.outputs import ExperimentResult, write_outputs
-from experiments.studies import load_study
-from experiments.studies.comparison import file as comparison_file
-from experiments.studies.comparison import lm_game
+from experiments.harness.outputs import write_outputs
+from experiments.harness.result import ExperimentResult
+from experiments.studies.comparison.file import comparison_file
+from experiments.studies.comparison.lm_game import lm_game
 from inference.lm.language_model import LanguageModel, encode, token_strings
 from inference.lm.translation import shares_tokenizer, translate
 from inference.lm.vocabulary import vocabulary
 from inference.store.store import open_store, operation_key
-from tests.experiments.command import command, environment
-from tests.experiments.test_experiments import config
+from tests.experiments.command import command, config, environment, prepared, run_experiment
 from tests.experiments.tiny_language_models import cached_loading, named, write_models, write_texts
 from tests.inference.lm import tiny_models
 
@@ -66,8 +64,7 @@ def overrides(root: Path, store: Path, *names: str) -> list[str]:
 
 
 def build(*settings: str) -> ExperimentResult:
-    cfg = config(*settings)
-    return load_experiment("build_study")(cfg, load_study(cfg, kind="documents"))
+    return run_experiment(*settings)
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +75,7 @@ def built(root: Path, tmp_path_factory: pytest.TempPathFactory) -> ExperimentRes
 def written(result: ExperimentResult, folder: Path) -> xr.Dataset:
     """The study as its file has it."""
     result.files["study.nc"](folder / "study.nc")
-    return comparison_file.load({"path": str(folder / "study.nc")})
+    return comparison_file(path=folder / "study.nc")
 
 
 def one_by_one(model: LanguageModel, contexts: list[list[int]]) -> np.ndarray:
@@ -154,21 +151,21 @@ def test_table_and_summary_say_what_was_built(built: ExperimentResult) -> None:
     assert table.loc["a", "exact_kl_nats"] == 0
     assert (table["n_responses"] == 12 * 9).all()
     assert set(table["asked_by"]) == {"token id"}
-    assert "12 contexts of 8 documents" in built.summary
+    assert "12 contexts of 8 documents" in built.text
     assert set(built.figures) == {"players", "target_logprob"}
 
 
 def test_a_second_run_computes_nothing(root: Path, tmp_path: Path) -> None:
     first = build(*overrides(root, tmp_path))
     # 12 contexts: candidates, log-probabilities and divergences of b
-    assert "36 results were computed, 0 were in the store" in first.summary
+    assert "36 results were computed, 0 were in the store" in first.text
     second = build(*overrides(root, tmp_path))
-    assert "0 results were computed, 36 were in the store" in second.summary
+    assert "0 results were computed, 36 were in the store" in second.text
     pd.testing.assert_frame_equal(first.table, second.table)
     xr.testing.assert_identical(first.dataset, second.dataset)
     # more contexts: only the new ones
     third = build(*overrides(root, tmp_path), "experiment.n_contexts=14")
-    assert "6 results were computed, 36 were in the store" in third.summary
+    assert "6 results were computed, 36 were in the store" in third.text
     other = build(*overrides(root, tmp_path), "seed=1")
     assert not np.array_equal(other.dataset["candidate_id"], first.dataset["candidate_id"])
 
@@ -183,7 +180,7 @@ def test_shards_add_up_to_one_run(root: Path, tmp_path: Path, built: ExperimentR
         n_items += part.dataset.sizes["item"]
     assert n_items == 12
     whole = build(*settings)
-    assert "0 results were computed, 48 were in the store" in whole.summary
+    assert "0 results were computed, 48 were in the store" in whole.text
     assert set(whole.files) == {"study.nc", "lm_game"}
     for name, variable in built.dataset.variables.items():
         if variable.dtype.kind == "f":
@@ -194,30 +191,26 @@ def test_shards_add_up_to_one_run(root: Path, tmp_path: Path, built: ExperimentR
 
 def test_the_files_are_studies_that_experiments_take(built: ExperimentResult, root: Path, tmp_path: Path) -> None:
     cfg = config(*overrides(root, tmp_path / "store"))
-    documents = load_study(cfg)
+    documents = prepared(*overrides(root, tmp_path / "store")).study
     out = tmp_path / "out"
     out.mkdir()
     write_outputs(out, cfg, documents, built)
-    file = comparison_file.load({"path": str(out / "study.nc")})
+    file = comparison_file(path=out / "study.nc")
     assert "\x00" in file["reference_token"].to_numpy().tolist()
     with xr.open_dataset(out / "results.nc", engine="h5netcdf") as results:
         assert results["document"].to_numpy().tolist() == file["document"].to_numpy().tolist()
         np.testing.assert_array_equal(results["candidate_logprob"], file["candidate_logprob"])
-    game = lm_game.load(
-        {"root": str(out / "lm_game"), "sets": {"built": [0, 11]}, "reference": [0, 11], "answers": False}
-    )
+    game = lm_game(root=out / "lm_game", sets={"built": (0, 11)}, reference=(0, 11), answers=False)
     np.testing.assert_array_equal(game["candidate_logprob"], built.dataset["candidate_logprob"])
     assert game["candidate_token"].to_numpy().tolist() == file["candidate_token"].to_numpy().tolist()
     settings = ["study=comparison_file", f"study.path={out / 'study.nc'}", "rounding=none"]
-    played = load_experiment("perplexity")(config("+exp=perplexity", *settings), file)
+    played = run_experiment("+exp=perplexity", *settings)
     columns = ["gap_nats", "true_loss_nats", "perplexity", "error_nats"]
     pd.testing.assert_frame_equal(played.table[columns], built.table[columns])
     assert played.figures["perplexity"]
-    sizes = load_experiment("sample_size")(
-        config("+exp=sample_size", *settings, "experiment.n=[1,4]", "experiment.n_repeats=5"), file
-    )
+    sizes = run_experiment("+exp=sample_size", *settings, "experiment.n=[1,4]", "experiment.n_repeats=5")
     assert sizes.table["kl_is_exact"].all()
-    fewer = load_experiment("perplexity")(config("+exp=perplexity", *settings, "n=4"), file)
+    fewer = run_experiment("+exp=perplexity", *settings, "n=4")
     assert set(fewer.table["n_responses"]) == {48}
 
 
@@ -308,15 +301,15 @@ def test_places_where_characters_were_lost_are_left_out(root: Path, tmp_path: Pa
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        (["experiment.n_contexts=0"], "experiment.n_contexts: is 0, should be a whole number of at least 1"),
+        (["experiment.n_contexts=0"], "experiment.n_contexts: is 0, should be a whole number, 1 or larger"),
         (["experiment.n_contexts=9999"], "n_contexts: is 9999, but the 8 documents have only"),
         (["experiment.n_candidates=1.5"], "n_candidates: is 1.5"),
-        (["experiment.min_context_tokens=-1"], "min_context_tokens: is -1, should be a whole number of at least 0"),
+        (["experiment.min_context_tokens=-1"], "min_context_tokens: is -1, should be a whole number, 0 or larger"),
         (["experiment.min_context_tokens=50"], "min_context_tokens: is 50, should be 0 to 30"),
         (["experiment.items_per_batch=0"], "items_per_batch: is 0"),
-        (["experiment.start=middle"], "unknown start 'middle'; choose one of: document, anywhere"),
-        (["experiment.inexact=guess"], "unknown inexact 'guess'"),
-        (["experiment.layouts=[zarr]"], "unknown layout 'zarr'; choose one of: netcdf, lm_game"),
+        (["experiment.start=middle"], "experiment.start: is 'middle', should be one of document, anywhere"),
+        (["experiment.inexact=guess"], "experiment.inexact: is 'guess', should be one of error, drop"),
+        (["experiment.layouts=[zarr]"], "layouts.*: is 'zarr', should be .*one of netcdf, lm_game"),
         (["experiment.kl=maybe"], "experiment.kl: is 'maybe', should be true or false"),
         (["experiment.shard=2/2"], "shard: is 2/2, should be i/n"),
         (["experiment.shard=half"], "shard: is 'half', should be i/n"),
@@ -324,7 +317,7 @@ def test_places_where_characters_were_lost_are_left_out(root: Path, tmp_path: Pa
         (["generator.name=null"], "unknown generator None"),
         (["+models.b.nmae=x"], "unknown setting 'nmae'"),
         (["+models.b.name=a"], "'a' is the name of two models"),
-        (["models.b=null"], "b: is None, should be the settings of a model"),
+        (["models.b=null"], "models.b: is None, should be a mapping"),
     ],
 )
 def test_wrong_settings(settings: list[str], message: str, root: Path, tmp_path: Path) -> None:
@@ -361,7 +354,7 @@ def test_killed_and_run_again_nothing_is_computed_twice(root: Path, tmp_path: Pa
     before = len(list(store.glob("candidates-*/*.arrow")))
     assert 3 <= before < 40
     result = build(*settings)
-    assert f"{40 - before} results were computed, {before} were in the store" in result.summary
+    assert f"{40 - before} results were computed, {before} were in the store" in result.text
     (folder,) = store.glob("candidates-*")
     model = tiny_models.load(root / "a", bos=tiny_models.END)
     operation = operation_key("candidates", model=model.identity, parameters={"n_candidates": 9, "seed": 0})
@@ -423,7 +416,7 @@ def test_too_few_places() -> None:
 def test_without_context_only_where_there_is_a_bos(root: Path, tmp_path: Path) -> None:
     settings = [text for text in overrides(root, tmp_path) if not text.startswith("+models")]
     one_token = ["experiment.min_context_tokens=0", "experiment.max_context_tokens=0", "experiment.n_contexts=4"]
-    with pytest.raises(InputError, match="max_context_tokens: is 0, should be a whole number of at least 1"):
+    with pytest.raises(InputError, match="max_context_tokens: is 0, should be a whole number, 1 or larger"):
         build(*settings, *named(root, "a", "b"), *one_token)
     none = build(*settings, *named(root, "a", bos="none"), "experiment.min_context_tokens=0", "experiment.kl=false")
     assert min(len(text) for text in written(none, tmp_path)["context"].to_numpy()) > 0

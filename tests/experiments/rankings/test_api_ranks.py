@@ -7,28 +7,28 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hydra import compose, initialize_config_module
+import xarray as xr
 
 from estimators.errors import InputError
-from experiments import load_experiment
 from experiments.harness.outputs import write_outputs
+from experiments.harness.result import ExperimentResult
 from experiments.rankings.api_ranks import _joined, _whole
-from experiments.studies import load_study
 from experiments.studies.rankings.table import ranking_table
+from tests.experiments.command import config, prepared
 from tests.inference.api.fake_server import KEY, FakeEndpoint, never, ranking, serving
 
 WORDS = [f" word{number}" for number in range(60)]
 
 
-def config(url: str, folder: Path, *overrides: str):
+def overrides(url: str, folder: Path, *more: str) -> list[str]:
     settings = {
         "models.api.base_url": url,
         "models.api.model": "fake",
         "models.api.usd_per_million_input": 1.0,
         "models.api.usd_per_million_output": 1.0,
         "models.api.budget_usd": 5.0,
-        "models.api.top_logprobs": 5,
-        "models.api.key_env": "FAKE_KEY",
+        "+models.api.top_logprobs": 5,
+        "+models.api.key_env": "FAKE_KEY",
         "study.path": folder / "text.txt",
         "experiment.tokenizer": "study",
         "experiment.lengths": "[4,8]",
@@ -36,10 +36,13 @@ def config(url: str, folder: Path, *overrides: str):
         "experiment.n_tokens": 5,
         "experiment.store": folder / "answers.db",
     }
-    with initialize_config_module("conf", version_base="1.3"):
-        return compose(
-            "config", overrides=["+exp=api_ranks", *(f"{name}={value}" for name, value in settings.items()), *overrides]
-        )
+    return ["+exp=api_ranks", *(f"{name}={value}" for name, value in settings.items()), *more]
+
+
+def ranked(study: xr.Dataset, *given: str) -> ExperimentResult:
+    """Ranks of tokens that a text file has not."""
+    job = prepared(*given)
+    return job.experiment(study, job.settings)
 
 
 @pytest.fixture(autouse=True)
@@ -51,7 +54,7 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def study(tmp_path: Path):
     (tmp_path / "text.txt").write_text("".join(WORDS))
-    loaded = load_study(config("http://localhost", tmp_path), kind="documents")
+    loaded = prepared(*overrides("http://localhost", tmp_path)).study
     return loaded.assign(
         token=("position", np.array(WORDS, dtype=object)), token_document=("position", np.zeros(60, dtype=np.int64))
     )
@@ -59,12 +62,12 @@ def study(tmp_path: Path):
 
 def test_the_table_it_writes_is_a_ranking_study(study, tmp_path: Path) -> None:
     with serving(FakeEndpoint(never)) as endpoint:
-        cfg = config(endpoint.url, tmp_path)
-        result = load_experiment("api_ranks")(cfg, study)
+        given = overrides(endpoint.url, tmp_path)
+        result = ranked(study, *given)
     assert result.table["context_length"].tolist() == [4, 8]
     assert np.isfinite(result.table.drop(columns="model").to_numpy(dtype=float)).all()
     (tmp_path / "out").mkdir()
-    write_outputs(tmp_path / "out", cfg, study, result)
+    write_outputs(tmp_path / "out", config(*given), study, result)
     back = ranking_table(path=tmp_path / "out" / "tables" / "ranking.csv")
     assert back.sizes["token"] == 30
     row = 7
@@ -79,7 +82,7 @@ def test_the_table_it_writes_is_a_ranking_study(study, tmp_path: Path) -> None:
 
 def test_an_estimate_asks_nothing(study, tmp_path: Path) -> None:
     with serving(FakeEndpoint(never)) as endpoint:
-        result = load_experiment("api_ranks")(config(endpoint.url, tmp_path, "experiment.estimate_only=true"), study)
+        result = ranked(study, *overrides(endpoint.url, tmp_path, "experiment.estimate_only=true"))
         assert endpoint.n_requests == 0
     assert result.table["n_calls_most"].tolist() == [30]
     assert isinstance(result.table, pd.DataFrame)
@@ -88,17 +91,18 @@ def test_an_estimate_asks_nothing(study, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("override", "message"),
     [
-        ("experiment.window=both", "unknown experiment.window 'both'"),
+        ("experiment.window=both", "experiment.window: is 'both', should be one of growing, sliding"),
         ("experiment.n_windows=99", "but the texts have 10 places"),
         ("experiment.tokenizer=words", "should be study, tiktoken:ENCODING or file"),
         ("experiment.tokenizer=file:none.json", "which does not exist|needs the package"),
         ("+models.api.keys=x", "unknown setting 'keys'"),
-        ("models.api.source=smollm2", "takes one endpoint"),
+        ("models.api.source=smollm2", "models.api.source: is 'smollm2', should be one of api"),
+        ("model=[api,smollm2]", "models.smollm2.source: is 'smollm2', should be one of api"),
     ],
 )
 def test_wrong_settings(study, tmp_path: Path, override: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        load_experiment("api_ranks")(config("http://localhost", tmp_path, override), study)
+        ranked(study, *overrides("http://localhost", tmp_path, override))
 
 
 def test_tokens_are_whole_characters() -> None:

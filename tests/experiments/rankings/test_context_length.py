@@ -9,10 +9,9 @@ import pytest
 
 from estimators.errors import InputError
 from estimators.rankings.scores import average_score
-from experiments import load_experiment
-from experiments.harness.outputs import ExperimentResult, write_outputs
-from experiments.studies import load_study
-from tests.experiments.test_experiments import config
+from experiments.harness.outputs import write_outputs
+from experiments.harness.result import ExperimentResult
+from tests.experiments.command import config, prepared, run_experiment
 from tests.experiments.tiny_language_models import named, write_models, write_texts
 
 pytest.importorskip("torch")
@@ -46,8 +45,7 @@ def overrides(root: Path, store: Path, *more: str) -> list[str]:
 
 
 def score(*settings: str) -> ExperimentResult:
-    cfg = config(*settings)
-    return load_experiment("context_length")(cfg, load_study(cfg, kind="documents"))
+    return run_experiment(*settings)
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +75,7 @@ def test_growing_and_sliding_agree_on_the_first_token_alone(scored):
     np.testing.assert_allclose(first.sel(window_kind="growing"), first.sel(window_kind="sliding"), atol=1e-4)
     rest = scored.dataset["logprob"].isel(position=slice(1, None))
     assert float(np.abs(rest.sel(window_kind="growing") - rest.sel(window_kind="sliding")).max()) > 1e-3
-    assert scored.summary.count("above the sliding one") == 2 * len(LENGTHS)
+    assert scored.text.count("above the sliding one") == 2 * len(LENGTHS)
 
 
 def test_temperature_moves_perplexity_and_no_score(scored):
@@ -93,21 +91,21 @@ def test_a_second_run_computes_nothing_and_shards_add_up(root, scored, tmp_path)
     parts = [score(*settings, f"experiment.shard={i}/2") for i in range(2)]
     assert sum(int(part.table["n_windows"].iloc[0]) for part in parts) == 6
     whole = score(*settings)
-    assert whole.summary.count("0 results were computed") == 1
+    assert whole.text.count("0 results were computed") == 1
     growing = scored.table[scored.table["window"] == "growing"].reset_index(drop=True)
     np.testing.assert_allclose(whole.table["loss_nats"], growing["loss_nats"], atol=1e-5)
 
 
 def test_outputs(scored, root, tmp_path):
-    cfg = config(*overrides(root, tmp_path / "store"))
-    write_outputs(tmp_path, cfg, load_study(cfg, kind="documents"), scored)
+    settings = overrides(root, tmp_path / "store")
+    write_outputs(tmp_path, config(*settings), prepared(*settings).study, scored)
     assert {path.name for path in (tmp_path / "figures").glob("*.png")} == {"context_length.png", "temperature.png"}
 
 
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        (["experiment.window=jumping"], "growing, sliding, both"),
+        (["experiment.window=jumping"], "experiment.window: is 'jumping', should be one of growing, sliding, both"),
         (["experiment.n_windows=500"], "experiment.n_windows: is 500, but the texts have"),
         (["experiment.lengths=[0]"], "experiment.lengths"),
         (["experiment.temperatures=[-1]"], "experiment.temperatures"),
