@@ -12,6 +12,9 @@ from .comparison.calibration.experiment import calibration as calibration
 from .comparison.human_loss.experiment import human_loss as human_loss
 from .comparison.perplexity import perplexity as perplexity
 from .comparison.recovery.experiment import recovery as recovery
+from .comparison.calibration.experiment import calibration as calibration
+from .comparison.human_loss.experiment import human_loss as human_loss
+from .comparison.perplexity import perplexity as perplexity
 from .comparison.rounding import rounding as rounding
 from .comparison.sample_size import sample_size as sample_size
 from .comparison.sbc import sbc as sbc
