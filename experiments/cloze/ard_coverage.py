@@ -14,7 +14,7 @@ from estimators.errors import InputError
 from experiments.cloze.ard.settings import RelevanceSettings, data_of, design_columns
 from experiments.harness.bayes import SamplerSettings
 from experiments.harness.figures import STYLE, new_figure
-from experiments.harness.replication import ReplicationSettings, in_output_folder, progress_bar, replicates_path
+from experiments.harness.replication import ReplicationSettings, progress_bar, replicates_path
 from experiments.harness.result import ExperimentResult, experiment
 from inference.cloze.ard_sbc import ard_sbc, interval_coverage
 from inference.posterior.sbc import SbcSettings, run_sbc
@@ -126,7 +126,7 @@ def ard_coverage(study: xr.Dataset, settings: ArdCoverageSettings) -> Experiment
         ),
         n_jobs=settings.n_jobs,
         progress=progress_bar("fits"),
-        set_aside=in_output_folder(settings),
+        set_aside=settings.set_aside,
     )
     ranks = pd.DataFrame(rows)
     table = interval_coverage(ranks, n_ranked, settings.interval)

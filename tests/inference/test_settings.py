@@ -148,7 +148,7 @@ def test_a_dataclass_keeps_names_defaults_meanings_and_checks() -> None:
         ("sigma", "1.0", "a number", "Of the normal."),
     ]
     assert to_dataclass(Scales, made(mu=2.0)) == Scales(mu=2.0)
-    with pytest.raises(InputError, match="sigma: is 0.0"):
+    with pytest.raises(InputError, match=r"sigma: is 0\.0"):
         to_dataclass(Scales, made(sigma=0.0))
 
 

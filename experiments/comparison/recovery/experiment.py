@@ -14,7 +14,7 @@ from experiments.comparison.recovery.figures import ESTIMATOR_LABELS, recovery_f
 from experiments.comparison.recovery.participants import participants
 from experiments.comparison.recovery.players import players
 from experiments.comparison.recovery.settings import Population, RecoverySettings
-from experiments.harness.replication import in_output_folder, progress_bar, replicates_path
+from experiments.harness.replication import progress_bar, replicates_path
 from experiments.harness.result import ExperimentResult, experiment
 from experiments.harness.settings import rows_of
 from inference.comparison.recovery import summarise_rows
@@ -74,7 +74,7 @@ def recovery(study: xr.Dataset, settings: RecoverySettings) -> ExperimentResult:
         settings=population.settings,
         n_jobs=settings.n_jobs,
         progress=progress_bar("fresh studies"),
-        set_aside=in_output_folder(settings),
+        set_aside=settings.set_aside,
     )
     found = summarise_rows(rows, (*population.cell, "estimator"))
     table = pd.DataFrame([{**cell, **_in_nats(asdict(summary))} for cell, summary in found])
