@@ -15,15 +15,20 @@ from experiments.comparison.belief import BELIEF_COLUMNS
 from experiments.comparison.estimates import TABLE_COLUMNS
 from experiments.harness.outputs import write_outputs
 from experiments.harness.result import ExperimentResult
+from inference.posterior.arviz_adapter import group_names
 from tests.experiments.command import FEW_DIVERGENT, TINY, config, prepared, run, run_experiment
 
 SHORT = ("sampler.draws=100", "sampler.tune=200", "sampler.chains=2", "sampler.cores=2")
+
+
+ALL_GROUPS = ("posterior", "log_likelihood", "prior", "prior_predictive", "posterior_predictive", "observed_data")
 
 
 def result_of(*overrides: str) -> ExperimentResult:
     return run_experiment("+exp=belief", *overrides)
 
 
+@pytest.mark.mcmc
 def test_tiny_study(tmp_path: Path, seed_offset: int) -> None:
     settings = (*TINY, *SHORT, f"seed={seed_offset}", "players=[lm-weak,lm-medium]", "rounding=none")
     job = prepared("+exp=belief", *settings)
@@ -41,6 +46,7 @@ def test_tiny_study(tmp_path: Path, seed_offset: int) -> None:
     assert itself["converged"]
     assert "nothing was fitted" in result.text
     assert "not for humans" in " ".join(result.text.split())
+    assert set(ALL_GROUPS) <= set(group_names(result.posterior))
     write_outputs(tmp_path, config("+exp=belief", *settings), job.study, result)
     assert list(pd.read_csv(tmp_path / "table.csv").columns) == list(result.table.columns)
     with xr.open_dataset(tmp_path / "results.nc", engine="h5netcdf") as dataset:
@@ -50,13 +56,17 @@ def test_tiny_study(tmp_path: Path, seed_offset: int) -> None:
 
 
 FAILED_GATE = """
-import dataclasses
+import dataclasses, functools
 import experiments.comparison.perplexity as module
-real = module.run
-module.run = lambda cfg, study: dataclasses.replace(real(cfg, study), gate_failed=True, warnings=("no convergence",))
+real = module.perplexity
+@functools.wraps(real)
+def doubtful(study, settings):
+    return dataclasses.replace(real(study, settings), gate_failed=True, warnings=("no convergence",))
+module.perplexity = doubtful
 """
 
 
+@pytest.mark.subprocess
 def test_a_failed_gate_is_the_exit_code_and_keeps_the_outputs(tmp_path: Path) -> None:
     done = run(tmp_path, *TINY, "+exp=perplexity", "hydra.run.dir=out", patch=FAILED_GATE)
     assert done.returncode == 3, done.stderr
@@ -73,7 +83,7 @@ def test_a_failed_gate_is_the_exit_code_and_keeps_the_outputs(tmp_path: Path) ->
     [
         ("players=[human]", "without noise"),
         ("sampler.draws=many", "sampler.draws"),
-        ("sampler.name=gibbs", "gibbs"),
+        ("sampler.name=gibbs", "sampler.name: is 'gibbs', should be one of nutpie"),
         ("+experiment.gate.rhat=1", "rhat"),
         ("+experiment.priors.sigmas=1", "sigmas"),
         ("experiment.interval=2", "experiment.interval"),
@@ -83,6 +93,15 @@ def test_a_failed_gate_is_the_exit_code_and_keeps_the_outputs(tmp_path: Path) ->
 def test_mistakes_are_named(override: str, part: str) -> None:
     with pytest.raises(InputError, match=part):
         result_of(*TINY, override)
+
+
+def test_the_notebook_door_names_players_and_saves_nothing_unasked() -> None:
+    study = prepared("+exp=perplexity", *TINY).study
+    result = experiments.belief(study, players="lm-medium", rounding="none")
+    assert result.table["gap_median_nats"].tolist() == [0]
+    assert not result.posteriors
+    with pytest.raises(InputError, match="players: names 'human', but the belief model is for players without noise"):
+        experiments.belief(study, players="human")
 
 
 def test_unconverged_can_be_allowed_and_the_exact_player_never_fails() -> None:

@@ -8,41 +8,34 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from hydra import compose, initialize_config_module
-from omegaconf import DictConfig
 
 from estimators.errors import InputError
-from experiments import load_experiment
 from experiments.comparison.calibration.experiment import CALIBRATION_COLUMNS
-from experiments.comparison.calibration.figures import forest, reliability, shares
+from experiments.comparison.calibration.figures import participants_figure, reliability_figure, reports_figure
 from experiments.comparison.calibration.summary import TYPICAL, summary, unusual
-from experiments.harness.outputs import ExperimentResult, write_outputs
-from experiments.studies import load_study
-from tests.experiments.command import FEW_DIVERGENT, TINY
+from experiments.harness.job import Job
+from experiments.harness.outputs import write_outputs
+from experiments.harness.result import ExperimentResult
+from tests.experiments.command import FEW_DIVERGENT, TINY, config, prepared, run_experiment
 
 SHORT = ("sampler.draws=50", "sampler.tune=150", "sampler.chains=2", "sampler.cores=1", "experiment.n_predictive=60")
 
-Run = tuple[DictConfig, xr.Dataset, ExperimentResult]
+Run = tuple[Job, ExperimentResult]
 
 
-def config(*overrides: str) -> DictConfig:
-    with initialize_config_module("conf", version_base="1.3"):
-        return compose("config", overrides=["+exp=calibration", *overrides])
-
-
-def result_of(*overrides: str) -> Run:
-    cfg = config(*overrides)
-    study = load_study(cfg)
-    return cfg, study, load_experiment("calibration")(cfg, study)
+def result_of(*overrides: str) -> ExperimentResult:
+    return run_experiment("+exp=calibration", *overrides)
 
 
 @pytest.fixture(scope="module")
 def tiny(seed_offset: int) -> Run:
-    return result_of(*TINY, *SHORT, f"seed={seed_offset}")
+    job = prepared("+exp=calibration", *TINY, *SHORT, f"seed={seed_offset}")
+    return job, job.run()
 
 
+@pytest.mark.mcmc
 def test_table_has_the_typical_participant_and_everyone(tiny: Run) -> None:
-    _, study, result = tiny
+    study, result = tiny[0].study, tiny[1]
     table = result.table
     assert tuple(table.columns) == CALIBRATION_COLUMNS
     people = sorted(set(study["participant"].values))
@@ -59,8 +52,9 @@ def test_table_has_the_typical_participant_and_everyone(tiny: Run) -> None:
     np.testing.assert_allclose(np.log(own["true_relative_slope"]).mean(), 0, atol=1e-12)
 
 
+@pytest.mark.mcmc
 def test_accuracy_and_confidence_are_those_of_the_answers(tiny: Run) -> None:
-    _, study, result = tiny
+    study, result = tiny[0].study, tiny[1]
     row = result.table.iloc[1]
     mine = (study["participant"] == row["participant"]).to_numpy() & ~study["automatic"].to_numpy()
     report = study["report"].to_numpy()[mine]
@@ -70,30 +64,34 @@ def test_accuracy_and_confidence_are_those_of_the_answers(tiny: Run) -> None:
     assert row["confidence"] == pytest.approx(np.maximum(sided, 1 - sided).mean())
 
 
+@pytest.mark.mcmc
 def test_an_unconverged_posterior_is_said_wherever_a_reader_looks(tiny: Run) -> None:
-    result = tiny[2]
+    result = tiny[1]
     assert result.gate_failed
     assert not result.table["converged"].any()
     assert any(text.startswith("the posterior did not converge, do not use it: reports") for text in result.warnings)
-    assert "did NOT converge" in result.summary
+    assert "did NOT converge" in result.text
 
 
+@pytest.mark.mcmc
 def test_outputs_can_be_drawn_again_from_the_files(tiny: Run, tmp_path: Path) -> None:
-    cfg, study, result = tiny
-    write_outputs(tmp_path, cfg, study, result)
+    job, result = tiny
+    write_outputs(tmp_path, config("+exp=calibration", *TINY, *SHORT), job.study, result)
+    assert (tmp_path / "posterior_reports.nc").is_file()
     table = pd.read_csv(tmp_path / "table.csv")
     with xr.open_dataset(tmp_path / "results.nc", engine="h5netcdf") as dataset:
         loaded = dataset.load()
         assert loaded["predicted_share"].sizes == {"quantile": 3, "box": 11}
         assert float(loaded["observed_share"].sum()) == pytest.approx(1)
-    assert summary(table, loaded, cfg) == result.summary
-    for figure in (reliability(loaded, cfg), forest(table, cfg), shares(loaded, cfg)):
+    assert summary(table, loaded) == result.text
+    for figure in (reliability_figure(loaded), participants_figure(table), reports_figure(loaded)):
         figure.savefig(tmp_path / "again.png", dpi=30)
     assert {path.stem for path in (tmp_path / "figures").glob("*.png")} == {"reliability", "participants", "reports"}
 
 
+@pytest.mark.mcmc
 def test_the_report_says_what_is_assumed(tiny: Run) -> None:
-    text = " ".join(tiny[2].summary.split())
+    text = " ".join(tiny[1].text.split())
     assert "the game does not ask for that probability" in text
     assert "What is identified" in text
     assert "This study is simulated" in text
@@ -115,7 +113,7 @@ def test_unusual_participants_have_a_large_bias_or_live_at_the_ends() -> None:
 @pytest.mark.parametrize(
     ("override", "part"),
     [
-        ("players=[lm-weak]", "participants"),
+        ("players=[lm-weak]", "players: does nothing: calibration reads of the run's settings seed"),
         ("experiment.n_predictive=0", "n_predictive"),
         ("experiment.n_predictive=many", "n_predictive"),
         ("+experiment.priors.sigma=1", "sigma"),
@@ -133,10 +131,11 @@ def test_mistakes_are_named(override: str, part: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.mcmc
 def test_the_game_s_participants(lm_game_root: Path, tmp_path: Path) -> None:
     """1,056 answers on two different tokens. The slopes agree with a plain logistic regression of an early look."""
     settings = ["study=lm_game", f"study.root={lm_game_root}", f"study.cache_dir={tmp_path}"]
-    result = result_of(*settings, FEW_DIVERGENT)[2]
+    result = result_of(*settings, FEW_DIVERGENT)
     assert not result.gate_failed
     table = result.table.set_index("participant")
     typical = table.loc[TYPICAL]
@@ -150,9 +149,10 @@ def test_the_game_s_participants(lm_game_root: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.mcmc
 def test_simulated_participants_against_their_truth() -> None:
     """29 people, 120 items. The evidence is not normal there, so that coverage is asked for loosely: half of 29."""
-    table = result_of("study=simulated", "sampler.cores=2")[2].table.iloc[1:]
+    table = result_of("study=simulated", "sampler.cores=2").table.iloc[1:]
     for name in ("bias_nats", "lapse"):
         truth = table[f"true_{name}"]
         inside = (table[f"{name}_lower"] <= truth) & (truth <= table[f"{name}_upper"])

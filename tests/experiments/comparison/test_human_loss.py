@@ -9,44 +9,34 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from hydra import compose, initialize_config_module
-from omegaconf import DictConfig
 
 from estimators.errors import InputError
-from experiments import load_experiment
-from experiments.comparison.human_loss.experiment import HUMAN_LOSS_COLUMNS
-from experiments.harness.outputs import ExperimentResult, clear_outputs, write_outputs
-from experiments.harness.settings import TABLE_COLUMNS
-from experiments.studies import load_study
+from experiments.comparison.estimates import TABLE_COLUMNS
+from experiments.comparison.human_loss.experiment import HUMAN_LOSS_COLUMNS, HumanLossSettings
+from experiments.harness.outputs import clear_outputs, write_outputs
+from experiments.harness.result import ExperimentResult
 from inference.comparison.participant_sensitivity import scaled_priors, unusual_participants, weighted_quantile
 from inference.posterior.arviz_adapter import group_names
 from inference.posterior.storage import load_posterior
 from models.comparison.participant_data import participant_data, with_reports
 from models.comparison.participants import ParticipantPriors
-from tests.experiments.command import FEW_DIVERGENT, TINY, run
+from tests.experiments.command import FEW_DIVERGENT, TINY, config, prepared, run, run_experiment
 
 SHORT = (
-    "sampler.draws=50",
+    "sampler.draws=60",
     "sampler.tune=100",
     "sampler.chains=2",
     "sampler.cores=1",
-    *("experiment.participant_sampler.draws=60", "experiment.participant_sampler.tune=100"),
-    "experiment.participant_sampler.chains=2",
+    *("experiment.player_sampler.draws=50", "experiment.player_sampler.tune=100"),
+    "experiment.player_sampler.chains=2",
     "experiment.n_draws=100",
     "experiment.curve.points=3",
     "experiment.top1.rate=.3",
 )
 
 
-def config(*overrides: str) -> DictConfig:
-    with initialize_config_module("conf", version_base="1.3"):
-        return compose("config", overrides=["+exp=human_loss", *overrides])
-
-
-def result_of(*overrides: str) -> tuple[DictConfig, xr.Dataset, ExperimentResult]:
-    cfg = config(*overrides)
-    study = load_study(cfg)
-    return cfg, study, load_experiment("human_loss")(cfg, study)
+def result_of(*overrides: str) -> ExperimentResult:
+    return run_experiment("+exp=human_loss", *overrides)
 
 
 @pytest.fixture(scope="module")
@@ -71,6 +61,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory, seed_offset: int) -> Path
     return folder / "out"
 
 
+@pytest.mark.mcmc
 def test_table_of_a_tiny_run(finished: Path) -> None:
     table = pd.read_csv(finished / "table.csv")
     models = ("lm-weak", "lm-medium", "lm-strong")
@@ -94,6 +85,7 @@ def test_table_of_a_tiny_run(finished: Path) -> None:
     assert width[0] < width[1]
 
 
+@pytest.mark.mcmc
 def test_outputs_of_a_tiny_run(finished: Path) -> None:
     status = json.loads((finished / "status.json").read_text(encoding="utf-8"))
     assert status["gate_failed"]
@@ -132,12 +124,13 @@ def test_old_posteriors_are_cleared(tmp_path: Path) -> None:
         ("experiment.leave_out=[nobody]", "nobody"),
         ("experiment.top1.rate=2", "top1.rate"),
         ("experiment.top1.rate=high", "top1.rate"),
-        ("experiment.curve.low=3", "curve.low"),
+        ("experiment.curve.low=3", "curve.*low: is 3"),
         ("experiment.curve.points=1", "curve.points"),
         ("+experiment.short_sampler.thin=2", "thin"),
-        ("experiment.participant_sampler.draws=many", "participant_sampler.draws"),
+        ("sampler.draws=many", "sampler.draws"),
         ("experiment.sensitivity=1", "sensitivity"),
         ("experiment.max_refits=-1", "max_refits"),
+        ("experiment.participant_sampler.draws=9", "unknown setting 'participant_sampler'"),
         ("experiment.n_draws=10", "n_draws"),
         ("+experiment.priors.sigmas=1", "sigmas"),
         ("+experiment.player_priors.slopes=1", "slopes"),
@@ -150,7 +143,7 @@ def test_mistakes_are_named_before_anything_is_fitted(override: str, part: str) 
 
 
 def test_who_answers_at_the_ends_is_unusual_only_where_others_do_not() -> None:
-    data = participant_data(load_study(config(*TINY)))
+    data = participant_data(prepared("+exp=perplexity", *TINY).study)
     middle = np.full(data.row_box.size, 5)
     assert unusual_participants(with_reports(data, middle)) == []
     box = middle.copy()
@@ -163,6 +156,17 @@ def test_who_answers_at_the_ends_is_unusual_only_where_others_do_not() -> None:
     assert unusual_participants(with_reports(data, np.full(box.size, 10))) == []
     with pytest.raises(InputError, match="mostly"):
         unusual_participants(data, mostly=1.2)
+
+
+def test_the_sampler_is_that_of_the_participants() -> None:
+    """The chains of every other fit are set apart; package and cores are shared."""
+    settings = HumanLossSettings(sampler={"draws": 70, "name": "pymc", "cores": 2}, player_sampler={"draws": 80})
+    assert (settings.sampler.draws, settings.sampler.tune, settings.sampler.target_accept) == (70, 1000, 0.92)
+    players = settings.of_players.sampler
+    assert (players.name, players.cores, players.draws, players.tune) == ("pymc", 2, 80, 1500)
+    by_command = prepared("+exp=human_loss", "sampler.draws=70", "sampler.name=pymc", "sampler.cores=2", *TINY).settings
+    assert by_command.sampler == settings.sampler
+    assert HumanLossSettings() == prepared("+exp=human_loss", *TINY).settings
 
 
 def test_weighted_quantiles() -> None:
@@ -183,28 +187,32 @@ def test_scaled_priors_leave_medians() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.mcmc
 def test_sensitivity_of_a_tiny_study(tmp_path: Path) -> None:
     """Too few draws to converge: what is tested is that every row is there and labelled."""
     overrides = [*TINY, *SHORT, "players=[human]", "experiment.top1.rate=null", "experiment.max_refits=1"]
     short = ["experiment.short_sampler.draws=50", "experiment.short_sampler.tune=100"]
-    cfg, study, result = result_of(*overrides, *short, "experiment.save_posterior=false")
+    given = ["+exp=human_loss", *overrides, *short, "experiment.save_posterior=false"]
+    job = prepared(*given)
+    result = job.run()
     assert not result.posteriors
-    write_outputs(tmp_path, cfg, study, result)
+    write_outputs(tmp_path, config(*given), job.study, result)
     assert (tmp_path / "figures" / "sensitivity.png").is_file()
     ones = result.table[result.table["what"] == "without one"]
-    assert sorted(ones["left_out"]) == sorted(set(study["participant"].to_numpy().astype(str)))
+    assert sorted(ones["left_out"]) == sorted(set(job.study["participant"].to_numpy().astype(str)))
     assert (ones["method"] == "participant model, short fit").sum() <= 1
     assert np.isfinite(ones["pareto_k_left_out"]).all()
     assert set(result.table["priors"]) == {"default", "narrow", "wide"}
-    assert "Sensitivity" in result.summary
+    assert "Sensitivity" in result.text
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("anchor", ["outcomes", "assumed"])
+@pytest.mark.mcmc
 def test_real_data_pass_the_gate(anchor: str, lm_game_root: Path, tmp_path: Path) -> None:
     settings = ["study=lm_game", f"study.root={lm_game_root}", f"study.cache_dir={tmp_path}"]
     overrides = ["players=[human]", f"experiment.anchor={anchor}", "experiment.sensitivity=false"]
-    result = result_of(*settings, *overrides, FEW_DIVERGENT, "experiment.save_posterior=false")[2]
+    result = result_of(*settings, *overrides, FEW_DIVERGENT, "experiment.save_posterior=false")
     assert not result.gate_failed, result.warnings
     table = result.table.set_index("what")
     assert table["left_out"]["without"] == "8915005930766566377"

@@ -9,37 +9,28 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from hydra import compose, initialize_config_module
-from omegaconf import DictConfig
 
 from estimators.errors import InputError
-from experiments import load_experiment
 from experiments.comparison.recovery.experiment import RECOVERY_COLUMNS
-from experiments.harness.outputs import ExperimentResult
-from experiments.studies import load_study
-from tests.experiments.command import TINY, run
+from experiments.harness.result import ExperimentResult
+from tests.experiments.command import TINY, run, run_experiment
 
-SMALL = ("experiment.n_items=10", "experiment.n=5", "sampler.draws=60", "sampler.tune=60")
-
-
-def config(*overrides: str) -> DictConfig:
-    with initialize_config_module("conf", version_base="1.3"):
-        return compose("config", overrides=["+exp=recovery", *overrides])
+SMALL = ("experiment.n_items=10", "n=5", "sampler.draws=60", "sampler.tune=60")
 
 
 def result_of(*overrides: str) -> ExperimentResult:
-    cfg = config(*overrides)
-    return load_experiment("recovery")(cfg, load_study(cfg))
+    return run_experiment("+exp=recovery", *overrides)
 
 
 NO_FIT = """
-import inference.comparison.recovery as module
+import experiments.comparison.recovery.players as module
 def refuse(*args, **kwargs):
     raise RuntimeError("a replicate that is done was computed again")
 module.player_rows = refuse
 """
 
 
+@pytest.mark.mcmc
 def test_a_run_and_one_that_goes_on_with_it(tmp_path: Path, seed_offset: int) -> None:
     settings = (*TINY, *SMALL, "+exp=recovery", "players=[lm-weak,lm-medium]", "rounding=none", f"seed={seed_offset}")
     done = run(tmp_path, *settings, "experiment.n_studies=2", "hydra.run.dir=first")
@@ -83,33 +74,34 @@ def test_a_run_and_one_that_goes_on_with_it(tmp_path: Path, seed_offset: int) ->
         ("experiment.n_studies=0", "n_studies"),
         ("experiment.n_studies=[1,2]", "n_studies"),
         ("experiment.n_items=19", "only 18 items have no response"),
-        ("experiment.n=[5,41]", "40 candidates"),
-        ("experiment.n=many", "experiment.n"),
+        ("n=[5,41]", "40 candidates"),
+        ("n=many", "n: is 'many'"),
         ("experiment.ask=everything", "everything"),
         ("experiment.interval=90", "interval"),
         ("experiment.n_jobs=0", "n_jobs"),
-        ("experiment.priors.sigma=wide", "sigma"),
+        ("+experiment.priors.sigma=wide", "sigma"),
         ("+experiment.priors.tau=1", "tau"),
         ("experiment.gate.r_hat=low", "r_hat"),
+        ("experiment.k0=2", "k0: does nothing where the population is players"),
         ("players=[human]", "human"),
         ("players=[lm-medium]", "generator"),
     ],
 )
 def test_malformed_settings(override: str, part: str, tmp_path: Path) -> None:
-    override = override.replace("experiment.priors.sigma", "+experiment.priors.sigma")
-    settings = [*TINY, "experiment.n_items=10", "experiment.n=5", f"experiment.replicates={tmp_path}/r.jsonl"]
+    settings = [*TINY, "experiment.n_items=10", "n=5", f"experiment.replicates={tmp_path}/r.jsonl"]
     settings += ["rounding=none"] if "lm-medium" in override else []
     with pytest.raises(InputError, match=part):
         result_of(*settings, override)
     assert not (tmp_path / "r.jsonl").exists()
 
 
+@pytest.mark.mcmc
 def test_distinct_questions_leave_out_what_needs_draws(tmp_path: Path) -> None:
     settings = [*TINY, *SMALL, "experiment.n_studies=1", "players=[lm-weak]", "experiment.ask=distinct"]
     result = result_of(*settings, f"experiment.replicates={tmp_path}/r.jsonl")
     assert result.table["estimator"].unique().tolist() == ["belief"]
-    assert "distinct tokens" in result.summary
-    assert "need draws, and are left out" in result.summary
+    assert "distinct tokens" in result.text
+    assert "need draws, and are left out" in result.text
 
 
 def test_a_study_without_free_items_says_so(tmp_path: Path) -> None:
@@ -125,11 +117,11 @@ def test_the_same_studies_serve_every_cell(tmp_path: Path, monkeypatch: pytest.M
         seen.append((player, study.sizes["response"], np.unique(study["response_item"]).tolist()))
         return [{"estimator": "e", "estimate": 0.0, "lower": 0.0, "upper": 1.0, "truth": 0.0, "converged": None}]
 
-    monkeypatch.setattr("inference.comparison.recovery.player_rows", remember)
+    monkeypatch.setattr("experiments.comparison.recovery.players.player_rows", remember)
     settings = (
         *TINY,
         "experiment.n_items=10",
-        "experiment.n=[2,4]",
+        "n=[2,4]",
         "experiment.n_studies=2",
         "players=[lm-weak,lm-strong]",
     )
@@ -150,7 +142,7 @@ def test_twenty_fresh_studies_of_the_real_data(lm_game_root: Path, tmp_path: Pat
     With so few studies the Monte-Carlo error of an RMSE is about a fifth of itself.
     """
     result = result_of(
-        *("study=lm_game", f"study.root={lm_game_root}", f"study.cache_dir={tmp_path}", "experiment.n=20"),
+        *("study=lm_game", f"study.root={lm_game_root}", f"study.cache_dir={tmp_path}", "n=20"),
         *("experiment.n_studies=20", f"experiment.replicates={tmp_path}/r.jsonl"),
     )
     found = result.table.set_index(["player", "rounding", "estimator"])
