@@ -206,7 +206,9 @@ def bootstrap_figure(table: pd.DataFrame, study_name: str = "", interval: float 
     )
     series = [
         Series(
-            *(f"{value} {kind}" for value in ("perplexity", "perplexity_lower", "perplexity_upper")),
+            f"perplexity {kind}",
+            f"perplexity_lower {kind}",
+            f"perplexity_upper {kind}",
             label=_KINDS[kind],
             marker=marker,
             alpha=alpha,

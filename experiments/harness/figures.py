@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal
 
 import matplotlib as mpl
@@ -139,6 +139,7 @@ class Series:
     value: str
     lower: str | None = None
     upper: str | None = None
+    _: KW_ONLY
     label: str = ""
     marker: str | None = "o"
     colour: str | None = None
@@ -156,16 +157,10 @@ class Series:
 
     def handle(self, *, hollow: bool = False, label: str | None = None, colour: str | None = None) -> Line2D:
         """Entry of a legend."""
-        colour = colour or self.colour or "0.3"
-        return Line2D(
-            [],
-            [],
-            color=colour,
-            label=label or self.label,
-            linestyle="" if self.lower is None or hollow else "-",
-            **{**self.look, "markersize": min(self.size, 14), "linewidth": self.linewidth},
-            **({"markerfacecolor": "white"} if hollow else {}),
-        )
+        look = self.look | {"markersize": min(self.size, 14), "linewidth": self.linewidth}
+        look |= {"markerfacecolor": "white"} if hollow else {}
+        style = "" if self.lower is None or hollow else "-"
+        return Line2D([], [], color=colour or self.colour or "0.3", label=label or self.label, linestyle=style, **look)
 
 
 def forest(

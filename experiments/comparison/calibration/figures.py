@@ -170,8 +170,7 @@ def participants_figure(table: pd.DataFrame, study_name: str = "", interval: flo
 
 
 def _estimates(name: str, label: str = "") -> Series:
-    columns = (f"{name}_{what}" for what in ("median", "lower", "upper"))
-    return Series(*columns, label=label, size=3.2, capsize=0, linewidth=1.1)
+    return Series(f"{name}_median", f"{name}_lower", f"{name}_upper", label=label, size=3.2, capsize=0, linewidth=1.1)
 
 
 def _off_scale(axes: Axes, own: pd.DataFrame, height: NDArray[np.float64], odd: set[str]) -> None:

@@ -98,7 +98,9 @@ def recovery_figure(table: pd.DataFrame, labels: Sequence[str], title: str = "",
 
 def _series(what: str, estimator: str, offset: float) -> Series:
     return Series(
-        *(f"{what}{end} {estimator}" for end in ("", "_lower", "_upper")),
+        f"{what} {estimator}",
+        f"{what}_lower {estimator}",
+        f"{what}_upper {estimator}",
         label=ESTIMATOR_LABELS.get(estimator, estimator),
         marker=_MARKERS.get(estimator, "o"),
         colour=_COLOURS.get(estimator, _OURS_COLOUR),

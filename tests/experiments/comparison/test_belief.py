@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 import xarray as xr
 
+import experiments
 from estimators.errors import InputError
 from experiments.comparison.belief import BELIEF_COLUMNS
 from experiments.comparison.estimates import TABLE_COLUMNS

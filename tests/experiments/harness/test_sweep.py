@@ -10,10 +10,13 @@ import subprocess
 import time
 
 import pytest
+from hydra.utils import get_object
 
+from experiments.comparison.sample_size import bias_by_kl_figure
+from experiments.harness.figures import new_figure
 from experiments.harness.outputs import JobStatus, write_status
 from experiments.harness.sweep import collect, summary_table, swept_settings, write_summary
-from tests.experiments.command import TINY, break_experiment, command, environment, run
+from tests.experiments.command import TINY, break_experiment, command, config, environment, run
 
 
 def statuses(folder):
@@ -197,3 +200,19 @@ def test_a_lost_table_is_a_missing_job(tmp_path):
     make_job(tmp_path, 1)
     (tmp_path / "1" / "table.csv").unlink()
     assert [job.status for job in collect(tmp_path)] == ["ok", "missing"]
+
+
+def test_an_experiment_can_name_what_draws_its_sweeps(tmp_path):
+    table = "player,n,perplexity\nhuman,10,150\n"
+    make_job(tmp_path, 0, overrides=["n=10"], table=table)
+    make_job(tmp_path, 1, status="failed", error="bad")
+    drawn = []
+
+    def draw(rows, title):
+        drawn.append((rows["perplexity"].tolist(), title))
+        return new_figure(2, 2)
+
+    write_summary(tmp_path, collect(tmp_path), title="t", dpi=30, draw=draw)
+    assert drawn == [([150], "t")]
+    named = config("+exp=sample_size").experiment.sweep_figure
+    assert get_object(named) is bias_by_kl_figure
