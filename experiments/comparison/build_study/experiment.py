@@ -30,7 +30,7 @@ from experiments.comparison.build_study.scores import (
     reference_distributions,
     score_tokens,
 )
-from experiments.comparison.estimates import TABLE_COLUMNS, ComparisonSettings, estimate, table_row
+from experiments.comparison.estimates import TABLE_COLUMNS, EstimateSettings, estimate, table_row
 from experiments.comparison.perplexity import perplexity_figure
 from experiments.documents.contexts import Cut, Start, cut_contexts
 from experiments.harness.figures import STYLE, new_figure, player_colours, player_label
@@ -246,7 +246,7 @@ def _result(
 ) -> ExperimentResult:
     scheme = rounding_scheme("none")
     # the candidates are the generator's own, the estimator the plain one
-    players = ComparisonSettings(rounding="none")
+    players = EstimateSettings()
     rows = []
     for player, its in scores.items():
         row = table_row(estimate(players, built, player, scheme), built.attrs["generator"])
