@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import numpy as np
 import pooch
 from numpy.typing import NDArray
-from pydantic import AfterValidator, BeforeValidator
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from estimators.errors import InputError, unknown_choice
 from experiments.harness.replication import progress_bar
@@ -85,7 +85,8 @@ class LiveSettings(StoreSettings):
 class GeneratedSettings(LiveSettings):
     """What an experiment takes that needs a model even where none is named."""
 
-    generator: Generator = SMOLLM2
+    # a factory, as settings of another model are no changes of this one
+    generator: Generator = Field(default_factory=lambda: SMOLLM2)
     """The model that draws: its settings, or the name of one of the models; null where there is one model only."""
 
 
