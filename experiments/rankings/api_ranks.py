@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Any, Literal
 
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
-from pydantic import model_validator
+from pydantic import BeforeValidator
 
 from estimators.documents import document_tokens
 from estimators.errors import InputError
@@ -33,10 +33,18 @@ from inference.settings import Count, Counts, UserPath
 __all__ = ["ApiRanksSettings", "api_ranks", "api_ranks_figure"]
 
 
+def _one_endpoint(models: Any) -> Any:
+    if isinstance(models, Mapping):
+        live = any(isinstance(its, Mapping) and its.get("source", "api") != "api" for its in models.values())
+        if live or len(models) != 1:
+            raise InputError(f"names {', '.join(models) or 'none'}; api_ranks takes one endpoint: model=[api]")
+    return models
+
+
 class ApiRanksSettings(Seeded):
     """Settings of :func:`api_ranks`."""
 
-    models: Mapping[str, ApiSettings]
+    models: Annotated[Mapping[str, ApiSettings], BeforeValidator(_one_endpoint)]
     """The one endpoint; on the command line model=[api] models.api.base_url=..."""
     tokenizer: str
     """The model's own tokens: study (of a documents study that has them), tiktoken:ENCODING, file:TOKENIZER.json."""
@@ -52,12 +60,6 @@ class ApiRanksSettings(Seeded):
     """SQLite file with the paid answers, to go on with and never to pay twice."""
     estimate_only: bool = False
     """Say what it will cost, and ask nothing."""
-
-    @model_validator(mode="after")
-    def _one_endpoint(self) -> ApiRanksSettings:
-        if len(self.models) != 1:
-            raise InputError(f"names {', '.join(self.models) or 'none'}; api_ranks takes one endpoint: model=[api]")
-        return self
 
     @property
     def endpoint(self) -> ApiSettings:

@@ -96,8 +96,8 @@ def test_an_estimate_asks_nothing(study, tmp_path: Path) -> None:
         ("experiment.tokenizer=words", "should be study, tiktoken:ENCODING or file"),
         ("experiment.tokenizer=file:none.json", "which does not exist|needs the package"),
         ("+models.api.keys=x", "unknown setting 'keys'"),
-        ("models.api.source=smollm2", "models.api.source: is 'smollm2', should be one of api"),
-        ("model=[api,smollm2]", "models.smollm2.source: is 'smollm2', should be one of api"),
+        ("models.api.source=smollm2", "models: names api; api_ranks takes one endpoint"),
+        ("model=[api,smollm2]", "models: names api, smollm2; api_ranks takes one endpoint"),
     ],
 )
 def test_wrong_settings(study, tmp_path: Path, override: str, message: str) -> None:

@@ -106,11 +106,11 @@ def test_outputs(scored, root, tmp_path):
     ("settings", "said"),
     [
         (["experiment.window=jumping"], "experiment.window: is 'jumping', should be one of growing, sliding, both"),
-        (["experiment.n_windows=500"], "experiment.n_windows: is 500, but the texts have"),
+        (["experiment.n_windows=500"], "n_windows: is 500, but the texts have"),
         (["experiment.lengths=[0]"], "experiment.lengths"),
         (["experiment.temperatures=[-1]"], "experiment.temperatures"),
         (["experiment.top_k=100000"], "top_k: is 100000"),
-        (["experiment.lengths=[200]", "experiment.n_windows=1"], "experiment.n_windows: is 1, but the texts have 0"),
+        (["experiment.lengths=[200]", "experiment.n_windows=1"], "n_windows: is 1, but the texts have 0"),
     ],
 )
 def test_bad_settings(root, tmp_path, settings, said):
