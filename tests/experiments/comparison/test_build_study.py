@@ -208,7 +208,7 @@ def test_the_files_are_studies_that_experiments_take(built: ExperimentResult, ro
     columns = ["gap_nats", "true_loss_nats", "perplexity", "error_nats"]
     pd.testing.assert_frame_equal(played.table[columns], built.table[columns])
     assert played.figures["perplexity"]
-    sizes = run_experiment("+exp=sample_size", *settings, "experiment.n=[1,4]", "experiment.n_repeats=5")
+    sizes = run_experiment("+exp=sample_size", *settings, "n=[1,4]", "experiment.n_repeats=5")
     assert sizes.table["kl_is_exact"].all()
     fewer = run_experiment("+exp=perplexity", *settings, "n=4")
     assert set(fewer.table["n_responses"]) == {48}
