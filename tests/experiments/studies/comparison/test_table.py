@@ -179,6 +179,7 @@ def test_names_of_any_type_survive(study: xr.Dataset) -> None:
         (lambda p, a: (changed(p, "target_logprob_lm-weak", 1, np.inf), a), r"is 'inf' in row 2, should be a number"),
         (lambda p, a: (pd.concat([p, p[["draw"]]], axis=1), a), r"candidates, draw: is the name of more than one"),
         (lambda p, a: (p, a.iloc[:0]), r"answers: holds no answer"),
+        (lambda p, a: (changed(p, "context", 2, "a \ud83d"), a), r"context: is 'a \\ud83d' in row 3, half of a surr"),
     ],
 )
 def test_bad_data_frames_are_named(study: xr.Dataset, change: Any, message: str) -> None:
@@ -235,3 +236,13 @@ def test_bad_tables_are_named(study: xr.Dataset, tmp_path: Path, change: Any, me
 def test_wrong_settings(study: xr.Dataset, tmp_path: Path, settings: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         load(tmp_path, *tables(study), **settings)
+
+
+def test_the_hash_of_data_frames_follows_their_cells(study: xr.Dataset) -> None:
+    asked, said = tables(study)
+    who = changed(said, "participant", 0, "somebody")
+    other = changed(said, "report", 0, 0.123)
+    found = [comparison_study(each, asked, generator="lm-medium").attrs["data_sha256"] for each in (said, who, other)]
+    assert len(set(found)) == 3
+    again = comparison_study(said.set_axis(said.index + 5), asked.copy(), generator="lm-medium")
+    assert again.attrs["data_sha256"] == found[0]
