@@ -4,6 +4,7 @@ from .cloze.distributions import distributions as distributions
 from .cloze.improve import improve as improve
 from .cloze.tvd.experiment import tvd as tvd
 from .cloze.tvd_coverage import tvd_coverage as tvd_coverage
+from .cloze.tvd_exact import tvd_exact as tvd_exact
 from .cloze.tvd_sample_size import tvd_sample_size as tvd_sample_size
 from .comparison.belief import belief as belief
 from .comparison.bootstrap import bootstrap as bootstrap

@@ -19,8 +19,10 @@ from inference.settings import Count, Names, Settings
 __all__ = [
     "ORACLE",
     "ClozeSettings",
+    "ComparableSettings",
     "OracleSettings",
     "PlayerSettings",
+    "SplitSettings",
     "WordSettings",
     "chosen_models",
     "cluster_se",
@@ -76,18 +78,27 @@ class PlayerSettings(Settings):
     """Models to compare with people; null takes all of the study."""
 
 
-class ClozeSettings(PlayerSettings):
-    """What every question to a cloze study takes."""
+class ComparableSettings(Settings):
+    """How words become comparable."""
 
     words: WordSettings = WordSettings()
     """What makes the words of both sides comparable."""
 
 
-class OracleSettings(ClozeSettings, Seeded):
+class ClozeSettings(PlayerSettings, ComparableSettings):
+    """What a comparison of people with models takes."""
+
+
+class SplitSettings(ComparableSettings, Seeded):
     """Settings of a comparison of people with people: half of each context's answers with the other half."""
 
     n_splits: Count = 20
     """Independent random splits of each context's answers into two oracles."""
+
+
+class OracleSettings(ClozeSettings, SplitSettings):
+    """What a comparison of models with people, beside that of people with people, takes."""
+
     n_bins: Count = 10
     """Bins of the expected calibration error."""
 

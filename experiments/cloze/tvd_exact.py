@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import Annotated, Any
 
 import matplotlib as mpl
 import numpy as np
@@ -12,32 +13,62 @@ import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
-from omegaconf import DictConfig
+from pydantic import Field
 
-from estimators.cloze.distances import total_variation, tvd_exact
-from estimators.cloze.distributions import Distributions, count_words, relative_frequencies
-from estimators.cloze.words import WordRules, normalise_words
+from estimators.cloze import (
+    Distributions,
+    StudyWords,
+    WordRules,
+    count_words,
+    normalise_words,
+    relative_frequencies,
+    study_words,
+    total_variation,
+)
+from estimators.cloze import (
+    tvd_exact as exact_distance,
+)
 from estimators.errors import InputError
-from experiments.cloze.settings import ORACLE, clean_words, cluster_se, groups_of, number, whole, wide_rules
-from experiments.cloze.tvd.results import PlayerTvd, oracle_tvd
-from experiments.harness import language_models
+from experiments.cloze.settings import ORACLE, SplitSettings, cluster_se, groups_of
+from experiments.cloze.tvd.results import oracle_tvd
 from experiments.harness.figures import STYLE, new_figure, player_colours, player_label
-from experiments.harness.language_models import Work, open_work
-from experiments.harness.outputs import ExperimentResult
+from experiments.harness.language_models import SMOLLM2, LiveModels, LiveSettings, Work, open_work
+from experiments.harness.result import ExperimentResult, experiment
 from experiments.harness.settings import rng_for
+from inference.lm.language_model import LanguageModel, encode, model_record
+from inference.lm.loading import load_language_model
 from inference.lm.vocabulary import BOUNDARIES
 from inference.lm.word_forms import word_forms
+from inference.lm.word_samples import sample_words
+from inference.lm.words import can_write, word_log_probs
+from inference.settings import Count
 from inference.store.keys import operation_key, result_key
 from inference.store.store import ragged
 
-if TYPE_CHECKING:
-    from estimators.cloze.study_words import StudyWords
-    from inference.lm.language_model import LanguageModel
-
-__all__ = ["run"]
+__all__ = ["TvdExactSettings", "tvd_exact", "tvd_exact_figure"]
 
 _BOUNDARY = "punctuation"
 Floats = NDArray[np.float64]
+
+
+class TvdExactSettings(SplitSettings, LiveSettings):
+    """Settings of :func:`tvd_exact`."""
+
+    models: LiveModels = MappingProxyType({"smollm2": SMOLLM2})
+    """Language models that run, by name; on the command line model=[smollm2,...]."""
+    n_contexts: Count | None = None
+    """Contexts at random; null takes all."""
+    max_forms: Count = 6
+    """Strings that count as one of people's words are looked up one by one: at most so many for a word."""
+    other_tokenisations_nats: Annotated[float, Field(ge=0)] | None = None
+    """Other ways of writing a word in tokens, as long as they are at most so many nats less probable; null takes the
+    tokenizer's own way, which has nearly all of it."""
+    n_sampled: Count | None = None
+    """Contexts at random where the distance is estimated from whole-word samples too; null: none."""
+    n_samples: Count = 1000
+    """Whole-word samples in each of those."""
+    items_per_batch: Count = 32
+    """Most items of a batch: what a killed run loses."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,28 +86,54 @@ class _Asked:
     rules: WordRules
 
 
-def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
-    """Compute every live model's TVD to people from its probabilities of the words that people gave."""
-    from inference.lm.loading import load_language_model  # noqa: PLC0415 - torch takes seconds
+@experiment(TvdExactSettings)
+def tvd_exact(study: xr.Dataset, settings: TvdExactSettings) -> ExperimentResult:
+    """Compute every live model's TVD to people from its probabilities of the words that people gave.
 
-    settings = language_models.chosen_models(cfg)
-    if not settings:
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A cloze study with the text of every context.
+    settings : TvdExactSettings, optional
+        Or its fields by name.
+
+    Returns
+    -------
+    ExperimentResult
+        One row a model.
+
+    Raises
+    ------
+    InputError
+        If no model is named, one cannot be loaded, or no context is left.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from experiments import cloze_study, tvd_exact
+    >>> answers = pd.DataFrame({"context": ["The old clock"] * 3, "response": ["struck", "in", "in"]})
+    >>> tvd_exact(cloze_study(answers), store="store").table  # doctest: +SKIP
+    """
+    if not settings.models:
         raise InputError("names no model; add model=[smollm2]", source="settings", field="model")
-    words = clean_words(cfg, study, [])
-    work = open_work(cfg)
-    items = _items(cfg, study, words, work)
+    rules = settings.words.of(study)
+    words = study_words(study, human=rules, model=rules, corpus=rules, models=[])
+    work = open_work(settings)
+    items = _items(study, settings, words, work)
     people = words.human_distributions.take(items)
     asked = _Asked(
         texts=[str(text).rstrip() for text in study["context"].to_numpy()[items]],
         people=people,
         words=[str(words.strings[code]) for code in people.word],
-        forms=_forms(cfg, study, words, items),
+        forms=_forms(study, words, items, rules, settings.max_forms),
         codes={str(word): code for code, word in enumerate(words.strings)},
-        rules=wide_rules(cfg, study),
+        rules=rules,
     )
-    oracle = _oracle(cfg, study, words)
+    oracle = oracle_tvd(study, words, n_splits=settings.n_splits, n_bins=10, rng=rng_for(settings.seed, ORACLE))
+    between = np.full(study.sizes["item"], np.nan)
+    between[oracle.items] = oracle.raw
     rows, distances, sampled, warnings = [], {}, {}, []
-    for name, chosen in settings.items():
+    for name, chosen in settings.models.items():
         model = load_language_model(chosen)
         forms, lost = _writable(model, asked.forms)
         if lost:
@@ -84,8 +141,8 @@ def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
                 f"{player_label(name)} has no tokens for {len(lost)} spellings of people's words, whose probability is "
                 f"therefore 0: {', '.join(repr(form) for form in lost[:5])}{', ...' if len(lost) > 5 else ''}"
             )
-        q, start = _probabilities(cfg, work, model, replace(asked, forms=forms))
-        distances[name] = tvd_exact(people, q)
+        q, start = _probabilities(settings, work, model, replace(asked, forms=forms))
+        distances[name] = exact_distance(people, q)
         listed = np.bincount(people.context, weights=q, minlength=len(items))
         row: dict[str, Any] = {
             "player": name,
@@ -96,43 +153,58 @@ def run(cfg: DictConfig, study: xr.Dataset) -> ExperimentResult:
             "p_word_begins": np.exp(start).mean(),
             "tvd_between_oracles": float(oracle.raw[np.isin(oracle.items, items)].mean()),
         }
-        if cfg.experiment.n_sampled is not None:
-            sampled[name] = _sampled(cfg, model, asked)
-            at, estimate = sampled[name]
+        if settings.n_sampled is not None:
+            at, estimate = _sampled(settings, model, asked)
+            sampled[name] = np.full(len(items), np.nan)
+            sampled[name][at] = estimate
             exact = distances[name][at]
             row |= {
                 "n_sampled_contexts": len(at),
-                "n_samples": whole(cfg, "n_samples"),
+                "n_samples": settings.n_samples,
                 "tvd_of_those": exact.mean(),
                 "tvd_sampled": estimate.mean(),
                 "sampling_bias": (estimate - exact).mean(),
             }
         rows.append(row)
     table = pd.DataFrame(rows)
+    dataset = xr.Dataset(
+        {
+            "tvd": (("player", "item"), np.stack(list(distances.values()))),
+            "tvd_between_oracles": ("item", between[items]),
+        },
+        coords={
+            "player": list(distances),
+            "item": study["item"].to_numpy()[items],
+            "text_id": ("item", groups_of(study, items).astype(str)),
+        },
+    )
+    if sampled:
+        dataset["tvd_sampled"] = ("player", "item"), np.stack(list(sampled.values()))
     return ExperimentResult(
         table=table,
-        dataset=_dataset(study, items, distances, oracle),
-        figures={"tvd_exact": draw(distances, oracle, items, sampled)},
-        summary=_summary(table, work),
+        dataset=dataset,
+        figures={"tvd_exact": tvd_exact_figure(dataset)},
+        text=_summary(table, work),
         warnings=tuple(warnings),
     )
 
 
-def _items(cfg: DictConfig, study: xr.Dataset, words: StudyWords, work: Work) -> NDArray[np.intp]:
+def _items(study: xr.Dataset, settings: TvdExactSettings, words: StudyWords, work: Work) -> NDArray[np.intp]:
     """Contexts with an answer and a text before them, of this run's shard, neighbours in their text together."""
     text = study["context"].to_numpy()
     usable = np.flatnonzero((words.human_distributions.mass > 0) & np.array([bool(str(one).strip()) for one in text]))
-    wanted = whole(cfg, "n_contexts", optional=True)
-    if wanted and wanted < len(usable):
-        usable = np.sort(rng_for(cfg, "contexts").choice(usable, size=wanted, replace=False))
+    wanted = settings.n_contexts
+    if wanted is not None and wanted < len(usable):
+        usable = np.sort(rng_for(settings.seed, "contexts").choice(usable, size=wanted, replace=False))
     items = usable[work.mine([result_key(str(text[item])) for item in usable])]
     if not len(items):
         raise InputError("holds none of the contexts; use fewer shards or more contexts", field="experiment.shard")
     return items
 
 
-def _forms(cfg: DictConfig, study: xr.Dataset, words: StudyWords, items: NDArray[np.intp]) -> dict[str, list[str]]:
-    rules = wide_rules(cfg, study)
+def _forms(
+    study: xr.Dataset, words: StudyWords, items: NDArray[np.intp], rules: WordRules, most: int
+) -> dict[str, list[str]]:
     seen = [str(text) for text in study["word_text"].to_numpy()]
     boundary = BOUNDARIES[_BOUNDARY]
     people = words.human_distributions.take(items)
@@ -142,7 +214,7 @@ def _forms(cfg: DictConfig, study: xr.Dataset, words: StudyWords, items: NDArray
         # what holds a boundary is no word to the model: it ends there, and its beginning is looked up
         [text for text in seen if text and not any(byte in boundary for byte in text.encode(errors="replace"))],
         lambda texts: normalise_words(texts, rules).words.tolist(),
-        most=whole(cfg, "max_forms"),
+        most=most,
     )
     return {
         word: [form for form in some if not any(byte in boundary for byte in form.encode(errors="replace"))]
@@ -152,8 +224,6 @@ def _forms(cfg: DictConfig, study: xr.Dataset, words: StudyWords, items: NDArray
 
 def _writable(model: LanguageModel, forms: Mapping[str, Sequence[str]]) -> tuple[dict[str, list[str]], list[str]]:
     """Spellings that the model has tokens for, and those that it has none for."""
-    from inference.lm.words import can_write  # noqa: PLC0415
-
     every = sorted({form for some in forms.values() for form in some})
     lost = {
         form for form, fine in zip(every, can_write(model, [" " + form for form in every]), strict=True) if not fine
@@ -161,22 +231,14 @@ def _writable(model: LanguageModel, forms: Mapping[str, Sequence[str]]) -> tuple
     return {word: [form for form in some if form not in lost] for word, some in forms.items()}, sorted(lost)
 
 
-def _oracle(cfg: DictConfig, study: xr.Dataset, words: StudyWords) -> PlayerTvd:
-    return oracle_tvd(
-        study, words, n_splits=whole(cfg, "n_splits"), n_bins=whole(cfg, "n_bins"), rng=rng_for(cfg, ORACLE)
-    )
-
-
-def _probabilities(cfg: DictConfig, work: Work, model: LanguageModel, asked: _Asked) -> tuple[Floats, Floats]:
-    """Probability of every row of people's cpd under the model, and ln of the probability that a word begins."""
-    from inference.lm.language_model import encode, model_record  # noqa: PLC0415
-    from inference.lm.words import word_log_probs  # noqa: PLC0415
-
+def _probabilities(
+    settings: TvdExactSettings, work: Work, model: LanguageModel, asked: _Asked
+) -> tuple[Floats, Floats]:
+    """Probability of every row of people's distributions under the model, and ln of that that a word begins."""
     of_context: list[list[str]] = [[] for _ in asked.texts]
     for context, word in zip(asked.people.context, asked.words, strict=True):
         of_context[context] += asked.forms[word]
-    other = cfg.experiment.other_tokenisations_nats
-    other = None if other is None else number(cfg, "other_tokenisations_nats")
+    other = settings.other_tokenisations_nats
 
     def compute(batch: list[tuple[str, list[str]]]) -> Mapping[str, NDArray[Any]]:
         found = word_log_probs(
@@ -218,17 +280,14 @@ def _probabilities(cfg: DictConfig, work: Work, model: LanguageModel, asked: _As
     return probability, answers["start_logprob"]
 
 
-def _sampled(cfg: DictConfig, model: LanguageModel, asked: _Asked) -> tuple[NDArray[np.intp], Floats]:
+def _sampled(settings: TvdExactSettings, model: LanguageModel, asked: _Asked) -> tuple[NDArray[np.intp], Floats]:
     """TVD of whole-word samples to people, at some contexts (positions among those asked)."""
-    from inference.lm.language_model import encode  # noqa: PLC0415
-    from inference.lm.word_samples import sample_words  # noqa: PLC0415
-
-    n_contexts = min(whole(cfg, "n_sampled"), len(asked.texts))
-    at = np.sort(rng_for(cfg, "sampled").choice(len(asked.texts), size=n_contexts, replace=False))
+    n_contexts = min(settings.n_sampled or 0, len(asked.texts))
+    at = np.sort(rng_for(settings.seed, "sampled").choice(len(asked.texts), size=n_contexts, replace=False))
     texts = [asked.texts[i] for i in at]
     codes = dict(asked.codes)
     rules = asked.rules
-    drawn = sample_words(model, encode(model, texts), n_samples=whole(cfg, "n_samples"), seed=int(cfg.seed))
+    drawn = sample_words(model, encode(model, texts), n_samples=settings.n_samples, seed=settings.seed)
     context, code = [], []
     for index, one in enumerate(drawn):
         normalised = normalise_words(one.words, rules)
@@ -241,39 +300,24 @@ def _sampled(cfg: DictConfig, model: LanguageModel, asked: _Asked) -> tuple[NDAr
     return at, total_variation(relative_frequencies(counts), asked.people.take(at))
 
 
-def _dataset(
-    study: xr.Dataset, items: NDArray[np.intp], distances: Mapping[str, Floats], oracle: PlayerTvd
-) -> xr.Dataset:
-    between = np.full(study.sizes["item"], np.nan)
-    between[oracle.items] = oracle.raw
-    return xr.Dataset(
-        {
-            "tvd": (("player", "item"), np.stack(list(distances.values()))),
-            "tvd_between_oracles": ("item", between[items]),
-        },
-        coords={
-            "player": list(distances),
-            "item": study["item"].to_numpy()[items],
-            "text_id": ("item", groups_of(study, items).astype(str)),
-        },
-    )
+def tvd_exact_figure(dataset: xr.Dataset) -> Figure:
+    """Draw the distribution of the distances over contexts, and sampled distances against exact ones.
 
-
-def draw(
-    distances: Mapping[str, Floats],
-    oracle: PlayerTvd,
-    items: NDArray[np.intp],
-    sampled: Mapping[str, tuple[NDArray[np.intp], Floats]],
-) -> Figure:
-    """Distribution of the distances over contexts, and sampled distances against exact ones."""
-    colours = player_colours(list(distances))
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+        ``tvd`` (player, item), ``tvd_between_oracles`` (item), and perhaps ``tvd_sampled`` (player, item).
+    """
+    players = [str(name) for name in dataset["player"].to_numpy()]
+    distances = dict(zip(players, dataset["tvd"].transpose("player", "item").to_numpy(), strict=True))
+    colours, sampled = player_colours(players), "tvd_sampled" in dataset
+    between = dataset["tvd_between_oracles"].to_numpy()
     bins = np.linspace(0, 1, 41)
     with mpl.rc_context(STYLE):
         fig = new_figure(7.6 if sampled else 5.2, 3.3)
         axes = fig.subplots(1, 2 if sampled else 1, squeeze=False)[0]
-        between = oracle.raw[np.isin(oracle.items, items)]
         shown = {
-            "half of people against the others": (between, "0.4"),
+            "half of people against the others": (between[~np.isnan(between)], "0.4"),
             **{k: (v, colours[k]) for k, v in distances.items()},
         }
         for name, (values, colour) in shown.items():
@@ -286,9 +330,10 @@ def draw(
         axes[0].legend(loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2)
         if sampled:
             axes[1].plot([0, 1], [0, 1], color="0.6", linewidth=0.8, linestyle="--")
-            for name, (at, estimate) in sampled.items():
+            for name in players:
+                estimate = dataset["tvd_sampled"].sel(player=name).to_numpy()
                 axes[1].plot(
-                    distances[name][at], estimate, "o", color=colours[name], markersize=3.5, label=player_label(name)
+                    distances[name], estimate, "o", color=colours[name], markersize=3.5, label=player_label(name)
                 )
             axes[1].set_xlabel("exact TVD to people")
             axes[1].set_ylabel("TVD from samples")

@@ -134,6 +134,5 @@ def bayesian_tvd(study: xr.Dataset, settings: TvdSettings, players: list[PlayerT
         }
         posteriors[player.player] = posterior.idata
         verdicts[f"Bayesian TVD of {label(player.player)}"] = found
-    return BayesianTvd(
-        columns, posteriors if settings.save_posterior else {}, unconverged(verdicts), gate_failed(settings, verdicts)
-    )
+    kept = posteriors if settings.save_posterior else {}
+    return BayesianTvd(columns, kept, unconverged(verdicts), gate_failed(settings, verdicts))

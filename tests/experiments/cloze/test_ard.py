@@ -79,7 +79,7 @@ def test_coverage_at_a_tiny_size(tmp_path: Path) -> None:
         ("+experiment.mode=legacy", "unknown setting 'mode'"),
         ("experiment.prior=fixed", "experiment.prior: is 'fixed', should be one of ard, horseshoe, normal"),
         ("experiment.likelihood=normal", "experiment.likelihood: is 'normal', should be one of beta"),
-        ("experiment.variants=[lasso]", r"experiment.variants\[0\]: is 'lasso', should be one of ard"),
+        ("experiment.variants=[lasso]", r"experiment.variants\[0\]: is 'lasso', should be a list, each one of ard"),
         ("experiment.predictors=[]", "experiment.predictors: "),
         ("experiment.predictors=[mood]", "unknown predictor 'mood'; choose one of: human_entropy"),
         ("experiment.measured=[word_num]", "unknown measured predictor 'word_num'"),

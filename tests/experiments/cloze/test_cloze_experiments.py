@@ -178,7 +178,7 @@ def test_people_have_to_have_answered_two_contexts_twice(rows: str, tmp_path: Pa
         (["+exp=tvd_sample_size", "n=[100]", *SIMULATED], "needs at least twice the largest number"),
         (
             ["+exp=improve", "experiment.margins=[0]", *SIMULATED],
-            r"margins\[0\]: is 0, should be a number above 0",
+            r"margins\[0\]: is 0, should be a list, each a number above 0",
         ),
         (["+exp=distributions", "experiment.item=9:9", *SIMULATED], "there is no text '9'"),
         (["+exp=distributions", "experiment.item=1:99", *SIMULATED], "text 1 has the words 2 to 3: TEXT:WORD"),

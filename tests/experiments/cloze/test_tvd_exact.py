@@ -9,17 +9,17 @@ import pytest
 
 from estimators.cloze.words import normalise_words, word_rules
 from estimators.errors import InputError
-from experiments import load_experiment
-from experiments.harness.outputs import ExperimentResult, write_outputs
-from experiments.studies import load_study
+from experiments.harness.outputs import write_outputs
+from experiments.harness.result import ExperimentResult
 from inference.lm.language_model import encode
 from inference.lm.word_forms import word_forms
 from inference.lm.words import word_log_probs
-from tests.experiments.test_experiments import config
+from tests.experiments.command import config, prepared, run_experiment
 from tests.experiments.tiny_language_models import named, write_models
 from tests.inference.lm import tiny_models
 
 pytest.importorskip("torch")
+pytestmark = pytest.mark.torch
 
 TABLE = """text,number,context,response,count
 a,1,The old clock,struck,3
@@ -63,15 +63,10 @@ def overrides(root: Path, store: Path, *more: str) -> list[str]:
     ]
 
 
-def distances(*settings: str) -> ExperimentResult:
-    cfg = config(*settings)
-    return load_experiment("tvd_exact")(cfg, load_study(cfg, kind="cloze"))
-
-
 @pytest.fixture(scope="module")
 def found(root, tmp_path_factory) -> ExperimentResult:
     store = tmp_path_factory.mktemp("store")
-    return distances(*overrides(root, store, "experiment.n_sampled=3", "experiment.n_samples=4000"))
+    return run_experiment(*overrides(root, store, "experiment.n_sampled=3", "experiment.n_samples=4000"))
 
 
 def test_one_context_by_hand(root, found):
@@ -95,15 +90,16 @@ def test_samples_come_near(found):
 
 
 def test_a_second_run_computes_nothing_and_shards_add_up(root, tmp_path):
-    parts = [distances(*overrides(root, tmp_path, f"experiment.shard={i}/2")) for i in range(2)]
-    whole = distances(*overrides(root, tmp_path))
+    parts = [run_experiment(*overrides(root, tmp_path, f"experiment.shard={i}/2")) for i in range(2)]
+    whole = run_experiment(*overrides(root, tmp_path))
     assert sum(int(part.table["n_contexts"].iloc[0]) for part in parts) == 8
-    assert "0 results were computed" in whole.summary
+    assert "0 results were computed" in whole.text
 
 
 def test_outputs(root, found, tmp_path):
-    cfg = config(*overrides(root, tmp_path / "store"))
-    write_outputs(tmp_path, cfg, load_study(cfg, kind="cloze"), found)
+    settings = overrides(root, tmp_path / "store")
+    job = prepared(*settings)
+    write_outputs(tmp_path, config(*settings), job.study, found, settings=job.settings)
     assert (tmp_path / "figures" / "tvd_exact.png").stat().st_size > 1000
 
 
@@ -122,4 +118,4 @@ def test_forms_of_words():
 
 def test_no_model(root, tmp_path):
     with pytest.raises(InputError, match="names no model"):
-        distances(*[text for text in overrides(root, tmp_path) if "models.a" not in text])
+        run_experiment(*[text for text in overrides(root, tmp_path) if "models.a" not in text])
