@@ -17,7 +17,6 @@ ROOT = Path(__file__).parents[1]
 FLOORS = ("estimators", "models", "inference", "experiments")
 KINDS = ("comparison", "cloze", "guesses", "rankings", "documents")
 OTHER_KIND_AT_PRESENT = {
-    ("experiments/cloze/tvd/experiment.py", "papers"),
     ("experiments/comparison/sbc.py", "guesses"),
     ("experiments/harness/html_page.py", "papers"),
     ("experiments/rankings/rank_recovery.py", "comparison"),
