@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from estimators.display import Result
 from estimators.errors import InputError
 
-__all__ = ["NeededShare", "improved_legacy", "needed_share"]
+__all__ = ["NeededShare", "needed_share"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -44,31 +44,6 @@ class NeededShare(Result):
     gap: float
     margin: float
     draws: NDArray[np.float64]
-
-
-def improved_legacy(model: ArrayLike, oracle: ArrayLike, share: float, *, skip_draws: int = 0) -> NDArray[np.float64]:
-    """Replace a random share of a model's TVDs by those between oracles, with the random numbers of the paper's code.
-
-    It calls ``numpy.random.seed(int(10 * share))`` and keeps the model's value where a uniform number exceeds the
-    share; the biased estimator takes the first set of uniform numbers and the unbiased the second (``skip_draws=1``).
-
-    Parameters
-    ----------
-    model, oracle : array_like of float, shape (context,)
-    share : float
-    skip_draws : int, optional
-        Sets of uniform numbers drawn before.
-
-    Returns
-    -------
-    ndarray of float, shape (context,)
-    """
-    model, oracle = np.asarray(model, dtype=float), np.asarray(oracle, dtype=float)
-    # the legacy generator is what the published numbers came from
-    draw = np.random.RandomState(int(share * 10))
-    for _ in range(skip_draws):
-        draw.random_sample(len(model))
-    return np.where(draw.random_sample(len(model)) > share, model, oracle)
 
 
 def needed_share(

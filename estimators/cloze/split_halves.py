@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import random
 from dataclasses import dataclass
 from typing import Literal
 
@@ -18,8 +16,6 @@ Floats = NDArray[np.float64]
 
 __all__ = [
     "SplitHalves",
-    "legacy_bootstrap_halves",
-    "legacy_split_halves",
     "random_split_halves",
     "split_half_top_words",
     "tvd_between_split_halves",
@@ -120,99 +116,6 @@ def random_split_halves(
         for side in (0, 1):
             parts[side, split] = np.bincount(shuffled[which == side], minlength=n_rows)
     return SplitHalves(counts, parts[0], parts[1])
-
-
-def legacy_split_halves(
-    counts: WordCounts,
-    seeds: list[int],
-    *,
-    size: int | Literal["half"] = 20,
-    in_place: bool = False,
-    remove_odd: bool = True,
-) -> SplitHalves:
-    """Split as the code of "Predict the Next Word" does.
-
-    It calls ``random.seed(seed)`` anew for every context; of an odd number of answers it removes one in place, then
-    samples `size` for the first half ("oracle 1"), and the rest is the second ("oracle 2"). Contexts with as many
-    answers get the same positions of their lists, which are sorted by frequency: the splits of one seed are alike, and
-    means over contexts vary far more between seeds than those of independent splits do.
-
-    Parameters
-    ----------
-    counts : WordCounts
-        Rows in the order of the data.
-    seeds : list of int
-        One split for each.
-    size : int or "half", optional
-        20 in the main text, half of the even number in appendices E and F.
-    in_place : bool, optional
-        Only the first split removes the odd answer, and the later ones start from what it left, as where the paper's
-        code splits the same list again; by default every split starts from the full list.
-    remove_odd : bool, optional
-        False in appendix A: the second half has one answer more where their number is odd.
-
-    Returns
-    -------
-    SplitHalves
-
-    Raises
-    ------
-    InputError
-        If a context has too few answers.
-    """
-    answers = np.repeat(np.arange(len(counts.count)), counts.count)
-    totals = counts.totals
-    starts = np.cumsum(totals) - totals
-    n_rows = len(counts.count)
-    shape = (len(seeds), n_rows)
-    first, second = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
-    seen = np.full(shape, np.iinfo(np.int64).max)
-    for total in np.unique(totals):
-        even = int(total) - (int(total) % 2 if remove_odd else 0)
-        n_first = even // 2 if size == "half" else int(size)
-        if n_first > even or total == 0:
-            raise InputError(f"a context has {total} answers, too few for a half of {n_first}", field="size")
-        members = np.flatnonzero(totals == total)
-        lists = answers[starts[members][:, None] + np.arange(total)]
-        for split, seed in enumerate(seeds):
-            before = seeds[0] if in_place and split else None
-            kept, sampled = _legacy_positions(int(total), seed, n_first, before, remove_odd)
-            of_first = lists[:, kept][:, sampled]
-            np.add.at(first[split], of_first.ravel(), 1)
-            rest = np.delete(lists[:, kept], sampled, axis=1)
-            np.add.at(second[split], rest.ravel(), 1)
-            np.minimum.at(seen[split], of_first.ravel(), np.tile(np.arange(n_first), len(members)))
-    return SplitHalves(counts, first, second, seen)
-
-
-def legacy_bootstrap_halves(counts: WordCounts, seeds: tuple[int, int] = (0, 1)) -> SplitHalves:
-    """Draw two halves with replacement, each half as large as the answers, as appendix A's code does."""
-    answers = np.repeat(np.arange(len(counts.count)), counts.count)
-    totals = counts.totals
-    starts = np.cumsum(totals) - totals
-    parts = np.zeros((2, 1, len(counts.count)), dtype=np.int64)
-    for total in np.unique(totals):
-        members = np.flatnonzero(totals == total)
-        for side, seed in enumerate(seeds):
-            draw = random.Random(seed)
-            chosen = np.array(draw.choices(range(int(total)), weights=[1] * int(total), k=int(total) // 2))
-            rows = answers[starts[members][:, None] + chosen]
-            np.add.at(parts[side, 0], rows.ravel(), 1)
-    return SplitHalves(counts, parts[0], parts[1])
-
-
-@functools.lru_cache(maxsize=4096)
-def _legacy_positions(
-    total: int, seed: int, size: int, removed_before: int | None, remove_odd: bool
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Positions left after the removal, by an earlier seed where one is given, and the first half among them."""
-    draw = random.Random(seed)
-    kept = list(range(total))
-    if total % 2 and remove_odd:
-        remover = draw if removed_before is None else random.Random(removed_before)
-        del kept[remover.sample(range(total), 1)[0]]
-    # an empty list would become floats
-    return np.array(kept, dtype=np.intp), np.array(draw.sample(range(len(kept)), size), dtype=np.intp)
 
 
 def tvd_between_split_halves(halves: SplitHalves) -> Floats:

@@ -151,19 +151,10 @@ WORD_RULES: Mapping[str, WordRules] = MappingProxyType(
     {
         "clean": WordRules(),
         "provo": WordRules("provo", drop_matching=(r"^\*\*",), mac_roman=True, contractions="host", punctuation="all"),
-        "published": WordRules(
-            "published", (), False, "keep", "space", "lower", "keep", "keep", "keep", "keep", "keep", "keep"
-        ),
-        "published_raw": WordRules(
-            "published_raw", (), False, "keep", "delete", "lower", "first", "keep", "all", "drop", "keep", "drop"
-        ),
         "none": WordRules("none", (), False, "keep", "space", "keep", "keep", "keep", "keep", "keep", "keep", "keep"),
     }
 )
-"""Named rules. ``clean``: for any study. ``provo``: for the Provo Corpus, on both sides. ``published``: what the
-analysis code of "Predict the Next Word" does to people's answers and to the words of the GPT-2 files (lower case,
-nothing else); ``published_raw``: what its preprocessing made of generated strings (BLOOM, ChatGPT). ``none``: the
-string itself, as that code takes the corpus word."""
+"""Named rules: ``clean`` for any study, ``provo`` for the Provo Corpus, ``none`` for the string itself."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

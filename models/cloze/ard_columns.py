@@ -1,4 +1,4 @@
-"""From a cloze study to the rows of the regression, as the paper's code makes them and as they should be made."""
+"""From a cloze study to the rows of the regression, other people on each side."""
 
 from __future__ import annotations
 
@@ -14,13 +14,12 @@ from estimators.cloze.answer_statistics import answer_statistics, pooled_covaria
 from estimators.cloze.distributions import WordCounts, entropy_nats, relative_frequencies
 from estimators.cloze.split_halves import (
     SplitHalves,
-    legacy_split_halves,
     random_split_halves,
     tvd_between_split_halves,
     tvd_to_split_halves,
 )
 from estimators.cloze.study_words import StudyWords, study_words
-from estimators.cloze.words import WORD_RULES, WordRules, word_rules
+from estimators.cloze.words import WordRules, word_rules
 from estimators.errors import InputError, unknown_choice
 from models.cloze.ard_data import Measured
 
@@ -33,7 +32,8 @@ __all__ = [
     "ArdColumns",
     "Design",
     "clean_columns",
-    "legacy_columns",
+    "columns_of",
+    "context_lengths",
     "measured_error",
     "study_column",
 ]
@@ -97,54 +97,6 @@ class ArdColumns:
             covariance=None if self.covariance is None else self.covariance[kept],
             notes=self.notes,
         )
-
-
-def legacy_columns(study: xr.Dataset, model: str, predictors: Sequence[str], *, seed: int = 0) -> ArdColumns:
-    """Rows as appendix B of "Predict the Next Word" makes them.
-
-    One row for each entry of the model's file, repeats included. People's answers are halved once with the same seed
-    for every context, blank answers taken as a word; oracle 1 stands in the target and in ``oracle_tvd``. Human entropy
-    is of all answers but the blank ones, that of the model of its samples without the failed ones.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A cloze study with counts.
-    model : str
-    predictors : sequence of str
-        Of :data:`PREDICTORS`, or variables of the study.
-    seed : int, optional
-        0 in the paper.
-
-    Returns
-    -------
-    ArdColumns
-
-    Raises
-    ------
-    InputError
-        If the model is not in the study, it has no counts, or a predictor cannot be made.
-    """
-    human = word_rules("published", {"blank": "keep"})
-    said = word_rules("published", {"blank": "keep", "failed": "drop"})
-    words = study_words(study, human=human, model=said, corpus=WORD_RULES["none"], models=[model], per="entry")
-    found = words.models[model]
-    given, q = words.answers().take(found.item), relative_frequencies(found.counts)
-    # a person's blank answer is NaN there, which is no model's empty word
-    blank = len(words.strings)
-    people = WordCounts(
-        given.context, np.where(given.word == words.blank, blank, given.word), given.count, given.n_contexts
-    )
-    oracles = legacy_split_halves(people, [seed], size="half")
-    rows = people.word != blank
-    answered = WordCounts(people.context[rows], people.word[rows], people.count[rows], people.n_contexts)
-    made = {
-        "human_entropy": entropy_nats(relative_frequencies(answered)),
-        "model_entropy": entropy_nats(q),
-        "oracle_tvd": tvd_between_split_halves(oracles)[0],
-        "context_length": _lengths(study)[found.item],
-    }
-    return _columns(study, tvd_to_split_halves(q, oracles)[0], made, predictors, found.item, [model] * len(found.item))
 
 
 def clean_columns(
@@ -241,7 +193,7 @@ def clean_columns(
         entropy, oracle_tvd = answer_statistics(people).value
         if design == "shared":
             oracle_tvd = tvd_between_split_halves(oracles)[0]
-    lengths = _lengths(study)
+    lengths = context_lengths(study)
     target, made, item, player = [], [], [], []
     for name in models:
         own = words.models[name]
@@ -264,7 +216,7 @@ def clean_columns(
         player += [name] * here.size
     position = np.concatenate(item)
     together = {name: np.concatenate([columns[name] for columns in made]) for name in PREDICTORS}
-    found = _columns(study, np.concatenate(target), together, predictors, position, player)
+    found = columns_of(study, np.concatenate(target), together, predictors, position, player)
     if design != "disjoint":
         return ArdColumns(**{**vars(found), "notes": tuple(notes)})
     used = np.unique(position)
@@ -339,7 +291,7 @@ def study_column(study: xr.Dataset, name: str) -> Floats:
     return values
 
 
-def _columns(  # noqa: PLR0917 - each is one column
+def columns_of(  # noqa: PLR0917 - each is one column
     study: xr.Dataset,
     target: Floats,
     made: Mapping[str, Floats],
@@ -347,6 +299,7 @@ def _columns(  # noqa: PLR0917 - each is one column
     position: NDArray[np.intp],
     player: Sequence[str],
 ) -> ArdColumns:
+    """Put a target and the predictors made for it together, with those that are variables of the study."""
     if not predictors or len(set(predictors)) < len(predictors):
         raise InputError(f"is {list(predictors)}; name at least one, and each once", field="predictors")
     chosen = {
@@ -369,7 +322,8 @@ def _item_labels(study: xr.Dataset, position: NDArray[np.intp]) -> NDArray[np.st
     return np.array([f"{text}:{number}" for text, number in zip(texts.tolist(), numbers.tolist(), strict=True)])
 
 
-def _lengths(study: xr.Dataset) -> Floats:
+def context_lengths(study: xr.Dataset) -> Floats:
+    """Words of each context."""
     return np.array([len(text.split(" ")) for text in study["context"].to_numpy().tolist()], dtype=float)
 
 

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
 from estimators.cloze.distributions import Distributions, WordCounts, relative_frequencies
-from estimators.cloze.needed_share import improved_legacy
 from estimators.cloze.renormalised import renormalised_distributions
 from estimators.cloze.split_halves import (
     SplitHalves,
-    legacy_bootstrap_halves,
-    legacy_split_halves,
     tvd_between_split_halves,
     tvd_to_split_halves,
 )
 from estimators.cloze.study import model_names
 from estimators.cloze.study_words import study_words
-from estimators.cloze.words import WORD_RULES, word_rules
+from estimators.cloze.words import WORD_RULES
+from experiments.papers.provo.quirks import (
+    PUBLISHED,
+    improved_legacy,
+    legacy_bootstrap_halves,
+    legacy_split_halves,
+)
 
 __all__ = ["SHARES", "appendix_lists"]
 
@@ -95,7 +100,7 @@ def _improvement_lists(study: xr.Dataset, names: list[str], model: str) -> Lists
     found: Lists = {}
     tuned = "_fine_tuned" if model == "gpt2-ft" else ""
     # appendix E drops failed samples and lower-cases; appendix F does neither
-    for base, rules in ((_MAIN, word_rules("published", {"failed": "drop"})), (f"{_MAIN}{tuned}_", none)):
+    for base, rules in ((_MAIN, replace(PUBLISHED, failed="drop")), (f"{_MAIN}{tuned}_", none)):
         folds = [base] if base == _MAIN else [base + fold for fold in _FOLDS]
         if base == _MAIN and model != "gpt2":
             continue

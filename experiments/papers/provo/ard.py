@@ -17,8 +17,8 @@ from experiments.cloze.settings import chosen_models
 from experiments.harness.result import ExperimentResult, experiment
 from experiments.papers.provo.ard_figures import ard_legacy_figure
 from experiments.papers.provo.ard_steps import paper_steps, step_rows
+from experiments.papers.provo.quirks import legacy_columns
 from inference.settings import Names, Probability
-from models.cloze.ard_columns import legacy_columns
 
 __all__ = ["ArdLegacySettings", "ard_legacy"]
 

@@ -18,7 +18,7 @@ from experiments.cloze.settings import chosen_models
 from experiments.harness.result import ExperimentResult, experiment
 from experiments.papers.provo.ard_figures import ard_conclusion_figure
 from experiments.papers.provo.ard_steps import clean_steps, paper_steps, step_rows
-from models.cloze.ard_columns import legacy_columns
+from experiments.papers.provo.quirks import legacy_columns
 
 __all__ = ["ArdConclusionSettings", "ard_conclusion"]
 

@@ -8,6 +8,7 @@ from estimators.cloze import WORD_RULES, study_words
 from experiments.cloze.distributions import ItemSettings, distributions_result
 from experiments.cloze.settings import PlayerSettings, chosen_models
 from experiments.harness.result import ExperimentResult, experiment
+from experiments.papers.provo.quirks import PUBLISHED, PUBLISHED_RAW
 
 __all__ = ["DistributionsLegacySettings", "distributions_legacy"]
 
@@ -43,7 +44,6 @@ def distributions_legacy(study: xr.Dataset, settings: DistributionsLegacySetting
     >>> distributions_legacy(provo(root="predict_next_word"), item="1:2").table  # doctest: +SKIP
     """
     models = chosen_models(settings, study, needed=False)
-    published = WORD_RULES["published"]
-    by_model = {name: published if name.startswith("gpt2") else WORD_RULES["published_raw"] for name in models}
-    words = study_words(study, human=published, model=by_model, corpus=WORD_RULES["none"], models=models)
+    by_model = {name: PUBLISHED if name.startswith("gpt2") else PUBLISHED_RAW for name in models}
+    words = study_words(study, human=PUBLISHED, model=by_model, corpus=WORD_RULES["none"], models=models)
     return distributions_result(study, words, settings)

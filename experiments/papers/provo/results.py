@@ -1,10 +1,9 @@
 """The numbers of "Predict the Next Word" as its own code made them, from the public files, list by list.
 
-What the code does is described where it is done: ``estimators.cloze.split_halves.legacy_split_halves``,
-``estimators.cloze.words`` (``published`` and ``published_raw``), ``estimators.cloze.calibration_error``
-(``bins="legacy"``). One thing shows only in the stored lists: in the runs behind them the odd human answer had been
-removed (with seed 1) before anything was computed, because the notebook had been run before on the same lists. Only the
-notebook of temperature 0.5 saw full lists.
+What the code does is described in :mod:`experiments.papers.provo.quirks`, and in
+:func:`estimators.cloze.calibration_error.expected_calibration_error` (``bins="legacy"``). One thing shows only in the
+stored lists: in the runs behind them the odd human answer had been removed (with seed 1) before anything was computed,
+because the notebook had been run before on the same lists. Only the notebook of temperature 0.5 saw full lists.
 """
 
 from __future__ import annotations
@@ -24,7 +23,6 @@ from estimators.cloze.distances import total_variation
 from estimators.cloze.distributions import TopWords, WordCounts, entropy_nats, relative_frequencies, top_words
 from estimators.cloze.split_halves import (
     SplitHalves,
-    legacy_split_halves,
     split_half_top_words,
     tvd_between_split_halves,
     tvd_to_split_halves,
@@ -34,12 +32,13 @@ from estimators.cloze.study_words import StudyWords, study_words
 from estimators.cloze.words import WORD_RULES
 from estimators.errors import InputError
 from experiments.papers.provo.appendices import appendix_lists
+from experiments.papers.provo.quirks import PUBLISHED, PUBLISHED_RAW, legacy_split_halves
 
 __all__ = ["LegacyResults", "legacy_results", "published_table", "stored_comparison"]
 
 Floats = NDArray[np.float64]
 
-PUBLISHED = Path(__file__).parents[1] / "provo_published.csv"
+_TABLE = Path(__file__).parents[1] / "provo_published.csv"
 """Values of the paper and of its stored results: quantity, legacy, paper, note."""
 
 GPT2_MODELS = ("gpt2", "gpt2-ft", "gpt2-t0.5")
@@ -106,7 +105,7 @@ class _Legacy:
             )
         self._study = study
         self._names = study["result_name"].to_numpy().tolist()
-        published, raw = WORD_RULES["published"], WORD_RULES["published_raw"]
+        published, raw = PUBLISHED, PUBLISHED_RAW
         self._models = model_names(study)
         self._words: StudyWords = study_words(
             study,
@@ -305,7 +304,7 @@ def stored_comparison(study: xr.Dataset, results: LegacyResults) -> pd.DataFrame
 
 def published_table() -> pd.DataFrame:
     """Published values: ``quantity``, ``legacy`` (of the paper's code, NaN if unknown), ``paper``, ``note``."""
-    with PUBLISHED.open(newline="", encoding="utf-8") as stream:
+    with _TABLE.open(newline="", encoding="utf-8") as stream:
         rows = list(csv.DictReader(stream))
     table = pd.DataFrame(rows)
     for column in ("legacy", "paper"):

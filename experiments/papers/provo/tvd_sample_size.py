@@ -10,10 +10,10 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from estimators.cloze import WORD_RULES, count_words, relative_frequencies, study_words, tvd_to_split_halves
-from estimators.cloze.split_halves import legacy_split_halves
 from estimators.errors import InputError
 from experiments.cloze.tvd_sample_size import SampleSizeSettings, SizeDistances, large_enough, size_result
 from experiments.harness.result import ExperimentResult, experiment
+from experiments.papers.provo.quirks import PUBLISHED, legacy_split_halves
 
 __all__ = ["TvdSampleSizeLegacySettings", "tvd_sample_size_legacy"]
 
@@ -57,8 +57,7 @@ def tvd_sample_size_legacy(study: xr.Dataset, settings: TvdSampleSizeLegacySetti
 
 def _distances(study: xr.Dataset, settings: SampleSizeSettings, name: str) -> SizeDistances:
     sizes = sorted(settings.n)
-    rules = WORD_RULES["published"]
-    words = study_words(study, human=WORD_RULES["none"], model=rules, corpus=rules, models=[name], per="entry")
+    words = study_words(study, human=WORD_RULES["none"], model=PUBLISHED, corpus=PUBLISHED, models=[name], per="entry")
     model = words.models[name]
     human = words.answers().take(model.item)
     split = legacy_split_halves(human, [0], size="half")

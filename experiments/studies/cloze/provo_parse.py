@@ -1,7 +1,7 @@
 """The public files of "Predict the Next Word", as the columns of a cloze study.
 
 The files keep their own order, their doubtful entries and their raw strings: what to make of them is the business of
-``mode=legacy`` and ``mode=clean``. The layout is described in the data's own documentation.
+the experiments. The layout is described in the data's own documentation.
 """
 
 from __future__ import annotations

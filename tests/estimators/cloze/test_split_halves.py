@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import random
-
 import numpy as np
 import pytest
 
 from estimators.cloze.calibration_error import expected_calibration_error, share_correct
-from estimators.cloze.distributions import Distributions, WordCounts, count_words, relative_frequencies, top_words
-from estimators.cloze.needed_share import improved_legacy, needed_share
+from estimators.cloze.distributions import Distributions, WordCounts, count_words, top_words
+from estimators.cloze.needed_share import needed_share
 from estimators.cloze.split_halves import (
     SplitHalves,
-    legacy_bootstrap_halves,
-    legacy_split_halves,
     random_split_halves,
     split_half_top_words,
     tvd_between_split_halves,
@@ -32,41 +28,6 @@ def counts(lists: list[list[str]]) -> WordCounts:
     return count_words(context, word, [1] * len(pairs), n_contexts=len(lists))
 
 
-@pytest.mark.parametrize("size", [4, "half"])
-def test_legacy_split_is_that_of_the_published_code(size: object) -> None:
-    one = counts(LISTS)
-    split = legacy_split_halves(one, [0, 1, 7], size=size)  # type: ignore[arg-type]
-    between, tops = tvd_between_split_halves(split), split_half_top_words(split)
-    cpd = relative_frequencies(one)
-    to_all = tvd_to_split_halves(cpd, split)
-    for s, seed in enumerate((0, 1, 7)):
-        for i, words in enumerate(LISTS):
-            first, second = slow.published_split(words, seed, 4 if size == 4 else len(words) // 2)
-            assert between[s, i] == pytest.approx(slow.tvd(first, second))
-            assert to_all[s, i] == pytest.approx(slow.tvd(first, words))
-            most = max(first, key=first.count)
-            assert chr(tops[s].word[i]) == most
-
-
-def test_in_place_splits_start_from_what_the_first_left() -> None:
-    words = LISTS[1]
-    split = legacy_split_halves(counts([words]), [3, 5], size="half", in_place=True)
-    first, second = slow.published_split(words, 3, len(words) // 2)
-    left = [w for w in dict.fromkeys(words) for _ in range((first + second).count(w))]
-    assert tvd_between_split_halves(split)[1, 0] == pytest.approx(
-        slow.tvd(*slow.published_split(left, 5, len(left) // 2))
-    )
-
-
-def test_equal_lengths_get_equal_positions() -> None:
-    """The trap of the published code: contexts with as many answers are split at the same places."""
-    same = [list("abcdefghij")] * 5
-    split = legacy_split_halves(counts(same), [1], size=5)
-    assert len({tuple(row) for row in split.first[0].reshape(5, 10)}) == 1
-    independent = random_split_halves(counts(same), n_splits=1, rng=np.random.default_rng(0))
-    assert len({tuple(row) for row in independent.first[0].reshape(5, 10)}) > 1
-
-
 def test_independent_splits_are_disjoint_halves_and_uniform() -> None:
     one = counts(LISTS)
     split = random_split_halves(one, n_splits=400, rng=np.random.default_rng(3))
@@ -79,61 +40,6 @@ def test_independent_splits_are_disjoint_halves_and_uniform() -> None:
     fixed = random_split_halves(one, n_splits=2, rng=np.random.default_rng(3), size=5)
     assert np.isnan(tvd_between_split_halves(fixed)[:, 2]).all()
     assert np.isfinite(tvd_between_split_halves(fixed)[:, 0]).all()
-
-
-def test_bootstrap_oracles_are_two_draws_with_replacement() -> None:
-    """Appendix A: ``random.choices`` of half as many answers, seeded anew for every context."""
-    found = legacy_bootstrap_halves(counts(LISTS), (4, 9))
-    between = tvd_between_split_halves(found)
-    assert between.shape == (1, len(LISTS))
-    for i, words in enumerate(LISTS):
-        drawn = [random.Random(seed).choices(words, k=len(words) // 2) for seed in (4, 9)]
-        assert between[0, i] == pytest.approx(slow.tvd(*drawn))
-        here = found.counts.context == i
-        for part, its in zip((found.first, found.second), drawn, strict=True):
-            assert dict(zip(found.counts.word[here], part[0, here], strict=True)) == {
-                ord(word): its.count(word) for word in words
-            }
-    np.testing.assert_array_equal(
-        legacy_bootstrap_halves(counts(LISTS)).second, legacy_bootstrap_halves(counts(LISTS), (0, 1)).second
-    )
-
-
-def test_a_word_taken_out_after_the_split() -> None:
-    one = counts(LISTS)
-    split = legacy_split_halves(one, [0, 1], size=4)
-    for before in (split, SplitHalves(one, split.first, split.second)):
-        left = before.without(ord("a"))
-        gone = one.word == ord("a")
-        assert ord("a") not in left.counts.word
-        assert left.counts.n_contexts == one.n_contexts
-        np.testing.assert_array_equal(left.counts.context, one.context[~gone])
-        np.testing.assert_array_equal(left.counts.count, one.count[~gone])
-        np.testing.assert_array_equal(left.first, split.first[:, ~gone])
-        np.testing.assert_array_equal(left.second, split.second[:, ~gone])
-        if before.first_seen is None:
-            assert left.first_seen is None
-        else:
-            np.testing.assert_array_equal(left.first_seen, before.first_seen[:, ~gone])
-
-
-def test_an_odd_answer_may_stay_in_the_second_oracle() -> None:
-    split = legacy_split_halves(counts(LISTS), [0], size=4, remove_odd=False)
-    assert [np.bincount(split.counts.context, weights=part[0]).tolist() for part in (split.first, split.second)] == [
-        [4, 4, 4, 4],
-        [6, 7, 5, 7],
-    ]
-    three = counts([list("aab")])
-    whole = legacy_split_halves(three, [0], size=3, remove_odd=False)
-    assert whole.first.tolist() == [[2, 1]]
-    assert whole.second.tolist() == [[0, 0]]
-    assert legacy_split_halves(three, [0], size=2).first.sum() == 2
-    with pytest.raises(InputError, match="a context has 3 answers, too few for a half of 3"):
-        legacy_split_halves(three, [0], size=3)
-    with pytest.raises(InputError, match="a context has 0 answers"):
-        legacy_split_halves(count_words([0], [1], [2], n_contexts=2), [0], size="half")
-    # a single answer is odd: it is removed, and both halves are empty
-    assert not legacy_split_halves(counts([["a"]]), [0], size="half").first.any()
 
 
 def test_distance_to_either_oracle_and_to_a_model_with_other_words() -> None:
@@ -168,11 +74,6 @@ def test_splits_and_sizes_start_at_one() -> None:
     for n_splits, size in ((0, None), (1, 0)):
         with pytest.raises(InputError, match="is 0, should be at least 1"):
             random_split_halves(one, n_splits=n_splits, size=size, rng=np.random.default_rng(0))
-
-
-def test_too_few_answers_for_a_legacy_oracle() -> None:
-    with pytest.raises(InputError, match="a context has 9 answers, too few for a half of 20"):
-        legacy_split_halves(counts(LISTS), [1])
 
 
 def test_calibration_error_against_a_loop() -> None:
@@ -318,13 +219,3 @@ def test_interval_of_the_needed_share_covers() -> None:
         found = needed_share(gap, np.zeros(400), np.repeat(np.arange(40), 10), margin=0.05, rng=rng, n_replicates=300)
         hits += found.lower <= 0.75 <= found.upper
     assert 0.84 <= hits / 200 <= 0.96
-
-
-def test_published_improvement_uses_its_own_random_numbers() -> None:
-    model, oracle = np.zeros(5), np.ones(5)
-    uniform = np.random.RandomState(4).random_sample(10)
-    np.testing.assert_array_equal(improved_legacy(model, oracle, 0.4), uniform[:5] <= 0.4)
-    np.testing.assert_array_equal(improved_legacy(model, oracle, 0.4, skip_draws=1), uniform[5:] <= 0.4)
-    # the seed is ten times the share
-    uniform = np.random.RandomState(9).random_sample(200)
-    np.testing.assert_array_equal(improved_legacy([0] * 200, [1] * 200, 0.95), uniform <= 0.95)

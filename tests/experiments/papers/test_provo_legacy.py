@@ -9,7 +9,8 @@ import pytest
 
 from estimators.errors import InputError
 from experiments import ard_legacy, cloze_simulated
-from models.cloze.ard_columns import PREDICTORS, legacy_columns
+from experiments.papers.provo.quirks import legacy_columns
+from models.cloze.ard_columns import PREDICTORS
 from tests.experiments.command import prepared, run_experiment
 from tests.experiments.studies.cloze import tiny_provo
 from tests.oracles.ard import paper_rows

@@ -12,9 +12,8 @@ import xarray as xr
 from estimators.cloze.simulation import ClozeSimulation, simulate_cloze_study
 from estimators.errors import InputError
 from models.cloze.ard import ArdPriors, FixedScales, ard_model
-from models.cloze.ard_columns import DESIGNS, clean_columns, legacy_columns, measured_error
+from models.cloze.ard_columns import DESIGNS, clean_columns, measured_error
 from models.cloze.ard_data import ArdData, Measured, ard_data, recording_limits
-from tests.oracles import cloze as slow
 from tests.oracles.ard import censored_logit_normal, measured_and_true, ordered_beta
 
 PREDICTORS = ("human_entropy", "model_entropy", "oracle_tvd", "word_num")
@@ -174,40 +173,6 @@ def test_fixed_scales_are_the_prior_and_the_noise() -> None:
     eta = at(model, [model["eta"]], point)[0]
     expected = -0.5 * ((data.target - eta) / 0.3) ** 2 - np.log(0.3 * np.sqrt(2 * np.pi))
     np.testing.assert_allclose(log_densities(model, point)["target"], expected)
-
-
-def test_rows_of_the_paper_are_its_code_on_lists(study: xr.Dataset) -> None:
-    """Appendix B: answers halved with the same seed in every context, oracle 1 in the target and in a predictor."""
-    one = study.isel(item=slice(0, 5)).drop_vars("true_tvd")
-    one = one.isel(response=one["response_item"].values < 5)
-    entries = np.flatnonzero(one["entry_item"].values < 5)
-    kept = one["sample_entry"].values <= entries.max()
-    one = one.isel(entry=entries, sample=kept)
-    # context 3: a blank answer is a word of the people's, and none of their entropy
-    words = one["word_text"].values.copy()
-    rows = np.flatnonzero(one["response_item"].values == 3)
-    words[one["response_word"].values[rows[-1]]] = ""
-    one = one.assign(word_text=("word", words))
-    said = words[one["sample_word"].values]
-    columns = legacy_columns(one, "mixture", ("human_entropy", "model_entropy", "oracle_tvd"), seed=3)
-    assert columns.player.tolist() == ["mixture"] * 5
-    assert columns.covariance is None
-    for item in range(5):
-        here = one.isel(response=one["response_item"].values == item)
-        people = np.repeat(words[here["response_word"].values], here["response_count"].values).tolist()
-        # no sample is the people's blank
-        people = [word or "BLANK" for word in people]
-        first, second = slow.published_split(people, 3, len(people) // 2)
-        mine = (one["entry_item"].values[one["sample_entry"].values] == item) & (
-            one["entry_model"].values[one["sample_entry"].values] == one["model"].values.tolist().index("mixture")
-        )
-        model = np.repeat(said[mine], one["sample_count"].values[mine]).tolist()
-        assert columns.target[item] == pytest.approx(slow.tvd(first, model))
-        assert columns.predictors["oracle_tvd"][item] == pytest.approx(slow.tvd(first, second))
-        assert columns.predictors["human_entropy"][item] == pytest.approx(
-            slow.entropy([word for word in people if word != "BLANK"])
-        )
-        assert columns.predictors["model_entropy"][item] == pytest.approx(slow.entropy(model))
 
 
 def test_answers_may_be_shared_by_target_and_predictors(study: xr.Dataset) -> None:

@@ -14,6 +14,7 @@ from estimators.cloze.words import WORD_RULES, normalise_words
 from estimators.errors import InputError
 from estimators.notes import notes
 from experiments import provo
+from experiments.papers.provo.quirks import PUBLISHED_RAW
 from experiments.papers.provo.results import legacy_results, published_table, stored_comparison
 from tests.experiments.studies.cloze import tiny_provo
 
@@ -183,7 +184,7 @@ def test_raw_strings_become_the_published_words(provo_root: Path) -> None:
             if isinstance(query[2], dict):
                 rounds = [(query[2][key], query[3][key]) for key in ("unbiased_temp_1", "unbiased_temp_2")]
             for raw, published in rounds:
-                done = normalise_words(raw, WORD_RULES["published_raw"])
+                done = normalise_words(raw, PUBLISHED_RAW)
                 stated = ["" if word == "Failed to generate word" else word for word in published]
                 assert [word if word.strip("_") else "" for word in done.words] == [
                     w if w.strip("_") else "" for w in stated

@@ -1,0 +1,208 @@
+"""What only the paper's code does: against lists of words and loops."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from estimators.cloze import (
+    SplitHalves,
+    WordCounts,
+    count_words,
+    normalise_words,
+    random_split_halves,
+    relative_frequencies,
+    simulate_cloze_study,
+    tvd_between_split_halves,
+    tvd_to_split_halves,
+)
+from estimators.cloze.simulation import ClozeSimulation
+from estimators.cloze.split_halves import split_half_top_words
+from estimators.cloze.words import FAILED
+from estimators.errors import InputError
+from experiments.papers.provo.quirks import (
+    PUBLISHED,
+    PUBLISHED_RAW,
+    improved_legacy,
+    legacy_bootstrap_halves,
+    legacy_columns,
+    legacy_split_halves,
+)
+from tests.oracles import cloze as slow
+
+LISTS = [list("aaabbbbccd"), list("aaaabbcdefg"), list("xyzxyzxyz"), list("aaaabbcdefh")]
+LISTS = [sorted(words, key=lambda w, ws=words: (-ws.count(w), w)) for words in LISTS]
+
+
+def counts(lists: list[list[str]]) -> WordCounts:
+    pairs = [(context, ord(word)) for context, words in enumerate(lists) for word in words]
+    context, word = zip(*pairs, strict=True)
+    return count_words(context, word, [1] * len(pairs), n_contexts=len(lists))
+
+
+@pytest.fixture(scope="module")
+def study() -> xr.Dataset:
+    settings = ClozeSimulation(n_items=24, items_per_text=6, n_answers=40, vocab_size=100)
+    return simulate_cloze_study(settings, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("size", [4, "half"])
+def test_legacy_split_is_that_of_the_published_code(size: object) -> None:
+    one = counts(LISTS)
+    split = legacy_split_halves(one, [0, 1, 7], size=size)  # type: ignore[arg-type]
+    between, tops = tvd_between_split_halves(split), split_half_top_words(split)
+    cpd = relative_frequencies(one)
+    to_all = tvd_to_split_halves(cpd, split)
+    for s, seed in enumerate((0, 1, 7)):
+        for i, words in enumerate(LISTS):
+            first, second = slow.published_split(words, seed, 4 if size == 4 else len(words) // 2)
+            assert between[s, i] == pytest.approx(slow.tvd(first, second))
+            assert to_all[s, i] == pytest.approx(slow.tvd(first, words))
+            most = max(first, key=first.count)
+            assert chr(tops[s].word[i]) == most
+
+
+def test_in_place_splits_start_from_what_the_first_left() -> None:
+    words = LISTS[1]
+    split = legacy_split_halves(counts([words]), [3, 5], size="half", in_place=True)
+    first, second = slow.published_split(words, 3, len(words) // 2)
+    left = [w for w in dict.fromkeys(words) for _ in range((first + second).count(w))]
+    assert tvd_between_split_halves(split)[1, 0] == pytest.approx(
+        slow.tvd(*slow.published_split(left, 5, len(left) // 2))
+    )
+
+
+def test_equal_lengths_get_equal_positions() -> None:
+    """The trap of the published code: contexts with as many answers are split at the same places."""
+    same = [list("abcdefghij")] * 5
+    split = legacy_split_halves(counts(same), [1], size=5)
+    assert len({tuple(row) for row in split.first[0].reshape(5, 10)}) == 1
+    independent = random_split_halves(counts(same), n_splits=1, rng=np.random.default_rng(0))
+    assert len({tuple(row) for row in independent.first[0].reshape(5, 10)}) > 1
+
+
+def test_bootstrap_oracles_are_two_draws_with_replacement() -> None:
+    """Appendix A: ``random.choices`` of half as many answers, seeded anew for every context."""
+    found = legacy_bootstrap_halves(counts(LISTS), (4, 9))
+    between = tvd_between_split_halves(found)
+    assert between.shape == (1, len(LISTS))
+    for i, words in enumerate(LISTS):
+        drawn = [random.Random(seed).choices(words, k=len(words) // 2) for seed in (4, 9)]
+        assert between[0, i] == pytest.approx(slow.tvd(*drawn))
+        here = found.counts.context == i
+        for part, its in zip((found.first, found.second), drawn, strict=True):
+            assert dict(zip(found.counts.word[here], part[0, here], strict=True)) == {
+                ord(word): its.count(word) for word in words
+            }
+    np.testing.assert_array_equal(
+        legacy_bootstrap_halves(counts(LISTS)).second, legacy_bootstrap_halves(counts(LISTS), (0, 1)).second
+    )
+
+
+def test_a_word_taken_out_after_the_split() -> None:
+    one = counts(LISTS)
+    split = legacy_split_halves(one, [0, 1], size=4)
+    for before in (split, SplitHalves(one, split.first, split.second)):
+        left = before.without(ord("a"))
+        gone = one.word == ord("a")
+        assert ord("a") not in left.counts.word
+        assert left.counts.n_contexts == one.n_contexts
+        np.testing.assert_array_equal(left.counts.context, one.context[~gone])
+        np.testing.assert_array_equal(left.counts.count, one.count[~gone])
+        np.testing.assert_array_equal(left.first, split.first[:, ~gone])
+        np.testing.assert_array_equal(left.second, split.second[:, ~gone])
+        if before.first_seen is None:
+            assert left.first_seen is None
+        else:
+            np.testing.assert_array_equal(left.first_seen, before.first_seen[:, ~gone])
+
+
+def test_an_odd_answer_may_stay_in_the_second_oracle() -> None:
+    split = legacy_split_halves(counts(LISTS), [0], size=4, remove_odd=False)
+    assert [np.bincount(split.counts.context, weights=part[0]).tolist() for part in (split.first, split.second)] == [
+        [4, 4, 4, 4],
+        [6, 7, 5, 7],
+    ]
+    three = counts([list("aab")])
+    whole = legacy_split_halves(three, [0], size=3, remove_odd=False)
+    assert whole.first.tolist() == [[2, 1]]
+    assert whole.second.tolist() == [[0, 0]]
+    assert legacy_split_halves(three, [0], size=2).first.sum() == 2
+    with pytest.raises(InputError, match="a context has 3 answers, too few for a half of 3"):
+        legacy_split_halves(three, [0], size=3)
+    with pytest.raises(InputError, match="a context has 0 answers"):
+        legacy_split_halves(count_words([0], [1], [2], n_contexts=2), [0], size="half")
+    # a single answer is odd: it is removed, and both halves are empty
+    assert not legacy_split_halves(counts([["a"]]), [0], size="half").first.any()
+
+
+def test_too_few_answers_for_a_legacy_oracle() -> None:
+    with pytest.raises(InputError, match="a context has 9 answers, too few for a half of 20"):
+        legacy_split_halves(counts(LISTS), [1])
+
+
+def test_published_improvement_uses_its_own_random_numbers() -> None:
+    model, oracle = np.zeros(5), np.ones(5)
+    uniform = np.random.RandomState(4).random_sample(10)
+    np.testing.assert_array_equal(improved_legacy(model, oracle, 0.4), uniform[:5] <= 0.4)
+    np.testing.assert_array_equal(improved_legacy(model, oracle, 0.4, skip_draws=1), uniform[5:] <= 0.4)
+    # the seed is ten times the share
+    uniform = np.random.RandomState(9).random_sample(200)
+    np.testing.assert_array_equal(improved_legacy([0] * 200, [1] * 200, 0.95), uniform <= 0.95)
+
+
+def test_rows_of_the_paper_are_its_code_on_lists(study: xr.Dataset) -> None:
+    """Appendix B: answers halved with the same seed in every context, oracle 1 in the target and in a predictor."""
+    one = study.isel(item=slice(0, 5)).drop_vars("true_tvd")
+    one = one.isel(response=one["response_item"].values < 5)
+    entries = np.flatnonzero(one["entry_item"].values < 5)
+    kept = one["sample_entry"].values <= entries.max()
+    one = one.isel(entry=entries, sample=kept)
+    # context 3: a blank answer is a word of the people's, and none of their entropy
+    words = one["word_text"].values.copy()
+    rows = np.flatnonzero(one["response_item"].values == 3)
+    words[one["response_word"].values[rows[-1]]] = ""
+    one = one.assign(word_text=("word", words))
+    said = words[one["sample_word"].values]
+    columns = legacy_columns(one, "mixture", ("human_entropy", "model_entropy", "oracle_tvd"), seed=3)
+    assert columns.player.tolist() == ["mixture"] * 5
+    assert columns.covariance is None
+    for item in range(5):
+        here = one.isel(response=one["response_item"].values == item)
+        people = np.repeat(words[here["response_word"].values], here["response_count"].values).tolist()
+        # no sample is the people's blank
+        people = [word or "BLANK" for word in people]
+        first, second = slow.published_split(people, 3, len(people) // 2)
+        mine = (one["entry_item"].values[one["sample_entry"].values] == item) & (
+            one["entry_model"].values[one["sample_entry"].values] == one["model"].values.tolist().index("mixture")
+        )
+        model = np.repeat(said[mine], one["sample_count"].values[mine]).tolist()
+        assert columns.target[item] == pytest.approx(slow.tvd(first, model))
+        assert columns.predictors["oracle_tvd"][item] == pytest.approx(slow.tvd(first, second))
+        assert columns.predictors["human_entropy"][item] == pytest.approx(
+            slow.entropy([word for word in people if word != "BLANK"])
+        )
+        assert columns.predictors["model_entropy"][item] == pytest.approx(slow.entropy(model))
+
+
+@pytest.mark.parametrize(
+    ("rules", "text", "word"),
+    [
+        (PUBLISHED, "don't", "don't"),
+        (PUBLISHED, FAILED, FAILED.lower()),
+        (PUBLISHED, "", ""),
+        (PUBLISHED, "?", "?"),
+        (PUBLISHED_RAW, "The\nend", "theend"),
+        (PUBLISHED_RAW, " L\u0130CENSE!", "license"),
+        (PUBLISHED_RAW, "don't know", "dont"),
+        # the paper's code splits at spaces only
+        (PUBLISHED_RAW, "a\tb c", "a\tb"),
+    ],
+)
+def test_words(rules: object, text: str, word: str) -> None:
+    done = normalise_words([text], rules)
+    assert done.words.tolist() == [word]
+    assert not done.missing[0]
