@@ -1,8 +1,9 @@
-"""What studies of several kinds share: the name of the participants, and where the items of responses stand."""
+"""What studies of several kinds share: notes, the name of the participants, where the items of responses stand."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,7 @@ from estimators.schema import is_dataset
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["HUMAN", "item_positions", "response_positions"]
+__all__ = ["HUMAN", "add_note", "item_positions", "notes", "response_positions"]
 
 HUMAN = "human"
 """Name of the player whose answers are the study's responses."""
@@ -70,3 +71,37 @@ def item_positions(study: xr.Dataset, variable: str) -> NDArray[np.intp]:
             field=variable,
         )
     return positions.astype(np.intp, copy=False)
+
+
+def notes(study: xr.Dataset) -> list[dict[str, Any]]:
+    """What a loader counted, dropped, repaired or kept in spite of doubts.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A study of any kind.
+
+    Returns
+    -------
+    list of dict
+        Each with ``level`` ("info" or "warning"), ``text`` and ``count`` (None if there is nothing to count).
+    """
+    entries: list[dict[str, Any]] = json.loads(study.attrs.get("notes", "[]"))
+    return entries
+
+
+def add_note(
+    study: xr.Dataset, text: str, *, count: int | None = None, level: Literal["info", "warning"] = "info"
+) -> None:
+    """Append one note to ``study.attrs["notes"]`` (JSON, so that netCDF keeps it).
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        Changed in place.
+    text : str
+        What was counted, dropped, repaired or kept.
+    count : int, optional
+    level : {"info", "warning"}, optional
+    """
+    study.attrs["notes"] = json.dumps([*notes(study), {"level": level, "text": text, "count": count}])

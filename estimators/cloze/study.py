@@ -97,7 +97,7 @@ def validate_cloze_study(study: xr.Dataset) -> xr.Dataset:
     the data, which the paper's own code depends on.
 
     Attributes: ``name``; ``word_rules``, the name of the rules that make this study's strings comparable
-    (:data:`estimators.cloze.words.WORD_RULES`); ``notes``, see :func:`estimators.notes.notes`.
+    (:data:`estimators.cloze.words.WORD_RULES`); ``notes``, see :func:`estimators.layout.notes`.
 
     Parameters
     ----------

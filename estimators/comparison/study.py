@@ -117,7 +117,7 @@ def validate_comparison_study(study: xr.Dataset) -> xr.Dataset:
     A participant may answer a pair more than once: every answer counts, loaders decide what to keep.
 
     Attributes: ``name``; ``generator``, the model that drew the candidates; ``notes``, see
-    :func:`estimators.notes.notes`.
+    :func:`estimators.layout.notes`.
 
     Parameters
     ----------

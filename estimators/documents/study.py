@@ -40,7 +40,7 @@ def validate_documents_study(study: xr.Dataset) -> xr.Dataset:
     {variables}
 
     Attributes: ``name``; ``data_sha256``, the hash of what was read; ``notes``, see
-    :func:`estimators.notes.notes`.
+    :func:`estimators.layout.notes`.
 
     Parameters
     ----------

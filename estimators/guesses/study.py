@@ -102,7 +102,7 @@ def validate_guess_study(study: xr.Dataset) -> xr.Dataset:
     A participant may guess at an item more than once; every guess counts, loaders decide what to keep, and
     :func:`repeated_guesses` finds them.
 
-    Attributes: ``name``; ``notes``, see :func:`estimators.notes.notes`.
+    Attributes: ``name``; ``notes``, see :func:`estimators.layout.notes`.
 
     Parameters
     ----------

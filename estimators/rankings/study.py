@@ -94,7 +94,7 @@ def validate_ranking_study(study: xr.Dataset) -> xr.Dataset:
 
     {variables}
 
-    Other variables are left alone. Attributes: ``name``; ``notes``, see :func:`estimators.notes.notes`.
+    Other variables are left alone. Attributes: ``name``; ``notes``, see :func:`estimators.layout.notes`.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ import pandas as pd
 from omegaconf import DictConfig, OmegaConf
 
 from estimators.code_identity import PACKAGES, code_hash, package_version
-from estimators.notes import notes
+from estimators.layout import notes
 from experiments.harness.result import ExperimentResult, table_sections
 from inference.settings import Settings
 

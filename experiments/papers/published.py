@@ -19,7 +19,7 @@ import numpy as np
 import xarray as xr
 
 from estimators.errors import InputError
-from estimators.notes import add_note
+from estimators.layout import add_note
 from experiments.harness.result import loader
 from experiments.papers.published_study import EXPLAINED, validate_published_study
 from inference.settings import Settings, UserPath

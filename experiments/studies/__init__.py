@@ -2,5 +2,5 @@
 
 What lives here: one module per layout, by kind, and what they share. What does not: estimates, figures.
 A loader raises :class:`~estimators.errors.InputError` for data that cannot be used, and adds a counted note to the
-study (``estimators.notes.add_note``) for everything that it drops, repairs or keeps in spite of doubts.
+study (``estimators.layout.add_note``) for everything that it drops, repairs or keeps in spite of doubts.
 """

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimators.errors import InputError
-from estimators.notes import add_note
+from estimators.layout import add_note
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -23,7 +23,7 @@ _SHOWN = 80
 
 @dataclass(frozen=True)
 class Note:
-    """A note for the study, see :func:`estimators.notes.add_note`."""
+    """A note for the study, see :func:`estimators.layout.add_note`."""
 
     text: str
     count: int | None = None

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from estimators.errors import InputError
-from estimators.notes import add_note
+from estimators.layout import add_note
 from inference.api.calls import Position, call_for
 from inference.api.client import ApiClient
 from inference.api.settings import ApiSettings

@@ -22,8 +22,7 @@ from estimators.comparison.simulation.language import (
 from estimators.comparison.simulation.participants import draw_participants, simulate_reports
 from estimators.comparison.simulation.settings import LANGUAGE_MODELS, SimulationSettings, random_stream
 from estimators.comparison.study import validate_comparison_study
-from estimators.layout import HUMAN
-from estimators.notes import add_note
+from estimators.layout import HUMAN, add_note
 
 if TYPE_CHECKING:
     import xarray as xr

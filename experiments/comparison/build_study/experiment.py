@@ -22,7 +22,7 @@ from pydantic import BeforeValidator, Field
 from estimators.comparison import rounding_scheme, validate_comparison_study
 from estimators.documents import clustered_mean
 from estimators.errors import InputError
-from estimators.notes import add_note
+from estimators.layout import add_note
 from experiments.comparison.build_study.scores import (
     ModelScores,
     divergences,

@@ -10,7 +10,7 @@ import numpy as np
 
 from estimators.cloze import ClozeSimulation, simulate_cloze_study, validate_cloze_study
 from estimators.errors import InputError
-from estimators.notes import add_note
+from estimators.layout import add_note
 from experiments.harness.result import loader
 from experiments.harness.settings import Seeded
 from inference.settings import settings_of, to_dataclass

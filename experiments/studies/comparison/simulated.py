@@ -10,7 +10,7 @@ from estimators.comparison import is_word_token, response_positions, validate_co
 from estimators.comparison.simulation.settings import ParticipantPopulation, SimulationSettings
 from estimators.comparison.simulation.study import simulate_comparison_study
 from estimators.errors import InputError
-from estimators.notes import add_note
+from estimators.layout import add_note
 from experiments.harness.result import loader
 from inference.settings import Settings, settings_of, to_dataclass
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from estimators.comparison import validate_comparison_study
 from estimators.errors import InputError
-from estimators.notes import add_note
+from estimators.layout import add_note
 from experiments.harness.result import loader
 from experiments.studies.plain_table import Table, read_table, table_of
 from inference.settings import Settings, UserPath

@@ -11,7 +11,7 @@ import xarray as xr
 
 from estimators.documents import validate_documents_study
 from estimators.errors import InputError
-from estimators.notes import add_note
+from estimators.layout import add_note
 from experiments.studies.parsing import objects, some_of, whole_characters
 
 __all__ = ["ALL", "Document", "documents_study"]

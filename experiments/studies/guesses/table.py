@@ -14,7 +14,7 @@ from pydantic import model_validator
 from estimators.documents.tokens import is_word_token
 from estimators.errors import InputError
 from estimators.guesses.study import prior_guesses, repeated_guesses, validate_guess_study
-from estimators.notes import add_note
+from estimators.layout import add_note
 from experiments.harness.result import loader
 from experiments.studies.plain_table import Table, read_table, table_of
 from inference.settings import Settings, UserPath

@@ -19,7 +19,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from estimators.errors import InputError
-from estimators.notes import add_note
+from estimators.layout import add_note
 from estimators.rankings.study import conditioned_on_other_text, validate_ranking_study
 from experiments.harness.result import loader
 from experiments.studies.public_data import Address, Commit, PublicSettings

@@ -35,7 +35,7 @@ import pandas as pd
 import xarray as xr
 
 from estimators.errors import InputError, require_packages
-from estimators.notes import add_note
+from estimators.layout import add_note
 from estimators.rankings.study import validate_ranking_study
 from experiments.harness.result import loader
 from experiments.studies.plain_table import cell_text, table_of

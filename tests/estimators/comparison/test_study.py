@@ -10,7 +10,7 @@ import xarray as xr
 
 from estimators.comparison import is_word_token, response_positions, same_token, validate_comparison_study
 from estimators.errors import InputError
-from estimators.notes import add_note, notes
+from estimators.layout import add_note, notes
 from tests.estimators.comparison.comparison_studies import small_study
 
 

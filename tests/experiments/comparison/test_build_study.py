@@ -15,7 +15,7 @@ import pytest
 import xarray as xr
 
 from estimators.errors import InputError
-from estimators.notes import notes
+from estimators.layout import notes
 from experiments.documents.contexts import Cut, cut_contexts
 from experiments.harness.outputs import write_outputs
 from experiments.harness.result import ExperimentResult

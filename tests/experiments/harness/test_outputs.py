@@ -11,7 +11,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 from omegaconf import OmegaConf
 
-from estimators.notes import add_note
+from estimators.layout import add_note
 from experiments.harness.outputs import (
     ExperimentResult,
     JobStatus,

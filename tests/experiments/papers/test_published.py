@@ -10,7 +10,7 @@ import pytest
 from omegaconf import OmegaConf
 
 from estimators.errors import InputError
-from estimators.notes import notes
+from estimators.layout import notes
 from experiments.papers.published import COLUMNS, published
 from experiments.papers.published_study import EXPLAINED, NOT_REPRODUCIBLE, REPRODUCED, judge, parse_select
 from experiments.papers.rank_perplexity_published import read_published

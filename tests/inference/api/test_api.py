@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from estimators.errors import InputError
-from estimators.notes import notes
+from estimators.layout import notes
 from estimators.rankings import score_study
 from inference.api.calls import UnusableAnswerError, call_for, positions_of, usage_of
 from inference.api.scoring import TextWindow, estimate_cost, score_windows

@@ -12,7 +12,7 @@ import pytest
 from estimators.cloze.study_words import study_words
 from estimators.cloze.words import WORD_RULES, normalise_words
 from estimators.errors import InputError
-from estimators.notes import notes
+from estimators.layout import notes
 from experiments import provo
 from experiments.papers.provo.quirks import PUBLISHED_RAW
 from experiments.papers.provo.results import legacy_results, published_table, stored_comparison

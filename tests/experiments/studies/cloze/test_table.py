@@ -14,7 +14,7 @@ import xarray as xr
 from estimators.cloze.study_words import study_words
 from estimators.cloze.words import WORD_RULES
 from estimators.errors import InputError
-from estimators.notes import notes
+from estimators.layout import notes
 from experiments import cloze_study, cloze_table
 
 TRIALS = {"context": "sentence", "response": "answer", "participant": "who", "target": "word"}

@@ -13,7 +13,7 @@ import xarray as xr
 
 from estimators.comparison import validate_comparison_study
 from estimators.errors import InputError
-from estimators.notes import add_note, notes
+from estimators.layout import add_note, notes
 from experiments.harness.job import load_study
 from experiments.studies.comparison.file import comparison_file, save_comparison_study
 from experiments.studies.comparison.lm_game import lm_game

@@ -21,7 +21,7 @@ import xarray as xr
 
 from estimators.comparison import response_positions, same_token, validate_comparison_study
 from estimators.errors import InputError
-from estimators.notes import notes
+from estimators.layout import notes
 from experiments.harness.job import load_study
 from experiments.studies.comparison.lm_game import lm_game
 from experiments.studies.comparison.lm_game_settings import LmGameSettings

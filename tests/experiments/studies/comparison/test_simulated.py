@@ -11,7 +11,7 @@ from estimators.comparison import is_word_token, response_positions
 from estimators.comparison.simulation.settings import ParticipantPopulation, SimulationSettings
 from estimators.comparison.simulation.study import simulate_comparison_study
 from estimators.errors import InputError
-from estimators.notes import notes
+from estimators.layout import notes
 from experiments.harness.job import load_study
 from experiments.studies.comparison.simulated import SimulatedSettings, simulated
 from tests.experiments.command import config

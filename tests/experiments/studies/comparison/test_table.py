@@ -12,7 +12,7 @@ import xarray as xr
 
 from estimators.comparison import SimulationSettings, estimate_perplexity, simulate_comparison_study
 from estimators.errors import InputError
-from estimators.notes import notes
+from estimators.layout import notes
 from experiments import perplexity
 from experiments.harness.job import load_study
 from experiments.studies.comparison.table import comparison_study, comparison_table

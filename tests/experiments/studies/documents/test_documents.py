@@ -13,7 +13,7 @@ import xarray as xr
 
 from estimators.documents import document_tokens
 from estimators.errors import InputError
-from estimators.notes import notes
+from estimators.layout import notes
 from experiments.harness.job import load_study
 from experiments.studies.documents.lm_game_documents import lm_game_documents
 from experiments.studies.documents.texts import texts

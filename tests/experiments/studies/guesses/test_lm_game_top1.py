@@ -15,7 +15,7 @@ import xarray as xr
 from estimators.errors import InputError
 from estimators.guesses import enough_answers, pooled_accuracy
 from estimators.guesses.study import guess_contexts
-from estimators.notes import notes
+from estimators.layout import notes
 from experiments.harness.job import load_study
 from experiments.studies.files import write_manifest
 from experiments.studies.guesses.lm_game_top1 import LmGameTop1Settings, lm_game_top1

@@ -11,7 +11,7 @@ import pytest
 import xarray as xr
 
 from estimators.errors import InputError
-from estimators.notes import notes
+from estimators.layout import notes
 from experiments.harness.job import load_study
 from experiments.studies.guesses.table import guess_study, guess_table
 from tests.experiments.command import config

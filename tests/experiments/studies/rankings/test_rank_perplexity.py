@@ -18,7 +18,7 @@ import pytest
 import xarray as xr
 
 from estimators.errors import InputError
-from estimators.notes import notes
+from estimators.layout import notes
 from estimators.rankings.study import conditioned_on_other_text, score_study
 from experiments.harness.job import load_study
 from experiments.papers.rank_perplexity_published import PUBLISHED, as_printed, make_published, read_published
