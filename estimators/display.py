@@ -1,7 +1,8 @@
-"""How results are shown: one line, a summary, a table; and losses in other units."""
+"""How results are shown: one line, a text, a table; and losses in other units."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from html import escape
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -14,7 +15,14 @@ from estimators.errors import InputError
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Result", "bits_from_nats", "loss_from_perplexity", "nats_from_bits", "perplexity_from_loss"]
+__all__ = [
+    "Result",
+    "bits_from_nats",
+    "interval_rows",
+    "loss_from_perplexity",
+    "nats_from_bits",
+    "perplexity_from_loss",
+]
 
 _ROWS_SHOWN = 10
 _SHORT = 40
@@ -22,7 +30,10 @@ _SHORT = 40
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Result:
-    """Base of the results of estimators: dataclasses that people look at in a notebook."""
+    """Base of results: dataclasses that people look at in a notebook.
+
+    A class may give :meth:`headline` and replace :meth:`summary`.
+    """
 
     made_by: ClassVar[str] = ""
 
@@ -41,32 +52,29 @@ class Result:
                     f"is a {type(value).__name__}, should be {cls.__name__}; {cls.made_by} makes one", field=name
                 )
 
+    def headline(self) -> str:
+        """Say the result in a few words; by default every field."""
+        return ", ".join(f"{name}={_short(value)}" for name, value in self._values().items())
+
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(f'{name}={text}' for name, text in self._texts().items())})"
+        return f"{type(self).__name__}({self.headline()})"
 
-    def summary(self) -> str:
+    def describe(self) -> str:
         """Every field in a line of its own; arrays by their type and shape."""
-        texts = self._texts()
-        width = max(map(len, texts))
-        return "\n".join(f"{name.ljust(width)}  {text}" for name, text in texts.items())
+        values = self._values()
+        width = max(map(len, values))
+        return "\n".join(f"{name.ljust(width)}  {_short(value)}" for name, value in values.items())
 
-    def to_frame(self) -> pd.DataFrame:
+    def summary(self) -> pd.DataFrame:
         """Table of the arrays that are as long as the first, or one row of the numbers where there is no array."""
         import pandas as pd  # noqa: PLC0415 - seconds that importing estimators should not cost
 
         return pd.DataFrame(self._columns())
 
     def _repr_html_(self) -> str:
-        columns = self._columns()
-        n = len(next(iter(columns.values()), ()))
-        head = "".join(f"<th>{escape(name)}</th>" for name in columns)
-        rows = zip(*(list(values)[:_ROWS_SHOWN] for values in columns.values()), strict=True)
-        body = "".join("<tr>" + "".join(f"<td>{escape(_short(cell))}</td>" for cell in row) + "</tr>" for row in rows)
-        more = f"<p>{n - _ROWS_SHOWN} more rows</p>" if n > _ROWS_SHOWN else ""
-        return f"<pre>{escape(self.summary())}</pre><table><tr>{head}</tr>{body}</table>{more}"
-
-    def _texts(self) -> dict[str, str]:
-        return {name: _short(value) for name, value in self._values().items()}
+        table = self.summary()
+        more = f"<p>{len(table) - _ROWS_SHOWN} more rows</p>" if len(table) > _ROWS_SHOWN else ""
+        return f"<p>{escape(repr(self))}</p>{table.head(_ROWS_SHOWN).to_html()}{more}"
 
     def _values(self) -> dict[str, Any]:
         return {entry.name: getattr(self, entry.name) for entry in fields(self) if entry.repr}
@@ -78,6 +86,35 @@ class Result:
             return {name: [value] for name, value in values.items() if isinstance(value, (str, float, int, np.generic))}
         length = len(next(iter(arrays.values())))
         return {name: value for name, value in arrays.items() if len(value) == length}
+
+
+def interval_rows(draws: Mapping[str, ArrayLike], *, probability: float = 0.9) -> pd.DataFrame:
+    """Median and equal-tailed interval of each quantity's draws.
+
+    Parameters
+    ----------
+    draws : mapping of str to array_like
+        Draws, of any shape, by the name of the quantity.
+    probability : float
+        Of the intervals.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns ``median``, ``lower``, ``upper``; a row a quantity.
+
+    Examples
+    --------
+    >>> from estimators.display import interval_rows
+    >>> interval_rows({"gap_nats": range(101)}, probability=0.8)
+              median  lower  upper
+    gap_nats    50.0   10.0   90.0
+    """
+    import pandas as pd  # noqa: PLC0415 - seconds that importing estimators should not cost
+
+    tail = (1 - probability) / 2
+    rows = {name: np.quantile(np.asarray(values), [0.5, tail, 1 - tail]) for name, values in draws.items()}
+    return pd.DataFrame.from_dict(rows, orient="index", columns=["median", "lower", "upper"])
 
 
 def _short(value: object) -> str:
@@ -92,7 +129,8 @@ def _short(value: object) -> str:
         return f"{value:.4g}"
     if isinstance(value, dict):
         return "{" + ", ".join(f"{key!r}: {_short(one)}" for key, one in value.items()) + "}"
-    return str(value)
+    text = str(value)
+    return text if len(text) <= _SHORT else f"{type(value).__name__}(...)"
 
 
 def perplexity_from_loss(loss_nats: ArrayLike) -> NDArray[np.float64]:

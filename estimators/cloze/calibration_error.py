@@ -37,7 +37,7 @@ class CalibrationError(Result):
     Examples
     --------
     >>> from estimators import cloze
-    >>> cloze.expected_calibration_error([0.2, 0.3, 0.8, 0.9], [0, 1, 1, 1], n_bins=2).to_frame()
+    >>> cloze.expected_calibration_error([0.2, 0.3, 0.8, 0.9], [0, 1, 1, 1], n_bins=2).summary()
        confidence  accuracy  count
     0        0.25       0.5      2
     1        0.85       1.0      2

@@ -51,7 +51,7 @@ class WordCounts(Result):
     >>> counts = cloze.count_words(context=[0, 0, 1, 1], word=[0, 1, 0, 2], count=[3, 1, 2, 2], n_contexts=2)
     >>> counts
     WordCounts(context=int64[4], word=int64[4], count=int64[4], n_contexts=2)
-    >>> counts.take([1]).to_frame()
+    >>> counts.take([1]).summary()
        context  word  count
     0        0     0      2
     1        0     2      2
@@ -138,7 +138,7 @@ class TopWords(Result):
     --------
     >>> from estimators import cloze
     >>> counts = cloze.count_words(context=[0, 0, 1, 1], word=[0, 1, 0, 2], count=[3, 1, 2, 2], n_contexts=2)
-    >>> cloze.top_words(counts).to_frame()
+    >>> cloze.top_words(counts).summary()
        word  confidence  n_tied
     0     0        0.75       1
     1     0        0.50       2
@@ -174,7 +174,7 @@ def count_words(context: ArrayLike, word: ArrayLike, count: ArrayLike, *, n_cont
     --------
     >>> from estimators import cloze
     >>> counts = cloze.count_words(context=[0, 0, 1], word=[5, 5, -1], count=[2, 1, 4], n_contexts=2)
-    >>> counts.to_frame()
+    >>> counts.summary()
        context  word  count
     0        0     5      3
     >>> counts.totals
@@ -208,7 +208,7 @@ def relative_frequencies(counts: WordCounts) -> Distributions:
     --------
     >>> from estimators import cloze
     >>> counts = cloze.count_words(context=[0, 0, 1, 1], word=[0, 1, 0, 2], count=[3, 1, 2, 2], n_contexts=2)
-    >>> cloze.relative_frequencies(counts).to_frame()
+    >>> cloze.relative_frequencies(counts).summary()
        context  word  probability
     0        0     0         0.75
     1        0     1         0.25

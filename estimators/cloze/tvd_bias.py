@@ -64,7 +64,7 @@ def tvd_with_baseline(first: WordCounts, second: WordCounts) -> TvdBaseline:
     >>> from estimators import cloze
     >>> first = cloze.count_words([0, 0], [0, 1], [3, 1], n_contexts=1)
     >>> second = cloze.count_words([0, 0], [0, 1], [1, 3], n_contexts=1)
-    >>> cloze.tvd_with_baseline(first, second).to_frame().round(3)
+    >>> cloze.tvd_with_baseline(first, second).summary().round(3)
        raw  baseline  corrected
     0  0.5     0.257      0.327
     """

@@ -67,7 +67,7 @@ class LossGap(Result):
     >>> study = comparison_study()
     >>> pairs = comparison.response_pairs(study)
     >>> gap = comparison.estimate_gap(comparison.log_terms(pairs), pairs.item)
-    >>> print(gap.summary())
+    >>> print(gap.describe())
     estimator        'importance'
     gap_nats         1.444
     se_items_nats    1.074
@@ -77,7 +77,7 @@ class LossGap(Result):
     item             int64[6]
     item_gap_nats    float64[6]
     item_n           int64[6]
-    >>> gap.to_frame().round(2).head(3)
+    >>> gap.summary().round(2).head(3)
        item  item_gap_nats  item_n
     0     0           6.50       5
     1     1          -1.53       5

@@ -100,7 +100,7 @@ class LogMeans(Result):
     --------
     >>> from estimators import comparison
     >>> terms = comparison.group_terms([0.1, 0.9, -0.4, 1.2], item=[1, 1, 2, 2])
-    >>> comparison.plain_log_mean(terms).to_frame().round(3)
+    >>> comparison.plain_log_mean(terms).summary().round(3)
        value     se
     0  0.578  0.269
     1  0.691  0.470

@@ -64,7 +64,7 @@ class PerplexityEstimate(Result):
     >>> from estimators import comparison
     >>> from estimators.comparison.examples import comparison_study
     >>> study = comparison_study()
-    >>> print(comparison.estimate_perplexity(study, "lm-strong").summary())
+    >>> print(comparison.estimate_perplexity(study, "lm-strong").describe())
     lm-strong, rounding none: perplexity 10.88 [9.246, 12.8]
     gap -0.271 nats to the generator's 2.658 (importance)
     30 responses to 6 items; draws: enough (Pareto k 0.22)
@@ -80,7 +80,7 @@ class PerplexityEstimate(Result):
     true_loss_nats: float
     true_gap_nats: float
 
-    def summary(self) -> str:
+    def describe(self) -> str:
         """Perplexity with its interval, the gap, and whether the responses are enough."""
         gap, found = self.gap, self.gap.diagnostics
         draws = f"{found.verdict} (Pareto k {found.pareto_k:.2f})"

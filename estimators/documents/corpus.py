@@ -62,7 +62,7 @@ class CorpusScores(Result):
     >>> scores = documents.corpus_scores(
     ...     [-2.0, -1.0, -3.0], is_best=[True, True, False], document=["a", "a", "b"], n_bytes=12
     ... )
-    >>> print(scores.summary())
+    >>> print(scores.describe())
     n_documents               2
     n_tokens                  3
     loss_nats                 ClusteredMean(mean=2, se=0.6667)

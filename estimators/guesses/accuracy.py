@@ -55,7 +55,7 @@ class PooledAccuracy(Result):
     >>> import numpy as np
     >>> from estimators import guesses
     >>> correct, who = [1, 0, 1, 1, 0, 0], ["Ann", "Ann", "Ann", "Bo", "Bo", "Bo"]
-    >>> print(guesses.pooled_accuracy(correct, who, ["a", "b", "b"] * 2, rng=np.random.default_rng(0)).summary())
+    >>> print(guesses.pooled_accuracy(correct, who, ["a", "b", "b"] * 2, rng=np.random.default_rng(0)).describe())
     n_guesses            6
     n_participants       2
     n_documents          2
@@ -97,7 +97,7 @@ class ParticipantAccuracy(Result):
     --------
     >>> from estimators import guesses
     >>> correct, who = [1, 0, 1, 1, 0, 0], ["Ann", "Ann", "Ann", "Bo", "Bo", "Bo"]
-    >>> guesses.participant_accuracy(correct, who).to_frame().round(2)
+    >>> guesses.participant_accuracy(correct, who).summary().round(2)
       participant  n_guesses  n_hits  accuracy  lower  upper
     0         Ann          3       2      0.67   0.21   0.94
     1          Bo          3       1      0.33   0.06   0.79

@@ -40,7 +40,7 @@ class PracticeCurve(Result):
     >>> from estimators import guesses
     >>> correct, who = [1, 0, 1, 1, 0, 0], ["Ann", "Ann", "Ann", "Bo", "Bo", "Bo"]
     >>> curve = guesses.practice_curve(correct, who, [0, 1, 2] * 2, starts=[0, 2], rng=np.random.default_rng(0))
-    >>> curve.to_frame()[["n_from", "n_to", "n_guesses", "accuracy"]]
+    >>> curve.summary()[["n_from", "n_to", "n_guesses", "accuracy"]]
        n_from  n_to  n_guesses  accuracy
     0       0     1          4       0.5
     1       2     2          2       0.5

@@ -51,7 +51,7 @@ class ApproximatePerplexity(Result):
     --------
     >>> from estimators import rankings
     >>> hit = rankings.match_tokens(["a", "b"], [["a", "c"], ["c", "d"]])
-    >>> print(rankings.approximate_perplexity([[-0.5, -2.0], [-0.5, -1.5]], hit).summary())
+    >>> print(rankings.approximate_perplexity([[-0.5, -2.0], [-0.5, -1.5]], hit).describe())
     perplexity        12.18
     loss_nats         2.5
     perplexity_bound  3.111

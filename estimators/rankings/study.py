@@ -187,7 +187,7 @@ class TokenScores(Result):
     >>> from estimators import rankings
     >>> from estimators.rankings.examples import ranking_study
     >>> study = ranking_study()
-    >>> rankings.score_study(study).to_frame()[["rank", "linear", "reciprocal"]].head(3)
+    >>> rankings.score_study(study).summary()[["rank", "linear", "reciprocal"]].head(3)
        rank    linear  reciprocal
     0   3.0  0.333333    0.333333
     1   inf  0.000000    0.000000

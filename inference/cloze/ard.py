@@ -15,11 +15,11 @@ import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, gammaln, log_ndtr
 
+from estimators.display import Result
 from estimators.errors import require_packages
 from inference.posterior.arviz_adapter import from_groups
 from inference.posterior.item_draws import thinned
 from inference.posterior.model_comparison import LooByGroup, loo_by
-from inference.summary import Summarised
 from models.cloze.ard_data import ArdData, check_likelihood, recording_limits
 
 __all__ = [
@@ -44,7 +44,7 @@ _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(15)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SklearnArd(Summarised):
+class SklearnArd(Result):
     """scikit-learn's ``ARDRegression`` with its defaults: type-II maximum likelihood of the precisions.
 
     Attributes
@@ -75,10 +75,6 @@ class SklearnArd(Summarised):
     def headline(self) -> str:
         """Say how many predictors were kept."""
         return f"{np.count_nonzero(self.coefficient)} of {self.coefficient.size} predictors kept"
-
-    def summary(self) -> pd.DataFrame:
-        """Coefficient, standard deviation and precision of every predictor."""
-        return pd.DataFrame({"coefficient": self.coefficient, "sd": self.sd, "precision": self.precision})
 
 
 def sklearn_ard(x: ArrayLike, target: ArrayLike) -> SklearnArd:

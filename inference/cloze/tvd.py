@@ -10,12 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
+from estimators.display import Result, interval_rows
 from inference.posterior.arviz_adapter import InferenceData, add_groups, group
-from inference.summary import Summarised, Table, interval_rows
 from models.cloze.tvd import NODE_LOG_WEIGHTS, NODES, WordPairData
 
 __all__ = ["TvdPosterior", "tvd_posterior"]
@@ -28,7 +29,7 @@ _GRID = _STEP * np.arange(-12, 13)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TvdPosterior(Summarised):
+class TvdPosterior(Result):
     """Posterior draws of the distance.
 
     Attributes
@@ -71,7 +72,7 @@ class TvdPosterior(Summarised):
         """Say the expected distance."""
         return f"expected TVD {np.median(self.expected()):.3f} over {self.n_first.size} contexts"
 
-    def summary(self) -> Table:
+    def summary(self) -> pd.DataFrame:
         """Median and 90% interval of the expected TVD and of each context's."""
         draws = self._flat()
         contexts = {str(at): draws[:, at] for at in range(draws.shape[1])}
@@ -106,8 +107,8 @@ def tvd_posterior(idata: InferenceData, data: WordPairData, *, rng: np.random.Ge
     (2, 8, 1)
     """
     posterior = group(idata, "posterior")
-    theta = posterior["theta"].transpose("chain", "draw", "parameter", "context").values
-    log_u = posterior["log_u"].transpose("chain", "draw", "side", "context").values
+    theta = posterior["theta"].transpose("chain", "draw", "parameter", "context").to_numpy()
+    log_u = posterior["log_u"].transpose("chain", "draw", "side", "context").to_numpy()
     both = np.concatenate([theta, log_u], axis=2)
     tvd = np.stack([[_draw_tvd(one, data, rng) for one in chain] for chain in both])
     dims = ("chain", "draw", "context")

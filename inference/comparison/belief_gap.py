@@ -17,11 +17,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
+from estimators.display import Result, interval_rows
 from inference.posterior.item_draws import flat_draws, log_sum_by_item
 from inference.posterior.sampling import CompiledModel, compile_model
-from inference.summary import Summarised, Table, interval_rows
 from models.comparison import two_piece
 from models.comparison.belief import BeliefPriors, belief_model, start_values
 from models.comparison.belief_data import BeliefData
@@ -37,7 +38,7 @@ _NEEDED = ("A", "zeta", "s", "sigma", "b", "b2", "d", "t_b", "t_d", "xi", "ga", 
 
 
 @dataclass(frozen=True, repr=False)
-class BeliefGap(Summarised):
+class BeliefGap(Result):
     """Posterior draws of a player's loss gap to the generator.
 
     Attributes
@@ -67,7 +68,7 @@ class BeliefGap(Summarised):
         """Say the gap."""
         return f"loss gap {np.median(self.gap_nats):.3f} nats over {self.item.size} items"
 
-    def summary(self) -> Table:
+    def summary(self) -> pd.DataFrame:
         """Median and 90% interval of the mean gap and of each item's, nats."""
         items = {str(label): self.item_gap_nats[:, at] for at, label in enumerate(self.item)}
         return interval_rows({"mean": self.gap_nats, **items})

@@ -20,8 +20,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
+from estimators.display import Result, interval_rows
 from estimators.errors import InputError, unknown_choice
 from inference.comparison.participant_gap import (
     OBJECTIVES,
@@ -34,7 +36,6 @@ from inference.comparison.participant_gap import (
 from inference.posterior.arviz_adapter import InferenceData, group, thin
 from inference.posterior.convergence import Convergence, GateThresholds, check_convergence
 from inference.posterior.sampling import CompiledModel, compile_model, sample
-from inference.summary import Summarised, Table, interval_rows
 from models.comparison.participant_data import ParticipantData
 from models.comparison.participants import ParticipantPriors, participant_model, set_participant_data
 
@@ -77,7 +78,7 @@ class Anchor:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ParticipantFit(Summarised):
+class ParticipantFit(Result):
     """A posterior of the participant model, its scale fixed.
 
     Attributes
@@ -130,7 +131,7 @@ class ParticipantFit(Summarised):
         gap, of = np.median(self.gap_nats), f"{self.data.answers.sum()} participants, {self.data.item.size} items"
         return f"loss gap {gap:.3f} nats, anchor {self.anchor.name!r}, {of}, convergence {self.convergence.headline()}"
 
-    def summary(self) -> Table:
+    def summary(self) -> pd.DataFrame:
         """Median and 90% interval of the gap, the slope of the reports and the temperature."""
         return interval_rows({"gap_nats": self.gap_nats, "k0": self.k0, "temperature": self.temperature})
 

@@ -16,12 +16,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, log_ndtr, ndtr, ndtri
 
+from estimators.display import Result, interval_rows
 from estimators.errors import unknown_choice
 from inference.posterior.item_draws import flat_draws, log_sum_by_item
-from inference.summary import Summarised, Table, interval_rows
 from models.comparison import two_piece
 from models.comparison.participant_data import ParticipantData
 from models.comparison.participants import added_noise
@@ -44,7 +45,7 @@ _HALVINGS = 45
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SharedBelief(Summarised):
+class SharedBelief(Result):
     r"""Posterior draws of :math:`D_x = \ln h(x)/h(y)`, at the scale at which the model was fitted.
 
     Attributes
@@ -76,7 +77,7 @@ class SharedBelief(Summarised):
         """Say its sizes."""
         return f"{self.n_draws} draws of {self.data.item.size} items, {self.data.pair_item.size} pairs asked"
 
-    def summary(self) -> Table:
+    def summary(self) -> pd.DataFrame:
         """Median and 90% interval of each item's gap at the fitted scale, nats."""
         gap = loss_gap(self)
         return interval_rows({str(label): gap[:, at] for at, label in enumerate(self.data.item)})
@@ -111,7 +112,7 @@ def shared_belief(posterior: xr.Dataset, data: ParticipantData, rng: np.random.G
     >>> posterior = inference.stand_in_posterior(models.participant_model(data)).posterior
     >>> belief = inference.shared_belief(posterior, data, np.random.default_rng(0))
     >>> belief
-    <SharedBelief: 16 draws of 6 items, 16 pairs asked>
+    SharedBelief(16 draws of 6 items, 16 pairs asked)
     """
     draws = flat_draws(posterior, _NEEDED, data.item, source="posterior of the participant model")
 

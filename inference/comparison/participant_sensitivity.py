@@ -7,16 +7,17 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
 from scipy.special import expit, logsumexp
 
+from estimators.display import Result
 from estimators.errors import InputError
 from inference.comparison.participant_fit import ParticipantFit
 from inference.comparison.participant_gap import SharedBelief, loss_gap, outcome_temperature, shared_belief
 from inference.posterior.arviz_adapter import group, psis_weights
 from inference.posterior.item_draws import thinned
-from inference.summary import Summarised, Table
 from models.comparison import two_piece
 from models.comparison.participant_data import ParticipantData, without_participants
 from models.comparison.participants import SLOPE_BOUND, ParticipantPriors, added_noise
@@ -168,7 +169,7 @@ def thinned_belief(belief: SharedBelief, n_draws: int) -> SharedBelief:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class WithoutOne(Summarised):
+class WithoutOne(Result):
     """The gap as it would be without a participant.
 
     Attributes
@@ -193,10 +194,10 @@ class WithoutOne(Summarised):
         gap = weighted_quantile(self.gap_nats, [0.5], self.weight)[0]
         return f"{self.participant!r} ({self.n_answers} answers), gap {gap:.3f} nats, Pareto k {self.pareto_k:.2f}"
 
-    def summary(self) -> Table:
+    def summary(self) -> pd.DataFrame:
         """Weighted median and 90% interval of the gap, nats."""
         found = weighted_quantile(self.gap_nats, [0.5, 0.05, 0.95], self.weight)
-        return Table([found], index=[self.participant], columns=["median", "lower", "upper"])
+        return pd.DataFrame([found], index=[self.participant], columns=["median", "lower", "upper"])
 
 
 def leave_one_out(fit: ParticipantFit, rng: np.random.Generator, *, n_draws: int = 500) -> Iterator[WithoutOne]:
@@ -234,7 +235,7 @@ def leave_one_out(fit: ParticipantFit, rng: np.random.Generator, *, n_draws: int
     """
     data, posterior = fit.data, group(fit.idata, "posterior")
     flat = {
-        str(name): posterior[name].transpose("chain", "draw", ...).values.reshape(fit.belief.n_draws, -1)
+        str(name): posterior[name].transpose("chain", "draw", ...).to_numpy().reshape(fit.belief.n_draws, -1)
         for name in posterior.data_vars
     }
     few = thinned(posterior, n_draws)

@@ -20,13 +20,13 @@ from estimators.comparison.gap import estimate_gap
 from estimators.comparison.perplexity import true_loss
 from estimators.comparison.rounding import RoundingScheme
 from estimators.comparison.terms import log_terms, response_pairs
+from estimators.display import Result
 from estimators.errors import InputError, unknown_choice
 from inference.comparison.belief_gap import belief_gap, compile_belief
 from inference.posterior.arviz_adapter import group
 from inference.posterior.convergence import Convergence, GateThresholds, check_convergence
 from inference.posterior.replicates import Row
 from inference.posterior.sampling import CompiledModel, sample
-from inference.summary import Summarised, Table
 from models.comparison.belief import BeliefPriors, belief_model, set_answers
 from models.comparison.belief_data import BeliefData, belief_data
 
@@ -60,7 +60,7 @@ _compiled: dict[tuple[object, ...], CompiledModel] = {}
 
 
 @dataclass(frozen=True, repr=False)
-class RecoverySummary(Summarised):
+class RecoverySummary(Result):
     r"""How well an estimator found the truth in one cell of a recovery study.
 
     Attributes
@@ -98,10 +98,6 @@ class RecoverySummary(Summarised):
         """Say bias, error and coverage."""
         return f"{self.n_studies} studies, bias {self.bias:.3f}, RMSE {self.rmse:.3f}, coverage {self.coverage:.0%}"
 
-    def summary(self) -> Table:
-        """All numbers in one row."""
-        return Table([vars(self)])
-
 
 def summarise(
     estimate: ArrayLike, lower: ArrayLike, upper: ArrayLike, truth: ArrayLike, *, converged: ArrayLike = True
@@ -129,7 +125,7 @@ def summarise(
     --------
     >>> import inference
     >>> inference.summarise([0.9, 1.2], [0.5, 1.1], [1.3, 1.3], [1.0, 1.0])
-    <RecoverySummary: 2 studies, bias 0.050, RMSE 0.158, coverage 50%>
+    RecoverySummary(2 studies, bias 0.050, RMSE 0.158, coverage 50%)
     """
     shape = np.shape(estimate)
     values = {"estimate": estimate, "lower": lower, "upper": upper, "truth": truth}

@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 
+from estimators.display import Result, interval_rows
 from estimators.errors import InputError, unknown_choice
 from estimators.guesses.accuracy import bayesian_bootstrap_accuracy
 from estimators.layout import response_positions
-from inference.summary import Summarised, Table, interval_rows
 from models.guesses.accuracy_data import AccuracyData, practice_amount
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ _MAX_DRAWS = 2000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ModelGuesses(Summarised):
+class ModelGuesses(Result):
     """A language model on the guesses that people made.
 
     Attributes
@@ -73,7 +74,7 @@ class ModelGuesses(Summarised):
             f"{self.model} {self.accuracy:.1%}, people {self.human_accuracy:.1%} of the same {self.n_guesses} guesses"
         )
 
-    def summary(self) -> Table:
+    def summary(self) -> pd.DataFrame:
         """Median and 90% interval of the accuracy over fresh documents."""
         return interval_rows({self.model: self.draws})
 
@@ -301,24 +302,24 @@ def model_guesses(
     >>> import numpy as np
     >>> from estimators.guesses.examples import guess_study
     >>> inference.model_guesses(guess_study(), "lm", n_draws=100, rng=np.random.default_rng(0))
-    <ModelGuesses: lm 37.5%, people 35.4% of the same 192 guesses>
+    ModelGuesses(lm 37.5%, people 35.4% of the same 192 guesses)
     """
-    names = study["model"].values.tolist() if "model_hit" in study else []
+    names = study["model"].to_numpy().tolist() if "model_hit" in study else []
     source = f"guess study {study.attrs.get('name', '(unnamed)')!r}"
     if model not in names:
         raise unknown_choice("language model", model, names or ["(none in this study)"], source=source)
     item = response_positions(study)
-    hit = study["model_hit"].sel(model=model).values[item]
+    hit = study["model_hit"].sel(model=model).to_numpy()[item]
     taken = np.isfinite(hit) & (True if responses is None else np.asarray(responses, dtype=bool))
     if not taken.any():
         raise InputError(f"has none of model {model!r} at the guesses wanted", source=source, field="model_hit")
-    document = study["item_document"].values[item[taken]].astype(str)
+    document = study["item_document"].to_numpy()[item[taken]].astype(str)
     return ModelGuesses(
         model=model,
         n_guesses=int(taken.sum()),
         n_items=int(np.unique(item[taken]).size),
         accuracy=float(hit[taken].mean()),
-        human_accuracy=float(study["correct"].values[taken].mean()),
+        human_accuracy=float(study["correct"].to_numpy()[taken].mean()),
         draws=bayesian_bootstrap_accuracy(hit[taken], document, n_draws=n_draws, rng=rng),
     )
 
@@ -403,14 +404,14 @@ def _centred(n_before: int, data: AccuracyData) -> float:
 
 
 def _check(posterior: xr.Dataset, data: AccuracyData) -> None:
-    same = np.array_equal(posterior["participant"].values.astype(str), data.participant)
-    if not same or not np.array_equal(posterior["document"].values.astype(str), data.document):
+    same = np.array_equal(posterior["participant"].to_numpy().astype(str), data.participant)
+    if not same or not np.array_equal(posterior["document"].to_numpy().astype(str), data.document):
         raise InputError("is not of these participants and documents", source="posterior of the accuracy model")
 
 
 def _flat(posterior: xr.Dataset, name: str, limit: int | None = _MAX_DRAWS) -> FloatArray:
     """Values with the chains one after the other, shape (draw, ...), at most `limit` of them."""
-    values = posterior[name].transpose("chain", "draw", ...).values
+    values = posterior[name].transpose("chain", "draw", ...).to_numpy()
     flat: FloatArray = values.reshape(-1, *values.shape[2:])
     if limit is None or flat.shape[0] <= limit:
         return flat

@@ -6,16 +6,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from estimators.display import Result
 from inference.posterior import arviz_adapter
 from inference.posterior.arviz_adapter import InferenceData
 from inference.posterior.thresholds import GateThresholds
-from inference.summary import Summarised, Table
 
 __all__ = ["Convergence", "GateThresholds", "check_convergence", "judge"]
 
 
 @dataclass(frozen=True, repr=False)
-class Convergence(Summarised):
+class Convergence(Result):
     """Verdict on one posterior, with the worst value of every check.
 
     Attributes
@@ -39,11 +39,6 @@ class Convergence(Summarised):
     def headline(self) -> str:
         """Passed, or why not."""
         return "passed" if self.passed else f"failed ({'; '.join(self.reasons)})"
-
-    def summary(self) -> Table:
-        """Worst value of every check, in one row."""
-        found = {name: value for name, value in vars(self).items() if name != "reasons"}
-        return Table([found])
 
 
 def check_convergence(idata: InferenceData, thresholds: GateThresholds | None = None) -> Convergence:

@@ -23,9 +23,9 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 
+from estimators.display import Result
 from estimators.errors import InputError, unknown_choice
 from inference.posterior.arviz_adapter import InferenceData, group, psis_loo
-from inference.summary import Summarised
 
 __all__ = ["K_BAD", "LooByGroup", "compare", "comparison_table", "loo_by"]
 
@@ -36,7 +36,7 @@ K_BAD = 0.7
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LooByGroup(Summarised):
+class LooByGroup(Result):
     """Expected log predictive density of groups of rows, each left out in turn; nats.
 
     Attributes
@@ -88,11 +88,6 @@ class LooByGroup(Summarised):
         """Say the sum and how many groups to doubt."""
         doubtful = f"{self.is_bad.sum()} of {self.label.size} groups with a Pareto k above {K_BAD:g}"
         return f"elpd {self.total_nats:.1f} nats (standard error {self.se_nats:.1f}), {doubtful}"
-
-    def summary(self) -> pd.DataFrame:
-        """Every group's elpd and Pareto k."""
-        columns = {"n_rows": self.n_rows, "elpd_nats": self.elpd_nats, "pareto_k": self.pareto_k}
-        return pd.DataFrame(columns, index=pd.Index(self.label, name="group"))
 
 
 def loo_by(idata: InferenceData, by: ArrayLike | str, *, variable: str | None = None) -> LooByGroup:

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import binom, poisson
 
+from estimators.display import Result
 from estimators.errors import InputError
-from inference.summary import Summarised, Table
 
 __all__ = ["EcdfBand", "SbcVerdict", "ecdf_band", "ecdf_counts", "judge_ranks"]
 
@@ -141,7 +141,7 @@ def ecdf_counts(ranks: ArrayLike, n_ranked: int) -> IntArray:
 
 
 @dataclass(frozen=True, repr=False)
-class SbcVerdict(Summarised):
+class SbcVerdict(Result):
     """Whether ranks are uniform.
 
     Attributes
@@ -167,10 +167,6 @@ class SbcVerdict(Summarised):
         """Say whether the ranks are uniform."""
         where = "inside" if self.inside else "outside"
         return f"ranks of {self.n_fits} fits {where} the band (p = {self.p_value:.3f})"
-
-    def summary(self) -> Table:
-        """All numbers in one row."""
-        return Table([vars(self)])
 
 
 def judge_ranks(ranks: ArrayLike, n_ranked: int, probability: float = 0.95) -> SbcVerdict:
@@ -198,7 +194,7 @@ def judge_ranks(ranks: ArrayLike, n_ranked: int, probability: float = 0.95) -> S
     >>> import inference
     >>> import numpy as np
     >>> inference.judge_ranks(np.arange(100) % 20, 19)
-    <SbcVerdict: ranks of 100 fits inside the band (p = 1.000)>
+    SbcVerdict(ranks of 100 fits inside the band (p = 1.000))
     """
     counts = ecdf_counts(ranks, n_ranked)
     values = np.asarray(ranks, dtype=float).ravel()

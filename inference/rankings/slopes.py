@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
+from estimators.display import Result, interval_rows
 from estimators.errors import InputError
-from inference.summary import Summarised, Table, interval_rows
 from models.rankings.slopes import RankData, log_category_probability
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ _NODES = 9
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RankDraws(Summarised):
+class RankDraws(Result):
     """Draws of a posterior, chains one after the other.
 
     Attributes
@@ -58,7 +59,7 @@ class RankDraws(Summarised):
         """Say its sizes."""
         return f"{self.slope.shape[0]} draws of {self.slope.shape[1]} models"
 
-    def summary(self) -> Table:
+    def summary(self) -> pd.DataFrame:
         """Median and 90% interval of each model's slope, log-odds per doubling of the context."""
         return interval_rows({f"slope[{at}]": draws for at, draws in enumerate(self.slope.T)})
 
@@ -86,7 +87,7 @@ def rank_draws(posterior: xr.Dataset, n_draws: int | None = None) -> RankDraws:
     >>> posterior = inference.stand_in_posterior(models.rank_slope_model(data)).posterior
     >>> draws = inference.rank_draws(posterior)
     >>> draws
-    <RankDraws: 16 draws of 2 models>
+    RankDraws(16 draws of 2 models)
     """
 
     def flat(name: str) -> FloatArray:

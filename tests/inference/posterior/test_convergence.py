@@ -72,7 +72,7 @@ def test_a_person_sees_the_verdict() -> None:
     found = judge(
         r_hat_max=1.2, ess_bulk_min=500, ess_tail_min=500, n_divergent=0, bfmi_min=None, thresholds=GateThresholds()
     )
-    assert repr(found) == "<Convergence: failed (R-hat is 1.200, at most 1.01 is wanted)>"
+    assert repr(found) == "Convergence(failed (R-hat is 1.200, at most 1.01 is wanted))"
     assert found.summary()["r_hat_max"].tolist() == [1.2]
-    assert "&lt;Convergence" in found._repr_html_()
+    assert "Convergence(failed" in found._repr_html_()
     assert "<table" in found._repr_html_()
