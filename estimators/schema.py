@@ -22,6 +22,21 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 # name of a type -> NumPy's letters for it, and how a message calls it
 _TYPES = {"int": ("iu", "an integer"), "float": ("f", "float"), "bool": ("b", "bool"), "str": ("OUT", "str")}
 _MEANING_WIDTH = 60
+_SECTIONS = """Attributes: ``name``; ``notes``, see :func:`estimators.layout.notes`.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+
+    Returns
+    -------
+    xarray.Dataset
+        The same object.
+
+    Raises
+    ------
+    InputError
+        Names the variable, the place, the value found and what would be right."""
 
 
 @dataclass(frozen=True)
@@ -190,9 +205,10 @@ class Schema:
         return source
 
     def documented(self, function: Function) -> Function:
-        """Write the table of variables into a docstring, where it says ``{variables}``."""
+        """Write the table of variables and what every validator says into a docstring."""
         if function.__doc__:
-            function.__doc__ = function.__doc__.replace("{variables}", "\n    ".join(self._table()))
+            filled = function.__doc__.replace("{variables}", "\n    ".join(self._table()))
+            function.__doc__ = filled.replace("{sections}", _SECTIONS)
         return function
 
     def _table(self) -> list[str]:

@@ -96,30 +96,16 @@ def validate_cloze_study(study: xr.Dataset) -> xr.Dataset:
     A study has ``response_count`` or ``response_proportion``. Every item has an answer. Rows stand in the order of
     the data, which the paper's own code depends on.
 
-    Attributes: ``name``; ``word_rules``, the name of the rules that make this study's strings comparable
-    (:data:`estimators.cloze.words.WORD_RULES`); ``notes``, see :func:`estimators.layout.notes`.
+    Attribute ``word_rules`` names the rules that make this study's strings comparable
+    (:data:`estimators.cloze.words.WORD_RULES`).
 
-    Parameters
-    ----------
-    study : xarray.Dataset
-
-    Returns
-    -------
-    xarray.Dataset
-        The same object.
-
-    Raises
-    ------
-    InputError
-        Names the variable, the item or row, the value found and what would be right.
+    {sections}
 
     Examples
     --------
     >>> from estimators import cloze
     >>> from estimators.cloze.examples import cloze_study
-    >>> study = cloze_study()
-    >>> cloze.validate_cloze_study(study) is study
-    True
+    >>> study = cloze.validate_cloze_study(cloze_study())
     >>> cloze.validate_cloze_study(study.assign(word_num=study["word_num"] * 0))
     Traceback (most recent call last):
         ...

@@ -116,30 +116,15 @@ def validate_comparison_study(study: xr.Dataset) -> xr.Dataset:
 
     A participant may answer a pair more than once: every answer counts, loaders decide what to keep.
 
-    Attributes: ``name``; ``generator``, the model that drew the candidates; ``notes``, see
-    :func:`estimators.layout.notes`.
+    Attribute ``generator`` is the model that drew the candidates.
 
-    Parameters
-    ----------
-    study : xarray.Dataset
-
-    Returns
-    -------
-    xarray.Dataset
-        The same object.
-
-    Raises
-    ------
-    InputError
-        Names the variable, the item or response, the value found and what would be right.
+    {sections}
 
     Examples
     --------
     >>> from estimators import comparison
     >>> from estimators.comparison.examples import comparison_study
-    >>> study = comparison_study()
-    >>> comparison.validate_comparison_study(study) is study
-    True
+    >>> study = comparison.validate_comparison_study(comparison_study())
     >>> comparison.validate_comparison_study(study.assign(selected=study["selected"] * 1.0))
     Traceback (most recent call last):
         ...

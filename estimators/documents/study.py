@@ -39,37 +39,15 @@ def validate_documents_study(study: xr.Dataset) -> xr.Dataset:
 
     {variables}
 
-    Attributes: ``name``; ``data_sha256``, the hash of what was read; ``notes``, see
-    :func:`estimators.layout.notes`.
+    Attribute ``data_sha256`` is the hash of what was read.
 
-    Parameters
-    ----------
-    study : xarray.Dataset
-
-    Returns
-    -------
-    xarray.Dataset
-        The same object.
-
-    Raises
-    ------
-    InputError
-        Names the variable, the document, the value found and what would be right.
+    {sections}
 
     Examples
     --------
-    >>> import xarray as xr
     >>> from estimators import documents
-    >>> study = xr.Dataset(
-    ...     {
-    ...         "text": ("document", ["The cat."]),
-    ...         "split": ("document", ["all"]),
-    ...         "token": ("position", ["The", " cat", "."]),
-    ...         "token_document": ("position", [0, 0, 0]),
-    ...     },
-    ...     coords={"document": ["a"]},
-    ...     attrs={"name": "small"},
-    ... )
+    >>> from estimators.documents.examples import documents_study
+    >>> study = documents_study()
     >>> documents.validate_documents_study(study) is study
     True
     >>> documents.validate_documents_study(study.drop_vars("split"))
@@ -108,18 +86,9 @@ def document_tokens(study: xr.Dataset, document: int) -> list[str]:
 
     Examples
     --------
-    >>> import xarray as xr
     >>> from estimators import documents
-    >>> study = xr.Dataset(
-    ...     {
-    ...         "text": ("document", ["The cat."]),
-    ...         "split": ("document", ["all"]),
-    ...         "token": ("position", ["The", " cat", "."]),
-    ...         "token_document": ("position", [0, 0, 0]),
-    ...     },
-    ...     coords={"document": ["a"]},
-    ...     attrs={"name": "small"},
-    ... )
+    >>> from estimators.documents.examples import documents_study
+    >>> study = documents_study()
     >>> documents.document_tokens(study, 0)
     ['The', ' cat', '.']
     """

@@ -102,29 +102,13 @@ def validate_guess_study(study: xr.Dataset) -> xr.Dataset:
     A participant may guess at an item more than once; every guess counts, loaders decide what to keep, and
     :func:`repeated_guesses` finds them.
 
-    Attributes: ``name``; ``notes``, see :func:`estimators.layout.notes`.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-
-    Returns
-    -------
-    xarray.Dataset
-        The same object.
-
-    Raises
-    ------
-    InputError
-        Names the variable, the item or response, the value found and what would be right.
+    {sections}
 
     Examples
     --------
     >>> from estimators import guesses
     >>> from estimators.guesses.examples import guess_study
-    >>> study = guess_study()
-    >>> guesses.validate_guess_study(study) is study
-    True
+    >>> study = guesses.validate_guess_study(guess_study())
     >>> guesses.validate_guess_study(study.assign(correct=study["correct"] * 1.0))
     Traceback (most recent call last):
         ...

@@ -94,29 +94,15 @@ def validate_ranking_study(study: xr.Dataset) -> xr.Dataset:
 
     {variables}
 
-    Other variables are left alone. Attributes: ``name``; ``notes``, see :func:`estimators.layout.notes`.
+    Other variables are left alone.
 
-    Parameters
-    ----------
-    study : xarray.Dataset
-
-    Returns
-    -------
-    xarray.Dataset
-        The same object.
-
-    Raises
-    ------
-    InputError
-        Names the variable, the token, the value found and what would be right.
+    {sections}
 
     Examples
     --------
     >>> from estimators import rankings
     >>> from estimators.rankings.examples import ranking_study
-    >>> study = ranking_study()
-    >>> rankings.validate_ranking_study(study) is study
-    True
+    >>> study = rankings.validate_ranking_study(ranking_study())
     >>> rankings.validate_ranking_study(study.assign(position=study["position"] - 1))
     Traceback (most recent call last):
         ...
