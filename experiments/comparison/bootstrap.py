@@ -198,7 +198,7 @@ def bootstrap_figure(table: pd.DataFrame, study_name: str = "", interval: float 
     wide = table.pivot_table(
         index="player", columns="bootstrap", values=["perplexity", "perplexity_lower", "perplexity_upper"]
     ).loc[players]
-    wide.columns = [f"{value} {kind}" for value, kind in wide.columns]
+    wide.columns = [" ".join(pair) for pair in wide.columns]
     rows = wide.assign(
         label=[player_label(name) for name in players],
         colour=list(player_colours(players).values()),

@@ -132,7 +132,9 @@ def log_likelihood(model: pm.Model | CompiledModel) -> LogLikelihood:
         inputs=tuple(rv.name for rv in program.free_RVs),
         outputs=tuple(names),
         # a row of a multivariate variable has one log-likelihood: its last dims are gone
-        dims={name: tuple(map(str, dims.get(name, ())))[: term.ndim] for name, term in zip(names, terms, strict=True)},
+        dims={
+            name: tuple(map(str, dims.get(name, ())))[: term.type.ndim] for name, term in zip(names, terms, strict=True)
+        },
         function=compile_function(list(point.values()), terms, on_unused_input="ignore"),
     )
 

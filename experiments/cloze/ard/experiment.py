@@ -186,7 +186,7 @@ def _result(study: xr.Dataset, settings: ArdSettings, columns: ArdColumns, fits:
         warnings.append(
             f"{left}: a Gaussian density cannot be compared where targets are exactly 0 or 1; left out of LOO"
         )
-    shown = {"interval": settings.interval, "about": about(study, settings.players)}
+    shown: dict[str, Any] = {"interval": settings.interval, "about": about(study, settings.players)}
     main_label = f"main: {FIT_LABELS[settings.prior]}, {FIT_LABELS[settings.likelihood]}"
     return ExperimentResult(
         table=table,

@@ -131,8 +131,8 @@ def tvd_dataset(study: xr.Dataset, players: list[PlayerTvd]) -> xr.Dataset:
             one = player.calibration.get((gold, "fixed"))
             if one is not None:
                 count[row, column] = one.count
-                for name, values in bins.items():
-                    values[row, column] = getattr(one, name)
+                for name, of_bins in bins.items():
+                    of_bins[row, column] = getattr(one, name)
     units = {"entropy": "nats", "divergence": "nats"}
     by_bin = ("player", "gold", "bin")
     return xr.Dataset(

@@ -126,7 +126,7 @@ class Participants:
 
     def _built(self, priors: ParticipantPriors) -> CompiledModel | pm.Model:
         build: Any = compile_participants if self.sampler.name == "nutpie" else participant_model
-        return build(self.data, priors)  # type: ignore[no-any-return]
+        return build(self.data, priors)
 
     def main_fits(self, anchor: Anchor, assumed: Anchor, left_out: tuple[str, ...]) -> list[HumanFit]:
         """The analysis asked for, then without the unusual participants, then with the scale assumed."""
@@ -168,7 +168,7 @@ class Participants:
                 without_participants(self.data, left_out),
                 priors=self.priors,
                 anchor=anchor,
-                compiled=program,  # type: ignore[arg-type]
+                compiled=program,
                 thresholds=self.gate,
                 keep=self.n_draws,
                 seed=sampler_seed(self.seed, purpose),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
@@ -102,7 +102,7 @@ def ard_legacy(study: xr.Dataset, settings: ArdLegacySettings) -> ExperimentResu
             "item_of_row": ("row", columns.item.astype(object)),
         },
     )
-    shown = {"interval": settings.interval, "about": about(study, settings.players)}
+    shown: dict[str, Any] = {"interval": settings.interval, "about": about(study, settings.players)}
     return ExperimentResult(
         table=table,
         dataset=dataset,

@@ -93,8 +93,9 @@ def _verdict(table: pd.DataFrame, dataset: xr.Dataset) -> str:
         top, top_standard = (max(found, key=lambda name: abs(found[name])) for found in (raw, standard))
         said.append(
             f"Step by step (scikit-learn): with the paper's settings its coefficient is {raw['oracle_tvd']:.4f} per "
-            f"unit of TVD (largest: {predictor_label(top)}). Per standard deviation, on the same rows, it is "
-            f"{standard['oracle_tvd']:.3f} (largest: {predictor_label(top_standard)}, {standard[top_standard]:.3f})"
+            f"unit of TVD (largest: {predictor_label(str(top))}). Per standard deviation, on the same rows, it is "
+            f"{standard['oracle_tvd']:.3f} (largest: {predictor_label(str(top_standard))}, "
+            f"{standard[top_standard]:.3f})"
             + "".join(
                 f"; {text} {by_step[name]['oracle_tvd']:.3f}"
                 for name, text in (
