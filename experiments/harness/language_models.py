@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import Annotated, Any
 
 import numpy as np
@@ -78,7 +77,7 @@ class StoreSettings(Settings):
 class LiveSettings(StoreSettings):
     """What an experiment with models that run takes."""
 
-    models: LiveModels = MappingProxyType({})
+    models: LiveModels = Field(default_factory=dict)
     """Language models that run, by name; on the command line model=[smollm2,...]."""
 
 

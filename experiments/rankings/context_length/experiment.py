@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
+from pydantic import Field
 
 from estimators.documents.corpus import ClusteredMean, clustered_mean
 from estimators.errors import InputError
@@ -64,7 +64,7 @@ class _Place:
 class ContextLengthSettings(Seeded, LiveSettings):
     """Settings of :func:`context_length`."""
 
-    models: LiveModels = MappingProxyType({SMOLLM2.name: SMOLLM2})
+    models: LiveModels = Field(default_factory=lambda: {SMOLLM2.name: SMOLLM2})
     """Language models that run, by name; on the command line model=[smollm2,...]."""
     lengths: Counts = (8, 16, 32, 64, 128, 256)
     """Tokens of context before a reference token, the model's BOS token not counted."""
