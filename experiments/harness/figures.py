@@ -232,5 +232,5 @@ def _row_heights(rows: pd.DataFrame) -> NDArray[np.float64]:
     room = rows.get("height", pd.Series(1.0, rows.index)).to_numpy(dtype=float)
     group = rows.get("group", pd.Series("", rows.index)).to_numpy()
     steps = room[:-1] + _GROUP_GAP * (group[1:] != group[:-1])
-    heights: NDArray[np.float64] = -np.concatenate([[0.0], np.cumsum(steps)])
+    heights: NDArray[np.float64] = np.concatenate([[0.0], -np.cumsum(steps)])
     return heights
