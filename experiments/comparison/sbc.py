@@ -120,18 +120,19 @@ def sbc(study: xr.Dataset, settings: SbcSettings) -> ExperimentResult:
     """
     design = get_method(MODELS.get(settings.model, settings.model))
     model: SbcModel = design(study, settings)
+    of_fits = FitSettings(
+        n_ranked=settings.n_ranked,
+        draws=settings.sampler.draws,
+        tune=settings.sampler.tune,
+        chains=settings.sampler.chains,
+        target_accept=settings.sampler.target_accept,
+    )
     rows = run_sbc(
         model,
         settings.n_fits,
         path=replicates_path(settings),
         seed=settings.seed,
-        settings=FitSettings(
-            n_ranked=settings.n_ranked,
-            draws=settings.sampler.draws,
-            tune=settings.sampler.tune,
-            chains=settings.sampler.chains,
-            target_accept=settings.sampler.target_accept,
-        ),
+        settings=of_fits,
         n_jobs=settings.n_jobs,
         progress=progress_bar("fits"),
         set_aside=settings.set_aside,
