@@ -66,15 +66,16 @@ def run(folder: Path, *arguments: str, patch: str = "") -> subprocess.CompletedP
 
 
 def break_experiment(condition: str, what: str) -> str:
-    """Patch: the perplexity experiment raises ``what`` where ``condition`` (on ``cfg``) holds."""
+    """Patch: the perplexity experiment raises ``what`` where ``condition`` (on ``settings``) holds."""
     return (
         "import experiments.comparison.perplexity as module\n"
-        "real = module.run\n"
-        "def broken(cfg, study):\n"
+        "real = module.perplexity\n"
+        "def broken(study, settings):\n"
         f"    if {condition}:\n"
         f"        raise {what}\n"
-        "    return real(cfg, study)\n"
-        "module.run = broken\n"
+        "    return real(study, settings)\n"
+        "broken.settings_class = real.settings_class\n"
+        "module.perplexity = broken\n"
     )
 
 

@@ -107,7 +107,7 @@ def test_a_sweep_in_which_nothing_worked_still_has_a_summary(tmp_path):
 
 
 def test_one_failed_job_does_not_stop_the_others(tmp_path):
-    patch = break_experiment("cfg.seed == 1", "RuntimeError('the roof is leaking')")
+    patch = break_experiment("settings.seed == 1", "RuntimeError('the roof is leaking')")
     done = run(tmp_path, "-m", "+exp=perplexity", *TINY, "players=[human],[bob]", "seed=0,1", "sweep=s", patch=patch)
     folder = tmp_path / "multirun/perplexity/s"
     assert done.returncode == 1
@@ -137,7 +137,7 @@ def test_one_failed_job_does_not_stop_the_others(tmp_path):
 
 
 def test_an_interrupted_sweep_leaves_a_summary(tmp_path):
-    patch = break_experiment("cfg.seed == 1", "KeyboardInterrupt")
+    patch = break_experiment("settings.seed == 1", "KeyboardInterrupt")
     done = run(tmp_path, "-m", "+exp=perplexity", *TINY, "seed=0,1,2", "sweep=s", patch=patch)
     folder = tmp_path / "multirun/perplexity/s"
     assert done.returncode == 130
