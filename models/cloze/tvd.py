@@ -450,6 +450,8 @@ def _sizes(mass: float, discount: float, rng: np.random.Generator) -> tuple[Floa
     least = max(least, (mass / (discount * _MOST_POINTS)) ** (1 / discount))
     # thinning: from z^(-1-d) above `least`, kept with probability e^(-z)
     n = rng.poisson(mass * least**-discount / discount)
-    size = least * rng.random(n) ** (-1 / discount)
+    # with a small discount a point may be larger than any float; it is thinned out like every large one
+    with np.errstate(over="ignore"):
+        size = least * rng.random(n) ** (-1 / discount)
     rest = mass * gamma(1 - discount) * gammainc(1 - discount, least)
     return size[rng.random(n) < np.exp(-size)], float(rest)

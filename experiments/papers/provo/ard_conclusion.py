@@ -87,7 +87,9 @@ def _verdict(table: pd.DataFrame, dataset: xr.Dataset) -> str:
         + (f"; that of {predictor_label(first)} is {largest[first]:.3f}" if first != "oracle_tvd" else "")
         + "."
     ]
-    by_step = {str(name): own.set_index("predictor")["coefficient"].to_dict() for name, own in table.groupby("fit")}
+    by_step: dict[str, dict[str, float]] = {
+        str(name): dict(zip(own["predictor"], own["coefficient"], strict=True)) for name, own in table.groupby("fit")
+    }
     if {"legacy", "standardised"} <= by_step.keys():
         raw, standard = by_step["legacy"], by_step["standardised"]
         top, top_standard = (max(found, key=lambda name: abs(found[name])) for found in (raw, standard))
