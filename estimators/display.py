@@ -1,4 +1,4 @@
-"""How results are shown: one line, a text, a table; and losses in other units."""
+"""How results are shown: one line, a text, a table."""
 
 from __future__ import annotations
 
@@ -8,21 +8,14 @@ from html import escape
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from estimators.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "Result",
-    "bits_from_nats",
-    "interval_rows",
-    "loss_from_perplexity",
-    "nats_from_bits",
-    "perplexity_from_loss",
-]
+__all__ = ["Result", "interval_rows"]
 
 _ROWS_SHOWN = 10
 _SHORT = 40
@@ -131,63 +124,3 @@ def _short(value: object) -> str:
         return "{" + ", ".join(f"{key!r}: {_short(one)}" for key, one in value.items()) + "}"
     text = str(value)
     return text if len(text) <= _SHORT else f"{type(value).__name__}(...)"
-
-
-def perplexity_from_loss(loss_nats: ArrayLike) -> NDArray[np.float64]:
-    """Perplexity exp(L) of a mean loss in nats a token.
-
-    Parameters
-    ----------
-    loss_nats : array_like of float
-
-    Returns
-    -------
-    ndarray of float
-    """
-    perplexity: NDArray[np.float64] = np.exp(np.asarray(loss_nats, dtype=float))
-    return perplexity
-
-
-def loss_from_perplexity(perplexity: ArrayLike) -> NDArray[np.float64]:
-    """Mean loss ln(PPL) in nats a token.
-
-    Parameters
-    ----------
-    perplexity : array_like of float
-
-    Returns
-    -------
-    ndarray of float
-    """
-    loss: NDArray[np.float64] = np.log(np.asarray(perplexity, dtype=float))
-    return loss
-
-
-def bits_from_nats(nats: ArrayLike) -> NDArray[np.float64]:
-    """Nats divided by ln 2.
-
-    Parameters
-    ----------
-    nats : array_like of float
-
-    Returns
-    -------
-    ndarray of float
-    """
-    bits: NDArray[np.float64] = np.asarray(nats, dtype=float) / np.log(2)
-    return bits
-
-
-def nats_from_bits(bits: ArrayLike) -> NDArray[np.float64]:
-    """Bits times ln 2.
-
-    Parameters
-    ----------
-    bits : array_like of float
-
-    Returns
-    -------
-    ndarray of float
-    """
-    nats: NDArray[np.float64] = np.asarray(bits, dtype=float) * np.log(2)
-    return nats

@@ -9,8 +9,23 @@ import xarray as xr
 from pytensor.graph.replace import clone_replace
 
 from inference.posterior.arviz_adapter import InferenceData, from_groups
+from inference.posterior.predictive import complete
 
-__all__ = ["stand_in_posterior"]
+__all__ = ["normal_model", "normal_posterior", "stand_in_posterior"]
+
+
+def normal_model() -> pm.Model:
+    """Four numbers from a normal of unknown mean and spread."""
+    with pm.Model(coords={"row": range(4)}) as model:
+        mean, spread = pm.Normal("mean", 0, 1), pm.HalfNormal("spread", 1)
+        pm.Normal("y", mean, spread, observed=[0.1, -0.3, 0.4, 0.2], dims="row")
+    return model
+
+
+def normal_posterior() -> InferenceData:
+    """All groups of a posterior of that model; the draws are from the prior."""
+    model = normal_model()
+    return complete(stand_in_posterior(model, n_draws=100), model, seed=1, n_prior=20, n_predictive=10)
 
 
 def stand_in_posterior(model: pm.Model, *, n_draws: int = 8, seed: int = 0) -> InferenceData:

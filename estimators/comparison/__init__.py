@@ -17,7 +17,6 @@ from estimators.comparison.log_means import (
 from estimators.comparison.perplexity import PerplexityEstimate, estimate_perplexity, reference_loss, true_loss
 from estimators.comparison.reports import (
     log_ratio_from_report,
-    ratio_from_report,
     report_from_log_ratio,
     two_alternative_report,
 )
@@ -76,7 +75,6 @@ __all__ = [
     "player_names",
     "psis_log_mean",
     "rao_blackwell_log_mean",
-    "ratio_from_report",
     "rational_report",
     "reference_loss",
     "report_boxes",

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from estimators.errors import InputError
 
-__all__ = ["log_ratio_from_report", "ratio_from_report", "report_from_log_ratio", "two_alternative_report"]
+__all__ = ["log_ratio_from_report", "report_from_log_ratio", "two_alternative_report"]
 
 
 def log_ratio_from_report(report: ArrayLike) -> NDArray[np.float64]:
@@ -46,32 +46,6 @@ def log_ratio_from_report(report: ArrayLike) -> NDArray[np.float64]:
         )
     log_ratio: NDArray[np.float64] = np.log1p(-p) - np.log(p)
     return log_ratio
-
-
-def ratio_from_report(report: ArrayLike) -> NDArray[np.float64]:
-    """Likelihood ratio h(x|c) / h(y|c) = 1/p - 1 that a report states.
-
-    Parameters
-    ----------
-    report : array_like of float, any shape
-        Probability p given to the target *y*, strictly between 0 and 1.
-
-    Returns
-    -------
-    ndarray of float, same shape
-
-    Raises
-    ------
-    InputError
-        If a report is NaN, 0, 1 or outside.
-
-    Examples
-    --------
-    >>> from estimators import comparison
-    >>> comparison.ratio_from_report([0.5, 0.8]).round(3)
-    array([1.  , 0.25])
-    """
-    return np.exp(log_ratio_from_report(report))
 
 
 def report_from_log_ratio(log_ratio: ArrayLike) -> NDArray[np.float64]:

@@ -131,11 +131,10 @@ def belief_gap(
 
     Examples
     --------
-    >>> import inference, models
+    >>> import inference
     >>> import numpy as np
-    >>> from estimators.comparison.examples import comparison_study
-    >>> data = models.belief_data(comparison_study(), "lm-weak", "interface")
-    >>> posterior = inference.stand_in_posterior(models.belief_model(data)).posterior
+    >>> from inference.comparison.examples import belief_posterior
+    >>> posterior, data = belief_posterior()
     >>> gap = inference.belief_gap(posterior, data, np.random.default_rng(0))
     >>> gap.item_gap_nats.shape
     (16, 6)

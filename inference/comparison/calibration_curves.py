@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pymc as pm
 import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 
@@ -16,7 +15,6 @@ from models.comparison.report_process import draw_reports
 __all__ = [
     "outcome_log_likelihood",
     "predicted_reports",
-    "prior_reports",
     "reliability_curves",
     "report_shares",
 ]
@@ -160,17 +158,6 @@ def predicted_reports(
         half_share=_flat(posterior, "half_share")[every, None],
         rng=rng,
     )
-
-
-def prior_reports(model: pm.Model, *, n_draws: int = 200, seed: int = 0) -> NDArray[np.float64] | NDArray[np.int64]:
-    """Reports that the prior expects, from a model of :func:`models.comparison.report_process.report_model`.
-
-    Returns
-    -------
-    ndarray, shape (n_draws, response)
-    """
-    drawn = pm.draw(model["report"], draws=n_draws, random_seed=seed)
-    return np.asarray(drawn).reshape(n_draws, -1)
 
 
 def report_shares(report: ArrayLike, edges: FloatArray) -> FloatArray:

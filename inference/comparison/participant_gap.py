@@ -105,13 +105,10 @@ def shared_belief(posterior: xr.Dataset, data: ParticipantData, rng: np.random.G
 
     Examples
     --------
-    >>> import inference, models
+    >>> import inference
     >>> import numpy as np
-    >>> from estimators.comparison.examples import comparison_study
-    >>> data = models.participant_data(comparison_study())
-    >>> posterior = inference.stand_in_posterior(models.participant_model(data)).posterior
-    >>> belief = inference.shared_belief(posterior, data, np.random.default_rng(0))
-    >>> belief
+    >>> from inference.comparison.examples import participant_posterior
+    >>> inference.shared_belief(*participant_posterior(), np.random.default_rng(0))
     SharedBelief(16 draws of 6 items, 16 pairs asked)
     """
     draws = flat_draws(posterior, _NEEDED, data.item, source="posterior of the participant model")
@@ -215,14 +212,9 @@ def outcome_temperature(belief: SharedBelief, item_weight: ArrayLike, *, objecti
 
     Examples
     --------
-    >>> import inference, models
-    >>> import numpy as np
-    >>> from estimators.comparison.examples import comparison_study
-    >>> data = models.participant_data(comparison_study())
-    >>> posterior = inference.stand_in_posterior(models.participant_model(data)).posterior
-    >>> belief = inference.shared_belief(posterior, data, np.random.default_rng(0))
-    >>> temperature = inference.outcome_temperature(belief, np.ones(data.item.size))
-    >>> temperature.shape
+    >>> import inference
+    >>> from inference.comparison.examples import people_belief
+    >>> inference.outcome_temperature(people_belief(), [1.0] * 6).shape
     (16,)
     """
     if objective not in OBJECTIVES:
@@ -277,13 +269,9 @@ def loss_gap(belief: SharedBelief, temperature: ArrayLike = 1.0) -> FloatArray:
 
     Examples
     --------
-    >>> import inference, models
-    >>> import numpy as np
-    >>> from estimators.comparison.examples import comparison_study
-    >>> data = models.participant_data(comparison_study())
-    >>> posterior = inference.stand_in_posterior(models.participant_model(data)).posterior
-    >>> belief = inference.shared_belief(posterior, data, np.random.default_rng(0))
-    >>> inference.loss_gap(belief, 0.8).shape
+    >>> import inference
+    >>> from inference.comparison.examples import people_belief
+    >>> inference.loss_gap(people_belief(), 0.8).shape
     (16, 6)
     """
     return _log_sum(belief, temperature)
@@ -304,13 +292,9 @@ def tail_share(belief: SharedBelief, temperature: ArrayLike = 1.0) -> FloatArray
 
     Examples
     --------
-    >>> import inference, models
-    >>> import numpy as np
-    >>> from estimators.comparison.examples import comparison_study
-    >>> data = models.participant_data(comparison_study())
-    >>> posterior = inference.stand_in_posterior(models.participant_model(data)).posterior
-    >>> belief = inference.shared_belief(posterior, data, np.random.default_rng(0))
-    >>> share = inference.tail_share(belief)
+    >>> import inference
+    >>> from inference.comparison.examples import people_belief
+    >>> share = inference.tail_share(people_belief())
     >>> bool(((0 <= share) & (share <= 1)).all())
     True
     """

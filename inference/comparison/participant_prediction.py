@@ -64,9 +64,8 @@ def predicted_boxes(
     --------
     >>> import inference, models
     >>> import numpy as np
-    >>> from estimators.comparison.examples import comparison_study
-    >>> data = models.participant_data(comparison_study())
-    >>> posterior = inference.stand_in_posterior(models.participant_model(data)).posterior
+    >>> from inference.comparison.examples import participant_posterior
+    >>> posterior, data = participant_posterior()
     >>> boxes = inference.predicted_boxes(posterior, data, data, models.ParticipantPriors(), np.random.default_rng(0))
     >>> boxes.shape[0] == data.row_box.size
     True

@@ -103,10 +103,9 @@ def participant_draws(posterior: xr.Dataset, data: AccuracyData, n_before: int |
 
     Examples
     --------
-    >>> import inference, models
-    >>> from estimators.guesses.examples import guess_study
-    >>> data = models.accuracy_data(guess_study())
-    >>> posterior = inference.stand_in_posterior(models.accuracy_model(data)).posterior
+    >>> import inference
+    >>> from inference.guesses.examples import accuracy_posterior
+    >>> posterior, data = accuracy_posterior()
     >>> inference.participant_draws(posterior, data, n_before=500).shape
     (16, 4)
     """
@@ -146,10 +145,9 @@ def population_draws(posterior: xr.Dataset, data: AccuracyData, n_before: int) -
 
     Examples
     --------
-    >>> import inference, models
-    >>> from estimators.guesses.examples import guess_study
-    >>> data = models.accuracy_data(guess_study())
-    >>> posterior = inference.stand_in_posterior(models.accuracy_model(data)).posterior
+    >>> import inference
+    >>> from inference.guesses.examples import accuracy_posterior
+    >>> posterior, data = accuracy_posterior()
     >>> inference.population_draws(posterior, data, 1000).shape
     (16,)
     """
@@ -182,10 +180,9 @@ def practice_change(posterior: xr.Dataset, data: AccuracyData, n_guesses: int = 
 
     Examples
     --------
-    >>> import inference, models
-    >>> from estimators.guesses.examples import guess_study
-    >>> data = models.accuracy_data(guess_study())
-    >>> posterior = inference.stand_in_posterior(models.accuracy_model(data)).posterior
+    >>> import inference
+    >>> from inference.guesses.examples import accuracy_posterior
+    >>> posterior, data = accuracy_posterior()
     >>> inference.practice_change(posterior, data).shape
     (16,)
     """

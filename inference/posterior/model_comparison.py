@@ -114,13 +114,8 @@ def loo_by(idata: InferenceData, by: ArrayLike | str, *, variable: str | None = 
     Examples
     --------
     >>> import inference
-    >>> import pymc as pm
-    >>> with pm.Model(coords={"row": range(4)}) as model:
-    ...     mean = pm.Normal("mean", 0, 1)
-    ...     spread = pm.HalfNormal("spread", 1)
-    ...     y = pm.Normal("y", mean, spread, observed=[0.1, -0.3, 0.4, 0.2], dims="row")
-    >>> idata = inference.stand_in_posterior(model, n_draws=100)
-    >>> idata = inference.complete(idata, model, seed=1, n_prior=20, n_predictive=10)
+    >>> from inference.examples import normal_posterior
+    >>> idata = normal_posterior()
     >>> inference.loo_by(idata, "row").label.tolist()
     [0, 1, 2, 3]
     """
@@ -178,13 +173,8 @@ def compare(models: Mapping[str, InferenceData], by: ArrayLike | str, *, variabl
     Examples
     --------
     >>> import inference
-    >>> import pymc as pm
-    >>> with pm.Model(coords={"row": range(4)}) as model:
-    ...     mean = pm.Normal("mean", 0, 1)
-    ...     spread = pm.HalfNormal("spread", 1)
-    ...     y = pm.Normal("y", mean, spread, observed=[0.1, -0.3, 0.4, 0.2], dims="row")
-    >>> idata = inference.stand_in_posterior(model, n_draws=100)
-    >>> idata = inference.complete(idata, model, seed=1, n_prior=20, n_predictive=10)
+    >>> from inference.examples import normal_posterior
+    >>> idata = normal_posterior()
     >>> inference.compare({"normal": idata, "the same": idata}, by="row")["difference_nats"].tolist()
     [0.0, 0.0]
     """
@@ -214,13 +204,8 @@ def comparison_table(loos: Mapping[str, LooByGroup]) -> pd.DataFrame:
     Examples
     --------
     >>> import inference
-    >>> import pymc as pm
-    >>> with pm.Model(coords={"row": range(4)}) as model:
-    ...     mean = pm.Normal("mean", 0, 1)
-    ...     spread = pm.HalfNormal("spread", 1)
-    ...     y = pm.Normal("y", mean, spread, observed=[0.1, -0.3, 0.4, 0.2], dims="row")
-    >>> idata = inference.stand_in_posterior(model, n_draws=100)
-    >>> idata = inference.complete(idata, model, seed=1, n_prior=20, n_predictive=10)
+    >>> from inference.examples import normal_posterior
+    >>> idata = normal_posterior()
     >>> found = inference.loo_by(idata, "row")
     >>> inference.comparison_table({"normal": found})["n_groups"].tolist()
     [4]

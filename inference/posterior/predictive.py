@@ -98,11 +98,8 @@ def log_likelihood(model: pm.Model | CompiledModel) -> LogLikelihood:
     Examples
     --------
     >>> import inference
-    >>> import pymc as pm
-    >>> with pm.Model(coords={"row": range(4)}) as model:
-    ...     mean = pm.Normal("mean", 0, 1)
-    ...     spread = pm.HalfNormal("spread", 1)
-    ...     y = pm.Normal("y", mean, spread, observed=[0.1, -0.3, 0.4, 0.2], dims="row")
+    >>> from inference.examples import normal_model
+    >>> model = normal_model()
     >>> rows = inference.log_likelihood(model)
     >>> rows.at({"mean": 0.0, "spread": 1.0})["y"].round(3).tolist()
     [-0.924, -0.964, -0.999, -0.939]
@@ -249,11 +246,8 @@ def complete(
     Examples
     --------
     >>> import inference
-    >>> import pymc as pm
-    >>> with pm.Model(coords={"row": range(4)}) as model:
-    ...     mean = pm.Normal("mean", 0, 1)
-    ...     spread = pm.HalfNormal("spread", 1)
-    ...     y = pm.Normal("y", mean, spread, observed=[0.1, -0.3, 0.4, 0.2], dims="row")
+    >>> from inference.examples import normal_model
+    >>> model = normal_model()
     >>> idata = inference.stand_in_posterior(model)
     >>> idata = inference.complete(idata, model, seed=1, n_prior=20, n_predictive=10)
     >>> idata.log_likelihood["y"].shape, idata.prior_predictive["y"].shape, idata.posterior_predictive["y"].shape

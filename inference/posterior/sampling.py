@@ -72,11 +72,8 @@ def compile_model(model: pm.Model, *, jitter: bool = True, start: Mapping[str, A
     Examples
     --------
     >>> import inference
-    >>> import pymc as pm
-    >>> with pm.Model(coords={"row": range(4)}) as model:
-    ...     mean = pm.Normal("mean", 0, 1)
-    ...     spread = pm.HalfNormal("spread", 1)
-    ...     y = pm.Normal("y", mean, spread, observed=[0.1, -0.3, 0.4, 0.2], dims="row")
+    >>> from inference.examples import normal_model
+    >>> model = normal_model()
     >>> compiled = inference.compile_model(model)
     >>> idata = inference.sample(compiled, draws=100, tune=100, chains=2, seed=1, progress=False)
     >>> dict(idata.posterior.sizes)
@@ -169,11 +166,8 @@ def sample(
     Examples
     --------
     >>> import inference
-    >>> import pymc as pm
-    >>> with pm.Model(coords={"row": range(4)}) as model:
-    ...     mean = pm.Normal("mean", 0, 1)
-    ...     spread = pm.HalfNormal("spread", 1)
-    ...     y = pm.Normal("y", mean, spread, observed=[0.1, -0.3, 0.4, 0.2], dims="row")
+    >>> from inference.examples import normal_model
+    >>> model = normal_model()
     >>> idata = inference.sample(model, draws=100, tune=100, chains=2, seed=1, progress=False)
     >>> dict(idata.posterior.sizes)
     {'chain': 2, 'draw': 100}

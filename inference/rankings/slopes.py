@@ -80,13 +80,9 @@ def rank_draws(posterior: xr.Dataset, n_draws: int | None = None) -> RankDraws:
 
     Examples
     --------
-    >>> import inference, models
-    >>> from estimators.rankings.examples import ranking_study
-    >>> study = ranking_study()
-    >>> data = models.rank_data(study, study["reference_rank"], 3)
-    >>> posterior = inference.stand_in_posterior(models.rank_slope_model(data)).posterior
-    >>> draws = inference.rank_draws(posterior)
-    >>> draws
+    >>> import inference
+    >>> from inference.rankings.examples import rank_posterior
+    >>> inference.rank_draws(rank_posterior()[0])
     RankDraws(16 draws of 2 models)
     """
 
@@ -128,11 +124,9 @@ def expected_scores(draws: RankDraws, data: RankData, score: ArrayLike, length: 
 
     Examples
     --------
-    >>> import inference, models
-    >>> from estimators.rankings.examples import ranking_study
-    >>> study = ranking_study()
-    >>> data = models.rank_data(study, study["reference_rank"], 3)
-    >>> posterior = inference.stand_in_posterior(models.rank_slope_model(data)).posterior
+    >>> import inference
+    >>> from inference.rankings.examples import rank_posterior
+    >>> posterior, data = rank_posterior()
     >>> draws = inference.rank_draws(posterior)
     >>> inference.expected_scores(draws, data, [0, 1, 2, 3], [4, 16]).shape
     (16, 2, 2)
@@ -340,12 +334,10 @@ def power_to_tell_apart(
 
     Examples
     --------
-    >>> import inference, models
+    >>> import inference
     >>> import numpy as np
-    >>> from estimators.rankings.examples import ranking_study
-    >>> study = ranking_study()
-    >>> data = models.rank_data(study, study["reference_rank"], 3)
-    >>> posterior = inference.stand_in_posterior(models.rank_slope_model(data)).posterior
+    >>> from inference.rankings.examples import rank_posterior
+    >>> posterior, data = rank_posterior()
     >>> draws = inference.rank_draws(posterior)
     >>> power = inference.power_to_tell_apart(
     ...     draws, data, [0, 1, 2, 3], n_windows=[30, 300], n_tokens=10, rng=np.random.default_rng(0)

@@ -98,10 +98,6 @@ class ArdData:
         """Take all rows as independent given their predictors."""
         return ArdData(**{**vars(self), "groups": ()})
 
-    def with_target(self, target: ArrayLike) -> ArdData:
-        """Exchange the target."""
-        return ArdData(**{**vars(self), "target": np.asarray(target, dtype=float)})
-
 
 def ard_data(
     target: ArrayLike,

@@ -143,7 +143,7 @@ def belief_data(study: xr.Dataset, player: str, rounding: RoundingScheme | str =
         )
     if player not in models:
         raise unknown_choice("player", player, models, source=source)
-    scheme = rounding_scheme(rounding) if isinstance(rounding, str) else rounding
+    scheme = rounding_scheme(rounding)
 
     token = study_tokens(study)
     asked = np.bincount(token.response_token[token.response_token >= 0], minlength=token.item.size) > 0

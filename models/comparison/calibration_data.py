@@ -78,12 +78,6 @@ class OutcomeData:
     half_range: bool
     n_ties: int
 
-    @property
-    def report_logit(self) -> FloatArray:
-        """Log-odds of the reports, shape (response,)."""
-        logit: FloatArray = np.log(self.report) - np.log1p(-self.report)
-        return logit
-
 
 @dataclass(frozen=True, eq=False)
 class ReportData:
@@ -365,7 +359,7 @@ def _report_data(
     source: str | None = None,
     row: IntArray | None = None,
 ) -> ReportData:
-    scheme = rounding_scheme(scheme) if isinstance(scheme, str) else scheme
+    scheme = rounding_scheme(scheme)
     people, person = _people(names)
     _, code, count = np.unique(key, return_inverse=True, return_counts=True)
     is_shared = count > 1

@@ -140,7 +140,7 @@ def participant_data(study: xr.Dataset, grid: RoundingScheme | str = "interface"
     (['p000', 'p001', 'p002', 'p003', 'p004'], 6)
     """
     source = f"study {study.attrs.get('name')!r}"
-    scheme = rounding_scheme(grid) if isinstance(grid, str) else grid
+    scheme = rounding_scheme(grid)
     if not scheme.values:
         raise InputError(
             "has no values; the participant model needs the values that could be reported (rounding=custom gives any)",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pymc as pm
 import pytest
 import xarray as xr
 from scipy.special import expit, logit
@@ -12,7 +13,6 @@ from estimators.errors import InputError
 from inference.comparison.calibration_curves import (
     outcome_log_likelihood,
     predicted_reports,
-    prior_reports,
     reliability_curves,
     report_shares,
 )
@@ -90,7 +90,7 @@ def test_predicted_reports_look_like_the_observed(fitted, seed_offset):
 
 def test_prior_reports_are_boxes():
     data, _ = people(1)
-    drawn = prior_reports(report_model(data), n_draws=3, seed=1)
+    drawn = pm.draw(report_model(data)["report"], draws=3, random_seed=1)
     assert drawn.shape == (3, data.row.size)
     assert drawn.min() >= 0
     assert drawn.max() <= 10

@@ -165,7 +165,6 @@ def test_the_favoured_option_and_who_is_left_out():
     assert (data.report > 0.5).all()
     np.testing.assert_array_equal(data.outcome, report[wanted] > 0.5)
     assert 0 < data.outcome.mean() < 1
-    np.testing.assert_allclose(1 / (1 + np.exp(-data.report_logit)), data.report)
     with pytest.raises(InputError, match="report: has no report that favours one of two tokens"):
         favoured_outcomes(study.assign(report=("response", np.full(report.size, 0.5))))
     with pytest.raises(InputError, match="has no answer on two different tokens"):

@@ -1,0 +1,17 @@
+"""Stand-in draws of small studies, for the examples of the documentation."""
+
+from __future__ import annotations
+
+import xarray as xr
+
+import models
+from estimators.guesses.examples import guess_study
+from inference.examples import stand_in_posterior
+
+__all__ = ["accuracy_posterior"]
+
+
+def accuracy_posterior() -> tuple[xr.Dataset, models.AccuracyData]:
+    """Draws of the accuracy model, and its data."""
+    data = models.accuracy_data(guess_study())
+    return stand_in_posterior(models.accuracy_model(data)).posterior, data
