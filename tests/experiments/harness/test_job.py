@@ -12,7 +12,7 @@ from omegaconf import OmegaConf
 from estimators.errors import InputError
 from experiments import perplexity, simulated
 from experiments.harness.help import experiment_help
-from experiments.harness.registry import EXTRAS, KINDS, Entry, entry_of, load_target
+from experiments.harness.registry import _OWN, EXTRAS, KINDS, Entry, entry_of, load_target
 from experiments.harness.result import ExperimentResult
 from tests.experiments.command import ROOT, TINY, prepared, run, run_experiment
 
@@ -32,7 +32,7 @@ def test_every_yaml_registers_an_experiment_and_repeats_no_default(name: str) ->
         node = compose("config", overrides=[f"+exp={name}"]).experiment
     # what has no value yet (???) is left to the user, and what another key gives is no copy of a default
     values = OmegaConf.to_container(node, resolve=False)
-    given = {key: value for key, value in values.items() if key not in {"name", "_target_", "kind", "extra"}}
+    given = {key: value for key, value in values.items() if key not in _OWN}
     entry, _ = entry_of(OmegaConf.create({key: values.get(key) for key in values.keys() - given}), what="experiment")
     assert entry.name == name
     assert entry.target.rpartition(".")[2] == name
@@ -50,7 +50,7 @@ def test_every_yaml_registers_a_loader(name: str) -> None:
     assert node.name == name
     assert node.kind in KINDS
     function = load_target(Entry(name, node._target_, node.kind, ()), what="study")
-    assert set(node) - {"name", "_target_", "kind", "extra"} <= set(function.settings_class.model_fields)  # type: ignore[attr-defined]
+    assert set(node) - set(_OWN) <= set(function.settings_class.model_fields)  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(
