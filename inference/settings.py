@@ -214,8 +214,8 @@ def to_dataclass(kind: type[D], settings: Settings) -> D:
 
 
 def _parameter_meanings(doc: str) -> dict[str, str]:
-    """Meaning of every parameter of a numpydoc section ``Parameters``."""
-    section = re.search(r"Parameters\n\s*-+\n(.*?)(?=\n\s*\w+\n\s*-{3,}|\Z)", doc, flags=re.DOTALL)
+    """Meaning of every parameter of a numpydoc section ``Parameters`` or ``Attributes``."""
+    section = re.search(r"(?:Parameters|Attributes)\n\s*-+\n(.*?)(?=\n\s*\w+\n\s*-{3,}|\Z)", doc, flags=re.DOTALL)
     meanings: dict[str, str] = {}
     names: list[str] = []
     for line in inspect.cleandoc("\n" + section[1]).splitlines() if section else ():
@@ -365,17 +365,33 @@ def _range(metadata: Any) -> str:
     return f" {joined}" if joined.startswith(("above", "below", "at")) else f", {joined}" if joined else ""
 
 
-def setting_lines(cls: type[Settings], prefix: Prefix = "") -> list[tuple[str, str, str, str]]:
-    """List every setting: name as on the command line, default, what it takes, what it means; nested ones too."""
+def setting_lines(
+    cls: type[Settings], prefix: Prefix = "", default: Settings | None = None
+) -> list[tuple[str, str, str, str]]:
+    """List every setting: name as on the command line, default, what it takes, what it means; nested ones too.
+
+    Parameters
+    ----------
+    cls : type of Settings
+    prefix : str or callable
+        See :func:`settings_from`.
+    default : Settings, optional
+        Whose values are the defaults; by default those of the class.
+    """
     lines = []
     for name, field in cls.model_fields.items():
         key = prefix(name) if callable(prefix) else f"{prefix}{name}"
+        value = getattr(default, name) if default else field.get_default(call_default_factory=True)
         if isinstance(field.annotation, type) and issubclass(field.annotation, Settings):
-            lines += setting_lines(field.annotation, f"{key}.")
-            continue
-        default = "???" if field.is_required() else field.get_default(call_default_factory=True)
-        meaning = " ".join((field.description or "").split())
-        lines.append((key, _shown(default), _wanted(field.annotation, field.metadata), meaning))
+            lines += setting_lines(field.annotation, f"{key}.", value if isinstance(value, Settings) else None)
+        elif is_dataclass(value):
+            meanings = _parameter_meanings(type(value).__doc__ or "")
+            numbers = [(each.name, getattr(value, each.name)) for each in fields(value)]
+            lines += [(f"{key}.{its}", _shown(number), "a number", meanings.get(its, "")) for its, number in numbers]
+        else:
+            shown = "???" if default is None and field.is_required() else _shown(value)
+            meaning = " ".join((field.description or "").split())
+            lines.append((key, shown, _wanted(field.annotation, field.metadata), meaning))
     return lines
 
 

@@ -157,6 +157,16 @@ def test_help_has_every_setting() -> None:
     assert lines["experiment.interval"] == ["0.9", "a number above 0 and below 1", "Probability inside the interval."]
     assert lines["experiment.gate.ess"] == ["400.0", "a number above 0", "Smallest effective sample size."]
     assert lines["experiment.n"][0] == "null"
+    assert lines["experiment.priors.sigma"] == ["1.0", "a number", "Of the normal."]
+
+
+def test_help_has_the_defaults_of_the_whole() -> None:
+    class Wide(Settings):
+        gate: Gate = Gate(ess=50.0)
+        priors: Annotated[Scales, numbers_of(Scales)] = Scales(sigma=3.0)
+
+    defaults = {name: default for name, default, *_ in setting_lines(Wide)}
+    assert defaults == {"gate.ess": "50.0", "priors.mu": "0.0", "priors.sigma": "3.0"}
 
 
 def test_examples() -> None:
