@@ -66,6 +66,7 @@ _WORD_LOG_WEIGHTS = np.log(_WORD_WEIGHTS / _WORD_WEIGHTS.sum()) + _WORD_NODES**2
 
 
 _MOST_POINTS = 20_000  # of a process that a simulation draws one by one
+_LARGEST_LOG = 300.0  # of a ratio of weights: beyond it one side has all answers, and floats overflow
 
 
 @dataclass(frozen=True)
@@ -429,10 +430,11 @@ def _one_pair(theta: Floats, n_a: int, n_b: int, rng: np.random.Generator) -> ND
     for process, log_mass in enumerate(theta[:3]):
         size, rest = _sizes(np.exp(log_mass), discounts[min(process, 1)], rng)
         half = np.exp(theta[5]) * rng.normal(size=size.size) / 2 if process == 0 else np.zeros(size.size)
+        half = np.clip(half, -_LARGEST_LOG, _LARGEST_LOG)
         first.append(size * np.exp(half) * (process != 2))
         second.append(size * np.exp(-half) * (process != 1))
         # E e^{sigma x / 2} of the shared words
-        tilt = np.exp(np.exp(2 * theta[5]) / 8) if process == 0 else 1.0
+        tilt = np.exp(min(np.exp(2 * theta[5]) / 8, _LARGEST_LOG)) if process == 0 else 1.0
         dust += rest * tilt * np.array([process != 2, process != 1])
     counts = []
     for weights, other, n in ((first, dust[0], n_a), (second, dust[1], n_b)):
@@ -443,6 +445,8 @@ def _one_pair(theta: Floats, n_a: int, n_b: int, rng: np.random.Generator) -> ND
     return np.concatenate([seen[:, seen.any(axis=0)], *alone], axis=1)
 
 
+# a point larger than any float is thinned out, and above a bound larger than any float there is none: both are right
+@np.errstate(over="ignore")
 def _sizes(mass: float, discount: float, rng: np.random.Generator) -> tuple[Floats, float]:
     """Draw the points of a generalised gamma process that are not tiny; and the expected total of the tiny ones."""
     # points between z and z + dz: mass z^(-1-d) e^(-z) dz; below `least` they have a thousandth of the expected total
@@ -450,8 +454,6 @@ def _sizes(mass: float, discount: float, rng: np.random.Generator) -> tuple[Floa
     least = max(least, (mass / (discount * _MOST_POINTS)) ** (1 / discount))
     # thinning: from z^(-1-d) above `least`, kept with probability e^(-z)
     n = rng.poisson(mass * least**-discount / discount)
-    # with a small discount a point may be larger than any float; it is thinned out like every large one
-    with np.errstate(over="ignore"):
-        size = least * rng.random(n) ** (-1 / discount)
+    size = least * rng.random(n) ** (-1 / discount)
     rest = mass * gamma(1 - discount) * gammainc(1 - discount, least)
     return size[rng.random(n) < np.exp(-size)], float(rest)
