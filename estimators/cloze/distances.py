@@ -59,8 +59,8 @@ def total_variation(p: Distributions, q: Distributions) -> Floats:
     Examples
     --------
     >>> from estimators import cloze
-    >>> people = cloze.relative_frequencies(cloze.count_words([0, 0, 1], [0, 1, 2], [3, 1, 4], n_contexts=2))
-    >>> model = cloze.relative_frequencies(cloze.count_words([0, 0, 1], [0, 1, 0], [1, 3, 4], n_contexts=2))
+    >>> from estimators.cloze.examples import two_distributions
+    >>> people, model = two_distributions()
     >>> cloze.total_variation(people, model).round(3)
     array([0.5, 1. ])
     """
@@ -96,8 +96,8 @@ def tvd_exact(p: Distributions, q_at_rows: ArrayLike, remaining: ArrayLike | Non
     Examples
     --------
     >>> from estimators import cloze
-    >>> people = cloze.relative_frequencies(cloze.count_words([0, 0, 1], [0, 1, 2], [3, 1, 4], n_contexts=2))
-    >>> model = cloze.relative_frequencies(cloze.count_words([0, 0, 1], [0, 1, 0], [1, 3, 4], n_contexts=2))
+    >>> from estimators.cloze.examples import two_distributions
+    >>> people, model = two_distributions()
     >>> cloze.tvd_exact(people, q_at_rows=[0.2, 0.5, 0.1]).round(3)
     array([0.55, 0.9 ])
     """
@@ -142,8 +142,8 @@ def kl_nats(p: Distributions, q: Distributions, *, mixed_in: float = 0.0) -> Flo
     Examples
     --------
     >>> from estimators import cloze
-    >>> people = cloze.relative_frequencies(cloze.count_words([0, 0, 1], [0, 1, 2], [3, 1, 4], n_contexts=2))
-    >>> model = cloze.relative_frequencies(cloze.count_words([0, 0, 1], [0, 1, 0], [1, 3, 4], n_contexts=2))
+    >>> from estimators.cloze.examples import two_distributions
+    >>> people, model = two_distributions()
     >>> cloze.kl_nats(people, model).round(3)
     array([0.549,   inf])
     >>> cloze.kl_nats(people, model, mixed_in=0.1).round(3)
@@ -176,8 +176,8 @@ def jensen_shannon_nats(p: Distributions, q: Distributions) -> Floats:
     Examples
     --------
     >>> from estimators import cloze
-    >>> people = cloze.relative_frequencies(cloze.count_words([0, 0, 1], [0, 1, 2], [3, 1, 4], n_contexts=2))
-    >>> model = cloze.relative_frequencies(cloze.count_words([0, 0, 1], [0, 1, 0], [1, 3, 4], n_contexts=2))
+    >>> from estimators.cloze.examples import two_distributions
+    >>> people, model = two_distributions()
     >>> cloze.jensen_shannon_nats(people, model).round(3)
     array([0.131, 0.693])
     """

@@ -93,8 +93,8 @@ class Distributions(Result):
     Examples
     --------
     >>> from estimators import cloze
-    >>> people = cloze.relative_frequencies(cloze.count_words([0, 0, 1], [0, 1, 2], [3, 1, 4], n_contexts=2))
-    >>> model = cloze.relative_frequencies(cloze.count_words([0, 0, 1], [0, 1, 0], [1, 3, 4], n_contexts=2))
+    >>> from estimators.cloze.examples import two_distributions
+    >>> people, model = two_distributions()
     >>> people
     Distributions(context=int64[3], word=int64[3], probability=float64[3], n_contexts=2)
     >>> people.mass
@@ -285,8 +285,8 @@ def probability_at(q: Distributions, rows: WordCounts | Distributions) -> Floats
     Examples
     --------
     >>> from estimators import cloze
-    >>> people = cloze.relative_frequencies(cloze.count_words([0, 0, 1], [0, 1, 2], [3, 1, 4], n_contexts=2))
-    >>> model = cloze.relative_frequencies(cloze.count_words([0, 0, 1], [0, 1, 0], [1, 3, 4], n_contexts=2))
+    >>> from estimators.cloze.examples import two_distributions
+    >>> people, model = two_distributions()
     >>> cloze.probability_at(model, people)
     array([0.25, 0.75, 0.  ])
     """
@@ -317,8 +317,8 @@ def entropy_nats(p: Distributions) -> Floats:
     Examples
     --------
     >>> from estimators import cloze
-    >>> people = cloze.relative_frequencies(cloze.count_words([0, 0, 1], [0, 1, 2], [3, 1, 4], n_contexts=2))
-    >>> model = cloze.relative_frequencies(cloze.count_words([0, 0, 1], [0, 1, 0], [1, 3, 4], n_contexts=2))
+    >>> from estimators.cloze.examples import two_distributions
+    >>> people, model = two_distributions()
     >>> cloze.entropy_nats(people).round(3)
     array([0.562, 0.   ])
     """

@@ -89,8 +89,8 @@ def random_split_halves(
     --------
     >>> import numpy as np
     >>> from estimators import cloze
-    >>> counts = cloze.count_words(context=[0, 0, 1, 1], word=[0, 1, 0, 2], count=[3, 1, 2, 2], n_contexts=2)
-    >>> halves = cloze.random_split_halves(counts, n_splits=2, rng=np.random.default_rng(0))
+    >>> from estimators.cloze.examples import word_counts
+    >>> halves = cloze.random_split_halves(word_counts(), n_splits=2, rng=np.random.default_rng(0))
     >>> halves.first
     array([[1, 1, 0, 2],
            [1, 1, 1, 1]])
@@ -134,8 +134,8 @@ def tvd_between_split_halves(halves: SplitHalves) -> Floats:
     --------
     >>> import numpy as np
     >>> from estimators import cloze
-    >>> counts = cloze.count_words(context=[0, 0, 1, 1], word=[0, 1, 0, 2], count=[3, 1, 2, 2], n_contexts=2)
-    >>> halves = cloze.random_split_halves(counts, n_splits=2, rng=np.random.default_rng(0))
+    >>> from estimators.cloze.examples import word_counts
+    >>> halves = cloze.random_split_halves(word_counts(), n_splits=2, rng=np.random.default_rng(0))
     >>> cloze.tvd_between_split_halves(halves)
     array([[0.5, 1. ],
            [0.5, 0. ]])
@@ -172,9 +172,9 @@ def tvd_to_split_halves(
     --------
     >>> import numpy as np
     >>> from estimators import cloze
-    >>> counts = cloze.count_words(context=[0, 0, 1, 1], word=[0, 1, 0, 2], count=[3, 1, 2, 2], n_contexts=2)
-    >>> halves = cloze.random_split_halves(counts, n_splits=2, rng=np.random.default_rng(0))
-    >>> cloze.tvd_to_split_halves(cloze.relative_frequencies(counts), halves)
+    >>> from estimators.cloze.examples import word_counts
+    >>> halves = cloze.random_split_halves(word_counts(), n_splits=2, rng=np.random.default_rng(0))
+    >>> cloze.tvd_to_split_halves(cloze.relative_frequencies(word_counts()), halves)
     array([[0.25, 0.5 ],
            [0.25, 0.  ]])
     """

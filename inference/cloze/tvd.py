@@ -98,9 +98,8 @@ def tvd_posterior(idata: InferenceData, data: WordPairData, *, rng: np.random.Ge
     --------
     >>> import inference, models
     >>> import numpy as np
-    >>> from estimators.cloze import count_words
-    >>> people = count_words([0, 0, 0], [0, 1, 2], [5, 3, 2], n_contexts=1)
-    >>> model = count_words([0, 0], [0, 3], [6, 4], n_contexts=1)
+    >>> from estimators.cloze.examples import two_samples
+    >>> people, model = two_samples()
     >>> data = models.word_pair_data(people, model)
     >>> idata = inference.stand_in_posterior(models.word_pair_model(data))
     >>> inference.tvd_posterior(idata, data, rng=np.random.default_rng(0)).tvd.shape

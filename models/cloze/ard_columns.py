@@ -149,17 +149,10 @@ def clean_columns(
 
     Examples
     --------
-    >>> import models
-    >>> import numpy as np
+    >>> import models, numpy
     >>> from estimators.cloze.examples import cloze_study
-    >>> columns = models.clean_columns(
-    ...     cloze_study(),
-    ...     ["mixture"],
-    ...     ("human_entropy", "word_num"),
-    ...     rng=np.random.default_rng(0),
-    ...     target_answers=10,
-    ...     oracle_answers=5,
-    ... )
+    >>> people = {"target_answers": 10, "oracle_answers": 5, "rng": numpy.random.default_rng(0)}
+    >>> columns = models.clean_columns(cloze_study(), ["mixture"], ("human_entropy", "word_num"), **people)
     >>> len(columns.target), sorted(columns.predictors)
     (12, ['human_entropy', 'word_num'])
     """
@@ -246,17 +239,10 @@ def measured_error(columns: ArdColumns, names: Sequence[str]) -> Measured | None
 
     Examples
     --------
-    >>> import models
-    >>> import numpy as np
+    >>> import models, numpy
     >>> from estimators.cloze.examples import cloze_study
-    >>> columns = models.clean_columns(
-    ...     cloze_study(),
-    ...     ["mixture"],
-    ...     ("human_entropy", "word_num"),
-    ...     rng=np.random.default_rng(0),
-    ...     target_answers=10,
-    ...     oracle_answers=5,
-    ... )
+    >>> people = {"target_answers": 10, "oracle_answers": 5, "rng": numpy.random.default_rng(0)}
+    >>> columns = models.clean_columns(cloze_study(), ["mixture"], ("human_entropy", "word_num"), **people)
     >>> models.measured_error(columns, ["human_entropy"]).covariance.shape
     (12, 1, 1)
     """

@@ -157,9 +157,8 @@ def word_pair_data(first: WordCounts, second: WordCounts) -> WordPairData:
     Examples
     --------
     >>> import models
-    >>> from estimators.cloze import count_words
-    >>> people = count_words([0, 0, 0], [0, 1, 2], [5, 3, 2], n_contexts=1)
-    >>> model = count_words([0, 0], [0, 3], [6, 4], n_contexts=1)
+    >>> from estimators.cloze.examples import two_samples
+    >>> people, model = two_samples()
     >>> data = models.word_pair_data(people, model)
     >>> data.a.tolist(), data.b.tolist()
     ([0.0, 2.0, 3.0, 5.0], [4.0, 0.0, 0.0, 6.0])
@@ -233,9 +232,8 @@ def word_pair_model(  # noqa: PLR0915 - one density, line by line as in the docs
     Examples
     --------
     >>> import models
-    >>> from estimators.cloze import count_words
-    >>> people = count_words([0, 0, 0], [0, 1, 2], [5, 3, 2], n_contexts=1)
-    >>> model = count_words([0, 0], [0, 3], [6, 4], n_contexts=1)
+    >>> from estimators.cloze.examples import two_samples
+    >>> people, model = two_samples()
     >>> program = models.word_pair_model(models.word_pair_data(people, model))
     >>> program.named_vars_to_dims["theta"]
     ('parameter', 'context')
@@ -334,9 +332,8 @@ def set_word_pairs(model: pm.Model, data: WordPairData) -> None:
     Examples
     --------
     >>> import models
-    >>> from estimators.cloze import count_words
-    >>> people = count_words([0, 0, 0], [0, 1, 2], [5, 3, 2], n_contexts=1)
-    >>> model = count_words([0, 0], [0, 3], [6, 4], n_contexts=1)
+    >>> from estimators.cloze.examples import two_samples
+    >>> people, model = two_samples()
     >>> program = models.word_pair_model(models.word_pair_data(people, model))
     >>> models.set_word_pairs(program, models.word_pair_data(model, people))
     >>> program["row_a"].get_value().tolist()

@@ -95,8 +95,7 @@ def rank_data(study: xr.Dataset, rank: ArrayLike, k: int) -> RankData:
     --------
     >>> import models
     >>> from estimators.rankings.examples import ranking_study
-    >>> study = ranking_study()
-    >>> data = models.rank_data(study, study["reference_rank"], 3)
+    >>> data = models.rank_data(ranking_study(), ranking_study()["reference_rank"], 3)
     >>> data.count.shape, data.category_rank.tolist()
     ((12, 4), [inf, 3.0, 2.0, 1.0])
     """
@@ -176,8 +175,7 @@ def rank_slope_model(data: RankData, priors: RankPriors | None = None) -> pm.Mod
     --------
     >>> import models
     >>> from estimators.rankings.examples import ranking_study
-    >>> study = ranking_study()
-    >>> data = models.rank_data(study, study["reference_rank"], 3)
+    >>> data = models.rank_data(ranking_study(), ranking_study()["reference_rank"], 3)
     >>> model = models.rank_slope_model(data)
     >>> model.named_vars_to_dims["slope"], model.named_vars_to_dims["count"]
     (('model',), ('cell', 'category'))
@@ -244,8 +242,7 @@ def set_counts(model: pm.Model, data: RankData) -> None:
     --------
     >>> import models
     >>> from estimators.rankings.examples import ranking_study
-    >>> study = ranking_study()
-    >>> data = models.rank_data(study, study["reference_rank"], 3)
+    >>> data = models.rank_data(ranking_study(), ranking_study()["reference_rank"], 3)
     >>> model = models.rank_slope_model(data)
     >>> models.set_counts(model, data.with_counts(data.count[::-1]))
     >>> model["count_data"].get_value().shape
