@@ -1,0 +1,173 @@
+"""The numbers of the pages, from results of runs: checks them, or writes them.
+
+A page marks a number with where it comes from, ``<!-- FILE/ROW/COLUMN FORMAT -->102<!-- = -->``, or a whole table with
+``<!-- table NAME -->`` and ``<!-- end -->``. FILE is ``docs/results/FILE.csv``, an extract of a run's ``table.csv``;
+ROW is a value of its first column. ``runs.csv`` says of each extract which command made it, with which code (a commit,
+or the start of ``code_hash`` in ``status.json``), and which figure of the pages is of the same run.
+
+    python docs/page_numbers.py                        # says which marked numbers disagree with the results
+    python docs/page_numbers.py --write                # writes them
+    python docs/page_numbers.py --take NAME FOLDER     # replaces an extract, and its figure, by those of a new run
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import re
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+
+DOCS = Path(__file__).parent
+RESULTS = DOCS / "results"
+RUNS = RESULTS / "runs.csv"
+
+NUMBER = re.compile(r"<!-- (?P<file>\w+)/(?P<row>[^/]+)/(?P<column>\w+) (?P<format>\S+) -->(?P<shown>.*?)<!-- = -->")
+TABLE = re.compile(r"<!-- table (?P<name>\w+) -->\n(?P<shown>.*?)<!-- end -->", re.DOTALL)
+
+HUMAN_LOSS = ("gap_median_nats", "gap_lower_nats", "gap_upper_nats", "perplexity_median")
+HUMAN_LOSS += ("perplexity_posterior_lower", "perplexity_posterior_upper", "error_median_nats", "p_worse_than_14M")
+PERPLEXITY = ("gap_nats", "se_items_nats", "se_samples_nats", "perplexity", "true_loss_nats", "true_perplexity_asked")
+PERPLEXITY += ("pareto_k", "share_starved")
+VERDICTS = {
+    "reproduced to the digit": "to_the_digit",
+    "within stated tolerance": "within_tolerance",
+    "not reproducible from public data": "not_reproducible",
+    "differs, explained": "misprint",
+}
+
+
+def take_rows(table: pd.DataFrame, keys: tuple[str, ...], columns: tuple[str, ...]) -> pd.DataFrame:
+    """Keep some columns of a run's table; the row's name is the keys' values with a space between."""
+    names = table[list(keys)].astype(str).agg(" ".join, axis=1).rename("row")
+    kept = table[list(columns)].round(6).set_index(names).reset_index()
+    # refits without one participant each have one name
+    return kept[~kept["row"].duplicated(keep=False)]
+
+
+def take_verdicts(table: pd.DataFrame) -> pd.DataFrame:
+    """Count the verdicts of ``+exp=reproduce``, by paper and in all."""
+    counts = pd.crosstab(table["paper"], table["verdict"]).rename(columns=VERDICTS)
+    counts = counts.reindex(columns=list(VERDICTS.values()), fill_value=0)
+    counts.loc["all"] = counts.sum()
+    counts.insert(0, "values", table["paper"].value_counts().reindex(counts.index).fillna(len(table)).astype(int))
+    return counts.rename_axis("row").reset_index()
+
+
+TAKES: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
+    "human_loss": lambda table: take_rows(table, ("what",), HUMAN_LOSS),
+    "perplexity": lambda table: take_rows(table, ("player", "rounding"), PERPLEXITY),
+    "reproduce": take_verdicts,
+}
+"""Name of an extract -> what it keeps of the run's table."""
+
+
+def results(name: str) -> pd.DataFrame:
+    """Read an extract; every value is the text in the file."""
+    table = pd.read_csv(RESULTS / f"{name}.csv", dtype=str, keep_default_na=False)
+    return table.set_index(table.columns[0])
+
+
+def formatted(value: str, form: str) -> str:
+    """Write a number as the pages do: no zero before the point, a comma between thousands."""
+    if form == "text":
+        return value
+    if form == "share":
+        return f"{100 * float(value):.0f}%"
+    shown = f"{float(f'{float(value):{form}}'):,.0f}" if form.endswith("g") else f"{float(value):,{form}}"
+    return re.sub(r"^(-?)0\.", r"\1.", shown)
+
+
+def expected_number(match: re.Match[str]) -> str:
+    """Give what should stand between a number's marks."""
+    table = results(match["file"])
+    if match["row"] not in table.index or match["column"] not in table:
+        raise SystemExit(f"docs/results/{match['file']}.csv has no {match['row']!r}, {match['column']!r}")
+    return formatted(str(table.loc[match["row"], match["column"]]), match["format"])
+
+
+def expected_table(match: re.Match[str]) -> str:
+    """Give the Markdown of a whole extract, its header with spaces for underscores."""
+    table = results(match["name"]).reset_index()
+    header = [name.replace("_", " ") for name in table.columns]
+    lines = [header, ["---"] + ["---:"] * (len(header) - 1), *table.astype(str).to_numpy().tolist()]
+    return "".join("| " + " | ".join(cells) + " |\n" for cells in lines)
+
+
+def filled(page: str) -> tuple[str, list[str]]:
+    """Fill a page's marks; also say what disagreed."""
+    wrong: list[str] = []
+
+    def replace(match: re.Match[str], should: str) -> str:
+        if match["shown"] != should:
+            wrong.append(f"{match[0].splitlines()[0]} should be {should!r}")
+        at = match.start("shown") - match.start(), match.end("shown") - match.start()
+        return match[0][: at[0]] + should + match[0][at[1] :]
+
+    page = NUMBER.sub(lambda match: replace(match, expected_number(match)), page)
+    return TABLE.sub(lambda match: replace(match, expected_table(match)), page), wrong
+
+
+def pages() -> list[Path]:
+    """List the pages that may have numbers."""
+    return [DOCS.parent / "README.md", *sorted(DOCS.glob("*.md"))]
+
+
+def digest(figure: str) -> str:
+    """Hash a figure of the pages."""
+    return hashlib.sha256((DOCS / "figures" / figure).read_bytes()).hexdigest()[:16]
+
+
+def disagreements(*, write: bool = False) -> list[str]:
+    """Say where pages, or figures, are not of the run that ``runs.csv`` names."""
+    found = []
+    for path in pages():
+        text = path.read_text(encoding="utf-8")
+        new, wrong = filled(text)
+        found += [f"{path.name}: {each}" for each in wrong]
+        if write and new != text:
+            path.write_text(new, encoding="utf-8")
+    runs = pd.read_csv(RUNS, dtype=str, keep_default_na=False)
+    return found + [
+        f"docs/figures/{run.figure} is not of the run of docs/results/{run.name}.csv: take both from one run"
+        for run in runs.itertuples(index=False)
+        if run.figure and digest(run.figure) != run.figure_hash
+    ]
+
+
+def take(name: str, folder: Path) -> None:
+    """Replace an extract by that of a run, and the pages' figure of the same name by the run's."""
+    status = json.loads((folder / "status.json").read_text(encoding="utf-8"))
+    if status["experiment"] != name or status["status"] != "ok":
+        raise SystemExit(f"{folder} holds a run of {status['experiment']} that is {status['status']}")
+    TAKES[name](pd.read_csv(folder / "table.csv")).to_csv(RESULTS / f"{name}.csv", index=False)
+    runs = pd.read_csv(RUNS, dtype=str, keep_default_na=False).set_index("name")
+    figure = runs.loc[name, "figure"]
+    if figure:
+        shutil.copyfile(folder / "figures" / figure, DOCS / "figures" / figure)
+        runs.loc[name, "figure_hash"] = digest(figure)
+    runs.loc[name, "code"] = status["code_hash"][:12]
+    runs.loc[name, "source"] = "table.csv of the run"
+    runs.reset_index().to_csv(RUNS, index=False)
+
+
+def main() -> int:
+    """Check, write or take; the exit code is 1 where a page disagrees."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--take", nargs=2, metavar=("NAME", "FOLDER"))
+    given = parser.parse_args()
+    if given.take:
+        take(given.take[0], Path(given.take[1]))
+    found = disagreements(write=given.write or bool(given.take))
+    sys.stdout.write("".join(f"{line}\n" for line in found))
+    return int(bool(disagreements()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

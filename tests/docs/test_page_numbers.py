@@ -1,0 +1,115 @@
+"""Marked numbers of the pages are those of the runs in docs/results, and so are the figures beside them."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+from types import ModuleType
+
+import pandas as pd
+import pytest
+
+from experiments import published
+from tests.experiments.command import ROOT
+
+
+def loaded(folder: Path) -> ModuleType:
+    """Import page_numbers from a folder of pages."""
+    spec = importlib.util.spec_from_file_location("page_numbers", ROOT / "docs/page_numbers.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    module.DOCS, module.RESULTS, module.RUNS = folder, folder / "results", folder / "results/runs.csv"
+    return module
+
+
+@pytest.fixture
+def pages(tmp_path: Path) -> ModuleType:
+    """A page with two numbers and a table, and a figure, all of one run."""
+    docs = tmp_path / "docs"
+    (docs / "results").mkdir(parents=True)
+    (docs / "figures").mkdir()
+    (docs / "figures/perplexity.png").write_bytes(b"first")
+    (docs / "results/perplexity.csv").write_text("row,perplexity,share_starved\nhuman none,1760.4,.2917\n")
+    (tmp_path / "README.md").write_text("no number\n")
+    (docs / "page.md").write_text(
+        "<!-- perplexity/human none/perplexity .3g -->1,760<!-- = --> and\n"
+        "<!-- perplexity/human none/share_starved share -->29%<!-- = -->\n\n"
+        "<!-- table perplexity -->\n| row | perplexity | share starved |\n| --- | ---: | ---: |\n"
+        "| human none | 1760.4 | .2917 |\n<!-- end -->\n"
+    )
+    module = loaded(docs)
+    run = ("perplexity", "command", "", "", "perplexity.png", module.digest("perplexity.png"))
+    names = ["name", "command", "code", "source", "figure", "figure_hash"]
+    pd.DataFrame([run], columns=names).to_csv(module.RUNS, index=False)
+    return module
+
+
+def test_numbers_and_figures_of_the_pages_are_of_the_runs_that_they_name() -> None:
+    module = loaded(ROOT / "docs")
+    marks = [match for path in module.pages() for match in module.NUMBER.finditer(path.read_text(encoding="utf-8"))]
+    assert {match["file"] for match in marks} >= {"human_loss", "perplexity", "reproduce"}
+    assert module.disagreements() == []
+    # every extract has a run, and every mark is one that the patterns see
+    assert set(pd.read_csv(module.RUNS)["name"]) == {path.stem for path in module.RESULTS.glob("*.csv")} - {"runs"}
+    texts = "".join(path.read_text(encoding="utf-8") for path in module.pages())
+    assert texts.count("<!-- = -->") == len(marks)
+    assert texts.count("<!-- end -->") == len(module.TABLE.findall(texts))
+
+
+def test_verdicts_are_of_every_published_value() -> None:
+    verdicts = loaded(ROOT / "docs").results("reproduce").astype(int)
+    # 973 rows of tables: one of table 1 may hold two values, what the code gives and what the paper prints
+    assert verdicts.loc["all", "values"] == published().sizes["value"]
+    assert (verdicts.drop(columns="values").sum(axis=1) == verdicts["values"]).all()
+    assert (verdicts.drop(index="all").sum() == verdicts.loc["all"]).all()
+
+
+def test_a_number_that_disagrees_is_found_and_written(pages: ModuleType) -> None:
+    assert pages.disagreements() == []
+    page = pages.DOCS / "page.md"
+    good = page.read_text()
+    for old, new in (("1,760<", "1,766<"), ("29%", "30%"), ("1760.4 |", "1766 |")):
+        page.write_text(good.replace(old, new))
+        (found,) = pages.disagreements()
+        assert "should be" in found
+        pages.disagreements(write=True)
+        assert page.read_text() == good
+
+
+def test_a_figure_of_another_run_is_found(pages: ModuleType) -> None:
+    (pages.DOCS / "figures/perplexity.png").write_bytes(b"second")
+    (found,) = pages.disagreements()
+    assert "not of the run" in found
+
+
+def test_a_new_run_brings_its_numbers_and_its_figure(pages: ModuleType, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    (run / "figures").mkdir(parents=True)
+    (run / "figures/perplexity.png").write_bytes(b"new")
+    (run / "status.json").write_text(json.dumps({"experiment": "perplexity", "status": "ok", "code_hash": "a" * 64}))
+    columns = {name: [0.5] for name in pages.PERPLEXITY}
+    pd.DataFrame({"player": ["human"], "rounding": ["none"], **columns}).to_csv(run / "table.csv", index=False)
+    pages.take("perplexity", run)
+    assert (pages.DOCS / "figures/perplexity.png").read_bytes() == b"new"
+    assert pages.results("perplexity").loc["human none", "perplexity"] == "0.5"
+    assert all("figures" not in line for line in pages.disagreements())
+    (run / "status.json").write_text(json.dumps({"experiment": "perplexity", "status": "failed", "code_hash": ""}))
+    with pytest.raises(SystemExit, match="failed"):
+        pages.take("perplexity", run)
+
+
+@pytest.mark.parametrize(
+    ("value", "form", "shown"),
+    [
+        ("1761.3", ".3g", "1,760"),
+        (".98", ".2f", ".98"),
+        ("-0.16", ".2f", "-.16"),
+        ("2.0", ".1f", "2.0"),
+        ("7", "text", "7"),
+    ],
+)
+def test_numbers_are_written_as_the_pages_do(value: str, form: str, shown: str) -> None:
+    assert loaded(ROOT / "docs").formatted(value, form) == shown
