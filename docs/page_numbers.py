@@ -56,7 +56,7 @@ def take_verdicts(table: pd.DataFrame) -> pd.DataFrame:
     counts = counts.reindex(columns=list(VERDICTS.values()), fill_value=0)
     counts.loc["all"] = counts.sum()
     counts.insert(0, "values", table["paper"].value_counts().reindex(counts.index).fillna(len(table)).astype(int))
-    return counts.rename_axis("row").reset_index()
+    return counts.rename_axis("paper").reset_index()
 
 
 TAKES: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 
 import pytest
 
 from tests.docs.pages import PageError, blocks, run_page
 from tests.experiments.command import ROOT
+from tests.test_imports import FLOORS
 
 DOCS = ROOT / "docs"
-PAGES = ("which_estimator.md", "own_comparison_study.md", "own_cloze_study.md")
+PAGES = ("which_estimator.md", "own_comparison_study.md", "own_cloze_study.md", "notebook.md", "add_your_own.md")
 
 
 @pytest.mark.slow
@@ -23,12 +25,17 @@ def test_page(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert run_page(DOCS / name, tmp_path) > 3
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_python_blocks_of_a_page_compile(name: str) -> None:
-    found = [block for block in blocks((DOCS / name).read_text(encoding="utf-8")) if block.language == "python"]
-    assert found
-    for block in found:
-        compile(block.code, f"{name}, line {block.line}", "exec")
+@pytest.mark.parametrize("path", [*sorted(DOCS.glob("*.md")), ROOT / "README.md"], ids=lambda path: path.stem)
+def test_python_blocks_of_a_page_compile_and_their_imports_work(path: Path) -> None:
+    for block in blocks(path.read_text(encoding="utf-8")):
+        if block.language == "python":
+            tree = ast.parse(block.code, f"{path.name}, line {block.line}")
+            ours = [
+                node
+                for node in tree.body
+                if isinstance(node, ast.ImportFrom) and str(node.module).split(".")[0] in FLOORS
+            ]
+            exec(compile(ast.Module([*ours], []), path.name, "exec"), {})
 
 
 def page(folder: Path, text: str) -> Path:

@@ -1,0 +1,39 @@
+"""The page about the architecture names every room, and only rooms that are there."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.experiments.command import ROOT
+from tests.test_imports import FLOORS
+
+PAGE = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+
+
+def rooms(floor: str) -> set[str]:
+    """Folders and modules of a floor."""
+    folder = ROOT / floor
+    folders = {path.name for path in folder.iterdir() if path.is_dir() and any(path.glob("*.py"))}
+    return folders | {path.stem for path in folder.glob("*.py")} - {"__init__"}
+
+
+def named(floor: str) -> set[str]:
+    """Rooms in the first column of the floor's table."""
+    section = PAGE.split(f"### {floor}:")[1].split("###")[0]
+    cells = re.findall(r"^\| (`.*?) \|", section, flags=re.MULTILINE)
+    return {name.strip("/") for cell in cells for name in re.findall(r"`([\w/]+)`", cell)}
+
+
+@pytest.mark.parametrize("floor", FLOORS)
+def test_every_room_is_on_the_page_and_no_other(floor: str) -> None:
+    assert named(floor) == rooms(floor)
+
+
+def test_every_path_of_the_page_is_there() -> None:
+    paths = set(re.findall(r"`((?:estimators|models|inference|experiments|conf|docs|tests)/[\w/.]+)`", PAGE))
+    # KIND and NAME stand for any
+    paths = {path for path in paths if not re.search("KIND|NAME", path)}
+    assert len(paths) > 20
+    assert {path for path in paths if not (ROOT / path).exists()} == set()

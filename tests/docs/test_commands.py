@@ -1,0 +1,58 @@
+"""Every command on a page, and in the README, has settings that the experiment and the loader take."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+import pytest
+from markdown_it import MarkdownIt
+
+from experiments.harness.job import experiment_settings
+from experiments.harness.registry import entry_of, load_target
+from inference.settings import settings_from
+from tests.experiments.command import ROOT, config
+
+PAGES = (*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md")
+RUN = "python -m experiments.run "
+
+
+def commands(text: str) -> list[tuple[str, ...]]:
+    """Overrides of every run in the fenced blocks of a page; of a sweep those of its first job."""
+    found = []
+    for token in MarkdownIt().parse(text):
+        if token.type != "fence":
+            continue
+        # columns that a page reads from a file
+        lines = re.sub(r"\$\(.*?\)", "{response: a, context: b}", token.content.replace("\\\n", " ")).splitlines()
+        for line in lines:
+            words = shlex.split(line.partition(RUN)[2], comments=True)
+            if words and not {"--help", "--config-dir"} & set(words) and "$S" not in words:
+                swept = "-m" in words
+                kept = [word for word in words if not word.startswith(("-m", "hydra", "+hydra", "sweep="))]
+                found.append(tuple(re.sub(r"^([^\[{]*?),.*", r"\1", word) if swept else word for word in kept))
+    return found
+
+
+COMMANDS = [
+    pytest.param(overrides, id=f"{path.stem}-{number}")
+    for path in PAGES
+    for number, overrides in enumerate(commands(path.read_text(encoding="utf-8")))
+    # words in capitals stand for names of the reader's own
+    if not any(word.startswith(("+exp=NAME", "study=STUDY", "+exp=EXPERIMENT")) for word in overrides)
+]
+
+
+def test_commands_are_found() -> None:
+    assert len(COMMANDS) > 25
+    page = "```bash\npython -m experiments.run -m +exp=a n=1,2 \\\n  b=[c,d]  # e\n```\n"
+    assert commands(page) == [("+exp=a", "n=1", "b=[c,d]")]
+
+
+@pytest.mark.parametrize("overrides", COMMANDS)
+def test_a_command_of_a_page_has_settings_that_are_taken(overrides: tuple[str, ...]) -> None:
+    cfg = config(*overrides)
+    entry, given = entry_of(cfg.experiment, what="experiment")
+    experiment_settings(load_target(entry, what="experiment"), cfg, given, overrides)
+    entry, given = entry_of(cfg.study, what="study")
+    settings_from(load_target(entry, what="study").settings_class, given)
