@@ -16,15 +16,6 @@ import pytest
 ROOT = Path(__file__).parents[1]
 FLOORS = ("estimators", "models", "inference", "experiments")
 KINDS = ("comparison", "cloze", "guesses", "rankings", "documents")
-OTHER_KIND_AT_PRESENT = {
-    ("experiments/comparison/sbc.py", "guesses"),
-    ("experiments/harness/html_page.py", "papers"),
-    ("experiments/rankings/rank_recovery.py", "comparison"),
-    ("experiments/rankings/ranks/experiment.py", "papers"),
-    ("experiments/studies/documents/lm_game_documents.py", "comparison"),
-    ("experiments/studies/guesses/lm_game_top1.py", "comparison"),
-    ("experiments/studies/guesses/lm_game_top1_parse.py", "comparison"),
-}
 HEAVY = ("torch", "pymc", "hydra", "omegaconf", "matplotlib", "pandas", "xarray", "scipy.stats")
 
 
@@ -142,7 +133,7 @@ def test_kinds_of_study_do_not_import_each_other():
         for module, path in modules().items()
         for kind in other_kinds(module, path.read_text(encoding="utf-8"))
     }
-    assert found - OTHER_KIND_AT_PRESENT == set()
+    assert found == set()
 
 
 @pytest.mark.parametrize(
@@ -166,12 +157,10 @@ def test_the_check_sees_another_kind(module, source, kinds):
 
 def test_no_circle_of_imports():
     there = modules()
-    offenders = {path for path, _ in OTHER_KIND_AT_PRESENT}
     graph = {}
     for module, path in there.items():
-        if str(path.relative_to(ROOT)) not in offenders:
-            names = imported_names(without_annotations(path.read_text(encoding="utf-8")))
-            graph[module] = {name if name in there else name.rpartition(".")[0] for name in names} - {module}
+        names = imported_names(without_annotations(path.read_text(encoding="utf-8")))
+        graph[module] = {name if name in there else name.rpartition(".")[0] for name in names} - {module}
     assert circle(graph) == []
 
 

@@ -16,8 +16,6 @@ from string import Template
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from experiments.papers.published_study import VERDICTS
-
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
@@ -32,7 +30,7 @@ _SPECIAL = re.compile(r"([\\\[\]`*_<>&!#])")
 _MARKUP = re.compile(r"[^\w\s-]")
 
 
-def html_page(markdown: str, folders: Sequence[Path]) -> str:
+def html_page(markdown: str, folders: Sequence[Path], *, verdicts: Sequence[str] = ()) -> str:
     """Turn a report into one HTML page that needs no other file.
 
     Parameters
@@ -43,12 +41,14 @@ def html_page(markdown: str, folders: Sequence[Path]) -> str:
         is shown as text.
     folders : sequence of Path
         Where images are looked for, in this order; one that is in none, or elsewhere, leaves its description.
+    verdicts : sequence of str
+        Cells of tables that are coloured, from good to bad.
 
     Returns
     -------
     str
     """
-    parser = _parser([folder.resolve() for folder in folders])
+    parser = _parser([folder.resolve() for folder in folders], verdicts)
     tokens = parser.parse(markdown)
     headings = _number_headings(tokens)
     title = next((text for level, text, _ in headings if level == 1), "Report")
@@ -94,7 +94,7 @@ def _contents(headings: Sequence[tuple[int, str, str]]) -> str:
     return str(_parser([]).render("\n".join(lines)))
 
 
-def _parser(folders: Sequence[Path]) -> MarkdownIt:
+def _parser(folders: Sequence[Path], verdicts: Sequence[str] = ()) -> MarkdownIt:
     from markdown_it import MarkdownIt  # noqa: PLC0415 - only a run that writes a page needs it
     from markdown_it.common.utils import escapeHtml  # noqa: PLC0415
 
@@ -124,8 +124,8 @@ def _parser(folders: Sequence[Path]) -> MarkdownIt:
 
     def td_open(self: Any, tokens: Sequence[Token], at: int, options: Any, env: Any) -> str:
         content = tokens[at + 1].content
-        if content in VERDICTS:
-            tokens[at].attrSet("class", f"verdict v{VERDICTS.index(content)}")
+        if content in verdicts:
+            tokens[at].attrSet("class", f"verdict v{verdicts.index(content)}")
         return str(self.renderToken(tokens, at, options, env))
 
     for rule in (html_block, html_inline, image, table_open, table_close, td_open):

@@ -271,7 +271,9 @@ def write_outputs(
         if cfg.output.html:
             from experiments.harness.html_page import html_page  # noqa: PLC0415 - a run that writes none needs no parser
 
-            (staging / "report.html").write_text(html_page(report, [staging, folder]), encoding="utf-8")
+            (staging / "report.html").write_text(
+                html_page(report, [staging, folder], verdicts=result.verdicts), encoding="utf-8"
+            )
 
 
 def _save_posteriors(folder: Path, posteriors: Mapping[str, Any]) -> None:

@@ -54,6 +54,8 @@ class ExperimentResult:
         Markdown that stands in the report in place of the table and the figures.
     title : str, optional
         Of the report, in place of the names of experiment and study.
+    verdicts : tuple of str
+        Cells of tables that the HTML page colours, from good to bad.
     """
 
     table: pd.DataFrame
@@ -67,6 +69,7 @@ class ExperimentResult:
     files: Mapping[str, Callable[[Path], object]] = field(default_factory=dict)
     body: str | None = None
     title: str | None = None
+    verdicts: tuple[str, ...] = ()
 
     @property
     def posterior(self) -> Any:

@@ -144,6 +144,7 @@ def reproduce(study: xr.Dataset, settings: ReproduceSettings) -> ExperimentResul
         on_screen=_on_screen(table),
         title="Published numbers, reproduced",
         body=report_body(table, by_name),
+        verdicts=VERDICTS,
     )
 
 

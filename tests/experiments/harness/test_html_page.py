@@ -96,7 +96,9 @@ def test_contents_and_headings_go_together() -> None:
 
 def test_tables_scroll_and_verdicts_have_a_class() -> None:
     rows = "\n".join(f"| {verdict} | 1 |" for verdict in VERDICTS)
-    text = html_page(f"# T\n\n| verdict | n |\n| --- | ---: |\n{rows}\n| something differs | 1 |\n", [])
+    text = html_page(
+        f"# T\n\n| verdict | n |\n| --- | ---: |\n{rows}\n| something differs | 1 |\n", [], verdicts=VERDICTS
+    )
     assert text.count('<div class="scroll"') == text.count("<table>") == 1
     classes = [attributes.get("class") for tag, attributes in Page(text).tags if tag == "td"][::2]
     assert classes == [*(f"verdict v{number}" for number in range(len(VERDICTS))), None]
