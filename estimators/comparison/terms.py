@@ -138,6 +138,7 @@ def control_model(study: xr.Dataset, generator: str | None = None, *, control_on
     Returns
     -------
     str
+        Name of the generator.
 
     Raises
     ------
@@ -368,6 +369,7 @@ def subsample_responses(study: xr.Dataset, n: int, rng: np.random.Generator) -> 
     Returns
     -------
     xarray.Dataset
+        The same items; responses in their old order.
 
     Raises
     ------

@@ -78,6 +78,7 @@ def document_tokens(study: xr.Dataset, document: int) -> list[str]:
     Returns
     -------
     list of str
+        In their order.
 
     Raises
     ------

@@ -201,10 +201,8 @@ def rank_at(rank: ArrayLike, k: int) -> FloatArray:
 
     Parameters
     ----------
-    rank : array_like of float, any shape
-        From 1; ``inf`` for a token that is not ranked.
-    k : int
-        Ranked tokens.
+    rank, k
+        See :func:`linear_score`.
 
     Returns
     -------

@@ -59,8 +59,8 @@ def reciprocal_score(rank: ArrayLike) -> FloatArray:
 
     Parameters
     ----------
-    rank : array_like of float, any shape
-        From 1; ``inf`` for a token that is not ranked.
+    rank
+        See :func:`linear_score`.
 
     Returns
     -------
@@ -82,8 +82,8 @@ def exponential_score(rank: ArrayLike, decay: float) -> FloatArray:
 
     Parameters
     ----------
-    rank : array_like of float, any shape
-        From 1; ``inf`` for a token that is not ranked.
+    rank
+        See :func:`linear_score`.
     decay : float
         Above 0.
 
@@ -114,10 +114,8 @@ def average_score(rank: ArrayLike, k: int, decays: Sequence[float] = DECAYS) -> 
 
     Parameters
     ----------
-    rank : array_like of float, any shape
-        From 1; ``inf`` for a token that is not ranked.
-    k : int
-        Ranked tokens.
+    rank, k
+        See :func:`linear_score`.
     decays : sequence of float, optional
         Of the exponential scores.
 
@@ -143,10 +141,8 @@ def top_k_accuracy(rank: ArrayLike, k: int) -> FloatArray:
 
     Parameters
     ----------
-    rank : array_like of float, any shape
-        From 1; ``inf`` for a token that is not ranked.
-    k : int
-        Ranked tokens.
+    rank, k
+        See :func:`linear_score`.
 
     Returns
     -------

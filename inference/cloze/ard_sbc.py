@@ -32,6 +32,7 @@ def ard_sbc(
     Returns
     -------
     SbcModel
+        Named after its prior and likelihood.
 
     Examples
     --------

@@ -82,12 +82,13 @@ def compile_belief(data: BeliefData, priors: BeliefPriors | None = None) -> Comp
 
     Parameters
     ----------
-    data : BeliefData
-    priors : BeliefPriors, optional
+    data, priors
+        See :func:`models.belief_model`.
 
     Returns
     -------
     CompiledModel
+        For :func:`inference.sample`.
 
     Examples
     --------

@@ -141,12 +141,13 @@ def compile_participants(data: ParticipantData, priors: ParticipantPriors | None
 
     Parameters
     ----------
-    data : ParticipantData
-    priors : ParticipantPriors, optional
+    data, priors
+        See :func:`models.participant_model`.
 
     Returns
     -------
     CompiledModel
+        For :func:`fit_participants`.
         Takes other answers to the same questions, and other scales.
 
     Examples

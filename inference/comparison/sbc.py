@@ -39,12 +39,13 @@ def belief_sbc(data: BeliefData, priors: BeliefPriors | None = None) -> SbcModel
 
     Parameters
     ----------
-    data : BeliefData
-    priors : BeliefPriors, optional
+    data, priors
+        See :func:`models.belief_model`.
 
     Returns
     -------
     SbcModel
+        Named "belief", or "belief_rounded".
 
     Examples
     --------
@@ -114,13 +115,13 @@ def calibration_sbc(data: OutcomeData, family: str = "llo", priors: CalibrationP
 
     Parameters
     ----------
-    data : OutcomeData
-    family : {"llo", "beta"}
-    priors : CalibrationPriors, optional
+    data, family, priors
+        See :func:`models.calibration_model`.
 
     Returns
     -------
     SbcModel
+        Named "calibration", or "calibration_beta".
 
     Examples
     --------
@@ -143,12 +144,13 @@ def report_sbc(data: ReportData, priors: ReportPriors | None = None) -> SbcModel
 
     Parameters
     ----------
-    data : ReportData
-    priors : ReportPriors, optional
+    data, priors
+        See :func:`models.report_model`.
 
     Returns
     -------
     SbcModel
+        Named "reports".
 
     Examples
     --------
@@ -180,12 +182,13 @@ def participant_sbc(data: ParticipantData, priors: ParticipantPriors | None = No
 
     Parameters
     ----------
-    data : ParticipantData
-    priors : ParticipantPriors, optional
+    data, priors
+        See :func:`models.participant_model`.
 
     Returns
     -------
     SbcModel
+        Named "participants".
 
     Examples
     --------

@@ -21,12 +21,13 @@ def accuracy_sbc(data: AccuracyData, priors: AccuracyPriors | None = None) -> Sb
 
     Parameters
     ----------
-    data : AccuracyData
-    priors : AccuracyPriors, optional
+    data, priors
+        See :func:`models.accuracy_model`.
 
     Returns
     -------
     SbcModel
+        Named "accuracy".
 
     Examples
     --------

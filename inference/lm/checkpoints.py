@@ -56,10 +56,12 @@ def model_folder(settings: ModelSettings) -> str:
     Parameters
     ----------
     settings : ModelSettings
+        With ``source=folder``.
 
     Returns
     -------
     str
+        Its path.
 
     Raises
     ------

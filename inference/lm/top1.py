@@ -59,6 +59,7 @@ def play_top1(
     Returns
     -------
     xarray.Dataset
+        Its attributes name the model.
 
     Raises
     ------

@@ -79,6 +79,7 @@ def word_log_probs(
     Returns
     -------
     xarray.Dataset
+        The words of all contexts, one after the other along ``word``.
 
     Raises
     ------

@@ -23,6 +23,7 @@ def save_posterior(idata: InferenceData, path: Path | str) -> Path:
     Returns
     -------
     Path
+        Of what was written.
 
     Raises
     ------

@@ -86,6 +86,7 @@ def write_batch(
     Returns
     -------
     Path
+        Of the file that was added.
 
     Raises
     ------
