@@ -41,8 +41,7 @@ def response_positions(study: xr.Dataset) -> NDArray[np.intp]:
     --------
     >>> from estimators import comparison
     >>> from estimators.comparison.examples import comparison_study
-    >>> study = comparison_study()
-    >>> comparison.response_positions(study)[:3]
+    >>> comparison.response_positions(comparison_study())[:3]
     array([0, 1, 2])
     """
     return item_positions(study, "response_item")

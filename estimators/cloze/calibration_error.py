@@ -85,8 +85,7 @@ def expected_calibration_error(
     Examples
     --------
     >>> from estimators import cloze
-    >>> found = cloze.expected_calibration_error([0.2, 0.3, 0.8, 0.9], [0, 1, 1, 1], n_bins=2)
-    >>> round(found.ece, 3)
+    >>> round(cloze.expected_calibration_error([0.2, 0.3, 0.8, 0.9], [0, 1, 1, 1], n_bins=2).ece, 3)
     0.2
     """
     sure, right = np.asarray(confidence, dtype=float), np.asarray(correct, dtype=float)

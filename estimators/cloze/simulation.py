@@ -144,8 +144,7 @@ def simulate_cloze_study(settings: ClozeSimulation, rng: np.random.Generator) ->
     >>> import numpy as np
     >>> from estimators import cloze
     >>> settings = cloze.ClozeSimulation(n_items=3, vocab_size=20)
-    >>> study = cloze.simulate_cloze_study(settings, np.random.default_rng(0))
-    >>> study["true_tvd"].values.round(2)
+    >>> cloze.simulate_cloze_study(settings, np.random.default_rng(0))["true_tvd"].values.round(2)
     array([[0.23, 0.3 , 0.38],
            [0.41, 0.33, 0.36]])
     """

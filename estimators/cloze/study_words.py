@@ -47,8 +47,7 @@ class ModelWords(Result):
     --------
     >>> from estimators import cloze
     >>> from estimators.cloze.examples import cloze_study
-    >>> study = cloze_study()
-    >>> words = cloze.study_words(study, human="none", model="none", corpus="none")
+    >>> words = cloze.study_words(cloze_study(), human="none", model="none", corpus="none")
     >>> words.models["mixture"]
     ModelWords(counts=WordCounts(...), item=int64[12], missing={}, n_samples=480)
     """
@@ -83,8 +82,7 @@ class StudyWords(Result):
     --------
     >>> from estimators import cloze
     >>> from estimators.cloze.examples import cloze_study
-    >>> study = cloze_study()
-    >>> words = cloze.study_words(study, human="none", model="none", corpus="none")
+    >>> words = cloze.study_words(cloze_study(), human="none", model="none", corpus="none")
     >>> words.strings[:3].tolist()
     ['word0', 'word1', 'word2']
     >>> words.human_distributions
@@ -155,8 +153,7 @@ def study_words(
     --------
     >>> from estimators import cloze
     >>> from estimators.cloze.examples import cloze_study
-    >>> study = cloze_study()
-    >>> words = cloze.study_words(study, human="clean", model="clean", corpus="clean")
+    >>> words = cloze.study_words(cloze_study(), human="clean", model="clean", corpus="clean")
     >>> words.human.totals[:3]
     array([20, 20, 20])
     >>> list(words.models)

@@ -64,8 +64,7 @@ class LossGap(Result):
     --------
     >>> from estimators import comparison
     >>> from estimators.comparison.examples import comparison_study
-    >>> study = comparison_study()
-    >>> pairs = comparison.response_pairs(study)
+    >>> pairs = comparison.response_pairs(comparison_study())
     >>> gap = comparison.estimate_gap(comparison.log_terms(pairs), pairs.item)
     >>> print(gap.describe())
     estimator        'importance'

@@ -63,8 +63,7 @@ class PerplexityEstimate(Result):
     --------
     >>> from estimators import comparison
     >>> from estimators.comparison.examples import comparison_study
-    >>> study = comparison_study()
-    >>> print(comparison.estimate_perplexity(study, "lm-strong").describe())
+    >>> print(comparison.estimate_perplexity(comparison_study(), "lm-strong").describe())
     lm-strong, rounding none: perplexity 10.88 [9.246, 12.8]
     gap -0.271 nats to the generator's 2.658 (importance)
     30 responses to 6 items; draws: enough (Pareto k 0.22)

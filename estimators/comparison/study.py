@@ -152,7 +152,6 @@ def same_token(study: xr.Dataset) -> NDArray[np.bool_]:
     Parameters
     ----------
     study : xarray.Dataset
-        A comparison study.
 
     Returns
     -------
@@ -162,8 +161,7 @@ def same_token(study: xr.Dataset) -> NDArray[np.bool_]:
     --------
     >>> from estimators import comparison
     >>> from estimators.comparison.examples import comparison_study
-    >>> study = comparison_study()
-    >>> int(comparison.same_token(study).sum())
+    >>> int(comparison.same_token(comparison_study()).sum())
     23
     """
     COMPARISON.source(study)

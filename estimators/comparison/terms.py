@@ -66,8 +66,7 @@ class ResponsePairs(Result):
     --------
     >>> from estimators import comparison
     >>> from estimators.comparison.examples import comparison_study
-    >>> study = comparison_study()
-    >>> comparison.response_pairs(study).models
+    >>> comparison.response_pairs(comparison_study()).models
     ('lm-weak', 'lm-medium', 'lm-strong')
     """
 
@@ -103,7 +102,6 @@ def player_names(study: xr.Dataset) -> list[str]:
     Parameters
     ----------
     study : xarray.Dataset
-        A comparison study.
 
     Returns
     -------
@@ -113,8 +111,7 @@ def player_names(study: xr.Dataset) -> list[str]:
     --------
     >>> from estimators import comparison
     >>> from estimators.comparison.examples import comparison_study
-    >>> study = comparison_study()
-    >>> comparison.player_names(study)
+    >>> comparison.player_names(comparison_study())
     ['human', 'lm-weak', 'lm-medium', 'lm-strong']
     """
     COMPARISON.source(study)
@@ -195,8 +192,7 @@ def response_pairs(study: xr.Dataset, *, control: str | None = None) -> Response
     --------
     >>> from estimators import comparison
     >>> from estimators.comparison.examples import comparison_study
-    >>> study = comparison_study()
-    >>> pairs = comparison.response_pairs(study)
+    >>> pairs = comparison.response_pairs(comparison_study())
     >>> pairs.model_log_ratio.shape
     (3, 30)
     >>> pairs.report[:4]
@@ -268,8 +264,7 @@ def log_terms(pairs: ResponsePairs, player: str = HUMAN, rounding: RoundingSchem
     --------
     >>> from estimators import comparison
     >>> from estimators.comparison.examples import comparison_study
-    >>> study = comparison_study()
-    >>> pairs = comparison.response_pairs(study)
+    >>> pairs = comparison.response_pairs(comparison_study())
     >>> comparison.log_terms(pairs, "lm-strong", rounding="coarse")[:3].round(3)
     array([0.  , 0.  , 1.32])
     """
@@ -322,8 +317,7 @@ def candidate_log_terms(study: xr.Dataset, player: str, rounding: RoundingScheme
     --------
     >>> from estimators import comparison
     >>> from estimators.comparison.examples import comparison_study
-    >>> study = comparison_study()
-    >>> comparison.candidate_log_terms(study, "lm-strong").shape
+    >>> comparison.candidate_log_terms(comparison_study(), "lm-strong").shape
     (8, 12)
     """
     target_q, candidate_q = player_logprobs(study, player)

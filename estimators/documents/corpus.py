@@ -26,8 +26,7 @@ class ClusteredMean(Result):
     Examples
     --------
     >>> from estimators import documents
-    >>> found = documents.clustered_mean([1.0, 2.0, 3.0], cluster=["a", "a", "b"])
-    >>> round(found.se, 3)
+    >>> round(documents.clustered_mean([1.0, 2.0, 3.0], cluster=["a", "a", "b"]).se, 3)
     0.667
     """
 

@@ -89,8 +89,7 @@ def document_tokens(study: xr.Dataset, document: int) -> list[str]:
     --------
     >>> from estimators import documents
     >>> from estimators.documents.examples import documents_study
-    >>> study = documents_study()
-    >>> documents.document_tokens(study, 0)
+    >>> documents.document_tokens(documents_study(), 0)
     ['The', ' cat', '.']
     """
     source = DOCUMENTS.source(study)

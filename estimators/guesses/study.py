@@ -222,8 +222,7 @@ def repeated_guesses(study: xr.Dataset) -> NDArray[np.bool_]:
     --------
     >>> from estimators import guesses
     >>> from estimators.guesses.examples import guess_study
-    >>> study = guess_study()
-    >>> int(guesses.repeated_guesses(study).sum())
+    >>> int(guesses.repeated_guesses(guess_study()).sum())
     0
     """
     GUESSES.source(study)
@@ -255,8 +254,7 @@ def guess_contexts(study: xr.Dataset) -> list[str]:
     --------
     >>> from estimators import guesses
     >>> from estimators.guesses.examples import guess_study
-    >>> study = guess_study()
-    >>> guesses.guess_contexts(study)[:2]
+    >>> guesses.guess_contexts(guess_study())[:2]
     ['w0', 'w0 w1']
     """
     source = GUESSES.source(study)

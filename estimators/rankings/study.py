@@ -172,8 +172,7 @@ class TokenScores(Result):
     --------
     >>> from estimators import rankings
     >>> from estimators.rankings.examples import ranking_study
-    >>> study = ranking_study()
-    >>> rankings.score_study(study).summary()[["rank", "linear", "reciprocal"]].head(3)
+    >>> rankings.score_study(ranking_study()).summary()[["rank", "linear", "reciprocal"]].head(3)
        rank    linear  reciprocal
     0   3.0  0.333333    0.333333
     1   inf  0.000000    0.000000
@@ -253,8 +252,7 @@ def score_study(
     --------
     >>> from estimators import rankings
     >>> from estimators.rankings.examples import ranking_study
-    >>> study = ranking_study()
-    >>> found = rankings.score_study(study)
+    >>> found = rankings.score_study(ranking_study())
     >>> found.rank[:4], found.average[:4].round(3)
     (array([ 3., inf,  1.,  1.]), array([0.509, 0.   , 1.   , 1.   ]))
     """
@@ -324,8 +322,7 @@ def conditioned_on_other_text(study: xr.Dataset, match: Match | str = "stripped"
     --------
     >>> from estimators import rankings
     >>> from estimators.rankings.examples import ranking_study
-    >>> study = ranking_study()
-    >>> rankings.conditioned_on_other_text(study)[:5]
+    >>> rankings.conditioned_on_other_text(ranking_study())[:5]
     array([False, False, False, False, False])
     """
     RANKINGS.source(study)

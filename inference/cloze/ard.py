@@ -99,8 +99,7 @@ def sklearn_ard(x: ArrayLike, target: ArrayLike) -> SklearnArd:
     >>> import inference
     >>> import numpy as np
     >>> x = np.random.default_rng(0).normal(size=(50, 2))
-    >>> found = inference.sklearn_ard(x, 0.5 + 0.2 * x[:, 0])
-    >>> found.coefficient.round(2).tolist()
+    >>> inference.sklearn_ard(x, 0.5 + 0.2 * x[:, 0]).coefficient.round(2).tolist()
     [0.2, 0.0]
     """
     require_packages(("sklearn",), "cloze")

@@ -78,8 +78,7 @@ def unusual_participants(data: ParticipantData, *, mostly: float = 0.8, typicall
     --------
     >>> import inference, models
     >>> from estimators.comparison.examples import comparison_study
-    >>> data = models.participant_data(comparison_study())
-    >>> inference.unusual_participants(data)
+    >>> inference.unusual_participants(models.participant_data(comparison_study()))
     []
     """
     for name, share in (("mostly", mostly), ("typically", typically)):

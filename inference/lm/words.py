@@ -91,8 +91,7 @@ def word_log_probs(
     >>> from inference import lm
     >>> model = lm.load_language_model(lm.ModelSettings(name="tiny", source="folder", path="tiny"))
     >>> contexts = lm.encode(model, ["The old clock", "Rain fell"])
-    >>> found = lm.word_log_probs(model, contexts, [["on", "in"], ["on"]])
-    >>> found["logprob"].shape
+    >>> lm.word_log_probs(model, contexts, [["on", "in"], ["on"]])["logprob"].shape
     (3,)
     """
     import xarray as xr  # noqa: PLC0415

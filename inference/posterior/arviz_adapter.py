@@ -59,8 +59,7 @@ def from_groups(groups: Mapping[str, xr.Dataset]) -> InferenceData:
 
     Examples
     --------
-    >>> draws = xr.Dataset({"x": (("chain", "draw"), [[0.1, 0.2, 0.3]])})
-    >>> group_names(from_groups({"posterior": draws}))
+    >>> group_names(from_groups({"posterior": xr.Dataset({"x": (("chain", "draw"), [[0.1, 0.2, 0.3]])})}))
     ('posterior',)
     """
     if _gives_trees():

@@ -206,8 +206,7 @@ def comparison_table(loos: Mapping[str, LooByGroup]) -> pd.DataFrame:
     >>> import inference
     >>> from inference.examples import normal_posterior
     >>> idata = normal_posterior()
-    >>> found = inference.loo_by(idata, "row")
-    >>> inference.comparison_table({"normal": found})["n_groups"].tolist()
+    >>> inference.comparison_table({"normal": inference.loo_by(idata, "row")})["n_groups"].tolist()
     [4]
     """
     if not loos:

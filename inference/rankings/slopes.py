@@ -127,8 +127,7 @@ def expected_scores(draws: RankDraws, data: RankData, score: ArrayLike, length: 
     >>> import inference
     >>> from inference.rankings.examples import rank_posterior
     >>> posterior, data = rank_posterior()
-    >>> draws = inference.rank_draws(posterior)
-    >>> inference.expected_scores(draws, data, [0, 1, 2, 3], [4, 16]).shape
+    >>> inference.expected_scores(inference.rank_draws(posterior), data, [0, 1, 2, 3], [4, 16]).shape
     (16, 2, 2)
     """
     node, weight = np.polynomial.hermite_e.hermegauss(_NODES)

@@ -175,8 +175,7 @@ def rank_slope_model(data: RankData, priors: RankPriors | None = None) -> pm.Mod
     --------
     >>> import models
     >>> from estimators.rankings.examples import ranking_study
-    >>> data = models.rank_data(ranking_study(), ranking_study()["reference_rank"], 3)
-    >>> model = models.rank_slope_model(data)
+    >>> model = models.rank_slope_model(models.rank_data(ranking_study(), ranking_study()["reference_rank"], 3))
     >>> model.named_vars_to_dims["slope"], model.named_vars_to_dims["count"]
     (('model',), ('cell', 'category'))
     """
