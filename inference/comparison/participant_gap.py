@@ -282,9 +282,8 @@ def tail_share(belief: SharedBelief, temperature: ArrayLike = 1.0) -> FloatArray
 
     Parameters
     ----------
-    belief : SharedBelief
-    temperature : array_like, scalar or shape (draw,)
-        c.
+    belief, temperature
+        See :func:`loss_gap`.
 
     Returns
     -------

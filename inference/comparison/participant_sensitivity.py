@@ -152,19 +152,8 @@ def weighted_quantile(draws: FloatArray, probability: Sequence[float], weight: F
 def thinned_belief(belief: SharedBelief, n_draws: int) -> SharedBelief:
     """About `n_draws` evenly spaced draws of a belief; each has a value for thousands of tokens."""
     at = np.unique(np.linspace(0, belief.n_draws - 1, min(n_draws, belief.n_draws)).round().astype(int))
-    return SharedBelief(
-        belief.data,
-        *(
-            values[at]
-            for values in (
-                belief.pair_log_ratio,
-                belief.rest_log_ratio,
-                belief.tail_log_ratio,
-                belief.item_left,
-                belief.item_right,
-            )
-        ),
-    )
+    by_draw = ("pair_log_ratio", "rest_log_ratio", "tail_log_ratio", "item_left", "item_right")
+    return replace(belief, **{name: getattr(belief, name)[at] for name in by_draw})
 
 
 @dataclass(frozen=True, eq=False, repr=False)

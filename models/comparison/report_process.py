@@ -3,6 +3,7 @@ r"""How participants come to their reports: shared evidence, then each one's bia
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -178,28 +179,14 @@ def _pooled(name: str, mean: float, mean_sd: float, spread_scale: float, *, boun
 
 
 def _observe(data: ReportData, mean: Any, sd: Any, lapse: Any, half_share: Any) -> None:
-    def random(  # noqa: PLR0917 - PyMC calls it by position
-        mean: NDArray[np.float64],
-        sd: NDArray[np.float64],
-        lapse: NDArray[np.float64],
-        half_share: NDArray[np.float64],
-        rng: np.random.Generator,
-        size: tuple[int, ...] | None = None,
-    ) -> NDArray[Any]:
+    def random(mean: Any, sd: Any, lapse: Any, half_share: Any, rng: Any, size: Any = None) -> NDArray[Any]:  # noqa: PLR0917 - PyMC's order
         return draw_reports(data.edges, mean=mean, sd=sd, lapse=lapse, half_share=half_share, rng=rng, size=size)
 
+    observe = partial(
+        pm.CustomDist, "report", mean, sd, lapse, half_share, random=random, observed=data.report, dims="response"
+    )
     if data.is_raw:
-        pm.CustomDist(
-            "report",
-            mean,
-            sd,
-            lapse,
-            half_share,
-            logp=_raw_log_density,
-            random=random,
-            observed=data.report,
-            dims="response",
-        )
+        observe(logp=_raw_log_density)
         return
     # the distances to infinite edges stay finite, so that no gradient is infinity times zero
     edges = np.clip(data.edges, -_FAR, _FAR)
@@ -215,18 +202,7 @@ def _observe(data: ReportData, mean: Any, sd: Any, lapse: Any, half_share: Any) 
         slip = half_share * pt.as_tensor(half)[box] + (1 - half_share) / half.size
         return pt.log((1 - lapse) * inside + lapse * slip)
 
-    pm.CustomDist(
-        "report",
-        mean,
-        sd,
-        lapse,
-        half_share,
-        logp=log_probability,
-        random=random,
-        observed=data.report,
-        dtype="int64",
-        dims="response",
-    )
+    observe(logp=log_probability, dtype="int64")
 
 
 def _raw_log_density(value: Any, mean: Any, sd: Any, lapse: Any, half_share: Any) -> Any:
