@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 
 import pytest
+from PIL import Image
 
 from tests.experiments.command import ROOT
 from tests.test_imports import FLOORS
@@ -37,3 +39,15 @@ def test_every_path_of_the_page_is_there() -> None:
     paths = {path for path in paths if not re.search("KIND|NAME", path)}
     assert len(paths) > 20
     assert {path for path in paths if not (ROOT / path).exists()} == set()
+
+
+def test_the_picture_is_of_these_rooms() -> None:
+    spec = importlib.util.spec_from_file_location("draw_architecture", ROOT / "docs/draw_architecture.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    drawn = "\n".join(text.get_text() for text in module.architecture_figure().axes[0].texts)
+    assert {room for floor in FLOORS for room in rooms(floor) if room not in drawn} == set()
+    with Image.open(ROOT / "docs/figures/architecture.png") as image:
+        assert image.info["Description"] == module.all_rooms(), "python docs/draw_architecture.py"
