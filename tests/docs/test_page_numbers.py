@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 from pathlib import Path
 from types import ModuleType
 
@@ -57,6 +58,8 @@ def test_numbers_and_figures_of_the_pages_are_of_the_runs_that_they_name() -> No
     texts = "".join(path.read_text(encoding="utf-8") for path in module.pages())
     assert texts.count("<!-- = -->") == len(marks)
     assert texts.count("<!-- end -->") == len(module.TABLE.findall(texts))
+    # Markdown takes a line that begins with a comment for HTML, and ends the paragraph
+    assert re.findall(rf"^ *{module.NUMBER.pattern}", texts, flags=re.MULTILINE) == []
 
 
 def test_verdicts_are_of_every_published_value() -> None:
