@@ -179,12 +179,14 @@ def test_estimators_need_only_numpy_and_scipy():
     assert {"numpy", "estimators"} <= {name for _, name in needed}
 
 
+@pytest.mark.subprocess
 def test_importing_estimators_loads_nothing_heavy():
     code = f"import sys, estimators; print([name for name in {HEAVY} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
 
+@pytest.mark.subprocess
 def test_importing_the_language_model_engine_loads_no_torch():
     modules = sorted(path.stem for path in (ROOT / "inference/lm").glob("*.py") if path.stem != "__init__")
     assert {"loading", "forward", "next_token", "words", "scoring", "stored"} <= set(modules)

@@ -54,7 +54,7 @@ class ModelSettings(Settings):
     """Token before every context, without which the first token of a text has no score. family: the document separator
     that models of this family saw in training (an error for families that inference.lm.loading does not list);
     tokenizer: what the tokenizer itself puts there, perhaps nothing; none; or a token's own string, such as
-    <|endoftext|>."""
+    ``<|endoftext|>``."""
     temperature: Positive = 1.0
     """Divides the logits: 1 is the model itself."""
     n_layers: Count | None = None

@@ -27,9 +27,9 @@ from typing import Any
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
-from hydra import compose, initialize_config_module
+from hydra import initialize_config_module
 
-from experiments.studies import load_study
+from experiments import lm_game
 from inference.comparison.belief_gap import compile_belief
 from inference.comparison.participant_fit import compile_participants
 from inference.comparison.sbc import small_study
@@ -308,7 +308,7 @@ def main() -> None:
     parser.add_argument("--participants", type=int, default=29, help="those who answered most")
     given = parser.parse_args()
     with initialize_config_module("conf", version_base="1.3"):
-        study = load_study(compose("config", overrides=["study=lm_game", f"study.root={given.folder}"]))
+        study = lm_game(root=given.folder)
     ours = {name: getattr(given, name) for name in ("draws", "tune", "chains", "seed")}
     plain = ours | {name: value for name in ("draws", "tune") if (value := getattr(given, f"plain_{name}")) is not None}
     contests = []

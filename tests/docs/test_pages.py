@@ -44,6 +44,7 @@ def page(folder: Path, text: str) -> Path:
     return path
 
 
+@pytest.mark.subprocess
 def test_blocks_run_in_order_and_share_names_and_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     text = (
@@ -55,6 +56,7 @@ def test_blocks_run_in_order_and_share_names_and_files(tmp_path: Path, monkeypat
     assert run_page(page(tmp_path, text), tmp_path) == 3
 
 
+@pytest.mark.subprocess
 @pytest.mark.parametrize(
     ("text", "message"),
     [

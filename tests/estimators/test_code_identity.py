@@ -71,6 +71,7 @@ def test_scopes_hold_what_they_name(package: Path) -> None:
     assert "some_package" not in sys.modules
 
 
+@pytest.mark.subprocess
 def test_a_copy_elsewhere_has_the_same_hash_and_a_changed_one_its_own(tmp_path: Path) -> None:
     for package in PACKAGES:
         shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))

@@ -89,6 +89,7 @@ def test_constants_have_a_docstring_in_their_module() -> None:
     assert constants <= documented
 
 
+@pytest.mark.subprocess
 def test_importing_costs_little() -> None:
     """Besides NumPy, this package and twenty modules of the standard library: .1 s on an idle machine."""
     code = "import sys, numpy; before = set(sys.modules); import estimators; print(*set(sys.modules) - before)"

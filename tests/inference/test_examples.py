@@ -19,8 +19,14 @@ def test_the_example_runs(name: str) -> None:
     run_example(FUNCTIONS[name])
 
 
+# half a minute to two for each; the others are the examples of one sampler and one calibration
+LONG = {"compile_belief", "compile_participants", "fit_participants", "leave_one_out"}
+
+
 @pytest.mark.mcmc
-@pytest.mark.parametrize("name", sorted(SAMPLING))
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if name in LONG else ()) for name in sorted(SAMPLING)]
+)
 def test_the_example_that_samples_runs(name: str) -> None:
     run_example(FUNCTIONS[name])
 

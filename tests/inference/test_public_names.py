@@ -75,6 +75,7 @@ def test_no_name_is_also_a_module(package: Any) -> None:
     assert not names & public(package).keys()
 
 
+@pytest.mark.subprocess
 def test_importing_loads_nothing_heavy() -> None:
     kinds = ", ".join(package.__name__ for package in PACKAGES)
     heavy = ("pymc", "arviz", "torch", "xarray", "pandas", "scipy", "httpx")

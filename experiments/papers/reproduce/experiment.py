@@ -160,7 +160,8 @@ def _outcomes(study: xr.Dataset, settings: ReproduceSettings) -> list[Outcome]:
         data=settings.data.model_dump(),
         wanted=settings.named(everything if settings.parts is None else settings.parts),
         folder=settings.folder.absolute(),
-        common=(f"seed={settings.seed}", f"output.dpi={settings.dpi}"),
+        seed=settings.seed,
+        common=(f"output.dpi={settings.dpi}",),
         extra=settings.overrides,
     )
     if not any(one.wanted and not one.problem for one in planned):

@@ -79,6 +79,8 @@ class Part:
         Overrides, beside the study and its root.
     bayes : bool
         Samples from a posterior: minutes, and run only with ``experiment.bayes=true``.
+    seeded : bool
+        Draws random numbers from the seed of the run.
     """
 
     name: str
@@ -86,6 +88,7 @@ class Part:
     experiment: str
     settings: tuple[str, ...] = ()
     bayes: bool = False
+    seeded: bool = True
 
 
 # the longest first, so that none of them is left alone at the end
@@ -102,13 +105,13 @@ PARTS: Mapping[str, Part] = MappingProxyType(
             Part("tvd_sample_size_clean", "provo", "tvd_sample_size"),
             Part("tvd_legacy", "provo", "tvd_legacy"),
             Part("tvd_clean", "provo", "tvd", ("experiment.bayes.n_contexts=null",)),
-            Part("ard_legacy", "provo", "ard_legacy"),
+            Part("ard_legacy", "provo", "ard_legacy", seeded=False),
             Part("ranks", "ranks", "ranks_published"),
             Part("accuracy", "top1", "accuracy", ("experiment.posterior=false",)),
             Part("accuracy_anonymous", "top1", "accuracy", ("experiment.posterior=false", "study.anonymous=keep")),
             Part("tvd_sample_size", "provo", "tvd_sample_size_legacy"),
             Part("improve", "provo", "improve_legacy"),
-            Part("distributions", "provo", "distributions_legacy"),
+            Part("distributions", "provo", "distributions_legacy", seeded=False),
             Part("perplexity", "lm_game", "perplexity"),
             Part("perplexity_asked", "lm_game", "perplexity", ("estimator.reference=asked", "rounding=none")),
             Part("perplexity_words", "lm_game", "perplexity", ("study.items=word_tokens",)),

@@ -126,6 +126,7 @@ def plan(
     data: Mapping[str, Path | str | None],
     wanted: Sequence[str],
     folder: Path,
+    seed: int = 0,
     common: Sequence[str] = (),
     extra: Mapping[str, Sequence[str]] | None = None,
 ) -> list[Planned]:
@@ -140,6 +141,8 @@ def plan(
         Names of the parts to run.
     folder : Path
         Holds one folder a part.
+    seed : int
+        Of all parts that draw random numbers.
     common : sequence of str
         Overrides of all parts.
     extra : mapping
@@ -155,7 +158,12 @@ def plan(
         overrides = [f"+exp={part.experiment}", f"study={DATA[part.group].study}"]
         if root is not None:
             overrides.append(f"study.root={_quoted(root)}")
-        overrides += [*part.settings, *common, *(extra or {}).get(part.name, ())]
+        overrides += [
+            *part.settings,
+            *([f"seed={seed}"] if part.seeded else []),
+            *common,
+            *(extra or {}).get(part.name, ()),
+        ]
         found.append(
             Planned(
                 part=part,

@@ -54,8 +54,9 @@ TINY = {
 }
 
 
-SAMPLED = {"tvd", "tvd_coverage"}
-NAMES = [pytest.param(name, marks=pytest.mark.mcmc if name in SAMPLED else ()) for name in sorted(TINY)]
+# the coverage of twenty fits takes minutes
+MARKS = {"tvd": pytest.mark.mcmc, "tvd_coverage": pytest.mark.slow}
+NAMES = [pytest.param(name, marks=MARKS.get(name, ())) for name in sorted(TINY)]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -29,6 +29,8 @@ from tests.experiments.command import command, config, environment, prepared, ru
 from tests.experiments.tiny_language_models import cached_loading, named, write_models, write_texts
 from tests.inference.lm import tiny_models
 
+pytestmark = pytest.mark.torch
+
 pytest.importorskip("torch")
 
 

@@ -196,7 +196,7 @@ def test_bias_curve_on_real_data(lm_game_root: Path, cache: Path) -> None:
         (["+exp=perplexity", "players=[gpt5]"], "unknown player 'gpt5'; choose one of: human, lm-weak"),
         (["+exp=perplexity", "players=[human,human]"], "name each player once"),
         (["+exp=perplexity", "players=[]"], "name each player once"),
-        (["+exp=perplexity", "estimator.name=eq5"], "estimator.name: is 'eq5', should be one of importance"),
+        (["+exp=perplexity", "estimator.name=eq5"], "unknown estimator 'eq5'; choose one of: naive, importance"),
         (["+exp=perplexity", "rounding.name=nearst"], "unknown rounding 'nearst'"),
         (["+exp=perplexity", "rounding=custom", "rounding.values=[0,.5]"], "strictly between 0 and 1"),
         (["+exp=perplexity", "n=99"], "n: is 99, but item"),

@@ -34,6 +34,7 @@ def result_of(*overrides: str) -> ExperimentResult:
     return run_experiment("+exp=sbc", *overrides)
 
 
+@pytest.mark.mcmc
 def test_a_tiny_run_and_what_it_leaves(tmp_path: Path, seed_offset: int) -> None:
     path = tmp_path / "replicates.jsonl"
     small = (*SMALL, f"experiment.replicates={path}", f"seed={seed_offset}")

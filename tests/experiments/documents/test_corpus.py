@@ -19,6 +19,8 @@ from tests.experiments.command import config, prepared, run_experiment
 from tests.experiments.tiny_language_models import cached_loading, named, write_models, write_texts
 from tests.inference.lm import tiny_models
 
+pytestmark = pytest.mark.torch
+
 pytest.importorskip("torch")
 
 

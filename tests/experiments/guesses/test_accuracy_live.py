@@ -19,6 +19,8 @@ from tests.experiments.tiny_language_models import named, write_models
 from tests.inference.lm import tiny_models
 from tests.oracles import language_model as oracle
 
+pytestmark = pytest.mark.torch
+
 pytest.importorskip("torch")
 
 

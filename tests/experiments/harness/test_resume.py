@@ -143,6 +143,7 @@ def test_the_module_of_an_own_experiment_is_code_too(tmp_path: Path, monkeypatch
     assert len({bare, first, job_code(cfg)}) == 3
 
 
+@pytest.mark.subprocess
 def test_a_sweep_does_again_what_no_longer_fits(tmp_path: Path) -> None:
     pairs = [["item", "draw", "context", "target", "candidate", "target_logprob_lm", "candidate_logprob_lm"]]
     for item in range(4):

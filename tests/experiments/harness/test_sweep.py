@@ -106,6 +106,7 @@ def test_a_sweep_in_which_nothing_worked_still_has_a_summary(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["0", "summary.csv", "summary.md"]
 
 
+@pytest.mark.subprocess
 def test_one_failed_job_does_not_stop_the_others(tmp_path):
     patch = break_experiment("settings.seed == 1", "RuntimeError('the roof is leaking')")
     done = run(tmp_path, "-m", "+exp=perplexity", *TINY, "players=[human],[bob]", "seed=0,1", "sweep=s", patch=patch)
@@ -136,6 +137,7 @@ def test_one_failed_job_does_not_stop_the_others(tmp_path):
     assert "job 1: done before" not in done.stderr
 
 
+@pytest.mark.subprocess
 def test_an_interrupted_sweep_leaves_a_summary(tmp_path):
     patch = break_experiment("settings.seed == 1", "KeyboardInterrupt")
     done = run(tmp_path, "-m", "+exp=perplexity", *TINY, "seed=0,1,2", "sweep=s", patch=patch)
@@ -150,6 +152,7 @@ def test_an_interrupted_sweep_leaves_a_summary(tmp_path):
 SWEEP = ("-m", "+exp=perplexity", *TINY, "players=[human]", "rounding=none,interface,coarse", "n=2,4", "seed=0,1,2,3")
 
 
+@pytest.mark.subprocess
 def test_a_killed_sweep_goes_on_where_it_was(tmp_path):
     unbroken = run(tmp_path, *SWEEP, "sweep=unbroken")
     assert unbroken.returncode == 0, unbroken.stderr
@@ -184,6 +187,7 @@ def test_a_killed_sweep_goes_on_where_it_was(tmp_path):
     assert len((whole / "summary.csv").read_text().splitlines()) > 24
 
 
+@pytest.mark.subprocess
 def test_the_joblib_launcher_gives_the_same_summary(tmp_path):
     pytest.importorskip("hydra_plugins.hydra_joblib_launcher")
     sweep = ("-m", "+exp=perplexity", *TINY, "seed=0,1", "n=2,0")

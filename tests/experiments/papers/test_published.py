@@ -15,7 +15,7 @@ from experiments.papers.published import COLUMNS, published
 from experiments.papers.published_study import EXPLAINED, NOT_REPRODUCIBLE, REPRODUCED, judge, parse_select
 from experiments.papers.rank_perplexity_published import read_published
 from experiments.papers.reproduce.parts import ADDED, DATA, DISPLAYS, PAPERS, PARTS
-from tests.experiments.command import ROOT
+from tests.experiments.command import ROOT, config
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +62,7 @@ def test_places_parts_and_reasons(rows) -> None:
 def test_the_plan_is_consistent() -> None:
     for name, part in PARTS.items():
         assert name == part.name
-        takes = OmegaConf.load(ROOT / f"conf/exp/{part.experiment}.yaml").experiment.kind
+        takes = config(f"+exp={part.experiment}").experiment.kind
         assert takes == OmegaConf.load(ROOT / f"conf/study/{DATA[part.group].study}.yaml").kind
     for display in DISPLAYS:
         assert display.paper in PAPERS

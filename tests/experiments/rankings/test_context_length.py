@@ -14,6 +14,8 @@ from experiments.harness.result import ExperimentResult
 from tests.experiments.command import config, prepared, run_experiment
 from tests.experiments.tiny_language_models import named, write_models, write_texts
 
+pytestmark = pytest.mark.torch
+
 pytest.importorskip("torch")
 
 LENGTHS = (2, 4, 9)

@@ -157,6 +157,7 @@ def killed_and_run_again(endpoint: FakeEndpoint, store: Path) -> str:
     return errors
 
 
+@pytest.mark.subprocess
 def test_a_killed_run_with_faults_loses_no_paid_call_and_doubles_none(tmp_path: Path) -> None:
     """200 calls, 30% faults, one SIGKILL, an endpoint that knows idempotency keys."""
     with serving(FakeEndpoint(three_in_ten(2), seconds=0.005)) as endpoint:
@@ -171,6 +172,7 @@ def test_a_killed_run_with_faults_loses_no_paid_call_and_doubles_none(tmp_path: 
     assert stored == keys
 
 
+@pytest.mark.subprocess
 def test_without_idempotency_only_what_was_in_flight_can_be_paid_twice(tmp_path: Path) -> None:
     with serving(FakeEndpoint(three_in_ten(3, ("429", "500")), idempotent=False, seconds=0.01)) as endpoint:
         killed_and_run_again(endpoint, tmp_path / "store.db")

@@ -27,6 +27,7 @@ from models.cloze.ard_data import ard_data
 from tests.models.cloze.test_ard import log_densities, some_data, values_of
 
 
+@pytest.mark.mcmc
 def test_pymc_agrees_with_scikit_learn_where_both_are_exact(seed_offset: int) -> None:
     """Gaussian, in the predictors' own units, scales and noise as scikit-learn found them: one normal posterior.
 

@@ -31,6 +31,7 @@ def fitted(people: WordCounts, model: WordCounts, seed: int, **settings: int) ->
     return tvd_posterior(idata, data, rng=np.random.default_rng(seed))
 
 
+@pytest.mark.mcmc
 def test_intervals_hold_the_truth_where_the_raw_distance_is_far_off(seed_offset: int) -> None:
     """20 answers at each of 30 contexts, whose answers are independent of each other."""
     people, model, truth = simulated(20, 30, "mixture", 1 + seed_offset)

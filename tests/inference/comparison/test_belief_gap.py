@@ -107,6 +107,7 @@ def test_a_posterior_of_other_items_is_refused():
 SHORT = {"draws": 100, "tune": 150, "chains": 2, "cores": 1}
 
 
+@pytest.mark.mcmc
 def test_a_compiled_model_takes_other_answers_and_is_stored_without_loss(tmp_path):
     study = small_study()
     weak = belief_data(study, "weak", "interface")

@@ -55,6 +55,7 @@ def fitted(seed_offset):
     return data, truth, sample(report_model(data), seed=3 + seed_offset, **settings)
 
 
+@pytest.mark.mcmc
 def test_people_are_recovered(fitted):
     """Eight people and 40 shared questions. All slopes share one scale, which rests on the questions."""
     _, truth, idata = fitted
@@ -76,6 +77,7 @@ def test_people_are_recovered(fitted):
     assert lapse.std() < 0.03
 
 
+@pytest.mark.mcmc
 def test_predicted_reports_look_like_the_observed(fitted, seed_offset):
     data, _, idata = fitted
     drawn = predicted_reports(group(idata, "posterior"), data, np.random.default_rng(seed_offset), n_draws=500)

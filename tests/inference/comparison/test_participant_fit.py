@@ -67,6 +67,7 @@ def fits(data: ParticipantData, compiled: CompiledModel, seed_offset: int) -> di
     }
 
 
+@pytest.mark.mcmc
 def test_the_default_anchor_is_the_outcomes(fits: dict[str, ParticipantFit], data: ParticipantData) -> None:
     fit = fits["outcomes"]
     assert fit.anchor == Anchor()
@@ -85,6 +86,7 @@ def test_the_default_anchor_is_the_outcomes(fits: dict[str, ParticipantFit], dat
     np.testing.assert_allclose(np.exp(np.log(group(fit.idata, "posterior")["slope"]).mean("participant")), fit.scale)
 
 
+@pytest.mark.mcmc
 def test_an_assumed_scale_is_kept(fits: dict[str, ParticipantFit]) -> None:
     fit = fits["assumed"]
     assert fit.scale == 0.5
@@ -98,6 +100,7 @@ def test_an_assumed_scale_is_kept(fits: dict[str, ParticipantFit]) -> None:
     assert 0.05 < rate.mean() < 0.95
 
 
+@pytest.mark.mcmc
 def test_the_gap_is_somewhere_near_the_truth(
     fits: dict[str, ParticipantFit], data: ParticipantData, study: xr.Dataset
 ) -> None:
@@ -110,6 +113,7 @@ def test_the_gap_is_somewhere_near_the_truth(
         assert gap.std() < 2
 
 
+@pytest.mark.mcmc
 def test_the_same_seed_gives_the_same_fit_and_other_answers_another(
     fits: dict[str, ParticipantFit], data: ParticipantData, compiled: CompiledModel, seed_offset: int
 ) -> None:
@@ -122,6 +126,7 @@ def test_the_same_seed_gives_the_same_fit_and_other_answers_another(
     assert np.median(other.gap_nats) > np.median(again.gap_nats) + 0.5
 
 
+@pytest.mark.mcmc
 def test_fewer_people_fit_without_another_compilation(
     data: ParticipantData, compiled: CompiledModel, seed_offset: int
 ) -> None:
@@ -142,6 +147,7 @@ def test_fewer_people_fit_without_another_compilation(
     np.testing.assert_allclose(log_slope.mean("participant"), 0, atol=1e-9)
 
 
+@pytest.mark.mcmc
 def test_short_chains_do_not_pass_the_gate(fits: dict[str, ParticipantFit]) -> None:
     """800 draws do not have 400 effective ones of every parameter, and the fit says so."""
     verdict = fits["outcomes"].convergence
@@ -149,6 +155,7 @@ def test_short_chains_do_not_pass_the_gate(fits: dict[str, ParticipantFit]) -> N
     assert any("ESS" in reason for reason in verdict.reasons)
 
 
+@pytest.mark.mcmc
 def test_a_model_of_other_questions_is_refused(data: ParticipantData, compiled: CompiledModel) -> None:
     other = participant_data(simulate_comparison_study(design(n_participants=5)))
     with pytest.raises(InputError, match="participants"):

@@ -182,6 +182,7 @@ def fit(seed_offset: int) -> Fit:
     return data, sample(accuracy_model(data), seed=3 + seed_offset, **settings), truth
 
 
+@pytest.mark.mcmc
 def test_a_known_truth_is_recovered(fit: Fit) -> None:
     """One study with 7,560 guesses. People and documents are those drawn, not their populations."""
     data, idata, truth = fit
@@ -211,6 +212,7 @@ def test_a_known_truth_is_recovered(fit: Fit) -> None:
     assert relative.std(axis=(0, 1)).mean() < 0.25
 
 
+@pytest.mark.mcmc
 def test_the_probability_of_beating_everybody_is_recovered(fit: Fit) -> None:
     """Known true accuracies: a model well above the best probably wins, one well below it loses."""
     data, idata, truth = fit

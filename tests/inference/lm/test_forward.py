@@ -17,6 +17,8 @@ from inference.lm.forward import plant_trees, reduce_last, with_bos
 from tests.inference.lm import tiny_models
 from tests.oracles import language_model as reference
 
+pytestmark = pytest.mark.torch
+
 FAMILIES = {
     # family: (logits are the output embedding times a state, continuations share a pass)
     "gpt2": (True, True),

@@ -24,6 +24,8 @@ from inference.lm.settings import ModelSettings
 from tests.inference.lm import tiny_models
 from tests.oracles import language_model as reference
 
+pytestmark = pytest.mark.torch
+
 ROOT = Path(__file__).parents[3]
 
 
@@ -332,6 +334,7 @@ def cache_snapshot(hub: Path, repository: str, commit: str, folder: Path) -> Non
     shutil.copytree(folder, place / "snapshots" / commit)
 
 
+@pytest.mark.subprocess
 def test_without_a_network(folder, folder_of, tmp_path):
     """A model that is not there is one line; one in the local cache loads, unless its weights are pickled."""
     commits = ["0123456789abcdef0123456789abcdef01234567", "89abcdef0123456789abcdef0123456789abcdef"]

@@ -14,6 +14,8 @@ from inference.lm.next_token import context_rng, next_token_distributions
 from tests.inference.lm import tiny_models
 from tests.oracles import language_model as reference
 
+pytestmark = pytest.mark.torch
+
 LETTERS = ["a", "b", "c", "d", "e", "f", "g", "Ġ", ".", ","]
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from estimators.comparison import SCHEMES
 from inference.comparison.live_player import play
 from tests.inference.lm import tiny_models
 from tests.oracles import language_model as reference
+
+pytestmark = pytest.mark.torch
 
 
 def test_reports_are_two_alternative_probabilities(model_of):

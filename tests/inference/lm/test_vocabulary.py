@@ -14,6 +14,8 @@ from inference.lm.language_model import encode, token_strings
 from inference.lm.vocabulary import vocabulary
 from tests.inference.lm import tiny_models
 
+pytestmark = pytest.mark.torch
+
 STRANGE = [
     *tiny_models.TEXTS,
     "",

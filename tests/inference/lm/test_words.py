@@ -15,6 +15,8 @@ from inference.lm.words import can_write, word_log_probs, word_tokens
 from tests.inference.lm import tiny_models
 from tests.oracles import language_model as reference
 
+pytestmark = pytest.mark.torch
+
 # space, letters, pieces of words with and without the space before them, and pieces that run over a word's end
 PIECES = ["Ġ", "a", "b", "Ġa", "Ġb", "ab", "Ġab", "a.", "Ġb,", "b.a", "bĠa", ".", ",", "ĠĠ", "Ċ", "Ġa.Ġb"]
 MERGES = [("Ġ", "a"), ("Ġ", "b"), ("a", "b"), ("a", ".")]

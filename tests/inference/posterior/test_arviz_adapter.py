@@ -146,6 +146,7 @@ def test_both_generations_give_the_same_numbers() -> None:
 IMPORTED_FIRST = ("inference.posterior.sampling", "models.comparison.participants")
 
 
+@pytest.mark.subprocess
 @pytest.mark.parametrize("module", IMPORTED_FIRST)
 def test_no_notice_of_other_packages_reaches_a_user(module: str, tmp_path: Path) -> None:
     """PyTensor asks for a BLAS when it first compiles, ArviZ 0.23 speaks of its future once a day and user."""

@@ -58,6 +58,7 @@ def fit(seed_offset: int) -> tuple[pm.Model, Any]:
     return model, complete(first, compiled, seed=1 + seed_offset, n_prior=400, n_predictive=200)
 
 
+@pytest.mark.mcmc
 def test_everything_is_there(fit: tuple[pm.Model, Any]) -> None:
     idata = fit[1]
     assert set(GROUPS) == set(group_names(idata))
@@ -71,6 +72,7 @@ def test_everything_is_there(fit: tuple[pm.Model, Any]) -> None:
     assert idata.posterior_predictive["y"].shape == (2, 100, 6)
 
 
+@pytest.mark.mcmc
 def test_log_likelihood_is_that_of_the_rows(fit: tuple[pm.Model, Any]) -> None:
     model, idata = fit
     posterior = idata.posterior
@@ -83,6 +85,7 @@ def test_log_likelihood_is_that_of_the_rows(fit: tuple[pm.Model, Any]) -> None:
     np.testing.assert_allclose(idata.log_likelihood["y"], theirs["y"], atol=1e-12)
 
 
+@pytest.mark.mcmc
 def test_predictive_draws_come_from_the_posterior_and_prior_ones_from_the_prior(fit: tuple[pm.Model, Any]) -> None:
     """The town means have priors that depend on data: PyMC must not draw them anew."""
     idata = fit[1]
@@ -94,6 +97,7 @@ def test_predictive_draws_come_from_the_posterior_and_prior_ones_from_the_prior(
     assert set(group(idata, "posterior_predictive")) == {"y"}
 
 
+@pytest.mark.mcmc
 def test_stored_without_loss(fit: tuple[pm.Model, Any], tmp_path: Path) -> None:
     idata = fit[1]
     idata.posterior.attrs["note"] = "naïve"
@@ -108,6 +112,7 @@ def test_stored_without_loss(fit: tuple[pm.Model, Any], tmp_path: Path) -> None:
             assert after[key].dtype == value.dtype or {after[key].dtype.kind, value.dtype.kind} == {"O", "U"}, key
 
 
+@pytest.mark.mcmc
 def test_log_likelihood_follows_the_data(fit: tuple[pm.Model, Any]) -> None:
     model = fit[0]
     compiled = log_likelihood(model)

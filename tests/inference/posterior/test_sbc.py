@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 import pymc as pm
 import pytest
-from hydra import compose, initialize_config_module
 
 from estimators.errors import InputError
-from experiments.studies import load_study
+from experiments import simulated
 from inference.comparison.sbc import belief_sbc, small_belief_design
 from inference.posterior.sbc import JOINT_LOG_LIKELIHOOD, SbcModel, SbcSettings, rank_of_truth, run_sbc, sbc_rows
 from inference.posterior.sbc_bands import ecdf_band, ecdf_counts, judge_ranks
@@ -151,8 +150,7 @@ def test_fits_see_their_own_data_and_can_be_resumed(tmp_path: Path, seed_offset:
 
 
 def study() -> Any:
-    with initialize_config_module("conf", version_base="1.3"):
-        return load_study(compose("config", overrides=["study=simulated"]))
+    return simulated()
 
 
 def test_a_small_design_is_a_model() -> None:

@@ -515,6 +515,7 @@ def start(folder: Path, n: int, pause: float) -> subprocess.Popen[str]:
     )
 
 
+@pytest.mark.subprocess
 def test_two_processes_fill_one_store(tmp_path: Path) -> None:
     both = [start(tmp_path, 60, 0.02) for _ in range(2)]
     counts = [tuple(map(int, process.communicate(timeout=120)[0].split())) for process in both]
@@ -531,6 +532,7 @@ def test_two_processes_fill_one_store(tmp_path: Path) -> None:
     assert sum(computed for computed, _, _ in counts) < 110
 
 
+@pytest.mark.subprocess
 def test_a_killed_run_loses_at_most_a_batch_and_nothing_is_computed_twice(tmp_path: Path) -> None:
     process = start(tmp_path, 40, 0.1)
     deadline = time.monotonic() + 60
