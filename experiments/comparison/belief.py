@@ -28,6 +28,7 @@ from experiments.comparison.estimates import (
 )
 from experiments.harness.bayes import (
     CONVERGENCE_COLUMNS,
+    KEPT,
     PosteriorSettings,
     convergence_columns,
     fit_model,
@@ -78,8 +79,6 @@ POSTERIOR_COLUMNS = (
 
 BELIEF_COLUMNS = (*POSTERIOR_COLUMNS, *CONVERGENCE_COLUMNS)
 """Columns after those of :data:`~experiments.comparison.estimates.TABLE_COLUMNS`."""
-
-_KEPT = 2000
 
 
 class BeliefSettings(ComparisonSettings, PosteriorSettings):
@@ -209,7 +208,7 @@ def fit_players(study: xr.Dataset, players: Sequence[str], settings: BeliefSetti
                 rng = rng_for(settings.seed, f"belief gap {player} {scheme.name}")
                 gap = belief_gap(fit.posterior, data, rng).item_gap_nats + shift
                 posterior = (
-                    with_all_groups(fit.idata, program, settings.seed, purpose, keep=_KEPT)
+                    with_all_groups(fit.idata, program, settings.seed, purpose, keep=KEPT)
                     if settings.save_posterior
                     else None
                 )

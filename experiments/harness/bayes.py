@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CONVERGENCE_COLUMNS",
+    "KEPT",
     "BayesianSettings",
     "ChainSettings",
     "Fit",
@@ -46,6 +47,10 @@ log = logging.getLogger("shannon-game")
 
 CONVERGENCE_COLUMNS = ("r_hat_max", "ess_bulk_min", "ess_tail_min", "n_divergent", "bfmi_min", "converged")
 """Columns of every table with a posterior in it; see :class:`~inference.posterior.convergence.Convergence`."""
+
+
+KEPT = 2000
+"""Draws of a posterior that has every group, where its log-likelihood has a value a draw and row."""
 
 
 class ChainSettings(Settings):

@@ -17,6 +17,7 @@ from experiments.comparison.calibration.table import CALIBRATION_COLUMNS, partic
 from experiments.comparison.estimates import ResponseSettings, RoundingSettings, with_n_responses
 from experiments.harness.bayes import (
     CONVERGENCE_COLUMNS,
+    KEPT,
     Fit,
     PosteriorSettings,
     SamplerSettings,
@@ -55,7 +56,6 @@ CURVE_REPORTS = tuple(float(p) for p in np.round(np.linspace(0.5, 0.99, 50), 3)[
 """Reports at which the reliability curves are drawn."""
 
 _MAX_POINTS = 12
-_KEPT = 2000
 
 
 class CalibrationSettings(ResponseSettings, PosteriorSettings):
@@ -168,7 +168,7 @@ def _fits(
         fits[name] = fit_model(settings, program, f"calibration {name}")
         if settings.save_posterior:
             purpose = f"calibration {name}"
-            posteriors[name] = with_all_groups(fits[name].idata, program, settings.seed, purpose, keep=_KEPT)
+            posteriors[name] = with_all_groups(fits[name].idata, program, settings.seed, purpose, keep=KEPT)
 
     def program_of(model: pm.Model) -> CompiledModel | pm.Model:
         return compile_model(model) if settings.sampler.name == "nutpie" else model

@@ -15,7 +15,7 @@ from estimators.errors import InputError
 from estimators.guesses import enough_answers
 from experiments.guesses.accuracy.players import LanguageModel
 from experiments.guesses.accuracy.settings import AccuracySettings
-from experiments.harness.bayes import fit_model, sampler_seed, with_all_groups
+from experiments.harness.bayes import KEPT, fit_model, sampler_seed, with_all_groups
 from experiments.harness.settings import rng_for
 from inference.guesses.accuracy import (
     beats_every,
@@ -115,7 +115,7 @@ def fit_posterior(
     kind |= {"n_participants": data.participant.size, "n_documents": data.document.size}
     posteriors = {}
     if settings.save_posterior:
-        posteriors["accuracy"] = with_all_groups(fit.idata, model, settings.seed, "accuracy")
+        posteriors["accuracy"] = with_all_groups(fit.idata, model, settings.seed, "accuracy", keep=KEPT)
     return Posterior(
         tokens=tokens,
         convergence=fit.convergence,
