@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from estimators.errors import InputError, require_packages
 from experiments.studies.cloze.table_rows import ClozeColumns
@@ -19,7 +19,7 @@ __all__ = ["SEPARATORS", "Row", "TableRows", "chosen_columns", "read_rows", "row
 SEPARATORS = {"comma": ",", "tab": "\t", "semicolon": ";", "pipe": "|"}
 """Separators by name."""
 
-Row = tuple[str, Mapping[str, str | None]]
+Row: TypeAlias = "tuple[str, Mapping[str, str | None]]"
 """Place of a row in its table, and its values by column."""
 
 
