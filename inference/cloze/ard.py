@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -120,9 +121,12 @@ def sklearn_ard(x: ArrayLike, target: ArrayLike) -> SklearnArd:
     )
 
 
-def small_posterior(posterior: xr.Dataset) -> xr.Dataset:
+def small_posterior(posterior: Any) -> xr.Dataset:
     """Leave out what has a value for every row or item at every draw."""
-    return posterior.drop_vars([name for name in _PER_ROW if name in posterior])
+    # a group of a DataTree is a tree itself
+    draws = posterior if isinstance(posterior, xr.Dataset) else posterior.to_dataset()
+    small: xr.Dataset = draws.drop_vars([name for name in _PER_ROW if name in draws])
+    return small
 
 
 def expected_target(eta: ArrayLike, posterior: xr.Dataset, likelihood: str) -> Floats:
