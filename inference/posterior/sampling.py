@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from types import FrameType
@@ -43,13 +43,10 @@ class CompiledModel:
     model : pymc.Model
     program : object
         What nutpie made of it.
-    again : callable, optional
-        Compiles the model once more, with the values that its data have then.
     """
 
     model: pm.Model
     program: Any
-    again: Callable[[], Any] | None = None
 
 
 def compile_model(model: pm.Model, *, jitter: bool = True, start: Mapping[str, Any] | None = None) -> CompiledModel:
@@ -90,11 +87,9 @@ def compile_model(model: pm.Model, *, jitter: bool = True, start: Mapping[str, A
     # them in its cache on disk: the second run of a program would draw otherwise than the first
     with config.change_flags(numba__fastmath=False):
         if jitter and start is None:
-            return CompiledModel(model, nutpie.compile_pymc_model(model), lambda: compile_model(model).program)
+            return CompiledModel(model, nutpie.compile_pymc_model(model))
         program = nutpie.compile_pymc_model(model, jitter_rvs=set(), initial_points=start and dict(start))
-    return CompiledModel(
-        model, _moved_a_little(program), lambda: compile_model(model, jitter=jitter, start=start).program
-    )
+    return CompiledModel(model, _moved_a_little(program))
 
 
 def _moved_a_little(program: Any) -> Any:
@@ -240,12 +235,11 @@ def _nutpie(compiled: CompiledModel, settings: dict[str, Any], *, seed: int, pro
     import nutpie  # noqa: PLC0415
 
     program = compiled.program
-    names = [name for name in program.shared_data if name in compiled.model.named_vars]
-    if compiled.again is not None and compiled.model.data_vars and not names:
-        # nutpie has no names of data from PyTensor 3: values that changed since need a new program, not old numbers
-        program = compiled.again()
-    if names:
-        program = program.with_data(**{name: compiled.model[name].get_value() for name in names})
+    keys = getattr(program, "shared_var_keys", None)  # nutpie 0.16.11 has keys without meaning, earlier ones have names
+    names = set(program.shared_data) if keys is None else {variable.name for variable in keys}
+    values = {data.name: data.get_value() for data in compiled.model.data_vars if data.name in names}
+    if values:
+        program = program.with_data(**values)
     return without_unconstrained(
         nutpie.sample(program, seed=seed, progress_bar=progress, save_warmup=False, **settings)
     )
