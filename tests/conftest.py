@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+_MARKER_OF_IMPORT = {"nutpie": "mcmc", "torch": "torch"}
+_missing: set[str] = set()
+"""Markers that the running test should have to sample, to start Python or to load torch, and has not."""
 
 DATA = Path(os.environ.get("SHANNON_DATA") or Path(__file__).parents[1] / ".." / "shared" / "data").resolve()
 
@@ -28,6 +34,27 @@ def pytest_configure() -> None:
     """Let Ctrl-C work: a shell that starts the tests in the background has them, and what they start, ignore it."""
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    sys.addaudithook(_keep_tiers)
+
+
+def _keep_tiers(event: str, arguments: tuple[object, ...]) -> None:
+    """Fail a test of the unit tier that does what its tier leaves out."""
+    marker = None
+    if event == "import":
+        marker = _MARKER_OF_IMPORT.get(str(arguments[0]))
+    elif event == "subprocess.Popen" and "python" in Path(os.fsdecode(str(arguments[0]))).name:
+        marker = "subprocess"
+    if marker in _missing:
+        pytest.fail(f"{event} {arguments[0]}: a test that does this needs the marker {marker}")
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Watch a test that has none of the markers of the other tiers."""
+    marked = {mark.name for mark in item.iter_markers()}
+    _missing.update(set() if "slow" in marked else {"mcmc", "subprocess", "torch"} - marked)
+    yield
+    _missing.clear()
 
 
 @pytest.fixture(scope="session")
