@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import io
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from estimators.errors import InputError
 from estimators.layout import add_note
 from experiments.harness.result import loader
 from experiments.papers.published_study import EXPLAINED, validate_published_study
+from experiments.studies.files import read_bytes
 from inference.settings import Settings, UserPath
 
 __all__ = ["COLUMNS", "PublishedSettings", "published", "read_values"]
@@ -120,10 +122,10 @@ def read_values(path: Path) -> Iterator[Row]:
 
 
 def _rows(path: Path, columns: tuple[str, ...]) -> Iterator[Row]:
+    content = read_bytes(path)
     try:
-        with path.open(newline="", encoding="utf-8") as file:
-            lines = list(csv.reader(file, strict=True))
-    except (OSError, UnicodeError, csv.Error) as error:
+        lines = list(csv.reader(io.StringIO(content.decode("utf-8"), newline=""), strict=True))
+    except (UnicodeError, csv.Error) as error:
         raise InputError(f"cannot be read as CSV: {error}", source=path) from None
     if not lines or tuple(lines[0]) != columns:
         found = ", ".join(lines[0]) if lines else "nothing"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import io
 import os
 import re
 import stat
@@ -34,9 +35,14 @@ __all__ = [
     "checked_members",
     "fetch_archive",
     "open_files",
+    "read_bytes",
     "read_manifest",
+    "regular_file",
     "write_manifest",
 ]
+
+FILE_LIMIT_BYTES = 4 * 2**30
+"""A larger file is refused: what is read is held in memory, several times over."""
 
 MEMBER_LIMIT_BYTES = 256 * 2**20
 """An archive with a member larger than this when unpacked is refused; the largest real one is 1.4 MB."""
@@ -47,6 +53,79 @@ _DOWNLOAD_TIMEOUT_SECONDS = 60
 
 class MissingFilesError(InputError):
     """Some of the files asked for are not there; the message names them and how many."""
+
+
+def regular_file(path: Path, *, field: str | None = None, limit_bytes: int = FILE_LIMIT_BYTES) -> os.stat_result:
+    """Look at a file before anything opens it: to open a pipe or a device can wait for ever.
+
+    Parameters
+    ----------
+    path : Path
+    field : str, optional
+        The setting that named it, for messages.
+    limit_bytes : int, optional
+        A larger file is refused.
+
+    Returns
+    -------
+    os.stat_result
+
+    Raises
+    ------
+    MissingFilesError
+        If there is no such file.
+    InputError
+        If it is no regular file, is too large, or cannot be looked at.
+
+    Examples
+    --------
+    >>> regular_file(Path("answers.csv"))
+    Traceback (most recent call last):
+    experiments.studies.files.MissingFilesError: answers.csv: there is no such file
+    """
+    try:
+        status = path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        raise MissingFilesError("there is no such file", source=path, field=field) from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot be read: {_said(error)}", source=path, field=field) from error
+    if not stat.S_ISREG(status.st_mode):
+        found = _KINDS.get(stat.S_IFMT(status.st_mode), "something else")
+        raise InputError(f"is {found}, should be a regular file", source=path, field=field)
+    if status.st_size > limit_bytes:
+        problem = f"has {status.st_size:,} bytes, more than the {limit_bytes:,} that are read of such a file"
+        raise InputError(problem, source=path, field=field)
+    return status
+
+
+_KINDS = {
+    stat.S_IFDIR: "a folder",
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
+
+
+def read_bytes(path: Path, *, field: str | None = None, limit_bytes: int = FILE_LIMIT_BYTES) -> bytes:
+    """Read a regular file; takes and raises what :func:`regular_file` does.
+
+    Examples
+    --------
+    >>> read_bytes(Path(__file__).parent)
+    Traceback (most recent call last):
+    estimators.errors.InputError: ...: is a folder, should be a regular file
+    """
+    regular_file(path, field=field, limit_bytes=limit_bytes)
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(f"cannot be read: {_said(error)}", source=path, field=field) from error
+
+
+def _said(error: Exception) -> str:
+    """What the system says of an error, without the path, which the message has already."""
+    return getattr(error, "strerror", None) or str(error)
 
 
 class Files(Protocol):
@@ -90,13 +169,9 @@ class FolderFiles:
         missing = []
         for name in names:
             try:
-                status = (self.root / name).stat()
-            except FileNotFoundError:
+                lines.append(f"{name} {_stamp(regular_file(self.root / name, limit_bytes=MEMBER_LIMIT_BYTES))}")
+            except MissingFilesError:
                 missing.append(name)
-                continue
-            except OSError as error:
-                raise InputError(f"cannot be read: {error.strerror}", source=self.where(name)) from error
-            lines.append(f"{name} {_stamp(status)}")
         if missing:
             raise _missing(missing, len(names), self.label)
         return lines
@@ -105,10 +180,7 @@ class FolderFiles:
         """Contents of the named files."""
         self.stamps(names)
         for name in names:
-            try:
-                yield name, (self.root / name).read_bytes()
-            except OSError as error:
-                raise InputError(f"cannot be read: {error.strerror}", source=self.where(name)) from error
+            yield name, read_bytes(self.root / name, limit_bytes=MEMBER_LIMIT_BYTES)
 
     def listed(self, folder: str) -> list[str]:
         """Names of the files in one folder, sorted."""
@@ -338,10 +410,10 @@ def read_manifest(path: Path) -> dict[str, str]:
     InputError
         If the file is missing or is not such a table.
     """
+    content = read_bytes(path, field="study.manifest")
     try:
-        with path.open(newline="", encoding="utf-8") as stream:
-            rows = list(csv.reader(stream))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        rows = list(csv.reader(io.StringIO(content.decode("utf-8"), newline="")))
+    except (UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"the manifest cannot be read ({error})", source=path) from error
     if not rows or rows[0] != ["name", "sha256"]:
         raise InputError("the manifest should start with the header name,sha256", source=path)

@@ -19,6 +19,7 @@ import xarray as xr
 from estimators.comparison import validate_comparison_study
 from estimators.errors import InputError
 from experiments.harness.result import loader
+from experiments.studies.files import regular_file
 from experiments.studies.parsing import objects
 from inference.settings import Settings, UserPath
 
@@ -111,8 +112,7 @@ def comparison_file(settings: ComparisonFileSettings) -> xr.Dataset:
     10
     """
     path = settings.path
-    if not path.is_file():
-        raise InputError("there is no such file", source=path, field="study.path")
+    regular_file(path, field="study.path")
     study = _read(path)
     wanted = study.attrs.pop(_FORMAT, _FORMAT_VALUE)
     if wanted != _FORMAT_VALUE:

@@ -13,6 +13,7 @@ from pydantic import AfterValidator, Field
 from estimators.errors import InputError
 from experiments.harness.result import loader
 from experiments.studies.documents.tokens import ALL, Document, documents_study
+from experiments.studies.files import read_bytes
 from experiments.studies.parsing import parse_json, shown
 from inference.settings import Settings, UserPath
 
@@ -97,8 +98,8 @@ def texts(settings: TextsSettings) -> xr.Dataset:
     path = settings.path
     if path.is_dir():
         documents, digests, notes = _folder(path, settings)
-    elif path.is_file():
-        content = _bytes(path)
+    else:
+        content = read_bytes(path)
         digests = {path.name: hashlib.sha256(content).hexdigest()}
         notes = {}
         if path.suffix.lower() in _JSON_LINES:
@@ -109,8 +110,6 @@ def texts(settings: TextsSettings) -> xr.Dataset:
             raise InputError(
                 f"is no .txt, {' or '.join(_JSON_LINES)} file and no folder of .txt files", source=path, field="path"
             )
-    else:
-        raise InputError("there is no such file or folder", source=path, field="study.path")
     return documents_study(
         path.resolve().name,
         documents,
@@ -126,7 +125,7 @@ def _folder(root: Path, settings: TextsSettings) -> tuple[list[Document], dict[s
         path
         for path in root.rglob("*")
         if path.suffix.lower() == ".txt"
-        and path.is_file()
+        and not path.is_dir()
         and not any(part.startswith(".") for part in path.relative_to(root).parts)
     )
     if not paths:
@@ -138,20 +137,13 @@ def _folder(root: Path, settings: TextsSettings) -> tuple[list[Document], dict[s
     digests: dict[str, str] = {}
     notes: dict[str, int] = {}
     for path in paths:
-        content = _bytes(path)
+        content = read_bytes(path)
         place = path.relative_to(root)
         name = place.as_posix()
         digests[name] = hashlib.sha256(content).hexdigest()
         split = place.parts[0] if len(place.parts) > 1 else ALL
         documents.append(Document(name, _text(content, path, settings, notes), split))
     return documents, digests, notes
-
-
-def _bytes(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", source=path) from error
 
 
 def _text(content: bytes, path: Path, settings: TextsSettings, notes: dict[str, int]) -> str:

@@ -22,6 +22,7 @@ from estimators.errors import InputError
 from estimators.layout import add_note
 from estimators.rankings.study import conditioned_on_other_text, validate_ranking_study
 from experiments.harness.result import loader
+from experiments.studies.files import read_bytes
 from experiments.studies.public_data import Address, Commit, PublicSettings
 from experiments.studies.rankings.rank_perplexity_workbooks import (
     ARCHIVES,
@@ -85,7 +86,7 @@ def rank_perplexity(settings: RankPerplexitySettings) -> xr.Dataset:
     """
     archives = [archive for archive in ARCHIVES if settings.part in ("all", archive.part)]
     paths = _paths(settings, archives)
-    contents = {archive: _content(paths[archive]) for archive in archives}
+    contents = {archive: read_bytes(paths[archive]) for archive in archives}
     hashes = {archive: hashlib.sha256(content).hexdigest() for archive, content in contents.items()}
     books = [
         book
@@ -136,13 +137,6 @@ def _fetched(settings: RankPerplexitySettings, archive: Archive) -> Path:
             "study.root=FOLDER to a folder with the four archives",
             source=url,
         ) from error
-
-
-def _content(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", source=path) from error
 
 
 def _study(books: list[Workbook]) -> xr.Dataset:

@@ -128,7 +128,7 @@ def test_malformed_rows(tmp_path: Path, rows: list[dict[str, str]], message: str
 
 def test_malformed_files(tmp_path: Path) -> None:
     path = tmp_path / "mine.csv"
-    with pytest.raises(InputError, match=r"mine\.csv: cannot be read as CSV"):
+    with pytest.raises(InputError, match=r"mine\.csv: there is no such file"):
         published(tables=[str(path)])
     path.write_text("")
     with pytest.raises(InputError, match=r"header: is nothing; should be paper, where"):

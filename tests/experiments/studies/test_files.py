@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import hashlib
 import io
+import os
 import socket
 import stat
 import threading
@@ -25,7 +26,9 @@ from experiments.studies.files import (
     check_hash,
     fetch_archive,
     open_files,
+    read_bytes,
     read_manifest,
+    regular_file,
     write_manifest,
 )
 
@@ -82,6 +85,42 @@ def test_two_places_for_one_folder_are_an_error(tmp_path: Path) -> None:
     view = ArchiveFiles(archive(tmp_path / "a.zip", {"x/data/a.json": b"", "y/data/a.json": b""}))
     with pytest.raises(InputError, match=r"a\.zip: has data/ in more than one place: x/, y/"):
         list(view.read(["data/a.json"]))
+
+
+@pytest.mark.parametrize(
+    ("make", "problem"),
+    [
+        (os.mkfifo, "is a pipe, should be a regular file"),
+        (Path.mkdir, "is a folder, should be"),
+        (lambda path: path.symlink_to("/dev/zero"), "is a device, should be"),
+        (lambda path: path.symlink_to("nowhere"), "there is no such file"),
+        (lambda path: path.symlink_to(path), "cannot be read: Too many levels"),
+        (lambda path: path.write_bytes(b"12345"), "has 5 bytes, more than the 4 that are read"),
+    ],
+)
+def test_what_is_no_regular_file_is_refused_before_it_is_opened(
+    tmp_path: Path, make: Callable[[Path], object], problem: str
+) -> None:
+    path = tmp_path / "given"
+    make(path)
+    for door in (regular_file, read_bytes):
+        with pytest.raises(InputError, match=rf"given, study\.path: {problem}"):
+            door(path, field="study.path", limit_bytes=4)
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "a\0b", "file/inside"])
+def test_a_name_that_no_file_can_have_is_refused(tmp_path: Path, name: str) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match=r"cannot be read: (File name too long|embedded null)|there is no such file"):
+        read_bytes(tmp_path / name)
+
+
+def test_a_pipe_among_the_files_of_a_folder_is_refused(tmp_path: Path) -> None:
+    view = open_files(folder(tmp_path / "root"), FOLDERS)
+    (tmp_path / "root/data/a.json").unlink()
+    os.mkfifo(tmp_path / "root/data/a.json")
+    with pytest.raises(InputError, match=r"data/a\.json: is a pipe"):
+        list(view.read(list(CONTENTS)))
 
 
 def test_missing_roots_and_folders(tmp_path: Path) -> None:
@@ -194,7 +233,7 @@ def test_a_malformed_manifest(tmp_path: Path, text: str, problem: str) -> None:
 
 
 def test_a_missing_manifest(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"manifest\.csv: the manifest cannot be read"):
+    with pytest.raises(InputError, match=r"manifest\.csv, study\.manifest: there is no such file"):
         read_manifest(tmp_path / "manifest.csv")
 
 
@@ -303,5 +342,5 @@ def test_a_file_put_into_the_cache_by_hand_needs_no_network(tmp_path: Path) -> N
 
 def test_a_folder_view_names_the_file_it_cannot_read(tmp_path: Path) -> None:
     (tmp_path / "data" / "a.json").mkdir(parents=True)
-    with pytest.raises(InputError, match=r"a\.json: cannot be read: Is a directory"):
+    with pytest.raises(InputError, match=r"a\.json: is a folder"):
         next(FolderFiles(tmp_path).read(["data/a.json"]))
