@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from reprlib import Repr
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -16,9 +19,27 @@ from estimators.layout import add_note
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["Note", "add_notes", "objects", "parse_json", "shown", "some_of", "whole_characters"]
+__all__ = [
+    "Note",
+    "add_notes",
+    "is_number",
+    "is_whole",
+    "objects",
+    "parse_json",
+    "shown",
+    "some_of",
+    "utf8",
+    "whole_characters",
+]
 
 _SHOWN = 80
+# a value of a file may be nested a thousand deep or have a million digits
+_BRIEF = Repr()
+_BRIEF.maxlevel = 6
+_BRIEF.maxlist = _BRIEF.maxtuple = _BRIEF.maxdict = _BRIEF.maxset = _BRIEF.maxfrozenset = _SHOWN
+_BRIEF.maxstring = _BRIEF.maxlong = _BRIEF.maxother = 2 * _SHOWN
+# the name before a number that is none; a quotation mark inside a string has a backslash before it
+_CONSTANT = re.compile(r'"([^"\\]*)"\s*:[^"{}:]*?\b(?:NaN|Infinity)\b')
 
 
 @dataclass(frozen=True)
@@ -36,14 +57,89 @@ def add_notes(study: xr.Dataset, notes: Iterable[Note]) -> None:
         add_note(study, note.text, count=note.count, level=note.level)
 
 
-def parse_json(content: bytes | str, source: object, field: object = None) -> Any:
-    """Parse JSON; InputError names the place where it is none."""
+def utf8(content: bytes, source: object, field: object = None) -> str:
+    """Decode UTF-8, with or without its byte order mark; InputError names the first byte that is none."""
     try:
-        return json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise InputError(
-            f"is not valid JSON ({error}); it has {len(content)} bytes and may be truncated", source=source, field=field
-        ) from None
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        problem = f"is not UTF-8: byte {content[error.start]:#04x} in line {line}; convert the file"
+        raise InputError(problem, source=source, field=field) from None
+    if "\0" in text:
+        problem = f"has {text.count(chr(0)):,} NUL bytes, which no text has; it is damaged, or another kind of file"
+        raise InputError(problem, source=source, field=field)
+    return text
+
+
+def parse_json(content: bytes | str, source: object, field: object = None, *, nan: bool = False) -> Any:
+    """Parse JSON as the standard has it: UTF-8, every key of an object once, no number that is none.
+
+    Parameters
+    ----------
+    content : bytes or str
+    source, field : object
+        The place, for messages.
+    nan : bool, optional
+        Take a bare NaN, as some programs write it, for a float.
+
+    Raises
+    ------
+    InputError
+        Names the place, and what is no JSON there.
+
+    Examples
+    --------
+    >>> parse_json(b'{"count": 2}', "answers.json")
+    {'count': 2}
+    >>> parse_json(b'{"count": 2, "count": 3}', "answers.json")
+    Traceback (most recent call last):
+    estimators.errors.InputError: answers.json, count: is there twice in one object; which of the two holds is not known
+    """
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            names = [name for name, _ in pairs]
+            twice = next(name for at, name in enumerate(names) if name in names[:at])
+            raise InputError("is there twice in one object; which of the two holds is not known", **place(twice))
+        return found
+
+    def constant(name: str) -> float:
+        if nan and name == "NaN":
+            return math.nan
+        before = _CONSTANT.search(text)
+        raise InputError(f"holds {name}, which is no number of JSON", **place(before[1] if before else None))
+
+    def place(name: str | None) -> dict[str, object]:
+        parts = [str(part) for part in (field, name) if part is not None]
+        return {"source": source, "field": ", ".join(parts) or None}
+
+    text = content if isinstance(content, str) else utf8(content, source, field)
+    try:
+        return json.loads(text, object_pairs_hook=once, parse_constant=constant)
+    except InputError:
+        raise
+    except RecursionError:
+        raise InputError("is nested too deeply for data", source=source, field=field) from None
+    except ValueError as error:
+        # beyond some thousand digits Python's own message tells a programmer which limit to lift
+        if not isinstance(error, json.JSONDecodeError):
+            raise InputError("holds a number of thousands of digits", source=source, field=field) from None
+        problem = f"is not valid JSON ({error}); it has {len(content)} bytes and may be truncated"
+        raise InputError(problem, source=source, field=field) from None
+
+
+def is_number(value: object) -> bool:
+    """Whether a value of JSON is a number that a float can hold: no boolean, text, NaN, or integer beyond 1e308."""
+    try:
+        return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    except OverflowError:
+        return False
+
+
+def is_whole(value: object, lowest: int = -(2**63), highest: int = 2**63 - 1) -> bool:
+    """Whether a value of JSON is an integer within bounds, and no boolean."""
+    return type(value) is int and lowest <= value <= highest
 
 
 def objects(strings: Sequence[str]) -> NDArray[np.object_]:
@@ -60,7 +156,7 @@ def whole_characters(text: str) -> str:
 
 def shown(value: object) -> str:
     """Show a value in a message, cut short where it is long."""
-    text = repr(value)
+    text = _BRIEF.repr(value)
     return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections.abc import Iterator
 
 import numpy as np
 
 from estimators.errors import InputError
 from experiments.studies.cloze.rows import ClozeRows, Parsed
-from experiments.studies.parsing import Note
+from experiments.studies.parsing import Note, shown
 
 __all__ = ["NORMS_FILE", "parse_norms"]
 
@@ -48,19 +49,14 @@ def parse_norms(content: bytes, where: str) -> Parsed:
     except UnicodeDecodeError:
         text = content.decode("cp1252", "replace")
         notes.append(Note("the table is not UTF-8; read as Windows-1252", 1))
-    reader = csv.DictReader(io.StringIO(text, newline=""))
-    missing = [name for name in _COLUMNS if name not in (reader.fieldnames or ())]
-    if missing:
-        raise InputError(
-            f"has no column {', '.join(missing)}; found: {', '.join(reader.fieldnames or ())}", source=where
-        )
+    if "\0" in text:
+        raise InputError(f"has {text.count(chr(0)):,} NUL bytes, which no table has; it is damaged", source=where)
     rows = ClozeRows()
     items: dict[tuple[str, int], int] = {}
     totals: dict[int, int] = {}
     sums: dict[int, int] = {}
     blank = mismatched = 0
-    for row in reader:
-        line = reader.line_num
+    for line, row in _rows(text, where):
         key = (row["Text_ID"].strip(), _whole(row["Word_Number"], where, line, "Word_Number"))
         tokens = re.split(" +", row["Text"].strip())
         if key not in items:
@@ -79,7 +75,7 @@ def parse_norms(content: bytes, where: str) -> Parsed:
             ):
                 rows.column(name).append(value)
         item = items[key]
-        answer = row["Response"] or ""
+        answer = row["Response"]
         blank += not answer.strip()
         count = _whole(row["Response_Count"], where, line, "Response_Count")
         sums[item] = sums.get(item, 0) + count
@@ -105,11 +101,28 @@ def parse_norms(content: bytes, where: str) -> Parsed:
     return Parsed(arrays, {}, notes)
 
 
-def _whole(value: str | None, where: str, line: int, column: str) -> int:
+def _rows(text: str, where: str) -> Iterator[tuple[int, dict[str, str]]]:
+    """Line and cells of every row."""
+    reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
     try:
-        number = float(value or "")
-    except ValueError:
-        number = -1.0
-    if not (number >= 0 and number == int(number)):
-        raise InputError(f"line {line}: is {value!r}, should be a whole number", source=where, field=column)
-    return int(number)
+        names = list(reader.fieldnames or ())
+        wrong = [name for name in _COLUMNS if names.count(name) != 1]
+        if wrong:
+            problem = "there is more than one column" if wrong[0] in names else "has no column"
+            raise InputError(f"{problem} {', '.join(wrong)}; found: {', '.join(names)}", source=where)
+        for row in reader:
+            if None in row or None in row.values():
+                extra = len(row.get(None, ()))
+                cells = len(names) + extra - list(row.values()).count(None)
+                problem = f"line {reader.line_num}: has {cells} cells, the header has {len(names)}"
+                raise InputError(problem, source=where)
+            yield reader.line_num, row
+    except csv.Error as error:
+        raise InputError(f"line {reader.line_num + 1}: {error}", source=where) from None
+
+
+def _whole(value: str, where: str, line: int, column: str) -> int:
+    found = re.fullmatch(r"\s*(\d{1,9})(?:\.0*)?\s*", value, re.ASCII)
+    if found is None:
+        raise InputError(f"line {line}: is {shown(value)}, should be a whole number", source=where, field=column)
+    return int(found[1])

@@ -6,10 +6,10 @@ the experiments. The layout is described in the data's own documentation.
 
 from __future__ import annotations
 
-import json
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
@@ -20,7 +20,7 @@ import numpy as np
 from estimators.cloze.study import SAMPLES
 from estimators.errors import InputError
 from experiments.studies.cloze.rows import ClozeRows, Parsed
-from experiments.studies.parsing import Note
+from experiments.studies.parsing import Note, is_number, is_whole, parse_json, shown
 
 __all__ = ["HUMAN_FILES", "MODEL_FILES", "RESULT_FILES", "SOURCES", "parse"]
 
@@ -37,6 +37,12 @@ SOURCES = (SAMPLES, "nucleus 0.7", "nucleus 0.8", "nucleus 0.9", "greedy", "huma
 _TEMPERATURE = "gpt2-t0.5"
 _CHATGPT = {"chatgpt": "unbiased_temp_1", "chatgpt-2": "unbiased_temp_2", "chatgpt-diverse": "diverse"}
 _SOURCE = {name: position for position, name in enumerate(SOURCES)}
+_NUMBER = re.compile(r"0|[1-9]\d{0,8}", re.ASCII)
+_MOST = 2**31 - 1  # of a count: a study holds them in 32 bits
+# a float32 softmax can round to a hair above one
+_LOGPROB_SLACK = 1e-5
+# what the files call a source
+_KEY = {SAMPLES: "ancestral_samples", "corpus": "original"}
 # in passages 3, 13 and 36 the stored lists drop one context and repeat another: the code that made them counted a
 # lone dash token as a word in passage 36, and lost a context each in the other two; (drop, repeat, before which)
 _GPT2_ORDER = {"3": (45, 58, None), "13": (19, 53, None), "36": (39, 25, 26)}
@@ -107,9 +113,9 @@ def parse(files: Mapping[str, bytes]) -> Parsed:
         _each(passages, partial(_read_entry, reading, model))
     bloom, chatgpt = (files.get(MODEL_FILES[name]) for name in ("bloom", "chatgpt"))
     if bloom is not None:
-        _read_bloom(reading, _loads(bloom, MODEL_FILES["bloom"]))
+        _read_bloom(reading, parse_json(bloom, MODEL_FILES["bloom"]))
     if chatgpt is not None:
-        _read_chatgpt(reading, _loads(chatgpt, MODEL_FILES["chatgpt"]))
+        _read_chatgpt(reading, parse_json(chatgpt, MODEL_FILES["chatgpt"]))
     _read_results(reading, files)
     arrays = reading.rows.arrays()
     arrays["item"] = np.arange(len(reading.items))
@@ -131,12 +137,13 @@ def _passages(files: Mapping[str, bytes], prefix: str) -> _Passages:
     found: _Passages = []
     for name, content in files.items():
         if name.startswith(prefix):
-            loaded = _loads(content, name)
+            # a blank answer is a bare NaN in these files
+            loaded = parse_json(content, name, nan=True)
             if not isinstance(loaded, dict):
                 raise InputError(f"holds a {type(loaded).__name__}, should be an object of passages", source=name)
-            found += [(str(passage), name, entries) for passage, entries in loaded.items()]
+            found += [(passage, name, entries) for passage, entries in loaded.items()]
     for passage, name, entries in found:
-        if not (passage.isdecimal() and isinstance(entries, dict)):
+        if not (_NUMBER.fullmatch(passage) and isinstance(entries, dict)):
             raise InputError(f"{passage!r} should be a passage's number, with an object", source=name)
     found.sort(key=lambda triple: int(triple[0]))
     for before, after in pairwise(found):
@@ -145,39 +152,85 @@ def _passages(files: Mapping[str, bytes], prefix: str) -> _Passages:
     return found
 
 
-def _loads(content: bytes, name: str) -> Any:
-    try:
-        return json.loads(content)
-    except ValueError as error:
-        raise InputError(f"is no JSON file ({error}); fetch it again", source=name) from error
-
-
 def _each(passages: _Passages, read: Callable[[tuple[str, int], Any, str], None]) -> None:
     for passage, name, entries in passages:
         for word, entry in entries.items():
-            try:
-                read((passage, int(word)), entry, name)
-            except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-                if isinstance(error, InputError):
-                    raise
-                raise InputError(
-                    f"the entry of passage {passage}, word {word} is not as the layout says "
-                    f"({type(error).__name__}: {error})",
-                    source=name,
-                ) from error
+            with _place(name, f"passage {passage}, word {word}"):
+                read((passage, _whole_text(word, "key")), entry, name)
+
+
+@contextmanager
+def _place(name: str, entry: str) -> Iterator[None]:
+    """Say in which entry of which file something is wrong."""
+    try:
+        yield
+    except _WrongError as error:
+        raise InputError(error.problem, source=name, field=f"{entry}, {error.field}") from None
+    except InputError:
+        raise
+    except KeyError as error:
+        raise InputError("is missing", source=name, field=f"{entry}, {error.args[0]}") from None
+    except (TypeError, ValueError, IndexError, AttributeError) as error:
+        problem = f"is not as the layout says ({type(error).__name__}: {error})"
+        raise InputError(problem, source=name, field=entry) from error
+
+
+class _WrongError(Exception):
+    """A value of an entry is wrong."""
+
+    def __init__(self, value: object, wanted: str, field: str) -> None:
+        super().__init__(field)
+        self.problem, self.field = f"is {shown(value)}, should be {wanted}", field
+
+
+def _whole_text(value: object, field: str) -> int:
+    """A number that is written as text, as in the files, or as a number."""
+    if not (is_whole(value, 0, _MOST) or (isinstance(value, str) and _NUMBER.fullmatch(value))):
+        raise _WrongError(value, "a whole number", field)
+    return int(value)  # type: ignore[call-overload, no-any-return]
+
+
+def _string(value: Any, field: str) -> str:
+    if not isinstance(value, str):
+        raise _WrongError(value, "a string", field)
+    return value
+
+
+def _list(value: Any, field: str) -> list[Any]:
+    if not isinstance(value, list):
+        raise _WrongError(value, "a list", field)
+    return value
+
+
+def _texts(answers: Sequence[Mapping[str, Any]], field: str) -> list[str]:
+    """Words as they stand; a bare NaN, which is a blank answer, is ""."""
+    found = [answer["pred"] for answer in answers]
+    # the files hold half a million answers: a whole list is looked at before any one of it
+    if {str}.issuperset(map(type, found)):
+        return found
+    return ["" if isinstance(one, float) and math.isnan(one) else _string(one, f"{field}, pred") for one in found]
+
+
+def _counts(answers: Sequence[Mapping[str, Any]], field: str) -> list[int]:
+    found = [answer["count"] for answer in answers]
+    if {int}.issuperset(map(type, found)) and min(found, default=0) >= 0 and max(found, default=0) <= _MOST:
+        return found
+    wrong = next(value for value in found if not is_whole(value, 0, _MOST))
+    raise _WrongError(wrong, f"a whole number of at most {_MOST:,}", f"{field}, count")
+
+
+def _logprobs(answers: Sequence[Mapping[str, Any]], field: str) -> list[float]:
+    found = [answer["cond_log_prob"] for answer in answers]
+    if {float}.issuperset(map(type, found)) and math.isfinite(sum(found)) and max(found, default=0) <= _LOGPROB_SLACK:
+        return found
+    for value in found:
+        if not (is_number(value) and value <= _LOGPROB_SLACK):
+            raise _WrongError(value, "a log-probability: a finite number of at most 0", f"{field}, cond_log_prob")
+    return found
 
 
 def _without_dashes(context: str) -> str:
     return " ".join(token for token in context.split(" ") if re.search(r"\w", token) and token != "\u00d1")
-
-
-def _text(pred: Any) -> str:
-    """Give a word as it stands; a bare NaN, which is a blank answer, as ""."""
-    if isinstance(pred, str):
-        return pred
-    if isinstance(pred, float) and math.isnan(pred):
-        return ""
-    raise ValueError(f"pred is {pred!r}, should be a string")
 
 
 def _read_items(reading: _Reading, passages: _Passages) -> None:
@@ -186,24 +239,26 @@ def _read_items(reading: _Reading, passages: _Passages) -> None:
     responses = [rows.column(name) for name in ("response_item", "response_word", "response_count")]
 
     def read(key: tuple[str, int], entry: Any, name: str) -> None:  # noqa: ARG001
-        context = entry["context"]["text"]
+        context = _string(entry["context"]["text"], "context, text")
+        target = _string(entry["original"]["pred"], "original, pred")
         item = len(reading.items)
         reading.items[key] = item
         reading.by_context.setdefault((key[0], _without_dashes(context)), []).append(item)
-        for column, value in zip(columns, (*key, context, entry["original"]["pred"]), strict=True):
+        for column, value in zip(columns, (*key, context, target), strict=True):
             column.append(value)
-        for answer in entry["human"]:
-            text = _text(answer["pred"])
+        human = _list(entry["human"], "human")
+        for text, count in zip(_texts(human, "human"), _counts(human, "human"), strict=True):
             reading.blank += not text
             # the blank answers have count 0 in these files and 1 in those of GPT-2
-            for column, value in zip(responses, (item, rows.word(text), int(answer["count"]) or 1), strict=True):
+            for column, value in zip(responses, (item, rows.word(text), count or 1), strict=True):
                 column.append(value)
 
     _each(passages, read)
 
 
-def _read_entry(reading: _Reading, model: str, key: tuple[str, int], entry: Any, name: str) -> None:
-    position = reading.entry(reading.item_of(*key, entry["context"]["text"], name), model)
+def _read_entry(reading: _Reading, model: str, of: tuple[str, int], entry: Any, name: str) -> None:
+    context = _string(entry["context"]["text"], "context, text")
+    position = reading.entry(reading.item_of(*of, context, name), model)
     lists: list[tuple[str, Sequence[Mapping[str, Any]]]] = [
         ("corpus", [entry["original"]]),
         ("human", entry["human"]),
@@ -219,9 +274,10 @@ def _read_entry(reading: _Reading, model: str, key: tuple[str, int], entry: Any,
         scored_only = source in ("corpus", "human", "greedy")
         entries.extend([position] * len(preds))
         sources.extend([_SOURCE[source]] * len(preds))
-        words.extend([word(_text(one["pred"])) for one in preds])
-        counts.extend([0] * len(preds) if scored_only else [int(one["count"]) for one in preds])
-        logprobs.extend([one["cond_log_prob"] for one in preds])
+        key = _KEY.get(source, source)
+        words.extend(map(word, _texts(_list(preds, key), key)))
+        counts.extend([0] * len(preds) if scored_only else _counts(preds, key))
+        logprobs.extend(_logprobs(preds, key))
 
 
 def _sample_columns(reading: _Reading) -> tuple[list[Any], list[Any], list[Any], list[Any], list[Any]]:
@@ -259,22 +315,16 @@ def _each_query(content: Any, name: str, read: Callable[[Any], None]) -> None:
     if not isinstance(content, list):
         raise InputError(f"holds a {type(content).__name__}, should be a list of queries", source=name)
     for number, query in enumerate(content):
-        try:
+        with _place(name, f"query {number}"):
             read(query)
-        except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-            if isinstance(error, InputError):
-                raise
-            raise InputError(
-                f"query {number} is not as the layout says ({type(error).__name__}: {error})", source=name
-            ) from error
 
 
-def _read_words(reading: _Reading, model: str, query: Any, strings: Iterable[Any], name: str) -> None:
-    key = (str(query[1]["text_id"]), int(query[1]["word_num"]))
-    position = reading.entry(reading.item_of(*key, query[0], name), model)
+def _read_words(reading: _Reading, model: str, query: Any, strings: Any, name: str) -> None:
+    key = (str(_whole_text(query[1]["text_id"], "text_id")), _whole_text(query[1]["word_num"], "word_num"))
+    position = reading.entry(reading.item_of(*key, _string(query[0], "context"), name), model)
     counts: dict[int, int] = {}
-    for text in strings:
-        code = reading.rows.word(_text(text))
+    for text in _list(strings, "words"):
+        code = reading.rows.word(_string(text, "words"))
         counts[code] = counts.get(code, 0) + 1
     entries, words, sources, drawn, logprobs = _sample_columns(reading)
     entries.extend([position] * len(counts))
@@ -292,7 +342,7 @@ def _read_results(reading: _Reading, files: Mapping[str, bytes]) -> None:
     for name, content in files.items():
         if "/uncertainty_" not in name:
             continue
-        for path, values in _lists(_loads(content, name), name.rpartition("/")[2].removesuffix(".json")):
+        for path, values in _lists(parse_json(content, name), name.rpartition("/")[2].removesuffix(".json"), name):
             if isinstance(values, float):
                 reading.published[path] = values
                 continue
@@ -312,13 +362,15 @@ def _read_results(reading: _Reading, files: Mapping[str, bytes]) -> None:
             reading.rows.column("result_value").extend(values)
 
 
-def _lists(content: Any, path: str) -> list[tuple[str, Any]]:
+def _lists(content: Any, path: str, name: str, deepest: int = 9) -> list[tuple[str, Any]]:
     """Lists of numbers and single numbers inside a result file, with their path."""
-    if isinstance(content, dict):
-        return [found for key, value in content.items() for found in _lists(value, f"{path}/{key}")]
-    if isinstance(content, list) and content and all(isinstance(value, int | float) for value in content):
-        return [(path, [float(value) for value in content])]
-    return [(path, float(content))] if isinstance(content, int | float) else []
+    if isinstance(content, dict) and deepest:
+        return [found for key, value in content.items() for found in _lists(value, f"{path}/{key}", name, deepest - 1)]
+    wrong = [value for value in (content if isinstance(content, list) else [content]) if not is_number(value)]
+    if wrong or content == []:
+        problem = f"holds {shown((wrong or [content])[0])}, should hold numbers or lists of numbers"
+        raise InputError(problem, source=name, field=path)
+    return [(path, list(map(float, content)) if isinstance(content, list) else float(content))]
 
 
 class _Orders:

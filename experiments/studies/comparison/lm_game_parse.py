@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from estimators.errors import InputError
 from experiments.studies.cache import Cached, arrays_from_cached, cached_from_arrays
 from experiments.studies.lm_game_archive import QUESTION_FOLDER, RESULT_FOLDER, GameFiles
-from experiments.studies.parsing import Note, objects, parse_json, shown
+from experiments.studies.parsing import Note, is_number, is_whole, objects, parse_json, shown
 
 __all__ = ["RESPONSE_FILE", "Parsed", "from_cached", "parse", "question_file", "to_cached"]
 
@@ -271,7 +271,7 @@ def _numbers(data: dict[str, Any], field: str, shape: tuple[int, ...], source: s
     value = _field(data, field, source)
     try:
         array = np.array(value)
-    except (ValueError, OverflowError):  # lists of unequal lengths
+    except ValueError:  # lists of unequal lengths
         array = np.array(None)
     if array.shape != shape:
         meaning = "one number per " + (
@@ -284,9 +284,10 @@ def _numbers(data: dict[str, Any], field: str, shape: tuple[int, ...], source: s
             source=source,
             field=field,
         )
-    if array.dtype.kind not in "iuf":
-        flat = [part for row in value for part in row] if len(shape) == 2 else value
-        bad = next((part for part in flat if type(part) not in (int, float)), flat[0])
+    flat = [part for row in value for part in row] if len(shape) == 2 else value
+    # NumPy makes a number of true, and an object of an integer of hundreds of digits
+    if not set(map(type, flat)) <= {int, float} or array.dtype.kind not in "iuf":
+        bad = next(part for part in flat if not is_number(part))
         raise InputError(f"holds {shown(bad)}, should be numbers only", source=source, field=field)
     return array.astype(np.float64, copy=False)
 
@@ -345,11 +346,11 @@ def _rows(data: Any, source: str) -> _Rows:
 
 def _check_cell(field: str, value: Any, position: int, source: str) -> None:
     if field == "guess":
-        right, wanted = type(value) in (int, float), "a number (percent)"
+        right, wanted = is_number(value), "a number (percent)"
     elif field == "user":
         right, wanted = type(value) is int or (isinstance(value, str) and value != ""), "an integer or a name"
     else:
-        right, wanted = type(value) is int and -(2**63) <= value < 2**63, "a 64-bit integer"
+        right, wanted = is_whole(value), "a 64-bit integer"
     if not right:
         raise InputError(f"is {shown(value)} in row {position}, should be {wanted}", source=source, field=field)
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from estimators.errors import InputError
 from experiments.studies.files import MissingFilesError
 from experiments.studies.lm_game_archive import DOCUMENT_FOLDER, RESULT_FOLDER, GameFiles, parse_document
-from experiments.studies.parsing import Note, objects, parse_json, shown, whole_characters
+from experiments.studies.parsing import Note, is_whole, objects, parse_json, shown, whole_characters
 
 __all__ = [
     "N_DOCUMENTS",
@@ -99,7 +99,7 @@ def parse_rows(content: bytes, source: str) -> tuple[Rows, list[Note]]:
 
 def _check_row(row: list[Any], number: int, source: str) -> None:
     for name, at in (("row_id", 0), ("guessed_token_idx", 4), ("doc_id", 5)):
-        if type(row[at]) is not int or abs(row[at]) >= 2**63:
+        if not is_whole(row[at]):
             raise InputError(f"is {shown(row[at])} in row {number}, should be an integer", source=source, field=name)
     if type(row[1]) is not int and not (isinstance(row[1], str) and row[1]):
         right = "should be an integer or a name"
