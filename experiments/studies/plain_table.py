@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -17,9 +16,15 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from estimators.errors import InputError
-from experiments.studies.parsing import objects, whole_characters
+from experiments.studies.parsing import Note, objects, shown, some_of, whole_characters
+from experiments.studies.text_rows import check_header
 
-__all__ = ["Table", "cell_text", "read_table", "table_of"]
+__all__ = ["MOST", "Table", "cell_text", "missing_column", "table_of"]
+
+MOST = 2**31 - 1
+"""The largest count that a study holds."""
+
+_COLUMNS_LISTED = 40
 
 
 @dataclass(frozen=True)
@@ -29,41 +34,59 @@ class Table:
     Parameters
     ----------
     cells : pandas.DataFrame
-        Strings only where the table is a file, any types where it is a DataFrame.
+        Strings only where the table is a file of text, any types where it is Parquet or a DataFrame.
     source : Path or str
         The file or the argument, for messages.
     sha256 : str
         Of the file, or of the cells.
     hint : str
         How to say that a column has another name; ``{}`` is the name that the loader has for it.
+    lines : ndarray of int, optional
+        Line of the file in which each row begins.
+    decimal : {"auto", "point", "comma"}, optional
+        See :class:`~experiments.studies.table_settings.TableFile`.
+    labels : dict of str to str, optional
+        What the export of a survey says of its columns.
+    notes : list of Note, optional
+        What reading the table noted.
     """
 
     cells: pd.DataFrame
     source: Path | str
     sha256: str
     hint: str
+    lines: NDArray[np.int64] | None = None
+    decimal: str = "auto"
+    labels: dict[str, str] = field(default_factory=dict)
+    notes: list[Note] = field(default_factory=list)
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the columns."""
+        return list(map(str, self.cells.columns))
+
+    def where(self, row: int) -> str:
+        """Place of a row for messages: its line in a file of text, else its number, from 1."""
+        return f"row {row + 1}" if self.lines is None else f"line {self.lines[row]}"
 
     def check_column(self, column: str, what: str, hint: str | None = None) -> None:
         """Refuse a table without a column, and list those it has; `what` is the loader's own name for it."""
         if column not in self.cells.columns:
-            names = list(map(str, self.cells.columns))
-            near = get_close_matches(column, names, n=1)
-            meant = f"; did you mean {near[0]!r}?" if near else ";"
-            raise InputError(
-                f"is missing{meant} the table has {', '.join(names)}; {hint or self.hint.format(what)}",
-                source=self.source,
-                field=column,
-            )
+            raise missing_column(column, self.names, source=self.source, hint=hint or self.hint.format(what))
 
     def texts(self, column: str) -> NDArray[np.object_]:
         """Cells of a column as strings; an empty or missing one is "", a whole number has no decimal point."""
-        texts = [cell_text(value) for value in self.cells[column].tolist()]
+        texts = []
+        for row, value in enumerate(self.cells[column].tolist()):
+            if not isinstance(value, str) and isinstance(value, bytes | list | tuple | set | dict | np.ndarray):
+                raise self.error(f"is {shown(value)} in {self.where(row)}, should be a text or a number", column)
+            texts.append(cell_text(value))
         try:
             "".join(texts).encode()
         except UnicodeEncodeError:
             row = next(row for row, text in enumerate(texts) if whole_characters(text) != text)
             raise self.error(
-                f"is {texts[row]!r} in row {row + 1}, half of a surrogate pair that no file can hold", column
+                f"is {shown(texts[row])} in {self.where(row)}, half of a surrogate pair that no file can hold", column
             ) from None
         return objects(texts)
 
@@ -73,7 +96,7 @@ class Table:
         empty = found == ""
         if empty.any():
             row = int(np.flatnonzero(empty)[0])
-            raise self.error(f"is empty in row {row + 1} ({int(empty.sum())} such rows)", column)
+            raise self.error(f"is empty in {self.where(row)} ({int(empty.sum())} such rows)", column)
         return found
 
     def numbers(self, column: str, *, rows: NDArray[np.intp] | None = None, empty: bool = False) -> NDArray[np.float64]:
@@ -94,7 +117,7 @@ class Table:
         Raises
         ------
         InputError
-            Names the first cell that is no finite number, and its row, from 1.
+            Names the first cell that is no finite number, and its row.
         """
         rows = np.arange(len(self.cells)) if rows is None else rows
         cells = self.cells[column]
@@ -102,48 +125,96 @@ class Table:
             found = cells.to_numpy(dtype=float, na_value=np.nan)[rows]
             if np.isfinite(found).all():
                 return found
-        text = self.texts(column)[rows]
-        found = pd.to_numeric(pd.Series(np.where(text == "", "nan", text)), errors="coerce").to_numpy(dtype=float)
-        bad = ~np.isfinite(found) & ~((text == "") & empty)
+        return self._parsed(column, self.texts(column)[rows], rows, empty=empty)
+
+    def shares(
+        self, column: str, *, percent: bool, rows: NDArray[np.intp] | None = None, empty: bool = False
+    ) -> NDArray[np.float64]:
+        """Cells of a column as shares: 0.25, or 25%, or 25 where all are percentages; the range is not looked at.
+
+        Raises
+        ------
+        InputError
+            For what is no number, and for percentages none of which is above 1.
+        """
+        rows = np.arange(len(self.cells)) if rows is None else rows
+        texts = self.texts(column)[rows]
+        signed = np.array([text.rstrip().endswith("%") for text in texts.tolist()], dtype=bool)
+        if signed.any():
+            bare = objects([text.rstrip().removesuffix("%").rstrip() for text in texts.tolist()])
+            found = self._parsed(column, bare, rows, empty=empty)
+        else:
+            found = self.numbers(column, rows=rows, empty=empty)
+        plain = found[~signed & np.isfinite(found)]
+        if percent and plain.size and plain.max() <= 1:
+            raise self.error(
+                f"is at most {plain.max():g}, but study.percent=true says that these are percentages; leave it out",
+                column,
+            )
+        return np.where(signed | percent, found / 100, found)
+
+    def whole(self, column: str, *, rows: NDArray[np.intp] | None = None, empty: bool = False) -> NDArray[np.float64]:
+        """Cells of a column as whole numbers from 0 to :data:`MOST`; takes and raises what :meth:`numbers` does."""
+        rows = np.arange(len(self.cells)) if rows is None else rows
+        found = self.numbers(column, rows=rows, empty=empty)
+        bad = (found != np.rint(found)) & ~np.isnan(found) | (found < 0) | (found > MOST)
         if bad.any():
             at = int(np.flatnonzero(bad)[0])
-            raise self.error(f"is {text[at]!r} in row {rows[at] + 1}, should be a number", column)
+            text = self.texts(column)[rows[at]]
+            problem = f"is {shown(text)} in {self.where(rows[at])}, should be a whole number from 0 to {MOST:,}"
+            raise self.error(problem, column)
         return found
 
     def error(self, problem: str, column: str) -> InputError:
         """Error about a column of this table."""
         return InputError(problem, source=self.source, field=column)
 
+    def _parsed(
+        self, column: str, text: NDArray[np.object_], rows: NDArray[np.intp], *, empty: bool
+    ) -> NDArray[np.float64]:
+        found = _floats(text)
+        blank = text == ""
+        bad = ~np.isfinite(found) & ~(blank & empty)
+        if self.decimal != "point" and (bad.any() or self.decimal == "comma"):
+            points = np.array(["." in each for each in text.tolist()], dtype=bool)
+            if self.decimal == "comma" and points.any():
+                at = int(np.flatnonzero(points)[0])
+                problem = f"is {shown(text[at])} in {self.where(rows[at])}, has a point, but study.decimal is comma"
+                raise self.error(problem, column)
+            commas = objects([each.replace(",", ".", 1) for each in text.tolist()])
+            other = _floats(commas)
+            read = bad & np.isfinite(other)
+            if read.any() and points.any():
+                one, two = (int(np.flatnonzero(which)[0]) for which in (read, points))
+                raise self.error(
+                    f"is {shown(text[one])} in {self.where(rows[one])} and {shown(text[two])} in "
+                    f"{self.where(rows[two])}; write all numbers with a point, or all with a comma",
+                    column,
+                )
+            if read.any():
+                found = np.where(read, other, found)
+                bad &= ~read
+                note = Note(f"numbers with a decimal comma in column {column}", int(read.sum()))
+                if note not in self.notes:
+                    self.notes.append(note)
+        if bad.any():
+            at = int(np.flatnonzero(bad)[0])
+            raise self.error(f"is {shown(text[at])} in {self.where(rows[at])}, should be a number", column)
+        return found
 
-def read_table(path: Path, *, of: str) -> Table:
-    """Read a CSV, or a TSV by its ending, with every cell as text.
 
-    Parameters
-    ----------
-    path : Path
-    of : str
-        What a row is, for the error about a table without any.
+def missing_column(column: str, names: Sequence[str], *, source: object, hint: str) -> InputError:
+    """Build the error about a column that is not there: it lists those that are, and the one that may be meant."""
+    lower = {name.lower(): name for name in names}
+    near = get_close_matches(column.lower(), list(lower), n=1)
+    meant = f"; did you mean {lower[near[0]]!r}?" if near else ";"
+    listed = some_of(names, _COLUMNS_LISTED)
+    return InputError(f"is missing{meant} the table has {listed}; {hint}", source=source, field=column)
 
-    Returns
-    -------
-    Table
 
-    Raises
-    ------
-    InputError
-        If the file cannot be read, is no table in UTF-8, or has no row.
-    """
-    try:
-        content = path.read_bytes()
-        separator = "\t" if path.suffix.lower() in {".tsv", ".tab"} else ","
-        # text as it stands: "NA" and "null" are words that people guess
-        cells = pd.read_csv(io.BytesIO(content), sep=separator, dtype=str, keep_default_na=False, encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError, pd.errors.ParserError, pd.errors.EmptyDataError) as error:
-        raise InputError(f"cannot be read as a table ({error})", source=path) from error
-    if not len(cells):
-        raise InputError(f"holds no {of}", source=path)
-    hint = "study.columns.{}=NAME says which one it is"
-    return Table(cells, path, hashlib.sha256(content).hexdigest(), hint)
+def _floats(texts: NDArray[np.object_]) -> NDArray[np.float64]:
+    """Numbers as people write them; NaN for everything else, "1_0", "inf" and "nan" too."""
+    return np.asarray(pd.to_numeric(pd.Series(texts, dtype=object), errors="coerce"), dtype=float)
 
 
 def table_of(given: object, name: str, *, of: str, needed: Sequence[str] = ()) -> Table:
@@ -174,9 +245,7 @@ def table_of(given: object, name: str, *, of: str, needed: Sequence[str] = ()) -
             f"is a {type(given).__name__}, should be a pandas.DataFrame with one row a {of}{columns}", field=name
         )
     cells = given.reset_index(drop=True).set_axis([str(column) for column in given.columns], axis=1)
-    if not cells.columns.is_unique:
-        twice = cells.columns[cells.columns.duplicated()][0]
-        raise InputError("is the name of more than one column", source=name, field=twice)
+    check_header(list(cells.columns), name)
     if not len(cells):
         raise InputError(f"holds no {of}", source=name)
     return Table(cells, name, _digest(cells), "columns={{'{}': NAME}} says which one it is")

@@ -6,38 +6,28 @@ what they are. What cannot be an answer is counted in the notes; what cannot be 
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterator
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import pandas as pd
 import xarray as xr
-from pydantic import AfterValidator
 
-from estimators.errors import InputError, unknown_choice
+from estimators.errors import InputError
 from experiments.harness.result import loader
-from experiments.studies.cloze.table_file import SEPARATORS, Row, chosen_columns, read_rows, row_of
-from experiments.studies.cloze.table_rows import ClozeRowSettings, RowsToStudy
+from experiments.studies.cloze.table_columns import ClozeRowSettings, chosen_columns
+from experiments.studies.cloze.table_rows import RowsToStudy
+from experiments.studies.plain_table import Table, table_of
+from experiments.studies.table_file import read_table
+from experiments.studies.table_settings import TableFile
 from inference.settings import UserPath
 
 __all__ = ["ClozeTableSettings", "cloze_study", "cloze_table"]
 
 
-def _separator(name: str) -> str:
-    if name not in ("auto", *SEPARATORS) and len(name) != 1:
-        raise unknown_choice("separator", name, ("auto", *SEPARATORS, "a single character"))
-    return SEPARATORS.get(name, name)
-
-
-class ClozeTableSettings(ClozeRowSettings):
+class ClozeTableSettings(ClozeRowSettings, TableFile):
     """Settings of :func:`cloze_table`."""
 
     path: UserPath | None = None
     """The table: CSV, TSV or parquet. Needed."""
-    separator: Annotated[str, AfterValidator(_separator)] = "auto"
-    """auto takes the one that gives the columns; or comma, tab, semicolon, pipe, or a character."""
-    encoding: Literal["auto", "utf-8", "cp1252", "latin-1", "mac-roman", "utf-16"] = "auto"
-    """auto is UTF-8 (or UTF-16 with its mark), else Windows-1252 with a warning."""
 
 
 @loader(ClozeTableSettings)
@@ -79,13 +69,8 @@ def cloze_table(settings: ClozeTableSettings) -> xr.Dataset:
     path = settings.path
     if path is None:
         raise InputError("is null; give the table: study.path=FILE", source="study=cloze_table", field="path")
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", source=path) from error
-    table = read_rows(path, content, settings.columns, separator=settings.separator, encoding=settings.encoding)
-    rows = RowsToStudy(settings, table.columns, path)
-    return rows.study(table.rows, name=path.stem, sha256=hashlib.sha256(content).hexdigest(), notes=table.notes)
+    wanted = ["response"] if settings.columns is None else list(settings.columns.given.values())
+    return _study(read_table(path, of="answer", how=settings, wanted=wanted), settings, path.stem)
 
 
 def cloze_study(answers: pd.DataFrame, *, name: str = "table", **settings: Any) -> xr.Dataset:
@@ -121,16 +106,10 @@ def cloze_study(answers: pd.DataFrame, *, name: str = "table", **settings: Any) 
     >>> study["context"].to_numpy()
     array(['The cat', 'A dog'], dtype=object)
     """
-    if not isinstance(answers, pd.DataFrame):
-        raise InputError(f"is a {type(answers).__name__}, should be a pandas.DataFrame", field="answers")
     chosen = ClozeRowSettings(**settings)
-    columns, notes = chosen_columns([str(one) for one in answers.columns], chosen.columns, source=name)
-    own = answers.set_axis([str(one) for one in answers.columns], axis="columns")[list(columns.values())]
-    sha256 = hashlib.sha256(own.to_csv(index=False).encode("utf-8", "surrogatepass")).hexdigest()
-    return RowsToStudy(chosen, columns, name).study(_rows(own, columns, name), name=name, sha256=sha256, notes=notes)
+    return _study(table_of(answers, "answers", of="answer"), chosen, name)
 
 
-def _rows(frame: pd.DataFrame, columns: dict[str, str], source: str) -> Iterator[Row]:
-    lists = [[None if pd.isna(value) else value for value in frame[column].tolist()] for column in frame.columns]
-    for number, values in enumerate(zip(*lists, strict=True)):
-        yield row_of(dict(zip(frame.columns, values, strict=True)), columns, number, source)
+def _study(table: Table, settings: ClozeRowSettings, name: str) -> xr.Dataset:
+    columns, notes = chosen_columns(table, settings.columns)
+    return RowsToStudy(settings, table, columns).study(name=name, notes=notes)

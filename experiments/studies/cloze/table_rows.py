@@ -1,92 +1,30 @@
-"""From rows of text to a cloze study: what a column may be, which answers count, what is noted or refused."""
+"""From the rows of a table to a cloze study: which answers count, what is noted or refused."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
-from pydantic import model_validator
+import pandas as pd
 
 from estimators.cloze import validate_cloze_study
 from estimators.cloze.study import SAMPLES
 from estimators.errors import InputError
-from experiments.studies.cloze.rows import ClozeRows, WordRulesName, cloze_dataset
-from experiments.studies.parsing import Note, add_notes
-from inference.settings import Count, Settings
+from experiments.studies.cloze.rows import ClozeRows, cloze_dataset
+from experiments.studies.cloze.table_columns import ClozeRowSettings
+from experiments.studies.parsing import Note, add_notes, shown
+from experiments.studies.plain_table import Table
 
 if TYPE_CHECKING:
     import xarray as xr
     from numpy.typing import NDArray
 
-__all__ = ["ClozeColumns", "ClozeRowSettings", "RowsToStudy"]
+__all__ = ["RowsToStudy"]
 
 # a sum of shares printed with two digits each is off by more than this only where answers are left out
 _SUM_SLACK = 0.02
-
-
-class ClozeColumns(Settings):
-    """Name of each column in the table; null where there is none."""
-
-    context: str | None = None
-    """Text before the word asked for."""
-    context_id: str | None = None
-    """Tells contexts apart; without it (and without word_num) their text does."""
-    response: str | None = None
-    """The answer. Needed, and a context, a context_id, or text_id with word_num."""
-    count: str | None = None
-    """People who gave this answer. With neither count nor proportion every row is one answer."""
-    proportion: str | None = None
-    """Share of the people who gave this answer (0.25, or 25%)."""
-    participant: str | None = None
-    """Who answered."""
-    target: str | None = None
-    """The word of the text."""
-    text_id: str | None = None
-    """Text that the context is from; standard errors resample texts."""
-    word_num: str | None = None
-    """Number of the word asked for in its text."""
-    model: str | None = None
-    """Empty for people's answers, else the name of the model whose samples these are."""
-
-    @property
-    def given(self) -> dict[str, str]:
-        """What a column is -> its name in the table."""
-        return {name: column for name, column in self if column}
-
-    @model_validator(mode="after")
-    def _enough_and_not_too_much(self) -> ClozeColumns:
-        found = self.given
-        if "response" not in found or not {"context", "context_id", "word_num"} & set(found):
-            raise InputError(
-                "has to name the column of the response, and of the context, of an id of it, or of text_id and "
-                "word_num: columns={context: COLUMN, response: COLUMN}"
-            )
-        if "count" in found and "proportion" in found:
-            raise InputError("names a count and a proportion; name the count only")
-        if "word_num" in found and "text_id" not in found:
-            raise InputError("names word_num without text_id")
-        return self
-
-
-class ClozeRowSettings(Settings):
-    """How the rows of a table become a study."""
-
-    columns: ClozeColumns | None = None
-    """What each column of the table is; null takes those that bear these names."""
-    missing: tuple[str, ...] = ()
-    """Texts that stand for no answer in this table, such as [NA, -99]; a null and an empty field always do."""
-    drop_incomplete: bool = False
-    """Leave rows without a context, weight or participant out (counted) instead of refusing the table."""
-    n_answers: Count | None = None
-    """Answers behind the proportions of each context, if there were as many everywhere: gives counts."""
-    proportions: Literal["rescale", "refuse"] = "rescale"
-    """What happens to proportions that do not sum to one; rescale warns."""
-    percent: bool = False
-    """Proportions are percentages."""
-    word_rules: WordRulesName = "clean"
-    """What makes this table's strings comparable (estimators.cloze.words.WORD_RULES)."""
 
 
 class RowsToStudy:
@@ -95,18 +33,17 @@ class RowsToStudy:
     Parameters
     ----------
     settings : ClozeRowSettings
+    table : Table
     columns : mapping of str to str
-        What a column is -> its name in the rows.
-    source : object
-        The table, for messages.
+        What a column is -> its name in the table.
     """
 
-    def __init__(self, settings: ClozeRowSettings, columns: Mapping[str, str], source: object) -> None:
+    def __init__(self, settings: ClozeRowSettings, table: Table, columns: Mapping[str, str]) -> None:
         if settings.n_answers is not None and "proportion" not in columns:
-            raise InputError("goes with a column of proportions", source=source, field="n_answers")
+            raise InputError("goes with a column of proportions", source=table.source, field="n_answers")
         self._settings = settings
         self._columns = columns
-        self._source = source
+        self._table = table
         self._rows = ClozeRows()
         self._items: dict[str, int] = {}
         self._keys: dict[tuple[str, int], str] = {}
@@ -117,14 +54,7 @@ class RowsToStudy:
         self._seen: set[tuple[int, str]] = set()
         self._blank = self._incomplete = self._repeats = 0
 
-    def study(
-        self,
-        rows: Iterable[tuple[str, Mapping[str, str | None]]],
-        *,
-        name: str,
-        sha256: str,
-        notes: Iterable[Note] = (),
-    ) -> xr.Dataset:
+    def study(self, *, name: str, notes: Iterable[Note] = ()) -> xr.Dataset:
         """Read every row.
 
         Raises
@@ -132,53 +62,82 @@ class RowsToStudy:
         InputError
             For a value that cannot be, or a table without people's answers.
         """
-        for where, row in rows:
-            self._read(row, where)
+        columns = {what: self._texts(what).tolist() for what in self._columns if what not in ("count", "proportion")}
+        weights = self._weights().tolist()
+        for row, values in enumerate(zip(*columns.values(), strict=True)):
+            self._read(dict(zip(columns, values, strict=True)), weights[row], row)
         if not self._items:
-            raise InputError("holds no answer", source=self._source)
+            raise InputError("holds no answer", source=self._table.source)
         arrays = self._rows.arrays()
         if "response_item" not in arrays:
-            raise InputError("holds no human answer: every row names a model", source=self._source)
+            raise InputError("holds no human answer: every row names a model", source=self._table.source)
         self._check_answered(arrays["response_item"])
-        found = [*notes, *(self._proportions(arrays) if "proportion" in self._columns else ())]
+        found = [*self._table.notes, *notes, *(self._proportions(arrays) if "proportion" in self._columns else ())]
         arrays["item"] = np.arange(len(self._items))
         if self._models:
             arrays["model"] = np.array(list(self._models), dtype=object)
             arrays["source"] = np.array([SAMPLES], dtype=object)
-        attrs = {"name": name, "word_rules": self._settings.word_rules, "data_sha256": sha256}
+        attrs = {"name": name, "word_rules": self._settings.word_rules, "data_sha256": self._table.sha256}
         study = cloze_dataset(arrays, attrs)
         add_notes(study, (*found, *self._notes(arrays)))
         return validate_cloze_study(study)
 
     def _wrong(self, problem: str, field: str | None = None) -> InputError:
-        return InputError(problem, source=self._source, field=field)
+        return InputError(problem, source=self._table.source, field=field)
+
+    # --------------------------------------------------------------------------------------------- whole columns
+
+    def _texts(self, what: str) -> NDArray[np.object_]:
+        column = self._columns[what]
+        if what == "response" and self._table.cells[column].dtype.kind in "biufcO":
+            for row, value in enumerate(self._table.cells[column].tolist()):
+                if not isinstance(value, str) and not pd.isna(value):
+                    problem = f"{self._table.where(row)}: is {shown(value)}; answers have to be strings"
+                    raise self._wrong(f"{problem} (TRUE and 1.0 do not say what was typed)", column)
+        return self._table.texts(column)
+
+    def _weights(self) -> NDArray[np.float64]:
+        """Count or share of every row; NaN where it has none."""
+        table, columns = self._table, self._columns
+        if "count" in columns:
+            return table.whole(columns["count"], empty=True)
+        if "proportion" not in columns:
+            return np.ones(len(table.cells))
+        share = table.shares(columns["proportion"], percent=self._settings.percent, empty=True)
+        bad = ~((share >= 0) & (share <= 1) | np.isnan(share))
+        if bad.any():
+            row = int(np.flatnonzero(bad)[0])
+            hint = "; study.percent=true reads percentages" if 1 < share[row] <= 100 else ""
+            text = shown(table.texts(columns["proportion"])[row])
+            problem = f"{table.where(row)}: is {text}, should be a share between 0 and 1{hint}"
+            raise self._wrong(problem, columns["proportion"])
+        return share
 
     # ------------------------------------------------------------------------------------------------ one row
 
-    def _read(self, row: Mapping[str, str | None], where: str) -> None:
-        values = {what: row[column] for what, column in self._columns.items()}
-        item = self._item(values, where)
+    def _read(self, values: Mapping[str, str], weight: float, row: int) -> None:
+        item = self._item(values, row)
         if item is None:
             return
         answer = values["response"]
-        if answer is None or not answer.strip() or answer in self._settings.missing:
+        if not answer.strip() or answer in self._settings.missing:
             self._blank += 1
             answer = ""
-        weight = self._weight(values, where)
-        if weight is None:
+        if math.isnan(weight):
+            self._leave_out(f"has no {'proportion' if 'proportion' in self._columns else 'count'}", row)
             return
-        model = (values.get("model") or "").strip()
+        model = values.get("model", "").strip()
         if model:
-            self._model_row(item, model, answer, weight=weight, where=where)
+            self._model_row(item, model, answer, weight=weight, row=row)
             return
         who = values.get("participant")
         if who is not None and not who.strip():
-            self._leave_out("has no participant", where)
+            self._leave_out("has no participant", row)
             return
         column = self._rows.column
         if who is not None:
             if weight != 1:
-                raise self._wrong(f"{where}: has a participant and a count of {weight:g}", "count")
+                raise self._wrong(f"{self._table.where(row)}: has a participant and a count of {weight:g}", "count")
             self._repeats += (item, who.strip()) in self._seen
             self._seen.add((item, who.strip()))
             column("participant").append(who.strip())
@@ -189,8 +148,9 @@ class RowsToStudy:
         else:
             column("response_count").append(int(weight))
 
-    def _model_row(self, item: int, model: str, answer: str, *, weight: float, where: str) -> None:
+    def _model_row(self, item: int, model: str, answer: str, *, weight: float, row: int) -> None:
         if weight != int(weight):
+            where = self._table.where(row)
             raise self._wrong(f"{where}: a model's word has the proportion {weight:g}; models' words need counts")
         column = self._rows.column
         if (item, model) not in self._entries:
@@ -202,77 +162,56 @@ class RowsToStudy:
         column("sample_source").append(0)
         column("sample_count").append(int(weight))
 
-    def _leave_out(self, problem: str, where: str) -> None:
+    def _leave_out(self, problem: str, row: int) -> None:
         if not self._settings.drop_incomplete:
+            where = self._table.where(row)
             raise self._wrong(f"{where}: {problem}; study.drop_incomplete=true leaves such rows out")
         self._incomplete += 1
 
-    def _item(self, values: Mapping[str, str | None], where: str) -> int | None:
-        context, text = values.get("context"), values.get("text_id")
+    def _item(self, values: Mapping[str, str], row: int) -> int | None:
+        context, text = values.get("context", ""), values.get("text_id", "")
         used = [values[name] for name in ("context_id", "text_id", "word_num") if name in values]
         if "context" in values and "context_id" not in values and "word_num" not in values:
             used = [context, *used]
-        said = [part.strip() for part in used if part is not None and part.strip()]
+        said = [part.strip() for part in used if part.strip()]
         if len(said) < len(used):
-            self._leave_out("does not say which context", where)
+            self._leave_out("does not say which context", row)
             return None
         key = "\x1f".join(said)
-        target = values.get("target")
         if key in self._items:
             item = self._items[key]
-            self._check_same(item, "context", context, where)
-            self._check_same(item, "target_word", target, where)
+            self._check_same(item, "context", context, row)
+            self._check_same(item, "target_word", values.get("target", ""), row)
             return item
-        name = (text or "").strip() or "1"
+        name = text.strip() or "1"
         if "word_num" in values:
-            place = self._whole(values["word_num"], "word_num", where)
+            place = self._place(row)
         else:
             place = self._per_text[name] = self._per_text.get(name, 0) + 1
         if (name, place) in self._keys:
             raise self._wrong(
-                f"{where}: text {name}, word {place} is another context already ({self._keys[name, place]!r}); leave "
-                "columns.word_num or columns.context_id out"
+                f"{self._table.where(row)}: text {name}, word {place} is another context already "
+                f"({self._keys[name, place]!r}); leave columns.word_num or columns.context_id out"
             )
         item = self._items[key] = len(self._items)
         self._keys[name, place] = key.replace("\x1f", " ")
-        if context is not None:
+        if "context" in values:
             self._same_context[context] = self._same_context.get(context, 0) + 1
-        contents = {"text_id": name, "word_num": place, "context": context or "", "target_word": target or ""}
+        contents = {"text_id": name, "word_num": place, "context": context, "target_word": values.get("target", "")}
         for column, content in contents.items():
             self._rows.column(column).append(content)
         return item
 
-    def _check_same(self, item: int, name: str, value: str | None, where: str) -> None:
+    def _place(self, row: int) -> int:
+        return int(self._table.whole(self._columns["word_num"], rows=np.array([row]))[0])
+
+    def _check_same(self, item: int, name: str, value: str, row: int) -> None:
         before = self._rows.column(name)[item]
-        if value is not None and before != value:
+        # an empty cell says nothing
+        if value and before != value:
+            where = self._table.where(row)
             problem = f"{where}: is {value[-60:]!r}, but an earlier row of the same context has {before[-60:]!r}"
             raise self._wrong(problem, name)
-
-    def _weight(self, values: Mapping[str, str | None], where: str) -> float | None:
-        name = "proportion" if "proportion" in values else "count"
-        if name not in values:
-            return 1.0
-        text = values[name]
-        if text is None or not text.strip():
-            self._leave_out(f"has no {name}", where)
-            return None
-        if name == "count":
-            return float(self._whole(text, "count", where))
-        shown = text.strip()
-        share = _number(shown.removesuffix("%"))
-        if share is not None and (self._settings.percent or shown.endswith("%")):
-            share /= 100
-        if share is None or not 0 <= share <= 1:
-            hint = "; study.percent=true reads percentages" if share is not None and 1 < share <= 100 else ""
-            problem = f"{where}: is {text!r}, should be a share between 0 and 1{hint}"
-            raise self._wrong(problem, self._columns[name])
-        return share
-
-    def _whole(self, text: str | None, name: str, where: str) -> int:
-        number = _number(text or "")
-        if number is None or number < 0 or number != int(number):
-            raise self._wrong(f"{where}: is {text!r}, should be a whole number", self._columns[name])
-        return int(number)
 
     # ---------------------------------------------------------------------------------------------- all rows
 
@@ -324,11 +263,3 @@ class RowsToStudy:
         )
         answers = Note("rows with a human answer", len(arrays["response_item"]))
         return [Note("contexts", len(self._items)), answers, *(note for note in found if note.count)]
-
-
-def _number(text: str) -> float | None:
-    try:
-        number = float(text)
-    except ValueError:
-        return None
-    return number if math.isfinite(number) else None

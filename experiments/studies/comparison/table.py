@@ -15,7 +15,10 @@ from estimators.comparison import validate_comparison_study
 from estimators.errors import InputError
 from estimators.layout import add_note
 from experiments.harness.result import loader
-from experiments.studies.plain_table import Table, read_table, table_of
+from experiments.studies.parsing import add_notes
+from experiments.studies.plain_table import Table, missing_column, table_of
+from experiments.studies.table_file import read_table
+from experiments.studies.table_settings import TableFile
 from inference.settings import Settings, UserPath
 
 __all__ = ["ComparisonColumns", "ComparisonTableSettings", "comparison_study", "comparison_table"]
@@ -56,8 +59,8 @@ class _Layout(Settings):
     """Names of the tables' columns."""
 
 
-class ComparisonTableSettings(_Layout):
-    """Settings of a comparison study in two tables (CSV, or TSV by its ending)."""
+class ComparisonTableSettings(_Layout, TableFile):
+    """Settings of a comparison study in two tables (CSV and the like, or Parquet)."""
 
     pairs: UserPath
     """Table with one row a candidate of an item.
@@ -97,8 +100,13 @@ def comparison_table(settings: ComparisonTableSettings) -> xr.Dataset:
     ... )
     >>> perplexity(study).table  # doctest: +SKIP
     """
-    answers = None if settings.answers is None else read_table(settings.answers, of="answer")
-    return _study(answers, read_table(settings.pairs, of="pair"), settings, name=settings.pairs.stem)
+    columns = settings.columns
+    pairs = read_table(settings.pairs, of="pair", how=settings, wanted=[getattr(columns, name) for name in _PAIRS])
+    answers = None
+    if settings.answers is not None:
+        wanted = [getattr(columns, name) for name in _ANSWERS]
+        answers = read_table(settings.answers, of="answer", how=settings, wanted=wanted)
+    return _study(answers, pairs, settings, name=settings.pairs.stem)
 
 
 def comparison_study(
@@ -206,6 +214,7 @@ def _study(answers: Table | None, pairs: Table, settings: _Layout, *, name: str)
             "data_sha256": hashlib.sha256(digests.encode()).hexdigest(),
         },
     )
+    add_notes(study, [*pairs.notes, *(() if answers is None else answers.notes)])
     _add_notes(study, answered)
     return validate_comparison_study(study)
 
@@ -224,8 +233,8 @@ def _questions(
     if twice.any():
         row = int(np.flatnonzero(twice)[0])
         raise pairs.error(
-            f"is {draw[row]!r} in row {row + 1}, which item {item[row]!r} has before; number every draw of an item, "
-            "those that gave the same token too",
+            f"is {draw[row]!r} in {pairs.where(row)}, which item {item[row]!r} has before; number every draw of an "
+            "item, those that gave the same token too",
             columns.draw,
         )
     code, uniques = pd.factorize(item)
@@ -263,13 +272,13 @@ def _of_item(pairs: Table, cells: NDArray[Any], names: Sequence[str], column: st
 
 def _models(pairs: Table, rows: NDArray[np.intp], names: Sequence[str], variables: dict[str, Any]) -> list[str]:
     """Add the log-probabilities of every model that has both columns; returns the models' names."""
-    present = [str(name) for name in pairs.cells.columns]
+    present = pairs.names
     targets = [name.removeprefix(TARGET) for name in present if name.startswith(TARGET)]
     candidates = [name.removeprefix(CANDIDATE) for name in present if name.startswith(CANDIDATE)]
     for model in dict.fromkeys((*targets, *candidates)):
         for prefix, found in ((TARGET, targets), (CANDIDATE, candidates)):
             if model not in found:
-                raise pairs.error(f"is missing; model {model!r} needs it", prefix + model)
+                raise missing_column(prefix + model, present, source=pairs.source, hint=f"model {model!r} needs it")
     if not targets:
         raise InputError(
             "names no language model: it needs the columns target_logprob_NAME and candidate_logprob_NAME of at least "
@@ -299,7 +308,8 @@ def _answers(table: Table, names: Sequence[str], draws: NDArray[np.object_], set
     for row, key in enumerate(zip(item.tolist(), draw.tolist(), strict=True)):
         if key not in place:
             raise table.error(
-                f"row {row + 1} answers draw {key[1]!r} of item {key[0]!r}, which the pairs do not have", columns.draw
+                f"{table.where(row)} answers draw {key[1]!r} of item {key[0]!r}, which the pairs do not have",
+                columns.draw,
             )
     found = np.array([place[key] for key in zip(item.tolist(), draw.tolist(), strict=True)], dtype=np.int64)
     said = table.filled(columns.report)
@@ -311,8 +321,8 @@ def _answers(table: Table, names: Sequence[str], draws: NDArray[np.object_], set
         should = f"a {'percentage' if settings.percent else 'probability'} strictly between 0 and {top}"
         instead = "1 and 99" if settings.percent else ".01 and .99 (study.percent=true reads percentages)"
         raise table.error(
-            f"is {said[row]!r} in row {row + 1} ({int(bad.sum())} such rows), should be {should}: 0 and {top} mean an "
-            f"infinite ratio, so say what stands for them, such as {instead}",
+            f"is {said[row]!r} in {table.where(row)} ({int(bad.sum())} such rows), should be {should}: 0 and {top} "
+            f"mean an infinite ratio, so say what stands for them, such as {instead}",
             columns.report,
         )
     return {

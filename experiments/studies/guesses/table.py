@@ -16,7 +16,10 @@ from estimators.errors import InputError
 from estimators.guesses.study import prior_guesses, repeated_guesses, validate_guess_study
 from estimators.layout import add_note
 from experiments.harness.result import loader
-from experiments.studies.plain_table import Table, read_table, table_of
+from experiments.studies.parsing import add_notes
+from experiments.studies.plain_table import Table, table_of
+from experiments.studies.table_file import read_table
+from experiments.studies.table_settings import TableFile
 from inference.settings import Settings, UserPath
 
 __all__ = ["GuessColumns", "GuessTableSettings", "ModelColumns", "guess_study", "guess_table"]
@@ -74,8 +77,8 @@ class _Layout(Settings):
     """What to do with empty cells in the columns that are used; drop leaves the rows out, counted."""
 
 
-class GuessTableSettings(_Layout):
-    """Settings of guesses in one table (CSV, or TSV by its ending)."""
+class GuessTableSettings(_Layout, TableFile):
+    """Settings of guesses in one table (CSV and the like, or Parquet)."""
 
     path: UserPath
     """Table with one row a guess."""
@@ -105,7 +108,9 @@ def guess_table(settings: GuessTableSettings) -> xr.Dataset:
     >>> from experiments import guess_table
     >>> study = guess_table(path="guesses.csv", columns={"order": "trial"})  # doctest: +SKIP
     """
-    return _study_of(read_table(settings.path, of="guess"), settings, name=settings.path.stem)
+    wanted = [column for _, column in settings.columns if column]
+    table = read_table(settings.path, of="guess", how=settings, wanted=wanted)
+    return _study_of(table, settings, name=settings.path.stem)
 
 
 def guess_study(
@@ -187,8 +192,8 @@ def _study_of(table: Table, settings: _Layout, *, name: str) -> xr.Dataset:
         row = int(np.flatnonzero(empty)[0])
         blank = next(each for each in map(str, needed.columns) if needed[each].iloc[row] == "")
         raise table.error(
-            f"is empty in row {row + 1} ({int(empty.sum())} such rows); fill it, or study.missing=drop leaves such "
-            "rows out",
+            f"is empty in {table.where(row)} ({int(empty.sum())} such rows); fill it, or study.missing=drop leaves "
+            "such rows out",
             columns[blank],
         )
     if empty.all():
@@ -203,6 +208,7 @@ def _study_of(table: Table, settings: _Layout, *, name: str) -> xr.Dataset:
     study = study.assign(n_before=("response", before[taken]))
     study = _with_models(study, table, taken, settings).assign_attrs(name=name, data_sha256=table.sha256)
     add_note(study, "rows in the table", count=len(cells))
+    add_notes(study, table.notes)
     if empty.any():
         add_note(study, "rows left out: an empty cell (missing=drop)", count=int(empty.sum()), level="warning")
     again = int(repeated_guesses(study).sum())
@@ -225,7 +231,7 @@ def _present(table: Table, settings: _Layout) -> dict[str, str]:
     if "correct" not in found and not {"target", "guess"} <= set(found):
         raise InputError(
             "says nowhere which guesses are right: it needs a column `correct`, or both `target` and `guess` "
-            f"(study.columns); it has {', '.join(map(str, table.cells.columns))}",
+            f"(study.columns); it has {', '.join(table.names)}",
             source=table.source,
         )
     return found
@@ -234,7 +240,7 @@ def _present(table: Table, settings: _Layout) -> dict[str, str]:
 def _study(
     table: Table, cells: pd.DataFrame, taken: NDArray[np.intp], columns: Mapping[str, str], settings: _Layout
 ) -> xr.Dataset:
-    position = _positions(table, columns["position"], taken)
+    position = table.whole(columns["position"], rows=taken).astype(np.int64)
     place = pd.DataFrame({"document": cells["document"], "position": position})
     response_item, items = _items(place)
     n_items = len(items)
@@ -255,8 +261,8 @@ def _study(
         if two.any():
             row = int(np.flatnonzero(two)[0])
             raise table.error(
-                f"is {target[row]!r} in row {taken[row] + 1}, but {target[first][response_item][row]!r} in another row "
-                f"of document {cells['document'].iloc[row]!r}, position {position[row]}",
+                f"is {target[row]!r} in {table.where(taken[row])}, but {target[first][response_item][row]!r} in "
+                f"another row of document {cells['document'].iloc[row]!r}, position {position[row]}",
                 columns["target"],
             )
         variables["target_token"] = ("item", target[first])
@@ -269,15 +275,6 @@ def _study(
         variables["guess"] = ("response", cells["guess"].to_numpy(dtype=object))
     documents = np.unique(items["document"].to_numpy(dtype=str)).astype(object)
     return xr.Dataset(variables, coords={"document": documents, "item": np.arange(n_items)}, attrs={"tokens": "all"})
-
-
-def _positions(table: Table, column: str, taken: NDArray[np.intp]) -> NDArray[np.int64]:
-    position = table.numbers(column, rows=taken)
-    bad = (position != np.rint(position)) | (position < 0)
-    if bad.any():
-        at = int(np.flatnonzero(bad)[0])
-        raise table.error(f"is {position[at]:g} in row {taken[at] + 1}, should be a whole number of at least 0", column)
-    return position.astype(np.int64)
 
 
 def _items(place: pd.DataFrame) -> tuple[NDArray[np.int64], pd.DataFrame]:
@@ -295,8 +292,8 @@ def _correct(
         if bad.any():
             row = int(np.flatnonzero(bad)[0])
             raise table.error(
-                f"is {cells['correct'].iloc[row]!r} in row {taken[row] + 1}, should be 1 or 0, true or false, yes or "
-                "no",
+                f"is {cells['correct'].iloc[row]!r} in {table.where(taken[row])}, should be 1 or 0, true or false, yes "
+                "or no",
                 columns["correct"],
             )
         return said.isin(_TRUE).to_numpy(dtype=bool)

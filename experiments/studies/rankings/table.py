@@ -26,7 +26,6 @@ All columns but ``rank``, ``token``, ``logprob_nats`` and ``token_id`` say the s
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,8 +37,11 @@ from estimators.errors import InputError, require_packages
 from estimators.layout import add_note
 from estimators.rankings.study import validate_ranking_study
 from experiments.harness.result import loader
-from experiments.studies.plain_table import cell_text, table_of
-from inference.settings import Settings, UserPath
+from experiments.studies.parsing import add_notes, shown
+from experiments.studies.plain_table import Table, table_of
+from experiments.studies.table_file import read_table
+from experiments.studies.table_settings import TableFile
+from inference.settings import UserPath
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -51,6 +53,8 @@ _TEXT = ("model", "text", "window", "reference_token", "token", "generated_token
 _WHOLE = ("context_length", "position", "rank", "reference_id", "token_id")
 _REAL = ("logprob_nats", "reference_logprob_nats", "reference_rank")
 _REQUIRED = (*_KEY, "reference_token", "rank", "token", "logprob_nats")
+# numbers above are not all told apart
+_LARGEST = 2**53
 _OPTIONAL = ("generated_token", "reference_id", "token_id", "reference_logprob_nats", "reference_rank")
 # column of a reference token -> variable of the study
 _OF_TOKEN = {
@@ -59,7 +63,7 @@ _OF_TOKEN = {
 }
 
 
-class RankingTableSettings(Settings):
+class RankingTableSettings(TableFile):
     """Settings of ranked tokens in one table."""
 
     path: UserPath
@@ -90,9 +94,7 @@ def ranking_table(settings: RankingTableSettings) -> xr.Dataset:
     >>> from experiments import ranking_table
     >>> study = ranking_table(path="ranks.csv")  # doctest: +SKIP
     """
-    path = settings.path
-    study = _study(_checked(_read(path), path), path)
-    return study.assign_attrs(name=path.stem, data_sha256=_digest(path))
+    return _study(read_table(settings.path, of="ranked token", how=settings, wanted=_REQUIRED), settings.path.stem)
 
 
 def ranking_study(ranks: pd.DataFrame, *, name: str = "ranking study") -> xr.Dataset:
@@ -141,17 +143,19 @@ def ranking_study(ranks: pd.DataFrame, *, name: str = "ranking study") -> xr.Dat
     >>> float(score_study(ranking_study(ranks)).reciprocal.mean())
     0.75
     """
-    table = table_of(ranks, "ranks", of="ranked token", needed=_REQUIRED)
-    cells = table.cells.copy()
-    for column in set(cells.columns) & set(_TEXT):
-        # what is missing stays missing, and is refused
-        texts = [cell_text(value) or (value if isinstance(value, str) else None) for value in cells[column]]
-        cells[column] = pd.Series(texts, dtype=object)
-    study = _study(_checked(cells, table.source), table.source)
-    return study.assign_attrs(name=name, data_sha256=table.sha256)
+    return _study(table_of(ranks, "ranks", of="ranked token", needed=_REQUIRED), name)
 
 
-def _study(table: pd.DataFrame, source: object) -> xr.Dataset:
+def _study(given: Table, name: str) -> xr.Dataset:
+    study = _of_rows(_checked(given), given.source)
+    add_notes(study, given.notes)
+    extra = [column for column in given.names if column not in (*_REQUIRED, *_OPTIONAL)]
+    if extra:
+        add_note(study, f"columns that are not used: {', '.join(extra)}", count=len(extra))
+    return validate_ranking_study(study).assign_attrs(name=name, data_sha256=given.sha256)
+
+
+def _of_rows(table: pd.DataFrame, source: object) -> xr.Dataset:
     table = table.sort_values([*_KEY, "rank"], kind="stable", ignore_index=True)
     first = ~table.duplicated(_KEY).to_numpy()
     owner = np.cumsum(first) - 1
@@ -197,11 +201,7 @@ def _study(table: pd.DataFrame, source: object) -> xr.Dataset:
         ids = np.full(shape, -1, dtype=np.int64)
         ids[owner, rank - 1] = table["token_id"].to_numpy()
         variables["ranked_id"] = (("token", "rank"), ids)
-    study = xr.Dataset(variables)
-    extra = [str(name) for name in table.columns if name not in (*_REQUIRED, *_OPTIONAL)]
-    if extra:
-        add_note(study, f"columns that are not used: {', '.join(extra)}", count=len(extra))
-    return validate_ranking_study(study)
+    return xr.Dataset(variables)
 
 
 def write_ranking_table(study: xr.Dataset, path: Path) -> None:
@@ -229,79 +229,43 @@ def write_ranking_table(study: xr.Dataset, path: Path) -> None:
         columns["token_id"] = study["ranked_id"].to_numpy()[owner, at]
     table = pd.DataFrame(columns)
     if path.suffix == ".parquet":
-        _check_parquet(path)
+        require_packages(("pyarrow",), "ranks", source=path, field="Parquet")
         table.to_parquet(path, index=False)
     elif path.name.endswith((".csv", ".csv.gz")):
         table.to_csv(path, index=False, lineterminator="\n")
     else:
-        raise _unknown_suffix(path)
+        raise InputError("should end in .parquet, .csv or .csv.gz", source=path)
 
 
-def _read(path: Path) -> pd.DataFrame:
-    if not path.is_file():
-        raise InputError("there is no such file", source=path)
-    try:
-        if path.suffix == ".parquet":
-            _check_parquet(path)
-            return pd.read_parquet(path)
-        if path.name.endswith((".csv", ".csv.gz")):
-            # a token may well be called NA or null: nothing is missing in a column of text
-            return pd.read_csv(path, dtype=dict.fromkeys(_TEXT, object), keep_default_na=False, na_filter=False)
-    except (OSError, ValueError, UnicodeError) as error:  # pandas' and pyarrow's parser errors are ValueErrors
-        if isinstance(error, InputError):
-            raise
-        raise InputError(f"cannot be read as a table ({error})", source=path) from error
-    raise _unknown_suffix(path)
-
-
-def _check_parquet(path: Path) -> None:
-    require_packages(("pyarrow",), "ranks", source=path, field="Parquet")
-
-
-def _unknown_suffix(path: Path) -> InputError:
-    return InputError("should end in .parquet, .csv or .csv.gz", source=path)
-
-
-def _checked(table: pd.DataFrame, source: object) -> pd.DataFrame:
+def _checked(given: Table) -> pd.DataFrame:
+    """Columns that are used, each of its type."""
     for name in _REQUIRED:
-        if name not in table:
-            raise InputError(
-                f"is missing; the table has {', '.join(map(str, table.columns))}, and needs {', '.join(_REQUIRED)}",
-                source=source,
-                field=name,
-            )
-    if ("reference_id" in table) != ("token_id" in table):
-        raise InputError("reference_id and token_id go together", source=source, field="token_id")
-    if table.empty:
-        raise InputError("has no rows", source=source)
+        given.check_column(name, name, hint=f"it needs {', '.join(_REQUIRED)}")
+    if ("reference_id" in given.cells) != ("token_id" in given.cells):
+        raise InputError("reference_id and token_id go together", source=given.source, field="token_id")
+    found: dict[str, Any] = {}
     for name in (*_REQUIRED, *_OPTIONAL):
-        if name not in table:
+        if name not in given.cells:
             continue
-        column = table[name]
-        if name in _TEXT:
-            wrong = ~column.map(lambda value: isinstance(value, str)).to_numpy(dtype=bool)
-            should = "text"
-        else:
-            numbers = pd.to_numeric(column, errors="coerce").to_numpy(dtype=float)
-            wrong = ~np.isfinite(numbers)
-            should = "a number"
-            if name in _WHOLE:
-                wrong |= numbers != np.round(numbers)
-                should = "a whole number"
-            if not wrong.any():
-                table[name] = numbers.astype(np.int64) if name in _WHOLE else numbers
-        if wrong.any():
-            row = int(np.argmax(wrong))
-            raise InputError(
-                f"is {column.iloc[[row]].tolist()[0]!r} in row {row + 1}, should be {should}", source=source, field=name
-            )
-    return table
+        missing = given.cells[name].isna().to_numpy()
+        if missing.any():
+            row = int(np.argmax(missing))
+            should = "text" if name in _TEXT else "a whole number" if name in _WHOLE else "a number"
+            raise given.error(f"is empty in {given.where(row)}, should be {should}", name)
+        found[name] = given.texts(name) if name in _TEXT else given.numbers(name)
+        if name in _WHOLE:
+            found[name] = _whole(given, name, found[name])
+    return pd.DataFrame(found)
+
+
+def _whole(given: Table, name: str, numbers: NDArray[np.float64]) -> NDArray[np.int64]:
+    bad = (numbers != np.rint(numbers)) | (np.abs(numbers) > _LARGEST)
+    if bad.any():
+        row = int(np.argmax(bad))
+        text = shown(given.texts(name)[row])
+        raise given.error(f"is {text} in {given.where(row)}, should be a whole number", name)
+    return numbers.astype(np.int64)
 
 
 def _place(table: pd.DataFrame, row: int) -> str:
     return ", ".join(f"{name} {table[name].iloc[row]}" for name in _KEY)
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()

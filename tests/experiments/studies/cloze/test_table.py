@@ -118,7 +118,7 @@ def test_parquet(tmp_path: Path) -> None:
     study = cloze_table(path=path, columns=COUNTS)
     assert answers(study) == ["NA", ""]
     pq.write_table(pa.table({"id": [1], "text": ["Hi"], "resp": [True], "n": [3]}), path)
-    with pytest.raises(InputError, match=r"row 0: is True; answers have to be strings"):
+    with pytest.raises(InputError, match=r"row 1: is True; answers have to be strings"):
         cloze_table(path=path, columns=COUNTS)
     path.write_bytes(b"PAR1 no")
     with pytest.raises(InputError, match="is no parquet file"):
@@ -136,15 +136,15 @@ def test_missing_codes_and_incomplete_rows(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("table", "settings", "message"),
     [
-        ("", {}, "no separator gives the columns"),
-        ("id,text,resp\n1,Hi,a\n", {}, "no separator gives the columns"),
+        ("", {}, "is empty"),
+        ("id,text,resp\n1,Hi,a\n", {}, "n: is missing; the table has id, text, resp; study.columns.count=NAME"),
         ("id,text,resp,n\n", {}, "holds no answer"),
-        ("id,text,resp,n,n\n1,Hi,a,1,1\n", {}, "columns.count: 'n' is there twice"),
+        ("id,text,resp,n,n\n1,Hi,a,1,1\n", {}, "n: is the name of more than one column"),
         ("id,text,resp,n\n1,Hi,a,b,1\n", {}, "line 2: has 5 fields, the header 4"),
         ('id,text,resp,n\n1,"Hi"s,a,1\n', {}, "line 2: .*a quotation mark inside a quoted field"),
-        ("id,text,resp,n\n1,Hi,a,1.5\n", {}, "n: line 2: is '1.5', should be a whole number"),
-        ("id,text,resp,n\n1,Hi,a,-1\n", {}, "is '-1', should be a whole number"),
-        ("id,text,resp,n\n1,Hi,a,nan\n", {}, "is 'nan', should be a whole number"),
+        ("id,text,resp,n\n1,Hi,a,1.5\n", {}, "n: is '1.5' in line 2, should be a whole number"),
+        ("id,text,resp,n\n1,Hi,a,-1\n", {}, "is '-1' in line 2, should be a whole number"),
+        ("id,text,resp,n\n1,Hi,a,nan\n", {}, "is 'nan' in line 2, should be a number"),
         ("id,text,resp,n\n1,Hi,a,\n", {}, "line 2: has no count; study.drop_incomplete=true"),
         ("id,text,resp,n\n,Hi,a,1\n", {}, "line 2: does not say which context"),
         (
@@ -154,11 +154,11 @@ def test_missing_codes_and_incomplete_rows(tmp_path: Path) -> None:
         ),
         ("id,text,resp,n\n1,Hi,a,0\n", {}, "has no answer"),
         ("id,resp,p\n1,a,30\n", {"columns": SHARES}, "study.percent=true reads percentages"),
-        ("id,resp,p\n1,a,x\n", {"columns": SHARES}, "is 'x', should be a share between 0 and 1"),
+        ("id,resp,p\n1,a,x\n", {"columns": SHARES}, "is 'x' in line 2, should be a number"),
         (
             "id,text,resp,n\n1,Hi,a,1\n",
             {"columns": {"context": "text"}},
-            "columns: has to name the column of the response",
+            "response: is missing; did you mean 'resp'. the table has id, text",
         ),
         (
             "id,text,resp,n\n1,Hi,a,1\n",
@@ -167,7 +167,11 @@ def test_missing_codes_and_incomplete_rows(tmp_path: Path) -> None:
         ),
         ("id,text,resp,n\n1,Hi,a,1\n", {"columns": {**COUNTS, "proportion": "n"}}, "name the count only"),
         ("id,text,resp,n\n1,Hi,a,1\n", {"columns": {**COUNTS, "word_num": "n"}}, "names word_num without text_id"),
-        ("id,text,resp,n\n1,Hi,a,1\n", {"encoding": "ascii"}, "encoding: is 'ascii', should be one of auto, utf-8"),
+        (
+            "id,text,resp,n\n1,Hi,a,1\n",
+            {"encoding": "rot13"},
+            "encoding: is 'rot13', should be auto, or an encoding of text",
+        ),
         ("id,text,resp,n\n1,Hi,a,1\n", {"separator": "dots"}, "unknown separator 'dots'"),
         ("id,text,resp,n\n1,Hi,a,1\n", {"n_answers": 40}, "goes with a column of proportions"),
         ("id,text,resp,n\n1,Hi,a,1\n", {"missing": "NA"}, "missing: is 'NA', should be a list, each a text"),
@@ -187,11 +191,11 @@ def test_malformed(table: str, settings: dict[str, Any], message: str, tmp_path:
 
 def test_encodings_that_do_not_fit(tmp_path: Path) -> None:
     path = written(tmp_path, "id,text,resp,n\n1,Hi,\u00e9,1\n", encoding="latin-1")
-    with pytest.raises(InputError, match=r"byte 20 is no utf-8; set study.encoding"):
+    with pytest.raises(InputError, match=r"line 2: is no utf-8; set study.encoding"):
         cloze_table(path=path, columns=COUNTS, encoding="utf-8")
     with pytest.raises(InputError, match="path: is null; give the table"):
         cloze_table(columns=COUNTS)
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match="there is no such file"):
         cloze_table(path=tmp_path / "nothing.csv", columns=COUNTS)
 
 
@@ -236,10 +240,10 @@ def test_a_dataframe_s_columns_are_found_by_their_names() -> None:
 @pytest.mark.parametrize(
     ("frame", "settings", "message"),
     [
-        ({"a": ["x"]}, {}, "table, columns: no column is called response; .* there are: a"),
-        ({"a": ["x"], "b": ["y"]}, {"columns": {"context": "a", "response": "c"}}, "'c' is no column; there are: a, b"),
-        ({"context": ["x"], "response": [1.5]}, {}, "response: row 0: is 1.5; answers have to be strings"),
-        ({"context": ["x"], "response": ["y"], "count": [None]}, {}, "row 0: has no count"),
+        ({"a": ["x"]}, {}, "answers, response: is missing; the table has a; name"),
+        ({"a": ["x"], "b": ["y"]}, {"columns": {"context": "a", "response": "c"}}, "c: is missing; the table has a, b"),
+        ({"context": ["x"], "response": [1.5]}, {}, "response: row 1: is 1.5; answers have to be strings"),
+        ({"context": ["x"], "response": ["y"], "count": [None]}, {}, "row 1: has no count"),
         ({"context": ["x"], "response": ["y"]}, {"word_rules": "cleen"}, "word_rules: unknown word rules 'cleen'"),
         ({"context": ["x"], "response": ["y"]}, {"colums": {}}, "unknown setting 'colums'; did you mean 'columns'"),
     ],

@@ -73,16 +73,16 @@ def test_words_by_their_space(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("settings", "text", "part"),
     [
-        ({}, TABLE, "guess: is empty in row 5 .1 such rows"),
+        ({}, TABLE, "guess: is empty in line 6 .1 such rows"),
         ({"path": None}, TABLE, "path: is None, should be a path"),
         ({"columns": {"participant": "who"}}, TABLE, "who: is missing; the table has participant"),
         ({"columns": {"person": "who"}}, TABLE, "columns: unknown setting 'person'; choose one of: participant"),
         ({"columns": {"correct": "right"}}, TABLE, "right: is missing"),
-        ({"columns": {"correct": "lm_nats"}, "missing": "drop"}, TABLE, "lm_nats: is '0.2' in row 1, should be 1 or 0"),
-        ({"columns": {"order": "guess"}}, TABLE.replace(",null,,", ",null,x,"), "guess: is 'dog' in row 1"),
-        ({"missing": "drop"}, TABLE.replace("ann,a,0", "ann,a,first"), "position: is 'first' in row 3"),
-        ({"missing": "drop"}, TABLE.replace("ann,a,0", "ann,a,-1"), "position: is -1 in row 3"),
-        ({"missing": "drop"}, TABLE.replace("bo,a,1,cat", "bo,a,1,cut"), "target: is 'cut' in row 2, but 'cat'"),
+        ({"columns": {"correct": "lm_nats"}, "missing": "drop"}, TABLE, "lm_nats: is '0.2' in line 2, should be 1"),
+        ({"columns": {"order": "guess"}}, TABLE.replace(",null,,", ",null,x,"), "guess: is 'dog' in line 2"),
+        ({"missing": "drop"}, TABLE.replace("ann,a,0", "ann,a,first"), "position: is 'first' in line 4"),
+        ({"missing": "drop"}, TABLE.replace("ann,a,0", "ann,a,-1"), "position: is '-1' in line 4"),
+        ({"missing": "drop"}, TABLE.replace("bo,a,1,cat", "bo,a,1,cut"), "target: is 'cut' in line 3, but 'cat'"),
         ({"missing": "drop", "models": {"lm": {"hit": "hits"}}}, TABLE, "hits: is missing; .*model 'lm' needs it"),
         ({"missing": "drop", "models": {"lm": {"hits": "lm"}}}, TABLE, "models.lm: unknown setting 'hits'; did you"),
         ({"missing": "drop", "models": {"lm": {}}}, TABLE, "models.lm: is empty, should be {hit: COLUMN"),
@@ -96,7 +96,7 @@ def test_words_by_their_space(tmp_path: Path) -> None:
         ({"models": 3}, TABLE, "models: is 3, should be a mapping"),
         ({}, "participant,document,position\nann,a,0\n", "says nowhere which guesses are right"),
         ({}, "participant,document,position,guess,target\n", "holds no guess"),
-        ({}, "", "cannot be read as a table"),
+        ({}, "", "is empty"),
         ({"words": "spaced", "columns": {"correct": "c"}}, "participant,document,position,c\na,b,0,1\n", "no targets"),
     ],
 )  # fmt: skip
@@ -106,7 +106,7 @@ def test_mistakes(settings: dict[str, Any], text: str, part: str, tmp_path: Path
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"none\.csv: cannot be read"):
+    with pytest.raises(InputError, match=r"none\.csv: there is no such file"):
         guess_table(path=tmp_path / "none.csv")
 
 

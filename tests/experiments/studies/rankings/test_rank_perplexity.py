@@ -330,12 +330,12 @@ def test_odd_tokens_in_csv(tmp_path: Path) -> None:
     [
         ({"rank": [1, 3, 1]}, "rank: is 3 where 2 should follow.*position 0"),
         ({"rank": [1, 1, 1]}, "rank: is 1 where 2 should follow"),
-        ({"rank": [1, 2.5, 1]}, "rank: is 2.5 in row 2, should be a whole number"),
+        ({"rank": [1, 2.5, 1]}, "rank: is '2.5' in line 3, should be a whole number"),
         (
             {"reference_token": [" NA", "other", "null"]},
             "reference_token: is 'other' and ' NA' for one reference token",
         ),
-        ({"logprob_nats": [-0.5, "low", -0.1]}, "logprob_nats: is 'low' in row 2"),
+        ({"logprob_nats": [-0.5, "low", -0.1]}, "logprob_nats: is 'low' in line 3"),
         ({"logprob_nats": [-1.5, -0.5, -0.1]}, "ranked_logprob: is -0.5"),
         ({"window": None}, "window: is missing; the table has model, text"),
         ({"token_id": [1, 2, 3]}, "token_id: reference_id and token_id go together"),
@@ -352,13 +352,13 @@ def test_files_that_are_no_tables(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="there is no such file"):
         ranking_table(path=str(tmp_path / "no.csv"))
     (tmp_path / "t.xlsx").write_bytes(b"x")
-    with pytest.raises(InputError, match=r"should end in \.parquet"):
+    with pytest.raises(InputError, match="is a workbook; save its sheet as CSV"):
         ranking_table(path=str(tmp_path / "t.xlsx"))
     (tmp_path / "t.parquet").write_bytes(b"x")
-    with pytest.raises(InputError, match="cannot be read as a table"):
+    with pytest.raises(InputError, match="is no parquet file that can be read"):
         ranking_table(path=str(tmp_path / "t.parquet"))
     (tmp_path / "t.csv").write_text(",".join(ROWS) + "\n")
-    with pytest.raises(InputError, match="has no rows"):
+    with pytest.raises(InputError, match="holds no ranked token"):
         ranking_table(path=str(tmp_path / "t.csv"))
     with pytest.raises(InputError, match="unknown setting 'root'"):
         ranking_table(root="x")
@@ -381,8 +381,8 @@ def test_a_data_frame_is_the_study_of_its_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"token": ["NA", None, "x"]}, "ranks, token: is None in row 2, should be text"),
-        ({"rank": [1, np.nan, 1]}, "ranks, rank: is nan in row 2, should be a whole number"),
+        ({"token": ["NA", None, "x"]}, "ranks, token: is empty in row 2, should be text"),
+        ({"rank": [1, np.nan, 1]}, "ranks, rank: is empty in row 2, should be a whole number"),
         ({"window": None}, "ranks, window: is missing; the table has model, text, context_length"),
     ],
 )

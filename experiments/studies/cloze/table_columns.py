@@ -1,0 +1,105 @@
+"""What the columns of a cloze table are, and how its rows become a study: settings."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import model_validator
+
+from estimators.errors import InputError
+from experiments.studies.cloze.rows import WordRulesName
+from experiments.studies.parsing import Note
+from experiments.studies.plain_table import Table, missing_column
+from inference.settings import Count, Settings
+
+__all__ = ["ClozeColumns", "ClozeRowSettings", "chosen_columns"]
+
+
+class ClozeColumns(Settings):
+    """Name of each column in the table; null where there is none."""
+
+    context: str | None = None
+    """Text before the word asked for."""
+    context_id: str | None = None
+    """Tells contexts apart; without it (and without word_num) their text does."""
+    response: str | None = None
+    """The answer. Needed, and a context, a context_id, or text_id with word_num."""
+    count: str | None = None
+    """People who gave this answer. With neither count nor proportion every row is one answer."""
+    proportion: str | None = None
+    """Share of the people who gave this answer (0.25, or 25%)."""
+    participant: str | None = None
+    """Who answered."""
+    target: str | None = None
+    """The word of the text."""
+    text_id: str | None = None
+    """Text that the context is from; standard errors resample texts."""
+    word_num: str | None = None
+    """Number of the word asked for in its text."""
+    model: str | None = None
+    """Empty for people's answers, else the name of the model whose samples these are."""
+
+    @property
+    def given(self) -> dict[str, str]:
+        """What a column is -> its name in the table."""
+        return {name: column for name, column in self if column}
+
+    @model_validator(mode="after")
+    def _not_too_much(self) -> ClozeColumns:
+        found = self.given
+        if "count" in found and "proportion" in found:
+            raise InputError("names a count and a proportion; name the count only")
+        if "word_num" in found and "text_id" not in found:
+            raise InputError("names word_num without text_id")
+        return self
+
+
+class ClozeRowSettings(Settings):
+    """How the rows of a table become a study."""
+
+    columns: ClozeColumns | None = None
+    """What each column of the table is; null takes those that bear these names."""
+    missing: tuple[str, ...] = ()
+    """Texts that stand for no answer in this table, such as [NA, -99]; a null and an empty field always do."""
+    drop_incomplete: bool = False
+    """Leave rows without a context, weight or participant out (counted) instead of refusing the table."""
+    n_answers: Count | None = None
+    """Answers behind the proportions of each context, if there were as many everywhere: gives counts."""
+    proportions: Literal["rescale", "refuse"] = "rescale"
+    """What happens to proportions that do not sum to one; rescale warns."""
+    percent: bool = False
+    """Proportions are percentages."""
+    word_rules: WordRulesName = "clean"
+    """What makes this table's strings comparable (estimators.cloze.words.WORD_RULES)."""
+
+
+def chosen_columns(table: Table, columns: ClozeColumns | None) -> tuple[dict[str, str], list[Note]]:
+    """Find the columns that the settings name, or else those that bear the settings' names.
+
+    Returns
+    -------
+    columns : dict
+        What a column is -> its name in the table.
+    notes : list of Note
+        Columns that nobody named.
+
+    Raises
+    ------
+    InputError
+        If one is not there, or one is needed; lists those that are there.
+    """
+    found = (
+        {name: name for name in ClozeColumns.model_fields if name in table.cells} if columns is None else columns.given
+    )
+    hint = "name the columns: study.columns={context: COLUMN, response: COLUMN}"
+    for what, name in found.items():
+        table.check_column(name, what)
+    if "response" not in found:
+        raise missing_column("response", table.names, source=table.source, hint=hint)
+    if not {"context", "context_id", "word_num"} & set(found):
+        hint += ", or an id of it (context_id), or text_id and word_num"
+        raise missing_column("context", table.names, source=table.source, hint=hint)
+    unread = [name for name in table.names if name not in found.values()]
+    # a model's rows are people's answers where the settings do not say which column names the model
+    text = f"columns that study.columns does not name were not read: {', '.join(unread)}"
+    return found, [Note(text, None)] if unread else []

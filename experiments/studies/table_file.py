@@ -1,0 +1,92 @@
+"""Tables in files: delimited text or Parquet, by the ending of the name."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from estimators.errors import InputError, require_packages
+from experiments.studies.files import regular_file
+from experiments.studies.parsing import objects
+from experiments.studies.plain_table import Table
+from experiments.studies.table_settings import TableFile
+from experiments.studies.text_rows import check_header
+from experiments.studies.text_table import read_text
+
+__all__ = ["read_table"]
+
+_WORKBOOKS = (".xlsx", ".xls", ".xlsm", ".ods", ".numbers")
+
+
+def read_table(path: Path, *, of: str, how: TableFile | None = None, wanted: Sequence[str] = ()) -> Table:
+    r"""Read a table: Parquet by its ending (``.parquet``, ``.pq``), else delimited text, also packed (``.gz``).
+
+    Parameters
+    ----------
+    path : Path
+    of : str
+        What a row is, for the error about a table without any.
+    how : TableFile, optional
+        How the file is written.
+    wanted : sequence of str, optional
+        Columns that tell which separator is the right one.
+
+    Returns
+    -------
+    Table
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, is no table, or has no row.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     length = (Path(folder) / "t.csv").write_text("who,report\nann,0.25\nbo,1_0\n")
+    ...     read_table(Path(folder) / "t.csv", of="answer").numbers("report")
+    Traceback (most recent call last):
+    estimators.errors.InputError: ...t.csv, report: is '1_0' in line 3, should be a number
+    """
+    how = how or TableFile()
+    regular_file(path)
+    if path.suffix.lower() in _WORKBOOKS:
+        raise InputError("is a workbook; save its sheet as CSV", source=path)
+    hint = "study.columns.{}=NAME says which one it is"
+    if path.suffix.lower() in (".parquet", ".pq"):
+        table = Table(_parquet(path), path, _sha256(path), hint, decimal=how.decimal)
+    else:
+        text = read_text(path, how, wanted)
+        cells = pd.DataFrame({name: objects(column) for name, column in text.columns.items()}, dtype=object)
+        table = Table(cells, path, _sha256(path), hint, text.lines, how.decimal, text.labels, text.notes)
+    if not len(table.cells):
+        raise InputError(f"holds no {of}", source=path)
+    return table
+
+
+def _parquet(path: Path) -> pd.DataFrame:
+    require_packages(("pyarrow",), "cloze", source=path, field="parquet")
+    import pyarrow as pa  # noqa: PLC0415 - an optional extra that only parquet needs
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    try:
+        with pq.ParquetFile(path) as file:
+            check_header(file.schema_arrow.names, path)
+            # whole numbers beside empty cells stay whole
+            frame: pd.DataFrame = file.read().to_pandas(integer_object_nulls=True, ignore_metadata=True)
+    except InputError:
+        raise
+    except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
+        said = " ".join(str(error).split())
+        raise InputError(f"is no parquet file that can be read ({said})", source=path) from error
+    return frame
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
