@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from estimators.errors import InputError
+from inference.lm.model_files import CONFIG, WEIGHTS, weight_files
 from inference.lm.settings import ModelSettings
 
 if TYPE_CHECKING:
+    import torch
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-__all__ = ["from_pretrained", "hub_commit", "model_folder"]
+__all__ = ["from_pretrained", "hub_commit", "hub_folder", "one_line"]
 
 log = logging.getLogger(__name__)
+
+# sixteen weights of two bits fit in one number of 32
+_MOST_A_WEIGHT = 16
+_ALWAYS_FITS = 1 << 24
 
 
 def hub_commit(settings: ModelSettings) -> str:
@@ -39,10 +46,8 @@ def hub_commit(settings: ModelSettings) -> str:
     from transformers.utils.hub import cached_file  # noqa: PLC0415
 
     source = f"model {settings.name!r}"
-    try:
-        file = cached_file(str(settings.path), "config.json", revision=settings.revision)
-    except OSError as error:
-        raise InputError(_why_not_found(settings, str(settings.path), error), source=source) from error
+    with one_line(settings):
+        file = cached_file(str(settings.path), CONFIG, revision=settings.revision)
     # the cache keeps a repository's files by commit
     commit = Path(str(file)).parent.name
     if not re.fullmatch("[0-9a-f]{40}", commit):
@@ -50,53 +55,51 @@ def hub_commit(settings: ModelSettings) -> str:
     return commit
 
 
-def model_folder(settings: ModelSettings) -> str:
-    """Return the folder of a model with ``source=folder``, checked for what has to be in it.
+def hub_folder(settings: ModelSettings, commit: str) -> Path:
+    """Return the folder of the local cache that holds a repository's files, fetched if need be: no pickled ones.
 
     Parameters
     ----------
     settings : ModelSettings
-        With ``source=folder``.
+    commit : str
 
     Returns
     -------
-    str
-        Its path.
+    Path
 
     Raises
     ------
     InputError
-        If it is no folder of a model, or its weights are pickled.
+        If the repository is neither in the local cache nor to be had, or has no weights in safetensors.
     """
-    folder = Path(str(settings.path)).expanduser()
-    if not (folder / "config.json").is_file():
-        raise InputError(
-            f"{folder} has no config.json; a folder in the Hub's layout is needed",
-            source=f"model {settings.name!r}",
-            field="path",
-        )
-    if not list(folder.glob("*.safetensors")):
-        raise InputError(
-            f"{folder} has no .safetensors file; pickled weights (.bin, .pt) are not read, because reading them runs "
-            "what they hold: convert them first",
-            source=f"model {settings.name!r}",
-            field="path",
-        )
-    return str(folder)
+    from huggingface_hub import snapshot_download  # noqa: PLC0415
+
+    def fetched(*patterns: str) -> Path:
+        with one_line(settings):
+            # whatever lies in folders below is not of this model, or of another form
+            found = snapshot_download(
+                str(settings.path), revision=commit, allow_patterns=list(patterns), ignore_patterns="*/*"
+            )
+        return Path(found)
+
+    folder = fetched("*.json", "*.txt", "*.model", "*.tiktoken", WEIGHTS)
+    return fetched(*(path.name for path in weight_files(folder)))
 
 
 def from_pretrained(
-    settings: ModelSettings, place: str, **more: Any
+    settings: ModelSettings, folder: Path, n_elements: int, *, gguf_file: Path | None = None
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """Load module and tokenizer: safetensors only, no code of the repository, every weight there.
+    """Load module and tokenizer: safetensors or GGUF alone, no code of the repository, every weight there.
 
     Parameters
     ----------
     settings : ModelSettings
-    place : str
-        Folder or repository.
-    **more
-        Passed on to both, such as ``gguf_file``.
+    folder : Path
+        Its files have been looked at (:func:`~inference.lm.model_files.model_files`).
+    n_elements : int
+        Numbers in the files of weights.
+    gguf_file : Path, optional
+        What the one file of the folder that is read stands for.
 
     Returns
     -------
@@ -109,44 +112,91 @@ def from_pretrained(
         In one line, whatever goes wrong.
     """
     import torch  # noqa: PLC0415
-    from safetensors import SafetensorError  # noqa: PLC0415
-    from transformers import AutoModelForCausalLM, AutoTokenizer  # noqa: PLC0415
+    from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer  # noqa: PLC0415
 
-    common = {"revision": settings.revision, "trust_remote_code": False, **more}
-    common = {key: value for key, value in common.items() if value is not None}
-    source = f"model {settings.name!r}"
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(place, **common)
+    common: dict[str, Any] = {"trust_remote_code": False, "local_files_only": True}
+    common |= {} if gguf_file is None else {"gguf_file": gguf_file.name}
+    place = gguf_file or folder
+    with one_line(settings, place):
+        config = AutoConfig.from_pretrained(str(folder), **common)
+        with torch.device("meta"):
+            empty = AutoModelForCausalLM.from_config(config, attn_implementation=settings.attention)
+        _check_size(gguf_file or folder / CONFIG, [*empty.parameters(), *empty.buffers()], n_elements)
+        del empty
+        tokenizer = AutoTokenizer.from_pretrained(str(folder), **common)
         loaded: Any = AutoModelForCausalLM.from_pretrained(
-            place,
+            str(folder),
             dtype=getattr(torch, settings.dtype),
             attn_implementation=settings.attention,
             output_loading_info=True,
             # told in one line by the check below
             ignore_mismatched_sizes=True,
-            **({} if more else {"use_safetensors": True}),
+            # of a GGUF file transformers does not take this
+            **({"use_safetensors": True} if gguf_file is None else {}),
             **common,
         )
-    except OSError as error:
-        raise InputError(_why_not_found(settings, place, error), source=source) from error
-    except (ValueError, KeyError, ImportError, SafetensorError) as error:
+    module, found = loaded
+    _check_complete(settings, place, found)
+    head = module.get_output_embeddings()
+    if head is None or not bool(head.weight.any()):
+        raise InputError(
+            f"{place} has no output embedding, or one of zeros; every next token would be as probable as any other",
+            source=f"model {settings.name!r}",
+        )
+    return module, tokenizer
+
+
+@contextmanager
+def one_line(settings: ModelSettings, place: object = None) -> Iterator[None]:
+    """Say in one line what a model's files made torch, transformers or tokenizers raise.
+
+    Parameters
+    ----------
+    settings : ModelSettings
+    place : object, optional
+        What is read; a repository of the Hub by default.
+
+    Raises
+    ------
+    InputError
+        Whatever the exception is.
+    """
+    source = f"model {settings.name!r}"
+    try:
+        yield
+    except InputError:
+        raise
+    except BaseException as error:
+        # what Rust gives up with, for a tokenizer say, is no Exception
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
         told = " ".join(str(error).split())
-        first = told[:300]
-        if "trust_remote_code" in told:
-            first = "it needs Python code of its repository, which is never run here"
+        if place is None:
+            raise InputError(_why_not_found(settings, told), source=source) from error
         if "attn_implementation" in told or "attention implementation" in told:
             raise InputError(
                 f"is {settings.attention!r}, which this model does not have; use eager",
                 source=source,
                 field="attention",
             ) from error
+        first = told[:300] or type(error).__name__
+        if "trust_remote_code" in told:
+            first = "it needs Python code of its repository, which is never run here"
         raise InputError(f"{place} cannot be loaded: {first}", source=source) from error
-    module, found = loaded
-    _check_complete(settings, place, found)
-    return module, tokenizer
 
 
-def _check_complete(settings: ModelSettings, place: str, found: Mapping[str, Any]) -> None:
+def _check_size(source: Path, tensors: Sequence[torch.Tensor], n_elements: int) -> None:
+    """Refuse a configuration that asks for far more numbers than the files have: transformers would make them up."""
+    wanted = sum(tensor.numel() for tensor in tensors)
+    if wanted > _MOST_A_WEIGHT * n_elements + _ALWAYS_FITS:
+        largest = max(tensors, key=lambda tensor: tensor.numel())
+        raise InputError(
+            f"asks for {wanted:,} numbers, {tuple(largest.shape)} the largest part; the weights are {n_elements:,}",
+            source=source,
+        )
+
+
+def _check_complete(settings: ModelSettings, place: Path, found: Mapping[str, Any]) -> None:
     """Refuse weights that do not fit the configuration: transformers fills the gaps with random numbers."""
     for kind, what in (("missing_keys", "has no weights for"), ("mismatched_keys", "has weights of another shape for")):
         wrong = sorted(str(key if isinstance(key, str) else key[0]) for key in found.get(kind) or ())
@@ -161,12 +211,9 @@ def _check_complete(settings: ModelSettings, place: str, found: Mapping[str, Any
         log.warning("%s: %d weights have no place in the model, %s first", settings.name, len(unused), unused[0])
 
 
-def _why_not_found(settings: ModelSettings, place: str, error: OSError) -> str:
-    first = " ".join(str(error).split())[:200]
-    if settings.source != "hub":
-        return f"{place} cannot be loaded: {first}"
+def _why_not_found(settings: ModelSettings, told: str) -> str:
     return (
-        f"{place} at revision {settings.revision} is neither in the local cache nor to be had from the Hub ({first}); "
-        "without a network, copy a snapshot of it here and use source=folder path=FOLDER, or use the model smollm2, "
-        "which a package carries"
+        f"{settings.path} at revision {settings.revision} is neither in the local cache nor to be had from the Hub "
+        f"({told[:200]}); without a network, copy a snapshot of it here and use source=folder path=FOLDER, or use the "
+        "model smollm2, which a package carries"
     )

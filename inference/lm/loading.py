@@ -8,8 +8,6 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import shutil
-import tempfile
 from collections.abc import Mapping
 from dataclasses import replace
 from importlib.util import find_spec
@@ -18,8 +16,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from estimators.errors import InputError, require_packages
-from inference.lm.checkpoints import from_pretrained, hub_commit, model_folder
+from inference.lm.checkpoints import from_pretrained, hub_commit, hub_folder, one_line
+from inference.lm.gguf_models import load_gguf
 from inference.lm.language_model import LanguageModel
+from inference.lm.model_files import hash_files, model_files
 from inference.lm.probes import splits_head, takes_trees
 from inference.lm.settings import BOS_CHOICES, ModelSettings
 
@@ -82,19 +82,19 @@ def load_language_model(settings: ModelSettings) -> LanguageModel:
     device = _device(settings)
     if settings.tokens_per_batch is None:
         settings = settings.changed(tokens_per_batch=_TOKENS_PER_BATCH.get(device.type, _TOKENS_PER_BATCH_GPU))
+    with one_line(settings, settings.path or settings.source):
+        model = _loaded(settings, device)
+    log.info("loaded %s on %s: %s", settings.name, device, type(model.module).__name__)
+    return model
+
+
+def _loaded(settings: ModelSettings, device: torch.device) -> LanguageModel:
+    revision = hub_commit(settings) if settings.source == "hub" else ""
     if settings.source in ("gguf", "smollm2"):
-        module, tokenizer, weights = _load_gguf(settings, _gguf_file(settings))
-        revision = ""
-    elif settings.source == "hub":
-        revision = hub_commit(settings)
-        module, tokenizer = from_pretrained(settings.changed(revision=revision), str(settings.path))
-        weights = hashlib.sha256(f"{settings.path}@{revision}".encode()).hexdigest()
+        module, tokenizer, weights = load_gguf(settings, _gguf_file(settings))
     else:
-        revision = ""
-        folder = model_folder(settings)
-        module, tokenizer = from_pretrained(settings, folder)
-        # the config decides numbers too: how a layer is normalised, how positions are coded
-        weights = _hash_files([*sorted(Path(folder).glob("*.safetensors")), Path(folder) / "config.json"])
+        folder = hub_folder(settings, revision) if revision else Path(str(settings.path)).expanduser()
+        module, tokenizer, weights = _load_folder(settings, folder)
     if settings.n_layers is not None:
         _keep_layers(settings, module)
     module.eval().requires_grad_(requires_grad=False)
@@ -115,7 +115,6 @@ def load_language_model(settings: ModelSettings) -> LanguageModel:
     model = replace(model, tree_attention=takes_trees(model))
     if settings.compile:
         module.base_model.compile()
-    log.info("loaded %s on %s: %s", settings.name, device, type(module).__name__)
     return model
 
 
@@ -170,77 +169,20 @@ def _gguf_file(settings: ModelSettings) -> Path:
     )
 
 
-def _load_gguf(settings: ModelSettings, path: Path) -> tuple[PreTrainedModel, PreTrainedTokenizerBase, str]:
-    require_packages(("gguf", "accelerate"), "lm", source=f"model {settings.name!r}", field="path (a GGUF file)")
-    digest = _hash_files([path])
-    converted = _converted_folder(digest) if settings.cache else None
-    if converted is not None and (converted / "config.json").is_file():
-        module, tokenizer = from_pretrained(settings, str(converted))
-        return module, tokenizer, digest
-    log.warning("%s: reading %s takes about half a minute", settings.name, path.name)
-    # weights come out in float32 whatever is asked for, so that the copy kept serves every dtype
-    module, tokenizer = from_pretrained(
-        settings.changed(dtype="float32"), str(path.resolve().parent), gguf_file=path.name
-    )
-    module = _plain(module)
-    if converted is not None:
-        _keep_converted(module, tokenizer, converted)
-    import torch  # noqa: PLC0415
-
-    return module.to(getattr(torch, settings.dtype)), tokenizer, digest
-
-
-def _plain(module: PreTrainedModel) -> PreTrainedModel:
-    """Return the same weights in a model that does not think of itself as quantised (and so can be saved)."""
-    import torch  # noqa: PLC0415
-    from transformers import AutoModelForCausalLM  # noqa: PLC0415
-
-    config = type(module.config).from_dict(
-        {key: value for key, value in module.config.to_dict().items() if key != "quantization_config"}
-    )
-    # the only place where transformers keeps it
-    attention = module.config._attn_implementation
-    plain = AutoModelForCausalLM.from_config(config, attn_implementation=attention, dtype=torch.float32)
-    plain.load_state_dict(module.state_dict())
-    plain.tie_weights()
-    checked: PreTrainedModel = plain
-    return checked
-
-
-def _converted_folder(digest: str) -> Path:
-    import pooch  # noqa: PLC0415
-    import transformers  # noqa: PLC0415
-
-    # a tokenizer is converted by transformers' own rules, which change between versions
-    return Path(pooch.os_cache("shannon-game")) / "models" / f"{digest[:32]}-transformers-{transformers.__version__}"
-
-
-def _keep_converted(module: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, folder: Path) -> None:
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        staging = Path(tempfile.mkdtemp(prefix=".partial-", dir=folder.parent))
-        try:
-            module.save_pretrained(staging)
-            tokenizer.save_pretrained(staging)
-            staging.rename(folder)
-        finally:
-            shutil.rmtree(staging, ignore_errors=True)
-    except OSError as error:
-        if not (folder / "config.json").is_file():
-            log.warning("the converted model could not be kept in %s: %s", folder, error)
-
-
-def _hash_files(paths: list[Path]) -> str:
-    digest = hashlib.sha256()
-    for path in paths:
-        with path.open("rb") as file:
-            digest.update(hashlib.file_digest(file, "sha256").digest())
-    return digest.hexdigest()
+def _load_folder(settings: ModelSettings, folder: Path) -> tuple[PreTrainedModel, PreTrainedTokenizerBase, str]:
+    files = model_files(folder)
+    # the config decides numbers too: how a layer is normalised, how positions are coded
+    return *from_pretrained(settings, folder, files.n_elements), hash_files(files.paths)
 
 
 def _hash_tokenizer(tokenizer: PreTrainedTokenizerBase) -> str:
     backend = getattr(tokenizer, "backend_tokenizer", None)
-    content = json.loads(backend.to_str()) if backend is not None else tokenizer.get_vocab()
+    content = {
+        "backend": json.loads(backend.to_str()) if backend is not None else tokenizer.get_vocab(),
+        # which tokens are no text, and whether a text may hold them: the tokenizer's settings say it, not its file
+        "special": sorted(tokenizer.all_special_ids),
+        "split_special_tokens": bool(getattr(tokenizer, "split_special_tokens", False)),
+    }
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 

@@ -227,11 +227,11 @@ def no_tokenizer(folder: Path) -> None:
     [
         (no_folder, "has no config.json; a folder in the Hub's layout"),
         (no_config, "has no config.json"),
-        (cut_config, "cannot be loaded.*not a valid JSON"),
+        (cut_config, "config.json: is not valid JSON"),
         (unknown_type, "cannot be loaded.*nosuch"),
-        (pickled, "no .safetensors file; pickled weights .* are not read"),
+        (pickled, "has neither model.safetensors nor .*pickled weights .* are not read"),
         (own_code, "needs Python code of its repository, which is never run here"),
-        (cut_weights, "cannot be loaded.*header|cannot be loaded.*incomplete|cannot be loaded.*deserializ"),
+        (cut_weights, "model.safetensors: is damaged or no safetensors file"),
         (missing_weights, "has no weights for model.layers.2.*and 6 more"),
         (other_shapes, "has weights of another shape for model.layers.0.mlp"),
         (no_tokenizer, "cannot be loaded.*tokenizer"),
@@ -242,7 +242,7 @@ def test_what_cannot_be_loaded_is_one_line(spoil, message, folder):
     with pytest.raises(InputError, match=message) as caught:
         tiny_models.load(folder)
     assert "\n" not in str(caught.value)
-    assert "model 'model'" in str(caught.value)
+    assert str(folder) in str(caught.value)
 
 
 def test_a_tokenizers_own_code_is_not_run(folder):
@@ -355,7 +355,7 @@ def test_without_a_network(folder, folder_of, tmp_path):
     assert "someone/absent at revision main is neither in the local cache nor to be had from the Hub" in absent
     assert "source=folder path=FOLDER, or use the model smollm2" in absent
     assert by_commit == by_branch == f"loaded {commits[0]} 1"
-    assert "someone/pickled" in refused
+    assert "someone--pickled" in refused
     assert "safetensors" in refused
 
 

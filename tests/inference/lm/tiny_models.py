@@ -143,6 +143,57 @@ def save(folder: Path, family: str, tokenizer: Any, *, padded: int = 0, seed: in
     return folder
 
 
+def save_gguf(path: Path, folder: Path, *, epsilon: float = 1e-5) -> Path:
+    """Write a model of the family llama with a byte-level tokenizer as a GGUF file."""
+    import gguf
+    from safetensors.numpy import load_file
+
+    weights = load_file(folder / "model.safetensors")
+    tokenizer = json.loads((folder / "tokenizer.json").read_text())["model"]
+    pieces = sorted(tokenizer["vocab"], key=tokenizer["vocab"].get)
+    writer = gguf.GGUFWriter(path, "llama")
+    for add, value in (
+        (writer.add_name, "tiny"),
+        (writer.add_block_count, 2),
+        (writer.add_context_length, MAX_TOKENS),
+        (writer.add_embedding_length, 32),
+        (writer.add_feed_forward_length, 48),
+        (writer.add_head_count, 2),
+        (writer.add_head_count_kv, 2),
+        (writer.add_layer_norm_rms_eps, epsilon),
+        (writer.add_rope_dimension_count, 16),
+        (writer.add_rope_freq_base, 10000.0),
+        (writer.add_vocab_size, len(pieces)),
+        (writer.add_tokenizer_model, "gpt2"),
+        (writer.add_token_list, pieces),
+        (writer.add_token_types, [3] + [1] * (len(pieces) - 1)),
+        (writer.add_token_merges, [" ".join(pair) for pair in tokenizer["merges"]]),
+        (writer.add_bos_token_id, 0),
+        (writer.add_eos_token_id, 0),
+    ):
+        add(value)
+    names = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output"}
+    parts = {
+        **{f"self_attn.{part}_proj": f"attn_{part}" for part in "qkv"},
+        **{f"mlp.{part}_proj": f"ffn_{part}" for part in ("gate", "up", "down")},
+        "self_attn.o_proj": "attn_output",
+        "input_layernorm": "attn_norm",
+        "post_attention_layernorm": "ffn_norm",
+    }
+    names |= {f"model.layers.{i}.{part}": f"blk.{i}.{name}" for i in range(2) for part, name in parts.items()}
+    for part, name in names.items():
+        numbers = weights[f"{part}.weight"]
+        if name.endswith(("attn_q", "attn_k")):
+            # llama.cpp turns neighbours, transformers the halves of a head
+            numbers = numbers.reshape(2, 2, 8, 32).swapaxes(1, 2).reshape(32, 32)
+        writer.add_tensor(f"{name}.weight", numbers)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return path
+
+
 def load(folder: Path, **settings: Any) -> LanguageModel:
     """Load a saved model; ``bos`` is the token that every tokenizer here has."""
     given = {"name": folder.name, "source": "folder", "path": str(folder), "device": "cpu", "bos": "tokenizer"}

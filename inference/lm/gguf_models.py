@@ -1,0 +1,129 @@
+"""Loading a GGUF file, and keeping what it was converted to, as the conversion takes half a minute."""
+
+from __future__ import annotations
+
+import json
+import logging
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from estimators.errors import InputError, require_packages
+from inference.lm.checkpoints import from_pretrained
+from inference.lm.gguf_header import read_gguf_header
+from inference.lm.model_files import check_counts, hash_files, model_files, read_object
+from inference.lm.settings import ModelSettings
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+__all__ = ["load_gguf"]
+
+log = logging.getLogger(__name__)
+
+_SUMS = "sha256.json"
+
+
+def load_gguf(settings: ModelSettings, path: Path) -> tuple[PreTrainedModel, PreTrainedTokenizerBase, str]:
+    """Load a GGUF file, or the copy in the Hub's layout that is kept of it.
+
+    Parameters
+    ----------
+    settings : ModelSettings
+    path : Path
+
+    Returns
+    -------
+    module : transformers.PreTrainedModel
+    tokenizer : transformers.PreTrainedTokenizerBase
+    digest : str
+        SHA-256 of the file.
+
+    Raises
+    ------
+    InputError
+        If the packages are not installed, or the file is not what it says.
+    """
+    require_packages(("gguf", "accelerate"), "lm", source=f"model {settings.name!r}", field="path (a GGUF file)")
+    header = read_gguf_header(path)
+    check_counts(header.numbers, header.n_tensors, path)
+    digest = hash_files([path])
+    converted = _converted_folder(digest) if settings.cache else None
+    if converted is not None and _is_as_it_was(converted):
+        module, tokenizer = from_pretrained(settings, converted, model_files(converted).n_elements)
+        return module, tokenizer, digest
+    log.warning("%s: reading %s takes about half a minute", settings.name, path.name)
+    with tempfile.TemporaryDirectory() as alone:
+        # what lies beside the file is none of its model: a tokenizer's settings, an adapter
+        (Path(alone) / path.name).symlink_to(path.resolve())
+        # weights come out in float32 whatever is asked for, so that the copy kept serves every dtype
+        module, tokenizer = from_pretrained(
+            settings.changed(dtype="float32"), Path(alone), header.n_elements, gguf_file=path
+        )
+    module = _plain(module)
+    if converted is not None:
+        _keep_converted(module, tokenizer, converted)
+    import torch  # noqa: PLC0415
+
+    return module.to(getattr(torch, settings.dtype)), tokenizer, digest
+
+
+def _plain(module: PreTrainedModel) -> PreTrainedModel:
+    """Return the same weights in a model that does not think of itself as quantised (and so can be saved)."""
+    import torch  # noqa: PLC0415
+    from transformers import AutoModelForCausalLM  # noqa: PLC0415
+
+    config = type(module.config).from_dict(
+        {key: value for key, value in module.config.to_dict().items() if key != "quantization_config"}
+    )
+    # the only place where transformers keeps it
+    attention = module.config._attn_implementation
+    plain = AutoModelForCausalLM.from_config(config, attn_implementation=attention, dtype=torch.float32)
+    plain.load_state_dict(module.state_dict())
+    plain.tie_weights()
+    checked: PreTrainedModel = plain
+    return checked
+
+
+def _converted_folder(digest: str) -> Path:
+    import pooch  # noqa: PLC0415
+    import transformers  # noqa: PLC0415
+
+    # a tokenizer is converted by transformers' own rules, which change between versions
+    return Path(pooch.os_cache("shannon-game")) / "models" / f"{digest[:32]}-transformers-{transformers.__version__}"
+
+
+def _keep_converted(module: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, folder: Path) -> None:
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        staging = Path(tempfile.mkdtemp(prefix=".partial-", dir=folder.parent))
+        try:
+            module.save_pretrained(staging)
+            tokenizer.save_pretrained(staging)
+            sums = {path.name: hash_files([path]) for path in sorted(staging.iterdir())}
+            (staging / _SUMS).write_text(json.dumps(sums), encoding="utf-8")
+            # another process may have made it meanwhile, and read it now
+            if folder.is_dir() and not _is_as_it_was(folder):
+                shutil.rmtree(folder)
+            staging.rename(folder)
+        finally:
+            shutil.rmtree(staging, ignore_errors=True)
+    except OSError as error:
+        if not (folder / _SUMS).is_file():
+            log.warning("the converted model could not be kept in %s: %s", folder, error)
+
+
+def _is_as_it_was(folder: Path) -> bool:
+    """Whether a converted model is there, with every file as it was written."""
+    if not (folder / _SUMS).is_file():
+        return False
+    try:
+        same = read_object(folder / _SUMS) == {
+            path.name: hash_files([path]) for path in folder.iterdir() if path.name != _SUMS
+        }
+    except (InputError, OSError):
+        same = False
+    if not same:
+        log.warning("the converted model in %s was changed since, and is made anew", folder)
+    return same

@@ -1,0 +1,443 @@
+"""Models from strangers: whatever their files say, loading ends, in one line, and unpickles nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import shutil
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from estimators.errors import InputError
+from inference.lm.language_model import LanguageModel, encode
+from inference.lm.loading import load_language_model
+from inference.lm.next_token import next_token_distributions
+from inference.lm.settings import ModelSettings
+from tests.inference.lm import tiny_models
+
+pytestmark = pytest.mark.torch
+
+Spoil = Callable[[Path], object]
+WEIGHTS = "model.safetensors"
+INDEX = "model.safetensors.index.json"
+
+
+class Trap:
+    """Writes a file when it is unpickled."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (open, ("unpickled", "w"))
+
+
+@pytest.fixture(scope="module")
+def pristine(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny_models.save(tmp_path_factory.mktemp("hostile") / "gpt2", "gpt2", tiny_models.byte_level())
+
+
+@pytest.fixture
+def folder(pristine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return Path(shutil.copytree(pristine, tmp_path / "model"))
+
+
+def put(name: str, content: str | bytes) -> Spoil:
+    """Put this into a file."""
+    return lambda folder: (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def change(name: str, **fields: Any) -> Spoil:
+    """Change fields of a JSON file."""
+
+    def spoil(folder: Path) -> None:
+        path = folder / name
+        path.write_text(json.dumps(json.loads(path.read_text()) | fields))
+
+    return spoil
+
+
+def config(**fields: Any) -> Spoil:
+    return change("config.json", **fields)
+
+
+def shards(*names: Any, metadata: Any = {"total_size": 1}) -> Spoil:  # noqa: B006 - never changed
+    """Move the weights to weights.bin and ../other.safetensors, and let an index name these files."""
+
+    def spoil(folder: Path) -> None:
+        from safetensors.torch import load_file
+
+        weights = list(load_file(folder / WEIGHTS))
+        shutil.copy(folder / WEIGHTS, folder.parent / "other.safetensors")
+        (folder / WEIGHTS).rename(folder / "one.safetensors")
+        (folder / "weights.bin").write_bytes(pickle.dumps(Trap()))
+        shutil.copy(folder / "weights.bin", folder / "pytorch_model.bin")
+        placed = {weight: names[i % len(names)] for i, weight in enumerate(weights)} if names else {}
+        (folder / INDEX).write_text(json.dumps({"metadata": metadata, "weight_map": placed}))
+
+    return spoil
+
+
+def both(first: Spoil, second: Spoil) -> Spoil:
+    return lambda folder: (first(folder), second(folder))
+
+
+def pipe(name: str) -> Spoil:
+    """A pipe in place of a file: who reads it waits for ever."""
+
+    def spoil(folder: Path) -> None:
+        (folder / name).unlink()
+        os.mkfifo(folder / name)
+
+    return spoil
+
+
+def header(content: bytes | dict[str, Any], *, length: int | None = None, after: bytes = b"\0" * 64) -> Spoil:
+    """A safetensors file with this header."""
+    written = content if isinstance(content, bytes) else json.dumps(content).encode()
+    return put(WEIGHTS, struct.pack("<Q", len(written) if length is None else length) + written + after)
+
+
+def tensor(shape: list[Any], start: int, end: int, dtype: str = "F32") -> dict[str, Any]:
+    return {"dtype": dtype, "shape": shape, "data_offsets": [start, end]}
+
+
+def weights(edit: Callable[[dict[str, Any]], None]) -> Spoil:
+    """Change the weights themselves."""
+
+    def spoil(folder: Path) -> None:
+        from safetensors.torch import load_file, save_file
+
+        found = load_file(folder / WEIGHTS)
+        edit(found)
+        save_file(found, folder / WEIGHTS, metadata={"format": "pt"})
+
+    return spoil
+
+
+def zeros(found: dict[str, Any]) -> None:
+    for tensor in found.values():
+        tensor.zero_()
+
+
+def tokenizer(**model: Any) -> Spoil:
+    """Change the model of the tokenizer."""
+
+    def spoil(folder: Path) -> None:
+        path = folder / "tokenizer.json"
+        described = json.loads(path.read_text())
+        described["model"] |= model
+        path.write_text(json.dumps(described))
+
+    return spoil
+
+
+DEEP = "[" * 100_000
+DAMAGED = r"model.safetensors: is damaged or no safetensors file"
+FOREIGN = r"index.json, transformer\S+: names .*should name a .safetensors file of this folder"
+
+HOSTILE: dict[str, tuple[Spoil, str]] = {
+    # what the index names
+    "index: pickled": (shards("weights.bin"), FOREIGN),
+    "index: pickled beside an empty safetensors": (both(shards("weights.bin"), put("x.safetensors", b"")), FOREIGN),
+    "index: one of two pickled": (shards("one.safetensors", "weights.bin"), FOREIGN),
+    "index: above": (shards("../other.safetensors"), FOREIGN),
+    "index: through a folder": (shards("sub/../../other.safetensors"), FOREIGN),
+    "index: absolute": (shards("/tmp/other.safetensors"), FOREIGN),
+    "index: backslash": (shards("..\\other.safetensors"), FOREIGN),
+    "index: null character": (shards("one.safetensors\0.bin"), FOREIGN),
+    "index: newline": (shards("one.safetensors\n"), FOREIGN),
+    "index: capitals": (shards("ONE.SAFETENSORS"), FOREIGN),
+    "index: hidden": (shards(".safetensors"), FOREIGN),
+    "index: number": (shards(3), FOREIGN),
+    "index: missing file": (shards("two.safetensors"), "two.safetensors: is not a file"),
+    "index: a folder": (
+        both(shards("two.safetensors"), lambda folder: (folder / "two.safetensors").mkdir()),
+        "two.safetensors: is not a file",
+    ),
+    "index: a weight twice": (
+        both(
+            shards("one.safetensors", "two.safetensors"),
+            lambda folder: shutil.copy(folder / "one.safetensors", folder / "two.safetensors"),
+        ),
+        r"two.safetensors, transformer\S+: is in two files",
+    ),
+    "index: empty": (shards(), "weight_map: is empty"),
+    "index: no metadata": (shards("one.safetensors", metadata=None), "metadata: is 'None', should be an object"),
+    "index: a list": (both(shards("one.safetensors"), put(INDEX, "[]")), "index.json: holds a list"),
+    "index: deep": (both(shards("one.safetensors"), put(INDEX, DEEP)), "index.json: is not valid JSON"),
+    "config names weights": (config(transformers_weights="../other.safetensors"), "transformers_weights: names other"),
+    "adapter": (put("adapter_config.json", '{"base_model_name_or_path": "../x"}'), "adapter_config.json: belongs to"),
+    # config.json
+    "config: a list": (put("config.json", "[]"), "config.json: holds a list, should hold a JSON object"),
+    "config: null": (put("config.json", "null"), "config.json: holds a NoneType"),
+    "config: deep": (put("config.json", DEEP), "config.json: is not valid JSON"),
+    "config: deep within": (put("config.json", '{"a":' * 5000 + "1" + "}" * 5000), "config.json: is not valid JSON"),
+    "config: not UTF-8": (put("config.json", b'{"a": "\xff"}'), "config.json: is not valid JSON"),
+    "config: empty": (put("config.json", ""), "config.json: is not valid JSON"),
+    "config: no type": (put("config.json", "{}"), "cannot be loaded"),
+    "config: pipe": (pipe("config.json"), "config.json: is not a file"),
+    "config: vocabulary": (
+        config(vocab_size=10**9),
+        r"config.json: asks for 32,000,028,544 numbers.*weights are 41,344",
+    ),
+    "config: width": (config(n_embd=2**20), "config.json: asks for"),
+    "config: positions": (config(n_positions=10**12), "config.json: asks for"),
+    "config: beyond 64 bits": (config(vocab_size=10**30), "cannot be loaded"),
+    "config: negative": (config(vocab_size=-5), "cannot be loaded|has weights of another shape"),
+    "config: text for a number": (config(n_embd="wide"), "cannot be loaded"),
+    "config: null for a number": (config(n_embd=None), "cannot be loaded"),
+    "config: layers": (config(n_layer=10**9), "config.json, n_layer: is 1e.09; the files hold 28 weights"),
+    "config: heads": (config(n_head=10**9), "config.json, n_head: is 1e.09"),
+    "config: no heads": (config(n_head=0), "cannot be loaded"),
+    "config: layers within": (config(text_config={"num_layers": 10**8}), "config.json, num_layers: is 1e.08"),
+    "config: type is a list": (config(model_type=["gpt2"]), "cannot be loaded"),
+    # the header of the weights
+    "weights: empty": (put(WEIGHTS, b""), DAMAGED),
+    "weights: no header": (put(WEIGHTS, b"\x01"), DAMAGED),
+    "weights: a pickle": (put(WEIGHTS, pickle.dumps(Trap())), DAMAGED),
+    "weights: header beyond the file": (header({}, length=2**40), DAMAGED),
+    "weights: longest header": (header({}, length=2**64 - 1), DAMAGED),
+    "weights: a list": (header(b"[]"), DAMAGED),
+    "weights: deep": (header(DEEP.encode()), DAMAGED),
+    "weights: not UTF-8": (header(b'{"\xff": 1}'), DAMAGED),
+    "weights: overlap": (header({"a": tensor([8], 0, 32), "b": tensor([8], 16, 48)}, after=b"\0" * 48), DAMAGED),
+    "weights: hole": (header({"a": tensor([4], 0, 16), "b": tensor([4], 32, 48)}, after=b"\0" * 48), DAMAGED),
+    "weights: cut off": (header({"a": tensor([100], 0, 400)}), DAMAGED),
+    "weights: bytes after": (header({"a": tensor([4], 0, 16)}), DAMAGED),
+    "weights: shape beyond its bytes": (header({"a": tensor([10**9], 0, 64)}), DAMAGED),
+    "weights: shape that overflows": (header({"a": tensor([2**40, 2**40], 0, 64)}), DAMAGED),
+    "weights: negative shape": (header({"a": tensor([-16], 0, 64)}), DAMAGED),
+    "weights: backwards": (header({"a": tensor([16], 64, 0)}), DAMAGED),
+    "weights: unknown type": (header({"a": tensor([16], 0, 64, "X99")}), DAMAGED),
+    "weights: none of the model's": (header({"a": tensor([16], 0, 64)}), "has no weights for"),
+    "weights: pipe": (pipe(WEIGHTS), "model.safetensors: is not a file"),
+    "weights: zeros": (weights(zeros), "no output embedding, or one of zeros"),
+    # the tokenizer
+    "tokenizer: a list": (put("tokenizer.json", "[]"), "cannot be loaded"),
+    "tokenizer: null": (put("tokenizer.json", "null"), "cannot be loaded"),
+    "tokenizer: empty": (put("tokenizer.json", "{}"), "cannot be loaded"),
+    "tokenizer: deep": (put("tokenizer.json", DEEP), "cannot be loaded"),
+    "tokenizer: no bytes": (put("tokenizer.json", b""), "cannot be loaded"),
+    "tokenizer: not UTF-8": (put("tokenizer.json", b"\xff\xfe{}"), "cannot be loaded"),
+    "tokenizer: unknown model": (tokenizer(type="Nosuch"), "cannot be loaded"),
+    "tokenizer: vocabulary a list": (tokenizer(vocab=["a"]), "cannot be loaded"),
+    "tokenizer: negative token": (tokenizer(vocab={"a": -1}), "cannot be loaded"),
+    "tokenizer: token beyond 32 bits": (tokenizer(vocab={"a": 2**40}), "cannot be loaded"),
+    "tokenizer: merges of nothing": (tokenizer(merges=[["nosuch", "piece"]]), "cannot be loaded"),
+    "tokenizer: settings a list": (put("tokenizer_config.json", "[]"), "cannot be loaded"),
+    "tokenizer: settings deep": (put("tokenizer_config.json", DEEP), "cannot be loaded"),
+    "tokenizer: class a number": (change("tokenizer_config.json", tokenizer_class=3), "cannot be loaded"),
+    "tokenizer: special token a number": (change("tokenizer_config.json", bos_token=3), "cannot be loaded"),
+    "tokenizer: pipe": (pipe("tokenizer.json"), "tokenizer.json: is not a file"),
+    "generation: a list": (put("generation_config.json", "[]"), "cannot be loaded"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_model_that_is_not_what_it_says_is_refused_in_one_line(name: str, folder: Path) -> None:
+    spoil, message = HOSTILE[name]
+    spoil(folder)
+    with pytest.raises(InputError, match=message) as caught:
+        tiny_models.load(folder)
+    told = str(caught.value)
+    assert "\n" not in told
+    assert len(told) < 800
+    assert str(folder) in told
+    assert not Path("unpickled").exists()
+
+
+def test_weights_in_two_files_are_those_of_one_file(folder: Path, pristine: Path) -> None:
+    """And pickled files beside them are not read."""
+    from safetensors.torch import load_file, save_file
+
+    found = load_file(folder / WEIGHTS)
+    shards("a.safetensors", "b.safetensors")(folder)
+    placed = json.loads((folder / INDEX).read_text())["weight_map"]
+    for name in ("a.safetensors", "b.safetensors"):
+        save_file({weight: found[weight] for weight in found if placed[weight] == name}, folder / name)
+    for name in ("tf_model.h5", "flax_model.msgpack", "model.pt", "training_args.bin"):
+        (folder / name).write_bytes(pickle.dumps(Trap()))
+    model, plain = tiny_models.load(folder), tiny_models.load(pristine)
+    contexts = encode(plain, ["The old clock"])
+    np.testing.assert_array_equal(
+        *(next_token_distributions(m, contexts, whole=True)["logprob"] for m in (model, plain))
+    )
+    assert not Path("unpickled").exists()
+    before = model.identity
+    placed_in_a = {weight: found[weight] for weight in found if placed[weight] == "a.safetensors"}
+    save_file({weight: 2 * numbers for weight, numbers in placed_in_a.items()}, folder / "a.safetensors")
+    assert tiny_models.load(folder).identity != before
+
+
+def test_numbers_that_are_none_are_refused_where_they_are_used(folder: Path) -> None:
+    weights(lambda found: found["transformer.wte.weight"].fill_(float("nan")))(folder)
+    with pytest.raises(InputError, match="gives numbers that are none"):
+        next_token_distributions(tiny_models.load(folder), [[1, 2]])
+
+
+CHANGES: dict[str, Spoil] = {
+    "layer norm": config(layer_norm_epsilon=0.1),
+    "one number of the weights": weights(lambda found: found["transformer.wte.weight"][5, 5].add_(1e-3)),
+    "merges": lambda folder: tokenizer(
+        merges=json.loads((folder / "tokenizer.json").read_text())["model"]["merges"][:-1]
+    )(folder),
+    "special tokens": change("tokenizer_config.json", eos_token="a"),
+    "special tokens in a text": change("tokenizer_config.json", split_special_tokens=True),
+}
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_another_model_in_the_same_folder_has_another_identity(what: str, folder: Path) -> None:
+    before = tiny_models.load(folder).identity
+    (folder / "README.md").write_text("decides nothing")
+    assert tiny_models.load(folder).identity == before
+    CHANGES[what](folder)
+    assert tiny_models.load(folder).identity != before
+
+
+# ----------------------------------------------------------------------------------------------------- GGUF files
+
+
+@pytest.fixture(scope="module")
+def llama(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny_models.save(tmp_path_factory.mktemp("hostile") / "llama", "llama", tiny_models.byte_level())
+
+
+@pytest.fixture(scope="module")
+def gguf_file(llama: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pytest.importorskip("gguf")
+    return tiny_models.save_gguf(tmp_path_factory.mktemp("gguf") / "model.gguf", llama)
+
+
+def load_gguf(path: Path, **settings: Any) -> LanguageModel:
+    given = {"name": "g", "source": "gguf", "path": str(path), "device": "cpu", "cache": False, "bos": "none"}
+    return load_language_model(ModelSettings(**(given | settings)))
+
+
+def start(n_tensors: int = 0, n_fields: int = 0, *, magic: bytes = b"GGUF", version: int = 3) -> bytes:
+    return magic + struct.pack("<IQQ", version, n_tensors, n_fields)
+
+
+def text(content: bytes, length: int | None = None) -> bytes:
+    return struct.pack("<Q", len(content) if length is None else length) + content
+
+
+def array(kind: int, length: int, content: bytes = b"") -> bytes:
+    return struct.pack("<IIQ", 9, kind, length) + content
+
+
+def weight(shape: list[int], kind: int = 0) -> bytes:
+    return text(b"w") + struct.pack(f"<I{len(shape)}QIQ", len(shape), *shape, kind, 0)
+
+
+Bytes = Callable[[bytes], bytes]
+HOSTILE_GGUF: dict[str, tuple[Bytes, str]] = {
+    "empty": (lambda good: b"", "is not a file with anything in it"),
+    "magic alone": (lambda good: b"GGUF", "header: is cut off after 4 bytes"),
+    "another magic": (lambda good: start(magic=b"GGML"), "is no GGUF file"),
+    "a pickle": (lambda good: pickle.dumps(Trap()), "is no GGUF file"),
+    "version 1": (lambda good: start(version=1), "version: is 1, should be 2 or 3"),
+    "big-endian": (lambda good: start(version=3 << 24), "version: is 50331648"),
+    "tensors beyond the file": (lambda good: start(n_tensors=2**60), "tensor_count: has length 11529"),
+    "fields beyond the file": (lambda good: start(n_fields=2**64 - 1), "kv_count: has length 18446"),
+    "name beyond the file": (lambda good: start(n_fields=1) + text(b"a", 2**63), "name of a field: has length"),
+    "text beyond the file": (
+        lambda good: start(n_fields=1) + text(b"a") + struct.pack("<I", 8) + text(b"", 2**40),
+        "a: has length 1099511627776, for which the file is too short",
+    ),
+    "array beyond the file": (lambda good: start(n_fields=1) + text(b"a") + array(0, 2**62), "a: has length 4611"),
+    "array of texts beyond the file": (
+        lambda good: start(n_fields=1) + text(b"a") + array(8, 2**40, text(b"x") * 9),
+        "a: has length 1099511627776",
+    ),
+    "arrays of arrays": (
+        lambda good: start(n_fields=1) + text(b"a") + struct.pack("<I", 9) + struct.pack("<IQ", 9, 1) * 99,
+        "a: has type 9",
+    ),
+    "unknown type": (lambda good: start(n_fields=1) + text(b"a") + struct.pack("<IQ", 99, 0), "a: has type 99"),
+    "no fields": (lambda good: start(), "cannot be loaded"),
+    "dimensions beyond the file": (
+        lambda good: start(n_tensors=1) + text(b"w") + struct.pack("<I", 2**31),
+        "w: has length 2147483648",
+    ),
+    "weights beyond the file": (lambda good: start(n_tensors=1) + weight([2**40]), "tensors: take 4,398,046,511,104"),
+    "weights that overflow": (lambda good: start(n_tensors=1) + weight([2**63, 2**63]), "tensors: take"),
+    "weights of an unknown type": (lambda good: start(n_tensors=1) + weight([2], 999), "w: has type 999"),
+    "half": (lambda good: good[: len(good) // 2], "tensors: take|cut off"),
+    "half a header": (lambda good: good[:300], "has length|cut off"),
+    "blocks": (
+        lambda good: good.replace(
+            b"llama.block_count" + struct.pack("<II", 4, 2), b"llama.block_count" + struct.pack("<II", 4, 10**9)
+        ),
+        "llama.block_count: is 1e.09; the files hold 21 weights",
+    ),
+    "width": (
+        lambda good: good.replace(
+            b"llama.embedding_length" + struct.pack("<II", 4, 32),
+            b"llama.embedding_length" + struct.pack("<II", 4, 2**24),
+        ),
+        "asks for|cannot be loaded",
+    ),
+    "another family": (lambda good: good.replace(b"llama", b"nosux"), "cannot be loaded"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE_GGUF)
+def test_a_gguf_file_that_is_not_what_it_says_is_refused_in_one_line(
+    name: str, gguf_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    spoil, message = HOSTILE_GGUF[name]
+    path = tmp_path / "spoiled.gguf"
+    path.write_bytes(spoil(gguf_file.read_bytes()))
+    with pytest.raises(InputError, match=message) as caught:
+        load_gguf(path)
+    told = str(caught.value)
+    assert "\n" not in told
+    assert len(told) < 800
+    assert "spoiled.gguf" in told
+    assert not Path("unpickled").exists()
+
+
+def loss(model: LanguageModel) -> float:
+    found = next_token_distributions(model, [[40], [40, 41]], targets=[41, 42])
+    return float(-found["target_logprob"].mean())
+
+
+def test_another_epsilon_in_a_gguf_file_is_another_model(llama: Path, gguf_file: Path, tmp_path: Path) -> None:
+    edited = tiny_models.save_gguf(tmp_path / "model.gguf", llama, epsilon=0.5)
+    plain, other = load_gguf(gguf_file), load_gguf(edited)
+    assert abs(loss(plain) - loss(other)) > 1e-3
+    assert plain.identity != other.identity
+    assert loss(plain) == pytest.approx(loss(tiny_models.load(llama, bos="none")), abs=1e-4)
+
+
+def test_what_lies_beside_a_gguf_file_is_none_of_it(gguf_file: Path, tmp_path: Path) -> None:
+    (tmp_path / "tokenizer_config.json").write_text("[]")
+    (tmp_path / "config.json").write_text("[]")
+    (tmp_path / "adapter_config.json").write_text("[]")
+    alone = load_gguf(gguf_file)
+    assert load_gguf(Path(shutil.copy(gguf_file, tmp_path))).identity == alone.identity
+
+
+def test_a_kept_copy_that_was_changed_is_made_anew(
+    gguf_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    first = load_gguf(gguf_file, cache=True)
+    (kept,) = (tmp_path / "shannon-game" / "models").iterdir()
+    caplog.clear()
+    again = load_gguf(gguf_file, cache=True)
+    assert (again.identity, loss(again), caplog.text) == (first.identity, loss(first), "")
+    config(rms_norm_eps=0.5)(kept)
+    mended = load_gguf(gguf_file, cache=True)
+    assert "was changed since, and is made anew" in caplog.text
+    assert (mended.identity, loss(mended)) == (first.identity, loss(first))
+    caplog.clear()
+    load_gguf(gguf_file, cache=True)
+    assert caplog.text == ""
