@@ -4,19 +4,41 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from inference.api.settings import ApiSettings
 
-__all__ = ["Call", "Position", "UnusableAnswerError", "call_for", "positions_of", "usage_of"]
+__all__ = [
+    "Call",
+    "Position",
+    "UnusableAnswerError",
+    "WrongAnswerError",
+    "answer_of",
+    "call_for",
+    "check_model",
+    "positions_of",
+    "usage_of",
+]
+
+# OpenAI writes -9999 for what is very improbable; no softmax gives less
+_LEAST_LOGPROB = -1e4
+# endpoints round, and some compute with 8 bits
+_SUM_SLACK = 0.01
+# a million contexts of the longest kind; a number above it is none that anybody counted
+_MOST_TOKENS = 10**12
 
 
 class UnusableAnswerError(Exception):
     """The endpoint answered, but not with what was asked for; the message says what is missing."""
+
+
+class WrongAnswerError(UnusableAnswerError):
+    """The answer is whole and cannot be used, so that it is likely to come again."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +54,8 @@ class Call:
     key : str
         SHA-256 of endpoint, path and body: the identity under which the answer is stored, and the call's
         ``Idempotency-Key``. Two calls with the same body are one call.
+    old_keys : tuple of str
+        Under which earlier versions stored the same call.
     most_input_tokens, most_output_tokens : int
         No tokenizer of bytes makes more of it.
     """
@@ -41,6 +65,7 @@ class Call:
     key: str
     most_input_tokens: int
     most_output_tokens: int
+    old_keys: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -61,7 +86,8 @@ def call_for(settings: ApiSettings, context: str) -> Call:
     body: dict[str, Any] = {
         "model": settings.model,
         "max_tokens": settings.tokens_per_call,
-        "temperature": settings.temperature,
+        # 1 and 1.0 are one setting
+        "temperature": float(settings.temperature),
     }
     n_bytes = len(context.encode("utf-8", "surrogatepass"))
     if settings.kind == "completions":
@@ -76,10 +102,53 @@ def call_for(settings: ApiSettings, context: str) -> Call:
             "top_logprobs": settings.top_logprobs,
         }
         n_bytes += len(settings.instruction.encode()) + _CHAT_OVERHEAD_TOKENS
-    identity = json.dumps([settings.base_url.rstrip("/"), path, body], sort_keys=True)
-    key = hashlib.sha256(identity.encode()).hexdigest()
     # one more than the bytes for a token that may stand before every text
-    return Call(path, body, key, n_bytes + 1, settings.tokens_per_call)
+    call = Call(path, body, _key(settings, path, body), n_bytes + 1, settings.tokens_per_call)
+    if not settings.temperature.is_integer():
+        return call
+    return replace(call, old_keys=(_key(settings, path, body | {"temperature": int(settings.temperature)}),))
+
+
+def _key(settings: ApiSettings, path: str, body: Mapping[str, Any]) -> str:
+    identity = json.dumps([settings.base_url.rstrip("/"), path, body], sort_keys=True)
+    return hashlib.sha256(identity.encode()).hexdigest()
+
+
+def answer_of(text: str) -> Any:
+    """Read an answer's JSON.
+
+    Raises
+    ------
+    UnusableAnswerError
+        If it is none, or nested too deeply to be read.
+    """
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise WrongAnswerError("the answer is nested too deeply") from None
+    except ValueError:
+        raise UnusableAnswerError("the answer is not JSON") from None
+
+
+def check_model(answer: Any, settings: ApiSettings) -> None:
+    """Refuse the answer of another model; one that does not name its model is taken at its word.
+
+    A dated name, such as gpt-4o-2024-08-06 for gpt-4o, is what an alias stands for.
+
+    Raises
+    ------
+    WrongAnswerError
+    """
+    named = answer.get("model") if isinstance(answer, Mapping) else None
+    accepted = (settings.model, *settings.accept_model_names)
+    if named is None or named in accepted or "*" in accepted:
+        return
+    if isinstance(named, str) and re.fullmatch(re.escape(settings.model) + r"-[0-9]{4}(-?[0-9]{2}){0,2}", named):
+        return
+    raise WrongAnswerError(
+        f"the answer is of the model {str(named)[:80]!r}, not of {settings.model!r}; if that is its name there, put it "
+        "in accept_model_names"
+    )
 
 
 def positions_of(answer: Any, top_logprobs: int) -> list[Position]:
@@ -107,33 +176,49 @@ def positions_of(answer: Any, top_logprobs: int) -> list[Position]:
                     [(other["token"], other["logprob"]) for other in entry["top_logprobs"]],
                     top_logprobs,
                 )
-                for entry in found["content"]
+                for entry in _listed(found["content"])
             ]
         return [
             _position(token, list(ranked.items()), top_logprobs)
-            for token, ranked in zip(found["tokens"], found["top_logprobs"], strict=True)
+            for token, ranked in zip(_listed(found["tokens"]), _listed(found["top_logprobs"]), strict=True)
         ]
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise UnusableAnswerError(f"the answer's logprobs cannot be read ({type(error).__name__}: {error})") from None
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise WrongAnswerError(f"the answer's logprobs cannot be read ({type(error).__name__}: {error})") from None
+
+
+def _listed(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise TypeError("tokens or their logprobs are not a list")
+    return value
 
 
 def _position(sampled: Any, ranked: Sequence[tuple[Any, Any]], top_logprobs: int) -> Position:
-    if not isinstance(sampled, str) or not ranked:
-        raise ValueError("a position has no token or no ranked tokens")
-    values = [(str(token), float(logprob)) for token, logprob in ranked]
-    if not all(np.isfinite(logprob) and logprob <= 1e-3 for _, logprob in values):
-        raise ValueError("a log-probability is above 0 or not finite")
+    if not ranked:
+        raise ValueError("a position has no ranked tokens")
+    for token in (sampled, *(token for token, _ in ranked)):
+        if not isinstance(token, str):
+            raise TypeError("a token is not a text")
+        if not token.isascii() and any("\ud800" <= character <= "\udfff" for character in token):
+            raise ValueError("a token holds half a character (a lone surrogate)")
+    for _, logprob in ranked:
+        if isinstance(logprob, bool) or not isinstance(logprob, int | float):
+            raise TypeError("a log-probability is not a number")
+        if not _LEAST_LOGPROB <= logprob <= 1e-3:
+            raise ValueError(f"a log-probability is above 0, below {_LEAST_LOGPROB:.0f} or not finite")
+    total = float(np.exp([float(logprob) for _, logprob in ranked]).sum())
+    if total > 1 + _SUM_SLACK:
+        raise ValueError(f"the probabilities of one list add up to {total:.4g}")
     # stable, so that equally probable tokens stay as the endpoint lists them
-    values = sorted(values, key=lambda pair: -pair[1])[:top_logprobs]
+    values = sorted(((token, float(logprob)) for token, logprob in ranked), key=lambda pair: -pair[1])[:top_logprobs]
     return Position(sampled, tuple(token for token, _ in values), tuple(min(logprob, 0.0) for _, logprob in values))
 
 
 def usage_of(answer: Any) -> tuple[int, int] | None:
-    """Tokens that the endpoint says were paid for, (input, output); None if it does not say."""
+    """Tokens that the endpoint says were paid for, (input, output); None if it says no number that can be."""
     usage = answer.get("usage") if isinstance(answer, Mapping) else None
     if not isinstance(usage, Mapping):
         return None
     values = usage.get("prompt_tokens"), usage.get("completion_tokens")
-    if any(isinstance(value, bool) or not isinstance(value, int) or value < 0 for value in values):
+    if any(isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _MOST_TOKENS for value in values):
         return None
     return int(values[0] or 0), int(values[1] or 0)

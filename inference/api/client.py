@@ -10,20 +10,49 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from estimators.errors import InputError, require_packages
-from inference.api.calls import Call, Position, UnusableAnswerError, positions_of, usage_of
-from inference.api.settings import ApiSettings, key_of
+from inference.api.calls import (
+    Call,
+    Position,
+    UnusableAnswerError,
+    WrongAnswerError,
+    answer_of,
+    check_model,
+    positions_of,
+    usage_of,
+)
+from inference.api.keys import holds_key, key_of, texts_in
+from inference.api.settings import ApiSettings
 from inference.api.store import AnswerStore
 
 if TYPE_CHECKING:
     import httpx
     from tenacity import RetryCallState
 
-__all__ = ["ApiClient"]
+__all__ = ["ApiClient", "StoppedError", "UnusableCallError"]
 
 log = logging.getLogger("shannon-game")
 
 _RETRIED = (408, 409, 425, 429)
 _SHOWN = 300
+# of an error's text, which is shown in part
+_MOST_ERROR_BYTES = 100_000
+# a wrong answer is asked for once more
+_MOST_WRONG = 2
+# what a claim lasts longer than its call: the answer is read and stored
+_LEASE_SLACK_S = 10.0
+_POLL_S = 0.1
+
+
+class StoppedError(Exception):
+    """The client was told to stop before the call was sent."""
+
+
+class UnusableCallError(InputError):
+    """The endpoint answers a call, and its answers cannot be used; it is not asked again."""
+
+
+class _KeyInAnswerError(WrongAnswerError):
+    """The answer holds the key, and is not kept."""
 
 
 class _TryAgainError(Exception):
@@ -59,13 +88,21 @@ class ApiClient:
         # two windows may ask the same: the second waits for the first's answer
         self._locks: dict[str, asyncio.Lock] = {}
         self._stopped = asyncio.Event()
-        # redirects are not followed: the key is for this host
+        self.n_usable = 0
+        """Calls so far whose answer could be used, stored ones too."""
+        # redirects are not followed: the key is for this host; nor does a proxy see what stays on this machine. What
+        # comes compressed can be a thousand times longer than it looks. The deadline is of a whole call, not of a read
         self._http = httpx.AsyncClient(
             base_url=settings.base_url.rstrip("/") + "/",
-            headers={"Authorization": f"Bearer {self._secret}"} if self._secret else {},
-            timeout=settings.timeout_s,
+            headers={"Accept-Encoding": "identity"}
+            | ({"Authorization": f"Bearer {self._secret}"} if self._secret else {}),
+            timeout=None,
             limits=httpx.Limits(max_connections=settings.concurrency),
+            trust_env=not settings.is_here,
         )
+        # they write down what the endpoint says in its status line and headers, which may be the key
+        for name in ("httpx", "httpcore"):
+            logging.getLogger(name).setLevel(logging.WARNING)
 
     async def __aenter__(self) -> ApiClient:
         """Give the client itself."""
@@ -88,15 +125,53 @@ class ApiClient:
         ------
         InputError
             If the endpoint refuses the call for good, or does not answer usably in ``max_attempts`` attempts.
+        UnusableCallError
+            If two whole answers to the call cannot be used.
         BudgetSpentError
             If the call could bring the cost above the budget.
+        StoppedError
+            If it is not stored and the client was told to stop.
         """
         async with self._locks.setdefault(call.key, asyncio.Lock()):
-            stored = self.store.answer(call.key)
-            if stored is not None:
-                return positions_of(stored, self.settings.top_logprobs)
-            async with self._slots:
-                return await self._with_retries(call)
+            found = self._stored(call)
+            if found is None:
+                async with self._slots:
+                    found = await self._with_retries(call)
+        self.n_usable += bool(found)
+        return found
+
+    def _stored(self, call: Call) -> list[Position] | None:
+        """Ranked tokens from the store; an answer there that cannot be used never was one."""
+        for key, text in self.store.answers(call):
+            try:
+                return self._read(text)[1]
+            except UnusableAnswerError as error:
+                self.store.move_apart(key, self._shown(str(error)), _kept(text, error))
+        apart = self.store.apart(call)
+        for number, _, kept in apart:
+            if kept is not None:
+                with suppress(UnusableAnswerError):
+                    found = self._read(kept)[1]
+                    self.store.take_back(number)
+                    return found
+        if len(apart) >= _MOST_WRONG:
+            raise UnusableCallError(
+                f"{len(apart)} answers to one call cannot be used, the last: {apart[-1][1]}; they are kept apart, and "
+                "the call is not asked again",
+                source=f"{self.settings.base_url}, {self.store.path}",
+            )
+        return None
+
+    def _read(self, text: str) -> tuple[Any, list[Position]]:
+        """Read an answer's JSON and the ranked tokens in it, if it may be stored and used."""
+        if holds_key(text, self._secret):
+            raise _KeyInAnswerError("the answer repeats the key, and is not kept")
+        answer = answer_of(text)
+        if holds_key(texts_in(answer), self._secret):
+            raise _KeyInAnswerError("the answer repeats the key in pieces, and is not kept")
+        positions = positions_of(answer, self.settings.top_logprobs)
+        check_model(answer, self.settings)
+        return answer, positions
 
     async def _with_retries(self, call: Call) -> list[Position]:
         from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt  # noqa: PLC0415
@@ -131,46 +206,112 @@ class ApiClient:
     async def _once(self, call: Call) -> list[Position]:
         import httpx  # noqa: PLC0415
 
-        if self._stopped.is_set():
-            raise asyncio.CancelledError
         settings = self.settings
         most = settings.cost_usd(call.most_input_tokens, call.most_output_tokens)
-        attempt = self.store.begin(call.key, most, settings.budget_usd)
+        while True:
+            if self._stopped.is_set():
+                raise StoppedError
+            attempt = self.store.begin(call.key, most, settings.budget_usd, settings.timeout_s + _LEASE_SLACK_S)
+            if attempt is not None:
+                break
+            # another process has asked it
+            await self._sleep(_POLL_S)
+            found = self._stored(call)
+            if found is not None:
+                return found
+        # an endpoint that knows idempotency keys would give a wrong answer again
+        n_wrong = len(self.store.apart(call))
+        headers = {"Idempotency-Key": f"{call.key}-{n_wrong}" if n_wrong else call.key}
+        sent, response = False, None
+
+        async def trace(event: str, _: object) -> None:
+            nonlocal sent
+            sent = sent or event.endswith("send_request_headers.started")
+
         try:
-            response = await self._http.post(call.path, json=dict(call.body), headers={"Idempotency-Key": call.key})
-        except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as error:
-            self.store.refused(attempt)
-            raise _TryAgainError(f"the endpoint cannot be reached ({type(error).__name__})") from None
-        except httpx.TransportError as error:
-            self.store.unsure(attempt)
-            raise _TryAgainError(f"the answer did not come ({type(error).__name__})") from None
+            async with (
+                asyncio.timeout(settings.timeout_s),
+                self._http.stream(
+                    "POST", call.path, json=dict(call.body), headers=headers, extensions={"trace": trace}
+                ) as response,
+            ):
+                ok = response.status_code == httpx.codes.OK
+                content = await _body(response, settings.max_answer_bytes if ok else _MOST_ERROR_BYTES)
+        except (httpx.TransportError, TimeoutError) as error:
+            if response is not None and response.is_error:
+                content = b""
+            elif not sent:
+                self.store.refused(attempt)
+                raise _TryAgainError(f"the endpoint cannot be reached ({type(error).__name__})") from None
+            else:
+                self.store.unsure(attempt)
+                late = f"no whole answer came in {settings.timeout_s:g} s (timeout_s)"
+                broken = f"the answer did not come ({type(error).__name__})"
+                raise _TryAgainError(late if isinstance(error, TimeoutError) else broken) from None
         if response.status_code != httpx.codes.OK:
-            self.store.refused(attempt)
-            raise self._refusal(response)
+            # what is no refusal may have been paid for
+            (self.store.unsure if response.is_success else self.store.refused)(attempt)
+            raise self._refusal(response, content[:_MOST_ERROR_BYTES].decode(errors="replace"))
+        return self._keep(attempt, call, most, response.headers.get("Content-Encoding"), content)
+
+    def _keep(self, attempt: int, call: Call, most: float, encoding: str | None, content: bytes) -> list[Position]:
+        """Store an answer before anything is done with it, or keep it apart."""
+        text, settings = None, self.settings
         try:
-            answer = response.json()
-            positions = positions_of(answer, settings.top_logprobs)
-        except (ValueError, UnusableAnswerError) as error:
+            text = _text(content, encoding, settings.max_answer_bytes)
+            answer, positions = self._read(text)
+        except WrongAnswerError as error:
+            self.store.set_apart(attempt, call, self._shown(str(error)), _kept(text, error))
+            # the second one ends the call
+            self._stored(call)
+            raise _TryAgainError(self._shown(str(error))) from None
+        except UnusableAnswerError as error:
             self.store.unsure(attempt)
-            what = str(error) if isinstance(error, UnusableAnswerError) else "the answer is not JSON"
-            raise _TryAgainError(self._shown(what)) from None
+            raise _TryAgainError(self._shown(str(error))) from None
         usage = usage_of(answer)
-        usd = most if usage is None else settings.cost_usd(*usage)
-        self.store.keep(attempt, call.key, {"path": call.path, "body": dict(call.body)}, answer, usd)
+        self.store.keep(attempt, call, text, most if usage is None else settings.cost_usd(*usage))
         return positions
 
-    def _refusal(self, response: httpx.Response) -> Exception:
+    def _refusal(self, response: httpx.Response, said: str) -> Exception:
         status = response.status_code
-        text = f"HTTP {status}: {self._shown(response.text)}"
+        text = f"HTTP {status}: {self._shown(said)}"
         # an empty account is not a busy endpoint
-        if (status in _RETRIED or status >= 500) and "insufficient_quota" not in response.text:
+        if (status in _RETRIED or status >= 500) and "insufficient_quota" not in said:
             return _TryAgainError(text, _seconds(response.headers.get("Retry-After")))
         return InputError(f"refused the call, {text}", source=self.settings.base_url)
 
     def _shown(self, text: str) -> str:
-        """A message as it may be shown: endpoints repeat a wrong key."""
+        """A message as it may be shown: endpoints repeat a wrong key, and may send what moves a terminal's cursor."""
         hidden = text.replace(self._secret, "[key]") if self._secret else text
-        return " ".join(hidden.split())[:_SHOWN]
+        if holds_key(hidden, self._secret):
+            return "(a text that repeats the key is not shown)"
+        line = " ".join(hidden.split())[:_SHOWN]
+        return "".join(character if character.isprintable() else "?" for character in line)
+
+
+def _kept(text: str | None, error: UnusableAnswerError) -> str | None:
+    return None if isinstance(error, _KeyInAnswerError) else text
+
+
+async def _body(response: httpx.Response, most: int) -> bytes:
+    """Read a body as it comes; of one that is too long, a little more than the most."""
+    found = bytearray()
+    async for part in response.aiter_raw():
+        found += part
+        if len(found) > most:
+            break
+    return bytes(found)
+
+
+def _text(content: bytes, encoding: str | None, most: int) -> str:
+    if len(content) > most:
+        raise WrongAnswerError(f"the answer is longer than max_answer_bytes={most}")
+    if encoding not in (None, "", "identity"):
+        raise WrongAnswerError(f"the answer is compressed ({encoding}), though it was asked for as it is")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise UnusableAnswerError("the answer is not JSON") from None
 
 
 def _seconds(header: str | None) -> float | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,14 +14,17 @@ import numpy as np
 from estimators.errors import InputError
 from estimators.layout import add_note
 from inference.api.calls import Position, call_for
-from inference.api.client import ApiClient
+from inference.api.client import ApiClient, UnusableCallError
 from inference.api.settings import ApiSettings
+from inference.api.stopping import first_signal_waits
 from inference.api.store import AnswerStore, Ledger
 
 if TYPE_CHECKING:
     import xarray as xr
 
 __all__ = ["CostEstimate", "TextWindow", "estimate_cost", "score_windows"]
+
+log = logging.getLogger("shannon-game")
 
 
 @dataclass(frozen=True)
@@ -112,7 +116,9 @@ def score_windows(
 ) -> xr.Dataset:
     """Score every reference token through an endpoint.
 
-    Every answer is in the store before it is used; the same call resumes a stopped run and pays nothing twice.
+    Every answer is in the store before it is used; the same call resumes a stopped run and pays nothing twice. Ctrl-C
+    and SIGTERM let the calls in flight end first; a second one stops at once. A window with a call whose answers cannot
+    be used, asked once more, is left out with a note.
 
     Parameters
     ----------
@@ -136,7 +142,7 @@ def score_windows(
     ------
     InputError
         If the windows or settings are wrong, the least that it can cost is above the budget (before the first call),
-        or as :meth:`inference.api.client.ApiClient.positions`.
+        no window is left, or as :meth:`inference.api.client.ApiClient.positions`.
     """
     _check(windows)
     with AnswerStore(store) as answers:
@@ -151,9 +157,21 @@ def score_windows(
                 source="model=api",
                 field="budget_usd",
             )
-        found = asyncio.run(_score(windows, settings, answers, progress))
+        with first_signal_waits() as when_asked:
+            scored = asyncio.run(_score(windows, settings, answers, progress, when_asked))
         after = answers.ledger()
-    study = _study(windows, settings, found)
+    found = [(window, its) for window, its in zip(windows, scored, strict=True) if not isinstance(its, InputError)]
+    unusable = [its for its in scored if isinstance(its, InputError)]
+    if not found:
+        raise unusable[0]
+    study = _study(settings, found)
+    if unusable:
+        add_note(
+            study,
+            f"windows left out, for a call whose answers cannot be used; the first: {unusable[0]}",
+            count=len(unusable),
+            level="warning",
+        )
     if after.n_unsure:
         add_note(
             study,
@@ -173,6 +191,10 @@ def _check(windows: Sequence[TextWindow]) -> None:
     for window, key in zip(windows, keys, strict=True):
         if not window.context or not window.reference or not all((*window.context, *window.reference)):
             raise InputError(f"window {key} has no context, no reference or an empty token", field="windows")
+        try:
+            "".join((*window.context, *window.reference)).encode()
+        except UnicodeEncodeError:
+            raise InputError(f"window {key} holds half a character (a lone surrogate)", field="windows") from None
         if keys.count(key) > 1:
             raise InputError(f"{key} is there twice", field="windows")
 
@@ -182,7 +204,8 @@ async def _score(
     settings: ApiSettings,
     store: AnswerStore,
     progress: Callable[[int, int], None] | None,
-) -> list[list[Position]]:
+    when_asked: Callable[[Callable[[], object]], None],
+) -> list[list[Position] | UnusableCallError]:
     total = sum(len(window.reference) for window in windows)
     done = 0
 
@@ -193,6 +216,18 @@ async def _score(
             progress(done, total)
 
     async with ApiClient(settings, store) as client:
+        loop = asyncio.get_running_loop()
+
+        def stop() -> None:
+            log.warning(
+                "stopping: the calls in flight end first, in at most %g s, and are stored; a second Ctrl-C or SIGTERM "
+                "stops at once",
+                settings.timeout_s,
+            )
+            client.stop()
+
+        # a signal comes while the loop sleeps
+        when_asked(lambda: None if loop.is_closed() else loop.call_soon_threadsafe(stop))
         tasks = [asyncio.ensure_future(_window(client, window, scored)) for window in windows]
         try:
             return list(await asyncio.gather(*tasks))
@@ -203,7 +238,19 @@ async def _score(
             raise
 
 
-async def _window(client: ApiClient, window: TextWindow, scored: Callable[[], None]) -> list[Position]:
+async def _window(
+    client: ApiClient, window: TextWindow, scored: Callable[[], None]
+) -> list[Position] | UnusableCallError:
+    """Score a window; one that cannot be scored does not end the others, once any call has had a usable answer."""
+    try:
+        return await _positions(client, window, scored)
+    except UnusableCallError as error:
+        if not client.n_usable:
+            raise
+        return error
+
+
+async def _positions(client: ApiClient, window: TextWindow, scored: Callable[[], None]) -> list[Position]:
     """Score a window token by token, going on with a completion only while its sampled tokens are the reference."""
     found: list[Position] = []
     completion: list[Position] = []
@@ -212,7 +259,7 @@ async def _window(client: ApiClient, window: TextWindow, scored: Callable[[], No
         if not goes_on:
             completion = await client.positions(call_for(client.settings, window.before(position)))
             if not completion:
-                raise InputError(
+                raise UnusableCallError(
                     f"answered without any token before {reference!r} (an end of text?)",
                     source=client.settings.base_url,
                 )
@@ -222,14 +269,10 @@ async def _window(client: ApiClient, window: TextWindow, scored: Callable[[], No
     return found
 
 
-def _study(windows: Sequence[TextWindow], settings: ApiSettings, found: Sequence[Sequence[Position]]) -> xr.Dataset:
+def _study(settings: ApiSettings, found: Sequence[tuple[TextWindow, Sequence[Position]]]) -> xr.Dataset:
     import xarray as xr  # noqa: PLC0415
 
-    rows = [
-        (window, at, position)
-        for window, positions in zip(windows, found, strict=True)
-        for at, position in enumerate(positions)
-    ]
+    rows = [(window, at, position) for window, positions in found for at, position in enumerate(positions)]
     longest = max(len(position.token) for _, _, position in rows)
     token = np.full((len(rows), longest), None, dtype=object)
     logprob = np.full((len(rows), longest), np.nan)

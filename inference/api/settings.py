@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-import os
+from ipaddress import ip_address
 from typing import Annotated, Literal
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from pydantic import Field, model_validator
 
 from estimators.errors import InputError
-from inference.settings import Count, Settings, Text
+from inference.api.keys import KeyVariable
+from inference.settings import Count, Names, Settings, Text
 
-__all__ = ["ApiSettings", "Kind", "key_of"]
+__all__ = ["ApiSettings", "Kind"]
 
 Kind = Literal["completions", "chat"]
 Amount = Annotated[float, Field(ge=0)]
-_LOCAL = ("localhost", "127.0.0.1", "::1")
+
+
+def _has_port(parts: SplitResult) -> bool:
+    """Tell a port that can be, or is left out."""
+    try:
+        return parts.port != 0
+    except ValueError:
+        return False
 
 
 class ApiSettings(Settings):
@@ -27,6 +35,8 @@ class ApiSettings(Settings):
     """Up to the version, such as https://api.openai.com/v1; https, unless the host is this machine."""
     model: Text
     """As the endpoint calls it."""
+    accept_model_names: Names = ()
+    """Other names that answers may give the model (a dated one, such as NAME-2024-08-06, always); '*' for any."""
     kind: Kind = "completions"
     """completions: the text is continued; chat: it is a user's message that the assistant goes on with."""
     top_logprobs: Count = 20
@@ -39,12 +49,14 @@ class ApiSettings(Settings):
     """Of the sampled tokens. At 0 the sampled token is the most probable one, and reuse goes furthest."""
     instruction: str = "Continue the user's text. Answer with the continuation only."
     """System message of a chat; '' for none."""
-    key_env: str = "OPENAI_API_KEY"
-    """Environment variable with the key, which is in no log and no output; '' for an endpoint without one."""
+    key_env: KeyVariable = "OPENAI_API_KEY"
+    """NAME of the environment variable with the key, in capitals; '' for an endpoint without one."""
     concurrency: Count = 4
     """Calls at a time."""
     timeout_s: Annotated[float, Field(ge=1e-3)] = 60.0
-    """For one answer, seconds."""
+    """For one whole answer, from connecting to its last byte, seconds."""
+    max_answer_bytes: Count = 10_000_000
+    """A longer answer is not read to its end, and not used."""
     max_attempts: Count = 8
     """Of one call, the first included."""
     backoff_s: Amount = 1.0
@@ -61,15 +73,24 @@ class ApiSettings(Settings):
     @model_validator(mode="after")
     def _key_is_safe(self) -> ApiSettings:
         parts = urlsplit(self.base_url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise InputError(f"is {self.base_url!r}, should start with https://", field="base_url")
-        if parts.username or parts.password or parts.query:
+        if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
             raise InputError("has a name, password or query in it; the key comes from key_env", field="base_url")
-        if parts.scheme == "http" and parts.hostname not in _LOCAL and self.key_env:
+        if parts.scheme not in ("http", "https") or not parts.hostname or not _has_port(parts):
+            raise InputError(f"is {self.base_url!r}, should be https://HOST/v1 or the like", field="base_url")
+        if parts.scheme == "http" and self.key_env and not self.is_here:
             raise InputError(
                 f"is {self.base_url!r}: a key is not sent over plain http; use https, or key_env=''", field="base_url"
             )
         return self
+
+    @property
+    def is_here(self) -> bool:
+        """The endpoint is on this machine."""
+        host = urlsplit(self.base_url).hostname or ""
+        try:
+            return ip_address(host).is_loopback
+        except ValueError:
+            return host == "localhost"
 
     @property
     def tokens_per_call(self) -> int:
@@ -79,24 +100,3 @@ class ApiSettings(Settings):
     def cost_usd(self, input_tokens: float, output_tokens: float) -> float:
         """Price of a call."""
         return (input_tokens * self.usd_per_million_input + output_tokens * self.usd_per_million_output) / 1e6
-
-
-def key_of(settings: ApiSettings) -> str:
-    """Read the key from the environment; "" where the endpoint needs none.
-
-    Raises
-    ------
-    InputError
-        If the variable is not set.
-    """
-    if not settings.key_env:
-        return ""
-    key = os.environ.get(settings.key_env, "").strip()
-    if not key:
-        raise InputError(
-            f"the environment variable {settings.key_env} is not set; put the endpoint's key there, or set key_env='' "
-            "where none is needed",
-            source="model=api",
-            field="key_env",
-        )
-    return key

@@ -3,27 +3,43 @@
 One SQLite file, shared by any number of processes. Every attempt is written down BEFORE it is sent, with the most that
 it can cost; its answer and what it did cost replace that in one transaction. What a killed process had in flight stays
 at the most that it can have cost, so that a budget holds whatever happens.
+
+A call that is in flight is claimed, for no longer than its answer can take: another process waits for the answer
+instead of paying for it too. A whole answer that cannot be used is kept apart, with the reason.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import secrets
+import socket
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from estimators.errors import InputError
+from inference.api.calls import Call
 
 __all__ = ["AnswerStore", "BudgetSpentError", "Ledger"]
 
 _FORMAT = "shannon-game answers 1"
 _BUSY_SECONDS = 60.0
+_CLOCK_SECONDS = 5.0
 # sums of thousands of prices, in dollars
 _SLACK_USD = 1e-9
+_TABLES = (
+    "about (format TEXT)",
+    "answers (key TEXT PRIMARY KEY, request TEXT, answer TEXT)",
+    "attempts (id INTEGER PRIMARY KEY, key TEXT, state TEXT, usd REAL)",
+    "apart (id INTEGER PRIMARY KEY, key TEXT, request TEXT, reason TEXT, answer TEXT)",
+    "claims (key TEXT PRIMARY KEY, attempt INTEGER, owner TEXT, since REAL, until REAL)",
+)
 
 
 class BudgetSpentError(InputError):
@@ -45,12 +61,15 @@ class Ledger:
         Of the stored answers.
     unsure_usd : float
         The most that the unsure attempts can have cost.
+    n_apart : int
+        Answers that are kept apart, because they cannot be used; their cost is among the unsure.
     """
 
     n_answers: int
     n_unsure: int
     paid_usd: float
     unsure_usd: float
+    n_apart: int = 0
 
     @property
     def most_usd(self) -> float:
@@ -65,28 +84,47 @@ class AnswerStore:
     ----------
     path : Path
         The SQLite file; made if it is not there.
+
+    Raises
+    ------
+    InputError
+        From every method, if the file cannot be read or written, or is damaged.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        path.parent.mkdir(parents=True, exist_ok=True)
+        self._owner = f"{socket.gethostname()} {os.getpid()} {secrets.token_hex(4)}"
+        if path.exists() and not path.is_file():
+            raise InputError("is a folder or a device, should be a file; take another path", source=path)
         try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"its folder cannot be made ({error.strerror})", source=path) from None
+        with self._in_words():
             self._connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None)
+        try:
+            self._prepare()
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def _prepare(self) -> None:
+        there = {name for (name,) in self._rows("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        if there and "about" not in there:
+            raise InputError("is a database, but not a store of answers; take another path", source=self.path)
+        with self._in_words():
             self._connection.execute("PRAGMA journal_mode=WAL")
             self._connection.execute("PRAGMA synchronous=FULL")
-            with self._transaction():
-                self._connection.execute("CREATE TABLE IF NOT EXISTS about (format TEXT)")
-                found = self._connection.execute("SELECT format FROM about").fetchall()
-                if not found:
-                    self._connection.execute("INSERT INTO about VALUES (?)", (_FORMAT,))
-                    self._connection.execute("CREATE TABLE answers (key TEXT PRIMARY KEY, request TEXT, answer TEXT)")
-                    self._connection.execute(
-                        "CREATE TABLE attempts (id INTEGER PRIMARY KEY, key TEXT, state TEXT, usd REAL)"
-                    )
-        except sqlite3.DatabaseError as error:
-            raise InputError(f"is not a store of answers ({error}); take another path", source=path) from error
-        if found and found != [(_FORMAT,)]:
-            raise InputError(f"is of another format, {found[0][0]!r}; take another path", source=path)
+            # what is removed is overwritten: it may hold a key
+            self._connection.execute("PRAGMA secure_delete=ON")
+        with self._transaction():
+            for table in _TABLES:
+                self._connection.execute(f"CREATE TABLE IF NOT EXISTS {table}")
+            if not self._rows("SELECT format FROM about"):
+                self._connection.execute("INSERT INTO about VALUES (?)", (_FORMAT,))
+        found = self._rows("SELECT format FROM about")
+        if found != [(_FORMAT,)]:
+            raise InputError(f"is of another format, {found[0][0]!r}; take another path", source=self.path)
 
     def __enter__(self) -> AnswerStore:
         """Give the store itself."""
@@ -95,36 +133,102 @@ class AnswerStore:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Close the file."""
+        """Close the file; what was still asked, another may ask now."""
+        with suppress(InputError), self._transaction():
+            self._connection.execute("DELETE FROM claims WHERE owner = ?", (self._owner,))
         self._connection.close()
 
     @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        self._connection.execute("BEGIN IMMEDIATE")
+    def _in_words(self) -> Iterator[None]:
+        """Say a fault of the file or the disk as every other error is said."""
         try:
             yield
-        except BaseException:
-            self._connection.execute("ROLLBACK")
-            raise
-        self._connection.execute("COMMIT")
+        except sqlite3.OperationalError as error:
+            raise InputError(
+                f"cannot be read or written ({error}); is the disk full, or the file or its folder not writable? What "
+                "was stored before is kept",
+                source=self.path,
+            ) from None
+        except sqlite3.Error as error:
+            raise InputError(
+                f"is not a store of answers, or damaged ({error}); take another path", source=self.path
+            ) from None
 
-    def answer(self, key: str) -> Any | None:
-        """Stored answer of a call, None if there is none."""
-        row = self._connection.execute("SELECT answer FROM answers WHERE key = ?", (key,)).fetchone()
-        return None if row is None else json.loads(row[0])
+    def _rows(self, question: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        with self._in_words():
+            return self._connection.execute(question, values).fetchall()
 
-    def begin(self, key: str, most_usd: float, budget_usd: float) -> int:
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        with self._in_words():
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self._connection.execute("COMMIT")
+            except BaseException:
+                # a full disk has ended it already
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
+
+    def answers(self, call: Call) -> list[tuple[str, str]]:
+        """Stored answers of a call: the key under which each is stored, and its JSON.
+
+        Raises
+        ------
+        InputError
+            If one is damaged.
+        """
+        keys = (call.key, *call.old_keys)
+        found = self._rows(f"SELECT key, answer FROM answers WHERE key IN ({','.join('?' * len(keys))})", keys)
+        for key, text in found:
+            try:
+                json.loads(text)
+            except (ValueError, TypeError, RecursionError):
+                raise InputError(
+                    f"the answer with the key {key} is damaged; take a copy of the file from before, or another path",
+                    source=self.path,
+                ) from None
+        return found
+
+    def apart(self, call: Call) -> list[tuple[int, str, str | None]]:
+        """Answers to a call that are kept apart: number, reason, and JSON unless that was not to be kept."""
+        keys = (call.key, *call.old_keys)
+        return self._rows(
+            f"SELECT id, reason, answer FROM apart WHERE key IN ({','.join('?' * len(keys))}) ORDER BY id", keys
+        )
+
+    def begin(self, key: str, most_usd: float, budget_usd: float, lease_s: float = 60.0) -> int | None:
         """Write down that a call is about to be sent; returns the attempt's number.
+
+        Parameters
+        ----------
+        key : str
+        most_usd, budget_usd : float
+        lease_s : float
+            How long the attempt can last; then, or when its process ends, the call may be asked by others.
+
+        Returns
+        -------
+        int or None
+            None if another process has asked the call and waits for its answer, or has it already.
 
         Raises
         ------
         BudgetSpentError
             If it could bring the cost above the budget. Nothing is then written.
         """
+        now = time.time()
         with self._transaction():
+            if self._rows("SELECT 1 FROM answers WHERE key = ?", (key,)):
+                return None
+            for owner, since, until in self._rows("SELECT owner, since, until FROM claims WHERE key = ?", (key,)):
+                # a clock that was put back makes no claim longer
+                if owner != self._owner and since - _CLOCK_SECONDS < now < until and not _has_ended(owner):
+                    return None
             # an attempt that is asked again is the same call to an endpoint that knows idempotency keys, and a second
             # one to the others: both count
-            spent = self._connection.execute("SELECT COALESCE(SUM(usd), 0) FROM attempts").fetchone()[0]
+            spent = self._rows("SELECT COALESCE(SUM(usd), 0) FROM attempts")[0][0]
             if spent + most_usd > budget_usd + _SLACK_USD:
                 raise BudgetSpentError(
                     f"${spent:.4f} of the budget of ${budget_usd:.4f} are spent or in flight, and the next call can "
@@ -135,33 +239,88 @@ class AnswerStore:
             done = self._connection.execute(
                 "INSERT INTO attempts (key, state, usd) VALUES (?, 'sent', ?)", (key, most_usd)
             )
+            self._connection.execute(
+                "INSERT OR REPLACE INTO claims VALUES (?, ?, ?, ?, ?)",
+                (key, done.lastrowid, self._owner, now, now + lease_s),
+            )
         return int(done.lastrowid or 0)
 
     def refused(self, attempt: int) -> None:
         """The endpoint said no (429, 5xx, 4xx), or was never reached: the attempt cost nothing."""
         with self._transaction():
-            self._connection.execute("UPDATE attempts SET state = 'refused', usd = 0 WHERE id = ?", (attempt,))
+            self._end(attempt, "refused", 0.0)
 
     def unsure(self, attempt: int) -> None:
         """No usable answer came, though it may have been paid for: the attempt stays at the most it can have cost."""
         with self._transaction():
-            self._connection.execute("UPDATE attempts SET state = 'unsure' WHERE id = ?", (attempt,))
+            self._end(attempt, "unsure")
 
-    def keep(self, attempt: int, key: str, request: Any, answer: Any, usd: float) -> None:
-        """Store an answer and what it cost, at once."""
+    def keep(self, attempt: int, call: Call, answer: str, usd: float) -> None:
+        """Store an answer's JSON and what it cost, at once."""
         with self._transaction():
             self._connection.execute(
-                "INSERT OR IGNORE INTO answers VALUES (?, ?, ?)", (key, json.dumps(request), json.dumps(answer))
+                "INSERT OR IGNORE INTO answers VALUES (?, ?, ?)", (call.key, _request(call), answer)
             )
-            self._connection.execute("UPDATE attempts SET state = 'paid', usd = ? WHERE id = ?", (usd, attempt))
+            self._end(attempt, "paid", usd)
+
+    def set_apart(self, attempt: int, call: Call, reason: str, answer: str | None) -> None:
+        """Keep an answer that cannot be used apart; the attempt stays at the most it can have cost."""
+        with self._transaction():
+            self._put_apart(call.key, _request(call), reason, answer)
+            self._end(attempt, "unsure")
+
+    def move_apart(self, key: str, reason: str, answer: str | None) -> None:
+        """Keep a stored answer apart that turned out not to be usable."""
+        with self._transaction():
+            for (request,) in self._rows("SELECT request FROM answers WHERE key = ?", (key,)):
+                self._put_apart(key, request, reason, answer)
+            self._connection.execute("DELETE FROM answers WHERE key = ?", (key,))
+
+    def take_back(self, number: int) -> None:
+        """Count an answer again that was kept apart: other settings can use it."""
+        with self._transaction():
+            self._connection.execute(
+                "INSERT OR IGNORE INTO answers SELECT key, request, answer FROM apart WHERE id = ?", (number,)
+            )
+            self._connection.execute("DELETE FROM apart WHERE id = ?", (number,))
+
+    def _put_apart(self, key: str, request: str, reason: str, answer: str | None) -> None:
+        self._connection.execute(
+            "INSERT INTO apart (key, request, reason, answer) VALUES (?, ?, ?, ?)", (key, request, reason, answer)
+        )
+
+    def _end(self, attempt: int, state: str, usd: float | None = None) -> None:
+        """End an attempt, and the claim to its call."""
+        self._connection.execute(
+            "UPDATE attempts SET state = ?, usd = COALESCE(?, usd) WHERE id = ?", (state, usd, attempt)
+        )
+        self._connection.execute("DELETE FROM claims WHERE attempt = ?", (attempt,))
 
     def ledger(self) -> Ledger:
         """What the store has cost so far."""
-        count = self._connection.execute("SELECT COUNT(*) FROM answers").fetchone()[0]
+        count, n_apart = self._rows("SELECT (SELECT COUNT(*) FROM answers), (SELECT COUNT(*) FROM apart)")[0]
         sums = {"paid": (0, 0.0), "unsure": (0, 0.0)}
-        for state, number, usd in self._connection.execute(
+        for state, number, usd in self._rows(
             "SELECT CASE state WHEN 'paid' THEN 'paid' ELSE 'unsure' END AS kind, COUNT(*), SUM(usd) FROM attempts "
             "WHERE state != 'refused' GROUP BY kind"
         ):
             sums[state] = (int(number), float(usd))
-        return Ledger(int(count), sums["unsure"][0], sums["paid"][1], sums["unsure"][1])
+        return Ledger(int(count), sums["unsure"][0], sums["paid"][1], sums["unsure"][1], int(n_apart))
+
+
+def _request(call: Call) -> str:
+    return json.dumps({"path": call.path, "body": dict(call.body)})
+
+
+def _has_ended(owner: str) -> bool:
+    """Has the process ended? Of those on other machines, and on Windows, nothing is known."""
+    host, number, _ = owner.rsplit(" ", 2)
+    if os.name != "posix" or host != socket.gethostname():
+        return False
+    try:
+        os.kill(int(number), 0)
+    except ProcessLookupError:
+        return True
+    except OSError:
+        return False
+    return False

@@ -18,8 +18,9 @@ from estimators.errors import InputError
 from estimators.layout import notes
 from estimators.rankings import score_study
 from inference.api.calls import UnusableAnswerError, call_for, positions_of, usage_of
+from inference.api.keys import key_of
 from inference.api.scoring import TextWindow, estimate_cost, score_windows
-from inference.api.settings import ApiSettings, key_of
+from inference.api.settings import ApiSettings
 from inference.api.store import AnswerStore, BudgetSpentError
 from tests.inference.api.fake_server import FAULTS, KEY, FakeEndpoint, completion, never, ranking, serving, three_in_ten
 

@@ -1,0 +1,134 @@
+"""The key of an endpoint: where it is read, and in which shapes a text could give it away."""
+
+from __future__ import annotations
+
+import base64
+import os
+import re
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import unquote
+
+from pydantic import BeforeValidator
+
+from estimators.errors import InputError
+
+if TYPE_CHECKING:
+    from inference.api.settings import ApiSettings
+
+__all__ = ["KeyVariable", "holds_key", "is_variable", "key_of", "texts_in"]
+
+# a shorter one, such as EMPTY for a server of one's own, is a word that texts have too
+_SHORTEST = 8
+
+
+def is_variable(name: object) -> bool:
+    """Tell the name of an environment variable, as they are written for keys; a key itself hardly ever is one.
+
+    Examples
+    --------
+    >>> is_variable("OPENAI_API_KEY"), is_variable("sk-0123456789")
+    (True, False)
+    """
+    return isinstance(name, str) and re.fullmatch(r"[A-Z_][A-Z0-9_]*", name) is not None
+
+
+def _variable(value: Any) -> Any:
+    if value == "" or is_variable(value):
+        return value
+    # what stands there may be the key: it is not repeated
+    raise InputError(
+        "should be the NAME of an environment variable, in capitals, digits and _, such as OPENAI_API_KEY; the key "
+        "itself goes into that variable. What was given is not shown. If it is a key, replace the key"
+    )
+
+
+KeyVariable = Annotated[str, BeforeValidator(_variable)]
+"""Name of the environment variable with a key; "" for none."""
+
+
+def key_of(settings: ApiSettings) -> str:
+    """Read the key from the environment; "" where the endpoint needs none.
+
+    Raises
+    ------
+    InputError
+        If the variable is not set, or no header can carry what it holds.
+    """
+    if not settings.key_env:
+        return ""
+    key = os.environ.get(settings.key_env, "").strip()
+    # a key of capitals and digits, given for the name of its variable, has no _ or is longer
+    name = settings.key_env if "_" in settings.key_env and len(settings.key_env) <= 40 else "that key_env names"
+    if not key:
+        raise InputError(
+            f"the environment variable {name} is not set; put the endpoint's key there, or set key_env='' where none "
+            "is needed",
+            source="model=api",
+            field="key_env",
+        )
+    if not key.isascii() or not key.isprintable() or " " in key:
+        raise InputError(
+            f"the environment variable {name} holds spaces, line breaks or letters that no key has",
+            source="model=api",
+            field="key_env",
+        )
+    return key
+
+
+def holds_key(text: str, key: str) -> bool:
+    """Find a key in a text: plain, in other case, in base64, hexadecimal, URL-encoded, or broken by white space.
+
+    Parameters
+    ----------
+    text : str
+    key : str
+        One of fewer than 8 characters is taken for a word, not for a secret.
+
+    Examples
+    --------
+    >>> holds_key("Bearer%20SK-01234 56789", "sk-0123456789"), holds_key("a text", "sk-0123456789")
+    (True, False)
+    """
+    if len(key) < _SHORTEST:
+        return False
+    shapes = {shape.casefold() for shape in _shapes(key.encode())}
+    seen = {text, unquote(text), re.sub(r"\\(u[0-9a-fA-F]{4}|.)", _unescaped, text)}
+    return any(shape in "".join(each.split()).casefold() for each in seen for shape in shapes)
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    escaped = found[1]
+    return chr(int(escaped[1:], 16)) if len(escaped) > 1 else " " if escaped in "nrt" else escaped
+
+
+def _shapes(key: bytes) -> Iterator[str]:
+    yield key.decode()
+    yield key.hex()
+    # the key may stand anywhere in what was encoded: in each of three places, the characters that are its own
+    for before in range(3):
+        encoded = base64.b64encode(bytes(before) + key).decode()
+        own = encoded[(before * 8 + 5) // 6 : (before + len(key)) * 8 // 6]
+        yield own
+        yield own.replace("+", "-").replace("/", "_")
+
+
+def texts_in(answer: Any) -> str:
+    """All texts of an answer, names too, one after the other: a key may come in pieces, such as tokens.
+
+    Examples
+    --------
+    >>> texts_in({"tokens": ["a", "b"], "n": 1})
+    'tokensabn'
+    """
+    found: list[str] = []
+    waiting = [answer]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, str):
+            found.append(value)
+        elif isinstance(value, Mapping):
+            waiting += [part for pair in reversed(list(value.items())) for part in reversed(pair)]
+        elif isinstance(value, list):
+            waiting += reversed(value)
+    return "".join(found)

@@ -1,0 +1,238 @@
+"""Everything that an endpoint can say, and what the client makes of it: one line, in time, and nothing given away."""
+
+from __future__ import annotations
+
+import base64
+import json
+import logging
+import re
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from estimators.errors import InputError
+from inference.api.keys import holds_key
+from inference.api.scoring import TextWindow, score_windows
+from inference.api.settings import ApiSettings
+from inference.api.store import AnswerStore
+from tests.inference.api.hostile_server import (
+    KEY,
+    answer,
+    chat,
+    drips,
+    floods,
+    hostile,
+    http,
+    raw,
+    resets,
+    says,
+    silent,
+    then,
+)
+
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+START = b"HTTP/1.1 200 OK\r\n"
+LATE = r"no usable answer in 3 attempts, the last: no whole answer came in 0\.1 s"
+BROKEN = r"in 3 attempts, the last: the answer did not come \(\w+\)"
+NOT_JSON = "in 3 attempts, the last: the answer is not JSON"
+UNREAD = "the answer's logprobs cannot be read"
+DEEP = "nested too deeply"
+LONG = "longer than max_answer_bytes=50000"
+KEPT_OUT = "the answer repeats the key"
+NOTHING = "the answer has no choices"
+P99 = -0.01005
+
+
+def encoded(before: str = "", after: str = "") -> str:
+    return base64.b64encode(f"{before}{KEY}{after}".encode()).decode()
+
+
+# name: what the server says, what the client says (None: it takes the answer), how often it asks
+CASES: dict[str, tuple[Any, str | None, int]] = {
+    # the answer does not come
+    "silent": (silent, LATE, 3),
+    "drip-body": (drips(http(b"", length=10**6), b" "), LATE, 3),
+    "drip-headers": (drips(START, b"X: y\r\n"), LATE, 3),
+    "drip-status": (drips(b"HTTP/1.1 200 ", b"O"), LATE, 3),
+    "drip-continue": (drips(b"", b"HTTP/1.1 100 Continue\r\n\r\n"), LATE, 3),
+    "drip-chunks": (drips(CHUNKED, b"1\r\n \r\n"), LATE, 3),
+    "drip-error": (drips(http(b"", "500 Oops", length=10**6), b"x"), "HTTP 500: ;", 3),
+    "flood-headers": (floods(START, b"X: y\r\n" * 1000), BROKEN, 3),
+    "hangs-up": (raw(b""), BROKEN, 3),
+    "headers-only": (raw(START), BROKEN, 3),
+    "half-body": (says(b'{"choices"', length=1000), BROKEN, 3),
+    "reset": (resets, BROKEN, 3),
+    "no-http": (raw(b"\x00\xff" * 100), BROKEN, 3),
+    "tls": (raw(b"\x15\x03\x01\x00\x02\x02\x28"), BROKEN, 3),
+    "http-0.9": (raw(b"hello"), BROKEN, 3),
+    "bad-chunk": (raw(CHUNKED + b"zz\r\n"), BROKEN, 3),
+    "negative-length": (says(headers={"Content-Length": "-1"}), BROKEN, 3),
+    "two-lengths": (says(headers={"content-length": "7"}), BROKEN, 3),
+    # the answer is too much, or no JSON
+    "flood-length": (floods(http(b"", length=10**12), b" " * 65536), LONG, 2),
+    "flood-chunks": (floods(CHUNKED, b"10000\r\n" + b" " * 65536 + b"\r\n"), LONG, 2),
+    "flood-error": (floods(http(b"", "500 Oops", length=10**12), b"x" * 65536), r"HTTP 500: x+;", 3),
+    "gzip": (says(b"\x1f\x8b", headers={"Content-Encoding": "gzip"}), r"is compressed \(gzip\)", 2),
+    "empty": (says(b""), NOT_JSON, 3),
+    "html": (says(b"<html>busy</html>"), NOT_JSON, 3),
+    "cut": (says(json.dumps(answer()).encode()[:40]), NOT_JSON, 3),
+    "utf-16": (says(json.dumps(answer()).encode("utf-16")), NOT_JSON, 3),
+    "latin-1": (says('{"é": 1}'.encode("latin-1")), NOT_JSON, 3),
+    "bom": (says(b"\xef\xbb\xbf" + json.dumps(answer()).encode()), None, 1),
+    "deep-lists": (says(b"[" * 40_000), DEEP, 2),
+    "deep-mappings": (says(b'{"a":' * 9_000), DEEP, 2),
+    "long-number": (says(b'{"choices": 1' + b"0" * 5_000 + b"}"), NOT_JSON, 3),
+    # it is of another shape
+    "list": (says([]), NOTHING, 3),
+    "null": (says(b"null"), NOTHING, 3),
+    "no-choices": (says({"choices": []}), NOTHING, 3),
+    "mapped-choices": (says({"choices": {}}), NOTHING, 3),
+    "error-in-200": (says({"error": {"message": "overloaded"}}), NOTHING, 3),
+    "no-logprobs": (says({"choices": [{"text": "x"}]}), "no logprobs; does the endpoint give them", 3),
+    "null-logprobs": (says({"choices": [{"logprobs": None}]}), "no logprobs", 3),
+    "tokens-a-text": (says({"choices": [{"logprobs": {"tokens": "a", "top_logprobs": [{"a": -1}]}}]}), UNREAD, 2),
+    "two-tokens": (says({"choices": [{"logprobs": {"tokens": ["a", "b"], "top_logprobs": [{"a": -1}]}}]}), UNREAD, 2),
+    "no-ranking": (says(answer({})), "a position has no ranked tokens", 2),
+    "null-ranking": (says({"choices": [{"logprobs": {"tokens": ["a"], "top_logprobs": [None]}}]}), UNREAD, 2),
+    "chat-no-token": (says({"choices": [{"logprobs": {"content": [{"top_logprobs": []}]}}]}), UNREAD, 2),
+    "chat": (says(chat((" a", -1), (" b", -2))), None, 1),
+    "chat-number": (says(chat((7, -1))), "a token is not a text", 2),
+    # numbers
+    "text-logprob": (says(answer({" a": "-0.5"})), "a log-probability is not a number", 2),
+    "false-logprob": (says(answer({" a": False})), "a log-probability is not a number", 2),
+    "null-logprob": (says(answer({" a": None})), "a log-probability is not a number", 2),
+    "positive": (says(answer({" a": 0.5})), "a log-probability is above 0", 2),
+    "tiny": (says(answer({" a": -1e308})), "below -10000", 2),
+    "huge-whole": (says(answer({" a": -(10**400)})), "below -10000", 2),
+    "nan": (says(b'{"choices": [{"logprobs": {"tokens": ["a"], "top_logprobs": [{"a": NaN}]}}]}'), "not finite", 2),
+    "infinite": (says(answer({" a": float("-inf")})), "not finite", 2),
+    "three-99": (says(chat((" a", P99), (" b", P99), (" c", P99))), "the probabilities of one list add up to 2.97", 2),
+    "sum-1.02": (says(answer({" a": -0.01, " b": -3.35})), "add up to 1.025", 2),
+    "sum-1.005": (says(answer({" a": -0.01, " b": -4.19})), None, 1),
+    "whole-logprob": (says(answer({" a": -1, " b": -9999})), None, 1),
+    # texts
+    "surrogate-sampled": (says(answer(sampled="\ud83d")), "half a character", 2),
+    "surrogate-ranked": (says(answer({"\udc00": -1.0})), "half a character", 2),
+    "surrogate-elsewhere": (says(answer(note="\ud83d")), None, 1),
+    "nul": (says(answer({"\x00": -1.0}, sampled="\x00")), None, 1),
+    # of which model, at what price
+    "other-model": (says(answer(model="else")), r"of the model 'else', not of 'fake'; .* accept_model_names", 2),
+    "longer-model": (says(answer(model="fake-mini")), "of the model 'fake-mini'", 2),
+    "list-model": (says(answer(model=["fake"])), r"of the model", 2),
+    "dated-model": (says(answer(model="fake-2024-08-06")), None, 1),
+    "no-model": (says({"choices": answer()["choices"]}), None, 1),
+    "usage-huge": (says(answer(usage={"prompt_tokens": 10**400, "completion_tokens": 1})), None, 1),
+    "usage-negative": (says(answer(usage={"prompt_tokens": -5, "completion_tokens": 1})), None, 1),
+    "usage-text": (says(answer(usage={"prompt_tokens": "5", "completion_tokens": True})), None, 1),
+    # it says no
+    "401": (says(b"bad key " + KEY.encode(), "401 Unauthorized"), r"refused the call, HTTP 401: bad key \[key\]", 1),
+    "401-encoded": (says(encoded("x").encode(), "401 Unauthorized"), "a text that repeats the key is not shown", 1),
+    "404": (says(b"\x1b[2J\x07no such\nmodel", "404 Not Found"), r"HTTP 404: \?\[2J\?no such model", 1),
+    "redirect": (says(b"", "302 Found", {"Location": "/chat/v1/completions"}), "HTTP 302", 1),
+    "429-nan": (says(b"busy", "429 Busy", {"Retry-After": "nan"}), "HTTP 429: busy", 3),
+    "429-inf": (says(b"busy", "429 Busy", {"Retry-After": "inf"}), "HTTP 429: busy", 3),
+    "429-negative": (says(b"busy", "429 Busy", {"Retry-After": "-5"}), "HTTP 429: busy", 3),
+    "429-date": (says(b"busy", "429 Busy", {"Retry-After": "Wed, 21 Oct 2099 07:28:00 GMT"}), "HTTP 429: busy", 3),
+    "quota": (says(b'{"code": "insufficient_quota"}', "429 Busy"), "refused the call, HTTP 429", 1),
+    "503": (then(says(b"busy", "503 Busy"), says()), None, 2),
+    "204": (raw(b"HTTP/1.1 204 No Content\r\n\r\n"), "HTTP 204", 1),
+    "huge-status": (raw(b"HTTP/1.1 999 What\r\nContent-Length: 0\r\n\r\n"), "HTTP 999", 3),
+    # it repeats the key
+    "key": (says(answer({KEY: -1.0})), KEPT_OUT, 2),
+    "key-name": (says(answer(**{KEY: 1})), KEPT_OUT, 2),
+    "key-upper": (says(answer(text=KEY.upper())), KEPT_OUT, 2),
+    "key-hex": (says(answer(text=KEY.encode().hex())), KEPT_OUT, 2),
+    "key-base64": (says(answer(text=encoded())), KEPT_OUT, 2),
+    "key-base64-inside": (says(answer(text=encoded("Bearer ", "; and"))), KEPT_OUT, 2),
+    "key-base64-url": (says(answer(text=base64.urlsafe_b64encode(KEY.encode()).decode())), KEPT_OUT, 2),
+    "key-url": (says(answer(text=quote(KEY, safe=""))), KEPT_OUT, 2),
+    "key-lines": (says(answer(text=KEY[:9] + "\n" + KEY[9:])), KEPT_OUT, 2),
+    "key-spaced": (says(answer(text=" ".join(KEY))), KEPT_OUT, 2),
+    "key-escaped": (says(json.dumps(answer(text=KEY)).replace("Very", "\\u0056ery").encode()), KEPT_OUT, 2),
+    "key-in-tokens": (says(answer(text=[KEY[:4], KEY[4:12], KEY[12:]])), KEPT_OUT, 2),
+    "key-in-status": (says(status=f"200 {KEY}"), None, 1),
+    "key-in-header": (says(headers={"X-Echo": KEY}), None, 1),
+    "key-not-json": (says(f"<p>{KEY}</p>".encode()), KEPT_OUT, 2),
+    # once wrong, then right
+    "wrong-once": (then(says(chat((" a", P99), (" b", P99))), says()), None, 2),
+    "key-once": (then(says(answer(text=KEY)), says()), None, 2),
+    "late-once": (then(silent, says()), None, 2),
+}
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[tuple[str, Counter[str]]]:
+    with hostile({name: case[0] for name, case in CASES.items()}) as serving:
+        yield serving
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_KEY", KEY)
+
+
+def settings(url: str, name: str, **changes: Any) -> ApiSettings:
+    default = {
+        "model": "fake",
+        "key_env": "FAKE_KEY",
+        "reuse": False,
+        "timeout_s": 0.1 if name.startswith(("drip", "silent")) else 0.5 if name == "late-once" else 5.0,
+        "max_answer_bytes": 50_000,
+        "max_attempts": 3,
+        "backoff_s": 0.001,
+        "backoff_max_s": 0.01,
+        "usd_per_million_input": 1.0,
+        "budget_usd": 1.0,
+    }
+    return ApiSettings(base_url=f"{url}/{name}/v1", **default | changes)
+
+
+def windows(n: int = 1) -> list[TextWindow]:
+    return [TextWindow("text", f"{number}", ("once", f" {number}"), (" a",)) for number in range(n)]
+
+
+def asked(chosen: ApiSettings, store: Path, n_windows: int = 1) -> str | None:
+    """What the client says, None if it takes the answer."""
+    try:
+        study = score_windows(windows(n_windows), chosen, store)
+    except InputError as error:
+        return str(error)
+    assert study.sizes["token"] == n_windows
+    return None
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_case(name: str, server: tuple[str, Counter[str]], tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    url, counted = server
+    _, match, n_requests = CASES[name]
+    start = time.monotonic()
+    with caplog.at_level(logging.DEBUG):
+        said = asked(settings(url, name), tmp_path / "s.db")
+    assert time.monotonic() - start < 10
+    if match is None:
+        assert said is None
+    else:
+        assert said is not None
+        assert re.search(match, said)
+        assert said.isprintable()
+        assert not holds_key(said, KEY)
+    assert counted[name] == n_requests
+    assert not holds_key(caplog.text, KEY)
+    with AnswerStore(tmp_path / "s.db") as store:
+        ledger = store.ledger()
+    assert ledger.n_answers == (match is None)
+    # no attempt is left open
+    wrong_once = name in ("wrong-once", "key-once")
+    assert ledger.n_apart == (2 if match is not None and n_requests == 2 else wrong_once)
+    for path in tmp_path.iterdir():
+        assert not holds_key(path.read_bytes().decode("latin-1"), KEY)
+    # a resume pays for no answer twice, and asks no call a third time whose answers were wrong
+    if match is None or ledger.n_apart == 2:
+        again = asked(settings(url, name), tmp_path / "s.db")
+        assert (again is None) == (match is None)
+        assert counted[name] == n_requests
