@@ -14,11 +14,12 @@ from estimators.errors import InputError
 from experiments.cloze.ard.settings import RelevanceSettings, data_of, design_columns
 from experiments.harness.bayes import SamplerSettings
 from experiments.harness.figures import STYLE, new_figure
-from experiments.harness.replication import ReplicationSettings, progress_bar, replicates_path
+from experiments.harness.replication import ReplicationSettings, replicates_path
 from experiments.harness.result import ExperimentResult, experiment
 from inference.cloze.ard_sbc import ard_sbc, interval_coverage
 from inference.posterior.sbc import SbcSettings, run_sbc
 from inference.posterior.sbc_bands import judge_ranks
+from inference.progress import stage
 from inference.settings import Count, Names, Probability
 from models.cloze.ard_data import ArdData
 
@@ -112,22 +113,23 @@ def ard_coverage(study: xr.Dataset, settings: ArdCoverageSettings) -> Experiment
     data = _design(study, settings)
     model = ard_sbc(data, prior=settings.prior, likelihood=settings.likelihood, priors=settings.priors)
     sampler = settings.sampler
-    rows = run_sbc(
-        model,
-        n_fits,
-        path=replicates_path(settings),
-        seed=settings.seed,
-        settings=SbcSettings(
-            n_ranked=n_ranked,
-            draws=sampler.draws,
-            tune=sampler.tune,
-            chains=sampler.chains,
-            target_accept=sampler.target_accept,
-        ),
-        n_jobs=settings.n_jobs,
-        progress=progress_bar("fits"),
-        set_aside=settings.set_aside,
-    )
+    with stage("fits", announced=True) as show:
+        rows = run_sbc(
+            model,
+            n_fits,
+            path=replicates_path(settings),
+            seed=settings.seed,
+            settings=SbcSettings(
+                n_ranked=n_ranked,
+                draws=sampler.draws,
+                tune=sampler.tune,
+                chains=sampler.chains,
+                target_accept=sampler.target_accept,
+            ),
+            n_jobs=settings.n_jobs,
+            progress=show,
+            set_aside=settings.set_aside,
+        )
     ranks = pd.DataFrame(rows)
     table = interval_coverage(ranks, n_ranked, settings.interval)
     verdicts = {name: judge_ranks(own["rank"].to_numpy(), n_ranked) for name, own in ranks.groupby("quantity")}

@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
-from tqdm import tqdm
 
 from estimators.cloze import (
     WORD_RULES,
@@ -26,6 +25,7 @@ from experiments.harness.bayes import (
     SamplerSettings,
     convergence_columns,
     gate_failed,
+    several_fits,
     unconverged,
 )
 from experiments.harness.figures import STYLE, new_figure
@@ -94,39 +94,43 @@ def tvd_coverage(study: xr.Dataset, settings: TvdCoverageSettings) -> Experiment
     rows: list[dict[str, Any]] = []
     points: list[dict[str, Any]] = []
     cases = [(n, family) for n in settings.n for family in base.families]
-    for n, family in tqdm(cases, desc="coverage", unit="study", leave=False):
-        rng = rng_for(settings.seed, f"coverage {n} {family}")
-        one = simulate_cloze_study(replace(base, n_answers=n, n_samples=n, families=(family,)), rng)
-        none = WORD_RULES["none"]
-        words = study_words(one, human=none, model=none, corpus=none)
-        human, model = words.answers(), words.models[family].counts
-        truth = one["true_tvd"].to_numpy()[0]
-        raw = total_variation(relative_frequencies(human), relative_frequencies(model))
-        corrected = tvd_with_baseline(human, model).corrected
-        for pooled in (True, False) if settings.unpooled else (True,):
-            posterior, found = fits.fit(human, model, f"coverage fit {n} {family} {pooled}", pooled=pooled)
-            verdicts[f"{n} answers, {_FAMILY[family]}{'' if pooled else ', not pooled'}"] = found
-            lower, upper = posterior.interval(settings.interval)
-            inside = (lower <= truth) & (truth <= upper)
-            rows.append(
-                {
-                    "n": n,
-                    "family": family,
-                    "pooled": pooled,
-                    "n_contexts": len(truth),
-                    "true_tvd": float(truth.mean()),
-                    "tvd": float(raw.mean()),
-                    "tvd_corrected": float(np.nanmean(corrected)),
-                    "tvd_bayes": float(posterior.mean().mean()),
-                    "coverage": float(inside.mean()),
-                    "se_coverage": float(np.sqrt(inside.mean() * (1 - inside.mean()) / len(truth))),
-                    "share_truth_below": float((truth < lower).mean()),
-                    "width": float((upper - lower).mean()),
-                    **convergence_columns(found),
-                }
-            )
-            if pooled:
-                points.append({"truth": truth, "raw": raw, "mean": posterior.mean(), "lower": lower, "upper": upper})
+    kinds = (True, False) if settings.unpooled else (True,)
+    with several_fits(len(cases) * len(kinds), settings.sampler):
+        for n, family in cases:
+            rng = rng_for(settings.seed, f"coverage {n} {family}")
+            one = simulate_cloze_study(replace(base, n_answers=n, n_samples=n, families=(family,)), rng)
+            none = WORD_RULES["none"]
+            words = study_words(one, human=none, model=none, corpus=none)
+            human, model = words.answers(), words.models[family].counts
+            truth = one["true_tvd"].to_numpy()[0]
+            raw = total_variation(relative_frequencies(human), relative_frequencies(model))
+            corrected = tvd_with_baseline(human, model).corrected
+            for pooled in kinds:
+                posterior, found = fits.fit(human, model, f"coverage fit {n} {family} {pooled}", pooled=pooled)
+                verdicts[f"{n} answers, {_FAMILY[family]}{'' if pooled else ', not pooled'}"] = found
+                lower, upper = posterior.interval(settings.interval)
+                inside = (lower <= truth) & (truth <= upper)
+                rows.append(
+                    {
+                        "n": n,
+                        "family": family,
+                        "pooled": pooled,
+                        "n_contexts": len(truth),
+                        "true_tvd": float(truth.mean()),
+                        "tvd": float(raw.mean()),
+                        "tvd_corrected": float(np.nanmean(corrected)),
+                        "tvd_bayes": float(posterior.mean().mean()),
+                        "coverage": float(inside.mean()),
+                        "se_coverage": float(np.sqrt(inside.mean() * (1 - inside.mean()) / len(truth))),
+                        "share_truth_below": float((truth < lower).mean()),
+                        "width": float((upper - lower).mean()),
+                        **convergence_columns(found),
+                    }
+                )
+                if pooled:
+                    points.append(
+                        {"truth": truth, "raw": raw, "mean": posterior.mean(), "lower": lower, "upper": upper}
+                    )
     table = pd.DataFrame(rows)
     dataset = xr.Dataset(
         {

@@ -28,11 +28,13 @@ from experiments.comparison.estimates import (
 )
 from experiments.harness.bayes import (
     CONVERGENCE_COLUMNS,
+    FITS,
     KEPT,
     PosteriorSettings,
     convergence_columns,
     fit_model,
     gate_failed,
+    several_fits,
     timed,
     unconverged,
     with_all_groups,
@@ -42,6 +44,7 @@ from experiments.harness.result import ExperimentResult, experiment
 from experiments.harness.settings import rng_for, rows_of
 from inference.comparison.belief_gap import belief_gap, compile_belief
 from inference.comparison.participant_sensitivity import weighted_quantile
+from inference.progress import advance
 from inference.settings import numbers_of
 from models.comparison.belief import BeliefPriors, belief_model, set_answers
 from models.comparison.belief_data import BeliefData, belief_data
@@ -153,7 +156,9 @@ def belief(study: xr.Dataset, settings: BeliefSettings) -> ExperimentResult:
     why = "but the belief model is for players without noise; take language models"
     players = chosen_models(study, settings.players, why)
     tail = (1 - settings.interval) / 2
-    fits = list(fit_players(study, players, settings))
+    n_fits = len(players) * len(compared_schemes(settings.rounding))
+    with several_fits(n_fits, settings.sampler):
+        fits = list(fit_players(study, players, settings))
     rows = [
         {
             **table_row(fit.estimate, control),
@@ -199,6 +204,7 @@ def fit_players(study: xr.Dataset, players: Sequence[str], settings: BeliefSetti
             target = study["target_logprob"].sel(item=data.item)
             shift = (target.sel(model=control) - target.sel(model=data.generator)).to_numpy()
             if data.is_generator_itself:
+                advance(FITS)  # nothing to sample
                 yield PlayerFit(player, scheme.name, result, data.item, shift[None, :])
                 continue
             with timed(f"{player}, rounding {scheme.name}"):

@@ -20,12 +20,13 @@ from estimators.errors import InputError, unknown_choice
 from experiments.comparison.estimates import RoundingSettings
 from experiments.harness.bayes import SamplerSettings
 from experiments.harness.figures import STYLE, new_figure
-from experiments.harness.replication import ReplicationSettings, progress_bar, replicates_path
+from experiments.harness.replication import ReplicationSettings, replicates_path
 from experiments.harness.result import ExperimentResult, experiment
 from experiments.harness.settings import Seeded, rows_of
 from inference.posterior.sbc import SbcModel, run_sbc
 from inference.posterior.sbc import SbcSettings as FitSettings
 from inference.posterior.sbc_bands import EcdfBand, ecdf_band, ecdf_counts, judge_ranks
+from inference.progress import stage
 from inference.settings import Count, Probability
 
 __all__ = ["MODELS", "SBC_COLUMNS", "SbcSettings", "judged_quantities", "quantities_outside", "sbc", "sbc_figure"]
@@ -127,16 +128,17 @@ def sbc(study: xr.Dataset, settings: SbcSettings) -> ExperimentResult:
         chains=settings.sampler.chains,
         target_accept=settings.sampler.target_accept,
     )
-    rows = run_sbc(
-        model,
-        settings.n_fits,
-        path=replicates_path(settings),
-        seed=settings.seed,
-        settings=of_fits,
-        n_jobs=settings.n_jobs,
-        progress=progress_bar("fits"),
-        set_aside=settings.set_aside,
-    )
+    with stage("fits", announced=True) as show:
+        rows = run_sbc(
+            model,
+            settings.n_fits,
+            path=replicates_path(settings),
+            seed=settings.seed,
+            settings=of_fits,
+            n_jobs=settings.n_jobs,
+            progress=show,
+            set_aside=settings.set_aside,
+        )
     band = ecdf_band(settings.n_fits, settings.n_ranked, settings.probability)
     ranks = pd.DataFrame(rows)
     table = judged_quantities(model.name, ranks, settings.n_ranked, settings.probability)

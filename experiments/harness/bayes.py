@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ import numpy as np
 from experiments.harness.settings import Seeded, rng_for
 from inference.posterior.arviz_adapter import group, thin
 from inference.posterior.thresholds import GateThresholds
+from inference.progress import advance, say, stage
 from inference.settings import Count, Group, Probability, Settings, numbers_of
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CONVERGENCE_COLUMNS",
+    "FITS",
     "KEPT",
     "BayesianSettings",
     "ChainSettings",
@@ -38,6 +39,7 @@ __all__ = [
     "fit_model",
     "gate_failed",
     "sampler_seed",
+    "several_fits",
     "timed",
     "unconverged",
     "with_all_groups",
@@ -48,6 +50,9 @@ log = logging.getLogger("shannon-game")
 CONVERGENCE_COLUMNS = ("r_hat_max", "ess_bulk_min", "ess_tail_min", "n_divergent", "bfmi_min", "converged")
 """Columns of every table with a posterior in it; see :class:`~inference.posterior.convergence.Convergence`."""
 
+
+FITS = "fits"
+"""Name of the stage that counts fits, see :func:`several_fits`."""
 
 KEPT = 2000
 """Draws of a posterior that has every group, where its log-likelihood has a value a draw and row."""
@@ -169,6 +174,7 @@ def fit_model(
     from inference.posterior.convergence import check_convergence  # noqa: PLC0415 - see draw_posterior
 
     idata = draw_posterior(settings, model, purpose, times_draws=times_draws)
+    advance(FITS)
     return Fit(idata, check_convergence(idata, settings.gate))
 
 
@@ -197,13 +203,32 @@ def with_all_groups(
 
 
 @contextmanager
+def several_fits(n: int, sampler: ChainSettings, *, also: str = "", n_also: int = 0) -> Iterator[None]:
+    """Say how many fits there are to do, and which one it is as long as the block runs.
+
+    Parameters
+    ----------
+    n : int
+        Fits, each told by :func:`~inference.progress.advance`.
+    sampler : ChainSettings
+        Their chains.
+    also, n_also : str, int
+        What fits there are besides, and how many.
+    """
+    draws = f"{sampler.chains} x {sampler.tune + sampler.draws:,} draws"
+    say(f"to do: {n} {'fit' if n == 1 else 'fits'} of {draws}{also}")
+    with stage(FITS, n + n_also):
+        yield
+
+
+@contextmanager
 def timed(what: str) -> Iterator[None]:
     """Say in the log, and where somebody watches, what is done and how long it took."""
     start = time.perf_counter()
     yield
     text = f"{what} took {time.perf_counter() - start:.1f} s"
     log.info(text)
-    sys.stderr.write(f"{text}\n")
+    say(text)
 
 
 def convergence_columns(found: Convergence | None) -> dict[str, Any]:

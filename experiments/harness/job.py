@@ -14,7 +14,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from estimators.errors import InputError
 from experiments.harness.registry import KINDS, Entry, entry_of, known, load_target
-from experiments.harness.replication import REPLICATES
+from experiments.harness.replication import PARTS, REPLICATES
 from experiments.harness.result import Experiment, ExperimentResult
 from inference.settings import Settings, settings_from
 
@@ -27,7 +27,7 @@ SHARED = ("seed", "n", "players", "estimator", "rounding", "generator", "sampler
 """Settings at the root of the config; each experiment takes those that its class has."""
 
 # settings that name a file or folder to go on with, and their name in the output folder
-_IN_FOLDER = {"replicates": REPLICATES, "folder": "parts"}
+_IN_FOLDER = {"replicates": REPLICATES, "folder": PARTS}
 
 _GROUP_OF_FIELD = {"models": "model"}
 

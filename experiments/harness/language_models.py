@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from estimators.errors import InputError, unknown_choice
-from experiments.harness.replication import progress_bar
 from inference.lm.settings import ModelSettings
 from inference.lm.stored import StoredResults, compute_stored
+from inference.progress import stage
 from inference.settings import Count, Settings, UserPath
 from inference.store.keys import Shard, parse_shard
 from inference.store.store import OperationKey, Store, open_store
@@ -148,16 +148,17 @@ class Work:
 
         ``what`` is shown with the progress; see :func:`~inference.lm.stored.compute_stored` for the rest.
         """
-        done: StoredResults = compute_stored(
-            self.store,
-            operation,
-            items,
-            keys,
-            compute_batch,
-            batches=batches,
-            provenance=provenance,
-            progress=progress_bar(what),
-        )
+        with stage(what, announced=True) as show:
+            done: StoredResults = compute_stored(
+                self.store,
+                operation,
+                items,
+                keys,
+                compute_batch,
+                batches=batches,
+                provenance=provenance,
+                progress=show,
+            )
         self.n_computed += done.n_computed
         self.n_found += done.n_found
         return done.arrays

@@ -1,18 +1,19 @@
-"""Experiments made of many independent fits: where those are stored, how many run at a time, and their progress."""
+"""Experiments made of many independent fits: where those are stored, how many run at a time."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from estimators.errors import InputError
 from inference.settings import Count, Settings, UserPath
 
-__all__ = ["REPLICATES", "ReplicationSettings", "progress_bar", "replicates_path"]
+__all__ = ["PARTS", "REPLICATES", "ReplicationSettings", "replicates_path"]
 
 REPLICATES = "replicates.jsonl"
 """Name of the file in the output folder of a run."""
+
+PARTS = "parts"
+"""Name of the folder, in the output folder of a run, of runs that it starts."""
 
 
 class ReplicationSettings(Settings):
@@ -37,20 +38,3 @@ def replicates_path(settings: ReplicationSettings) -> Path:
     if settings.replicates is None:
         raise InputError("is null, and there is no output folder; name a file", field="replicates")
     return settings.replicates
-
-
-def progress_bar(what: str) -> Callable[[int, int], None]:
-    """Progress on stderr, counting `what`."""
-    from tqdm import tqdm  # noqa: PLC0415 - a tenth of a second
-
-    bar: Any = None
-
-    def show(done: int, total: int) -> None:
-        nonlocal bar
-        if bar is None:
-            bar = tqdm(total=total, initial=done, desc=what, mininterval=1)
-        bar.update(done - bar.n)
-        if done == total:
-            bar.close()
-
-    return show

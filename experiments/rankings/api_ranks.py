@@ -20,7 +20,6 @@ from estimators.documents import document_tokens
 from estimators.errors import InputError
 from estimators.rankings import score_study, validate_ranking_study
 from experiments.harness.figures import STYLE, new_figure
-from experiments.harness.replication import progress_bar
 from experiments.harness.result import ExperimentResult, experiment
 from experiments.harness.settings import Seeded, rng_for
 from experiments.rankings.windows import scores_by_window
@@ -28,6 +27,7 @@ from experiments.studies.rankings.table import write_ranking_table
 from inference.api.scoring import CostEstimate, TextWindow, estimate_cost, score_windows
 from inference.api.settings import ApiSettings
 from inference.api.store import Ledger
+from inference.progress import stage
 from inference.settings import Count, Counts, UserPath
 
 __all__ = ["ApiRanksSettings", "api_ranks", "api_ranks_figure"]
@@ -86,9 +86,9 @@ def api_ranks(study: xr.Dataset, settings: ApiRanksSettings) -> ExperimentResult
     windows = _windows(settings, study)
     if settings.estimate_only:
         return _estimated(estimate_cost(windows, settings.endpoint))
-    ranking = validate_ranking_study(
-        score_windows(windows, settings.endpoint, settings.store, before=_say, progress=progress_bar("tokens"))
-    )
+    with stage("tokens", announced=True) as show:
+        scored = score_windows(windows, settings.endpoint, settings.store, before=_say, progress=show)
+    ranking = validate_ranking_study(scored)
     by_window = scores_by_window(ranking, score_study(ranking))
     columns = ["linear", "reciprocal", "average", "top_1", "loss_nats", "share_censored"]
     groups = by_window.groupby(["model", "context_length"])

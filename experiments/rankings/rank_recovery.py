@@ -21,13 +21,14 @@ from pydantic import Field
 from estimators.rankings.study import score_study
 from experiments.harness.bayes import BayesianSettings, SamplerSettings
 from experiments.harness.figures import STYLE, new_figure
-from experiments.harness.replication import ReplicationSettings, progress_bar, replicates_path
+from experiments.harness.replication import ReplicationSettings, replicates_path
 from experiments.harness.result import ExperimentResult, experiment
 from inference.posterior.arviz_adapter import group
 from inference.posterior.convergence import check_convergence
 from inference.posterior.replicates import Row, Task, run_replicates
 from inference.posterior.sampling import compile_model, sample
 from inference.posterior.thresholds import GateThresholds
+from inference.progress import stage
 from inference.settings import Settings
 from models.rankings.slopes import RankData, log_category_probability, rank_data, rank_slope_model, set_counts
 
@@ -132,15 +133,16 @@ def rank_recovery(study: xr.Dataset, settings: RankRecoverySettings) -> Experime
         "seed": settings.seed,
         "sampler": {name: value for name, value in sampler.items() if name != "cores"},
     }
-    rows = run_replicates(
-        partial(fit_one, design=design, baseline=total / total.sum(), settings=decisive, sampler=sampler),
-        [{"seed": seed} for seed in range(settings.n_studies)],
-        path=replicates_path(settings),
-        settings=decisive,
-        n_jobs=settings.n_jobs,
-        progress=progress_bar("studies"),
-        set_aside=settings.set_aside,
-    )
+    with stage("studies", announced=True) as show:
+        rows = run_replicates(
+            partial(fit_one, design=design, baseline=total / total.sum(), settings=decisive, sampler=sampler),
+            [{"seed": seed} for seed in range(settings.n_studies)],
+            path=replicates_path(settings),
+            settings=decisive,
+            n_jobs=settings.n_jobs,
+            progress=show,
+            set_aside=settings.set_aside,
+        )
     return _result(pd.DataFrame(rows), settings.interval, truth)
 
 

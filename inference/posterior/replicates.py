@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from itertools import count
 from pathlib import Path
@@ -17,6 +18,8 @@ import numpy as np
 
 from estimators.code_identity import work_hash
 from estimators.errors import InputError
+from inference.posterior.kept import keep_fits
+from inference.processes import end_with
 
 __all__ = ["Row", "Task", "run_replicates"]
 
@@ -98,14 +101,21 @@ def run_replicates(
 def _computed(work: Callable[[Task], Sequence[Row]], tasks: Sequence[Task], n_jobs: int) -> Any:
     """Tasks with their rows, as they end."""
     if n_jobs == 1 or len(tasks) < 2:
-        return ((task, work(task)) for task in tasks)
+        return ((task, _unkept(work, task)) for task in tasks)
     from joblib import Parallel, delayed  # noqa: PLC0415 - only for more than one process
 
     parallel = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
-    return parallel(delayed(_with_task)(work, task) for task in tasks)
+    return parallel(delayed(_with_task)(work, task, os.getpid()) for task in tasks)
 
 
-def _with_task(work: Callable[[Task], Sequence[Row]], task: Task) -> tuple[Task, Sequence[Row]]:
+def _unkept(work: Callable[[Task], Sequence[Row]], task: Task) -> Sequence[Row]:
+    # its rows are kept, so that its fits need not be
+    with keep_fits(None):
+        return work(task)
+
+
+def _with_task(work: Callable[[Task], Sequence[Row]], task: Task, parent: int) -> tuple[Task, Sequence[Row]]:
+    end_with(parent)
     return task, work(task)
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import signal
-import sys
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from itertools import count
 from types import FrameType
 from typing import Any
 
@@ -17,6 +18,8 @@ from numpy.typing import NDArray
 
 from estimators.errors import InputError, require_packages, unknown_choice
 from inference.posterior.arviz_adapter import InferenceData, add_model_data, common_stats, without_unconstrained
+from inference.posterior.kept import kept
+from inference.progress import Show, stage
 
 __all__ = ["SAMPLERS", "CompiledModel", "check_installed", "compile_model", "sample", "whole_or_not_at_all"]
 
@@ -32,6 +35,7 @@ _NEEDS = {
 
 
 _JITTER_SD = 1e-3
+_TOLD_MS = 500
 
 
 @dataclass(frozen=True)
@@ -127,7 +131,7 @@ def sample(
     cores: int | None = None,
     target_accept: float = 0.8,
     seed: int = 0,
-    progress: bool | None = None,
+    progress: bool = True,
 ) -> InferenceData:
     """Sample the posterior of a model.
 
@@ -145,8 +149,8 @@ def sample(
     target_accept : float
     seed : int
         The same seed gives the same draws with the same sampler, whatever the cores.
-    progress : bool, optional
-        Show a progress bar; by default where stderr is a terminal.
+    progress : bool
+        Say on stderr how far it is: a bar in a terminal, else a line every half minute.
 
     Returns
     -------
@@ -178,21 +182,26 @@ def sample(
             raise InputError(f"is {value}, should be at least 1", source="sampler", field=name)
     if not 0 < target_accept < 1:
         raise InputError(f"is {target_accept}, should be between 0 and 1", source="sampler", field="target_accept")
-    progress = sys.stderr.isatty() if progress is None else progress
     compiled = model if isinstance(model, CompiledModel) else None
     program = compiled.model if compiled is not None else model
     settings: dict[str, Any] = {"draws": draws, "tune": tune, "chains": chains, "target_accept": target_accept}
-    with whole_or_not_at_all():
-        if sampler == "nutpie":
-            chosen = compiled or compile_model(program)
-            idata = _nutpie(chosen, {**settings, "cores": cores}, seed=seed, progress=progress)
-        elif sampler == "pymc":
-            idata = _pymc(program, sampler, {**settings, "cores": cores}, seed=seed, progress=progress)
-        else:
-            # PyMC would give every chain a device of its own, and JAX sees one CPU
-            settings["nuts_sampler_kwargs"] = {"chain_method": "vectorized"}
-            idata = _pymc(program, sampler, settings, seed=seed, progress=progress)
-    return common_stats(add_model_data(idata, program))
+
+    def draw() -> InferenceData:
+        total = chains * (draws + tune) if sampler in ("nutpie", "pymc") else None
+        shown = stage(f"draws ({sampler})", total) if progress else nullcontext()
+        with whole_or_not_at_all(), shown as show:
+            if sampler == "nutpie":
+                chosen = compiled or compile_model(program)
+                found = _nutpie(chosen, {**settings, "cores": cores}, seed=seed, show=show)
+            elif sampler == "pymc":
+                found = _pymc(program, sampler, {**settings, "cores": cores}, seed=seed, show=show)
+            else:
+                # PyMC would give every chain a device of its own, and JAX sees one CPU
+                vectorized = {"nuts_sampler_kwargs": {"chain_method": "vectorized"}}
+                found = _pymc(program, sampler, settings | vectorized, seed=seed, show=None)
+        return common_stats(add_model_data(found, program))
+
+    return kept(program, {**settings, "sampler": sampler, "seed": seed}, draw)
 
 
 @contextmanager
@@ -231,7 +240,7 @@ def whole_or_not_at_all() -> Iterator[None]:
         raise interrupt
 
 
-def _nutpie(compiled: CompiledModel, settings: dict[str, Any], *, seed: int, progress: bool) -> InferenceData:
+def _nutpie(compiled: CompiledModel, settings: dict[str, Any], *, seed: int, show: Show | None) -> InferenceData:
     import nutpie  # noqa: PLC0415
 
     program = compiled.program
@@ -240,18 +249,43 @@ def _nutpie(compiled: CompiledModel, settings: dict[str, Any], *, seed: int, pro
     values = {data.name: data.get_value() for data in compiled.model.data_vars if data.name in names}
     if values:
         program = program.with_data(**values)
-    return without_unconstrained(
-        nutpie.sample(program, seed=seed, progress_bar=progress, save_warmup=False, **settings)
-    )
+    if show is not None:
+        program = _Told(program, show)
+    return without_unconstrained(nutpie.sample(program, seed=seed, progress_bar=False, save_warmup=False, **settings))
 
 
-def _pymc(model: pm.Model, sampler: str, settings: dict[str, Any], *, seed: int, progress: bool) -> InferenceData:
+class _Told:
+    """A nutpie program whose sampler tells how many draws it has: nutpie itself says so to notebooks alone."""
+
+    def __init__(self, program: Any, show: Show) -> None:
+        self._program, self._show = program, show
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._program, name)
+
+    def _make_sampler(self, *arguments: Any) -> Any:
+        from nutpie import _lib  # noqa: PLC0415
+
+        told = _lib.ProgressType.template_callback(_TOLD_MS, "{{ total_finished_draws }}", 1, self._tell)
+        return self._program._make_sampler(
+            *(told if isinstance(value, _lib.ProgressType) else value for value in arguments)
+        )
+
+    def _tell(self, text: str) -> None:
+        if found := re.search(r"\d+", text):
+            self._show(int(found[0]))
+
+
+def _pymc(model: pm.Model, sampler: str, settings: dict[str, Any], *, seed: int, show: Show | None) -> InferenceData:
+    drawn = count(1)
+    told = {} if show is None else {"callback": lambda **_: show(next(drawn))}
     return pm.sample(
         model=model,
         nuts_sampler=sampler,
         random_seed=seed,
-        progressbar=progress,
-        quiet=not progress,
+        progressbar=False,
+        quiet=True,
         compute_convergence_checks=False,
         **settings,
+        **told,
     )

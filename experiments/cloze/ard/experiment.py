@@ -21,9 +21,11 @@ from experiments.cloze.ard.summary import summary
 from experiments.cloze.figures import about
 from experiments.harness.bayes import (
     CONVERGENCE_COLUMNS,
+    FITS,
     convergence_columns,
     draw_posterior,
     gate_failed,
+    several_fits,
     unconverged,
     with_all_groups,
 )
@@ -43,6 +45,7 @@ from inference.posterior.arviz_adapter import InferenceData, add_groups, from_gr
 from inference.posterior.convergence import Convergence, check_convergence
 from inference.posterior.model_comparison import LooByGroup, comparison_table
 from inference.posterior.predictive import thinned
+from inference.progress import advance
 from models.cloze.ard import ard_model
 from models.cloze.ard_columns import ArdColumns
 from models.cloze.ard_data import ArdData
@@ -124,7 +127,9 @@ def ard(study: xr.Dataset, settings: ArdSettings) -> ExperimentResult:
     """
     columns = design_columns(study, settings)
     data = data_of(columns, settings)
-    fits = [_fitted(settings, variant, data) for variant in variants(settings)]
+    wanted = variants(settings)
+    with several_fits(len(wanted), settings.sampler):
+        fits = [_fitted(settings, variant, data) for variant in wanted]
     return _result(study, settings, columns, fits)
 
 
@@ -137,6 +142,7 @@ def _fitted(settings: ArdSettings, variant: Variant, data: ArdData) -> _Fit:
         accept = max(0.99, settings.sampler.target_accept)
         settings = settings.changed(sampler=settings.sampler.changed(target_accept=accept))
     idata = draw_posterior(settings, model, f"ard {variant.name}")
+    advance(FITS)
     posterior = group(idata, "posterior")
     # the linear predictors follow from the parameters, which are all judged
     judged = add_groups(idata, {"posterior": posterior.drop_vars("eta")})

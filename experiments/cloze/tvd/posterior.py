@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
-from tqdm import tqdm
 
 from estimators.cloze import WordCounts, random_split_halves
 from experiments.cloze.figures import label
@@ -15,6 +14,7 @@ from experiments.cloze.settings import ORACLE, words_of
 from experiments.cloze.tvd.results import PlayerTvd, part_counts
 from experiments.cloze.tvd.settings import TvdSettings
 from experiments.harness.bayes import (
+    FITS,
     BayesianSettings,
     convergence_columns,
     draw_posterior,
@@ -27,6 +27,7 @@ from inference.cloze.tvd import TvdPosterior, tvd_posterior
 from inference.posterior.arviz_adapter import InferenceData, add_groups, group
 from inference.posterior.convergence import Convergence, check_convergence
 from inference.posterior.sampling import CompiledModel, compile_model
+from inference.progress import advance
 from models.cloze.tvd import set_word_pairs, word_pair_data, word_pair_model
 
 if TYPE_CHECKING:
@@ -99,6 +100,7 @@ class WordPairFits:
             idata = add_groups(posterior.idata, {"posterior": parameters})
             idata = with_all_groups(idata, program, self._settings.seed, purpose)
             posterior = replace(posterior, idata=add_groups(idata, {"posterior": distances}))
+        advance(FITS)
         return posterior, found
 
 
@@ -109,7 +111,7 @@ def bayesian_tvd(study: xr.Dataset, settings: TvdSettings, players: list[PlayerT
     answers = words.answers()
     fits = WordPairFits(settings, more_draws=settings.bayes.more_draws, with_groups=settings.save_posterior)
     columns, posteriors, verdicts = {}, {}, {}
-    for player in tqdm(players, desc="Bayesian TVD", unit="player", leave=False):
+    for player in players:
         rng = rng_for(settings.seed, f"bayes {player.player}")
         chosen = np.sort(rng.choice(len(player.items), size=min(n_contexts, len(player.items)), replace=False))
         items = player.items[chosen]

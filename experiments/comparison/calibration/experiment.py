@@ -24,6 +24,7 @@ from experiments.harness.bayes import (
     convergence_columns,
     fit_model,
     gate_failed,
+    several_fits,
     unconverged,
     with_all_groups,
 )
@@ -105,7 +106,8 @@ def calibration(study: xr.Dataset, settings: CalibrationSettings) -> ExperimentR
     study = with_n_responses(study, settings.n, settings.seed)
     reports = reports_on_truth(study, settings.rounding.scheme)
     outcomes, game = favoured_outcomes(study), favoured_outcomes(study, as_paid=True)
-    fits, posteriors = _fits(settings, reports, outcomes, game)
+    with several_fits(4, settings.sampler):
+        fits, posteriors = _fits(settings, reports, outcomes, game)
     table = participant_table(study, reports, outcomes, fits, settings.tail)
     # reports without boxes are counted in those of the game
     scheme = rounding_scheme("interface") if reports.is_raw else settings.rounding.scheme

@@ -13,14 +13,14 @@ from estimators.comparison import control_model, rounding_scheme
 from estimators.errors import InputError
 from estimators.layout import HUMAN
 from experiments.comparison.belief import POSTERIOR_COLUMNS, fit_players
-from experiments.comparison.estimates import TABLE_COLUMNS, chosen_players, estimate, with_n_responses
+from experiments.comparison.estimates import TABLE_COLUMNS, chosen_players, compared_schemes, estimate, with_n_responses
 from experiments.comparison.human_loss.curves import curve_figure, top1_figure
 from experiments.comparison.human_loss.figures import loss_figure, sensitivity_figure
-from experiments.comparison.human_loss.participants import HumanFit, Participants
+from experiments.comparison.human_loss.participants import PRIOR_FACTORS, HumanFit, Participants
 from experiments.comparison.human_loss.rows import LossRow, Rows
 from experiments.comparison.human_loss.settings import HumanLossSettings
 from experiments.comparison.human_loss.summary import summary
-from experiments.harness.bayes import CONVERGENCE_COLUMNS
+from experiments.harness.bayes import CONVERGENCE_COLUMNS, several_fits
 from experiments.harness.result import ExperimentResult, experiment
 from inference.comparison.participant_sensitivity import unusual_participants
 from models.comparison.participant_data import participant_data, without_participants
@@ -107,16 +107,21 @@ def human_loss(study: xr.Dataset, settings: HumanLossSettings) -> ExperimentResu
     made = Rows(participants, true_gap, lambda part: estimate(settings, part, HUMAN, unrounded), tail)
 
     others = [name for name in players if name != HUMAN]
-    rows = [made.player(fit) for fit in fit_players(study, others, settings.of_players)]
     anchor, assumed = settings.anchors
-    humans = participants.main_fits(anchor, assumed, left_out)
-    rows += [made.human(human) for human in humans]
-    anchored = [human for human in humans if human.fit.anchor.name == anchor.name]
-    if settings.top1.rate is not None:
-        rows += [made.top1(human, settings.top1.rate, settings.top1.se) for human in anchored]
-    if settings.sensitivity:
-        rows += made.without_each(humans, settings.max_refits)
-        rows += [made.human(human) for human in participants.prior_fits(anchor)]
+    n_main = 1 + bool(left_out) + (anchor != assumed)
+    n_short = settings.max_refits + len(PRIOR_FACTORS) if settings.sensitivity else 0
+    of_players = len(others) * len(compared_schemes(settings.of_players.rounding))
+    also = f", {of_players} to language models" + (f", at most {n_short} short ones" if n_short else "")
+    with several_fits(n_main, settings.sampler, also=also, n_also=of_players + n_short):
+        rows = [made.player(fit) for fit in fit_players(study, others, settings.of_players)]
+        humans = participants.main_fits(anchor, assumed, left_out)
+        rows += [made.human(human) for human in humans]
+        anchored = [human for human in humans if human.fit.anchor.name == anchor.name]
+        if settings.top1.rate is not None:
+            rows += [made.top1(human, settings.top1.rate, settings.top1.se) for human in anchored]
+        if settings.sensitivity:
+            rows += made.without_each(humans, settings.max_refits)
+            rows += [made.human(human) for human in participants.prior_fits(anchor)]
 
     columns = [*TABLE_COLUMNS, *HUMAN_LOSS_COLUMNS, *(f"p_worse_than_{name}" for name in models)]
     table = pd.DataFrame([row.cells for row in rows], columns=columns)

@@ -10,12 +10,13 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from experiments.harness.bayes import SamplerSettings, sampler_seed, timed, with_all_groups
+from experiments.harness.bayes import FITS, SamplerSettings, sampler_seed, timed, with_all_groups
 from experiments.harness.settings import rng_for
 from inference.comparison.participant_fit import Anchor, ParticipantFit, compile_participants, fit_participants
 from inference.comparison.participant_gap import loss_gap, tail_share
 from inference.comparison.participant_sensitivity import scaled_priors, thinned_belief
 from inference.posterior.convergence import GateThresholds
+from inference.progress import advance
 from models.comparison.participant_data import ParticipantData, without_participants
 from models.comparison.participants import ParticipantPriors, participant_model
 
@@ -174,6 +175,7 @@ class Participants:
                 seed=sampler_seed(self.seed, purpose),
                 **(self.short_sampler if short else self.sampler).arguments,
             )
+        advance(FITS)
         if self.save and not short:
             with timed(f"log-likelihood and predictions, {what}"):
                 name = "human" if what == "everyone" else f"human_{what}"

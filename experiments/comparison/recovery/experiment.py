@@ -14,11 +14,12 @@ from experiments.comparison.recovery.figures import ESTIMATOR_LABELS, recovery_f
 from experiments.comparison.recovery.participants import participants
 from experiments.comparison.recovery.players import players
 from experiments.comparison.recovery.settings import Population, RecoverySettings
-from experiments.harness.replication import progress_bar, replicates_path
+from experiments.harness.replication import replicates_path
 from experiments.harness.result import ExperimentResult, experiment
 from experiments.harness.settings import rows_of
 from inference.comparison.recovery import summarise_rows
 from inference.posterior.replicates import Row, run_replicates
+from inference.progress import stage
 
 __all__ = ["RECOVERY_COLUMNS", "RecoverySettings", "recovery"]
 
@@ -67,15 +68,16 @@ def recovery(study: xr.Dataset, settings: RecoverySettings) -> ExperimentResult:
     >>> result = recovery(simulated(), n_studies=2, n=10, replicates="fits.jsonl")  # doctest: +SKIP
     """
     population = _POPULATIONS[settings.population](study, settings)
-    rows = run_replicates(
-        population.work,
-        population.tasks,
-        path=replicates_path(settings),
-        settings=population.settings,
-        n_jobs=settings.n_jobs,
-        progress=progress_bar("fresh studies"),
-        set_aside=settings.set_aside,
-    )
+    with stage("fresh studies", announced=True) as show:
+        rows = run_replicates(
+            population.work,
+            population.tasks,
+            path=replicates_path(settings),
+            settings=population.settings,
+            n_jobs=settings.n_jobs,
+            progress=show,
+            set_aside=settings.set_aside,
+        )
     found = summarise_rows(rows, (*population.cell, "estimator"))
     table = pd.DataFrame([{**cell, **_in_nats(asdict(summary))} for cell, summary in found])
     labels = [population.label(row) for row in rows_of(table)]

@@ -15,7 +15,7 @@ from estimators.errors import InputError
 from estimators.guesses import enough_answers
 from experiments.guesses.accuracy.players import LanguageModel
 from experiments.guesses.accuracy.settings import AccuracySettings
-from experiments.harness.bayes import KEPT, fit_model, sampler_seed, with_all_groups
+from experiments.harness.bayes import KEPT, fit_model, sampler_seed, several_fits, with_all_groups
 from experiments.harness.settings import rng_for
 from inference.guesses.accuracy import (
     beats_every,
@@ -105,7 +105,8 @@ def fit_posterior(
     if not can.any():
         raise InputError(f"is {settings.min_answers}, but nobody gave as many answers", field="min_answers")
     model = accuracy_model(data, settings.priors)
-    fit = fit_model(settings, model, "accuracy")
+    with several_fits(1, settings.sampler):
+        fit = fit_model(settings, model, "accuracy")
     posterior = fit.posterior
     tail = settings.tail
     own = participant_draws(posterior, data)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from estimators.rankings import average_score, linear_score, reciprocal_score, top_k_accuracy
 from estimators.rankings.perplexity import approximate_perplexity
 from estimators.rankings.study import TokenScores, match_in_study
-from experiments.harness.bayes import convergence_columns, fit_model, with_all_groups
+from experiments.harness.bayes import convergence_columns, fit_model, several_fits, with_all_groups
 from experiments.harness.settings import rng_for
 from experiments.rankings.ranks.settings import RanksSettings
 from experiments.rankings.windows import window_variables
@@ -90,7 +90,8 @@ def fit_regression(
     """
     data = rank_data(study, scores.rank, scores.k)
     model = rank_slope_model(data, settings.priors)
-    fit = fit_model(settings, model, "ranks")
+    with several_fits(1, settings.sampler):
+        fit = fit_model(settings, model, "ranks")
     value = _score_of_category(settings, data)
     every, some = rank_draws(fit.posterior), rank_draws(fit.posterior, settings.n_draws)
     length = np.unique(data.window_length)
