@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["for_screen", "markdown_table", "print_table", "split_constants"]
 
+_WIDTH = 120
 _SAID_ONCE = ("rounding", "estimator", "generator", "n_items", "n_responses", "n_repeats", "reference_loss_nats")
 _ON_SCREEN = (
     *("job", "status", "player", "bootstrap", "rounding", "estimator", "generator", "n", "n_items", "n_responses"),
@@ -74,7 +77,8 @@ def for_screen(table: pd.DataFrame) -> pd.DataFrame:
 def print_table(table: pd.DataFrame, title: str) -> None:
     """Print a table to stdout, formatted like :func:`markdown_table`; what is the same in every row stands once.
 
-    A terminal that is too narrow gets it in several parts, each with the leading text columns.
+    Where it is too wide it comes in several parts, each with the leading text columns. A file or a pipe is as wide as
+    ``COLUMNS`` says, or 120 characters.
     """
     from rich.console import Console  # noqa: PLC0415 - only a run that prints needs it
 
@@ -82,13 +86,13 @@ def print_table(table: pd.DataFrame, title: str) -> None:
     title = f"{title} ({constants})" if constants else title
     console = Console()
     unlimited = console.options.update(width=100_000)
-    if not console.is_terminal:
-        # a file or a pipe has no width: lines are as long as the table needs
-        console = Console(width=max(80, console.measure(_rich_table(table, title), options=unlimited).maximum))
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console = Console(width=_WIDTH)
     columns = [str(column) for column in table.columns]
     is_text = [not pd.api.types.is_numeric_dtype(dtype) for dtype in table.dtypes]
     n_keys = min(is_text.index(False) if False in is_text else 0, 2)
     start = n_keys
+    parts = []
     while start < len(columns):
         stop = start + 1
         while stop < len(columns):
@@ -96,8 +100,16 @@ def print_table(table: pd.DataFrame, title: str) -> None:
             if console.measure(wider, options=unlimited).maximum > console.width:
                 break
             stop += 1
-        console.print(_rich_table(table[columns[:n_keys] + columns[start:stop]], title if start == n_keys else None))
+        parts.append(_rich_table(table[columns[:n_keys] + columns[start:stop]], title if start == n_keys else None))
         start = stop
+    with console.capture() as capture:
+        console.print(*parts)
+    try:
+        sys.stdout.write(capture.get())
+        sys.stdout.flush()
+    except OSError:
+        # whoever read it has gone, as `head` does; the files are written, and Python would complain at its end again
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115
 
 
 def _rich_table(table: pd.DataFrame, title: str | None) -> Table:

@@ -14,6 +14,7 @@ from experiments.cloze.settings import ORACLE, OracleSettings, chosen_models, wo
 from experiments.cloze.tvd.figures import reliability_figure, tvd_figure
 from experiments.cloze.tvd.results import GOLD, PlayerTvd, model_tvd, oracle_tvd
 from experiments.cloze.tvd.settings import TvdSettings
+from experiments.harness.bayes import several_fits
 from experiments.harness.registry import EXTRAS
 from experiments.harness.result import ExperimentResult, experiment
 from experiments.harness.settings import rng_for, rows_of
@@ -32,6 +33,12 @@ _DISTANCES = {
     "entropy": "entropy",
     "divergence": "divergence",
 }
+
+
+_ON_SCREEN = (
+    *("player", "n_contexts", "tvd", "se_tvd", "tvd_baseline", "tvd_corrected", "tvd_to_oracle", "tvd_between_oracles"),
+    *("ece_human_fixed", "ece_corpus_fixed", "tvd_bayes", "tvd_bayes_lower", "tvd_bayes_upper", "converged"),
+)
 
 
 @experiment(TvdSettings)
@@ -59,7 +66,7 @@ def tvd(study: xr.Dataset, settings: TvdSettings) -> ExperimentResult:
     --------
     >>> from experiments import cloze_simulated, tvd
     >>> study = cloze_simulated(n_items=8, vocab_size=40)
-    >>> tvd(study, bayes={"n_contexts": None}).table[["player", "tvd", "tvd_baseline"]].round(2)
+    >>> tvd(study).table[["player", "tvd", "tvd_baseline"]].round(2)
         player   tvd  tvd_baseline
     0  oracle2  0.36          0.36
     1  mixture  0.41          0.26
@@ -80,6 +87,7 @@ def tvd(study: xr.Dataset, settings: TvdSettings) -> ExperimentResult:
         text=summary(table, study, players),
         warnings=bayes.warnings if bayes else (),
         gate_failed=bayes is not None and bayes.gate_failed,
+        on_screen=table[[name for name in _ON_SCREEN if name in table]],
         posteriors=bayes.posteriors if bayes else {},
     )
 
@@ -116,7 +124,8 @@ def _bayes(study: xr.Dataset, settings: TvdSettings, players: list[PlayerTvd]) -
     # an optional extra that only this part needs
     from experiments.cloze.tvd.posterior import bayesian_tvd  # noqa: PLC0415
 
-    return bayesian_tvd(study, settings, players, settings.bayes.n_contexts)
+    with several_fits(len(players), settings.sampler):
+        return bayesian_tvd(study, settings, players, settings.bayes.n_contexts)
 
 
 def tvd_dataset(study: xr.Dataset, players: list[PlayerTvd]) -> xr.Dataset:

@@ -10,10 +10,10 @@ __all__ = ["BayesianTvdSettings", "TvdSettings"]
 
 
 class BayesianTvdSettings(Settings):
-    """The Bayesian TVD: needs the extra bayes, minutes a player."""
+    """The Bayesian TVD, on request: needs the extra bayes, minutes a player."""
 
-    n_contexts: Count | None = 40
-    """Contexts drawn at random for each player; null for no Bayesian TVD."""
+    n_contexts: Count | None = None
+    """Contexts drawn at random for each player, such as 40; null for no Bayesian TVD."""
     more_draws: Count = 4
     """What misses the gate is sampled again with so many times the draws (1: never): whether rare words are shared is a
     slow question for the sampler where a model has few samples."""

@@ -78,9 +78,8 @@ def test_at_a_tiny_size(name: str, tmp_path: Path, seed_offset: int) -> None:
 def test_a_notebook_gives_the_numbers_of_the_command() -> None:
     sizes = {"n_items": 6, "items_per_text": 2, "n_answers": 12, "vocab_size": 40, "n_samples": 30}
     study = cloze_simulated(**sizes)
-    no_fit = "experiment.bayes.n_contexts=null"
     for made, overrides in (
-        (tvd(study, n_splits=3, bayes={"n_contexts": None}), ["+exp=tvd", "experiment.n_splits=3", no_fit]),
+        (tvd(study, n_splits=3), ["+exp=tvd", "experiment.n_splits=3"]),
         (
             improve(study, margins=0.02, n_replicates=50),
             ["+exp=improve", *TINY["improve"][-1:], "experiment.margins=.02"],
@@ -92,7 +91,7 @@ def test_a_notebook_gives_the_numbers_of_the_command() -> None:
 
 
 def test_figures_are_drawn_from_what_was_written(tmp_path: Path) -> None:
-    result = tvd(cloze_simulated(n_items=6, vocab_size=40), bayes={"n_contexts": None})
+    result = tvd(cloze_simulated(n_items=6, vocab_size=40))
     result.dataset.to_netcdf(tmp_path / "results.nc", engine="h5netcdf")
     with xr.open_dataset(tmp_path / "results.nc", engine="h5netcdf") as dataset:
         for figure in (tvd_figure(dataset), reliability_figure(dataset)):
@@ -108,7 +107,6 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_on_the_public_layout(name: str, tiny: Path, tmp_path: Path) -> None:
     overrides = [f"+exp={name}", f"study.root={tiny}", f"study.cache_dir={tmp_path}"]
     more = {
-        "tvd": ["experiment.bayes.n_contexts=null"],
         "tvd_sample_size": ["players=[gpt2]", "n=[10,20]"],
         "distributions": ["experiment.item=['1:2','2']"],
     }
@@ -128,7 +126,7 @@ def test_the_baseline_stands_beside_every_raw_distance(seed_offset: int) -> None
 
 
 def test_the_oracles_distances_are_of_all_splits() -> None:
-    overrides = [*SIMULATED, "experiment.n_splits=7", "experiment.bayes.n_contexts=null"]
+    overrides = [*SIMULATED, "experiment.n_splits=7"]
     dataset = run_experiment("+exp=tvd", *overrides).dataset.sel(player="oracle2")
     raw, baseline = dataset["tvd"], dataset["tvd_baseline"]
     np.testing.assert_allclose(dataset["tvd_corrected"], (raw - baseline) / (1 - baseline), atol=1e-12)
@@ -136,7 +134,7 @@ def test_the_oracles_distances_are_of_all_splits() -> None:
 
 def test_an_odd_answer_is_left_out_anew_in_every_split() -> None:
     """What the halves are dealt from differs by split, and so does their baseline."""
-    odd = ["study.n_answers=11", "experiment.n_splits=7", "experiment.bayes.n_contexts=null"]
+    odd = ["study.n_answers=11", "experiment.n_splits=7"]
     job = prepared("+exp=tvd", *SIMULATED, *odd)
     result = job.run()
     human = words_of(job.settings, job.study, []).answers()  # type: ignore[arg-type]
@@ -154,7 +152,7 @@ def test_people_have_to_have_answered_two_contexts_twice(rows: str, tmp_path: Pa
     path = tmp_path / "few.csv"
     path.write_text("context,response\n" + rows)
     columns = ["study.columns={context: context, response: response}"]
-    missing = ["study.missing=[NA]", "experiment.bayes.n_contexts=null"]
+    missing = ["study.missing=[NA]"]
     with pytest.raises(InputError, match=r"cloze study 'few': has [01] contexts with two answers"):
         run_experiment("+exp=tvd", "study=cloze_table", f"study.path={path}", *columns, *missing)
 
