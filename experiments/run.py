@@ -6,12 +6,14 @@ and what the exit codes mean.
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import re
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, replace
 from datetime import datetime
 from importlib.resources import files
@@ -29,7 +31,7 @@ from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
 from estimators.code_identity import package_version
 from estimators.errors import InputError, how_to_install, unknown_choice
-from experiments.harness import sweep
+from experiments.harness import folders, sweep
 from experiments.harness.help import experiment_help
 from experiments.harness.job import SHARED, prepare, to_plain
 from experiments.harness.outputs import (
@@ -37,14 +39,18 @@ from experiments.harness.outputs import (
     clear_outputs,
     output_sizes,
     read_status,
+    report_of,
     warnings_of,
     write_outputs,
     write_status,
 )
 from experiments.harness.registry import installed_configs
-from experiments.harness.resume import done_before, job_identity
+from experiments.harness.resume import JobIdentity, clear_work, done_before, fits_folder, job_identity, take_over
 from experiments.harness.signals import Terminated, terminate_as_interrupt
 from experiments.harness.tables import print_table
+from inference.posterior.kept import keep_fits
+from inference.processes import end_with
+from inference.progress import duration, say, stage
 from inference.settings import Count, Settings, settings_from
 
 if TYPE_CHECKING:
@@ -65,7 +71,7 @@ EXIT_OK = 0
 EXIT_FAILED = 1
 """An unexpected error, or a failed job in a sweep."""
 EXIT_INPUT = 2
-"""A mistake in the settings or the data."""
+"""A mistake in the settings or the data, or no room for it on the disk or in memory."""
 EXIT_GATE = 3
 """A failed check, of convergence or of a published value; the outputs are there."""
 EXIT_INTERRUPTED = 130
@@ -74,6 +80,13 @@ EXIT_TERMINATED = 143
 """SIGTERM, as from a scheduler whose time is up."""
 
 _LAUNCHER_EXTRAS = {"joblib": "joblib", "submitit_local": "slurm", "submitit_slurm": "slurm", "ray": "ray"}
+
+# a command's process, for the processes that it starts
+_STARTER = "SHANNON_GAME_PROCESS"
+
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG}
+# HDF5 has the system's words in its own
+_DISK_FULL = os.strerror(errno.ENOSPC)
 
 _USER_ERRORS = (InputError, HydraException, OmegaConfBaseException)
 
@@ -133,7 +146,9 @@ def run_job(cfg: DictConfig) -> int:
     overrides = tuple(settings.overrides.task)
     in_sweep = settings.mode == RunMode.MULTIRUN
     prefix = f"job {settings.job.num}: " if in_sweep else ""
+    _end_with_starter()
     logging.captureWarnings(capture=True)
+    logging.raiseExceptions = False  # a log that cannot be written is no reason for a traceback a line
     start = time.perf_counter()
     name = str(OmegaConf.select(cfg, "experiment.name"))
     status = JobStatus("running", name, overrides, "", datetime.now().astimezone().isoformat(timespec="seconds"))
@@ -144,41 +159,83 @@ def run_job(cfg: DictConfig) -> int:
         status = replace(status, **asdict(identity))
         done, again = done_before(folder, identity) if cfg.resume else (False, "")
         if again:
-            _say(f"{prefix}done again: {again}")
+            say(f"{prefix}done again: {again}")
         if done:
-            _say(f"{prefix}done before, skipped")
+            say(f"{prefix}done before, skipped")
             before = read_status(folder)
             code = EXIT_GATE if before is not None and before.gate_failed else EXIT_OK
         else:
-            clear_outputs(folder)
-            write_status(folder, status)
-            warnings, gate_failed = _run(cfg, folder, overrides, quiet=in_sweep)
-            seconds = time.perf_counter() - start
-            status = replace(status, outputs=output_sizes(folder))
-            write_status(
-                folder,
-                replace(status, status="ok", seconds=round(seconds, 3), warnings=warnings, gate_failed=gate_failed),
-            )
-            _say(f"{prefix}{name} took {seconds:.1f} s; outputs in {_shown(folder)}")
-            code = EXIT_GATE if gate_failed else EXIT_OK
-            if gate_failed:
-                _say(f"{prefix}a check failed; see the warnings")
+            # a folder that somebody named is gone on with where it is
+            named = in_sweep or any(text.startswith("hydra.run.dir=") for text in settings.overrides.hydra)
+            status = _run_and_say(cfg, folder, status, identity, prefix=prefix, named=named)
+            code = EXIT_GATE if status.gate_failed else EXIT_OK
     except KeyboardInterrupt:
-        clear_outputs(folder)
-        write_status(folder, replace(status, status="interrupted", seconds=_since(start)))
+        _end(folder, replace(status, status="interrupted", seconds=_since(start)))
         raise
-    except Exception as error:
-        code = EXIT_INPUT if isinstance(error, _USER_ERRORS) else EXIT_FAILED
-        message = _one_line(error)
+    # extensions in Rust raise what is no Exception
+    except BaseException as error:
+        code, message = _judged(error)
         if code == EXIT_INPUT:
             log.error("%serror: %s", prefix, message)  # noqa: TRY400 - the user's mistake, not ours: no traceback
         else:
-            message = f"{type(error).__name__}: {message}"
-            log.exception("%sunexpected error: %s", prefix, message)
-        clear_outputs(folder)
-        write_status(folder, replace(status, status="failed", seconds=_since(start), error=message))
+            log.info("unexpected error", exc_info=True)  # the file alone takes this level
+            where = _shown(folder / "run.log")
+            log.error("%sunexpected error: %s; the traceback is in %s", prefix, message, where)  # noqa: TRY400
+        _end(folder, replace(status, status="failed", seconds=_since(start), error=message))
     _exit_codes.append(code)
     return code
+
+
+def _end_with_starter() -> None:
+    """Let a worker of a launcher, or a part of another run, not outlive what started it."""
+    end_with(int(os.environ.get(_STARTER, "-1")))
+
+
+def _judged(error: BaseException) -> tuple[int, str]:
+    """Exit code of a failed job and the line about it."""
+    message = _one_line(error)
+    if isinstance(error, (*_USER_ERRORS, PermissionError)):
+        return EXIT_INPUT, message
+    if isinstance(error, MemoryError):
+        return (
+            EXIT_INPUT,
+            f"not enough memory: {message or 'no size is known'}; ask for less, or use a larger machine",
+        )
+    if isinstance(error, OSError) and (error.errno in _NO_ROOM or _DISK_FULL in message):
+        return EXIT_INPUT, f"cannot write: {message}; make room, or set hydra.run.dir to another disk"
+    return EXIT_FAILED, f"{type(error).__name__}: {message}"
+
+
+def _end(folder: Path, status: JobStatus) -> None:
+    """Leave no output and a status that is true, or none where the disk takes none."""
+    try:
+        clear_outputs(folder)
+        write_status(folder, status)
+    except OSError:
+        with suppress(OSError):
+            (folder / "status.json").unlink(missing_ok=True)
+
+
+def _run_and_say(
+    cfg: DictConfig, folder: Path, status: JobStatus, identity: JobIdentity, *, prefix: str, named: bool
+) -> JobStatus:
+    """Run a job that is not done yet and give its last status."""
+    start = time.perf_counter()
+    clear_outputs(folder)
+    write_status(folder, status)
+    earlier = None if named else take_over(folder, identity)
+    if earlier is not None:
+        say(f"goes on with what the same run left in {_shown(earlier)}")
+    with keep_fits(fits_folder(folder, identity)):
+        warnings, gate_failed = _run(cfg, folder, status.overrides, prefix=prefix)
+    done = replace(status, status="ok", seconds=_since(start), warnings=warnings, gate_failed=gate_failed)
+    done = replace(done, outputs=output_sizes(folder))
+    write_status(folder, done)
+    clear_work(folder)
+    say(f"{prefix}{status.experiment} took {duration(_since(start))}; report: {_shown(report_of(folder))}")
+    if gate_failed:
+        say(f"{prefix}a check failed; see the warnings")
+    return done
 
 
 def _since(start: float) -> float:
@@ -193,31 +250,29 @@ def _check_settings(cfg: DictConfig) -> None:
     settings_from(RunSettings, {name: to_plain(cfg, name) for name in RunSettings.model_fields})
 
 
-def _run(cfg: DictConfig, folder: Path, overrides: Sequence[str], *, quiet: bool) -> tuple[tuple[str, ...], bool]:
+def _run(cfg: DictConfig, folder: Path, overrides: Sequence[str], *, prefix: str) -> tuple[tuple[str, ...], bool]:
+    """Load, run, write; `prefix` names a job of a sweep, whose summary is printed instead of its table."""
     start = time.perf_counter()
     if OmegaConf.select(cfg, "experiment.name") is None:
         raise _no_experiment()
-    job = prepare(cfg, overrides, folder=folder)
-    prepared = time.perf_counter()
-    log.info("loaded study %s in %.2f s", job.study.attrs.get("name"), prepared - start)
-    result = job.run()
-    done = time.perf_counter()
-    log.info("ran %s in %.2f s", cfg.experiment.name, done - prepared)
-    timings = {"loading": prepared - start, "experiment": done - prepared}
-    write_outputs(folder, cfg, job.study, result, settings=job.settings, overrides=overrides, timings=timings)
+    with stage(f"{prefix}{cfg.experiment.name}"):
+        job = prepare(cfg, overrides, folder=folder)
+        prepared = time.perf_counter()
+        log.info("loaded study %s in %.2f s", job.study.attrs.get("name"), prepared - start)
+        result = job.run()
+        done = time.perf_counter()
+        log.info("ran %s in %.2f s", cfg.experiment.name, done - prepared)
+        timings = {"loading": prepared - start, "experiment": done - prepared}
+        write_outputs(folder, cfg, job.study, result, settings=job.settings, overrides=overrides, timings=timings)
     warnings = warnings_of(job.study, result)
-    if not quiet:
+    if not prefix:
         if cfg.output.print:
             print_table(result.summary(), f"{cfg.experiment.name}: {job.study.attrs.get('name')}")
         for text in warnings:
             log.warning("warning: %s", text)
         stages = ", ".join(f"{stage} {seconds:.2f} s" for stage, seconds in timings.items())
-        _say(f"{stages}, outputs {time.perf_counter() - done:.2f} s")
+        say(f"{stages}, outputs {time.perf_counter() - done:.2f} s")
     return warnings, result.gate_failed
-
-
-def _say(text: str) -> None:
-    sys.stderr.write(text + "\n")
 
 
 def _shown(folder: Path) -> Path:
@@ -310,6 +365,8 @@ def main() -> int:
     # Otherwise Hydra prints errors its own way, over many lines, and leaves with code 1 whatever they are.
     wanted_full_error = os.environ.get("HYDRA_FULL_ERROR")
     os.environ["HYDRA_FULL_ERROR"] = "1"
+    _end_with_starter()
+    os.environ[_STARTER] = str(os.getpid())
     try:
         with terminate_as_interrupt():
             if installed := installed_configs():
@@ -318,24 +375,26 @@ def main() -> int:
             _hydra_main()
     except KeyboardInterrupt as stop:
         terminated = isinstance(stop, Terminated)
-        _say("terminated" if terminated else "interrupted")
+        say("terminated" if terminated else "interrupted")
         sweep.finish()
         return EXIT_TERMINATED if terminated else EXIT_INTERRUPTED
-    except _USER_ERRORS as error:
+    except (*_USER_ERRORS, folders.Refused) as error:
         if wanted_full_error:
             raise
-        _say(f"error: {_one_line(error)}")
+        say(f"error: {_one_line(error)}")
         return EXIT_INPUT
     except OSError as error:
         if wanted_full_error:
             raise
-        _say(f"error: cannot write the outputs: {error}; start where files can be written, or set hydra.run.dir")
+        say(f"error: cannot write the outputs: {error}; start where files can be written, or set hydra.run.dir")
         return EXIT_INPUT
     except Exception:
         # a launcher that died (a killed worker, a cancelled Slurm job): what the jobs left is still worth a summary
         log.exception("unexpected error")
         sweep.finish()
         return EXIT_FAILED
+    finally:
+        folders.release()
     if sweep.started():
         return EXIT_OK if sweep.finish() else EXIT_FAILED
     return max(_exit_codes, default=EXIT_OK)

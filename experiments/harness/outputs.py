@@ -33,6 +33,7 @@ __all__ = [
     "job_code",
     "output_sizes",
     "read_status",
+    "report_of",
     "save_figures",
     "staged",
     "warnings_of",
@@ -144,8 +145,11 @@ def _decisive(cfg: DictConfig) -> dict[str, Any]:
 def write_status(folder: Path, status: JobStatus) -> None:
     """Replace ``status.json`` in one step: a reader sees the old one or the new one, never half of it."""
     temporary = folder / f".{_STATUS}.partial"
-    temporary.write_text(json.dumps(asdict(status), indent=2) + "\n", encoding="utf-8")
-    temporary.replace(folder / _STATUS)
+    try:
+        temporary.write_text(json.dumps(asdict(status), indent=2) + "\n", encoding="utf-8")
+        temporary.replace(folder / _STATUS)
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def read_status(folder: Path) -> JobStatus | None:
@@ -163,6 +167,12 @@ def clear_outputs(folder: Path) -> None:
     """Remove what an earlier run of the same job left, so that old results never stand beside a new status."""
     for path in (*_output_paths(folder), folder / _STATUS):
         _remove(path)
+
+
+def report_of(folder: Path) -> Path:
+    """File that a reader opens first."""
+    page = folder / "report.html"
+    return page if page.exists() else folder / "report.md"
 
 
 def output_sizes(folder: Path) -> dict[str, int]:

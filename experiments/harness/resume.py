@@ -7,17 +7,23 @@ every file below a folder, is known by its content if it is small, else by its s
 from __future__ import annotations
 
 import hashlib
+import json
 import os
+import shutil
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
+from estimators.code_identity import package_version
+from experiments.harness.folders import is_taken
 from experiments.harness.outputs import broken_output, config_hash, job_code, read_status
+from experiments.harness.replication import PARTS, REPLICATES
 
-__all__ = ["JobIdentity", "content_hash", "done_before", "job_identity"]
+__all__ = ["JobIdentity", "clear_work", "content_hash", "done_before", "fits_folder", "job_identity", "take_over"]
 
 # settings below these keys name what a job reads; what it writes or keeps for later is no data
 _READ = ("study", "data", "models", "generator")
@@ -26,6 +32,10 @@ _NOT_READ = ("name", "cache_dir")
 _SMALL_BYTES = 2**20
 # a folder with one of these is what a run or a sweep left
 _LEFT_BY_HYDRA = (".hydra", "multirun.yaml")
+# what a run that was stopped has done already
+_FITS = ".fits"
+_WORK = (_FITS, REPLICATES, PARTS)
+_SAMPLERS = ("numpy", "pytensor", "pymc", "nutpie", "jax", "numpyro", "blackjax", "arviz", "xarray")
 
 
 @dataclass(frozen=True)
@@ -111,6 +121,61 @@ def done_before(folder: Path, wanted: JobIdentity) -> tuple[bool, str]:
     )
     reason = next((text for holds, text in reasons if holds), "")
     return not reason, reason
+
+
+def fits_folder(folder: Path, identity: JobIdentity) -> Path:
+    """Where a run keeps its finished fits until it ends; those of other settings, code, data or packages go.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the run.
+    identity : JobIdentity
+
+    Returns
+    -------
+    Path
+        It need not exist.
+    """
+    known = [*asdict(identity).items(), *((name, package_version(name)) for name in _SAMPLERS)]
+    own = folder / _FITS / hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()[:16]
+    for other in folder.glob(f"{_FITS}/*"):
+        if other != own:
+            shutil.rmtree(other, ignore_errors=True)
+    return own
+
+
+def clear_work(folder: Path) -> None:
+    """Remove what a run keeps for the case that it is stopped; replicates and parts are outputs of it too."""
+    shutil.rmtree(folder / _FITS, ignore_errors=True)
+
+
+def take_over(folder: Path, identity: JobIdentity) -> Path | None:
+    """Move to a new run what an identical one beside it had done before it was stopped.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the new run.
+    identity : JobIdentity
+        Settings, code and data of the new run.
+
+    Returns
+    -------
+    Path or None
+        Folder of the run that was stopped; None if there is none.
+    """
+    for other in sorted(folder.parent.iterdir(), reverse=True):
+        work = [name for name in _WORK if (other / name).exists()]
+        before = read_status(other) if work and other != folder else None
+        if before is None or before.status == "ok" or is_taken(other):
+            continue
+        if identity == JobIdentity(before.config_hash, before.code_hash, before.data):
+            for name in work:
+                with suppress(OSError):
+                    (other / name).rename(folder / name)
+            return other
+    return None
 
 
 def content_hash(path: Path) -> str | None:

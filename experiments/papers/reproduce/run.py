@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import sys
 import time
@@ -18,6 +17,7 @@ from hydra import compose, initialize_config_module
 from hydra.core.global_hydra import GlobalHydra
 from omegaconf import DictConfig
 
+from experiments.harness.folders import quoted
 from experiments.harness.outputs import read_status
 from experiments.harness.resume import done_before, job_identity
 from experiments.harness.signals import Terminated
@@ -28,8 +28,6 @@ __all__ = ["Outcome", "Planned", "State", "cores", "data_root", "plan", "run_par
 State = Literal["done", "done before", "failed", "data missing", "not run"]
 
 _LOG = "command.log"
-_BEFORE_QUOTE = re.compile(r"(\\+)('|$)")
-_PLAIN = re.compile(r"[\w./~@-]+")
 # what children get to leave by themselves after Ctrl-C, which a terminal sends to them too
 _GRACE_SECONDS = 5.0
 _POLL_SECONDS = 0.2
@@ -157,7 +155,7 @@ def plan(
         root, problem = data_root(data, part.group)
         overrides = [f"+exp={part.experiment}", f"study={DATA[part.group].study}"]
         if root is not None:
-            overrides.append(f"study.root={_quoted(root)}")
+            overrides.append(f"study.root={quoted(root)}")
         overrides += [
             *part.settings,
             *([f"seed={seed}"] if part.seeded else []),
@@ -175,15 +173,6 @@ def plan(
             )
         )
     return found
-
-
-def _quoted(text: str) -> str:
-    """A string as Hydra's grammar of overrides reads it, whatever it holds."""
-    if _PLAIN.fullmatch(text):
-        return text
-    # a backslash counts only before a quote
-    escaped = _BEFORE_QUOTE.sub(r"\1\1\2", text).replace("'", "\\'")
-    return f"'{escaped}'"
 
 
 def run_parts(planned: Sequence[Planned], *, n_jobs: int, again: Sequence[str] = ()) -> list[Outcome]:
@@ -310,7 +299,7 @@ def _run_one(one: Planned, running: dict[str, subprocess.Popen[bytes]], n_jobs: 
         (one.folder / name).unlink(missing_ok=True)
     threads = str(max(1, cores() // n_jobs))
     limits = {name: os.environ.get(name, threads) for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
-    arguments = [*one.overrides, f"hydra.run.dir={_quoted(str(one.folder))}", "output.print=false"]
+    arguments = [*one.overrides, f"hydra.run.dir={quoted(str(one.folder))}", "output.print=false"]
     with (one.folder / _LOG).open("wb") as log:
         process = subprocess.Popen(
             [sys.executable, "-m", "experiments.run", *arguments],

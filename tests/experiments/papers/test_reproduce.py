@@ -18,6 +18,7 @@ from hydra import compose, initialize_config_module
 from omegaconf import DictConfig
 
 from estimators.errors import InputError
+from experiments.harness.folders import quoted
 from experiments.harness.job import load_study, prepare
 from experiments.harness.outputs import write_outputs
 from experiments.harness.result import ExperimentResult
@@ -35,7 +36,7 @@ from experiments.papers.published_study import (
 )
 from experiments.papers.reproduce.experiment import TABLE_COLUMNS, ReproduceSettings, value_of
 from experiments.papers.reproduce.parts import ADDED, DISPLAYS, PARTS
-from experiments.papers.reproduce.run import _quoted, data_root, plan
+from experiments.papers.reproduce.run import data_root, plan
 from tests.experiments.command import ROOT, command, environment, run
 from tests.experiments.harness.test_html_page import Page, fetched
 from tests.experiments.studies.cloze import tiny_provo
@@ -244,7 +245,7 @@ def test_any_folder_name_reaches_the_part(tmp_path: Path) -> None:
         assert one.problem == ""
         with initialize_config_module("conf", version_base="1.3"):
             assert compose("config", overrides=list(one.overrides)).study.root == str(folder.parent), name
-    assert _quoted("/a/b-c_1.2") == "/a/b-c_1.2"
+    assert quoted("/a/b-c_1.2") == "/a/b-c_1.2"
 
 
 @pytest.mark.parametrize(
@@ -287,7 +288,7 @@ def test_being_stopped_stops_the_parts_and_leaves_what_is_done(
 ) -> None:
     arguments = [
         "+exp=reproduce",
-        f"data.root={_quoted(str(data))}",
+        f"data.root={quoted(str(data))}",
         "experiment.parts=[tvd_sample_size_clean]",
         "+experiment.overrides.tvd_sample_size_clean=['n=[10]','experiment.n_repeats=100000000']",
     ]
