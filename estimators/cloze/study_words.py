@@ -176,7 +176,7 @@ def study_words(
         weight = study["response_proportion"].values
         everyone = distributions_from_proportions(item, answer, weight, n_contexts=n_items)
     missing = {name: float(weight[human_reason == name].sum()) for name in sorted(set(human_reason.tolist()) - {""})}
-    target = coding.plain(study["target_word"].values, corpus)
+    target = coding.targets(study["target_word"].values, corpus)
     found = {
         name: _model_words(study, name, coding, model[name] if isinstance(model, Mapping) else model, per)
         for name in names
@@ -200,8 +200,12 @@ class _Coding:
         codes, reason = self._normalised(self._texts[used], rules)
         return codes[row], reason[row]
 
-    def plain(self, texts: NDArray[np.object_], rules: WordRules) -> NDArray[np.int64]:
-        return self._normalised(texts, rules)[0]
+    def targets(self, texts: NDArray[np.object_], rules: WordRules) -> NDArray[np.int64]:
+        """Codes of the corpus's words; rules that keep blank answers make no word of a target that is not there."""
+        there = texts != ""
+        codes = np.full(len(texts), -1, dtype=np.int64)
+        codes[there] = self._normalised(texts[there], rules)[0]
+        return codes
 
     def _normalised(
         self, texts: NDArray[np.object_], rules: WordRules

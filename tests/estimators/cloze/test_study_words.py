@@ -137,6 +137,12 @@ def test_rules_for_each_side_and_models_asked_for() -> None:
     assert not words.models["m"].missing
 
 
+@pytest.mark.parametrize("rules", [CLEAN, NONE, KEEPS_BLANKS])
+def test_a_target_that_is_not_there_is_no_blank_word(rules: WordRules) -> None:
+    words = study_words(study(), human=rules, model=rules, corpus=rules)
+    assert (words.target >= 0).tolist() == [True, False, True]
+
+
 def test_proportions_instead_of_counts() -> None:
     given = study()
     counts = given["response_count"].values

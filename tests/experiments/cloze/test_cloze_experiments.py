@@ -13,7 +13,7 @@ import xarray as xr
 from estimators.cloze.split_halves import random_split_halves
 from estimators.cloze.tvd_bias import tvd_with_baseline
 from estimators.errors import InputError
-from experiments import cloze_simulated, distributions, improve, tvd, tvd_sample_size
+from experiments import cloze_simulated, cloze_study, distributions, improve, tvd, tvd_sample_size
 from experiments.cloze.settings import words_of
 from experiments.cloze.tvd.figures import reliability_figure, tvd_figure
 from experiments.cloze.tvd.results import part_counts
@@ -123,6 +123,16 @@ def test_the_baseline_stands_beside_every_raw_distance(seed_offset: int) -> None
     assert (table["tvd"] > table["tvd_bayes"]).all()
     assert (table["tvd_bayes_lower"] < table["tvd_bayes_upper"]).all()
     assert np.isfinite(table.filter(like="ece_").to_numpy()).all()
+
+
+@pytest.mark.parametrize("words", [{}, {"rules": "none"}, {"blank": "keep"}])
+def test_without_targets_there_is_no_calibration_to_the_corpus(words: dict[str, str]) -> None:
+    people = {"context": ["A", "The"] * 6, "response": ["cat", "dog", "cat", "", "cow", "dog"] * 2, "model": ""}
+    model = {"context": ["A", "The"] * 2, "response": ["cat", "dog", "cow", ""], "model": "m"}
+    study = cloze_study(pd.concat([pd.DataFrame(people), pd.DataFrame(model)]))
+    table = tvd(study, words=words, n_splits=2, bayes={"n_contexts": None}).table.set_index("player")
+    assert table[["ece_corpus_fixed", "ece_corpus_adaptive"]].isna().all(axis=None)
+    assert table.loc["m", ["ece_human_fixed", "ece_human_adaptive"]].notna().all()
 
 
 def test_the_oracles_distances_are_of_all_splits() -> None:
