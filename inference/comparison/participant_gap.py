@@ -7,7 +7,8 @@ belief. For every c the item's gap is
 
 over the whole vocabulary: the target (D = 0), the tokens asked about (at their posterior), the stored candidates that
 were not asked (from the posterior predictive), and the mass of tokens never drawn, which
-:mod:`models.comparison.tokens` represents by a tail.
+:mod:`models.comparison.tokens` represents by a tail. About the tail no answer says anything: all of it shares one
+discrepancy :math:`\sigma \delta`, as in :mod:`inference.comparison.belief_gap`.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ IntArray = NDArray[np.intp]
 OBJECTIVES = ("rank", "pair")
 """How the outcomes fix the temperature: the target among all tokens shown with it, or against one at a time."""
 
-_NEEDED = ("A", "s", "zeta", "b", "b2", "t_b", "ga", "e_unit", "slope", "bias", "noise", "lapse", "half")
+_NEEDED = ("A", "s", "zeta", "b", "b2", "t_b", "ga", "sigma", "delta", "e_unit")
+_NEEDED += ("slope", "bias", "noise", "lapse", "half")
 _FAR = 60.0
 _TEMPERATURES = (1e-3, 30.0)
 _HALVINGS = 45
@@ -56,7 +58,7 @@ class SharedBelief(Result):
     rest_log_ratio : ndarray, shape (draw, rest)
         One predicted value a draw.
     tail_log_ratio : ndarray, shape (draw, tail)
-        Mean of the prediction.
+        Mean of the prediction, the discrepancy of tokens never drawn included.
     item_left, item_right : ndarray, shape (draw, item)
         Scales of its two-piece normal.
     """
@@ -134,7 +136,7 @@ def shared_belief(posterior: xr.Dataset, data: ParticipantData, rng: np.random.G
 
     rest = mean(data.rest_item, data.rest_log_g)
     rest += two_piece.draw(left[:, data.rest_item], right[:, data.rest_item], rng)
-    tail = mean(data.tail_item, data.tail_log_g)
+    tail = mean(data.tail_item, data.tail_log_g) + draws["sigma"] * draws["delta"]
     return SharedBelief(data, pair, rest, tail, left, right)
 
 

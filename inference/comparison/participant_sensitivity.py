@@ -44,7 +44,22 @@ _FAR = 60.0
 _TINY = 1e-12
 
 _SCALES = (
-    *("mu", "a", "b", "b2", "sigma", "omega", "c", "t_b", "kap", "log_rho", "ga", "slope_spread", "bias_spread"),
+    *(
+        "mu",
+        "a",
+        "b",
+        "b2",
+        "sigma",
+        "omega",
+        "c",
+        "t_b",
+        "kap",
+        "log_rho",
+        "ga",
+        "delta",
+        "slope_spread",
+        "bias_spread",
+    ),
     *("log_noise", "noise_spread", "logit_lapse", "lapse_spread"),
 )
 

@@ -68,6 +68,9 @@ class ParticipantPriors:
         Median of the typical lapse rate and standard deviation of its logit.
     half_alpha, half_beta : float
         Beta prior of the share of the lapses that are "50%".
+    delta : float
+        Standard deviation of delta, by how many sigma the tokens never drawn may be off together; that of
+        :class:`~models.comparison.belief.BeliefPriors`.
     """
 
     mu: float = 1.0
@@ -94,6 +97,7 @@ class ParticipantPriors:
     lapse_spread: float = 0.7
     half_alpha: float = 2.0
     half_beta: float = 2.0
+    delta: float = 0.15
 
     def __post_init__(self) -> None:
         check_priors(self, "participant priors", any_sign=("kap_mean", "ga_mean"), shares=("lapse_median",))
@@ -136,6 +140,9 @@ def participant_model(
     from is for :mod:`inference.comparison.participant_fit` to decide: assumed, or from which of the tokens were true
     (the outcome anchor). It never enters here, as the likelihood of these reports is given which token is y, and would
     use the outcomes twice.
+
+    No answer bears on :math:`\delta`, the discrepancy of tokens never drawn, as in the belief model:
+    :mod:`inference.comparison.participant_gap` adds :math:`\sigma \delta` to all of theirs.
 
     Only pairs with several answers have a residual that is sampled; a pair with one has it integrated out. The sum of
     :math:`-k_u e` and the noise is taken as the two-piece normal with its mean, variance and third moment.
@@ -203,6 +210,7 @@ def _belief(data: ParticipantData, p: ParticipantPriors) -> tuple[Any, Any]:
     t_b = pm.HalfNormal("t_b", p.t_b)
     kap = pm.Normal("kap", p.kap_mean, p.kap)
     rho = pm.LogNormal("rho", 0, p.log_rho)
+    pm.Normal("delta", 0, p.delta)
     z = pm.Normal("z", 0, 1, dims="item")
     zeta = pm.Normal("zeta", 0, 1, dims="item")
     own = ITEM_SCALE_BOUND * pt.tanh(omega * z / ITEM_SCALE_BOUND)

@@ -160,6 +160,7 @@ def plain_participants(data: ParticipantData) -> pm.Model:
         c, ga, kap = pm.Normal("c", 0, p.c), pm.Normal("ga", p.ga_mean, p.ga), pm.Normal("kap", p.kap_mean, p.kap)
         sigma, omega, t_b = (pm.HalfNormal(name, getattr(p, name)) for name in ("sigma", "omega", "t_b"))
         rho = pm.LogNormal("rho", 0, p.log_rho)
+        pm.Normal("delta", 0, p.delta)
         own = pm.Normal("own", 0, omega, shape=n_items)
         variance = (sigma * pt.exp(0.5 * pt.tanh(own / 0.5) + c * (data.surprisal - 4))) ** 2 + 0.02**2
         s = pt.sqrt(variance)

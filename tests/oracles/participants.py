@@ -117,6 +117,7 @@ def log_prior(point: Point, data: Any) -> float:
         ("c", 0, 0.15),
         ("kap", 0.7, 0.6),
         ("ga", 0.1, 0.1),
+        ("delta", 0, 0.15),
         ("log_noise", math.log(0.9), 0.5),
         ("logit_lapse", math.log(0.05 / 0.95), 0.7),
     ):

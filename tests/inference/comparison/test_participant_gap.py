@@ -64,7 +64,7 @@ def data_by_hand(**changed: Any) -> ParticipantData:
 def posterior(data: ParticipantData, n_draws: int, **values: Any) -> xr.Dataset:
     """Two chains, the same values in every draw."""
     n_people, n_items = data.participant.size, data.item.size
-    point: dict[str, Any] = {"b": 0.1, "b2": 0.2, "t_b": 0.3, "ga": 0.0, "half": 0.4}
+    point: dict[str, Any] = {"b": 0.1, "b2": 0.2, "t_b": 0.3, "ga": 0.0, "half": 0.4, "sigma": 0.9, "delta": 0.0}
     point |= {"A": np.full(n_items, 0.5), "s": np.full(n_items, 0.8), "zeta": np.full(n_items, -0.4)}
     point |= {"slope": np.full(n_people, 0.7), "bias": np.full(n_people, 0.3), "noise": np.full(n_people, 0.6)}
     point |= {"lapse": np.full(n_people, 0.1), "e_unit": np.full(data.n_shared, 1.2)} | values
@@ -151,6 +151,22 @@ def test_other_tokens_are_where_the_draw_has_them_or_predicted() -> None:
     np.testing.assert_allclose(belief.item_left, scales[0])
     np.testing.assert_allclose(belief.item_right, scales[1])
     assert belief.n_draws == N
+
+
+def test_all_tokens_never_drawn_share_one_discrepancy() -> None:
+    """It is in units of sigma, and moves nothing that was drawn."""
+    tails = {"tail_item": np.zeros(2, dtype=int), "tail_log_g": np.log([0.02, 0.01]), "tail_mass": np.full(2, 0.05)}
+    data = data_by_hand(**tails)
+    draws = posterior(data, 4)
+    draws["delta"] = (("chain", "draw"), np.array([[-0.5, 0.0], [1.0, 2.0]]))
+    off, none = (
+        shared_belief(each, data, np.random.default_rng(0)) for each in (draws, draws.assign(delta=0 * draws["delta"]))
+    )
+    np.testing.assert_allclose(
+        off.tail_log_ratio - none.tail_log_ratio, np.outer([-0.5, 0, 1, 2], [0.9, 0.9]), atol=1e-12
+    )
+    np.testing.assert_array_equal(off.pair_log_ratio, none.pair_log_ratio)
+    np.testing.assert_array_equal(off.rest_log_ratio, none.rest_log_ratio)
 
 
 def test_draws_are_chains_one_after_the_other() -> None:

@@ -41,7 +41,7 @@ def model_of() -> pm.Model:
 
 
 def random_point(data: ParticipantData, rng: np.random.Generator, ga: float | None = None) -> Point:
-    point: Point = {name: rng.normal(0, 0.3) for name in ("mu", "a", "b", "b2", "c", "kap", "log_noise")}
+    point: Point = {name: rng.normal(0, 0.3) for name in ("mu", "a", "b", "b2", "c", "kap", "log_noise", "delta")}
     point |= {name: rng.uniform(0.2, 1.2) for name in ("sigma", "omega", "t_b", "rho")}
     point |= {f"{name}_spread": rng.uniform(0.1, 1) for name in ("slope", "bias", "noise", "lapse")}
     point |= {"ga": rng.uniform(-0.3, 0.3) if ga is None else ga, "half": rng.uniform(0.1, 0.9), "logit_lapse": -1.5}
