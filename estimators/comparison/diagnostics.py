@@ -18,7 +18,7 @@ from estimators.display import Result
 __all__ = ["WeightDiagnostics", "fit_pareto_shape", "pareto_khat", "smooth_tail", "tail_size", "verdict"]
 
 FloatArray = NDArray[np.float64]
-Verdict = Literal["enough", "doubtful", "too few"]
+Verdict = Literal["enough draws", "doubtful", "too few"]
 
 KHAT_GOOD = 0.5
 """Below it the weights have a finite variance."""
@@ -44,7 +44,7 @@ class WeightDiagnostics(Result):
         an item that Chatterjee & Diaconis (2018) ask for.
     share_starved : float
         Share of items with fewer than two effective responses, n exp(-KL_q) < 2.
-    verdict : {"enough", "doubtful", "too few"}
+    verdict : {"enough draws", "doubtful", "too few"}
         See :func:`verdict`.
 
     Examples
@@ -69,7 +69,7 @@ def verdict(
 
     ``too few`` if k >= 0.7 or more than a tenth of the items have under two effective responses;
     ``doubtful`` if k >= 0.5, or the median item has fewer responses than ``n_required``, or more than one
-    item in a hundred is starved; ``enough`` otherwise. A k that cannot be fitted leaves a doubt. Constant weights
+    item in a hundred is starved; ``enough draws`` otherwise. A k that cannot be fitted leaves a doubt. Constant weights
     are always enough: the player is the generator, and one term is as good as many.
 
     Parameters
@@ -82,12 +82,12 @@ def verdict(
         Every item's weights are equal, and either every item has two or all items have the same.
     """
     if constant:
-        return "enough"
+        return "enough draws"
     if pareto_k >= KHAT_BAD or share_starved > 0.1:
         return "too few"
     if np.isnan(pareto_k) or pareto_k >= KHAT_GOOD or n_median < n_required or share_starved > 0.01:
         return "doubtful"
-    return "enough"
+    return "enough draws"
 
 
 def tail_size(n: int) -> int:

@@ -66,7 +66,7 @@ class PerplexityEstimate(Result):
     >>> print(comparison.estimate_perplexity(comparison_study(), "lm-strong").describe())
     lm-strong, rounding none: perplexity 10.88 [9.246, 12.8]
     gap -0.271 nats to the generator's 2.658 (importance)
-    30 responses to 6 items; draws: enough (Pareto k 0.22)
+    30 responses to 6 items; verdict: enough draws (Pareto k 0.22)
     """
 
     player: str
@@ -82,12 +82,12 @@ class PerplexityEstimate(Result):
     def describe(self) -> str:
         """Perplexity with its interval, the gap, and whether the responses are enough."""
         gap, found = self.gap, self.gap.diagnostics
-        draws = f"{found.verdict} (Pareto k {found.pareto_k:.2f})"
+        verdict = f"{found.verdict} (Pareto k {found.pareto_k:.2f})"
         return (
             f"{self.player}, rounding {self.rounding}: perplexity {self.perplexity:.4g} "
             f"[{self.perplexity_lower:.4g}, {self.perplexity_upper:.4g}]\n"
             f"gap {gap.gap_nats:.3f} nats to the generator's {self.reference_loss_nats:.3f} ({gap.estimator})\n"
-            f"{gap.n_responses} responses to {gap.n_items} items; draws: {draws}"
+            f"{gap.n_responses} responses to {gap.n_items} items; verdict: {verdict}"
         )
 
 

@@ -128,7 +128,10 @@ def estimates_dataset(results: list[PerplexityEstimate], control: str) -> xr.Dat
 
 
 def sampling_warnings(table: pd.DataFrame) -> tuple[str, ...]:
-    """One warning a verdict, naming the rows whose number of responses is not enough (or may not be)."""
+    """One warning a verdict, naming the rows whose number of responses is not enough (or may not be).
+
+    People get one in any case: what moves their number is not the draws alone. That of ``too few`` says it already.
+    """
     found = []
     for verdict, meaning in _VERDICTS.items():
         rows = [
@@ -138,6 +141,12 @@ def sampling_warnings(table: pd.DataFrame) -> tuple[str, ...]:
         ]
         if rows:
             found.append(f"{meaning}: {', '.join(rows)}")
+    people = [row.rounding for row in rows_of(table) if row.player == HUMAN and row.verdict != "too few"]
+    if people:
+        found.append(
+            "the verdict on people counts draws only; noise, bias and rounding of their reports move equation 5 too "
+            f"(+exp=human_loss models them): rounding {', '.join(people)}"
+        )
     return tuple(found)
 
 

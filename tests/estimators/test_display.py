@@ -23,7 +23,7 @@ def test_the_summary_of_an_estimate_says_whether_the_draws_are_enough() -> None:
     first, second, third = estimate.describe().splitlines()
     assert first.startswith(f"weak, rounding coarse: perplexity {estimate.perplexity:.4g} [")
     assert second.startswith(f"gap {estimate.gap.gap_nats:.3f} nats")
-    assert third.startswith(f"24 responses to 6 items; draws: {estimate.gap.diagnostics.verdict} (")
+    assert third.startswith(f"24 responses to 6 items; verdict: {estimate.gap.diagnostics.verdict} (")
 
 
 def test_a_table_has_a_row_an_entry_or_one_row_of_numbers() -> None:

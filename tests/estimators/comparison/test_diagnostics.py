@@ -72,14 +72,14 @@ def test_verdict_sees_a_heavy_tail_that_n_cannot_cover() -> None:
         term = rng.normal(-(log_sd**2) / 2, log_sd, (200, n))
         return diagnose_weights(group_terms(term.ravel(), np.repeat(np.arange(200), n))).verdict
 
-    assert judged(0.2, 50) == "enough"
+    assert judged(0.2, 50) == "enough draws"
     assert judged(3.0, 10) == "too few"
 
 
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        ((0.3, 50, 10, 0.0), "enough"),
+        ((0.3, 50, 10, 0.0), "enough draws"),
         ((0.6, 50, 10, 0.0), "doubtful"),
         ((0.3, 5, 10, 0.0), "doubtful"),
         ((0.3, 50, 10, 0.05), "doubtful"),
@@ -87,7 +87,7 @@ def test_verdict_sees_a_heavy_tail_that_n_cannot_cover() -> None:
         # the bounds themselves
         ((0.5, 50, 10, 0.0), "doubtful"),
         ((0.7, 50, 10, 0.0), "too few"),
-        ((0.3, 10, 10, 0.01), "enough"),
+        ((0.3, 10, 10, 0.01), "enough draws"),
         ((0.3, 50, 10, 0.1), "doubtful"),
         ((0.75, 50, 10, 0.0), "too few"),
         ((0.3, 50, 10, 0.2), "too few"),
@@ -101,10 +101,10 @@ def test_verdict_table(arguments: tuple[float, float, float, float], expected: s
 def test_one_term_an_item_is_too_few_unless_all_are_equal() -> None:
     item = np.arange(60)
     assert diagnose_weights(group_terms(np.random.default_rng(0).normal(size=60), item)).verdict == "too few"
-    assert diagnose_weights(group_terms(np.zeros(60), item)).verdict == "enough"
+    assert diagnose_weights(group_terms(np.zeros(60), item)).verdict == "enough draws"
     # the generator measured against another control: equal within items, not between them
     apart = np.repeat(np.arange(30.0), 2)
-    assert diagnose_weights(group_terms(apart, np.repeat(np.arange(30), 2))).verdict == "enough"
+    assert diagnose_weights(group_terms(apart, np.repeat(np.arange(30), 2))).verdict == "enough draws"
 
 
 def test_starved_items_are_those_that_one_term_dominates() -> None:

@@ -70,7 +70,7 @@ def test_generator_as_player_is_exact() -> None:
     result = estimate_perplexity(small_study(), "gen")
     assert result.gap.gap_nats == pytest.approx(0, abs=1e-12)
     assert result.perplexity == pytest.approx(np.exp(result.true_loss_nats))
-    assert result.gap.diagnostics.verdict == "enough"
+    assert result.gap.diagnostics.verdict == "enough draws"
 
 
 def test_naive_has_the_same_mean_and_the_generators_spread() -> None:

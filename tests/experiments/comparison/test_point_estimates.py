@@ -14,6 +14,7 @@ import experiments
 from estimators.comparison import estimate_perplexity
 from estimators.errors import InputError
 from experiments.comparison.estimates import TABLE_COLUMNS
+from experiments.comparison.perplexity import sampling_warnings
 from experiments.harness.outputs import write_outputs
 from experiments.harness.result import ExperimentResult
 from tests.experiments.command import TINY, config, prepared, run_experiment
@@ -257,9 +258,24 @@ def test_one_response_an_item_is_too_few() -> None:
     assert table["verdict"].to_dict() == {
         "human": "too few",
         "lm-weak": "too few",
-        "lm-medium": "enough",
+        "lm-medium": "enough draws",
         "lm-strong": "too few",
     }
+
+
+@pytest.mark.parametrize(
+    ("player", "verdict", "said"),
+    [
+        ("human", "enough draws", "noise, bias and rounding of their reports"),
+        ("human", "doubtful", "noise, bias and rounding of their reports"),
+        ("human", "too few", "noise and rounding make it too high"),
+        ("lm-weak", "enough draws", None),
+    ],
+)
+def test_the_verdict_on_people_comes_with_what_it_does_not_see(player: str, verdict: str, said: str | None) -> None:
+    row = {"player": player, "rounding": "none", "pareto_k": 0.3, "share_starved": 0.0, "verdict": verdict}
+    found = " ".join(sampling_warnings(pd.DataFrame([row])))
+    assert said in found if said else not found
 
 
 def test_derived_columns_follow_from_the_replicates() -> None:
