@@ -26,9 +26,10 @@ from estimators.cloze.split_halves import (
 from estimators.cloze.study import validate_cloze_study
 from estimators.cloze.study_words import ModelWords, StudyWords, study_words
 from estimators.cloze.tvd_bias import TvdBaseline, permutation_baseline, tvd_with_baseline
-from estimators.cloze.words import WORD_RULES, NormalisedWords, WordRules, normalise_words, word_rules
+from estimators.cloze.words import NON_ANSWERS, WORD_RULES, NormalisedWords, WordRules, normalise_words, word_rules
 
 __all__ = [
+    "NON_ANSWERS",
     "WORD_RULES",
     "AnswerStatistics",
     "CalibrationError",

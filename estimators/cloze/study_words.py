@@ -17,7 +17,7 @@ from estimators.cloze.distributions import (
     relative_frequencies,
 )
 from estimators.cloze.study import CLOZE, SAMPLES, entry_positions, item_positions, model_names
-from estimators.cloze.words import WordRules, normalise_words
+from estimators.cloze.words import NormalisedWords, WordRules, normalise_words
 from estimators.display import Result
 from estimators.errors import InputError, unknown_choice
 
@@ -39,7 +39,7 @@ class ModelWords(Result):
         Position along the study's ``item`` of each context. Sorted and without repeats where samples are pooled;
         one row per entry in the order of the file where they are not.
     missing : mapping of str to int
-        Samples left out, by reason ("blank", "failed", "junk").
+        Samples left out, by reason ("blank", "failed", "junk", "no answer").
     n_samples : int
         Samples before that.
 
@@ -77,6 +77,11 @@ class StudyWords(Result):
     blank : int
         Code of the empty word where the rules keep it and there is one, else -1.
     models : mapping of str to ModelWords
+    n_human : float
+        Answers, those left out too (a sum of proportions where there are no counts).
+    human_cut : mapping of str to tuple of str and float
+        Answer of several words -> its first word, which stands for it, and how often it was given; the most frequent
+        first. Models' samples are cut, too, as they go on after the word.
 
     Examples
     --------
@@ -98,6 +103,8 @@ class StudyWords(Result):
     target: NDArray[np.int64]
     blank: int
     models: Mapping[str, ModelWords]
+    n_human: float
+    human_cut: Mapping[str, tuple[str, float]]
 
     def answers(self) -> WordCounts:
         """People's counts; for what needs the number of answers.
@@ -165,7 +172,8 @@ def study_words(
     names = model_names(study) if models is None else list(models)
     coding = _Coding(study["word_text"].values)
     n_items = study.sizes["item"]
-    answer, human_reason = coding.codes(study["response_word"].values, human)
+    used, row, done = coding.normalised(study["response_word"].values, human)
+    answer, human_reason = coding.of(done)[row], done.reason[row]
     item = item_positions(study, "response_item")
     counts: WordCounts | None = None
     if "response_count" in study:
@@ -176,12 +184,17 @@ def study_words(
         weight = study["response_proportion"].values
         everyone = distributions_from_proportions(item, answer, weight, n_contexts=n_items)
     missing = {name: float(weight[human_reason == name].sum()) for name in sorted(set(human_reason.tolist()) - {""})}
+    given = np.bincount(row, weights=weight, minlength=len(used))
+    cut = sorted(np.flatnonzero(done.cut & (given > 0)).tolist(), key=lambda at: -given[at])
+    human_cut = {str(study["word_text"].values[used[at]]): (str(done.words[at]), float(given[at])) for at in cut}
     target = coding.targets(study["target_word"].values, corpus)
     found = {
         name: _model_words(study, name, coding, model[name] if isinstance(model, Mapping) else model, per)
         for name in names
     }
-    return StudyWords(coding.strings(), everyone, counts, missing, target, coding.blank(), found)
+    return StudyWords(
+        coding.strings(), everyone, counts, missing, target, coding.blank(), found, float(weight.sum()), human_cut
+    )
 
 
 class _Coding:
@@ -194,33 +207,31 @@ class _Coding:
     def blank(self) -> int:
         return self._codes.get("", -1)
 
-    def codes(self, positions: NDArray[np.int64], rules: WordRules) -> tuple[NDArray[np.int64], NDArray[np.object_]]:
-        """Codes of the strings at some positions along ``word`` (-1: missing), and why they are missing."""
+    def normalised(
+        self, positions: NDArray[np.int64], rules: WordRules
+    ) -> tuple[NDArray[np.int64], NDArray[np.intp], NormalisedWords]:
+        """Distinct positions along ``word``, which of them each one is, and the words that stand there."""
         used, row = np.unique(positions, return_inverse=True)
-        codes, reason = self._normalised(self._texts[used], rules)
-        return codes[row], reason[row]
+        return used, row, normalise_words(self._texts[used], rules)
 
     def targets(self, texts: NDArray[np.object_], rules: WordRules) -> NDArray[np.int64]:
         """Codes of the corpus's words; rules that keep blank answers make no word of a target that is not there."""
         there = texts != ""
         codes = np.full(len(texts), -1, dtype=np.int64)
-        codes[there] = self._normalised(texts[there], rules)[0]
+        codes[there] = self.of(normalise_words(texts[there], rules))
         return codes
 
-    def _normalised(
-        self, texts: NDArray[np.object_], rules: WordRules
-    ) -> tuple[NDArray[np.int64], NDArray[np.object_]]:
-        done = normalise_words(texts, rules)
+    def of(self, done: NormalisedWords) -> NDArray[np.int64]:
+        """Codes of words; -1: missing."""
         code = self._codes
-        codes = np.fromiter(
+        return np.fromiter(
             (
                 -1 if missing else code.setdefault(word, len(code))
                 for word, missing in zip(done.words.tolist(), done.missing.tolist(), strict=True)
             ),
             dtype=np.int64,
-            count=len(texts),
+            count=len(done.words),
         )
-        return codes, done.reason
 
     def strings(self) -> NDArray[np.object_]:
         strings = np.empty(len(self._codes), dtype=object)
@@ -242,7 +253,8 @@ def _model_words(
         place[entries] = np.arange(len(entries))
     context = place[study["sample_entry"].values]
     rows = (context >= 0) & (study["sample_source"].values == source)
-    words, reason = coding.codes(study["sample_word"].values[rows], rules)
+    _, row, done = coding.normalised(study["sample_word"].values[rows], rules)
+    words, reason = coding.of(done)[row], done.reason[row]
     drawn = study["sample_count"].values[rows]
     counts = count_words(context[rows], words, drawn, n_contexts=len(item))
     missing = {kind: int(drawn[reason == kind].sum()) for kind in sorted(set(reason.tolist()) - {""})}

@@ -15,10 +15,16 @@ from numpy.typing import NDArray
 from estimators.display import Result
 from estimators.errors import InputError, unknown_choice
 
-__all__ = ["FAILED", "WORD_RULES", "NormalisedWords", "WordRules", "normalise_words", "word_rules"]
+__all__ = ["FAILED", "NON_ANSWERS", "WORD_RULES", "NormalisedWords", "WordRules", "normalise_words", "word_rules"]
 
 FAILED = "Failed to generate word"
 """What "Predict the Next Word" wrote where a model's sample held no word."""
+
+NON_ANSWERS = (
+    *("no response", "no answer", "don't know", "dont know", "do not know", "I don't know", "I dont know"),
+    *("I do not know", "idk", "n/a", "weiß nicht", "ich weiß nicht", "keine Ahnung", "keine Antwort"),
+)
+"""Answers that say that somebody has no word. "NA" and "none" are words that people say: name them if they are not."""
 
 _CHOICES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -77,6 +83,8 @@ class WordRules:
         Stated with every result.
     drop_matching : tuple of str
         Regular expressions; a raw string in which one is found is junk.
+    non_answers : tuple of str
+        Whole answers that are no word, such as "no response"; case, blanks and punctuation around them do not count.
     mac_roman : bool
         Read a capital O with tilde as an apostrophe, and a lone capital N with tilde as a dash: what the Mac's
         encoding of those two looks like when taken for Latin-1 (in the Provo Corpus).
@@ -112,6 +120,7 @@ class WordRules:
 
     name: str = "clean"
     drop_matching: tuple[str, ...] = ()
+    non_answers: tuple[str, ...] = NON_ANSWERS
     mac_roman: bool = False
     unicode: str = "NFC"
     newlines: str = "space"
@@ -128,13 +137,12 @@ class WordRules:
         for field, valid in _CHOICES.items():
             if getattr(self, field) not in valid:
                 raise unknown_choice(field, getattr(self, field), valid, source="word rules")
-        patterns: Any = self.drop_matching
-        if not isinstance(patterns, list | tuple) or not all(isinstance(text, str) for text in patterns):
-            raise InputError(
-                f"is {patterns!r}, should be a list of regular expressions", source="word rules", field="drop_matching"
-            )
-        # a config gives a list, and a frozen dataclass should hash
-        object.__setattr__(self, "drop_matching", tuple(patterns))
+        for field, what in (("drop_matching", "regular expressions"), ("non_answers", "answers")):
+            texts: Any = getattr(self, field)
+            if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
+                raise InputError(f"is {texts!r}, should be a list of {what}", source="word rules", field=field)
+            # a config gives a list, and a frozen dataclass should hash
+            object.__setattr__(self, field, tuple(texts))
         for text in self.drop_matching:
             try:
                 re.compile(text)
@@ -150,8 +158,10 @@ class WordRules:
 WORD_RULES: Mapping[str, WordRules] = MappingProxyType(
     {
         "clean": WordRules(),
-        "provo": WordRules("provo", drop_matching=(r"^\*\*",), mac_roman=True, contractions="host", punctuation="all"),
-        "none": WordRules("none", (), False, "keep", "space", "keep", "keep", "keep", "keep", "keep", "keep", "keep"),
+        "provo": WordRules("provo", (r"^\*\*",), (), mac_roman=True, contractions="host", punctuation="all"),
+        "none": WordRules(
+            "none", (), (), False, "keep", "space", "keep", "keep", "keep", "keep", "keep", "keep", "keep"
+        ),
     }
 )
 """Named rules: ``clean`` for any study, ``provo`` for the Provo Corpus, ``none`` for the string itself."""
@@ -167,18 +177,22 @@ class NormalisedWords(Result):
         "" where the string is missing.
     missing : ndarray of bool, shape (string,)
     reason : ndarray of str objects, shape (string,)
-        Why it is missing: "blank", "failed", "junk"; "" where it is not.
+        Why it is missing: "blank", "failed", "junk", "no answer"; "" where it is not.
+    cut : ndarray of bool, shape (string,)
+        Whether it is the first of several words, the others of which are lost.
 
     Examples
     --------
     >>> from estimators import cloze
-    >>> cloze.normalise_words(["Cat", "?", ""], "clean").reason.tolist()
-    ['', 'junk', 'blank']
+    >>> found = cloze.normalise_words(["Cat", "the snow", "I don't know", ""], "clean")
+    >>> found.reason.tolist(), found.cut.tolist()
+    (['', '', 'no answer', 'blank'], [False, True, False, False])
     """
 
     words: NDArray[np.object_]
     missing: NDArray[np.bool_]
     reason: NDArray[np.object_]
+    cut: NDArray[np.bool_]
 
 
 def word_rules(name: str, changes: Mapping[str, Any] | None = None) -> WordRules:
@@ -245,14 +259,15 @@ def normalise_words(strings: Sequence[str] | NDArray[Any], rules: WordRules | st
     """
     words = np.empty(len(strings), dtype=object)
     reason = np.empty(len(strings), dtype=object)
+    cut = np.zeros(len(strings), dtype=bool)
     one = _normaliser(rules if isinstance(rules, WordRules) else word_rules(rules))
     # strings of an array are plain objects only after tolist()
     plain: Iterable[Any] = strings.tolist() if isinstance(strings, np.ndarray) else strings
     for position, text in enumerate(plain):
         if not isinstance(text, str):
             raise InputError(f"is {text!r} at position {position}, should be a string", field="strings")
-        words[position], reason[position] = one(text)
-    return NormalisedWords(words, reason != "", reason)
+        words[position], reason[position], cut[position] = one(text)
+    return NormalisedWords(words, reason != "", reason, cut)
 
 
 _PUNCTUATION = re.compile(r"[^\w\s]")
@@ -264,25 +279,32 @@ _ENDING = re.compile(rf"(?<=[^\W\d_]){_ENDINGS}\Z|(?<=s)'\Z")
 _POSSESSIVE = re.compile(r"s'\W*\Z")
 
 
-def _normaliser(rules: WordRules) -> Callable[[str], tuple[str, str]]:
+def _normaliser(rules: WordRules) -> Callable[[str], tuple[str, str, bool]]:
     unwanted = [re.compile(text) for text in rules.drop_matching]
     space = re.compile(r" +" if rules.unicode == "keep" else r"\s+")
+    no_answers = {_folded(text) for text in rules.non_answers}
 
-    def one(text: str) -> tuple[str, str]:
+    def one(text: str) -> tuple[str, str, bool]:
         if not text or text.isspace():
-            return "", "" if rules.blank == "keep" else "blank"
+            return "", "" if rules.blank == "keep" else "blank", False
         if text == FAILED:
             kept = text.lower() if rules.case == "lower" else text
-            return (kept, "") if rules.failed == "keep" else ("", "failed")
+            return (kept, "", False) if rules.failed == "keep" else ("", "failed", False)
         if any(pattern.search(text) for pattern in unwanted):
-            return "", "junk"
-        word = _pieces(_characters(text, rules), rules, space)
+            return "", "junk", False
+        if no_answers and no_answers & {_folded(text), _EDGES.sub("", _folded(text))}:
+            return "", "no answer", False
+        word, cut = _pieces(_characters(text, rules), rules, space)
         word = _without_punctuation(word, rules)
         if not word or (rules.junk == "drop" and _NO_LETTER.match(word)):
-            return "", "junk"
-        return word, ""
+            return "", "junk", False
+        return word, "", cut
 
     return one
+
+
+def _folded(text: str) -> str:
+    return " ".join(unicodedata.normalize("NFC", text).translate(_TO_APOSTROPHE).casefold().split())
 
 
 def _characters(text: str, rules: WordRules) -> str:
@@ -296,17 +318,19 @@ def _characters(text: str, rules: WordRules) -> str:
     return word.lower() if rules.case == "lower" else word
 
 
-def _pieces(word: str, rules: WordRules, space: re.Pattern[str]) -> str:
+def _pieces(word: str, rules: WordRules, space: re.Pattern[str]) -> tuple[str, bool]:
+    """The word of several, and whether the others are lost."""
     if rules.pieces == "keep":
-        return word
+        return word, False
     pieces = [piece for piece in space.split(word) if piece]
     if rules.punctuation != "keep":
         # a lone dash or quotation mark is no word
         pieces = [piece for piece in pieces if _PUNCTUATION.sub("", piece)]
     if rules.pieces == "join":
-        return " ".join(pieces)
+        return " ".join(pieces), False
     # more than one piece where one is asked for: nothing is left, which is junk
-    return pieces[0] if pieces and (rules.pieces == "first" or len(pieces) == 1) else ""
+    kept = pieces[0] if pieces and (rules.pieces == "first" or len(pieces) == 1) else ""
+    return kept, len(pieces) > 1
 
 
 def _without_punctuation(word: str, rules: WordRules) -> str:

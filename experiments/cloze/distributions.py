@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from dataclasses import replace
 from typing import Annotated, Any
 
 import matplotlib as mpl
@@ -20,6 +21,7 @@ from experiments.cloze.figures import colours, label
 from experiments.cloze.settings import ClozeSettings, chosen_models, words_of
 from experiments.harness.figures import STYLE, new_figure
 from experiments.harness.result import ExperimentResult, experiment
+from experiments.studies.cloze.answers import answer_warnings
 from inference.settings import Count, Names, Settings
 
 __all__ = ["DistributionsSettings", "ItemSettings", "distributions", "distributions_figure", "distributions_result"]
@@ -78,7 +80,8 @@ def distributions(study: xr.Dataset, settings: DistributionsSettings) -> Experim
     1  mixture   w0        0.175
     """
     models = chosen_models(settings, study, needed=False)
-    return distributions_result(study, words_of(settings, study, models), settings)
+    found = distributions_result(study, words_of(settings, study, models), settings)
+    return replace(found, warnings=answer_warnings(study, settings.words.of(study)))
 
 
 def distributions_result(study: xr.Dataset, words: StudyWords, settings: ItemSettings) -> ExperimentResult:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 import matplotlib as mpl
@@ -27,6 +27,7 @@ from experiments.cloze.settings import ClozeSettings, chosen_models, groups_of, 
 from experiments.harness.figures import STYLE, new_figure
 from experiments.harness.result import ExperimentResult, experiment
 from experiments.harness.settings import Seeded, rng_for, rows_of
+from experiments.studies.cloze.answers import answer_warnings
 from inference.settings import Count, Positive, Probability
 
 __all__ = ["Distances", "ImproveSettings", "ShareSettings", "improve", "improve_densities_figure", "improve_figure"]
@@ -103,7 +104,8 @@ def improve(study: xr.Dataset, settings: ImproveSettings) -> ExperimentResult:
     0  mixture    0.02          0.81
     1  factors    0.02          0.86
     """
-    return share_result(_curves(study, settings), settings)
+    doubts = answer_warnings(study, settings.words.of(study))
+    return replace(share_result(_curves(study, settings), settings), warnings=doubts)
 
 
 def share_result(curves: Curves, settings: ShareSettings) -> ExperimentResult:

@@ -44,6 +44,9 @@ class WordSettings(Settings):
     """Named rules (estimators.cloze.words.WORD_RULES); null takes the study's own."""
     drop_matching: tuple[str, ...] | None = None
     """Regular expressions; a string in which one is found is junk."""
+    non_answers: Names | None = None
+    """Whole answers that are no word, such as [NA, no response]; null takes those of the rules
+    (estimators.cloze.words.NON_ANSWERS)."""
     mac_roman: bool | None = None
     """Read apostrophes and dashes in the Mac's encoding as such."""
     unicode: Literal["NFC", "NFKC", "keep"] | None = None

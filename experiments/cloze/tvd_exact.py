@@ -35,6 +35,7 @@ from experiments.harness.figures import STYLE, new_figure, player_colours, playe
 from experiments.harness.language_models import SMOLLM2, LiveModels, LiveSettings, Work, open_work
 from experiments.harness.result import ExperimentResult, experiment
 from experiments.harness.settings import rng_for
+from experiments.studies.cloze.answers import answer_warnings
 from inference.lm.language_model import LanguageModel, encode, model_record
 from inference.lm.loading import load_language_model
 from inference.lm.vocabulary import BOUNDARIES
@@ -132,7 +133,7 @@ def tvd_exact(study: xr.Dataset, settings: TvdExactSettings) -> ExperimentResult
     oracle = oracle_tvd(study, words, n_splits=settings.n_splits, n_bins=10, rng=rng_for(settings.seed, ORACLE))
     between = np.full(study.sizes["item"], np.nan)
     between[oracle.items] = oracle.raw
-    rows, distances, sampled, warnings = [], {}, {}, []
+    rows, distances, sampled, warnings = [], {}, {}, [*answer_warnings(study, rules)]
     for name, chosen in settings.models.items():
         model = load_language_model(chosen)
         forms, lost = _writable(model, asked.forms)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import matplotlib as mpl
 import numpy as np
@@ -25,6 +25,7 @@ from experiments.cloze.settings import ClozeSettings, PlayerSettings, chosen_mod
 from experiments.harness.figures import STYLE, new_figure
 from experiments.harness.result import ExperimentResult, experiment
 from experiments.harness.settings import Seeded, rng_for
+from experiments.studies.cloze.answers import answer_warnings
 from inference.settings import Count, Counts, Probability
 
 __all__ = [
@@ -111,7 +112,8 @@ def tvd_sample_size(study: xr.Dataset, settings: TvdSampleSizeSettings) -> Exper
     """
     require_packages(("scipy",), "cloze", source="this experiment")
     found = {name: _distances(study, settings, name) for name in large_enough(study, settings)}
-    return size_result(study, settings, found)
+    doubts = answer_warnings(study, settings.words.of(study))
+    return replace(size_result(study, settings, found), warnings=doubts)
 
 
 def size_result(study: xr.Dataset, settings: SampleSizeSettings, found: dict[str, SizeDistances]) -> ExperimentResult:

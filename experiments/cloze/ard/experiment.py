@@ -31,6 +31,7 @@ from experiments.harness.bayes import (
 )
 from experiments.harness.result import ExperimentResult, experiment
 from experiments.harness.settings import rng_for
+from experiments.studies.cloze.answers import answer_warnings
 from inference.cloze.ard import (
     average_effects,
     comparable,
@@ -185,7 +186,7 @@ def _result(study: xr.Dataset, settings: ArdSettings, columns: ArdColumns, fits:
     checked = predictive_checks(drawn, main.data, tail=tail)
     dataset = _dataset(columns, fits, drawn, checked, compared, tail)
     verdicts = {name: fit.convergence for name, fit in named.items()}
-    warnings = [*unconverged(verdicts)]
+    warnings = [*answer_warnings(study, settings.words.of(study)), *unconverged(verdicts)]
     warnings += [f"{name}: {fit.loo.warning}" for name, fit in named.items() if fit.loo.warning]
     if len(kept) < len(named):
         left = ", ".join(sorted(set(named) - set(kept)))

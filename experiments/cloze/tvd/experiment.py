@@ -18,6 +18,7 @@ from experiments.harness.bayes import several_fits
 from experiments.harness.registry import EXTRAS
 from experiments.harness.result import ExperimentResult, experiment
 from experiments.harness.settings import rng_for, rows_of
+from experiments.studies.cloze.answers import answer_warnings
 
 if TYPE_CHECKING:
     from experiments.cloze.tvd.posterior import BayesianTvd
@@ -85,7 +86,7 @@ def tvd(study: xr.Dataset, settings: TvdSettings) -> ExperimentResult:
             "calibration": reliability_figure(dataset),
         },
         text=summary(table, study, players),
-        warnings=bayes.warnings if bayes else (),
+        warnings=(*answer_warnings(study, settings.words.of(study)), *(bayes.warnings if bayes else ())),
         gate_failed=bayes is not None and bayes.gate_failed,
         on_screen=table[[name for name in _ON_SCREEN if name in table]],
         posteriors=bayes.posteriors if bayes else {},

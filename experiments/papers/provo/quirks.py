@@ -35,11 +35,13 @@ __all__ = [
     "legacy_split_halves",
 ]
 
-PUBLISHED = WordRules("published", (), False, "keep", "space", "lower", "keep", "keep", "keep", "keep", "keep", "keep")
+PUBLISHED = WordRules(
+    "published", (), (), False, "keep", "space", "lower", "keep", "keep", "keep", "keep", "keep", "keep"
+)
 """What the analysis code does to people's answers and to the words of the GPT-2 files: lower case, nothing else."""
 
 PUBLISHED_RAW = WordRules(
-    "published_raw", (), False, "keep", "delete", "lower", "first", "keep", "all", "drop", "keep", "drop"
+    "published_raw", (), (), False, "keep", "delete", "lower", "first", "keep", "all", "drop", "keep", "drop"
 )
 """What its preprocessing made of generated strings (BLOOM, ChatGPT)."""
 

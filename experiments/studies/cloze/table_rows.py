@@ -12,6 +12,7 @@ import pandas as pd
 from estimators.cloze import validate_cloze_study
 from estimators.cloze.study import SAMPLES
 from estimators.errors import InputError
+from experiments.studies.cloze.answers import answer_notes
 from experiments.studies.cloze.rows import ClozeRows, cloze_dataset
 from experiments.studies.cloze.table_columns import ClozeRowSettings
 from experiments.studies.parsing import Note, add_notes, shown
@@ -79,7 +80,7 @@ class RowsToStudy:
             arrays["source"] = np.array([SAMPLES], dtype=object)
         attrs = {"name": name, "word_rules": self._settings.word_rules, "data_sha256": self._table.sha256}
         study = cloze_dataset(arrays, attrs)
-        add_notes(study, (*found, *self._notes(arrays)))
+        add_notes(study, (*found, *self._notes(arrays), *answer_notes(study)))
         return validate_cloze_study(study)
 
     def _wrong(self, problem: str, field: str | None = None) -> InputError:

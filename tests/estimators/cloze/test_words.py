@@ -56,6 +56,10 @@ def test_words(rules: str, text: str, word: str) -> None:
         ("clean", "___", "junk"),
         ("clean", FAILED, "failed"),
         ("provo", "**45;42;toolong", "junk"),
+        ("clean", "I don\u2019t  KNOW.", "no answer"),
+        ("clean", "wei\u00df nicht", "no answer"),
+        ("clean", "Weiss nicht!", "no answer"),
+        ("clean", "N/A", "no answer"),
     ],
 )
 def test_no_words(rules: str, text: str, reason: str) -> None:
@@ -79,7 +83,7 @@ def test_rules_can_be_changed_and_say_so() -> None:
     listed = word_rules("clean", {"drop_matching": ["^x"]})
     assert hash(listed) == hash(word_rules("clean", {"drop_matching": ("^x",)}))
     assert normalise_words(["xa", "a"], listed).reason.tolist() == ["junk", ""]
-    assert normalise_words(["Don't know."], rules).words.tolist() == ["dont know"]
+    assert normalise_words(["Don't care."], rules).words.tolist() == ["dont care"]
     assert normalise_words(["two words"], word_rules("clean", {"pieces": "drop"})).missing.tolist() == [True]
     hosts = word_rules("clean", {"contractions": "host", "pieces": "join"})
     assert normalise_words(["don't  you're"], hosts).words.tolist() == ["do you"]
@@ -87,6 +91,32 @@ def test_rules_can_be_changed_and_say_so() -> None:
     assert normalise_words(["don't  you're"], apart).words.tolist() == ["do  you"]
     asks = word_rules("clean", {"punctuation": "keep"})
     assert normalise_words(["?", "why?"], asks).reason.tolist() == ["junk", ""]
+
+
+@pytest.mark.parametrize(
+    ("changes", "text", "word", "cut"),
+    [
+        ({}, "der Schnee", "der", True),
+        ({}, "  Schnee ", "schnee", False),
+        ({}, "\u2014 however", "however", False),
+        ({}, "I know", "i", True),
+        ({"pieces": "join"}, "der Schnee", "der schnee", False),
+        ({"pieces": "keep"}, "der Schnee", "der schnee", False),
+        ({"pieces": "drop"}, "der Schnee", "", False),
+        ({"non_answers": ["der Schnee"]}, "Der  schnee", "", False),
+        ({"non_answers": []}, "no response", "no", True),
+        ({"non_answers": ["NA", "?"]}, "na", "", False),
+        ({"non_answers": ["NA", "?"], "junk": "keep", "punctuation": "keep"}, "?", "", False),
+    ],
+)
+def test_an_answer_of_several_words_says_so(changes: dict[str, object], text: str, word: str, cut: bool) -> None:
+    done = normalise_words([text], word_rules("clean", changes))
+    assert (done.words[0], bool(done.cut[0])) == (word, cut)
+
+
+@pytest.mark.parametrize("rules", ["provo", "none"])
+def test_published_rules_know_no_non_answers(rules: str) -> None:
+    assert not normalise_words(["don't know"], rules).missing[0]
 
 
 @pytest.mark.parametrize("rules", ["clean", "provo"])
@@ -106,6 +136,7 @@ def test_a_word_stays_the_same_when_normalised_again(rules: str) -> None:
         ("clean", {"drop_matching": ["("]}, r"'\(' is no regular expression"),
         ("clean", {"drop_matching": "abc"}, "should be a list of regular expressions"),
         ("clean", {"mac_roman": "yes"}, "should be true or false"),
+        ("clean", {"non_answers": "NA"}, "should be a list of answers"),
     ],
 )
 def test_wrong_rules(name: str, changes: dict[str, object], message: str) -> None:

@@ -1,0 +1,82 @@
+"""What word rules do to people's answers: how many are several words or no word, and what becomes of them."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from estimators.cloze import StudyWords, WordRules, study_words, word_rules
+from experiments.studies.parsing import Note
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["answer_notes", "answer_warnings"]
+
+_SMALL_SHARE = 0.02
+_SHOWN = 10
+
+
+def answer_notes(study: xr.Dataset) -> list[Note]:
+    """Count answers that the study's own word rules cut or leave out.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A cloze study.
+
+    Returns
+    -------
+    list of Note
+        Without those that count none.
+    """
+    rules = word_rules(str(study.attrs["word_rules"]))
+    words = _words_of_people(study, rules)
+    unit = "answers" if words.human is not None else "shares of answers (their sum)"
+    notes = [
+        (
+            f"{unit} of several words, of which the word rules {rules.name!r} take the first: {_most_frequent(words)}",
+            sum(times for _, times in words.human_cut.values()),
+        ),
+        (
+            f"{unit} that are no word by the word rules {rules.name!r}, left out (experiment.words.non_answers lists "
+            "them)",
+            words.human_missing.get("no answer", 0),
+        ),
+    ]
+    return [Note(text, math.ceil(count)) for text, count in notes if count]
+
+
+def answer_warnings(study: xr.Dataset, rules: WordRules) -> tuple[str, ...]:
+    """Warn where the answers that lose words are more than a small share.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A cloze study.
+    rules : WordRules
+
+    Returns
+    -------
+    tuple of str
+        Empty, or one warning with the most frequent ones.
+    """
+    words = _words_of_people(study, rules)
+    share = sum(times for _, times in words.human_cut.values()) / words.n_human
+    if share <= _SMALL_SHARE:
+        return ()
+    return (
+        f"{share:.1%} of people's answers are several words, of which only the first counts: {_most_frequent(words)}. "
+        "experiment.words.pieces=join keeps all their words, drop leaves such answers out, and "
+        "experiment.words.non_answers=[...] names those that are no word",
+    )
+
+
+def _words_of_people(study: xr.Dataset, rules: WordRules) -> StudyWords:
+    return study_words(study, human=rules, model=rules, corpus=rules, models=[])
+
+
+def _most_frequent(words: StudyWords) -> str:
+    shown = [f"{text!r} becomes {word!r} ({times:.3g} x)" for text, (word, times) in words.human_cut.items()]
+    more = len(shown) - _SHOWN
+    return ", ".join(shown[:_SHOWN]) + (f", and {more} more" if more > 0 else "")
