@@ -9,15 +9,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimators.errors import InputError
-from estimators.schema import is_dataset
+from estimators.schema import Variable, is_dataset
 
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["HUMAN", "add_note", "item_positions", "notes", "response_positions"]
+__all__ = ["HUMAN", "ITEM_ID", "add_note", "item_labels", "item_positions", "notes", "response_positions"]
 
 HUMAN = "human"
 """Name of the player whose answers are the study's responses."""
+
+ITEM_ID = Variable(
+    "item_id", "item", "str", "what its owner calls the item; results bear it", needed=False, unique=True, filled=True
+)
+"""Variable of a study whose items have names."""
 
 
 def response_positions(study: xr.Dataset) -> NDArray[np.intp]:
@@ -45,6 +50,29 @@ def response_positions(study: xr.Dataset) -> NDArray[np.intp]:
     array([0, 1, 2])
     """
     return item_positions(study, "response_item")
+
+
+def item_labels(study: xr.Dataset) -> NDArray[Any]:
+    """What results call the items of a study: ``item_id`` where their owner has named them, else ``item``.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A study of any kind that has items.
+
+    Returns
+    -------
+    ndarray of str or int, shape (item,)
+
+    Examples
+    --------
+    >>> from estimators.comparison.examples import comparison_study
+    >>> from estimators.layout import item_labels
+    >>> item_labels(comparison_study())[:3]
+    array([0, 1, 2])
+    """
+    labels: NDArray[Any] = study[ITEM_ID.name].values.astype(str) if ITEM_ID.name in study else study["item"].values
+    return labels
 
 
 def item_positions(study: xr.Dataset, variable: str) -> NDArray[np.intp]:

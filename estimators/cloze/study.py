@@ -12,13 +12,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimators.errors import InputError, unknown_choice
-from estimators.layout import item_positions
+from estimators.layout import ITEM_ID, item_positions
 from estimators.schema import Range, Schema, Variable, refuse
 
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["CLOZE", "SAMPLES", "entry_positions", "item_positions", "model_names", "validate_cloze_study"]
+__all__ = [
+    "CLOZE",
+    "SAMPLES",
+    "context_labels",
+    "entry_positions",
+    "item_positions",
+    "model_names",
+    "validate_cloze_study",
+]
 
 SAMPLES = "samples"
 """Name of the source whose words are a model's unbiased samples: those that make its distribution."""
@@ -33,6 +41,7 @@ CLOZE = Schema(
     may_be_empty=("sample", "result", "result_name"),
     variables=(
         Variable("item", "item", "int", "context"),
+        ITEM_ID,
         Variable("text_id", "item", "str", "text that the context is from: the group of items"),
         Variable("word_num", "item", "int", "number of the word asked for in its text"),
         Variable("context", "item", "str", "text before the word asked for; need not be unique"),
@@ -118,6 +127,31 @@ def validate_cloze_study(study: xr.Dataset) -> xr.Dataset:
         raise InputError(f"{twice!r} is there twice", source=source, field="(text_id, word_num)")
     _check_responses(study, source)
     return study
+
+
+def context_labels(study: xr.Dataset) -> NDArray[np.str_]:
+    """Name every context: its ``item_id`` where the study has any, else "TEXT:WORD".
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A cloze study.
+
+    Returns
+    -------
+    ndarray of str, shape (item,)
+
+    Examples
+    --------
+    >>> from estimators.cloze.examples import cloze_study
+    >>> from estimators.cloze.study import context_labels
+    >>> context_labels(cloze_study())[:2].tolist()
+    ['1:2', '1:3']
+    """
+    if ITEM_ID.name in study:
+        return study[ITEM_ID.name].values.astype(str)
+    places = zip(study["text_id"].values.tolist(), study["word_num"].values.tolist(), strict=True)
+    return np.array([f"{text}:{number}" for text, number in places])
 
 
 def model_names(study: xr.Dataset) -> list[str]:

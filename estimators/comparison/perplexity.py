@@ -19,7 +19,7 @@ and :math:`\exp(\mathrm{gap} + L_G)` is the perplexity, with L_G known from as m
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
@@ -32,7 +32,7 @@ from estimators.comparison.study import COMPARISON
 from estimators.comparison.terms import control_model, log_terms, player_logprobs, response_pairs
 from estimators.display import Result
 from estimators.errors import InputError, unknown_choice
-from estimators.layout import HUMAN
+from estimators.layout import HUMAN, item_labels
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -166,6 +166,8 @@ def estimate_perplexity(
         draw=pairs.draw,
     )
     asked = np.isin(study["item"].values, gap.item)
+    by_label = np.argsort(study["item"].values, kind="stable")
+    gap = replace(gap, item=item_labels(study)[by_label][asked[by_label]])
     where = _reference_items(study, "asked" if estimator == "naive" else reference, asked)
     base = true_loss(study, control, where)
     half_width = n_se * (gap.se_items_nats if uncertainty == "items" else gap.se_samples_nats)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimators.errors import InputError, unknown_choice
-from estimators.layout import HUMAN, response_positions
+from estimators.layout import HUMAN, ITEM_ID, response_positions
 from estimators.schema import Range, Schema, Variable, refuse
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ COMPARISON = Schema(
     may_be_empty=("response",),
     variables=(
         Variable("item", "item", "int", "question"),
+        ITEM_ID,
         Variable("model", "model", "str", "name of the language model"),
         Variable("context", "item", "str", "text before the target"),
         Variable("target_token", "item", "str", "the token of the text, *y*"),

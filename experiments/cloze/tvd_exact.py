@@ -29,6 +29,7 @@ from estimators.cloze import (
     tvd_exact as exact_distance,
 )
 from estimators.errors import InputError
+from estimators.layout import item_labels
 from experiments.cloze.settings import ORACLE, SplitSettings, cluster_se, groups_of
 from experiments.cloze.tvd.results import oracle_tvd
 from experiments.harness.figures import STYLE, new_figure, player_colours, player_label
@@ -175,7 +176,7 @@ def tvd_exact(study: xr.Dataset, settings: TvdExactSettings) -> ExperimentResult
         },
         coords={
             "player": list(distances),
-            "item": study["item"].to_numpy()[items],
+            "item": item_labels(study)[items],
             "text_id": ("item", groups_of(study, items).astype(str)),
         },
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import matplotlib as mpl
 import numpy as np
@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from estimators.comparison import PerplexityEstimate, control_model
+from estimators.layout import item_labels
 from experiments.comparison.estimates import (
     TABLE_COLUMNS,
     ComparisonSettings,
@@ -113,7 +114,7 @@ class PlayerFit:
     player: str
     rounding: str
     estimate: PerplexityEstimate
-    item: NDArray[np.intp]
+    item: NDArray[Any]
     item_gap_nats: FloatArray
     convergence: Convergence | None = None
     posterior: InferenceData | None = None
@@ -201,7 +202,7 @@ def fit_players(study: xr.Dataset, players: Sequence[str], settings: BeliefSetti
             result = estimate(settings, study, player, scheme)
             data = belief_data(study, player, scheme)
             # the model measures the gap to the model that drew the candidates; a control's own g(y) shifts it exactly
-            target = study["target_logprob"].sel(item=data.item)
+            target = study["target_logprob"].assign_coords(item=item_labels(study)).sel(item=data.item)
             shift = (target.sel(model=control) - target.sel(model=data.generator)).to_numpy()
             if data.is_generator_itself:
                 advance(FITS)  # nothing to sample

@@ -104,11 +104,11 @@ def item_warnings(settings: ComparisonSettings, study: xr.Dataset) -> tuple[str,
 
 def estimates_dataset(results: list[PerplexityEstimate], control: str) -> xr.Dataset:
     """All that is needed to redraw: every item's log-mean, with the estimates beside it."""
-    items = np.unique(np.concatenate([result.gap.item for result in results]))
+    items = pd.Index(dict.fromkeys(item for result in results for item in result.gap.item.tolist()))
     item_gap = np.full((len(results), items.size), np.nan)
     item_n = np.zeros((len(results), items.size), dtype=np.int64)
     for row, result in enumerate(results):
-        at = np.searchsorted(items, result.gap.item)
+        at = items.get_indexer(result.gap.item)
         item_gap[row, at] = result.gap.item_gap_nats
         item_n[row, at] = result.gap.item_n
     scalars = pd.DataFrame([table_row(result, control) for result in results])

@@ -14,7 +14,7 @@ to one). In a posterior draw the sum has four parts:
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -43,13 +43,13 @@ class BeliefGap(Result):
 
     Attributes
     ----------
-    item : ndarray of int, shape (item,)
+    item : ndarray of int or str, shape (item,)
         Labels.
     item_gap_nats : ndarray, shape (draw, item)
         R_q; chains one after the other.
     """
 
-    item: NDArray[np.intp]
+    item: NDArray[Any]
     item_gap_nats: FloatArray
 
     @property

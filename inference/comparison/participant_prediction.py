@@ -150,7 +150,7 @@ def _log_ratios(
             )
         }
         for at in np.flatnonzero(known[item]).tolist():
-            label = int(target.item[item[at]])
+            label = target.item[item[at]]
             found = key.get((label, int(target.pair_column[at])))
             if found is None:
                 raise InputError(

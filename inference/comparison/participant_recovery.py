@@ -14,6 +14,7 @@ from estimators.comparison.rounding import RoundingScheme, round_reports
 from estimators.comparison.simulation.participants import draw_participants, simulate_reports
 from estimators.comparison.simulation.settings import ParticipantPopulation
 from estimators.errors import InputError, unknown_choice
+from estimators.layout import item_labels
 from inference.comparison.participant_fit import Anchor, compile_participants, fit_participants
 from inference.comparison.recovery import classical_rows, posterior_row
 from inference.posterior.convergence import GateThresholds
@@ -107,8 +108,9 @@ def simulate_answers(
     if not (np.isfinite(k0) and k0 > 0):
         raise InputError(f"is {k0}, should be a positive number", field="k0")
     real = participant_data(study, grid)
-    order = np.argsort(study["item"].values, kind="stable")
-    position = order[np.searchsorted(study["item"].values, real.item, sorter=order)]
+    labels = item_labels(study)
+    order = np.argsort(labels, kind="stable")
+    position = order[np.searchsorted(labels, real.item, sorter=order)]
     who, generator = models.index(player), models.index(study.attrs["generator"])
     target = study["target_logprob"].values[:, position]
     candidate = study["candidate_logprob"].values[who, position[real.pair_item], real.pair_column]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,9 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 
 
-def flat_draws(posterior: xr.Dataset, names: Sequence[str], item: IntArray, *, source: str) -> dict[str, FloatArray]:
+def flat_draws(
+    posterior: xr.Dataset, names: Sequence[str], item: NDArray[Any], *, source: str
+) -> dict[str, FloatArray]:
     """Take variables of a posterior as arrays, (draw, element), chains one after the other.
 
     Raises

@@ -18,6 +18,7 @@ from estimators.cloze.split_halves import (
     tvd_between_split_halves,
     tvd_to_split_halves,
 )
+from estimators.cloze.study import context_labels
 from estimators.cloze.study_words import StudyWords, study_words
 from estimators.cloze.words import WordRules, word_rules
 from estimators.errors import InputError, unknown_choice
@@ -214,7 +215,7 @@ def clean_columns(
         return ArdColumns(**{**vars(found), "notes": tuple(notes)})
     used = np.unique(position)
     covariance = pooled_covariance(statistics)[np.searchsorted(enough, used)]
-    by_label = np.argsort(_item_labels(study, used), kind="stable")
+    by_label = np.argsort(context_labels(study)[used], kind="stable")
     return ArdColumns(**{**vars(found), "covariance": covariance[by_label], "notes": tuple(notes)})
 
 
@@ -298,14 +299,9 @@ def columns_of(  # noqa: PLR0917 - each is one column
         predictors=chosen,
         position=position,
         text=study["text_id"].to_numpy()[position].astype(str),
-        item=_item_labels(study, position),
+        item=context_labels(study)[position],
         player=np.asarray(player, dtype=str),
     )
-
-
-def _item_labels(study: xr.Dataset, position: NDArray[np.intp]) -> NDArray[np.str_]:
-    texts, numbers = study["text_id"].to_numpy()[position], study["word_num"].to_numpy()[position]
-    return np.array([f"{text}:{number}" for text, number in zip(texts.tolist(), numbers.tolist(), strict=True)])
 
 
 def context_lengths(study: xr.Dataset) -> Floats:

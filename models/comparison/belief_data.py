@@ -3,7 +3,7 @@ r"""What the belief model is fitted to: the pairs one noise-free player answered
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,8 +35,8 @@ class BeliefData:
     Attributes
     ----------
     study, player, generator, rounding : str
-    item : ndarray of int, shape (item,)
-        Labels of the items asked.
+    item : ndarray of int or str, shape (item,)
+        Labels of the items asked; the owner's own where the study has them.
     target_log_g : ndarray, shape (item,)
         ln g(y).
     surprisal : ndarray, shape (item,)
@@ -64,7 +64,7 @@ class BeliefData:
     player: str
     generator: str
     rounding: str
-    item: IntArray
+    item: NDArray[Any]
     target_log_g: FloatArray
     surprisal: FloatArray
     unseen_mass: FloatArray

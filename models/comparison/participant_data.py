@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,8 +35,8 @@ class ParticipantData:
     Attributes
     ----------
     study, generator : str
-    item : ndarray of int, shape (item,)
-        Labels of the items asked.
+    item : ndarray of int or str, shape (item,)
+        Labels of the items asked; the owner's own where the study has them.
     target_log_g : ndarray, shape (item,)
         ln g(y).
     surprisal : ndarray, shape (item,)
@@ -72,7 +72,7 @@ class ParticipantData:
 
     study: str
     generator: str
-    item: IntArray
+    item: NDArray[Any]
     target_log_g: FloatArray
     surprisal: FloatArray
     unseen_mass: FloatArray

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from estimators.comparison import response_positions, same_token
 from estimators.errors import InputError
+from estimators.layout import item_labels
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -39,8 +40,10 @@ class StudyTokens:
 
     Attributes
     ----------
-    position, label : ndarray of int, shape (item,)
-        Positions along the study's ``item``, and labels.
+    position : ndarray of int, shape (item,)
+        Along the study's ``item``.
+    label : ndarray of int or str, shape (item,)
+        What the study's owner calls the items, else their labels.
     target_log_g : ndarray, shape (item,)
         ln g(y).
     surprisal : ndarray, shape (item,)
@@ -61,7 +64,7 @@ class StudyTokens:
     """
 
     position: IntArray
-    label: IntArray
+    label: NDArray[Any]
     target_log_g: FloatArray
     surprisal: FloatArray
     item: IntArray
@@ -142,7 +145,7 @@ def study_tokens(study: xr.Dataset) -> StudyTokens:
         tail = _stand_ins(_Tail(token_item, token_log_g, frequency, count), unseen_mass)
     return StudyTokens(
         position=items.astype(np.intp),
-        label=study["item"].values[items].astype(np.intp),
+        label=item_labels(study)[items],
         target_log_g=target_log_g,
         surprisal=surprisal,
         item=token_item.astype(np.intp),
@@ -266,7 +269,7 @@ def _known_tail(
     off = (first == last) | ~(np.abs(log_g[seen_item, column] - seen_log_g) < _SAME_LOG_G)
     if off.any():
         at = int(np.flatnonzero(off)[0])
-        label = study["item"].values[items[seen_item[at]]]
+        label = item_labels(study)[items[seen_item[at]]]
         raise InputError(
             f"does not have token {str(seen_token[at])!r} of item {label} with ln g {seen_log_g[at]:.5f}",
             source=source,

@@ -9,6 +9,7 @@ import pandas as pd
 import xarray as xr
 
 from estimators.errors import InputError, require_packages
+from estimators.layout import item_labels
 from experiments.cloze.figures import label
 from experiments.cloze.settings import ORACLE, OracleSettings, chosen_models, words_of
 from experiments.cloze.tvd.figures import reliability_figure, tvd_figure
@@ -158,7 +159,7 @@ def tvd_dataset(study: xr.Dataset, players: list[PlayerTvd]) -> xr.Dataset:
         coords={
             "player": [player.player for player in players],
             "gold": list(GOLD),
-            "item": study["item"].to_numpy(),
+            "item": item_labels(study),
             "text_id": ("item", study["text_id"].to_numpy().astype(str)),
         },
     )

@@ -10,6 +10,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from estimators.layout import item_labels
 from experiments.harness.bayes import FITS, SamplerSettings, sampler_seed, timed, with_all_groups
 from experiments.harness.settings import rng_for
 from inference.comparison.participant_fit import Anchor, ParticipantFit, compile_participants, fit_participants
@@ -180,7 +181,7 @@ class Participants:
             with timed(f"log-likelihood and predictions, {what}"):
                 name = "human" if what == "everyone" else f"human_{what}"
                 self.posteriors[name] = with_all_groups(fit.idata, program, self.seed, what)
-        target = self.study["target_logprob"].sel(item=fit.data.item)
+        target = self.study["target_logprob"].assign_coords(item=item_labels(self.study)).sel(item=fit.data.item)
         return HumanFit(
             what=what,
             fit=fit,

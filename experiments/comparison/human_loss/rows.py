@@ -31,7 +31,7 @@ class LossRow:
 
     cells: dict[str, Any]
     gap_nats: FloatArray
-    item: NDArray[np.intp]
+    item: NDArray[Any]
     item_median_nats: FloatArray
 
 
@@ -127,7 +127,7 @@ class Rows:
         result: PerplexityEstimate,
         cells: Mapping[str, Any],
         gap: FloatArray,
-        item: NDArray[np.intp],
+        item: NDArray[Any],
         *,
         item_median: FloatArray,
         weight: FloatArray | None = None,

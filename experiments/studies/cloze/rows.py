@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 _DIMS: Mapping[str, tuple[str, ...]] = {
-    **dict.fromkeys(("item", "text_id", "word_num", "context", "target_word"), ("item",)),
+    **dict.fromkeys(("item", "item_id", "text_id", "word_num", "context", "target_word"), ("item",)),
     **dict.fromkeys(("response_item", "response_word", "response_count", "response_proportion"), ("response",)),
     "participant": ("response",),
     "word_text": ("word",),

@@ -15,7 +15,7 @@ from estimators.errors import InputError
 from experiments.studies.cloze.answers import answer_notes
 from experiments.studies.cloze.rows import ClozeRows, cloze_dataset
 from experiments.studies.cloze.table_columns import ClozeRowSettings
-from experiments.studies.parsing import Note, add_notes, shown
+from experiments.studies.parsing import Note, add_notes, objects, shown
 from experiments.studies.plain_table import Table
 
 if TYPE_CHECKING:
@@ -75,6 +75,9 @@ class RowsToStudy:
         self._check_answered(arrays["response_item"])
         found = [*self._table.notes, *notes, *(self._proportions(arrays) if "proportion" in self._columns else ())]
         arrays["item"] = np.arange(len(self._items))
+        if "item_id" in arrays and len(set(arrays["item_id"].tolist())) < len(self._items):
+            # ids that start anew in each text
+            arrays["item_id"] = objects([key.replace("\x1f", ":") for key in self._items])
         if self._models:
             arrays["model"] = np.array(list(self._models), dtype=object)
             arrays["source"] = np.array([SAMPLES], dtype=object)
@@ -199,6 +202,8 @@ class RowsToStudy:
         if "context" in values:
             self._same_context[context] = self._same_context.get(context, 0) + 1
         contents = {"text_id": name, "word_num": place, "context": context, "target_word": values.get("target", "")}
+        if "context_id" in values:
+            contents["item_id"] = said[0]
         for column, content in contents.items():
             self._rows.column(column).append(content)
         return item

@@ -122,6 +122,9 @@ def comparison_file(settings: ComparisonFileSettings) -> xr.Dataset:
     for name, variable in study.variables.items():
         if _ESCAPE in variable.attrs or variable.dtype.kind in "OUT":
             study[name] = _decoded(variable, f"{path}, {name}")
+    if "item_name" in study and "item_id" not in study:
+        # what files of earlier versions call it
+        study = study.rename(item_name="item_id")
     study.attrs["data_sha256"] = hashlib.sha256(path.read_bytes()).hexdigest()
     study.attrs.setdefault("name", path.stem)
     try:

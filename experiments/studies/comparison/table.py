@@ -143,7 +143,7 @@ def comparison_study(
     -------
     xarray.Dataset
         Passes :func:`estimators.comparison.study.validate_comparison_study`. Items are numbered in the order of the
-        candidates; ``item_name`` (item) is what the DataFrame calls them. All items are reference items; those that
+        candidates; ``item_id`` (item) is what the DataFrame calls them. All items are reference items; those that
         nobody answered are nothing else. An answer on a candidate that is the target's very string counts as
         ``automatic``: it says nothing of a belief.
 
@@ -255,7 +255,7 @@ def _questions(
         "context": ("item", _of_item(pairs, context[order].reshape(shape), names, columns.context)),
         "target_token": ("item", _of_item(pairs, target[order].reshape(shape), names, columns.target)),
         "candidate_token": (("item", "candidate"), pairs.filled(columns.candidate)[order].reshape(shape)),
-        "item_name": ("item", np.array(names, dtype=object)),
+        "item_id": ("item", np.array(names, dtype=object)),
         "selected": ("item", everywhere),
         "in_reference": ("item", everywhere),
     }

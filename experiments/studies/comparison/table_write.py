@@ -8,8 +8,9 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from estimators.comparison import validate_comparison_study
+from estimators.comparison import response_positions, validate_comparison_study
 from estimators.errors import InputError
+from estimators.layout import item_labels
 from experiments.studies.comparison.table import CANDIDATE, TARGET
 
 __all__ = ["write_comparison_tables"]
@@ -41,7 +42,7 @@ def write_comparison_tables(study: xr.Dataset, pairs: Path | str, answers: Path 
     of = np.repeat(np.arange(n_items), n_candidates)
     asked = pd.DataFrame(
         {
-            "item": study["item"].to_numpy()[of],
+            "item": item_labels(study)[of],
             "draw": np.tile(np.arange(n_candidates), n_items),
             "context": study["context"].to_numpy()[of],
             "target": study["target_token"].to_numpy()[of],
@@ -55,11 +56,12 @@ def write_comparison_tables(study: xr.Dataset, pairs: Path | str, answers: Path 
     if answers is not None:
         given = {
             "participant": "participant",
-            "item": "response_item",
             "draw": "response_candidate",
             "report": "report",
         }
-        _write(pd.DataFrame({name: study[variable].to_numpy() for name, variable in given.items()}), Path(answers))
+        columns = {name: study[variable].to_numpy() for name, variable in given.items()}
+        columns["item"] = item_labels(study)[response_positions(study)]
+        _write(pd.DataFrame(columns)[["participant", "item", "draw", "report"]], Path(answers))
 
 
 def _write(table: pd.DataFrame, path: Path) -> None:

@@ -84,7 +84,7 @@ def test_a_study_comes_back(study: xr.Dataset, tmp_path: Path, ending: str) -> N
     draw = {
         q: list(rows["draw"]) for q, rows in pairs.sample(frac=1, random_state=1).sort_values("item").groupby("item")
     }
-    order = np.array([draw[name] for name in found["item_name"].to_numpy().tolist()])
+    order = np.array([draw[name] for name in found["item_id"].to_numpy().tolist()])
     for name in ("context", "target_token", "in_reference"):
         assert found[name].to_numpy().tolist() == study[name].to_numpy().tolist(), name
     for name in ("target_logprob", "candidate_logprob"):
@@ -155,7 +155,7 @@ def test_names_of_any_type_survive(study: xr.Dataset) -> None:
     said["worker"] = pd.Categorical(said.pop("participant"))
     columns = {"item": "question", "participant": "worker"}
     found = comparison_study(said, asked, generator="lm-medium", columns=columns)
-    assert found["item_name"].to_numpy().tolist() == [str(value) for value in number.values()]
+    assert found["item_id"].to_numpy().tolist() == [str(value) for value in number.values()]
     assert found["participant"].to_numpy().tolist() == study["participant"].to_numpy().tolist()
     alone = comparison_study(None, asked, generator="lm-medium", columns=columns)
     assert alone.sizes["response"] == 0

@@ -1,0 +1,140 @@
+"""What people call their items and participants is what every result calls them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+import models
+from estimators.comparison import (
+    ParticipantPopulation,
+    SimulationSettings,
+    estimate_perplexity,
+    rounding_scheme,
+    simulate_comparison_study,
+    validate_comparison_study,
+)
+from estimators.errors import InputError
+from estimators.layout import item_labels
+from experiments import cloze_study, comparison_file, comparison_study, perplexity, tvd
+from experiments.studies.comparison.file import save_comparison_study
+from experiments.studies.comparison.table_write import write_comparison_tables
+from inference import simulate_answers
+from models.cloze.ard_columns import columns_of
+from tests.experiments.studies.comparison.test_table import tables
+
+N_ASKED = 12
+NAMED = [f"q{number}" for number in range(N_ASKED)]
+
+
+@pytest.fixture(scope="module")
+def numbered() -> xr.Dataset:
+    # q10 stands before q2 in the order of strings
+    sizes = {"n_reference_items": 15, "n_participants": 4, "n_candidates": 5, "vocab_size": 80}
+    return simulate_comparison_study(SimulationSettings(n_items=N_ASKED, **sizes))
+
+
+@pytest.fixture(scope="module")
+def own(numbered: xr.Dataset) -> xr.Dataset:
+    pairs, answers = tables(numbered)
+    return comparison_study(answers, pairs, generator="lm-medium")
+
+
+def test_a_study_without_names_keeps_its_numbers(numbered: xr.Dataset) -> None:
+    assert item_labels(numbered).tolist() == list(range(15))
+    assert estimate_perplexity(numbered).gap.item.tolist() == list(range(N_ASKED))
+
+
+def test_point_estimates_name_the_items(numbered: xr.Dataset, own: xr.Dataset) -> None:
+    ours, theirs = (estimate_perplexity(study, "human") for study in (own, numbered))
+    assert ours.gap.item.tolist() == NAMED
+    np.testing.assert_allclose(ours.gap.item_gap_nats, theirs.gap.item_gap_nats)
+    assert ours.gap.summary()["item"].tolist() == NAMED
+    dataset = perplexity(own, players=["human", "lm-weak"]).dataset
+    assert dataset["item"].to_numpy().tolist() == NAMED
+    np.testing.assert_allclose(dataset["item_gap_nats"].to_numpy()[0], theirs.gap.item_gap_nats)
+
+
+def test_models_name_items_and_participants(numbered: xr.Dataset, own: xr.Dataset) -> None:
+    data = models.participant_data(own)
+    assert data.item.tolist() == models.belief_data(own, "lm-weak").item.tolist() == NAMED
+    model = models.participant_model(data)
+    assert list(model.coords["item"]) == NAMED
+    assert list(model.coords["participant"]) == sorted(set(own["participant"].to_numpy()))
+    # a population that answers the same pairs finds their log-probabilities by the names
+    told = {"k0": 0.8, "population": ParticipantPopulation(), "grid": rounding_scheme("interface")}
+    boxes = [
+        simulate_answers(study, "lm-weak", rng=np.random.default_rng(0), **told).data.row_box
+        for study in (own, numbered)
+    ]
+    np.testing.assert_array_equal(*boxes)
+
+
+def test_a_file_keeps_the_names(own: xr.Dataset, tmp_path: Path) -> None:
+    saved = comparison_file(path=save_comparison_study(own, tmp_path / "study.nc"))
+    assert item_labels(saved).tolist() == item_labels(own).tolist()
+    # files of earlier versions
+    before = save_comparison_study(own.rename(item_id="item_name"), tmp_path / "before.nc")
+    assert item_labels(comparison_file(path=before)).tolist() == item_labels(own).tolist()
+    nameless = save_comparison_study(own.drop_vars("item_id"), tmp_path / "nameless.nc")
+    assert item_labels(comparison_file(path=nameless)).tolist() == list(range(own.sizes["item"]))
+
+
+def test_tables_that_are_written_have_the_names(own: xr.Dataset, tmp_path: Path) -> None:
+    write_comparison_tables(own, tmp_path / "pairs.csv", tmp_path / "answers.csv")
+    pairs, answers = (pd.read_csv(tmp_path / f"{name}.csv") for name in ("pairs", "answers"))
+    again = comparison_study(answers, pairs, generator="lm-medium")
+    assert again["item_id"].to_numpy().tolist() == own["item_id"].to_numpy().tolist()
+    assert again["response_item"].to_numpy().tolist() == own["response_item"].to_numpy().tolist()
+
+
+@pytest.mark.parametrize("bad", ["", "q1"])
+def test_a_name_is_filled_and_there_once(own: xr.Dataset, bad: str) -> None:
+    names = own["item_id"].to_numpy().copy()
+    names[0] = bad
+    with pytest.raises(InputError, match="item_id"):
+        validate_comparison_study(own.assign(item_id=("item", names)))
+
+
+def cloze(columns: dict[str, str]) -> xr.Dataset:
+    rows = [
+        (text, context, word, said)
+        for text in ("T1", "T2")
+        for context, word in (("S10", 4), ("S2", 9))
+        for said in ("dog", "dog", "cat", "emu")
+    ]
+    table = pd.DataFrame(rows, columns=["text", "sentence", "word", "said"])
+    table["unique"] = table["text"] + table["sentence"]
+    return cloze_study(table, columns={"response": "said", **columns})
+
+
+@pytest.mark.parametrize(
+    ("columns", "labels"),
+    [
+        ({"context_id": "unique"}, ["T1S10", "T1S2", "T2S10", "T2S2"]),
+        ({"context_id": "unique", "text_id": "text"}, ["T1S10", "T1S2", "T2S10", "T2S2"]),
+        # ids that start anew in each text say the text
+        ({"context_id": "sentence", "text_id": "text"}, ["S10:T1", "S2:T1", "S10:T2", "S2:T2"]),
+        ({"context": "unique"}, [0, 1, 2, 3]),
+        ({"text_id": "text", "word_num": "word"}, [0, 1, 2, 3]),
+    ],
+    ids=["id", "id and text", "id in text", "context", "place"],
+)
+def test_contexts_keep_their_ids(columns: dict[str, str], labels: list[object]) -> None:
+    study = cloze(columns)
+    assert item_labels(study).tolist() == labels
+    dataset = tvd(study, bayes={"n_contexts": None}).dataset
+    assert dataset["item"].to_numpy().tolist() == labels
+
+
+def test_the_regression_names_the_contexts() -> None:
+    study = cloze({"context_id": "unique", "text_id": "text"})
+    target, position = np.array([0.1, 0.2]), np.array([1, 3])
+    rows = columns_of(study, target, {}, ("word_num",), position, ["lm", "lm"])
+    assert rows.item.tolist() == ["T1S2", "T2S2"]
+    rows = columns_of(study.drop_vars("item_id"), target, {}, ("word_num",), position, ["lm", "lm"])
+    assert rows.item.tolist() == ["T1:2", "T2:2"]
