@@ -51,7 +51,7 @@ from experiments.harness.tables import print_table
 from inference.posterior.kept import keep_fits
 from inference.processes import end_with
 from inference.progress import duration, say, stage
-from inference.settings import Count, Settings, settings_from
+from inference.settings import Count, Settings, Text, settings_from
 
 if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override
@@ -107,7 +107,7 @@ class RunSettings(Settings):
 
     resume: bool = False
     """Sweeps (-m) only: with the sweep's name, redo only the jobs that are missing or failed."""
-    sweep: str = ""
+    sweep: Text = ""
     """Name of the sweep."""
     output: OutputSettings = OutputSettings()
     """What a run writes."""

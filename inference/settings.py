@@ -52,11 +52,21 @@ Positive = Annotated[float, Field(gt=0)]
 Count = Annotated[int, Field(ge=1)]
 """A whole number of at least 1."""
 
-Text = Annotated[str, Field(min_length=1)]
-"""A text that is not empty."""
 
-Names = Annotated[tuple[str, ...], BeforeValidator(lambda value: (value,) if isinstance(value, str) else value)]
-"""Names; a list in YAML, or a single one."""
+def _digits_are_text(value: Any) -> Any:
+    """YAML and the command line read a name of digits, such as a participant's, as a number."""
+    return str(value) if type(value) is int else value
+
+
+def _alone(value: Any) -> Any:
+    return (value,) if type(value) in (str, int) else value
+
+
+Text = Annotated[str, Field(min_length=1), BeforeValidator(_digits_are_text)]
+"""A text that is not empty; digits are one."""
+
+Names = Annotated[tuple[Text, ...], BeforeValidator(_alone)]
+"""Names; a list in YAML, or a single one; whole numbers are names."""
 
 Counts = Annotated[tuple[Count, ...], Field(min_length=1), BeforeValidator(lambda n: (n,) if isinstance(n, int) else n)]
 """Whole numbers of at least 1; a list in YAML, or a single one."""

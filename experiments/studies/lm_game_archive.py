@@ -37,7 +37,6 @@ __all__ = [
     "RESULT_FOLDER",
     "GameFiles",
     "GameSettings",
-    "Participants",
     "Span",
     "make_manifest",
     "parse_document",
@@ -59,17 +58,8 @@ def _span(value: Any) -> Any:
     return value
 
 
-def _names(value: Any) -> Any:
-    if not isinstance(value, tuple | list) or any(type(name) not in (int, str) for name in value):
-        raise InputError(f"is {value!r}, should be a list of names")
-    return tuple(map(str, value))
-
-
 Span = Annotated[tuple[int, int], BeforeValidator(_span)]
 """First and last number of questions or documents."""
-
-Participants = Annotated[tuple[str, ...], BeforeValidator(_names)]
-"""Names of participants; the archive's are whole numbers."""
 
 
 class GameSettings(PublicSettings):

@@ -12,8 +12,8 @@ import yaml
 from hydra.errors import MissingConfigException
 
 from estimators.errors import InputError
-from experiments.run import _check_arguments, _one_line
-from tests.experiments.command import ROOT, TINY, break_experiment, files, run
+from experiments.run import _check_arguments, _check_settings, _one_line
+from tests.experiments.command import ROOT, TINY, break_experiment, config, files, prepared, run
 
 EXPERIMENTS = sorted(path.stem for path in (ROOT / "conf/exp").glob("*.yaml"))
 
@@ -167,6 +167,11 @@ def test_good_arguments_pass(tmp_path, monkeypatch, arguments):
     (tmp_path / "multirun/perplexity/first/multirun.yaml").touch()
     monkeypatch.chdir(tmp_path)
     _check_arguments(arguments)
+
+
+def test_a_sweep_and_a_player_may_be_called_by_a_number():
+    _check_settings(config("+exp=perplexity", "sweep=2024"))
+    assert prepared("+exp=perplexity", *TINY, "players=[1]").settings.players == ("1",)
 
 
 @pytest.mark.parametrize("group", ["estimator", "rounding"])

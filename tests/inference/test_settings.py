@@ -21,6 +21,7 @@ from inference.settings import (
     Positive,
     Probability,
     Settings,
+    Text,
     UserPath,
     numbers_of,
     setting_lines,
@@ -64,6 +65,7 @@ class Trial(Settings):
     n: Count | None = None
     sizes: Counts = (1, 2)
     players: Names | None = None
+    label: Text = "trial"
     leave_out: Literal["auto"] | Names = "auto"
     gate: Gate = Gate()
     rounding: Rounding = Rounding()
@@ -105,7 +107,12 @@ def test_names_alone_lists_and_parts_of_groups() -> None:
         ({"n": 2.5}, "run.n: is 2.5, should be a whole number, 1 or larger or null"),
         ({"sizes": []}, "run.sizes: is (), should be a list, each a whole number, 1 or larger"),
         ({"sizes": [1, 0]}, "run.sizes[1]: is 0, should be"),
-        ({"leave_out": 3}, "run.leave_out: is 3, should be one of auto or a list, each a text"),
+        ({"leave_out": 3.0}, "run.leave_out: is 3.0, should be one of auto or a list, each a text that is not empty"),
+        ({"leave_out": ["a", True]}, "run.leave_out: is ('a', True), should be one of auto or a list"),
+        ({"players": [1.5]}, "run.players[0]: is 1.5, should be a list, each a text that is not empty or null"),
+        ({"players": True}, "run.players: is True, should be a list"),
+        ({"label": ""}, "run.label: is '', should be a text that is not empty"),
+        ({"label": True}, "run.label: is True, should be a text that is not empty"),
         ({"gate": {"es": 1}}, "run.gate: unknown setting 'es'; did you mean 'ess'? choose one of: ess"),
         ({"gate": {"ess": -1}}, "run.gate.ess: is -1, should be a number above 0"),
         ({"gate": 3}, "run.gate: is 3, should be a mapping"),
@@ -126,6 +133,12 @@ def test_what_is_wrong_is_said(given: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError) as error:
         Trial(**given)
     assert message.removeprefix("run: ").removeprefix("run.") in str(error.value)
+
+
+@pytest.mark.parametrize(("given", "names"), [([-372181953, "b"], ("-372181953", "b")), (7, ("7",)), ("b", ("b",))])
+def test_a_whole_number_is_a_name(given: Any, names: tuple[str, ...]) -> None:
+    found = Trial(players=given, leave_out=given, label=2024)
+    assert (found.players, found.leave_out, found.label) == (names, names, "2024")
 
 
 def test_a_setting_without_a_value_is_named() -> None:

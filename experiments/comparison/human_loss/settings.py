@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from estimators.errors import InputError
 from experiments.comparison.belief import BeliefSettings
 from experiments.comparison.estimates import ComparisonSettings
 from experiments.harness.bayes import ChainSettings, PosteriorSettings, SamplerSettings
 from inference.comparison.participant_fit import Anchor
-from inference.settings import Positive, Probability, Settings, numbers_of
+from inference.settings import Names, Positive, Probability, Settings, numbers_of
 from models.comparison.belief import BeliefPriors
 from models.comparison.participants import ParticipantPriors
 
 __all__ = ["CurveSettings", "HumanLossSettings", "Top1Settings"]
-
-
-def _digits_are_names(value: Any) -> Any:
-    """Take a participant's name of digits, which YAML reads as a number, for a name."""
-    return tuple(str(name) if type(name) is int else name for name in value) if isinstance(value, tuple) else value
 
 
 class Top1Settings(Settings):
@@ -75,7 +70,7 @@ class HumanLossSettings(ComparisonSettings, PosteriorSettings):
     """How the outcomes fix the scale: by all tokens shown on an item together, or pair by pair."""
     grid: str | None = None
     """Name of the rounding whose values participants could report; null takes those of ``rounding``."""
-    leave_out: Annotated[Literal["auto"] | tuple[str, ...], BeforeValidator(_digits_are_names)] = "auto"
+    leave_out: Literal["auto"] | Names = "auto"
     """Participants to leave out in a second analysis: ``auto`` takes those with nearly all answers at the ends of the
     scale where the others have few there; [] makes no second analysis."""
     top1: Top1Settings = Top1Settings()

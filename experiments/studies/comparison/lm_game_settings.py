@@ -8,7 +8,8 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator
 
 from estimators.errors import InputError
-from experiments.studies.lm_game_archive import GameSettings, Participants, Span
+from experiments.studies.lm_game_archive import GameSettings, Span
+from inference.settings import Names
 
 __all__ = ["LmGameSettings"]
 
@@ -40,7 +41,7 @@ class LmGameSettings(GameSettings):
     paper: those whose number of answers in a set is the number of its questions, with all their answers. complete: the
     sets of which a participant answered every question at least once. all: everybody.
     """
-    exclude_participants: Participants = ()
+    exclude_participants: Names = ()
     """Names (hashes) of participants to leave out before that rule."""
     repeats: Literal["auto", "keep", "first", "last", "error"] = "auto"
     """What to do with further answers to the same comparison; auto is first with participants=complete, else keep."""

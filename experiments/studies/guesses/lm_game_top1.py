@@ -29,8 +29,9 @@ from experiments.studies.guesses.lm_game_top1_parse import (
     read_documents,
     read_stored,
 )
-from experiments.studies.lm_game_archive import DOCUMENT_FOLDER, RESULT_FOLDER, GameFiles, GameSettings, Participants
+from experiments.studies.lm_game_archive import DOCUMENT_FOLDER, RESULT_FOLDER, GameFiles, GameSettings
 from experiments.studies.parsing import Note, add_notes
+from inference.settings import Names, Text
 
 __all__ = ["TESTERS", "LmGameTop1Settings", "lm_game_top1"]
 
@@ -43,11 +44,11 @@ _HASH_OF_NO_NAME = "0"  # Python's, with which the names were made anonymous
 class LmGameTop1Settings(GameSettings):
     """Settings of the top-1 game."""
 
-    exclude_participants: Participants = TESTERS
+    exclude_participants: Names = TESTERS
     """Names (hashes) of participants to leave out; by default those who tested the site."""
     anonymous: Literal["drop", "keep"] = "drop"
     """The guesses under the one name that everybody shared who gave none; keep takes them as one participant, anon."""
-    anonymous_name: str = "1812031566398576187"
+    anonymous_name: Text = "1812031566398576187"
     """That name (hash)."""
     items: Literal["all", "visible", "word_tokens"] = "visible"
     """Guesses that count, by their target.

@@ -388,7 +388,7 @@ def test_an_empty_item_filter(tmp_path: Path) -> None:
         ({"cache": "yes"}, r"cache: is 'yes', should be true or false"),
         ({"root": 3}, r"root: is 3, should be a path or null"),
         ({"root": ""}, r"root: is '', should be a path"),
-        ({"exclude_participants": "11"}, r"exclude_participants: is '11', should be a list"),
+        ({"exclude_participants": True}, r"exclude_participants: is True, should be a list"),
         (
             {"exclude_participants": [12]},
             r"exclude_participants: there is no participant '12' among the 4.* 11, -22, 33",

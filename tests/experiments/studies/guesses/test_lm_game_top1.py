@@ -118,7 +118,7 @@ def test_what_is_no_json_or_not_there_is_named(tmp_path: Path) -> None:
         ({"items": "words"}, "items: is 'words', should be one of all, visible, word_tokens"),
         ({"anonymous": "maybe"}, "anonymous: is 'maybe', should be one of drop, keep"),
         ({"repeats": "error"}, r"repeats: participant 11 guessed at token 2 of document 3 more than once"),
-        ({"exclude_participants": "11"}, "should be a list of names"),
+        ({"exclude_participants": [11.5]}, r"exclude_participants\[0\]: is 11.5, should be a list, each a text"),
         ({"exclude_participants": ["nobody"]}, "no participant 'nobody'"),
         ({"exclude_participants": ["11", "-22", "3056584949900737159"]}, "anonymous=drop: leaves no guesses"),
         ({"root": 5}, "should be a path"),
