@@ -9,7 +9,6 @@ from __future__ import annotations
 import errno
 import logging
 import os
-import re
 import sys
 import time
 from collections.abc import Sequence
@@ -24,16 +23,17 @@ import hydra
 from hydra._internal.utils import get_args_parser
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.errors import HydraException, MissingConfigException
+from hydra.errors import HydraException
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
+from omegaconf.errors import OmegaConfBaseException
 
 from estimators.code_identity import package_version
-from estimators.errors import InputError, how_to_install, unknown_choice
+from estimators.errors import InputError, unknown_choice
 from experiments.harness import folders, sweep
+from experiments.harness.command_line import SEARCH_PATH, one_line, readable, search_path
 from experiments.harness.help import experiment_help
-from experiments.harness.job import SHARED, prepare, to_plain
+from experiments.harness.job import SHARED, prepare
 from experiments.harness.outputs import (
     JobStatus,
     clear_outputs,
@@ -44,7 +44,7 @@ from experiments.harness.outputs import (
     write_outputs,
     write_status,
 )
-from experiments.harness.registry import installed_configs
+from experiments.harness.registry import installed_configs, to_plain
 from experiments.harness.resume import JobIdentity, clear_work, done_before, fits_folder, job_identity, take_over
 from experiments.harness.signals import Terminated, terminate_as_interrupt
 from experiments.harness.tables import print_table
@@ -78,8 +78,6 @@ EXIT_INTERRUPTED = 130
 """Ctrl-C."""
 EXIT_TERMINATED = 143
 """SIGTERM, as from a scheduler whose time is up."""
-
-_LAUNCHER_EXTRAS = {"joblib": "joblib", "submitit_local": "slurm", "submitit_slurm": "slurm", "ray": "ray"}
 
 # a command's process, for the processes that it starts
 _STARTER = "SHANNON_GAME_PROCESS"
@@ -193,7 +191,7 @@ def _end_with_starter() -> None:
 
 def _judged(error: BaseException) -> tuple[int, str]:
     """Exit code of a failed job and the line about it."""
-    message = _one_line(error)
+    message = one_line(error, _SETTINGS)
     if isinstance(error, (*_USER_ERRORS, PermissionError)):
         return EXIT_INPUT, message
     if isinstance(error, MemoryError):
@@ -280,45 +278,9 @@ def _shown(folder: Path) -> Path:
     return folder.relative_to(here) if folder.is_relative_to(here) else folder
 
 
-def _one_line(error: BaseException) -> str:  # noqa: PLR0911 - one return a kind of mistake
-    if isinstance(error, MissingConfigException) and error.missing_cfg_file and error.options:
-        group, _, option = error.missing_cfg_file.rpartition("/")
-        extra = _LAUNCHER_EXTRAS.get(option) if group == "hydra/launcher" else None
-        if extra is not None:
-            return how_to_install(f"launcher {option!r}", extra)
-        return str(unknown_choice("experiment" if group == "exp" else group, option, error.options))
-    text = " ".join(str(error).split())
-    if isinstance(error, MissingMandatoryValue):
-        key = text.rpartition("full_key: ")[2].split(" ")[0]
-        return f"{key} has no value yet; add {key}=... to the command (`--cfg job` shows the settings)"
-    unknown = re.match(r"Could not override '([^']+)'\.(?! No match in the defaults list)", text)
-    unread = re.match(r"Could not override '([^'@]+).*No match in the defaults list", text)
-    if isinstance(error, HydraException) and unread:
-        return f"command line, {unread[1]}: does nothing here; neither the run nor this experiment has such a group"
-    if isinstance(error, HydraException) and unknown:
-        cause = error.__cause__
-        inside = getattr(cause, "full_key", None)
-        if inside is not None and inside.startswith(f"{unknown[1]}."):
-            # a mapping with a key that does not exist
-            choices = [str(key) for key in getattr(cause, "parent_node", None) or ()]
-            return str(unknown_choice(f"key of {unknown[1]}", inside.removeprefix(f"{unknown[1]}."), choices))
-        return f"unknown setting {unknown[1]!r}; add `--cfg job` to the command to see the settings that exist"
-    if isinstance(error, HydraException) and isinstance(error.__cause__, OmegaConfBaseException):
-        text += " " + " ".join(str(error.__cause__).split())
-    # OmegaConf goes on about where the key stands in its tree of objects
-    problem, _, rest = text.partition(" full_key: ")
-    key = rest.split(" ")[0]
-    return f"{problem} ({key})" if key and key not in problem else problem
-
-
 def _no_experiment() -> InputError:
     names = sorted(entry.name.removesuffix(".yaml") for entry in (files("conf") / "exp").iterdir())
     return InputError(f"no experiment was asked for; add +exp=NAME, with NAME one of: {', '.join(names)}")
-
-
-def _experiment_in(overrides: Sequence[str]) -> str | None:
-    """Name in ``+exp=NAME``, if it is there."""
-    return next((text.partition("=")[2] for text in overrides if text.lstrip("+").startswith("exp=")), None)
 
 
 def _say_and_leave(text: str) -> None:
@@ -326,33 +288,41 @@ def _say_and_leave(text: str) -> None:
     sys.exit(EXIT_OK)
 
 
-def _check_arguments(arguments: Sequence[str]) -> None:
-    """Refuse, before Hydra makes a folder, what can only go wrong."""
+def _check_arguments(arguments: Sequence[str]) -> list[str]:
+    """Refuse, before Hydra makes a folder, what can only go wrong; give the rest as Hydra reads it."""
     if "--version" in arguments:
         _say_and_leave(f"shannon-game {package_version()}")
     options = get_args_parser().parse_args(list(arguments))
-    if options.help and (name := _experiment_in(options.overrides)):
-        _say_and_leave(experiment_help(name, options.config_dir))
+    asked = [text.partition("=")[2] for text in options.overrides if text.lstrip("+").startswith("exp=")]
+    if options.help and asked:
+        own = [f"file://{Path(options.config_dir).absolute()}"] if options.config_dir else []
+        _say_and_leave(experiment_help(asked[0], search_path(options.overrides, [*own, *installed_configs()])))
+    multirun = options.multirun or any(text.lstrip("+") == "hydra.mode=MULTIRUN" for text in options.overrides)
+    plain = {text: readable(text, multirun=multirun) for text in options.overrides}
+    arguments = [plain.get(text, text) for text in arguments if not text.startswith(SEARCH_PATH)]
+    arguments += search_path(options.overrides, installed_configs())
     if options.help or options.hydra_help or options.cfg or options.info or options.shell_completion:
-        return
+        return arguments
     given: dict[str, Override] = {
         override.get_key_element().lstrip("+"): override
-        for override in OverridesParser.create().parse_overrides(options.overrides)
+        for override in OverridesParser.create().parse_overrides(list(plain.values()))
     }
     if "exp" in given and not given["exp"].is_add():
         raise InputError(f"is added with a plus sign: +exp={given['exp'].value()}", source="command line", field="exp")
     if not {"exp", "experiment", "experiment.name"} & set(given):
         raise _no_experiment()
-    value = given["hydra.mode"].value() if "hydra.mode" in given else None
-    multirun = options.multirun or str(value) == "MULTIRUN"
     resume = "resume" in given and given["resume"].value() is True
     if not multirun:
         if resume:
             raise InputError("goes with a sweep: add -m and sweep=NAME", source="command line", field="resume")
-        return
+        for name, override in given.items():
+            if override.is_sweep_override():
+                raise InputError("has several values; add -m to run each of them", source="command line", field=name)
+        return arguments
     if "exp" in given and given["exp"].is_sweep_override():
         raise InputError("a sweep runs one experiment; start one sweep for each", source="command line", field="exp")
     sweep.check_folder(given, resume=resume)
+    return arguments
 
 
 @hydra.main(version_base="1.3", config_path="pkg://conf", config_name="config")
@@ -369,9 +339,7 @@ def main() -> int:
     os.environ[_STARTER] = str(os.getpid())
     try:
         with terminate_as_interrupt():
-            if installed := installed_configs():
-                sys.argv.append(f"hydra.searchpath=[{','.join(installed)}]")
-            _check_arguments(sys.argv[1:])
+            sys.argv[1:] = _check_arguments(sys.argv[1:])
             _hydra_main()
     except KeyboardInterrupt as stop:
         terminated = isinstance(stop, Terminated)
@@ -381,7 +349,7 @@ def main() -> int:
     except (*_USER_ERRORS, folders.Refused) as error:
         if wanted_full_error:
             raise
-        say(f"error: {_one_line(error)}")
+        say(f"error: {one_line(error, _SETTINGS)}")
         return EXIT_INPUT
     except OSError as error:
         if wanted_full_error:

@@ -390,7 +390,7 @@ def setting_lines(
     """
     lines = []
     for name, field in cls.model_fields.items():
-        key = prefix(name) if callable(prefix) else f"{prefix}{name}"
+        key = (prefix(name) if callable(prefix) else prefix) + name
         value = getattr(default, name) if default else field.get_default(call_default_factory=True)
         if isinstance(field.annotation, type) and issubclass(field.annotation, Settings):
             lines += setting_lines(field.annotation, f"{key}.", value if isinstance(value, Settings) else None)

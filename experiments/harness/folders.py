@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import socket
 import sys
 from collections.abc import Iterator
@@ -16,14 +15,13 @@ from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 
 from estimators.errors import InputError
+from experiments.harness.command_line import quoted
 
-__all__ = ["OwnFolder", "Refused", "is_taken", "quoted", "release", "take", "take_unused"]
+__all__ = ["OwnFolder", "Refused", "is_taken", "release", "take", "take_unused"]
 
 LOCK = ".running"
 """Name of the file that the owner of a folder has locked; it says who that is."""
 
-_BEFORE_QUOTE = re.compile(r"(\\+)('|$)")
-_PLAIN = re.compile(r"[\w./~@-]+")
 
 _held: dict[Path, IO[str]] = {}
 
@@ -77,15 +75,6 @@ def _set(config: DictConfig, what: str, folder: Path) -> None:
         if what == "sweep":
             # each job composes its config anew, from the overrides
             config.hydra.overrides.hydra.append(f"hydra.sweep.dir={quoted(str(folder))}")
-
-
-def quoted(text: str) -> str:
-    """Write a string as Hydra's grammar of overrides reads it, whatever it holds."""
-    if _PLAIN.fullmatch(text):
-        return text
-    # a backslash counts only before a quote
-    escaped = _BEFORE_QUOTE.sub(r"\1\1\2", text).replace("'", "\\'")
-    return f"'{escaped}'"
 
 
 def _own(wanted: Path, *, is_new: bool) -> Path:

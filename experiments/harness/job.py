@@ -13,7 +13,7 @@ from hydra.utils import get_object
 from omegaconf import DictConfig, OmegaConf
 
 from estimators.errors import InputError
-from experiments.harness.registry import KINDS, Entry, entry_of, known, load_target
+from experiments.harness.registry import KINDS, Entry, entry_of, given_to, known, load_target, to_plain
 from experiments.harness.replication import PARTS, REPLICATES
 from experiments.harness.result import Experiment, ExperimentResult
 from inference.settings import Settings, settings_from
@@ -21,7 +21,7 @@ from inference.settings import Settings, settings_from
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["SHARED", "Job", "experiment_settings", "load_study", "prepare", "to_plain"]
+__all__ = ["SHARED", "Job", "before", "experiment_settings", "load_study", "prepare", "read_of_the_run"]
 
 SHARED = ("seed", "n", "players", "estimator", "rounding", "generator", "sampler", "models", "data")
 """Settings at the root of the config; each experiment takes those that its class has."""
@@ -48,7 +48,7 @@ class Job:
 
 def _register_open_nodes() -> None:
     """Let any name be set below ``experiment``, ``study`` and the groups: their classes check it, with better words."""
-    names = ("experiment", "study", *(name for name in SHARED if name not in {"seed", "n", "players"}))
+    names = ("experiment", "study", *(name for name in SHARED if name not in {"seed", "n", "players"}), "output")
     nodes = {name: DictConfig({}, flags={"struct": False}) for name in names}
     ConfigStore.instance().store(name="open_nodes", node=DictConfig(nodes))
 
@@ -83,8 +83,9 @@ def prepare(cfg: DictConfig, overrides: Iterable[str] = (), *, folder: Path | No
     InputError
         If something is missing, unknown or wrong.
     """
-    entry, given = entry_of(cfg.experiment, what="experiment")
+    entry = entry_of(cfg.experiment, what="experiment")
     function: Any = load_target(entry, what="experiment")
+    given = given_to(cfg.experiment)
     for name, default in _IN_FOLDER.items():
         if name in function.settings_class.model_fields and folder is not None and given.get(name) is None:
             given |= {name: folder / default, **({"set_aside": True} if name == "replicates" else {})}
@@ -105,14 +106,18 @@ def experiment_settings(
     return settings_from(
         cls,
         {name: to_plain(cfg, name) for name in shared} | given,
-        prefix=lambda name: "" if name in SHARED else "experiment.",
+        prefix=before,
     )
 
 
-def to_plain(cfg: DictConfig, name: str) -> Any:
-    """One node of the config as plain Python, its interpolations resolved."""
-    node = cfg[name]
-    return OmegaConf.to_container(node, resolve=True, throw_on_missing=True) if OmegaConf.is_config(node) else node
+def read_of_the_run(cls: type[Settings]) -> str:
+    """Name the settings and groups of the run that an experiment reads, as on the command line."""
+    return ", ".join(_GROUP_OF_FIELD.get(name, name) for name in SHARED if name in cls.model_fields) or "none"
+
+
+def before(name: str) -> str:
+    """What stands before a setting of an experiment on the command line."""
+    return "" if name in SHARED else "experiment."
 
 
 def _refuse_unread(cls: type[Settings], cfg: DictConfig, overrides: Iterable[str]) -> None:
@@ -122,9 +127,8 @@ def _refuse_unread(cls: type[Settings], cfg: DictConfig, overrides: Iterable[str
         root = re.split(r"[.=/@]", text.lstrip("+~"), maxsplit=1)[0]
         field = next((name for name, group in _GROUP_OF_FIELD.items() if group == root), root)
         if field in SHARED and field not in cls.model_fields and f"${{{field}" not in study:
-            takes = ", ".join(_GROUP_OF_FIELD.get(name, name) for name in SHARED if name in cls.model_fields)
             raise InputError(
-                f"does nothing: {cfg.experiment.name} reads of the run's settings {takes or 'none'}",
+                f"does nothing: {cfg.experiment.name} reads of the run's settings {read_of_the_run(cls)}",
                 source="command line",
                 field=root,
             )
@@ -152,7 +156,7 @@ def load_study(node: DictConfig, *, kind: str | None = None, wanted_by: str = ""
     InputError
         If there is no such study, it is of another kind, or its loader refuses the data.
     """
-    entry, given = entry_of(node, what="study")
+    entry = entry_of(node, what="study")
     if kind is not None and entry.kind != kind:
         raise InputError(
             f"is {entry.name!r}, a {entry.kind} study; {wanted_by} needs a {kind} study: "
@@ -161,6 +165,6 @@ def load_study(node: DictConfig, *, kind: str | None = None, wanted_by: str = ""
             field="study",
         )
     function: Any = load_target(entry, what="study")
-    study = function(settings_from(function.settings_class, given, prefix="study."))
+    study = function(settings_from(function.settings_class, given_to(node), prefix="study."))
     validated: xr.Dataset = get_object(KINDS[entry.kind])(study)
     return validated

@@ -18,7 +18,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from estimators.errors import InputError, require_packages, unknown_choice
 
-__all__ = ["EXTRAS", "KINDS", "Entry", "entry_of", "installed_configs", "known", "load_target"]
+__all__ = ["EXTRAS", "KINDS", "Entry", "entry_of", "given_to", "installed_configs", "known", "load_target", "to_plain"]
 
 KINDS: Mapping[str, str] = {
     "comparison": "estimators.comparison.validate_comparison_study",
@@ -54,8 +54,8 @@ class Entry(NamedTuple):
     """Extras of the project that it needs."""
 
 
-def entry_of(node: DictConfig | None, *, what: str) -> tuple[Entry, dict[str, Any]]:
-    """Split a composed node into what registers it and its settings.
+def entry_of(node: DictConfig | None, *, what: str) -> Entry:
+    """Read what registers a composed node; its settings may have no value yet.
 
     Parameters
     ----------
@@ -66,16 +66,15 @@ def entry_of(node: DictConfig | None, *, what: str) -> tuple[Entry, dict[str, An
 
     Returns
     -------
-    entry : Entry
-    settings : dict
+    Entry
 
     Raises
     ------
     InputError
         If the target, the kind or an extra is missing or unknown.
     """
-    given: Any = {} if node is None else OmegaConf.to_container(node, resolve=True, throw_on_missing=True)
-    name, target, kind, extra, _ = (given.pop(key, None) for key in _OWN)
+    own = {} if node is None else node
+    name, target, kind, extra = (own.get(key) for key in ("name", "_target_", "kind", "extra"))
     if not isinstance(target, str):
         raise InputError("has no _target_: the dotted name of a function", source=f"{what} {name!r}", field="_target_")
     if kind not in KINDS:
@@ -84,7 +83,24 @@ def entry_of(node: DictConfig | None, *, what: str) -> tuple[Entry, dict[str, An
     for each in extras:
         if each not in EXTRAS:
             raise unknown_choice("extra", each, EXTRAS, source=f"{what} {name!r}")
-    return Entry(str(name), target, str(kind), extras), given
+    return Entry(str(name), target, str(kind), extras)
+
+
+def given_to(node: DictConfig) -> dict[str, Any]:
+    """Settings of a composed node, without what registers it.
+
+    Raises
+    ------
+    omegaconf.errors.MissingMandatoryValue
+        If one has no value yet (``???``).
+    """
+    return {str(key): to_plain(node, str(key)) for key in node if key not in _OWN}
+
+
+def to_plain(cfg: DictConfig, name: str) -> Any:
+    """One node of the config as plain Python, its interpolations resolved."""
+    node = cfg[name]
+    return OmegaConf.to_container(node, resolve=True, throw_on_missing=True) if OmegaConf.is_config(node) else node
 
 
 def load_target(entry: Entry, *, what: str) -> Callable[..., Any]:

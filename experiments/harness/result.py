@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import html
 import io
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 __all__ = ["Experiment", "ExperimentResult", "Loader", "experiment", "loader"]
 
 S = TypeVar("S", bound=Settings)
-_S_contra = TypeVar("_S_contra", bound=Settings, contravariant=True)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -102,7 +102,7 @@ class ExperimentResult:
         return f"<ExperimentResult: {'; '.join(parts)}>\n{self.summary().to_string(index=False)}"
 
     def _repr_html_(self) -> str:
-        doubts = "".join(f"<li>{text}</li>" for text in self.warnings)
+        doubts = "".join(f"<li>{html.escape(text)}</li>" for text in self.warnings)
         images = "".join(f'<img style="max-width: 100%" src="{_data_url(figure)}">' for figure in self.figures.values())
         return f"{self.summary().to_html(index=False)}<ul>{doubts}</ul>{images}"
 

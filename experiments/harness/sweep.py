@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override
     from matplotlib.figure import Figure
 
-__all__ = ["Job", "SweepSummary", "check_folder", "collect", "finish", "started", "summary_table", "write_summary"]
+__all__ = ["SweepSummary", "SweptJob", "check_folder", "collect", "finish", "started", "summary_table", "write_summary"]
 
 SweepFigure = Callable[[pd.DataFrame, str], "Figure"]
 
@@ -38,7 +38,7 @@ _PRINTED_ROWS = 60
 
 
 @dataclass(frozen=True)
-class Job:
+class SweptJob:
     """What one job of a sweep left behind.
 
     Parameters
@@ -80,7 +80,7 @@ def planned_jobs(config: DictConfig) -> list[dict[str, str]] | None:
     return [_settings(overrides) for batch in batches for overrides in batch]
 
 
-def collect(folder: Path, planned: Sequence[Mapping[str, str]] | None = None) -> list[Job]:
+def collect(folder: Path, planned: Sequence[Mapping[str, str]] | None = None) -> list[SweptJob]:
     """Read what the jobs of a sweep left.
 
     Parameters
@@ -92,7 +92,7 @@ def collect(folder: Path, planned: Sequence[Mapping[str, str]] | None = None) ->
 
     Returns
     -------
-    list of Job
+    list of SweptJob
         By number. A folder beyond the plan is left out: it belongs to an earlier, larger sweep.
     """
     if planned is None:
@@ -101,27 +101,27 @@ def collect(folder: Path, planned: Sequence[Mapping[str, str]] | None = None) ->
     return [_read_job(folder, number, settings) for number, settings in enumerate(planned)]
 
 
-def _read_job(folder: Path, number: int, planned: Mapping[str, str] | None) -> Job:
+def _read_job(folder: Path, number: int, planned: Mapping[str, str] | None) -> SweptJob:
     status = read_status(folder / str(number))
     found = _settings(status.overrides) if status else {}
     wanted = found if planned is None else planned
     lost = status is not None and status.status == "ok" and broken_output(folder / str(number), status) is not None
     if status is None or found != wanted or lost:
-        return Job(number, "missing", wanted, "")
+        return SweptJob(number, "missing", wanted, "")
     if status.status != "ok":
-        return Job(number, status.status, wanted, status.error or "")
+        return SweptJob(number, status.status, wanted, status.error or "")
     with (folder / str(number) / "table.csv").open(encoding="utf-8", newline="") as file:
         header, *rows = csv.reader(file)
-    return Job(number, "ok", wanted, "", tuple(header), tuple(tuple(row) for row in rows))
+    return SweptJob(number, "ok", wanted, "", tuple(header), tuple(tuple(row) for row in rows))
 
 
-def swept_settings(jobs: Sequence[Job]) -> list[str]:
+def swept_settings(jobs: Sequence[SweptJob]) -> list[str]:
     """Settings that differ between jobs, in the order of the command line."""
     keys = dict.fromkeys(key for job in jobs for key in job.overrides)
     return [key for key in keys if len({job.overrides.get(key) for job in jobs}) > 1]
 
 
-def summary_table(jobs: Sequence[Job]) -> pd.DataFrame:
+def summary_table(jobs: Sequence[SweptJob]) -> pd.DataFrame:
     """Put the tables of all jobs under each other, as text.
 
     Cells stay as the jobs wrote them and nothing depends on time or place, so the same sweep gives the same
@@ -146,14 +146,14 @@ def summary_table(jobs: Sequence[Job]) -> pd.DataFrame:
 
 
 def write_summary(
-    folder: Path, jobs: Sequence[Job], *, title: str, dpi: int = 200, draw: SweepFigure | None = None
+    folder: Path, jobs: Sequence[SweptJob], *, title: str, dpi: int = 200, draw: SweepFigure | None = None
 ) -> pd.DataFrame:
     """Write ``summary.csv``, ``summary.md``, ``summary.png`` and ``.svg`` into the sweep's folder.
 
     Parameters
     ----------
     folder : Path
-    jobs : sequence of Job
+    jobs : sequence of SweptJob
     title : str
     dpi : int
     draw : callable, optional
@@ -189,14 +189,14 @@ def _as_numbers(text: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
-def _counts(jobs: Sequence[Job]) -> str:
+def _counts(jobs: Sequence[SweptJob]) -> str:
     states = [job.status for job in jobs]
     return f"{len(jobs)} jobs: " + ", ".join(
         f"{states.count(state)} {state}" for state in dict.fromkeys(sorted(states))
     )
 
 
-def _report(jobs: Sequence[Job], table: pd.DataFrame, title: str, *, has_figure: bool) -> str:
+def _report(jobs: Sequence[SweptJob], table: pd.DataFrame, title: str, *, has_figure: bool) -> str:
     broken = [
         f"- job {job.number} {job.status}" + (f": {job.error}" if job.error else "")
         for job in jobs

@@ -9,7 +9,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from experiments.harness.job import experiment_settings
-from experiments.harness.registry import entry_of, load_target
+from experiments.harness.registry import entry_of, given_to, load_target
 from inference.settings import settings_from
 from tests.experiments.command import ROOT, config
 
@@ -52,7 +52,7 @@ def test_commands_are_found() -> None:
 @pytest.mark.parametrize("overrides", COMMANDS)
 def test_a_command_of_a_page_has_settings_that_are_taken(overrides: tuple[str, ...]) -> None:
     cfg = config(*overrides)
-    entry, given = entry_of(cfg.experiment, what="experiment")
-    experiment_settings(load_target(entry, what="experiment"), cfg, given, overrides)
-    entry, given = entry_of(cfg.study, what="study")
-    settings_from(load_target(entry, what="study").settings_class, given)
+    entry = entry_of(cfg.experiment, what="experiment")
+    experiment_settings(load_target(entry, what="experiment"), cfg, given_to(cfg.experiment), overrides)
+    entry = entry_of(cfg.study, what="study")
+    settings_from(load_target(entry, what="study").settings_class, given_to(cfg.study))

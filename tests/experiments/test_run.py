@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import re
 
 import pandas as pd
 import pytest
 import xarray as xr
 import yaml
-from hydra.errors import MissingConfigException
 
 from estimators.errors import InputError
-from experiments.run import _check_arguments, _check_settings, _one_line
+from experiments.run import _check_arguments, _check_settings
 from tests.experiments.command import ROOT, TINY, break_experiment, config, files, prepared, run
 
 EXPERIMENTS = sorted(path.stem for path in (ROOT / "conf/exp").glob("*.yaml"))
@@ -62,10 +60,20 @@ def test_a_run_from_another_directory_writes_everything(tmp_path):
     ("arguments", "says"),
     [
         ((), [*EXPERIMENTS, "+exp="]),
-        (("+exp=perplexityy",), ["perplexityy", ", ".join(sorted(EXPERIMENTS))]),
+        (("+exp=perplexityy",), ["perplexityy", "did you mean 'perplexity'?", ", ".join(sorted(EXPERIMENTS))]),
+        (("+exp=perplexity", "study=lmgame"), ["unknown study 'lmgame'; did you mean 'lm_game'?"]),
+        (("+exp=perplexity", "sutdy=lm_game"), ["unknown setting 'sutdy'; did you mean 'study'?"]),
+        (("+exp=perplexity", "hydra.rn.dir=x"), ["unknown setting 'hydra.rn.dir'; add `--cfg all`"]),
         (("+exp=perplexity", "rounding=nearest"), ["'nearest'", "coarse, coarser, custom"]),
     ],
-    ids=["no experiment", "unknown experiment", "unknown option"],
+    ids=[
+        "no experiment",
+        "unknown experiment",
+        "unknown study",
+        "unknown setting",
+        "unknown of Hydra",
+        "unknown option",
+    ],
 )
 def test_a_mistake_in_the_command_is_one_line_and_leaves_nothing(tmp_path, arguments, says):
     done = run(tmp_path, *arguments)
@@ -83,11 +91,12 @@ def test_a_mistake_in_the_command_is_one_line_and_leaves_nothing(tmp_path, argum
     [
         (("players=[bob]",), ["'bob'", "human, lm-weak, lm-medium, lm-strong"]),
         (("rounding=custom",), ["rounding.values"]),
+        (("output.dpx=3",), ["output: unknown setting 'dpx'; did you mean 'dpi'?"]),
         (("n=0",), ["n: is 0, should be a whole number, 1 or larger or null"]),
         (("study.n_itms=3",), ["study: unknown setting 'n_itms'; did you mean 'n_items'?"]),
         (("study.participants={slop: 1}",), ["study.participants: unknown setting 'slop'; did you mean 'slope'?"]),
     ],
-    ids=["unknown player", "mandatory setting", "bad number", "unknown setting", "unknown key"],
+    ids=["unknown player", "mandatory setting", "unknown output", "bad number", "unknown setting", "unknown key"],
 )
 def test_a_mistake_that_the_job_finds_is_one_line_and_a_failed_status(tmp_path, arguments, says):
     done = run(tmp_path, "+exp=perplexity", *TINY, *arguments, "hydra.run.dir=here")
@@ -141,6 +150,7 @@ def test_help_lists_experiments_groups_and_exit_codes(tmp_path):
         (["-m", "+exp=perplexity", "resume=true"], "there is: first, second"),
         (["-m", "+exp=perplexity", "sweep=first"], "add resume=true"),
         (["-m", "+exp=perplexity", "hydra.sweep.dir=multirun/perplexity/first"], "add resume=true"),
+        (["+exp=perplexity", "seed=0,1"], "seed: has several values; add -m"),
     ],
 )
 def test_a_sweep_is_never_mixed_up(tmp_path, monkeypatch, arguments, says):
@@ -208,12 +218,3 @@ def test_a_setting_without_a_value(tmp_path):
     done = run(tmp_path, "+exp=perplexity", *TINY, "rounding=custom", "hydra.run.dir=here")
     assert done.returncode == 2
     assert "error: rounding.values has no value yet; add rounding.values=..." in done.stderr
-
-
-def test_a_launcher_that_is_not_installed_names_its_extra() -> None:
-    for option, says in (
-        ("submitit_slurm", r"launcher 'submitit_slurm' not installed.*\.\[slurm\]"),
-        ("slurmm", "choose one of"),
-    ):
-        error = MissingConfigException("not there", f"hydra/launcher/{option}", ["basic"])
-        assert re.search(says, _one_line(error))

@@ -17,7 +17,7 @@ from hydra import compose, initialize_config_module
 from hydra.core.global_hydra import GlobalHydra
 from omegaconf import DictConfig
 
-from experiments.harness.folders import quoted
+from experiments.harness.command_line import quoted
 from experiments.harness.outputs import read_status
 from experiments.harness.resume import done_before, job_identity
 from experiments.harness.signals import Terminated

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hydra import compose, initialize_config_module
-from hydra.errors import ConfigCompositionException
 from omegaconf import OmegaConf
 
 from estimators.errors import InputError
@@ -30,10 +30,10 @@ def test_both_doors_give_the_same() -> None:
 def test_every_yaml_registers_an_experiment_and_repeats_no_default(name: str) -> None:
     with initialize_config_module("conf", version_base="1.3"):
         node = compose("config", overrides=[f"+exp={name}"]).experiment
-    # what has no value yet (???) is left to the user, and what another key gives is no copy of a default
+    # what another key gives is no copy of a default
     values = OmegaConf.to_container(node, resolve=False)
     given = {key: value for key, value in values.items() if key not in _OWN}
-    entry, _ = entry_of(OmegaConf.create({key: values.get(key) for key in values.keys() - given}), what="experiment")
+    entry = entry_of(node, what="experiment")
     assert entry.name == name
     assert entry.target.rpartition(".")[2] == name
     function = load_target(entry, what="experiment")
@@ -77,11 +77,6 @@ def test_what_is_wrong_is_said_before_anything_runs(overrides: list[str], messag
     assert message in str(error.value)
 
 
-def test_an_unknown_setting_of_the_run_is_refused_by_hydra() -> None:
-    with pytest.raises(ConfigCompositionException, match="sutdy"):
-        prepared("+exp=perplexity", "sutdy=lm_game")
-
-
 def test_an_extra_is_checked_before_the_import(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(EXTRAS, "bayes", ("a_package_that_is_not_here",))  # type: ignore[arg-type]
     with pytest.raises(InputError, match=r"experiment 'x': a_package_that_is_not_here not installed; .*\[bayes\]"):
@@ -108,14 +103,31 @@ def test_a_result_shows_itself() -> None:
     assert page.count("<img") == 1
     assert "<table" in page
     assert "## Table" in result.report
+    doubtful = replace(result, warnings=("a < b & c: <script>",))
+    assert "<li>a &lt; b &amp; c: &lt;script&gt;</li>" in doubtful._repr_html_()
     assert list(result.summary()["player"]) == list(result.table["player"])
 
 
-def test_help_of_one_experiment() -> None:
-    text = experiment_help("perplexity")
-    assert "takes a comparison study" in text
-    assert "estimator.n_se" in text
-    assert "Half-width of the bars" in text
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [
+        (
+            "perplexity",
+            ["takes a comparison study", "estimator.n_se", "Half-width", "Of the run: seed, n,"],
+        ),
+        # its tokenizer has no value yet
+        ("api_ranks", ["takes a documents study", "experiment.tokenizer", "Of the run: seed, model.", "extra api"]),
+    ],
+)
+def test_help_of_one_experiment(name: str, parts: list[str]) -> None:
+    text = experiment_help(name)
+    assert all(part in text for part in parts), text
+
+
+def test_help_of_an_experiment_in_a_folder_of_the_user(tmp_path: Path) -> None:
+    (tmp_path / "exp").mkdir()
+    (tmp_path / "exp/own.yaml").write_text((ROOT / "conf/exp/perplexity.yaml").read_text(encoding="utf-8"))
+    assert "+exp=own takes" in experiment_help("own", [f"hydra.searchpath=['file://{tmp_path}']"])
 
 
 @pytest.mark.subprocess

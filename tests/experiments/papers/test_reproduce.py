@@ -18,7 +18,7 @@ from hydra import compose, initialize_config_module
 from omegaconf import DictConfig
 
 from estimators.errors import InputError
-from experiments.harness.folders import quoted
+from experiments.harness.command_line import quoted
 from experiments.harness.job import load_study, prepare
 from experiments.harness.outputs import write_outputs
 from experiments.harness.result import ExperimentResult

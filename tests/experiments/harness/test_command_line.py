@@ -1,0 +1,87 @@
+"""The words of the command line: what Hydra's grammar refuses and the user may mean, and what is wrong."""
+
+from __future__ import annotations
+
+import doctest
+import re
+from pathlib import Path
+
+import pytest
+from hydra.errors import MissingConfigException
+
+from estimators.errors import InputError
+from experiments.harness import command_line
+from experiments.harness.command_line import one_line, readable, search_path
+from tests.experiments.command import config
+
+NAMES = [
+    "Antwort (getippt)", "RT (ms)", "a, b", "50%", "Wer? Du!", "don't know", "x\\", "Maß: cm", "a = b", "choice (1)",
+    "p<.05", "tab\there", "n [1]", "c}", "#1",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_name_of_a_column_arrives_as_it_is_written(name: str) -> None:
+    override = readable(f"study.columns.response={name}", multirun=False)
+    assert config("study=cloze_table", override).study.columns.response == name
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["seed=1", "players=[a,b]", "n=1,2", "study={a: 1}", "study=' (a'", "~study", "a=${b}", "+exp=x", "a=",
+     "seed=range(3)"],
+)  # fmt: skip
+@pytest.mark.parametrize("multirun", [True, False])
+def test_what_hydra_reads_is_left_to_it(text: str, multirun: bool) -> None:
+    assert readable(text, multirun=multirun) == text
+
+
+def test_in_a_sweep_a_comma_stands_between_values() -> None:
+    assert readable("seed=1, 2", multirun=True) == "seed=1, 2"
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("perplexity", r"command line, perplexity: is no setting; \+exp=perplexity asks for an experiment"),
+        ("players=[a", r"command line, players=\[a: cannot be read; write setting=value, a list as \[a,b\]"),
+        ("players='a", "cannot be read"),
+        ("my key=3", "command line, my key=3: cannot be read"),
+    ],
+)
+def test_what_cannot_be_read_is_said(text: str, says: str) -> None:
+    with pytest.raises(InputError, match=says) as error:
+        readable(text, multirun=False)
+    assert "hydra.cc" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "more", "expected"),
+    [
+        (["+exp=x"], [], []),
+        (["+exp=x"], ["pkg://theirs.conf"], ["pkg://theirs.conf"]),
+        (["hydra.searchpath=[file:///own]"], ["pkg://theirs.conf"], ["file:///own", "pkg://theirs.conf"]),
+        (["hydra.searchpath=file:///own"], ["file:///a b, c"], ["file:///own", "file:///a b, c"]),
+    ],
+)
+def test_the_users_folders_stand_beside_those_of_packages(
+    arguments: list[str], more: list[str], expected: list[str], tmp_path: Path
+) -> None:
+    found = search_path(arguments, more)
+    assert len(found) == (expected != [])
+    assert search_path(found, []) == found
+    parser = command_line.OverridesParser.create()
+    assert [each for text in found for each in parser.parse_override(text).value()] == expected
+
+
+def test_a_launcher_that_is_not_installed_names_its_extra() -> None:
+    for option, says in (
+        ("submitit_slurm", r"launcher 'submitit_slurm' not installed.*\.\[slurm\]"),
+        ("slurmm", "choose one of"),
+    ):
+        error = MissingConfigException("not there", f"hydra/launcher/{option}", ["basic"])
+        assert re.search(says, one_line(error, []))
+
+
+def test_the_examples_are_right() -> None:
+    assert doctest.testmod(command_line).failed == 0
