@@ -91,7 +91,7 @@ def write_batch(
     Raises
     ------
     InputError
-        If the keys or arrays are not of these forms.
+        If the keys or arrays are not of these forms, or the disk is full or cannot be written to.
     """
     content = _encode(operation, keys, arrays, provenance)
     path = folder / f"{hashlib.sha256(content).hexdigest()}.arrow"
@@ -100,7 +100,31 @@ def write_batch(
 
 
 def write_atomically(path: Path, content: bytes | memoryview) -> None:
-    """Write a file under a temporary name, bring it to the disk, and give it its name."""
+    """Write a file under a temporary name, bring it to the disk, and give it its name.
+
+    Parameters
+    ----------
+    path : Path
+        In a folder that is made if need be.
+    content : bytes
+
+    Raises
+    ------
+    InputError
+        If the disk is full or cannot be written to; nothing of the file is left.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _write(path, content)
+    except OSError as problem:
+        raise InputError(
+            f"cannot be written to: {problem.strerror or problem}; what is stored is kept, make room or name another "
+            "store",
+            source=path.parent,
+        ) from problem
+
+
+def _write(path: Path, content: bytes | memoryview) -> None:
     temporary = path.with_name(f"{PARTIAL}{os.getpid()}-{secrets.token_hex(8)}")
     try:
         # "x": nobody else's file is ever written to

@@ -147,13 +147,10 @@ class Store:
         Raises
         ------
         InputError
-            If the arrays are not of these forms.
-        OSError
-            If the disk is full or cannot be written to.
+            If the arrays are not of these forms, or the disk is full or cannot be written to.
         """
         known = self._known_of(operation)
         if not known.folder.is_dir():
-            known.folder.mkdir(parents=True, exist_ok=True)
             description = json.dumps(json.loads(operation.description), indent=2, sort_keys=True) + "\n"
             # for readers of the folder; every file says the same, and the store reads it there
             write_atomically(known.folder / _OPERATION, description.encode("ascii"))
@@ -213,7 +210,7 @@ class Store:
         for path in sorted(self.folder.glob(f"{operation.name}-*/{_OPERATION}")):
             try:
                 found = json.loads(path.read_text(encoding="ascii"))
-            except (OSError, ValueError):
+            except (OSError, ValueError, RecursionError):
                 # for readers alone; every file of results says by itself what it is of
                 continue
             if isinstance(found, dict) and found | {"code": wanted["code"]} == wanted:
@@ -228,7 +225,11 @@ class Store:
         """Take in the files that have come since the last look."""
         if not known.folder.is_dir():
             return
-        for name in sorted(entry.name for entry in known.folder.iterdir()):
+        try:
+            names = sorted(entry.name for entry in known.folder.iterdir())
+        except OSError as problem:
+            raise InputError(f"cannot be read: {problem.strerror or problem}", source=known.folder) from problem
+        for name in names:
             if name in known.seen or name == _OPERATION:
                 continue
             if name.startswith("."):
@@ -281,7 +282,7 @@ def open_store(folder: Path | str) -> Store:
         found = json.loads(marker.read_text(encoding="utf-8"))
     except OSError as problem:
         raise InputError(f"cannot be used as a store: {problem.strerror or problem}", source=folder) from problem
-    except ValueError as problem:
+    except (ValueError, RecursionError) as problem:
         raise InputError(f"is damaged ({problem}); a store begins with this file", source=marker) from None
     if not isinstance(found, dict) or found.get("format") != _FORMAT:
         raise InputError(f"does not say {_FORMAT!r}; the folder is no store", source=marker, field="format")
@@ -333,6 +334,6 @@ def _remove_abandoned(path: Path) -> None:
         if path.name.startswith(PARTIAL) and time.time() - path.stat().st_mtime > _ABANDONED_SECONDS:
             path.unlink()
             log.info("removed %s, which a process that was stopped had not finished", path)
-    except FileNotFoundError:
-        # finished, or removed by another process
+    except OSError:
+        # finished, removed by another process, or of a store that can only be read
         pass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import logging
@@ -288,12 +289,14 @@ def test_a_file_removed_while_in_use_is_named(tmp_path: Path) -> None:
     [
         ("", "is damaged"),
         ("[]", "does not say"),
+        ("[" * 100_000, "is damaged"),
+        ("\udcff", "is damaged"),
         ('{"format": "other"}', "does not say"),
         ('{"format": "shannon-game store", "schema_version": 7}', "is 7, this version of shannon-game reads 1"),
     ],
 )
 def test_a_folder_with_a_wrong_marker_is_refused(content: str, message: str, tmp_path: Path) -> None:
-    (tmp_path / "store.json").write_text(content)
+    (tmp_path / "store.json").write_text(content, errors="surrogateescape")
     with pytest.raises(InputError, match=message):
         open_store(tmp_path)
 
@@ -321,6 +324,41 @@ def test_half_written_files_do_not_count_and_go_away_when_old(tmp_path: Path) ->
 
 ONE = [result_key(1)]
 TWO = [result_key(1), result_key(2)]
+
+
+@pytest.mark.parametrize(
+    "step", [(Path, "mkdir"), (Path, "open"), (os, "fsync"), (Path, "replace")], ids=lambda s: s[1]
+)
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EIO, errno.EDQUOT])
+def test_a_disk_that_takes_nothing_is_told_in_one_line_and_nothing_half_is_left(
+    step: tuple[Any, str], code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, items, keys = filled(tmp_path)
+    before = sorted(tmp_path.rglob("*"))
+    more, more_keys = numbers(4, start=100)
+
+    def fails(*_: object, **__: object) -> None:
+        raise OSError(code, os.strerror(code))
+
+    with monkeypatch.context() as full:
+        full.setattr(*step, fails)
+        with pytest.raises(InputError, match=rf"cannot be written to: {os.strerror(code)}") as caught:
+            compute_stored(store, OPERATION, more, more_keys, square)
+        assert str(tmp_path) in str(caught.value)
+    assert sorted(tmp_path.rglob("*")) == before
+    same(compute_stored(store, OPERATION, [*items, *more], [*keys, *more_keys], square).arrays, square([*items, *more]))
+
+
+def test_a_store_that_cannot_be_listed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, _, keys = filled(tmp_path)
+    store = open_store(tmp_path)
+
+    def fails(_: Path) -> None:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    monkeypatch.setattr(Path, "iterdir", fails)
+    with pytest.raises(InputError, match=r"square-.*: cannot be read: Permission denied"):
+        store.missing(OPERATION, keys)
 
 
 @pytest.mark.parametrize(
