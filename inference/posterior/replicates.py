@@ -6,10 +6,12 @@ Simulation-based calibration and recovery studies are hundreds of fits that do n
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 import os
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -54,7 +56,7 @@ def run_replicates(
     tasks : sequence of mapping
         No two alike.
     path : Path or str
-        JSON lines: the settings, then a line a finished task. An interrupted run is resumed from it.
+        JSON lines: the settings, then a line a finished task with its checksum. An interrupted run is resumed from it.
     settings : mapping
         Everything else that the rows depend on, the study's hash among it. A file that was made with other settings, or
         by other code of `work`'s module or of the packages below it, is refused.
@@ -73,7 +75,8 @@ def run_replicates(
     Raises
     ------
     InputError
-        If two tasks are alike, the file is of other settings or not of this kind, or `n_jobs` is not positive.
+        If two tasks are alike, the file is of other settings or not of this kind, a line is not as it was written, the
+        file cannot be written, or `n_jobs` is not positive.
     """
     if n_jobs < 1:
         raise InputError(f"is {n_jobs}, should be at least 1", field="n_jobs")
@@ -82,19 +85,22 @@ def run_replicates(
         twin = next(dict(task) for task, key in zip(tasks, keys, strict=True) if keys.count(key) > 1)
         raise InputError(f"contain {twin} more than once", field="tasks")
     path = Path(path)
-    done = _open(path, {**settings, "code": work_hash(work, *_CODE)}, set_aside=set_aside)
+    # as they come back from the file
+    settings = json.loads(json.dumps({**settings, "code": work_hash(work, *_CODE)}, sort_keys=True))
+    done = _open(path, settings, set_aside=set_aside)
     missing = [task for task, key in zip(tasks, keys, strict=True) if key not in done]
     n_done = len(tasks) - len(missing)
     if progress is not None:
         progress(n_done, len(tasks))
-    with path.open("a", encoding="utf-8") as file:
-        for task, rows in _computed(work, missing, n_jobs):
-            file.write(json.dumps({"task": dict(task), "rows": [_plain(row) for row in rows]}) + "\n")
-            file.flush()
-            done[_key(task)] = [_plain(row) for row in rows]
-            n_done += 1
-            if progress is not None:
-                progress(n_done, len(tasks))
+    for task, rows in _computed(work, missing, n_jobs):
+        plain = [_plain(row) for row in rows]
+        entry = {"task": dict(task), "rows": plain}
+        with _file_errors(path), path.open("ab", buffering=0) as file:
+            file.write(_line({"sum": _checksum(settings, entry), **entry}))
+        done[_key(task)] = plain
+        n_done += 1
+        if progress is not None:
+            progress(n_done, len(tasks))
     return [{**task, **row} for task, key in zip(tasks, keys, strict=True) for row in done[key]]
 
 
@@ -121,37 +127,75 @@ def _with_task(work: Callable[[Task], Sequence[Row]], task: Task, parent: int) -
 
 def _open(path: Path, settings: Mapping[str, Any], *, set_aside: bool) -> dict[Hashable, list[Row]]:
     """Rows of the tasks that the file has; a last line that was cut off by a kill is dropped."""
-    header = {"format": _FORMAT, "settings": json.loads(json.dumps(dict(settings), sort_keys=True))}
-    if not path.exists():
+    first = _line({"format": _FORMAT, "settings": settings})
+    with _file_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(header) + "\n", encoding="utf-8")
-        return {}
-    content = path.read_text(encoding="utf-8")
-    lines = content.splitlines(keepends=True)
-    if lines and not lines[-1].endswith("\n"):
-        content = "".join(lines := lines[:-1])
-        path.write_text(content, encoding="utf-8")
-    found: list[Any] = []
-    for number, line in enumerate(lines, start=1):
-        try:
-            found.append(json.loads(line))
-        except json.JSONDecodeError as problem:
-            raise InputError(f"is not JSON ({problem})", source=str(path), field=f"line {number}") from None
-    if not found or not isinstance(found[0], dict) or found[0].get("format") != _FORMAT:
+        content = path.read_bytes() if path.exists() else b""
+        if first.startswith(content):
+            # nothing yet, or a first line that was cut off
+            if content != first:
+                path.write_bytes(first)
+            return {}
+    lines = content.split(b"\n")
+    # of a file of another kind nothing is cut off
+    found = [_parsed(lines[0], path, 1)]
+    if found[0].get("format") != _FORMAT or not isinstance(found[0].get("settings"), dict):
         raise InputError("is not a file of replicates; take another path", source=str(path))
+    if cut := len(lines.pop()) if len(lines) > 1 else 0:
+        with _file_errors(path):
+            os.truncate(path, len(content) - cut)
     old = found[0]["settings"]
-    if old != header["settings"]:
-        differ = sorted(
-            name for name in old.keys() | header["settings"].keys() if old.get(name) != header["settings"].get(name)
-        )
+    if old != settings:
+        differ = sorted(name for name in old.keys() | settings.keys() if old.get(name) != settings.get(name))
         how = "by other code" if differ == ["code"] else f"with other settings ({', '.join(differ)})"
         if not set_aside:
             raise InputError(f"was made {how}; go back to that, or take another path", source=str(path))
         aside = _free_name(path)
-        log.warning("%s was made %s; it is now %s, and its %d tasks begin anew", path, how, aside.name, len(found) - 1)
-        path.rename(aside)
+        log.warning("%s was made %s; it is now %s, and its %d tasks begin anew", path, how, aside.name, len(lines) - 1)
+        with _file_errors(path):
+            path.rename(aside)
         return _open(path, settings, set_aside=False)
+    found += [_parsed(line, path, number) for number, line in enumerate(lines[1:], start=2)]
+    for number, entry in enumerate(found[1:], start=2):
+        if entry.get("sum") != _checksum(settings, {name: entry.get(name) for name in ("task", "rows")}):
+            raise InputError(
+                "is not as it was written, or of another file (its checksum does not fit); remove the line, and its "
+                "task is done again",
+                source=str(path),
+                field=f"line {number}",
+            )
     return {_key(entry["task"]): entry["rows"] for entry in found[1:]}
+
+
+def _parsed(line: bytes, path: Path, number: int) -> dict[str, Any]:
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError) as problem:
+        raise InputError(f"is not JSON ({problem})", source=str(path), field=f"line {number}") from None
+    if not isinstance(found, dict):
+        raise InputError("is no JSON object", source=str(path), field=f"line {number}")
+    return found
+
+
+def _line(entry: Mapping[str, Any]) -> bytes:
+    return json.dumps(entry).encode() + b"\n"
+
+
+def _checksum(settings: Mapping[str, Any], entry: Mapping[str, Any]) -> str:
+    """Of a line and of the file that it stands in."""
+    return hashlib.sha256(json.dumps([settings, entry], sort_keys=True).encode()).hexdigest()[:16]
+
+
+@contextmanager
+def _file_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as problem:
+        raise InputError(
+            f"cannot be read and written: {problem.strerror or problem}; what is done is kept, take another path or "
+            "make room",
+            source=str(path),
+        ) from problem
 
 
 def _free_name(path: Path) -> Path:

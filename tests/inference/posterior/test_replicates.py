@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
+import os
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -62,6 +66,97 @@ def test_refuses_other_settings_and_other_files(tmp_path: Path) -> None:
     path.write_text("no json\n")
     with pytest.raises(InputError, match="line 1"):
         run_replicates(work, TASKS, path=path, settings={})
+
+
+def edit_line(number: int, edit: Callable[[bytes], bytes]) -> Callable[[Path], None]:
+    def spoil(path: Path) -> None:
+        lines = path.read_bytes().splitlines(keepends=True)
+        lines[number - 1] = edit(lines[number - 1])
+        path.write_bytes(b"".join(lines))
+
+    return spoil
+
+
+def from_another_file(path: Path) -> None:
+    """A line of the same task, with other settings."""
+    run_replicates(partial(square, calls=path.with_name("calls")), TASKS, path=path.with_name("o"), settings={"n": 2})
+    edit_line(3, lambda line: path.with_name("o").read_bytes().splitlines(keepends=True)[2])(path)
+
+
+NOT_WRITTEN = "is not as it was written, or of another file"
+
+DAMAGED: dict[str, tuple[Callable[[Path], object], str]] = {
+    "a changed number": (edit_line(3, lambda line: line.replace(b"1.0", b"7.0")), rf"line 3: {NOT_WRITTEN}"),
+    "a changed task": (edit_line(4, lambda line: line.replace(b'"seed": 2', b'"seed": 9')), rf"line 4: {NOT_WRITTEN}"),
+    "another file's line": (from_another_file, rf"line 3: {NOT_WRITTEN}"),
+    "another object": (edit_line(3, lambda line: b'{"some": "thing"}\n'), rf"line 3: {NOT_WRITTEN}"),
+    "a line without a checksum": (edit_line(3, lambda line: b'{"task": {}, "rows": []}\n'), rf"line 3: {NOT_WRITTEN}"),
+    "a list": (edit_line(3, lambda line: b"[1]\n"), "line 3: is no JSON object"),
+    "a number": (edit_line(3, lambda line: b"5\n"), "line 3: is no JSON object"),
+    "no JSON": (edit_line(3, lambda line: line[:20] + b"\n"), "line 3: is not JSON"),
+    "an empty line": (edit_line(3, lambda line: b"\n" + line), "line 3: is not JSON"),
+    "not UTF-8": (edit_line(3, lambda line: b'{"\xff": 1}\n'), "line 3: is not JSON"),
+    "null characters": (edit_line(3, lambda line: b"\0" * 50 + b"\n"), "line 3: is not JSON"),
+    "deep": (edit_line(3, lambda line: b"[" * 100_000 + b"\n"), "line 3: is not JSON"),
+    "settings that are none": (
+        edit_line(1, lambda line: json.dumps({"format": "shannon-game replicates 1"}).encode() + b"\n"),
+        "not a file of replicates",
+    ),
+    "a text without an end": (lambda path: path.write_text("my notes"), "line 1: is not JSON"),
+    "a JSON file without an end": (lambda path: path.write_text('{"my": "notes"}'), "not a file of replicates"),
+    "a folder": (lambda path: (path.unlink(), path.mkdir()), "cannot be read and written: Is a directory"),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_a_damaged_or_foreign_file_is_named_and_left_as_it_is(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    again = partial(run_replicates, partial(square, calls=tmp_path / "calls"), TASKS, path=path, settings={"n": 1})
+    again()
+    spoil, message = DAMAGED[name]
+    spoil(path)
+    before = path.read_bytes() if path.is_file() else b""
+    with pytest.raises(InputError, match=message) as caught:
+        again()
+    assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert (path.read_bytes() if path.is_file() else b"") == before
+
+
+def test_killed_at_any_byte_it_ends_with_the_same_file(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    again = partial(run_replicates, partial(square, calls=tmp_path / "calls"), TASKS[:2], path=path, settings={"n": 1})
+    again()
+    whole = path.read_bytes()
+    for cut in range(len(whole)):
+        path.write_bytes(whole[:cut])
+        again()
+        assert path.read_bytes() == whole
+
+
+def test_a_full_disk_is_told_in_one_line_and_what_is_done_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "r.jsonl"
+    again = partial(run_replicates, partial(square, calls=tmp_path / "calls"), path=path, settings={"n": 1})
+    again(TASKS[:2])
+    with monkeypatch.context() as full:
+        full.setattr(Path, "open", no_space(Path.open))
+        with pytest.raises(InputError, match=r"r\.jsonl: cannot be read and written: No space left on device"):
+            again(TASKS)
+    again(TASKS)
+    assert (tmp_path / "calls").read_text().split() == ["0", "1", "2", "2", "3", "4", "5"]
+
+
+def no_space(opened: Callable[..., Any]) -> Callable[..., Any]:
+    """Open files as ever, other than those that results are added to."""
+
+    def opening(path: Path, mode: str = "r", *more: Any, **named: Any) -> Any:
+        if mode == "ab":
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+        return opened(path, mode, *more, **named)
+
+    return opening
 
 
 @pytest.fixture
