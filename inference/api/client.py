@@ -210,7 +210,7 @@ class ApiClient:
         most = settings.cost_usd(call.most_input_tokens, call.most_output_tokens)
         while True:
             if self._stopped.is_set():
-                raise StoppedError
+                raise StoppedError("stopped before all was asked; the same command goes on from what is stored")
             attempt = self.store.begin(call.key, most, settings.budget_usd, settings.timeout_s + _LEASE_SLACK_S)
             if attempt is not None:
                 break

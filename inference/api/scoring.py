@@ -143,6 +143,8 @@ def score_windows(
     InputError
         If the windows or settings are wrong, the least that it can cost is above the budget (before the first call),
         no window is left, or as :meth:`inference.api.client.ApiClient.positions`.
+    StoppedError
+        After a signal whose handler raises nothing.
     """
     _check(windows)
     with AnswerStore(store) as answers:

@@ -6,9 +6,11 @@ import base64
 import json
 import logging
 import re
+import ssl
 import time
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -46,6 +48,9 @@ LONG = "longer than max_answer_bytes=50000"
 KEPT_OUT = "the answer repeats the key"
 NOTHING = "the answer has no choices"
 P99 = -0.01005
+
+
+CONTEXT = cache(ssl.create_default_context)
 
 
 def encoded(before: str = "", after: str = "") -> str:
@@ -174,6 +179,8 @@ def server() -> Iterator[tuple[str, Counter[str]]]:
 @pytest.fixture(autouse=True)
 def key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAKE_KEY", KEY)
+    # a twentieth of a second each
+    monkeypatch.setattr(ssl, "create_default_context", CONTEXT)
 
 
 def settings(url: str, name: str, **changes: Any) -> ApiSettings:
