@@ -39,8 +39,8 @@ IntArray = NDArray[np.intp]
 OBJECTIVES = ("rank", "pair")
 """How the outcomes fix the temperature: the target among all tokens shown with it, or against one at a time."""
 
-_NEEDED = ("A", "s", "zeta", "b", "b2", "t_b", "ga", "sigma", "delta", "e_unit")
-_NEEDED += ("slope", "bias", "noise", "lapse", "half")
+_OF_BELIEF = ("A", "s", "zeta", "b", "b2", "t_b", "ga", "sigma", "delta", "e_unit")
+_NEEDED = (*_OF_BELIEF, "slope", "bias", "noise", "lapse", "half")
 _FAR = 60.0
 _TEMPERATURES = (1e-3, 30.0)
 _HALVINGS = 45
