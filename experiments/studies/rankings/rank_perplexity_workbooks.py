@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import io
 import re
+import warnings
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -14,6 +15,8 @@ from typing import Any
 
 from estimators.errors import InputError, require_packages, unknown_choice
 from experiments.studies.files import checked_members
+from experiments.studies.parsing import is_number, shown
+from experiments.studies.workbooks import WORKBOOK_LIMIT_BYTES, read_sheet
 
 __all__ = ["ARCHIVES", "Archive", "Workbook", "check_sheet", "ranked_tokens", "read_workbooks"]
 
@@ -55,7 +58,6 @@ _DATA_NAME = re.compile(
 _AVERAGES_NAME = re.compile(
     r"Saved Data (?:(?P<repeat>\d+) )?reftext(?P<text>2?) (?P<length>\d+) AVERAGES\.xlsx", re.ASCII
 )
-_WORKBOOK_LIMIT_BYTES = 16 * 2**20
 _MODEL_NAMES = ("gpt-3.5-turbo", "gpt-4", "gpt-4-turbo", "gpt-4o")
 
 
@@ -102,7 +104,7 @@ def read_workbooks(archive: Archive, content: bytes, path: Path) -> Iterator[Wor
     except zipfile.BadZipFile as error:
         raise InputError(f"is not a readable zip archive ({error}); fetch it again", source=path) from error
     with outer:
-        members = checked_members(outer, path, member_limit_bytes=_WORKBOOK_LIMIT_BYTES)
+        members = checked_members(outer, path, member_limit_bytes=WORKBOOK_LIMIT_BYTES)
         for name, member in members.items():
             if name.endswith("/"):
                 continue
@@ -135,39 +137,24 @@ def _workbook(archive: Archive, name: str, place: str, content: bytes) -> Workbo
         start=None if number is None else int(number),
         model="" if averages else found["model"],
         length=int(found["length"]),
-        rows=_sheet(content, place),
+        rows=read_sheet(content, place),
     )
-
-
-def _sheet(content: bytes, place: str) -> list[list[Any]]:
-    """Cells of the only sheet; a workbook is an archive too, and is checked before a parser sees it."""
-    from python_calamine import CalamineError, CalamineWorkbook  # noqa: PLC0415 - only this study needs it
-
-    try:
-        with zipfile.ZipFile(io.BytesIO(content)) as inner:
-            checked_members(inner, place, member_limit_bytes=_WORKBOOK_LIMIT_BYTES)
-        book = CalamineWorkbook.from_filelike(io.BytesIO(content))
-        if len(book.sheet_names) != 1:
-            raise InputError(f"has the sheets {book.sheet_names}, should have one", source=place)
-        rows: list[list[Any]] = book.get_sheet_by_index(0).to_python(skip_empty_area=False)
-    except (zipfile.BadZipFile, CalamineError, OSError) as error:
-        raise InputError(f"is not a readable workbook ({error})", source=place) from error
-    return rows
 
 
 def check_sheet(book: Workbook) -> None:
     """Refuse a sheet of a window that has other columns or cells of another type; InputError names the place."""
     header = tuple(book.rows[0]) if book.rows else ()
     if header != _COLUMNS:
-        raise InputError(f"has the columns {header}, should have {_COLUMNS}", source=book.place)
+        raise InputError(f"has the columns {shown(header)}, should have {_COLUMNS}", source=book.place)
+    if len(book.rows) == 1:
+        raise InputError("has a header and no row", source=book.place)
     if book.model not in _MODEL_NAMES:
         raise unknown_choice("model", book.model, _MODEL_NAMES, source=book.place)
     for number, row in enumerate(book.rows[1:], start=2):
         for column, value in enumerate(row):
-            is_right = isinstance(value, str) if column < 4 else isinstance(value, int | float)
-            if not is_right or value == "" or isinstance(value, bool):
+            if value == "" or not (isinstance(value, str) if column < 4 else is_number(value)):
                 raise InputError(
-                    f"is {value!r} in row {number}, should be {'text' if column < 4 else 'a number'}",
+                    f"is {shown(value)} in row {number}, should be {'text' if column < 4 else 'a number'}",
                     source=book.place,
                     field=_COLUMNS[column],
                 )
@@ -195,15 +182,14 @@ def ranked_tokens(books: list[Workbook]) -> tuple[list[list[str]], list[list[flo
 def _listed(text: str, kind: type, place: str, number: int) -> list[Any]:
     """Parse the repr of a list of strings or of floats; nothing in it is executed."""
     try:
-        values = ast.literal_eval(text)
-    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        with warnings.catch_warnings():
+            # Python warns of a backslash that means nothing, as if the text were a program of ours
+            warnings.simplefilter("error")
+            values = ast.literal_eval(text)
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError, Warning):
         values = None
-    allowed = (int, float) if kind is float else kind
-    if (
-        not isinstance(values, list)
-        or not values
-        or not all(isinstance(value, allowed) and not isinstance(value, bool) for value in values)
-    ):
+    is_right = is_number if kind is float else (lambda value: isinstance(value, str))
+    if not isinstance(values, list) or not values or not all(map(is_right, values)):
         should = "number" if kind is float else "text"
-        raise InputError(f"is {text[:60]!r} in row {number}, should be a list, each element a {should}", source=place)
+        raise InputError(f"is {shown(text)} in row {number}, should be a list, each element a {should}", source=place)
     return values

@@ -1,0 +1,126 @@
+"""One reader of workbooks (.xlsx): every part is looked at before a parser that trusts it makes room for its cells."""
+
+from __future__ import annotations
+
+import io
+import re
+import zipfile
+import zlib
+from typing import Any
+from xml.parsers import expat
+
+from estimators.errors import InputError
+from experiments.studies.files import checked_members
+from experiments.studies.parsing import shown
+
+__all__ = ["WORKBOOK_LIMIT_BYTES", "read_sheet"]
+
+WORKBOOK_LIMIT_BYTES = 16 * 2**20
+"""A workbook, or a part of it, that is larger when unpacked is refused."""
+
+_MOST_CELLS = 2**20
+_CELL = re.compile(r"([A-Z]{1,3})([1-9][0-9]{0,6})")
+_HAS_CELLS = re.compile(rb"<(?:[^\s<>/]*:)?(?:c|row)[\s/>]")
+_PARTS = (".xml", ".rels")
+
+
+def read_sheet(content: bytes, place: str) -> list[list[Any]]:
+    """Read the cells of a workbook's only sheet, from A1 on.
+
+    Parameters
+    ----------
+    content : bytes
+        The workbook.
+    place : str
+        What it is called in a message.
+
+    Returns
+    -------
+    list of list
+        Rows of equal length; an empty cell is "".
+
+    Raises
+    ------
+    InputError
+        If it is no workbook, has more than one sheet, or a part or a cell where a plain table has none.
+    """
+    from python_calamine import CalamineWorkbook  # noqa: PLC0415 - few studies need it
+
+    # other kinds of workbook, which the parser knows too, begin otherwise
+    if not content.startswith(b"PK"):
+        raise InputError("is no .xlsx workbook", source=place)
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            for name, member in checked_members(archive, place, member_limit_bytes=WORKBOOK_LIMIT_BYTES).items():
+                _check_part(archive.read(member), name, f"{place}, {name}")
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, NotImplementedError) as error:
+        raise InputError(f"is not a readable workbook ({error})", source=place) from error
+    try:
+        book = CalamineWorkbook.from_filelike(io.BytesIO(content))
+        names = book.sheet_names
+        rows: list[list[Any]] = book.get_sheet_by_index(0).to_python(skip_empty_area=False) if len(names) == 1 else []
+    except BaseException as error:
+        # a panic of the parser is no Exception
+        if not (isinstance(error, Exception) or type(error).__name__ == "PanicException"):
+            raise
+        raise InputError(f"is not a readable workbook ({error})", source=place) from None
+    if len(names) != 1:
+        raise InputError(f"has the sheets {shown(names)}, should have one", source=place)
+    return rows
+
+
+def _check_part(content: bytes, name: str, place: str) -> None:
+    """Refuse a part that is no plain XML, and cells far out: the parser makes room for all that could lie before."""
+    if name.endswith("/"):
+        return
+    if not name.endswith(_PARTS):
+        raise InputError("is a part that a workbook with a plain table has not", source=place)
+    if b"<!DOCTYPE" in content or b"<!ENTITY" in content or b"\0" in content:
+        raise InputError("defines entities, or is no UTF-8; a workbook does neither", source=place)
+    # themes and styles have neither rows nor cells
+    if _HAS_CELLS.search(content) is None:
+        return
+    row = column = last_row = last_column = 0
+
+    def place_of(element: str, attributes: dict[str, str]) -> None:
+        nonlocal row, column, last_row, last_column
+        tag, reference = element.rpartition(":")[2], attributes.get("r")
+        if tag == "row":
+            row, column = _row(reference, place) if reference is not None else row + 1, 0
+        elif tag == "c":
+            column, row = _cell(reference, place) if reference is not None else (column + 1, row)
+        last_row, last_column = max(last_row, row), max(last_column, column)
+        if last_row * last_column > _MOST_CELLS:
+            raise InputError(
+                f"has a cell in row {row:,}, column {column:,}: a table of that size has more than {_MOST_CELLS:,} "
+                "cells, which is more than is read",
+                source=place,
+            )
+
+    parser = expat.ParserCreate()
+    parser.StartElementHandler = place_of
+    try:
+        parser.Parse(content, True)
+    except InputError:
+        raise
+    except (expat.ExpatError, ValueError, LookupError) as error:
+        raise InputError(f"is not valid XML ({error})", source=place) from None
+
+
+def _row(reference: str, place: str) -> int:
+    if re.fullmatch(r"[1-9][0-9]{0,6}", reference) is None:
+        raise InputError(f"has a row called {shown(reference)}", source=place)
+    return int(reference)
+
+
+def _cell(reference: str, place: str) -> tuple[int, int]:
+    """Column and row of a reference such as B12, from 1."""
+    found = _CELL.fullmatch(reference)
+    if found is None:
+        raise InputError(
+            f"has a cell called {shown(reference)}, should be a column and a row such as B12", source=place
+        )
+    column = 0
+    for letter in found[1]:
+        column = 26 * column + ord(letter) - ord("A") + 1
+    return column, int(found[2])
