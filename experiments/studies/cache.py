@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import h5netcdf
+import h5py
 import numpy as np
 from numpy.typing import NDArray
 
@@ -97,6 +98,7 @@ def read_cache(path: Path, key: str) -> Cached | None:
     if not path.is_file():
         return None
     try:
+        h5py.File(path, "r").close()  # h5netcdf complains once more of what HDF5 refuses
         with h5netcdf.File(path, "r") as file:
             if file.attrs["key"] != key:
                 return None

@@ -3,7 +3,8 @@
 The file holds the variables that :func:`estimators.comparison.study.validate_comparison_study` documents under their
 own names, so that xarray, R or Panoply read it. Strings are lossless: those that netCDF cannot hold (a null character,
 half of a surrogate pair) are written with a backslash and the number of the character, and the variable says so in
-its attribute ``string_escape``.
+its attribute ``string_escape``. After the end of the netCDF, where readers do not look, stands the hash of all before:
+HDF5 may wait for ever in a damaged file, so that one of ours is checked before it is opened.
 """
 
 from __future__ import annotations
@@ -14,19 +15,21 @@ import re
 import tempfile
 from pathlib import Path
 
+import h5py
 import xarray as xr
 
 from estimators.comparison import validate_comparison_study
 from estimators.errors import InputError
 from experiments.harness.result import loader
-from experiments.studies.files import regular_file
-from experiments.studies.parsing import objects
+from experiments.studies.files import read_bytes
+from experiments.studies.parsing import is_whole, objects, parse_json, shown
 from inference.settings import Settings, UserPath
 
 __all__ = ["ComparisonFileSettings", "comparison_file", "save_comparison_study"]
 
 _FORMAT = "format"
 _FORMAT_VALUE = "shannon-game comparison study 1"
+_MARK = b"\nshannon-game sha256 "
 _ESCAPE = "string_escape"
 _ESCAPE_VALUE = "backslash, u, four hexadecimal digits"
 _UNHOLDABLE = re.compile("[\x00\ud800-\udfff]")
@@ -73,6 +76,8 @@ def save_comparison_study(study: xr.Dataset, path: Path | str) -> Path:
     os.close(handle)
     try:
         encoded.to_netcdf(temporary, engine="h5netcdf")
+        with Path(temporary).open("r+b") as file:
+            file.write(_MARK + hashlib.sha256(file.read()).digest())
         Path(temporary).chmod(0o644)
         Path(temporary).replace(path)
     finally:
@@ -112,12 +117,16 @@ def comparison_file(settings: ComparisonFileSettings) -> xr.Dataset:
     10
     """
     path = settings.path
-    regular_file(path, field="study.path")
+    content = read_bytes(path, field="study.path")
+    length = len(content) - len(_MARK) - 32
+    if content[length:-32] == _MARK and hashlib.sha256(content[:length]).digest() != content[-32:]:
+        raise InputError("was damaged after it was written: its hash is another", source=path)
     study = _read(path)
+    _check_attributes(study, path)
     wanted = study.attrs.pop(_FORMAT, _FORMAT_VALUE)
     if wanted != _FORMAT_VALUE:
         raise InputError(
-            f"is {wanted!r}, this version of shannon-game reads {_FORMAT_VALUE!r}", source=path, field=_FORMAT
+            f"is {shown(wanted)}, this version of shannon-game reads {_FORMAT_VALUE!r}", source=path, field=_FORMAT
         )
     for name, variable in study.variables.items():
         if _ESCAPE in variable.attrs or variable.dtype.kind in "OUT":
@@ -125,7 +134,7 @@ def comparison_file(settings: ComparisonFileSettings) -> xr.Dataset:
     if "item_name" in study and "item_id" not in study:
         # what files of earlier versions call it
         study = study.rename(item_name="item_id")
-    study.attrs["data_sha256"] = hashlib.sha256(path.read_bytes()).hexdigest()
+    study.attrs["data_sha256"] = hashlib.sha256(content).hexdigest()
     study.attrs.setdefault("name", path.stem)
     try:
         return validate_comparison_study(study)
@@ -135,6 +144,8 @@ def comparison_file(settings: ComparisonFileSettings) -> xr.Dataset:
 
 def _read(path: Path) -> xr.Dataset:
     try:
+        # where HDF5 refuses a file, h5netcdf leaves a half-made object that complains when it is taken away
+        h5py.File(path, "r").close()
         with xr.open_dataset(path, engine="h5netcdf") as dataset:
             return dataset.load()
     except Exception as problem:
@@ -142,6 +153,25 @@ def _read(path: Path) -> xr.Dataset:
         raise InputError(
             f"cannot be read as netCDF ({type(problem).__name__}: {' '.join(str(problem).split())})", source=path
         ) from problem
+
+
+def _check_attributes(study: xr.Dataset, path: Path) -> None:
+    """Refuse attributes of another kind than those that studies have."""
+    for name in (_FORMAT, "name", "generator", "notes"):
+        value = study.attrs.get(name, "")
+        if not isinstance(value, str):
+            raise InputError(f"is {shown(value)}, should be a text", source=path, field=name)
+    notes = parse_json(study.attrs.get("notes", "[]"), path, "notes")
+    if not isinstance(notes, list) or any(not _is_note(note) for note in notes):
+        problem = f"is {shown(notes)}, should be a list of objects with level, text and count"
+        raise InputError(problem, source=path, field="notes")
+
+
+def _is_note(note: object) -> bool:
+    if not isinstance(note, dict) or set(note) != {"level", "text", "count"}:
+        return False
+    is_count = note["count"] is None or is_whole(note["count"])
+    return note["level"] in ("info", "warning") and isinstance(note["text"], str) and is_count
 
 
 def _encoded(variable: xr.Variable) -> xr.Variable:

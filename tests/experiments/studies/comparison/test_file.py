@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import h5py
 import numpy as np
 import pytest
 import xarray as xr
@@ -217,3 +218,47 @@ def test_what_has_no_place_in_the_layout(tmp_path: Path) -> None:
     negative = study.isel(response=slice(0)).assign_coords(item=-1 - np.arange(study.sizes["item"]))
     with pytest.raises(InputError, match=r"item: is -\d+; the layout numbers its questions from 0"):
         write_lm_game(negative, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"notes": "no json"}, "notes: is not valid JSON"),
+        ({"notes": "{}"}, "notes: is {}, should be a list of objects"),
+        ({"notes": '[{"text": 1}]'}, "notes: is .*, should be a list of objects"),
+        ({"notes": 5}, "notes: is .*5.*, should be a text"),
+        ({"format": np.array([1, 2])}, r"format: is array\(\[1, 2\]\), should be a text"),
+        ({"format": "other"}, "format: is 'other', this version"),
+        ({"generator": np.array([1.0, 2.0])}, "generator: is array.*, should be a text"),
+        ({"name": 3}, "name: is .*3.*, should be a text"),
+    ],
+)
+def test_attributes_of_another_kind_are_refused(change: dict[str, Any], message: str, tmp_path: Path) -> None:
+    path = tmp_path / "study.nc"
+    small_study().assign_attrs(change).to_netcdf(path, engine="h5netcdf")
+    with pytest.raises(InputError, match=rf"study\.nc, {message}"):
+        load(path)
+
+
+def test_a_file_damaged_after_it_was_written_is_not_opened(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """HDF5 waits for ever in some damaged files, where nothing in this process can stop it."""
+    path = save_comparison_study(small_study(), tmp_path / "study.nc")
+    content = path.read_bytes()
+    monkeypatch.setattr(xr, "open_dataset", lambda *given, **named: pytest.fail("it was opened"))
+    for at in range(0, len(content) - 60, 997):
+        path.write_bytes(content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :])
+        with pytest.raises(InputError, match="was damaged after it was written"):
+            load(path)
+    path.write_bytes(content[:5000])
+    with pytest.raises(InputError, match="cannot be read as netCDF"):
+        load(path)
+    assert capfd.readouterr().err == ""
+
+
+def test_a_file_that_another_program_wrote_or_changed_is_read(tmp_path: Path) -> None:
+    path = save_comparison_study(small_study(), tmp_path / "study.nc")
+    with h5py.File(path, "r+") as file:
+        file.attrs["name"] = "edited"
+    assert load(path).attrs["name"] == "edited"
