@@ -86,23 +86,39 @@ class Rows:
         InputError
             For a row of another width than the header, or a quotation mark that is not closed; names the line.
         """
-        header = self._header(self._next(reader, record) or [])
+        try:
+            return self._read(reader, record)
+        except csv.Error as error:
+            start = reader.line_num - max(len(record), 1) + 1
+            problem = f"line {reader.line_num}: {error}"
+            if "unexpected end" in str(error):
+                problem = f"line {start}: a quotation mark begins a field there that never ends"
+            raise InputError(
+                f"{problem}; a quotation mark inside a quoted field is written twice, and study.quoting=none takes "
+                "quotation marks for characters like others",
+                source=self._path,
+            ) from None
+
+    def _read(self, reader: Any, record: list[str]) -> TextColumns:
+        header = self._header(next(reader, []))
+        width = len(header)
         record.clear()
         columns: list[list[str]] = [[] for _ in header]
         shared: list[dict[str, str] | None] = [{} for _ in header]
         rows: list[list[str]] = []
         labels: dict[str, str] = {}
         empty = 0
-        while (row := self._next(reader, record)) is not None:
+        for row in reader:
+            line = reader.line_num
             if len(record) > 1:
-                self._look_for_swallowed(record, len(header), reader.line_num)
-            line = reader.line_num - len(record) + 1
+                self._look_for_swallowed(record, width, line)
+                line -= len(record) - 1
             record.clear()
             if not any(row):
                 # an empty line is nothing; one with separators is a row that a spreadsheet left
                 empty += len(row) > 1
                 continue
-            if len(row) != len(header):
+            if len(row) != width:
                 raise self._width(row, header, line)
             if len(rows) == 1 and not labels and not columns[0] and all(cell.startswith('{"ImportId"') for cell in row):
                 labels = dict(zip(header, rows.pop(), strict=True))
@@ -129,22 +145,6 @@ class Rows:
         names = [name or f"(column {at})" for at, name in enumerate(names, start=1)]
         check_header(names, self._path)
         return names
-
-    def _next(self, reader: Any, record: list[str]) -> list[str] | None:
-        try:
-            row: list[str] | None = next(reader, None)
-        except csv.Error as error:
-            start = reader.line_num - max(len(record), 1) + 1
-            if "unexpected end" in str(error):
-                problem = f"line {start}: a quotation mark begins a field there that never ends"
-            else:
-                problem = f"line {reader.line_num}: {error}"
-            raise InputError(
-                f"{problem}; a quotation mark inside a quoted field is written twice, and study.quoting=none takes "
-                "quotation marks for characters like others",
-                source=self._path,
-            ) from None
-        return row
 
     def _width(self, row: list[str], header: list[str], line: int) -> InputError:
         hint = "quote fields that hold the separator, or set study.separator"

@@ -117,10 +117,11 @@ def _lines(text: io.TextIOWrapper, path: Path, record: list[str]) -> Iterator[st
     while line := text.readline(_LINE_CHARACTERS):
         number += 1
         characters += len(line)
-        blank += line in ("\n", "\r\n")
-        if blank > _BLANK_LINES:
-            raise InputError(f"has more than {_BLANK_LINES:,} empty lines; it is no table", source=path)
-        if len(line) == _LINE_CHARACTERS:
+        if len(line) <= 2:
+            blank += not line.strip()
+            if blank > _BLANK_LINES:
+                raise InputError(f"has more than {_BLANK_LINES:,} empty lines; it is no table", source=path)
+        elif len(line) == _LINE_CHARACTERS:
             raise InputError(f"line {number} has more than {_LINE_CHARACTERS:,} characters", source=path)
         if most is not None and characters > most:
             problem = f"unpacks to more than {_UNPACKED_TIMES} times its size; unpack it yourself to read it"

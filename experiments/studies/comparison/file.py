@@ -21,6 +21,7 @@ import xarray as xr
 from estimators.comparison import validate_comparison_study
 from estimators.errors import InputError
 from experiments.harness.result import loader
+from experiments.studies.comparison.checks import check_contradictions
 from experiments.studies.files import read_bytes
 from experiments.studies.parsing import is_whole, objects, parse_json, shown
 from inference.settings import Settings, UserPath
@@ -137,7 +138,7 @@ def comparison_file(settings: ComparisonFileSettings) -> xr.Dataset:
     study.attrs["data_sha256"] = hashlib.sha256(content).hexdigest()
     study.attrs.setdefault("name", path.stem)
     try:
-        return validate_comparison_study(study)
+        return check_contradictions(validate_comparison_study(study), None)
     except InputError as problem:
         raise InputError(f"holds no comparison study that can be used: {problem}", source=path) from None
 

@@ -14,9 +14,9 @@ from pydantic import model_validator
 from estimators.documents.tokens import is_word_token
 from estimators.errors import InputError
 from estimators.guesses.study import prior_guesses, repeated_guesses, validate_guess_study
-from estimators.layout import add_note
+from estimators.layout import add_note, response_positions
 from experiments.harness.result import loader
-from experiments.studies.parsing import add_notes
+from experiments.studies.parsing import Note, add_notes, shown
 from experiments.studies.plain_table import Table, table_of
 from experiments.studies.table_file import read_table
 from experiments.studies.table_settings import TableFile
@@ -211,9 +211,11 @@ def _study_of(table: Table, settings: _Layout, *, name: str) -> xr.Dataset:
     add_notes(study, table.notes)
     if empty.any():
         add_note(study, "rows left out: an empty cell (missing=drop)", count=int(empty.sum()), level="warning")
+    add_notes(study, _contradictions(study, table, columns))
     again = int(repeated_guesses(study).sum())
     if again:
-        add_note(study, "guesses at a place at which the participant had guessed before; kept", count=again)
+        text = "guesses at a place at which the participant had guessed before; kept"
+        add_note(study, text, count=again, level="warning")
     return validate_guess_study(study)
 
 
@@ -301,6 +303,30 @@ def _correct(
     if settings.match == "folded":
         guess, target = guess.str.strip().str.casefold(), target.str.strip().str.casefold()
     return (guess == target).to_numpy(dtype=bool)
+
+
+def _contradictions(study: xr.Dataset, table: Table, columns: Mapping[str, str]) -> list[Note]:
+    """Compare the column of right and wrong with guess and target; whoever scored may have let a spelling pass."""
+    if "correct" not in columns or "guess" not in study or "target_token" not in study:
+        return []
+    guess, correct = study["guess"].to_numpy(), study["correct"].to_numpy()
+    target = study["target_token"].to_numpy()[response_positions(study)]
+    wrong = ~correct & (guess == target)
+    folded = [one.strip().casefold() != other.strip().casefold() for one, other in zip(guess, target, strict=True)]
+    right = correct & np.array(folded, dtype=bool)
+    if 2 * int(wrong.sum() + right.sum()) > correct.size:
+        row = int(np.flatnonzero(wrong | right)[0])
+        raise table.error(
+            f"says that {shown(guess[row])} for {shown(target[row])} is {'right' if correct[row] else 'wrong'} in "
+            f"{table.where(int(study['table_row'][row]) - 1)} ({int(wrong.sum() + right.sum())} of {correct.size} rows "
+            "contradict guess and target); is it inverted?",
+            columns["correct"],
+        )
+    found = (
+        Note("guesses that are the target and are wrong by the table; taken as wrong", int(wrong.sum()), "warning"),
+        Note("guesses that are not the target and are right by the table; taken as right", int(right.sum())),
+    )
+    return [note for note in found if note.count]
 
 
 def _with_models(study: xr.Dataset, table: Table, taken: NDArray[np.intp], settings: _Layout) -> xr.Dataset:

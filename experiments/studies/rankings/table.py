@@ -53,6 +53,8 @@ _TEXT = ("model", "text", "window", "reference_token", "token", "generated_token
 _WHOLE = ("context_length", "position", "rank", "reference_id", "token_id")
 _REAL = ("logprob_nats", "reference_logprob_nats", "reference_rank")
 _REQUIRED = (*_KEY, "reference_token", "rank", "token", "logprob_nats")
+# APIs round log-probabilities
+_SLACK = 0.01
 # numbers above are not all told apart
 _LARGEST = 2**53
 _OPTIONAL = ("generated_token", "reference_id", "token_id", "reference_logprob_nats", "reference_rank")
@@ -147,7 +149,9 @@ def ranking_study(ranks: pd.DataFrame, *, name: str = "ranking study") -> xr.Dat
 
 
 def _study(given: Table, name: str) -> xr.Dataset:
-    study = _of_rows(_checked(given), given.source)
+    cells = _checked(given)
+    _check_lists(given, cells)
+    study = _of_rows(cells, given.source)
     add_notes(study, given.notes)
     extra = [column for column in given.names if column not in (*_REQUIRED, *_OPTIONAL)]
     if extra:
@@ -265,6 +269,25 @@ def _whole(given: Table, name: str, numbers: NDArray[np.float64]) -> NDArray[np.
         text = shown(given.texts(name)[row])
         raise given.error(f"is {text} in {given.where(row)}, should be a whole number", name)
     return numbers.astype(np.int64)
+
+
+def _check_lists(given: Table, cells: pd.DataFrame) -> None:
+    """Refuse a list with more than the whole probability, or with one token twice."""
+    total = np.exp(cells["logprob_nats"]).groupby([cells[name] for name in _KEY]).transform("sum").to_numpy()
+    row = int(np.argmax(total))
+    if total[row] > 1 + _SLACK:
+        problem = f"the probabilities add up to {total[row]:.3g} for one reference token ({_place(cells, row)})"
+        raise given.error(f"{problem}; it should be ln p", "logprob_nats")
+    token = "token_id" if "token_id" in cells else "token"
+    twice = cells.duplicated([*_KEY, token]).to_numpy()
+    if token == "token":
+        # half of a character: many tokens are this string
+        twice = twice & ~cells["token"].str.contains("\ufffd", regex=False).to_numpy(dtype=bool)
+    if twice.any():
+        row = int(np.argmax(twice))
+        hint = "" if token == "token_id" else "; where different tokens are one string, give token_id and reference_id"
+        problem = f"is {shown(cells[token].tolist()[row])} again in {given.where(row)} for one reference token"
+        raise given.error(f"{problem} ({_place(cells, row)}){hint}", token)
 
 
 def _place(table: pd.DataFrame, row: int) -> str:

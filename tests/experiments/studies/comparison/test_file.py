@@ -39,6 +39,9 @@ def strange_study() -> xr.Dataset:
         old = study[name]
         values = [STRANGE[i % len(STRANGE)] or ("x" if name == "participant" else "") for i in range(old.size)]
         study[name] = (old.dims, objects(values).reshape(old.shape))
+    # a token that was the target may be another one now, and both together are no more than all
+    for name in ("target_logprob", "candidate_logprob"):
+        study[name] = study[name] - 1
     add_note(study, "strange", count=3)
     return validate_comparison_study(study)
 
@@ -262,3 +265,14 @@ def test_a_file_that_another_program_wrote_or_changed_is_read(tmp_path: Path) ->
     with h5py.File(path, "r+") as file:
         file.attrs["name"] = "edited"
     assert load(path).attrs["name"] == "edited"
+
+
+def test_what_cannot_be_is_refused(tmp_path: Path) -> None:
+    study = small_study()
+    for wrong, message in [
+        (study.assign(automatic=~study["automatic"]), "automatic: is true at response .* whose two strings differ"),
+        (study.assign(target_logprob=study["target_logprob"] * 0), "and the target have the probability"),
+    ]:
+        path = save_comparison_study(wrong, tmp_path / "study.nc")
+        with pytest.raises(InputError, match=f"holds no comparison study that can be used: .*{message}"):
+            load(path)

@@ -142,3 +142,23 @@ def test_names_of_any_type_survive() -> None:
         guess_study(rows)  # type: ignore[arg-type]
     with pytest.raises(InputError, match=r"says nowhere which guesses are right.* it has worker, text, at, right"):
         guess_study(pd.DataFrame(rows), columns=columns | {"correct": None})
+
+
+SCORED = "participant,document,position,target,guess,correct\n"
+
+
+def test_a_column_of_right_and_wrong_that_contradicts_the_guesses(tmp_path: Path) -> None:
+    settings = {"columns": {"correct": "correct"}}
+    few = SCORED + "a,d,0,cat,cat,1\na,d,1,sat,sit,1\na,d,2,on,on,0\na,d,3,it,at,0\nb,d,0,cat,cat,1\n"
+    found = {entry["text"]: entry["count"] for entry in notes(guess_table(path=write(tmp_path, few), **settings))}
+    assert found["guesses that are the target and are wrong by the table; taken as wrong"] == 1
+    assert found["guesses that are not the target and are right by the table; taken as right"] == 1
+    inverted = SCORED + "a,d,0,cat,cat,0\na,d,1,sat,sit,1\n"
+    with pytest.raises(InputError, match=r"correct: says that 'cat' for 'cat' is wrong in line 2 \(2 of 2 rows"):
+        guess_table(path=write(tmp_path, inverted), **settings)
+
+
+def test_a_wider_row_does_not_shift_the_columns(tmp_path: Path) -> None:
+    shifted = "participant,document,position,correct\na,1,1,0,1\na,1,2,1,1\n"
+    with pytest.raises(InputError, match="line 2: has 5 fields, the header 4"):
+        guess_table(path=write(tmp_path, shifted), columns={"correct": "correct"})

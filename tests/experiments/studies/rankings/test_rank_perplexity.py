@@ -338,6 +338,15 @@ def test_odd_tokens_in_csv(tmp_path: Path) -> None:
         ({"logprob_nats": [-0.5, "low", -0.1]}, "logprob_nats: is 'low' in line 3"),
         ({"logprob_nats": [-1.5, -0.5, -0.1]}, "ranked_logprob: is -0.5"),
         ({"window": None}, "window: is missing; the table has model, text"),
+        (
+            {"logprob_nats": [-0.1, -0.2, -0.1]},
+            r"logprob_nats: the probabilities add up to 1\.72 for one reference token",
+        ),
+        ({"token": ["a", "a", "b"]}, "token: is 'a' again in line 3 for one reference token .*give token_id and"),
+        (
+            {"token_id": [1, 1, 3], "reference_id": [1, 1, 2]},
+            "token_id: is 1 again in line 3 for one reference token",
+        ),
         ({"token_id": [1, 2, 3]}, "token_id: reference_id and token_id go together"),
     ],
 )

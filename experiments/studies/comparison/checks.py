@@ -1,0 +1,98 @@
+"""What log-probabilities and answers of a comparison study cannot be, whoever wrote them down."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from numpy.typing import NDArray
+
+from estimators.errors import InputError
+from estimators.layout import response_positions
+from experiments.studies.parsing import Note, shown
+
+__all__ = ["check_contradictions", "string_contradictions"]
+
+# half-precision passes in other batches, and two printed digits, differ by less
+_SLACK_NATS = 0.05
+_SLACK = 0.01
+# half of a character: many tokens are this string
+_MANY = "\ufffd"
+
+
+def check_contradictions(study: xr.Dataset, source: object) -> xr.Dataset:
+    """Refuse a valid comparison study that cannot be, and return it unchanged otherwise.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        Passes :func:`estimators.comparison.study.validate_comparison_study`.
+    source : object
+        The table or file, for messages.
+
+    Raises
+    ------
+    InputError
+        Where a target and another candidate have more than the whole probability together, or an answer that the site
+        gave by itself is on two different strings.
+
+    Examples
+    --------
+    >>> from estimators.comparison.examples import comparison_study
+    >>> study = comparison_study()
+    >>> check_contradictions(study, "mine").sizes["item"] == study.sizes["item"]
+    True
+    >>> check_contradictions(study.assign(target_logprob=study["target_logprob"] * 0), "mine")
+    Traceback (most recent call last):
+    estimators.errors.InputError: mine, log-probabilities of lm-weak: item 0: ...
+    """
+    candidate = study["candidate_token"].to_numpy()
+    same = candidate == study["target_token"].to_numpy()[:, None]
+    names = study["item_name" if "item_name" in study else "item"].to_numpy()
+    for model in study["model"].to_numpy().tolist():
+        its = study.sel(model=model)
+        total = np.exp(its["target_logprob"].to_numpy()[:, None]) + np.exp(its["candidate_logprob"].to_numpy())
+        bad = ~same & (total > 1 + _SLACK)
+        if bad.any():
+            item, draw = map(int, np.argwhere(bad)[0])
+            raise InputError(
+                f"item {names[item]}: candidate {shown(candidate[item, draw])} and the target "
+                f"have the probability {total[item, draw]:.4g} together ({int(bad.sum())} such); it should be ln p",
+                source=source,
+                field=f"log-probabilities of {model}",
+            )
+    wrong = study["automatic"].to_numpy() & ~same[response_positions(study), study["response_candidate"].to_numpy()]
+    if wrong.any():
+        row, number = int(np.flatnonzero(wrong)[0]), int(wrong.sum())
+        problem = f"is true at response {row} ({number} such), whose two strings differ; it is for equal strings"
+        raise InputError(problem, source=source, field="automatic")
+    return study
+
+
+def string_contradictions(study: xr.Dataset) -> list[Note]:
+    """Count candidates whose string has other log-probabilities in the same context, of a candidate or the target.
+
+    Different tokens may be one string, so that this is a doubt and no mistake.
+    """
+    candidate, found = study["candidate_token"].to_numpy(), []
+    # the target stands beside its candidates
+    token = np.column_stack([study["target_token"].to_numpy(), candidate])
+    many = np.array([[_MANY in text for text in row] for row in token.tolist()], dtype=bool).reshape(token.shape)
+    for model in study["model"].to_numpy().tolist():
+        its = study.sel(model=model)
+        both = np.column_stack([its["target_logprob"].to_numpy(), its["candidate_logprob"].to_numpy()])
+        apart = ((_spread(token, both) > _SLACK_NATS) & ~many)[:, 1:]
+        if apart.any():
+            item, draw = map(int, np.argwhere(apart)[0])
+            what = f"candidates whose string has several log-probabilities of {model} in one context"
+            text = f"{what}, the first {shown(candidate[item, draw])}; kept as different tokens"
+            found.append(Note(text, int(apart.sum()), "warning"))
+    return found
+
+
+def _spread(token: NDArray[np.object_], values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How far apart the values of one string in one context are."""
+    code = pd.factorize(token.ravel())[0] + np.repeat(np.arange(len(token)), token.shape[1]) * token.size
+    groups = pd.Series(values.ravel()).groupby(code)
+    spread = groups.transform("max") - groups.transform("min")
+    return np.asarray(spread, dtype=float).reshape(token.shape)
