@@ -90,12 +90,13 @@ class Table:
             ) from None
         return objects(texts)
 
-    def filled(self, column: str) -> NDArray[np.object_]:
-        """Cells of a column as strings; InputError names the first empty one."""
-        found = self.texts(column)
+    def filled(self, column: str, *, rows: NDArray[np.intp] | None = None) -> NDArray[np.object_]:
+        """Cells of a column, or of some of its rows, as strings; InputError names the first empty one."""
+        rows = np.arange(len(self.cells)) if rows is None else rows
+        found = self.texts(column)[rows]
         empty = found == ""
         if empty.any():
-            row = int(np.flatnonzero(empty)[0])
+            row = int(rows[np.flatnonzero(empty)[0]])
             raise self.error(f"is empty in {self.where(row)} ({int(empty.sum())} such rows)", column)
         return found
 

@@ -15,13 +15,16 @@ from estimators.comparison import validate_comparison_study
 from estimators.errors import InputError
 from estimators.layout import add_note
 from experiments.harness.result import loader
+from experiments.studies.comparison.checks import check_contradictions, string_contradictions
+from experiments.studies.comparison.table_answers import answers_of
+from experiments.studies.comparison.table_columns import ComparisonColumns, ComparisonLayout
 from experiments.studies.parsing import add_notes
 from experiments.studies.plain_table import Table, missing_column, table_of
 from experiments.studies.table_file import read_table
 from experiments.studies.table_settings import TableFile
-from inference.settings import Settings, UserPath
+from inference.settings import UserPath
 
-__all__ = ["ComparisonColumns", "ComparisonTableSettings", "comparison_study", "comparison_table"]
+__all__ = ["ComparisonTableSettings", "comparison_study", "comparison_table"]
 
 _PAIRS = ("item", "draw", "context", "target", "candidate")
 _ANSWERS = ("item", "draw", "participant", "report")
@@ -31,35 +34,7 @@ TARGET, CANDIDATE = "target_logprob_", "candidate_logprob_"
 _ITEM_SET = "answered"
 
 
-class ComparisonColumns(Settings):
-    """Names of the tables' columns."""
-
-    item: str = "item"
-    """Of both tables: the item."""
-    draw: str = "draw"
-    """Of both tables: tells an item's candidates apart; any text."""
-    context: str = "context"
-    """Of the candidates: the text before the target."""
-    target: str = "target"
-    """Of the candidates: the true next token."""
-    candidate: str = "candidate"
-    """Of the candidates: the token that was drawn."""
-    participant: str = "participant"
-    """Of the answers: who answered."""
-    report: str = "report"
-    """Of the answers: the probability given to the target."""
-
-
-class _Layout(Settings):
-    generator: str
-    """The language model that drew the candidates."""
-    percent: bool = False
-    """Reports are percentages of the target, not probabilities."""
-    columns: ComparisonColumns = ComparisonColumns()
-    """Names of the tables' columns."""
-
-
-class ComparisonTableSettings(_Layout, TableFile):
+class ComparisonTableSettings(ComparisonLayout, TableFile):
     """Settings of a comparison study in two tables (CSV and the like, or Parquet)."""
 
     pairs: UserPath
@@ -104,7 +79,7 @@ def comparison_table(settings: ComparisonTableSettings) -> xr.Dataset:
     pairs = read_table(settings.pairs, of="pair", how=settings, wanted=[getattr(columns, name) for name in _PAIRS])
     answers = None
     if settings.answers is not None:
-        wanted = [getattr(columns, name) for name in _ANSWERS]
+        wanted = [columns.of_answers(name) for name in _ANSWERS]
         answers = read_table(settings.answers, of="answer", how=settings, wanted=wanted)
     return _study(answers, pairs, settings, name=settings.pairs.stem)
 
@@ -115,8 +90,9 @@ def comparison_study(
     *,
     generator: str,
     percent: bool = False,
-    columns: Mapping[str, str] | ComparisonColumns | None = None,
+    columns: Mapping[str, Any] | ComparisonColumns | None = None,
     name: str = "comparison study",
+    **settings: Any,
 ) -> xr.Dataset:
     """Make a comparison study of two DataFrames; the columns may have other names, see `columns`.
 
@@ -135,9 +111,12 @@ def comparison_study(
     percent : bool, optional
         Reports are percentages.
     columns : mapping of str to str, optional
-        Column of the DataFrames by the name above: ``{"participant": "worker"}``.
+        Column of the DataFrames by the name above: ``{"participant": "worker"}``; what the answers alone call
+        otherwise: ``{"answers": {"item": "question"}}``.
     name : str, optional
         Of the study.
+    **settings
+        ``extremes``, ``missing``: see :class:`ComparisonTableSettings`.
 
     Returns
     -------
@@ -181,15 +160,16 @@ def comparison_study(
     1.96
     """
     given: dict[str, Any] = {} if columns is None else {"columns": columns}
-    settings = _Layout(generator=generator, percent=percent, **given)
+    layout = ComparisonLayout(generator=generator, percent=percent, **given, **settings)
     asked = table_of(candidates, "candidates", of="candidate", needed=_PAIRS)
     said = None if answers is None else table_of(answers, "answers", of="answer", needed=_ANSWERS)
-    return _study(said, asked, settings, name=name)
+    return _study(said, asked, layout, name=name)
 
 
-def _study(answers: Table | None, pairs: Table, settings: _Layout, *, name: str) -> xr.Dataset:
+def _study(answers: Table | None, pairs: Table, settings: ComparisonLayout, *, name: str) -> xr.Dataset:
     columns = settings.columns
-    _check_columns(pairs, _PAIRS, columns)
+    for each in _PAIRS:
+        pairs.check_column(getattr(columns, each), each)
     variables, names, draws, order = _questions(pairs, columns)
     models = _models(pairs, order.reshape(draws.shape), names, variables)
     answered = np.zeros(len(names), dtype=bool)
@@ -197,8 +177,9 @@ def _study(answers: Table | None, pairs: Table, settings: _Layout, *, name: str)
         variables |= _NO_ANSWERS
         answered[:] = True
     else:
-        _check_columns(answers, _ANSWERS, columns)
-        variables |= _answers(answers, names, draws, settings)
+        for each in _ANSWERS:
+            answers.check_column(columns.of_answers(each), f"answers.{each}" if each in _PAIRS else each)
+        variables |= answers_of(answers, names, draws, settings)
         item, draw = variables["response_item"][1], variables["response_candidate"][1]
         answered[item] = True
         same = variables["candidate_token"][1][item, draw] == variables["target_token"][1][item]
@@ -215,13 +196,9 @@ def _study(answers: Table | None, pairs: Table, settings: _Layout, *, name: str)
         },
     )
     add_notes(study, [*pairs.notes, *(() if answers is None else answers.notes)])
+    add_notes(study, string_contradictions(study))
     _add_notes(study, answered)
-    return validate_comparison_study(study)
-
-
-def _check_columns(table: Table, names: Sequence[str], columns: ComparisonColumns) -> None:
-    for name in names:
-        table.check_column(getattr(columns, name), name)
+    return check_contradictions(validate_comparison_study(study), pairs.source)
 
 
 def _questions(
@@ -301,38 +278,6 @@ _NO_ANSWERS: Mapping[str, Any] = {
 }
 
 
-def _answers(table: Table, names: Sequence[str], draws: NDArray[np.object_], settings: _Layout) -> dict[str, Any]:
-    columns = settings.columns
-    item, draw = table.filled(columns.item), table.filled(columns.draw)
-    place = {(name, each): (i, j) for i, name in enumerate(names) for j, each in enumerate(draws[i].tolist())}
-    for row, key in enumerate(zip(item.tolist(), draw.tolist(), strict=True)):
-        if key not in place:
-            raise table.error(
-                f"{table.where(row)} answers draw {key[1]!r} of item {key[0]!r}, which the pairs do not have",
-                columns.draw,
-            )
-    found = np.array([place[key] for key in zip(item.tolist(), draw.tolist(), strict=True)], dtype=np.int64)
-    said = table.filled(columns.report)
-    report = table.numbers(columns.report) / (100 if settings.percent else 1)
-    bad = ~((report > 0) & (report < 1))
-    if bad.any():
-        row = int(np.flatnonzero(bad)[0])
-        top = 100 if settings.percent else 1
-        should = f"a {'percentage' if settings.percent else 'probability'} strictly between 0 and {top}"
-        instead = "1 and 99" if settings.percent else ".01 and .99 (study.percent=true reads percentages)"
-        raise table.error(
-            f"is {said[row]!r} in {table.where(row)} ({int(bad.sum())} such rows), should be {should}: 0 and {top} "
-            f"mean an infinite ratio, so say what stands for them, such as {instead}",
-            columns.report,
-        )
-    return {
-        "participant": ("response", table.filled(columns.participant)),
-        "response_item": ("response", found[:, 0]),
-        "response_candidate": ("response", found[:, 1]),
-        "report": ("response", report),
-    }
-
-
 def _add_notes(study: xr.Dataset, answered: NDArray[np.bool_]) -> None:
     if not answered.all():
         add_note(study, "items that nobody answered: reference items only", count=int((~answered).sum()))
@@ -344,4 +289,5 @@ def _add_notes(study: xr.Dataset, answered: NDArray[np.bool_]) -> None:
     )
     again = int(pairs.duplicated().sum())
     if again:
-        add_note(study, "answers of a participant to a pair answered before; kept", count=again)
+        text = "answers of a participant to a pair answered before; kept"
+        add_note(study, text, count=again, level="warning")

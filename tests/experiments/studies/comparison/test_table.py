@@ -246,3 +246,111 @@ def test_the_hash_of_data_frames_follows_their_cells(study: xr.Dataset) -> None:
     assert len(set(found)) == 3
     again = comparison_study(said.set_axis(said.index + 5), asked.copy(), generator="lm-medium")
     assert again.attrs["data_sha256"] == found[0]
+
+
+def test_reports_of_nothing_and_everything_stand_for_what_is_said(study: xr.Dataset) -> None:
+    asked, said = tables(study)
+    slider = said.assign(report=(said["report"] * 100).clip(2, 98))
+    slider.loc[[0, 1, 2], "report"] = [0, 100, 0.5]
+    found = comparison_study(slider, asked, generator="lm-medium", percent=True, extremes=[1, 99])
+    np.testing.assert_allclose(found["report"].to_numpy()[:3], [0.01, 0.99, 0.01])
+    np.testing.assert_allclose(found["report"].to_numpy()[3:], slider["report"].to_numpy()[3:] / 100)
+    assert {entry["text"]: entry["count"] for entry in notes(found)}[
+        "reports moved to 1 and 99, which stand for 0 and 100 (extremes)"
+    ] == 3
+    plain = comparison_study(changed(said, "report", 0, 1.0), asked, generator="lm-medium", extremes=[0.01, 0.99])
+    assert plain["report"].item(0) == 0.99
+    with pytest.raises(
+        InputError, match=r"report: is '101' in row 1 \(.*should be a percentage strictly between 0 and"
+    ):
+        comparison_study(changed(slider, "report", 0, 101), asked, generator="g", percent=True, extremes=[1, 99])
+
+
+def test_answers_without_a_report_can_be_left_out(study: xr.Dataset) -> None:
+    asked, said = tables(study)
+    gaps = changed(changed(said, "report", 1, np.nan), "participant", 3, "")
+    found = comparison_study(gaps, asked, generator="lm-medium", missing="drop")
+    assert found.sizes["response"] == len(said) - 2
+    (note,) = [entry for entry in notes(found) if "left out" in entry["text"]]
+    assert (note["count"], note["level"]) == (2, "warning")
+    with pytest.raises(InputError, match="holds no answer with a report"):
+        comparison_study(said.assign(report=np.nan), asked, generator="lm-medium", missing="drop")
+
+
+def test_answers_have_names_of_their_own(study: xr.Dataset, tmp_path: Path) -> None:
+    asked, said = tables(study)
+    theirs = said.rename(columns={"item": "Item", "draw": "Pair"})
+    columns = {"answers": {"item": "Item", "draw": "Pair"}}
+    found = load(tmp_path, asked, theirs, columns=columns)
+    xr.testing.assert_identical(found.drop_attrs(), load(tmp_path, asked, said).drop_attrs())
+    with pytest.raises(InputError, match=r"item: is missing; did you mean 'Item'\? .*columns\.answers\.item=NAME says"):
+        load(tmp_path, asked, theirs)
+
+
+def test_german_excel(study: xr.Dataset, tmp_path: Path) -> None:
+    asked, said = tables(study)
+    asked.to_csv(tmp_path / "pairs.csv", index=False)
+    said.to_csv(tmp_path / "answers.csv", index=False, sep=";", decimal=",", encoding="utf-8-sig")
+    found = comparison_table(pairs=tmp_path / "pairs.csv", answers=tmp_path / "answers.csv", generator="lm-medium")
+    np.testing.assert_allclose(found["report"].to_numpy(), study["report"].to_numpy())
+    assert any("decimal comma in column report" in entry["text"] for entry in notes(found))
+
+
+def test_the_same_answer_twice_is_a_warning(study: xr.Dataset) -> None:
+    asked, said = tables(study)
+    found = comparison_study(pd.concat([said, said.iloc[:2]]), asked, generator="lm-medium")
+    (note,) = [entry for entry in notes(found) if "answered before" in entry["text"]]
+    assert (note["count"], note["level"]) == (2, "warning")
+
+
+def logprobs(table: pd.DataFrame, change: Any) -> pd.DataFrame:
+    mine = table.copy()
+    for name in ("target_logprob_lm-weak", "candidate_logprob_lm-weak"):
+        mine[name] = change(mine[name])
+    return mine
+
+
+def of_equal_strings(table: pd.DataFrame, to: str) -> pd.DataFrame:
+    """The first two candidates of the first item are one string, with different log-probabilities."""
+    mine = table.copy()
+    mine.loc[[0, 1], "candidate"] = to
+    mine.loc[[0, 1], "candidate_logprob_lm-weak"] = [-3.0, -4.0]
+    return mine
+
+
+@pytest.mark.parametrize(("value", "total"), [(0.0, "2"), (np.log(0.95), r"1\.9")])
+def test_two_tokens_with_more_than_the_whole_probability(study: xr.Dataset, value: float, total: str) -> None:
+    asked, said = tables(study)
+    message = rf"candidates, log-probabilities of lm-weak: item q\d: .* have the probability {total} together"
+    with pytest.raises(InputError, match=message):
+        comparison_study(said, logprobs(asked, lambda x: x * 0 + value), generator="lm-medium")
+
+
+@pytest.mark.parametrize("of_target", [False, True])
+def test_one_string_with_several_log_probabilities_is_counted(study: xr.Dataset, of_target: bool) -> None:
+    asked, said = tables(study)
+    mine = of_equal_strings(asked, asked["target"][0] if of_target else "zzz")
+    assert not any("several" in entry["text"] for entry in notes(comparison_study(said, asked, generator="lm-medium")))
+    found = notes(comparison_study(said, mine, generator="lm-medium"))
+    (note,) = [entry for entry in found if "string has several log-probabilities of lm-weak" in entry["text"]]
+    assert note["count"] >= 2
+    assert note["level"] == "warning"
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"percent": True}, "report: is at most .*, but study.percent=true says that these are percentages"),
+        (
+            {"extremes": [1, 99]},
+            "should be two rising numbers between 0 and 1; percent=true takes",
+        ),
+        ({"extremes": [0.9, 0.1]}, "should be two rising numbers"),
+        ({"extremes": [0.1]}, "extremes.1.: has no value yet"),
+        ({"missing": "dropp"}, "missing: is 'dropp', should be one of error, drop"),
+    ],
+)
+def test_settings_that_do_not_fit_the_reports(study: xr.Dataset, settings: dict[str, Any], message: str) -> None:
+    asked, said = tables(study)
+    with pytest.raises(InputError, match=message):
+        comparison_study(said, asked, generator="lm-medium", **settings)

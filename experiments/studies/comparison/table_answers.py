@@ -1,0 +1,108 @@
+"""People's answers from their table: which are left out, which candidate each is about, and what they report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimators.errors import InputError
+from experiments.studies.comparison.table_columns import ComparisonLayout
+from experiments.studies.parsing import Note
+from experiments.studies.plain_table import Table
+
+__all__ = ["answers_of"]
+
+
+def answers_of(
+    table: Table, names: Sequence[str], draws: NDArray[np.object_], settings: ComparisonLayout
+) -> dict[str, Any]:
+    """Make the variables of the responses from the table of answers.
+
+    Parameters
+    ----------
+    table : Table
+    names : sequence of str
+        What the tables call the items, in their order.
+    draws : ndarray of str, shape (item, candidate)
+        What the tables call the candidates.
+    settings : ComparisonLayout
+
+    Returns
+    -------
+    dict
+        Variable -> its dimension and values. What is left out or moved is among the notes of the table.
+
+    Raises
+    ------
+    InputError
+        For an empty cell, a pair that nobody was asked, or a report that is none; names the row.
+    """
+    columns = settings.columns
+    rows = _complete(table, settings)
+    item, draw = (table.filled(columns.of_answers(name), rows=rows) for name in ("item", "draw"))
+    place = {(name, each): (i, j) for i, name in enumerate(names) for j, each in enumerate(draws[i].tolist())}
+    found = [place.get(key, (-1, -1)) for key in zip(item.tolist(), draw.tolist(), strict=True)]
+    where = np.array(found, dtype=np.int64).reshape(-1, 2)
+    if (where < 0).any():
+        at = int(np.flatnonzero(where[:, 0] < 0)[0])
+        raise table.error(
+            f"{table.where(rows[at])} answers draw {draw[at]!r} of item {item[at]!r}, which the pairs do not have",
+            columns.of_answers("draw"),
+        )
+    return {
+        "participant": ("response", table.texts(columns.participant)[rows]),
+        "response_item": ("response", where[:, 0]),
+        "response_candidate": ("response", where[:, 1]),
+        "report": ("response", _reports(table, rows, settings)),
+    }
+
+
+def _complete(table: Table, settings: ComparisonLayout) -> NDArray[np.intp]:
+    """Rows with a report and a participant; that others are there is a mistake or noted."""
+    needed = (settings.columns.report, settings.columns.participant)
+    if settings.missing == "error":
+        for column in needed:
+            empty = table.texts(column) == ""
+            if empty.any():
+                row, number = int(np.flatnonzero(empty)[0]), int(empty.sum())
+                problem = (
+                    f"is empty in {table.where(row)} ({number} such rows); study.missing=drop leaves such rows out"
+                )
+                raise table.error(problem, column)
+        return np.arange(len(table.cells))
+    empty = (table.texts(needed[0]) == "") | (table.texts(needed[1]) == "")
+    if empty.all():
+        raise InputError("holds no answer with a report and a participant", source=table.source)
+    if empty.any():
+        text = "answers left out: no report or no participant (missing=drop)"
+        table.notes.append(Note(text, int(empty.sum()), "warning"))
+    return np.flatnonzero(~empty)
+
+
+def _reports(table: Table, rows: NDArray[np.intp], settings: ComparisonLayout) -> NDArray[np.float64]:
+    """Reports as probabilities strictly between 0 and 1."""
+    column, top = settings.columns.report, 100 if settings.percent else 1
+    report = table.shares(column, percent=settings.percent, rows=rows)
+    beyond = (report < 0) | (report > 1)
+    if settings.extremes is not None and not beyond.any():
+        low, high = (value / top for value in settings.extremes)
+        moved = int(((report < low) | (report > high)).sum())
+        report = np.clip(report, low, high)
+        if moved:
+            ends = " and ".join(f"{value:g}" for value in settings.extremes)
+            table.notes.append(Note(f"reports moved to {ends}, which stand for 0 and {top} (extremes)", moved))
+    bad = (report <= 0) | (report >= 1)
+    if bad.any():
+        row = int(rows[np.flatnonzero(beyond if beyond.any() else bad)[0]])
+        should = f"a {'percentage' if settings.percent else 'probability'} strictly between 0 and {top}"
+        instead = "extremes=[1,99]" if settings.percent else "extremes=[.01,.99]"
+        hint = "" if settings.percent else "; study.percent=true reads percentages"
+        raise table.error(
+            f"is {table.texts(column)[row]!r} in {table.where(row)} ({int(bad.sum())} such rows), should be {should}: "
+            f"0 and {top} mean an infinite ratio, so say what stands for them, such as study.{instead}{hint}",
+            column,
+        )
+    return report

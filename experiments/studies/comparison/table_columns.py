@@ -1,0 +1,71 @@
+"""What the columns of a comparison study's tables are, and how their reports are read: settings."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import model_validator
+
+from estimators.errors import InputError
+from inference.settings import Settings
+
+__all__ = ["AnswerColumns", "ComparisonColumns", "ComparisonLayout"]
+
+
+class AnswerColumns(Settings):
+    """Columns of both tables that have another name in the answers; null where they have the same."""
+
+    item: str | None = None
+    """The item."""
+    draw: str | None = None
+    """Which candidate of the item was shown."""
+
+
+class ComparisonColumns(Settings):
+    """Names of the tables' columns."""
+
+    item: str = "item"
+    """Of both tables: the item."""
+    draw: str = "draw"
+    """Of both tables: tells an item's candidates apart; any text."""
+    context: str = "context"
+    """Of the candidates: the text before the target."""
+    target: str = "target"
+    """Of the candidates: the true next token."""
+    candidate: str = "candidate"
+    """Of the candidates: the token that was drawn."""
+    participant: str = "participant"
+    """Of the answers: who answered."""
+    report: str = "report"
+    """Of the answers: the probability given to the target."""
+    answers: AnswerColumns = AnswerColumns()
+    """Names that the answers have for the columns of both tables."""
+
+    def of_answers(self, name: str) -> str:
+        """Name of a column in the table of answers."""
+        own: str | None = getattr(self.answers, name, None)
+        return own or getattr(self, name)
+
+
+class ComparisonLayout(Settings):
+    """What the tables mean."""
+
+    generator: str
+    """The language model that drew the candidates."""
+    percent: bool = False
+    """Reports are percentages of the target, not probabilities."""
+    extremes: tuple[float, float] | None = None
+    """What reports of 0 and 1 (or 100) stand for, in the reports' own unit: [0.01, 0.99], or [1, 99] with percent.
+    Reports beyond are moved there and counted; null refuses reports of 0 and 1."""
+    missing: Literal["error", "drop"] = "error"
+    """What to do with answers that have no report or no participant; drop leaves them out, counted."""
+    columns: ComparisonColumns = ComparisonColumns()
+    """Names of the tables' columns."""
+
+    @model_validator(mode="after")
+    def _extremes_in_the_reports_unit(self) -> ComparisonLayout:
+        top = 100 if self.percent else 1
+        if self.extremes is not None and not 0 < self.extremes[0] < self.extremes[1] < top:
+            right = f"two rising numbers between 0 and {top}" + ("" if self.percent else "; percent=true takes [1, 99]")
+            raise InputError(f"is {list(self.extremes)}, should be {right}", field="extremes")
+        return self
