@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from estimators.errors import InputError
 from experiments.studies.cloze.rows import WordRulesName
@@ -25,9 +25,10 @@ class ClozeColumns(Settings):
     response: str | None = None
     """The answer. Needed, and a context, a context_id, or text_id with word_num."""
     count: str | None = None
-    """People who gave this answer. With neither count nor proportion every row is one answer."""
+    """People who gave this answer, or draws of a model. With neither count nor proportion every row is one answer."""
     proportion: str | None = None
-    """Share of the people who gave this answer (0.25, or 25%)."""
+    """Share of the people who gave this answer (0.25, or 25%); of a model's row its probability. Beside a count, or
+    where only models' rows have one, it is that of the models alone."""
     participant: str | None = None
     """Who answered."""
     target: str | None = None
@@ -47,8 +48,8 @@ class ClozeColumns(Settings):
     @model_validator(mode="after")
     def _not_too_much(self) -> ClozeColumns:
         found = self.given
-        if "count" in found and "proportion" in found:
-            raise InputError("names a count and a proportion; name the count only")
+        if {"count", "proportion"} <= set(found) and "model" not in found:
+            raise InputError("names a count and a proportion, but no model; name the count only")
         if "word_num" in found and "text_id" not in found:
             raise InputError("names word_num without text_id")
         return self
@@ -69,6 +70,9 @@ class ClozeRowSettings(Settings):
     """What happens to proportions that do not sum to one; rescale warns."""
     percent: bool = False
     """Proportions are percentages."""
+    model_draws: Annotated[int, Field(ge=100, le=10**6)] = 10_000
+    """Draws that stand for the probabilities of a model's words in each context: the share of each is rounded to
+    this many; its log-probability is kept beside it, as it is."""
     word_rules: WordRulesName = "clean"
     """What makes this table's strings comparable (estimators.cloze.words.WORD_RULES)."""
 

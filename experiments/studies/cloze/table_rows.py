@@ -15,6 +15,7 @@ from estimators.errors import InputError
 from experiments.studies.cloze.answers import answer_notes
 from experiments.studies.cloze.rows import ClozeRows, cloze_dataset
 from experiments.studies.cloze.table_columns import ClozeRowSettings
+from experiments.studies.cloze.table_weights import SUM_SLACK, draws_of_shares, row_weights
 from experiments.studies.parsing import Note, add_notes, objects, shown
 from experiments.studies.plain_table import Table
 
@@ -23,9 +24,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = ["RowsToStudy"]
-
-# a sum of shares printed with two digits each is off by more than this only where answers are left out
-_SUM_SLACK = 0.02
 
 
 class RowsToStudy:
@@ -53,6 +51,7 @@ class RowsToStudy:
         self._entries: dict[tuple[int, str], int] = {}
         self._models: dict[str, int] = {}
         self._seen: set[tuple[int, str]] = set()
+        self._scored: set[tuple[int, int]] = set()
         self._blank = self._incomplete = self._repeats = 0
 
     def study(self, *, name: str, notes: Iterable[Note] = ()) -> xr.Dataset:
@@ -64,16 +63,18 @@ class RowsToStudy:
             For a value that cannot be, or a table without people's answers.
         """
         columns = {what: self._texts(what).tolist() for what in self._columns if what not in ("count", "proportion")}
-        weights = self._weights().tolist()
+        weights = row_weights(self._table, self._columns, percent=self._settings.percent)
+        weight, is_share = weights.weight.tolist(), weights.is_share.tolist()
         for row, values in enumerate(zip(*columns.values(), strict=True)):
-            self._read(dict(zip(columns, values, strict=True)), weights[row], row)
+            self._read(dict(zip(columns, values, strict=True)), weight[row], is_share[row], row)
         if not self._items:
             raise InputError("holds no answer", source=self._table.source)
         arrays = self._rows.arrays()
         if "response_item" not in arrays:
             raise InputError("holds no human answer: every row names a model", source=self._table.source)
         self._check_answered(arrays["response_item"])
-        found = [*self._table.notes, *notes, *(self._proportions(arrays) if "proportion" in self._columns else ())]
+        shares = self._proportions(arrays) if "response_proportion" in arrays else []
+        found = [*self._table.notes, *notes, *shares, *self._model_shares(arrays)]
         arrays["item"] = np.arange(len(self._items))
         if "item_id" in arrays and len(set(arrays["item_id"].tolist())) < len(self._items):
             # ids that start anew in each text
@@ -100,26 +101,9 @@ class RowsToStudy:
                     raise self._wrong(f"{problem} (TRUE and 1.0 do not say what was typed)", column)
         return self._table.texts(column)
 
-    def _weights(self) -> NDArray[np.float64]:
-        """Count or share of every row; NaN where it has none."""
-        table, columns = self._table, self._columns
-        if "count" in columns:
-            return table.whole(columns["count"], empty=True)
-        if "proportion" not in columns:
-            return np.ones(len(table.cells))
-        share = table.shares(columns["proportion"], percent=self._settings.percent, empty=True)
-        bad = ~((share >= 0) & (share <= 1) | np.isnan(share))
-        if bad.any():
-            row = int(np.flatnonzero(bad)[0])
-            hint = "; study.percent=true reads percentages" if 1 < share[row] <= 100 else ""
-            text = shown(table.texts(columns["proportion"])[row])
-            problem = f"{table.where(row)}: is {text}, should be a share between 0 and 1{hint}"
-            raise self._wrong(problem, columns["proportion"])
-        return share
-
     # ------------------------------------------------------------------------------------------------ one row
 
-    def _read(self, values: Mapping[str, str], weight: float, row: int) -> None:
+    def _read(self, values: Mapping[str, str], weight: float, is_share: bool, row: int) -> None:
         item = self._item(values, row)
         if item is None:
             return
@@ -128,11 +112,11 @@ class RowsToStudy:
             self._blank += 1
             answer = ""
         if math.isnan(weight):
-            self._leave_out(f"has no {'proportion' if 'proportion' in self._columns else 'count'}", row)
+            self._leave_out(f"has no {' and no '.join({'count', 'proportion'} & set(self._columns))}", row)
             return
         model = values.get("model", "").strip()
         if model:
-            self._model_row(item, model, answer, weight=weight, row=row)
+            self._model_row(item, model, answer, weight, is_share=is_share, row=row)
             return
         who = values.get("participant")
         if who is not None and not who.strip():
@@ -147,24 +131,30 @@ class RowsToStudy:
             column("participant").append(who.strip())
         column("response_item").append(item)
         column("response_word").append(self._rows.word(answer))
-        if "proportion" in self._columns:
+        if is_share:
             column("response_proportion").append(weight)
         else:
             column("response_count").append(int(weight))
 
-    def _model_row(self, item: int, model: str, answer: str, *, weight: float, row: int) -> None:
-        if weight != int(weight):
-            where = self._table.where(row)
-            raise self._wrong(f"{where}: a model's word has the proportion {weight:g}; models' words need counts")
+    def _model_row(self, item: int, model: str, answer: str, weight: float, *, is_share: bool, row: int) -> None:
         column = self._rows.column
         if (item, model) not in self._entries:
             self._entries[item, model] = len(self._entries)
             column("entry_item").append(item)
             column("entry_model").append(self._models.setdefault(model, len(self._models)))
-        column("sample_entry").append(self._entries[item, model])
-        column("sample_word").append(self._rows.word(answer))
+        entry, word = self._entries[item, model], self._rows.word(answer)
+        if is_share and (entry, word) in self._scored:
+            problem = f"{self._table.where(row)}: gives {model} a second probability of {shown(answer)} in one context"
+            raise self._wrong(problem, self._columns["proportion"])
+        column("sample_entry").append(entry)
+        column("sample_word").append(word)
         column("sample_source").append(0)
-        column("sample_count").append(int(weight))
+        column("sample_count").append(0 if is_share else int(weight))
+        column("sample_logprob").append(
+            math.log(weight) if is_share and weight else -math.inf if is_share else math.nan
+        )
+        if is_share:
+            self._scored.add((entry, word))
 
     def _leave_out(self, problem: str, row: int) -> None:
         if not self._settings.drop_incomplete:
@@ -235,7 +225,7 @@ class RowsToStudy:
         settings, notes = self._settings, []
         share = arrays["response_proportion"].astype(float)
         sums = np.bincount(arrays["response_item"].astype(np.intp), weights=share, minlength=len(self._items))
-        off = np.abs(sums - 1) > _SUM_SLACK
+        off = np.abs(sums - 1) > SUM_SLACK
         if off.any():
             worst = int(np.argmax(np.abs(sums - 1)))
             text = f"{list(self._items)[worst][-60:]!r} sums to {sums[worst]:.4g}"
@@ -253,6 +243,23 @@ class RowsToStudy:
             del arrays["response_proportion"]
             arrays["response_count"] = np.where(lost, 1, counts)
         return notes
+
+    def _model_shares(self, arrays: dict[str, NDArray[np.generic]]) -> list[Note]:
+        """Turn the probabilities of models' words into draws; without any, log-probabilities are not known."""
+        if not self._scored:
+            arrays.pop("sample_logprob", None)
+            return []
+        entry, count = arrays["sample_entry"].astype(np.intp), arrays["sample_count"].astype(np.int64)
+        items = list(self._items)
+        names = [f"{model} in {items[item][-60:]!r}" for item, model in self._entries]
+        try:
+            drawn = draws_of_shares(
+                entry, count, arrays["sample_logprob"].astype(float), names=names, draws=self._settings.model_draws
+            )
+        except InputError as error:
+            raise self._wrong(str(error), self._columns["proportion"]) from None
+        arrays["sample_count"], note = drawn
+        return [note]
 
     def _notes(self, arrays: Mapping[str, NDArray[np.generic]]) -> list[Note]:
         again = sum(times for times in self._same_context.values() if times > 1)

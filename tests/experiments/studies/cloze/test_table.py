@@ -256,3 +256,49 @@ def test_wrong_dataframes(frame: dict[str, list[Any]], settings: dict[str, Any],
 def test_no_dataframe() -> None:
     with pytest.raises(InputError, match=r"answers: is a list, should be a pandas.DataFrame"):
         cloze_study([("context", "response")])  # type: ignore[arg-type]
+
+
+BOTH = {**COUNTS, "proportion": "p", "model": "by"}
+MIXED = (
+    "id,text,resp,n,p,by\n1,Hi,there,3,,\n1,Hi,you,1,,\n"
+    "1,Hi,there,,0.25,gpt\n1,Hi,you,,0.7,gpt\n1,Hi,all,,0.00001,gpt\n"
+)
+
+
+def test_people_have_counts_and_models_probabilities(tmp_path: Path) -> None:
+    study = cloze_table(path=written(tmp_path, MIXED), columns=BOTH)
+    assert study["response_count"].to_numpy().tolist() == [3, 1]
+    np.testing.assert_allclose(np.exp(study["sample_logprob"].to_numpy()), [0.25, 0.7, 0.00001])
+    assert study["sample_count"].to_numpy().tolist() == [2632, 7368, 0]
+    (note,) = [entry for entry in notes(study) if "stand for 10,000 draws" in entry["text"]]
+    assert (note["count"], note["level"]) == (1, "warning")
+    few = cloze_table(path=tmp_path / "table.csv", columns=BOTH, model_draws=100)
+    assert few["sample_count"].to_numpy().tolist() == [26, 74, 0]
+
+
+def test_people_are_rows_and_models_have_probabilities(tmp_path: Path) -> None:
+    table = "id,resp,p,by\n1,there,,\n1,you,,\n1,there,,\n1,you,1,gpt\n"
+    columns = {"context_id": "id", "response": "resp", "proportion": "p", "model": "by"}
+    study = cloze_table(path=written(tmp_path, table), columns=columns)
+    assert study["response_count"].to_numpy().tolist() == [1, 1, 1]
+    assert study["sample_count"].to_numpy().tolist() == [10_000]
+    # where people have shares, one without is a mistake
+    with pytest.raises(InputError, match=r"line 2: has no proportion; study\.drop_incomplete=true"):
+        cloze_table(path=written(tmp_path, table.replace("1,you,,", "1,you,0.5,")), columns=columns)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("there,,0.25", "there,4,0.25", "p: line 4: has a count and a proportion"),
+        ("there,3,,", "there,,0.5,", "p: line 2: has a proportion, but people have counts"),
+        ("0.7,", "0.9,", "p: gpt in '1' has probabilities that sum to more than 1 .sum 1.15"),
+        ("there,,0.25", "there,5,", "p: gpt in '1' has counts and probabilities"),
+        ("you,,0.7", "there,,0.7", "p: line 5: gives gpt a second probability of 'there' in one context"),
+        ("there,,0.25", "there,,", "line 4: has no "),
+    ],
+)
+def test_wrong_weights(tmp_path: Path, old: str, new: str, message: str) -> None:
+    assert old in MIXED
+    with pytest.raises(InputError, match=message):
+        cloze_table(path=written(tmp_path, MIXED.replace(old, new, 1)), columns=BOTH)

@@ -42,6 +42,7 @@ def strange_study() -> xr.Dataset:
     # a token that was the target may be another one now, and both together are no more than all
     for name in ("target_logprob", "candidate_logprob"):
         study[name] = study[name] - 1
+    study["automatic"] = study["automatic"] & False
     add_note(study, "strange", count=3)
     return validate_comparison_study(study)
 
