@@ -14,6 +14,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from estimators.errors import InputError, unknown_choice
 from inference.lm.settings import ModelSettings
+from inference.lm.shared_states import SharedStates, sharing
 from inference.lm.stored import StoredResults, compute_stored
 from inference.progress import stage
 from inference.settings import Count, Settings, UserPath
@@ -125,6 +126,8 @@ class Work:
         Most items of a batch: what a killed run loses.
     n_computed, n_found : int
         Results that this run computed, and that were there.
+    states : SharedStates, optional
+        Of models that differ in temperature alone, and so have their passes in common.
     """
 
     store: Store
@@ -132,6 +135,7 @@ class Work:
     items_per_batch: int
     n_computed: int = 0
     n_found: int = 0
+    states: SharedStates | None = None
 
     def compute(
         self,
@@ -148,7 +152,7 @@ class Work:
 
         ``what`` is shown with the progress; see :func:`~inference.lm.stored.compute_stored` for the rest.
         """
-        with stage(what, announced=True) as show:
+        with stage(what, announced=True) as show, sharing(self.states):
             done: StoredResults = compute_stored(
                 self.store,
                 operation,
@@ -181,7 +185,12 @@ def open_work(settings: StoreSettings) -> Work:
         If the store or the shard cannot be used.
     """
     folder = settings.store or Path(pooch.os_cache("shannon-game")) / "store"
-    return Work(open_store(str(folder)), parse_shard(settings.shard), settings.items_per_batch)
+    models = dict(settings.models) if isinstance(settings, LiveSettings) else {}
+    if isinstance(settings, GeneratedSettings) and isinstance(settings.generator, ModelSettings):
+        models[settings.generator.name] = settings.generator
+    same = [its.changed(name="any", temperature=1.0) for its in models.values()]
+    states = SharedStates() if any(its in same[:i] for i, its in enumerate(same)) else None
+    return Work(open_store(str(folder)), parse_shard(settings.shard), settings.items_per_batch, states=states)
 
 
 def batches_by_length(

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from estimators.errors import InputError
 from inference.lm.batching import run_batches
 from inference.lm.language_model import LanguageModel
+from inference.lm.shared_states import shared
 
 if TYPE_CHECKING:
     import torch
@@ -225,7 +226,9 @@ def reduce_log_probs(
         for group in (np.flatnonzero(chains), np.flatnonzero(~chains)):
 
             def compute(batch: NDArray[np.intp], group: NDArray[np.intp] = group) -> torch.Tensor:
-                return _states(model, trees, wanted, group[batch])
+                part = group[batch]
+                content = [x.tobytes() for i in part for x in (trees[i].tokens, trees[i].parents, wanted[i])]
+                return shared(model, content, lambda: _states(model, trees, wanted, part))
 
             for batch, state in run_batches(sizes[group].tolist(), tokens_per_batch, compute):
                 rows = np.concatenate([np.arange(first_row[i], first_row[i + 1]) for i in group[batch]])

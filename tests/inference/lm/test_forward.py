@@ -12,8 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from estimators.errors import InputError
+from inference.lm import forward
 from inference.lm.batching import run_batches
 from inference.lm.forward import plant_trees, reduce_last, with_bos
+from inference.lm.next_token import next_token_distributions
+from inference.lm.shared_states import SharedStates, sharing
 from tests.inference.lm import tiny_models
 from tests.oracles import language_model as reference
 
@@ -254,3 +257,40 @@ def test_trees_that_a_model_cannot_take_would_be_wrong(model_of):
         except (RuntimeError, TypeError, ValueError):
             continue
         assert np.abs(found - exact).max() > 0.1
+
+
+def test_a_pass_is_shared_by_the_same_batch_of_the_same_weights_alone(model_of, monkeypatch):
+    made = []
+    make = forward._states
+    monkeypatch.setattr(forward, "_states", lambda model, *rest: made.append(model.name) or make(model, *rest))
+    contexts = [[5, 6, 7], [8, 9], [5, 6]]
+
+    def found(family, contexts=contexts, **settings):
+        # loading makes passes of its own
+        model = model_of(family, **settings)
+        before = len(made)
+        given = next_token_distributions(model, contexts, whole=True)["logprob"].to_numpy()
+        return len(made) - before, given
+
+    states = SharedStates()
+    n_plain, hot = found("gpt2", temperature=2.0)
+    with sharing(states):
+        found("gpt2")
+        for other in ({"dtype": "bfloat16"}, {"n_layers": 1}, {"attention": "eager"}):
+            assert found("gpt2", **other)[0] == n_plain
+        assert found("llama")[0] == n_plain
+        assert found("gpt2", contexts[:2])[0] > 0
+        assert states.n_found == 0
+        n_made, again = found("gpt2", temperature=2.0)
+    np.testing.assert_array_equal(again, hot)
+    assert (n_made, states.n_found) == (0, n_plain)
+    assert found("gpt2")[0] == n_plain
+
+
+def test_shared_passes_take_no_more_memory_than_allowed(model_of):
+    states = SharedStates(largest_mib=0)
+    with sharing(states):
+        for temperature in (1.0, 2.0):
+            next_token_distributions(model_of("gpt2", temperature=temperature), [[5, 6, 7]])
+    assert states.n_found == 0
+    assert not states._by_key
