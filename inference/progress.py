@@ -12,13 +12,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 __all__ = ["Show", "advance", "duration", "say", "stage"]
 
 Show = Callable[..., None]
-"""Takes how much is done and, if that has changed, of how much."""
+"""Takes how much is done and, if that has changed, of how much (`total`) and what is being done (`now`)."""
 
 _EVERY_SECONDS = 30.0
 
@@ -27,10 +27,15 @@ _EVERY_SECONDS = 30.0
 class _Stage:
     what: str
     total: int | None
+    start: float
     done: int = 0
+    now: str = ""
     done_before: int | None = None
-    start: float = field(default_factory=time.monotonic)
     task: Any = None
+
+    @property
+    def name(self) -> str:
+        return f"{self.what} ({self.now})" if self.now else self.what
 
     def seconds_left(self, inner: float) -> float | None:
         """Expect the rest to go as what was done here; `inner` is the part that is done of the next one."""
@@ -72,7 +77,7 @@ class _Display:
 
     def show(self, stage: _Stage) -> None:
         if self.bars is not None:
-            self.bars.update(stage.task, completed=stage.done, total=stage.total)
+            self.bars.update(stage.task, completed=stage.done, total=stage.total, description=stage.name)
 
 
 _display = _Display()
@@ -103,9 +108,10 @@ def stage(what: str, total: int | None = None, *, announced: bool = False) -> It
     ...     for number in range(3):
     ...         show(number)
     """
-    found = _Stage(what, total)
+    found = _Stage(what, total, start=time.monotonic())
 
-    def show(done: int, total: int | None = None) -> None:
+    def show(done: int, total: int | None = None, *, now: str = "") -> None:
+        found.now = now
         found.total = found.total if total is None else total
         if found.done_before is None:
             found.done_before = done
@@ -166,6 +172,7 @@ def _line(stages: list[_Stage]) -> str:
     for one in reversed(stages):
         left = one.seconds_left(inner)
         said = one.what if one.total is None else f"{one.what} {one.done:,} of {one.total:,}"
+        said += f" ({one.now})" if one.now else ""
         parts.append(said if left is None else f"{said}, about {duration(left)} left")
         inner = min((one.done + inner) / one.total, 1.0) if one.total else 0.0
     if stages:

@@ -22,6 +22,7 @@ from experiments.harness.outputs import read_status
 from experiments.harness.resume import done_before, job_identity
 from experiments.harness.signals import Terminated
 from experiments.papers.reproduce.parts import DATA, Part
+from inference.progress import say, stage
 
 __all__ = ["Outcome", "Planned", "State", "cores", "data_root", "plan", "run_parts"]
 
@@ -233,36 +234,20 @@ def _finished(one: Planned, state: State) -> Outcome:
 
 def _side_by_side(todo: Sequence[Planned], n_jobs: int, *, n_before: int) -> list[Outcome]:
     """Run commands in threads that wait for them: the work is in the processes."""
-    from rich.console import Console  # noqa: PLC0415 - only here
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn  # noqa: PLC0415
-
-    console = Console(stderr=True)
     running: dict[str, subprocess.Popen[bytes]] = {}
     found: list[Outcome] = []
-    columns = (
-        TextColumn("reproduce"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("{task.description}"),
-    )
-    with (
-        Progress(*columns, console=console, disable=not console.is_terminal) as progress,
-        ThreadPoolExecutor(max_workers=n_jobs) as pool,
-    ):
-        if n_before:
-            console.print(f"{n_before} parts were done before", highlight=False)
-        task = progress.add_task("", total=len(todo))
+    if n_before:
+        say(f"{n_before} parts were done before")
+    say(f"to do: {len(todo)} parts, {n_jobs} at a time")
+    with stage("parts", len(todo)) as show, ThreadPoolExecutor(max_workers=n_jobs) as pool:
         futures = {pool.submit(_run_one, one, running, n_jobs) for one in todo}
         try:
             while futures:
                 done, futures = wait(futures, timeout=_POLL_SECONDS, return_when=FIRST_COMPLETED)
                 for future in done:
-                    outcome = future.result()
-                    found.append(outcome)
-                    progress.advance(task)
-                    console.print(_line(outcome), highlight=False, markup=False)
-                progress.update(task, description=", ".join(sorted(running)))
+                    found.append(future.result())
+                    say(f"{len(found)} of {len(todo)}: {_line(found[-1])}")
+                show(len(found), now=", ".join(sorted(running)))
         except KeyboardInterrupt as stop:
             # a terminal sends Ctrl-C to the parts as well; nobody told them of the other
             _stop(futures, running, grace_seconds=0 if isinstance(stop, Terminated) else _GRACE_SECONDS)

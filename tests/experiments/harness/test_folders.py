@@ -1,0 +1,108 @@
+"""Folders of runs: one run each, whoever starts when."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from estimators.errors import InputError
+from experiments.harness import folders
+from tests.experiments.command import TINY, break_experiment, command, environment, files, run
+
+
+@pytest.fixture(autouse=True)
+def _given_back() -> Iterator[None]:
+    yield
+    folders.release()
+
+
+def test_what_is_taken_is_marked_and_given_back(tmp_path: Path) -> None:
+    folders.take(tmp_path)
+    folders.take(tmp_path)
+    assert folders.is_taken(tmp_path)
+    assert "process" in (tmp_path / folders.LOCK).read_text()
+    folders.release()
+    assert not folders.is_taken(tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_mark_without_an_owner_is_none(tmp_path: Path) -> None:
+    (tmp_path / folders.LOCK).write_text("process 1 on nowhere\n")
+    assert not folders.is_taken(tmp_path)
+    folders.take(tmp_path)
+    assert folders.is_taken(tmp_path)
+
+
+@pytest.mark.parametrize("text", ["/a/b-c_1.2", "/a b/c'd", "/a\\", "/a, b", "/{a}"])
+def test_any_path_can_be_an_override(text: str) -> None:
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+
+    (override,) = OverridesParser.create().parse_overrides([f"x={folders.quoted(text)}"])
+    assert override.value() == text
+
+
+@pytest.mark.subprocess
+def test_a_folder_belongs_to_the_process_that_lives(tmp_path: Path) -> None:
+    hold = "import sys, time; from pathlib import Path; from experiments.harness.folders import take\n"
+    hold += "take(Path(sys.argv[1])); print('taken', flush=True); time.sleep(600)"
+    owner = subprocess.Popen(
+        [sys.executable, "-c", hold, str(tmp_path)], stdout=subprocess.PIPE, text=True, env=environment()
+    )
+    try:
+        assert owner.stdout is not None
+        assert owner.stdout.readline() == "taken\n"
+        assert folders.is_taken(tmp_path)
+        with pytest.raises(InputError, match=rf"process {owner.pid} on .* writes there"):
+            folders.take(tmp_path)
+    finally:
+        owner.kill()
+        owner.communicate()
+    folders.take(tmp_path)
+
+
+@pytest.mark.subprocess
+def test_ten_runs_that_start_at_once_give_ten_results(tmp_path: Path) -> None:
+    # the time that all of them see is the word "same"
+    arguments = command("+exp=perplexity", *TINY, "hydra.run.dir='outputs/${now:same}'", "output.print=false")
+    runs = [subprocess.Popen(arguments, cwd=tmp_path, env=environment(), stderr=subprocess.DEVNULL) for _ in range(10)]
+    assert [one.wait() for one in runs] == [0] * 10
+    found = sorted((tmp_path / "outputs").iterdir())
+    assert {path.name for path in found} == {"same", *(f"same_{number}" for number in range(2, 11))}
+    tables = {(path / "table.csv").read_bytes() for path in found}
+    assert len(tables) == 1
+    assert len({tuple(files(path)) for path in found}) == 1
+
+
+def content(folder: Path) -> dict[Path, bytes]:
+    """Files but for the log, to which the owner writes."""
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.name != "run.log"}
+
+
+@pytest.mark.subprocess
+def test_the_second_run_into_a_folder_is_refused_while_the_first_lives(tmp_path: Path) -> None:
+    patch = break_experiment("__import__('time').sleep(1e6)", "KeyboardInterrupt")
+    arguments = ("+exp=perplexity", *TINY, "hydra.run.dir=here")
+    first = subprocess.Popen(command(*arguments, patch=patch), cwd=tmp_path, env=environment(), stderr=subprocess.PIPE)
+    try:
+        status = tmp_path / "here/status.json"
+        end = time.monotonic() + 120
+        while not status.exists() and time.monotonic() < end:
+            time.sleep(0.2)
+        before = content(tmp_path / "here")
+        second = run(tmp_path, *arguments)
+        assert second.returncode == 2
+        assert second.stderr.count("\n") == 1
+        assert f"process {first.pid} on" in second.stderr
+        assert content(tmp_path / "here") == before
+    finally:
+        first.kill()
+        first.communicate()
+    third = run(tmp_path, *arguments)
+    assert third.returncode == 0, third.stderr
+    assert len(pd.read_csv(tmp_path / "here/table.csv")) == 8
