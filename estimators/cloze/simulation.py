@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from estimators.cloze.study import SAMPLES
 from estimators.errors import InputError, unknown_choice
+from estimators.memory import check_memory
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -151,6 +152,8 @@ def simulate_cloze_study(settings: ClozeSimulation, rng: np.random.Generator) ->
     import xarray as xr  # noqa: PLC0415 - at the door only
 
     n_items, names = settings.n_items, list(settings.families)
+    field = "vocab_size" if settings.vocab_size > n_items else "n_items"
+    check_memory(64 * settings.vocab_size + 500 * n_items * len(names), source="simulation", field=field)
     answers: list[NDArray[np.int64]] = []
     samples: list[NDArray[np.int64]] = []
     truth = np.zeros((len(names), n_items))

@@ -23,6 +23,7 @@ from estimators.comparison.simulation.participants import draw_participants, sim
 from estimators.comparison.simulation.settings import LANGUAGE_MODELS, SimulationSettings, random_stream
 from estimators.comparison.study import validate_comparison_study
 from estimators.layout import HUMAN, add_note
+from estimators.memory import check_memory
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -73,6 +74,10 @@ def simulate_comparison_study(settings: SimulationSettings | None = None) -> xr.
     import xarray as xr  # noqa: PLC0415  (an import of estimators needs NumPy and SciPy only)
 
     settings = SimulationSettings() if settings is None else settings
+    field = "vocab_size" if settings.vocab_size > settings.n_reference_items else "n_reference_items"
+    cells = settings.n_reference_items * (settings.vocab_size + 2 * settings.n_candidates)
+    # four players' log-probabilities and what they are made of, four bytes each
+    check_memory(40 * cells + 16 * settings.n_participants * settings.n_items, source="simulation", field=field)
     language = simulate_language(settings)
     seed, n_asked, n_items = settings.seed, settings.n_items, settings.n_reference_items
     generator = language.player_logprob[settings.generator]
