@@ -199,7 +199,7 @@ def _judged(error: BaseException) -> tuple[int, str]:
             EXIT_INPUT,
             f"not enough memory: {message or 'no size is known'}; ask for less, or use a larger machine",
         )
-    if isinstance(error, OSError) and (error.errno in _NO_ROOM or _DISK_FULL in message):
+    if getattr(error, "errno", None) in _NO_ROOM or _DISK_FULL in message:
         return EXIT_INPUT, f"cannot write: {message}; make room, or set hydra.run.dir to another disk"
     return EXIT_FAILED, f"{type(error).__name__}: {message}"
 

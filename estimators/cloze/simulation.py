@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from estimators.cloze.study import SAMPLES
 from estimators.errors import InputError, unknown_choice
-from estimators.memory import check_memory
+from estimators.room import check_memory
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -18,6 +18,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from estimators.code_identity import PACKAGES, code_hash, package_version
 from estimators.layout import notes
+from estimators.room import make_room
 from experiments.harness.result import ExperimentResult, table_sections
 from inference.settings import Settings
 
@@ -267,6 +268,7 @@ def write_outputs(
             settings="" if settings is None else settings.model_dump_json(),
             version=package_version(),
         )
+        make_room(staging / "results.nc", dataset.nbytes)
         dataset.to_netcdf(staging / "results.nc", engine="h5netcdf")
         _save_posteriors(staging, result.posteriors)
         for name, write in result.files.items():

@@ -17,6 +17,7 @@ import numpy as np
 import xarray as xr
 
 from estimators.errors import InputError, unknown_choice
+from estimators.room import make_room
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -258,6 +259,7 @@ def thin(idata: InferenceData, n_draws: int) -> InferenceData:
 
 def write(idata: InferenceData, path: Path) -> None:
     """Write to netCDF, without compression, a group of the file for each group."""
+    make_room(path, sum(group(idata, name).nbytes for name in group_names(idata)))
     if isinstance(idata, xr.DataTree):
         idata.to_netcdf(path, engine="h5netcdf")
     else:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import re
+from dataclasses import replace
 
 import pandas as pd
 import pytest
 import xarray as xr
 import yaml
 
+import experiments.run
 from estimators.errors import InputError
-from experiments.run import _check_arguments, _check_settings
+from experiments.harness.outputs import JobStatus, write_status
+from experiments.run import _check_arguments, _check_settings, _end, _judged
 from tests.experiments.command import ROOT, TINY, break_experiment, config, files, prepared, run
 
 EXPERIMENTS = sorted(path.stem for path in (ROOT / "conf/exp").glob("*.yaml"))
@@ -112,17 +117,64 @@ def test_a_mistake_that_the_job_finds_is_one_line_and_a_failed_status(tmp_path, 
         assert text in status["error"]
 
 
-def test_an_unexpected_error_is_logged_in_full(tmp_path):
-    patch = break_experiment("True", "RuntimeError('the roof is leaking')")
-    done = run(tmp_path, "+exp=perplexity", *TINY, "hydra.run.dir=here", patch=patch)
+def test_an_unexpected_error_is_one_line_and_its_traceback_is_in_the_log(tmp_path):
+    # extensions in Rust raise what is no Exception
+    panic = "type('PanicException', (BaseException,), {})('the roof is leaking')"
+    done = run(tmp_path, "+exp=perplexity", *TINY, "hydra.run.dir=here", patch=break_experiment("True", panic))
     assert done.returncode == 1
+    assert done.stderr == ("unexpected error: PanicException: the roof is leaking; the traceback is in here/run.log\n")
     log = (tmp_path / "here/run.log").read_text()
-    for text in (done.stderr, log):
-        assert "Traceback (most recent call last)" in text
-        assert "RuntimeError: the roof is leaking" in text
+    assert "Traceback (most recent call last)" in log
+    assert "PanicException: the roof is leaking" in log
     assert files(tmp_path / "here") == ["run.log", "status.json"]
     status = json.loads((tmp_path / "here/status.json").read_text())
-    assert (status["status"], status["error"]) == ("failed", "RuntimeError: the roof is leaking")
+    assert (status["status"], status["error"]) == ("failed", "PanicException: the roof is leaking")
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "says"),
+    [
+        (InputError("is 3, should be 4", field="n"), 2, "n: is 3, should be 4"),
+        (MemoryError("Unable to allocate 74.5 GiB"), 2, "not enough memory: Unable to allocate 74.5 GiB; ask for less"),
+        (MemoryError(), 2, "not enough memory: no size is known"),
+        (OSError(errno.ENOSPC, "No space left on device", "table.csv"), 2, "cannot write: .*'table.csv'; make room"),
+        (OSError(errno.EROFS, "Read-only file system"), 2, "cannot write: .*Read-only file system"),
+        (
+            OSError("Can't write (errno = 28, error message = 'No space left on device')"),
+            2,
+            "cannot write: .*make room",
+        ),
+        (PermissionError(errno.EACCES, "Permission denied", "table.csv"), 2, r"\[Errno 13\] Permission denied"),
+        (FileNotFoundError(errno.ENOENT, "No such file", "x"), 1, "FileNotFoundError: .*No such file"),
+        (RuntimeError("a\nb"), 1, "RuntimeError: a b"),
+        (SystemExit(3), 1, "SystemExit: 3"),
+    ],
+)
+def test_what_ends_a_job_is_judged(error, code, says):
+    found, message = _judged(error)
+    assert found == code
+    assert re.match(says, message)
+    assert "\n" not in message
+
+
+@pytest.mark.parametrize("name", ["clear_outputs", "write_status"])
+def test_a_full_disk_leaves_no_status_rather_than_an_untrue_one(name, tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    status = JobStatus("running", "perplexity", (), "", "")
+    write_status(tmp_path, status)
+    monkeypatch.setattr(experiments.run, name, full)
+    _end(tmp_path, replace(status, status="failed"))
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_reader_that_leaves_early_loses_no_output(tmp_path):
+    patch = "import os, sys\nread, write = os.pipe()\nos.close(read)\nos.dup2(write, 1)\n"
+    done = run(tmp_path, "+exp=perplexity", *TINY, "hydra.run.dir=here", patch=patch)
+    assert done.returncode == 0, done.stderr
+    assert "BrokenPipe" not in done.stderr
+    assert json.loads((tmp_path / "here/status.json").read_text())["status"] == "ok"
 
 
 def test_an_interrupted_run_says_so(tmp_path):

@@ -23,7 +23,7 @@ from estimators.comparison.simulation.participants import draw_participants, sim
 from estimators.comparison.simulation.settings import LANGUAGE_MODELS, SimulationSettings, random_stream
 from estimators.comparison.study import validate_comparison_study
 from estimators.layout import HUMAN, add_note
-from estimators.memory import check_memory
+from estimators.room import check_memory
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -20,6 +20,7 @@ import xarray as xr
 
 from estimators.comparison import validate_comparison_study
 from estimators.errors import InputError
+from estimators.room import make_room
 from experiments.harness.result import loader
 from experiments.studies.comparison.checks import check_contradictions
 from experiments.studies.files import read_bytes
@@ -76,6 +77,7 @@ def save_comparison_study(study: xr.Dataset, path: Path | str) -> Path:
     handle, temporary = tempfile.mkstemp(prefix=f".{path.stem}-", suffix=".tmp", dir=path.parent)
     os.close(handle)
     try:
+        make_room(Path(temporary), encoded.nbytes)
         encoded.to_netcdf(temporary, engine="h5netcdf")
         with Path(temporary).open("r+b") as file:
             file.write(_MARK + hashlib.sha256(file.read()).digest())

@@ -1,14 +1,18 @@
-"""What cannot fit into memory is refused by its size, before anything is computed."""
+"""What cannot fit into memory or onto the disk is refused by its size, before anything is computed or written."""
 
 from __future__ import annotations
 
+import errno
+import os
+import shutil
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-import estimators.memory
+import estimators.room
 from estimators.errors import InputError
-from estimators.memory import check_memory
+from estimators.room import check_memory, make_room
 from experiments import cloze_simulated, simulated
 
 
@@ -30,9 +34,24 @@ def test_a_size_beyond_the_machine_is_refused(load: Any, settings: dict[str, int
 
 def test_a_container_has_less(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
     (tmp_path / "memory.max").write_text("1000000\n")
-    monkeypatch.setattr(estimators.memory, "_LIMIT", tmp_path / "memory.max")
+    monkeypatch.setattr(estimators.room, "_LIMIT", tmp_path / "memory.max")
     check_memory(999_999)
     with pytest.raises(InputError, match="would need about 0 GiB"):
         check_memory(1_000_001)
     (tmp_path / "memory.max").write_text("max\n")
     check_memory(1_000_001)
+
+
+def test_a_file_begins_only_where_it_fits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_room(tmp_path / "a.nc", 1000)
+    free = shutil.disk_usage(tmp_path).free
+    with pytest.raises(OSError, match="No space left on device"):
+        make_room(tmp_path / "a.nc", 2 * free)
+
+    def no_quota(*_: object) -> None:
+        raise OSError(errno.EDQUOT, "Disk quota exceeded")
+
+    monkeypatch.setattr(os, "posix_fallocate", no_quota, raising=False)
+    with pytest.raises(OSError, match="quota"):
+        make_room(tmp_path / "a.nc", 1000)
+    assert not list(tmp_path.iterdir())
