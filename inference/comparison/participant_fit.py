@@ -9,8 +9,9 @@ so that the labels fix the temperature c that makes the shared, de-noised belief
 the reports, which is given which token is the target already. A first, short fit at k0 = 1 finds about which scale is
 meant; the fit proper is made at that scale, where the priors of the belief mean what they say; every draw of it then
 gets its own c, with Bayesian-bootstrap weights over items, so that the interval has the uncertainty of c in it. What
-comes out is the loss of the shared belief after the one temperature that best fits which tokens were true: a floor for
-the participants' loss at any k0, and equal to it if they are calibrated in log-loss.
+comes out is the loss of the shared belief after the one temperature that best fits which tokens were true. It is near
+the least loss that any temperature gives that belief, not that itself, as tokens shown stand for the whole
+distribution; and it is the participants' loss if they are calibrated in log-loss.
 """
 
 from __future__ import annotations

@@ -192,7 +192,9 @@ def outcome_temperature(belief: SharedBelief, item_weight: ArrayLike, *, objecti
     :math:`\sum_q w_q \ln (1 + n_{\mathrm{same}} + \sum_x n_x e^{c D_x - \ln g(x)/g(y)})`, with :math:`n_x` how often x
     was shown. ``pair`` maximises :math:`\sum_q w_q \sum_x n_x \ln \sigma(-c D_x + \ln g(x)/g(y))`. Both have one
     optimum.
-    The target itself and answers that the site gave enter only as tokens shown.
+    Candidates are those that somebody answered, counted as often as they were shown, automatic answers on them
+    included. Tokens on which nobody but the site answered are left out: nothing is reported about them. As a token can
+    be shown twice, ``rank`` is not exactly a likelihood of the labels.
 
     Parameters
     ----------

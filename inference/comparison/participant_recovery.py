@@ -2,8 +2,8 @@ r"""Recovery of a known loss gap from simulated participants on a study's own de
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 
 from estimators.comparison import HUMAN
 from estimators.comparison.rounding import RoundingScheme, round_reports
-from estimators.comparison.simulation.participants import draw_participants, simulate_reports
+from estimators.comparison.simulation.participants import Participants, draw_participants, simulate_reports
 from estimators.comparison.simulation.settings import ParticipantPopulation
 from estimators.errors import InputError, unknown_choice
 from estimators.layout import item_labels
-from inference.comparison.participant_fit import Anchor, compile_participants, fit_participants
+from inference.comparison.participant_fit import Anchor, ParticipantFit, compile_participants, fit_participants
 from inference.comparison.recovery import classical_rows, posterior_row
+from inference.posterior.arviz_adapter import group
 from inference.posterior.convergence import GateThresholds
 from inference.posterior.replicates import Row
 from inference.posterior.sampling import CompiledModel
@@ -26,7 +27,9 @@ from models.comparison.participants import ParticipantPriors
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["SimulatedAnswers", "participant_rows", "simulate_answers"]
+__all__ = ["SimulatedAnswers", "answers_of", "fitted_people", "participant_rows", "simulate_answers"]
+
+_REPORTING = ("slope", "bias", "noise", "lapse")
 
 _compiled: dict[tuple[object, ...], CompiledModel] = {}
 
@@ -102,11 +105,46 @@ def simulate_answers(
     >>> answers.data.row_box.size
     19
     """
+    if not (np.isfinite(k0) and k0 > 0):
+        raise InputError(f"is {k0}, should be a positive number", field="k0")
+
+    def draw(n: int) -> Participants:
+        people = draw_participants(population, n, int(rng.integers(2**31)))
+        slope = k0 * people.slope / np.exp(np.log(people.slope).mean())
+        return replace(people, slope=slope, bias=people.bias - people.bias.mean())
+
+    return answers_of(study, player, draw, grid=grid, rng=rng)
+
+
+def answers_of(
+    study: xr.Dataset,
+    player: str,
+    people: Callable[[int], Participants],
+    *,
+    grid: RoundingScheme,
+    rng: np.random.Generator,
+) -> SimulatedAnswers:
+    """Let given people who believe what a language model believes answer the questions of a study.
+
+    Parameters
+    ----------
+    study, player, grid, rng
+        See :func:`simulate_answers`.
+    people : callable
+        Takes the number of the study's participants; gives how each of them reports, in the order of their names.
+
+    Returns
+    -------
+    SimulatedAnswers
+
+    Raises
+    ------
+    InputError
+        For an unknown player.
+    """
     models = study["model"].values.tolist()
     if player not in models:
         raise unknown_choice("player", player, models, source=f"study {study.attrs.get('name')!r}")
-    if not (np.isfinite(k0) and k0 > 0):
-        raise InputError(f"is {k0}, should be a positive number", field="k0")
     real = participant_data(study, grid)
     labels = item_labels(study)
     order = np.argsort(labels, kind="stable")
@@ -116,16 +154,14 @@ def simulate_answers(
     candidate = study["candidate_logprob"].values[who, position[real.pair_item], real.pair_column]
     log_odds = target[who, real.pair_item] - candidate
 
-    people = draw_participants(population, real.participant.size, int(rng.integers(2**31)))
-    slope = k0 * people.slope / np.exp(np.log(people.slope).mean())
-    person = real.row_participant
+    who_reports, person = people(real.participant.size), real.row_participant
     unrounded = simulate_reports(
         log_odds[real.row_pair],
         rng=rng,
-        bias=(people.bias - people.bias.mean())[person],
-        slope=slope[person],
-        noise_sd=people.noise_sd[person],
-        lapse_rate=people.lapse_rate[person],
+        bias=who_reports.bias[person],
+        slope=who_reports.slope[person],
+        noise_sd=who_reports.noise_sd[person],
+        lapse_rate=who_reports.lapse_rate[person],
         rounding="none",
     )
     report = round_reports(unrounded, grid)
@@ -137,6 +173,23 @@ def simulate_answers(
         data=with_reports(real, box),
         truth_nats=float((target[generator] - target[who]).mean()),
     )
+
+
+def fitted_people(fit: ParticipantFit, draw: int) -> Participants:
+    """How the participants report in one draw of the posterior, at the scale that the anchor gives.
+
+    Parameters
+    ----------
+    fit : ParticipantFit
+    draw : int
+        Chains one after the other.
+    """
+    posterior = group(fit.idata, "posterior")
+    chain, at = divmod(draw, posterior.sizes["draw"])
+    own = {name: posterior[name][{"chain": chain, "draw": at}].values for name in _REPORTING}
+    # a belief that is c times as strong needs slopes c times as flat
+    c = fit.temperature[draw]
+    return Participants(bias=c * own["bias"], slope=own["slope"] / c, noise_sd=own["noise"], lapse_rate=own["lapse"])
 
 
 def participant_rows(

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "WithoutOne",
+    "evenly_spaced",
     "leave_one_out",
     "scaled_priors",
     "thinned_belief",
@@ -44,23 +45,8 @@ _FAR = 60.0
 _TINY = 1e-12
 
 _SCALES = (
-    *(
-        "mu",
-        "a",
-        "b",
-        "b2",
-        "sigma",
-        "omega",
-        "c",
-        "t_b",
-        "kap",
-        "log_rho",
-        "ga",
-        "delta",
-        "slope_spread",
-        "bias_spread",
-    ),
-    *("log_noise", "noise_spread", "logit_lapse", "lapse_spread"),
+    *("mu", "a", "b", "b2", "sigma", "omega", "c", "t_b", "kap", "log_rho", "ga", "delta"),
+    *("slope_spread", "bias_spread", "log_noise", "noise_spread", "logit_lapse", "lapse_spread"),
 )
 
 
@@ -164,9 +150,14 @@ def weighted_quantile(draws: FloatArray, probability: Sequence[float], weight: F
     return found
 
 
+def evenly_spaced(n_draws: int, n_kept: int) -> NDArray[np.intp]:
+    """Positions of about `n_kept` evenly spaced draws."""
+    return np.unique(np.linspace(0, n_draws - 1, min(n_kept, n_draws)).round().astype(np.intp))
+
+
 def thinned_belief(belief: SharedBelief, n_draws: int) -> SharedBelief:
     """About `n_draws` evenly spaced draws of a belief; each has a value for thousands of tokens."""
-    at = np.unique(np.linspace(0, belief.n_draws - 1, min(n_draws, belief.n_draws)).round().astype(int))
+    at = evenly_spaced(belief.n_draws, n_draws)
     by_draw = ("pair_log_ratio", "rest_log_ratio", "tail_log_ratio", "item_left", "item_right")
     return replace(belief, **{name: getattr(belief, name)[at] for name in by_draw})
 

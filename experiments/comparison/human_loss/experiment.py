@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 import pandas as pd
 import xarray as xr
@@ -41,14 +39,24 @@ HUMAN_LOSS_COLUMNS = (
     "k0_upper",
     *POSTERIOR_COLUMNS,
     "p_gap_positive",
+    "p_worse_as_people",
     "top1_model_median",
     "top1_model_lower",
     "top1_model_upper",
     "tail_share_median",
+    "tail_share_lower",
+    "tail_share_upper",
+    "above_floor_median_nats",
+    "above_floor_upper_nats",
     "pareto_k_left_out",
     *CONVERGENCE_COLUMNS,
 )
-"""Columns after those of :data:`~experiments.comparison.estimates.TABLE_COLUMNS`; ``p_worse_than_MODEL`` follow."""
+"""Columns after those of :data:`~experiments.comparison.estimates.TABLE_COLUMNS`; ``p_worse_than_MODEL`` follow.
+
+``p_worse_as_people`` compares posterior with posterior: that of people who report as the participants do and believe
+what the weakest player believes. ``p_worse_than_MODEL`` compares the posterior with the model's exact loss, without a
+correction for the posterior's bias.
+"""
 
 
 @experiment(HumanLossSettings)
@@ -85,38 +93,45 @@ def human_loss(study: xr.Dataset, settings: HumanLossSettings) -> ExperimentResu
         raise InputError(f"has no {HUMAN!r}, whose loss this experiment is about", field="players")
     unrounded = rounding_scheme("none")
     models = [str(name) for name in study["model"].to_numpy()]
-    true_gap = {name: estimate(settings, study, name, unrounded).true_gap_nats for name in models}
+    truth = {name: estimate(settings, study, name, unrounded) for name in models}
 
     # mistakes in the data and in who is left out come before any fit
-    data = participant_data(study, settings.rounding.scheme if settings.grid is None else settings.grid)
+    grid = settings.rounding.scheme if settings.grid is None else rounding_scheme(settings.grid)
+    data = participant_data(study, grid)
     left_out = tuple(unusual_participants(data)) if settings.leave_out == "auto" else settings.leave_out
     without_participants(data, left_out)
     participants = Participants(
         study=study,
         data=data,
+        grid=grid,
         control=control,
         priors=settings.priors,
         sampler=settings.sampler,
         short_sampler=settings.sampler.with_chains(settings.short_sampler),
         gate=settings.gate,
         n_draws=settings.n_draws,
+        k0=settings.curve.k0,
         seed=settings.seed,
         save=settings.save_posterior,
     )
     tail = settings.tail
-    made = Rows(participants, true_gap, lambda part: estimate(settings, part, HUMAN, unrounded), tail)
+    made = Rows(participants, truth, lambda part: estimate(settings, part, HUMAN, unrounded), tail)
 
     others = [name for name in players if name != HUMAN]
     anchor, assumed = settings.anchors
     n_main = 1 + bool(left_out) + (anchor != assumed)
     n_short = settings.max_refits + len(PRIOR_FACTORS) if settings.sensitivity else 0
+    n_short += (1 + bool(left_out)) * settings.n_simulated if others else 0
     of_players = len(others) * len(compared_schemes(settings.of_players.rounding))
     also = f", {of_players} to language models" + (f", at most {n_short} short ones" if n_short else "")
     with several_fits(n_main, settings.sampler, also=also, n_also=of_players + n_short):
         rows = [made.player(fit) for fit in fit_players(study, others, settings.of_players)]
         humans = participants.main_fits(anchor, assumed, left_out)
-        rows += [made.human(human) for human in humans]
         anchored = [human for human in humans if human.fit.anchor.name == anchor.name]
+        if others and settings.n_simulated:
+            weakest = max(others, key=lambda name: truth[name].true_gap_nats)
+            rows += [made.as_people(human, weakest, settings.n_simulated) for human in anchored]
+        rows += [made.main(human) for human in humans]
         if settings.top1.rate is not None:
             rows += [made.top1(human, settings.top1.rate, settings.top1.se) for human in anchored]
         if settings.sensitivity:
@@ -125,12 +140,10 @@ def human_loss(study: xr.Dataset, settings: HumanLossSettings) -> ExperimentResu
 
     columns = [*TABLE_COLUMNS, *HUMAN_LOSS_COLUMNS, *(f"p_worse_than_{name}" for name in models)]
     table = pd.DataFrame([row.cells for row in rows], columns=columns)
-    k0 = settings.curve.k0
-    curves = {human.what: human.curve(k0, tail) for human in anchored}
-    dataset = _dataset(table, rows, humans, curves, k0=k0, tail=tail).assign_attrs(
+    dataset = _dataset(table, rows, anchored, k0=settings.curve.k0, tail=tail).assign_attrs(
         generator=control,
         k0_true=participants.true_k0,
-        **{f"true_gap_nats_{name}": gap for name, gap in true_gap.items()},
+        **{f"true_gap_nats_{name}": found.true_gap_nats for name, found in truth.items()},
     )
     name, interval, measured = study.attrs["name"], settings.interval, (settings.top1.rate, settings.top1.se)
     figures = {
@@ -148,7 +161,11 @@ def human_loss(study: xr.Dataset, settings: HumanLossSettings) -> ExperimentResu
         text=summary(table, dataset, interval, settings.top1.rate),
         warnings=(
             *(f"the posterior did not converge, do not use it: {text}" for text in failed),
-            *([f"short fits of the sensitivity that did not reach the gate: {', '.join(short)}"] if short else []),
+            *(
+                [f"short fits (sensitivity, simulated people) that did not reach the gate: {', '.join(short)}"]
+                if short
+                else []
+            ),
         ),
         gate_failed=bool(failed) and not settings.allow_unconverged,
         posteriors=participants.posteriors,
@@ -161,14 +178,10 @@ def _unconverged(rows: list[LossRow]) -> tuple[list[str], list[str]]:
     for values in (row.cells for row in rows):
         if values["converged"] or ", top-1" in values["what"] or values["method"] == "importance weights":
             continue
-        name = (
-            f"{values['player']}/{values['rounding']}"
-            if values["method"] == "belief model"
-            else f"humans, {values['what']}"
-        )
+        name = f"humans, {values['what']}" if values["player"] == HUMAN else values["what"]
         if values["left_out"]:
             name += f" {values['left_out']}"
-        if values["method"] == "participant model, short fit" or values["priors"] != "default":
+        if values["method"].startswith("participant model, s") or values["priors"] != "default":
             short.append(name)
         else:
             failed.append(
@@ -182,8 +195,7 @@ def _unconverged(rows: list[LossRow]) -> tuple[list[str], list[str]]:
 def _dataset(
     table: pd.DataFrame,
     rows: list[LossRow],
-    humans: list[HumanFit],
-    curves: Mapping[str, FloatArray],
+    shown: list[HumanFit],
     *,
     k0: FloatArray,
     tail: float,
@@ -194,8 +206,9 @@ def _dataset(
     for at, row in enumerate(rows):
         # an exact gap has one draw, which is all of them
         gaps[at, : n if row.gap_nats.size == 1 else row.gap_nats.size] = row.gap_nats
+    quantile = [tail, 0.5, 1 - tail]
+    curves = [np.quantile(human.curve_nats, quantile, axis=1) for human in shown]
     text = ("what", "player", "rounding", "method", "anchor", "left_out", "priors")
-    shown = [human for human in humans if human.what in curves]
     n_kept = max(human.top1.size for human in shown)
     return xr.Dataset(
         {
@@ -203,7 +216,7 @@ def _dataset(
             "item_gap_median_nats": (("estimate", "item"), np.stack([row.item_median_nats for row in rows])),
             **{name: ("estimate", table[name].to_numpy()) for name in table if table[name].dtype.kind in "fiu"},
             "converged": ("estimate", table["converged"].to_numpy().astype(np.int8)),
-            "curve_gap_nats": (("fit", "quantile", "k0"), np.stack(list(curves.values()))),
+            "curve_gap_nats": (("fit", "quantile", "k0"), np.stack(curves)),
             **{
                 f"{name}_draws": (
                     ("fit", "kept"),
@@ -217,8 +230,8 @@ def _dataset(
         },
         coords={
             "item": rows[0].item,
-            "fit": np.array(list(curves), dtype=object),
-            "quantile": [tail, 0.5, 1 - tail],
+            "fit": np.array([human.what for human in shown], dtype=object),
+            "quantile": quantile,
             "k0": k0,
             **{name: ("estimate", table[name].fillna("").to_numpy(dtype=object)) for name in text},
         },

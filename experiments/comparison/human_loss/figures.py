@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from estimators.layout import HUMAN
 from experiments.comparison.estimates import EstimatorSettings, bars_label, player_rows
-from experiments.harness.figures import STYLE, TRUTH_ASKED, Series, forest, new_figure
+from experiments.harness.figures import STYLE, TRUTH_ASKED, Series, forest, new_figure, player_label
 from experiments.harness.settings import rows_of
 from inference.posterior.model_comparison import K_BAD
 
@@ -25,6 +25,7 @@ FloatArray = NDArray[np.float64]
 WITHOUT = "#999999"
 """Colour of analyses that leave participants out."""
 
+_SIMULATED = "participant model, simulated"
 _EQUATION5 = "0.55"
 _TRUTH = "#CC3311"
 _DENSITY_POINTS = 200
@@ -44,6 +45,8 @@ def _assumption(row: Any) -> str:
 
 
 def _human_label(row: Any, anchor: str) -> str:
+    if row.player != HUMAN:
+        return f"{player_label(row.player)}'s belief,\nreported as people do"
     text = "humans" if not row.left_out else f"humans, {row.left_out.count(';') + 1} left out"
     # the title says what holds where a row does not
     beside = [_assumption(row)] if row.anchor != anchor else []
@@ -64,7 +67,8 @@ def _density(draws: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 def main_rows(table: pd.DataFrame) -> pd.DataFrame:
     """Rows of the main figure: models, and humans without the sensitivity analysis."""
-    return table[~table["what"].str.startswith(("without one", "priors:"))]
+    simulated_part = (table["method"] == _SIMULATED) & (table["left_out"] != "")
+    return table[~table["what"].str.startswith(("without one", "priors:")) & ~simulated_part]
 
 
 def _everyone(table: pd.DataFrame) -> Any:
@@ -84,15 +88,15 @@ def loss_figure(
     shown = player_rows(main_rows(table)).sort_values("player", key=lambda player: player == HUMAN, kind="stable")
     is_human = (shown["player"] == HUMAN).to_numpy()
     labels = [
-        (_human_label(row, main.anchor) if row.player == HUMAN else row.label)
+        (row.label if row.method == "belief model" else _human_label(row, main.anchor))
         + ("" if row.converged else " (not converged)")
         for row in rows_of(shown)
     ]
     shown = shown.assign(
         label=labels,
         colour=np.where(shown["left_out"] != "", WITHOUT, shown["colour"]),
-        hollow=shown["hollow"] & ~is_human,
-        height=np.where(is_human, 1.6, 1.0),
+        hollow=shown["hollow"] & (shown["method"] == "belief model"),
+        height=np.where(shown["method"] == "belief model", 1.0, 1.6),
     )
     posterior = Series(
         "perplexity_median",

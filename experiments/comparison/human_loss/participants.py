@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -10,18 +10,22 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from estimators.comparison import RoundingScheme
 from estimators.layout import item_labels
 from experiments.harness.bayes import FITS, SamplerSettings, sampler_seed, timed, with_all_groups
 from experiments.harness.settings import rng_for
 from inference.comparison.participant_fit import Anchor, ParticipantFit, compile_participants, fit_participants
 from inference.comparison.participant_gap import loss_gap, tail_share
-from inference.comparison.participant_sensitivity import scaled_priors, thinned_belief
+from inference.comparison.participant_recovery import SimulatedAnswers, answers_of, fitted_people
+from inference.comparison.participant_sensitivity import evenly_spaced, scaled_priors, thinned_belief
 from inference.posterior.convergence import GateThresholds
 from inference.progress import advance
 from models.comparison.participant_data import ParticipantData, without_participants
 from models.comparison.participants import ParticipantPriors, participant_model
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import pymc as pm
 
     from inference.posterior.arviz_adapter import InferenceData
@@ -53,6 +57,8 @@ class HumanFit:
         From the gap to the model that drew the candidates to that to the control.
     top1, tail_share : ndarray, shape (draw,)
         How often the belief's most probable token is the true one; the belief's share on tokens never drawn.
+    k0 : ndarray, shape (scale,)
+        Assumed scales of the curve.
     """
 
     what: str
@@ -62,6 +68,7 @@ class HumanFit:
     shift_nats: FloatArray
     top1: FloatArray
     tail_share: FloatArray
+    k0: FloatArray
 
     @property
     def gap_nats(self) -> FloatArray:
@@ -69,12 +76,18 @@ class HumanFit:
         gap: FloatArray = self.fit.gap_nats + self.shift_nats.mean()
         return gap
 
-    def curve(self, k0: FloatArray, tail: float) -> FloatArray:
-        """Quantiles of the gap if the typical slope were each k0, (quantile, k0)."""
+    @cached_property
+    def curve_nats(self) -> FloatArray:
+        """Mean gap to the control model if the typical slope were each k0, (k0, some draws)."""
         belief = thinned_belief(self.fit.belief, _CURVE_DRAWS)
-        gaps = [loss_gap(belief, self.fit.scale / at).mean(axis=1) + self.shift_nats.mean() for at in k0]
-        quantiles: FloatArray = np.quantile(gaps, [tail, 0.5, 1 - tail], axis=1)
-        return quantiles
+        return np.array([loss_gap(belief, self.fit.scale / at).mean(axis=1) + self.shift_nats.mean() for at in self.k0])
+
+    @property
+    def above_floor_nats(self) -> FloatArray:
+        """By how much the gap is above the least that the scales of the curve give, (some draws)."""
+        own = self.gap_nats[evenly_spaced(self.gap_nats.size, _CURVE_DRAWS)]
+        above: FloatArray = np.maximum(own - self.curve_nats.min(axis=0), 0)
+        return above
 
 
 @dataclass(frozen=True)
@@ -85,6 +98,8 @@ class Participants:
     ----------
     study : xarray.Dataset
     data : ParticipantData
+    grid : RoundingScheme
+        The values that participants could report.
     control : str
         The model to which gaps are.
     priors : ParticipantPriors
@@ -93,6 +108,8 @@ class Participants:
     gate : GateThresholds
     n_draws : int
         Draws that are kept.
+    k0 : ndarray, shape (scale,)
+        Assumed scales of the curve.
     seed : int
     save : bool
         Whether main fits leave their posterior in `posteriors`.
@@ -102,12 +119,14 @@ class Participants:
 
     study: xr.Dataset
     data: ParticipantData
+    grid: RoundingScheme
     control: str
     priors: ParticipantPriors
     sampler: SamplerSettings
     short_sampler: SamplerSettings
     gate: GateThresholds
     n_draws: int
+    k0: FloatArray
     seed: int
     save: bool
     posteriors: dict[str, InferenceData] = field(default_factory=dict)
@@ -190,4 +209,30 @@ class Participants:
             shift_nats=(target.sel(model=self.control) - target.sel(model=fit.data.generator)).to_numpy(),
             top1=fit.top1_rate(rng_for(self.seed, f"top1 {purpose}")),
             tail_share=tail_share(fit.belief, fit.temperature).mean(axis=1),
+            k0=self.k0,
         )
+
+    def as_people(self, human: HumanFit, player: str, times: int) -> Iterator[tuple[SimulatedAnswers, ParticipantFit]]:
+        """Let people who report as the participants do, each time in another draw, believe what a player believes."""
+        for at in evenly_spaced(human.fit.belief.n_draws, times).tolist():
+            purpose = f"{player} as people, {human.what}, draw {at}"
+            answers = answers_of(
+                self.study,
+                player,
+                lambda _, at=at: fitted_people(human.fit, at),  # type: ignore[misc]
+                grid=self.grid,
+                rng=rng_for(self.seed, f"answers of {purpose}"),
+            )
+            with timed(purpose):
+                fit = fit_participants(
+                    without_participants(answers.data, human.left_out),
+                    priors=self.priors,
+                    anchor=replace(human.fit.anchor, k0=human.fit.scale),
+                    compiled=self.program,
+                    thresholds=self.gate,
+                    keep=self.n_draws,
+                    seed=sampler_seed(self.seed, purpose),
+                    **self.short_sampler.arguments,
+                )
+            advance(FITS)
+            yield answers, fit

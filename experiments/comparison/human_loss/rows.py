@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -42,18 +42,22 @@ class Rows:
     Attributes
     ----------
     participants : Participants
-    true_gap : mapping of str to float
-        Gap of every language model, nats.
+    truth : mapping of str to PerplexityEstimate
+        Of every language model without rounding, for its true loss.
     equation5 : callable
         Takes a study, estimates the participants' perplexity by the classical estimator.
     tail : float
         Probability below the intervals.
+    simulated : dict of str to ndarray
+        Gaps of simulated people with the belief of the weakest player (:meth:`as_people`), by the analysis whose
+        participants they report like.
     """
 
     participants: Participants
-    true_gap: Mapping[str, float]
+    truth: Mapping[str, PerplexityEstimate]
     equation5: Callable[[xr.Dataset], PerplexityEstimate]
     tail: float
+    simulated: dict[str, FloatArray] = field(default_factory=dict)
 
     def player(self, fit: PlayerFit) -> LossRow:
         """Row of a language model as a player."""
@@ -72,20 +76,58 @@ class Rows:
             "priors": human.priors,
             **convergence_columns(human.fit.convergence),
         }
-        for name, draws in (("k0", human.fit.k0), ("top1_model", human.top1)):
+        for name, draws in (("k0", human.fit.k0), ("top1_model", human.top1), ("tail_share", human.tail_share)):
             median, lower, upper = weighted_quantile(draws, [0.5, self.tail, 1 - self.tail], weight)
             cells |= {f"{name}_median": median, f"{name}_lower": lower, f"{name}_upper": upper}
-        cells["tail_share_median"] = weighted_quantile(human.tail_share, [0.5], weight)[0]
         items = np.median(human.fit.item_gap_nats + human.shift_nats, axis=0)
         return self._row(
-            self._without(human.left_out), cells, human.gap_nats, human.fit.data.item, item_median=items, weight=weight
+            self._equation5(human.left_out),
+            cells,
+            human.gap_nats,
+            human.fit.data.item,
+            item_median=items,
+            weight=weight,
+            simulated=self.simulated.get(human.what),
         )
+
+    def main(self, human: HumanFit) -> LossRow:
+        """Row of a main fit, with how far it is above the least loss that any scale of the curve gives."""
+        row = self.human(human)
+        if human.fit.anchor.name == "outcomes":
+            median, upper = np.quantile(human.above_floor_nats, [0.5, 1 - self.tail])
+            row.cells.update(above_floor_median_nats=median, above_floor_upper_nats=upper)
+        return row
 
     def top1(self, human: HumanFit, rate: float, se: float) -> LossRow:
         """Row of the same fit, its draws weighted by the measured top-1 rate."""
         row = self.human(human, top1_weights(human.top1, rate, se))
         row.cells.update(what=f"{human.what}, top-1 rate", top1_rate_given=rate)
         return row
+
+    def as_people(self, human: HumanFit, player: str, times: int) -> LossRow:
+        """Row of simulated people with a player's belief and the participants' way to report, draws of all fits."""
+        pairs = list(self.participants.as_people(human, player, times))
+        fits = [fit for _, fit in pairs]
+        items = np.concatenate([fit.item_gap_nats for fit in fits]) + human.shift_nats
+        worst = max((fit.convergence for fit in fits), key=lambda found: found.r_hat_max)
+        cells: dict[str, Any] = {
+            "player": player,
+            "rounding": self.participants.grid.name,
+            "what": f"{player}, as people{'' if human.what == 'everyone' else f', {human.what}'}",
+            "method": "participant model, simulated",
+            "anchor": human.fit.anchor.name,
+            "left_out": "; ".join(human.left_out),
+            "priors": human.priors,
+            **convergence_columns(worst),
+        }
+        truth = self.truth[player]
+        result = replace(
+            self._equation5(human.left_out, pairs[0][0].study),
+            true_loss_nats=truth.true_loss_nats,
+            true_gap_nats=truth.true_gap_nats,
+        )
+        gap = self.simulated[human.what] = items.mean(axis=1)
+        return self._row(result, cells, gap, human.fit.data.item, item_median=np.median(items, axis=0))
 
     def without_each(self, humans: Sequence[HumanFit], max_refits: int) -> list[LossRow]:
         """Leave out every single participant; by a new fit where the weights are no good, as far as allowed."""
@@ -111,15 +153,15 @@ class Rows:
                 cells = {**what, "left_out": one.participant, "priors": "default", "converged": one.pareto_k <= K_BAD}
                 gap, item = one.gap_nats + headline.shift_nats.mean(), headline.fit.data.item
                 missing = np.full(item.size, np.nan)
-                result = self._without(left_out)
+                result = self._equation5(left_out)
                 row = self._row(result, cells, gap, item, item_median=missing, weight=one.weight)
             row.cells["pareto_k_left_out"] = one.pareto_k
             rows.append(row)
         return rows
 
-    def _without(self, left_out: tuple[str, ...]) -> PerplexityEstimate:
-        """Equation 5 from the same participants' answers."""
-        study = self.participants.study
+    def _equation5(self, left_out: tuple[str, ...], study: xr.Dataset | None = None) -> PerplexityEstimate:
+        """Equation 5 from the same participants' answers, real or simulated."""
+        study = self.participants.study if study is None else study
         return self.equation5(study.isel(response=~np.isin(study["participant"].to_numpy().astype(str), left_out)))
 
     def _row(
@@ -131,10 +173,15 @@ class Rows:
         *,
         item_median: FloatArray,
         weight: FloatArray | None = None,
+        simulated: FloatArray | None = None,
     ) -> LossRow:
         # posterior probability that the gap is above that of each model whose truth is known, and above zero
-        above = {f"p_worse_than_{name}": gap > value for name, value in self.true_gap.items()}
+        above: dict[str, NDArray[Any]] = {
+            f"p_worse_than_{name}": gap > truth.true_gap_nats for name, truth in self.truth.items()
+        }
         above["p_gap_positive"] = gap > 0
+        if simulated is not None:
+            above["p_worse_as_people"] = np.searchsorted(np.sort(simulated), gap) / simulated.size
         whole = {
             **table_row(result, self.participants.control),
             **cells,

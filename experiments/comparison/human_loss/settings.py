@@ -84,6 +84,9 @@ class HumanLossSettings(ComparisonSettings, PosteriorSettings):
     max_refits: Annotated[int, Field(ge=0)] = 3
     """Of the participants whose importance weights are no good, how many are left out by a new, short fit; the worst
     first."""
+    n_simulated: Annotated[int, Field(ge=0)] = 5
+    """How often people are simulated who report as the participants do and believe what the weakest of the players
+    believes; their posterior, by short fits, has the bias and the noise that the participants' has. 0: never."""
     save_posterior: bool = True
     """Write the posteriors of the participant model to posterior_*.nc."""
     priors: Annotated[ParticipantPriors, numbers_of(ParticipantPriors)] = ParticipantPriors()

@@ -20,15 +20,15 @@ _K_BAD = 0.7
 
 def summary(table: pd.DataFrame, dataset: xr.Dataset, interval: float = 0.9, top1_rate: float | None = None) -> str:
     """Say what is identified and what is assumed, then the numbers, then what follows for the order."""
-    records = table[table["player"] == HUMAN].to_dict("records")
-    humans = {str(record["what"]): SimpleNamespace(**{str(k): v for k, v in record.items()}) for record in records}
+    humans = {row.what: row for row in _named(table[table["player"] == HUMAN])}
+    simulated = _named(table[table["method"] == "participant model, simulated"])
     main = humans["everyone"]
     paragraphs = [
-        _identified(dataset, interval),
+        _identified(main, dataset, interval),
         "\n".join(_line(row, dataset) for row in humans.values() if not _is_sensitivity(row)),
-        _order(humans, dataset),
-        f"Of the belief's probability, {main.tail_share_median:.0%} (posterior median, mean over items) lies on tokens "
-        "that the study never drew, and so rests on the model's prediction alone. "
+        "What lies on tokens that the study never drew rests on the model's prediction alone: no answer bears on it, "
+        "and the interval holds one discrepancy for all of them, but no other form of the model.",
+        _order(humans, {"without" if row.left_out else "everyone": row for row in simulated}, dataset),
         f"The belief's most probable token is the true one on {main.top1_model_median:.0%} "
         f"[{main.top1_model_lower:.0%}, {main.top1_model_upper:.0%}] of the items, whatever the temperature"
         + (
@@ -45,14 +45,25 @@ def _is_sensitivity(row: Any) -> bool:
     return bool(row.what == "without one" or row.what.startswith("priors:"))
 
 
-def _identified(dataset: xr.Dataset, interval: float) -> str:
+def _named(rows: pd.DataFrame) -> list[Any]:
+    """Rows whose cells are attributes, whatever the columns are called."""
+    return [SimpleNamespace(**{str(name): value for name, value in row.items()}) for row in rows.to_dict("records")]
+
+
+def _identified(main: Any, dataset: xr.Dataset, interval: float) -> str:
+    near = (
+        f"It is {main.above_floor_median_nats:.3f} nats above that (median; {main.above_floor_upper_nats:.2f} at the "
+        f"{(1 + interval) / 2:.0%} quantile), and the participants' own loss only if they are calibrated in log-loss. "
+        if main.anchor == "outcomes"
+        else ""
+    )
     text = (
         "**What is identified, and what is assumed.** Reports fix the belief that the participants share only up to "
         "one temperature: slopes twice as steep of a belief half as strong give the same answers. No single corrected "
         "number for human loss is in the reports. With the scale taken from the *outcomes* (which of the two tokens "
         "came from the text), what is estimated is the loss of the shared, de-noised belief after the one temperature "
-        "that best fits which tokens were true. That is a floor for the participants' loss at any k0, and equal to it "
-        "only if they are calibrated in log-loss. It is not the loss of a single participant, whose noise and slips "
+        "that best fits which tokens were true. That is near the floor, the least loss that any temperature gives this "
+        f"belief. {near}It is not the loss of a single participant, whose noise and slips "
         "are taken out. With the scale *assumed*, the number is as good as the assumption; k0 = 1 says that reports "
         "are right on average in log-odds, as equation 5 does. Posterior medians with "
         f"{interval:.0%} intervals (equal tails), for the items asked."
@@ -72,6 +83,7 @@ def _line(row: Any, dataset: xr.Dataset) -> str:
         how += f", top-1 rate held near {row.top1_rate_given:g}"
     truth = f", in truth {row.true_gap_nats:.2f}" if np.isfinite(row.true_gap_nats) else ""
     unsure = "" if row.converged else " The posterior did NOT converge."
+    tail = f"{row.tail_share_median:.0%} [{row.tail_share_lower:.0%}, {row.tail_share_upper:.0%}]"
     worse = ", ".join(
         f"{player_label(name)} {getattr(row, column):.3f}"
         for name, column in _worse_columns(dataset)
@@ -79,7 +91,8 @@ def _line(row: Any, dataset: xr.Dataset) -> str:
     )
     return (
         f"- **{who}** ({how}): gap {row.gap_median_nats:.2f} [{row.gap_lower_nats:.2f}, {row.gap_upper_nats:.2f}] nats"
-        f"{truth}; equation 5 {row.gap_nats:.2f}. Probability of a loss above that of {worse}.{unsure}"
+        f"{truth}, with {tail} of the belief on tokens never drawn; equation 5 {row.gap_nats:.2f}. Probability of a "
+        f"loss above the exact loss of {worse}, not corrected for the posterior's bias.{unsure}"
     )
 
 
@@ -89,8 +102,10 @@ def _worse_columns(dataset: xr.Dataset) -> list[tuple[str, str]]:
     return [(name, f"p_worse_than_{name}") for name in names]
 
 
-def _order(humans: dict[str, Any], dataset: xr.Dataset) -> str:
+def _order(humans: dict[str, Any], simulated: dict[str, Any], dataset: xr.Dataset) -> str:
     """Whether the loss is above that of the weakest model, as equation 5 has it on the paper's data."""
+    if simulated:
+        return _like_with_like(humans, simulated)
     truths = {name: float(dataset.attrs[f"true_gap_nats_{name}"]) for name, _ in _worse_columns(dataset)}
     weakest = max(truths, key=lambda name: truths[name])
     label, value = player_label(weakest), truths[weakest]
@@ -102,13 +117,35 @@ def _order(humans: dict[str, Any], dataset: xr.Dataset) -> str:
             said.append(
                 f"{who}, equation 5 puts humans {_side(humans[what].gap_nats - value)} the {label} "
                 f"({humans[what].gap_nats:.2f} against a true {value:.2f} nats); the posterior probability that "
-                f"the loss of their shared belief is above it is {p:.3f}: that humans are worse {verdict} follow"
+                f"the loss of their shared belief is above it is {p:.3f}, not corrected for the posterior's bias: that "
+                f"humans are worse {verdict} follow"
             )
     return (
         f"**The order of humans and the weakest model ({label}).** "
         + _capital("; ".join(said))
         + f". (It follows if the probability is at least {_SURE:g}. Equation 5 alone cannot show it: noise and "
         "rounding of reports raise its value even for a belief that is right.)"
+    )
+
+
+def _like_with_like(humans: dict[str, Any], simulated: dict[str, Any]) -> str:
+    """Posterior against posterior, whose bias is the same, beside posterior against truth."""
+    label = player_label(simulated["everyone"].player)
+    said = []
+    for what, its in simulated.items():
+        human, who = humans[what], "all participants" if what == "everyone" else "without the unusual"
+        verdict = "does" if human.p_worse_as_people >= _SURE else "does not"
+        said.append(
+            f"- {who}: people who report as these do and believe what the {label} believes come out at "
+            f"{its.gap_median_nats:.2f} [{its.gap_lower_nats:.2f}, {its.gap_upper_nats:.2f}] nats, in truth "
+            f"{its.true_gap_nats:.2f}, and at {its.gap_nats:.2f} by equation 5 (humans {human.gap_nats:.2f}). The "
+            f"humans' posterior is above theirs with probability {human.p_worse_as_people:.3f}: that humans are worse "
+            f"{verdict} follow. Against the exact loss, not corrected for that bias, the probability is "
+            f"{getattr(human, f'p_worse_than_{its.player}'):.3f}"
+        )
+    return (
+        f"**The order of humans and the weakest model ({label}).** Like with like, posterior against posterior (it "
+        f"follows if the probability is at least {_SURE:g}):\n\n" + ".\n".join(said) + "."
     )
 
 

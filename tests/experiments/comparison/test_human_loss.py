@@ -29,6 +29,7 @@ SHORT = (
     "sampler.cores=1",
     *("experiment.player_sampler.draws=50", "experiment.player_sampler.tune=100"),
     "experiment.player_sampler.chains=2",
+    *("experiment.short_sampler.draws=50", "experiment.short_sampler.tune=100", "experiment.n_simulated=2"),
     "experiment.n_draws=100",
     "experiment.curve.points=3",
     "experiment.top1.rate=.3",
@@ -66,8 +67,9 @@ def test_table_of_a_tiny_run(finished: Path) -> None:
     table = pd.read_csv(finished / "table.csv")
     models = ("lm-weak", "lm-medium", "lm-strong")
     assert list(table.columns) == [*TABLE_COLUMNS, *HUMAN_LOSS_COLUMNS, *(f"p_worse_than_{name}" for name in models)]
-    assert table["what"].tolist() == ["lm-medium, rounding none", "everyone", "assumed", "everyone, top-1 rate"]
-    itself, everyone, assumed, held = (table.iloc[row] for row in range(4))
+    names = ["lm-medium, rounding none", "lm-medium, as people", "everyone", "assumed", "everyone, top-1 rate"]
+    assert table["what"].tolist() == names
+    itself, as_people, everyone, assumed, held = (table.iloc[row] for row in range(5))
     # the generator as a player is exact, and a gap of 0 is not above itself
     assert itself["gap_lower_nats"] == itself["gap_upper_nats"] == itself["p_worse_than_lm-medium"] == 0
     assert everyone["gap_lower_nats"] < everyone["gap_median_nats"] < everyone["gap_upper_nats"]
@@ -79,7 +81,15 @@ def test_table_of_a_tiny_run(finished: Path) -> None:
         # better models are easier to be worse than
         by_gap = row[["p_worse_than_lm-strong", "p_gap_positive", "p_worse_than_lm-weak"]].astype(float)
         assert by_gap["p_worse_than_lm-weak"] <= by_gap["p_gap_positive"]
-        assert 0 < row["tail_share_median"] < 1
+        assert 0 < row["tail_share_lower"] < row["tail_share_median"] < row["tail_share_upper"] < 1
+    # people with a player's belief: its truth, but a posterior with the participants' noise
+    assert as_people["true_gap_nats"] == 0
+    assert as_people["gap_lower_nats"] < as_people["gap_median_nats"] < as_people["gap_upper_nats"]
+    assert as_people["gap_nats"] != everyone["gap_nats"]
+    assert 0 <= everyone["p_worse_as_people"] <= 1
+    assert table.loc[[0, 1, 3], "p_worse_as_people"].isna().all()
+    assert 0 <= everyone["above_floor_median_nats"] <= everyone["above_floor_upper_nats"]
+    assert table.loc[[0, 1, 3, 4], "above_floor_median_nats"].isna().all()
     # the same draws, weighted: what is far from the given rate counts for less
     width = [row["top1_model_upper"] - row["top1_model_lower"] for row in (held, everyone)]
     assert width[0] < width[1]
@@ -91,7 +101,8 @@ def test_outputs_of_a_tiny_run(finished: Path) -> None:
     assert status["gate_failed"]
     assert "humans, everyone" in " ".join(status["warnings"])
     report = " ".join((finished / "report.md").read_text(encoding="utf-8").split())
-    for part in ("only up to one temperature", "a floor", "did NOT converge", "true k0 is", "does not follow"):
+    said = ("only up to one temperature", "near the floor", "did NOT converge", "true k0 is", "does not follow")
+    for part in (*said, "of the belief on tokens never drawn", "not corrected for", "Like with like"):
         assert part in report, part
     assert {path.stem for path in (finished / "figures").glob("*.png")} == {"human_loss", "k0_curve", "top1"}
     with xr.open_dataset(finished / "results.nc", engine="h5netcdf") as dataset:
@@ -191,8 +202,7 @@ def test_scaled_priors_leave_medians() -> None:
 def test_sensitivity_of_a_tiny_study(tmp_path: Path) -> None:
     """Too few draws to converge: what is tested is that every row is there and labelled."""
     overrides = [*TINY, *SHORT, "players=[human]", "experiment.top1.rate=null", "experiment.max_refits=1"]
-    short = ["experiment.short_sampler.draws=50", "experiment.short_sampler.tune=100"]
-    given = ["+exp=human_loss", *overrides, *short, "experiment.save_posterior=false"]
+    given = ["+exp=human_loss", *overrides, "experiment.save_posterior=false"]
     job = prepared(*given)
     result = job.run()
     assert not result.posteriors
