@@ -43,6 +43,8 @@ class Table:
         How to say that a column has another name; ``{}`` is the name that the loader has for it.
     lines : ndarray of int, optional
         Line of the file in which each row begins.
+    unit : {"line", "row"}, optional
+        What `lines` counts.
     decimal : {"auto", "point", "comma"}, optional
         See :class:`~experiments.studies.table_settings.TableFile`.
     labels : dict of str to str, optional
@@ -56,6 +58,7 @@ class Table:
     sha256: str
     hint: str
     lines: NDArray[np.int64] | None = None
+    unit: str = "line"
     decimal: str = "auto"
     labels: dict[str, str] = field(default_factory=dict)
     notes: list[Note] = field(default_factory=list)
@@ -67,7 +70,7 @@ class Table:
 
     def where(self, row: int) -> str:
         """Place of a row for messages: its line in a file of text, else its number, from 1."""
-        return f"row {row + 1}" if self.lines is None else f"line {self.lines[row]}"
+        return f"row {row + 1}" if self.lines is None else f"{self.unit} {self.lines[row]}"
 
     def check_column(self, column: str, what: str, hint: str | None = None) -> None:
         """Refuse a table without a column, and list those it has; `what` is the loader's own name for it."""

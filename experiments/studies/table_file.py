@@ -63,7 +63,7 @@ def read_table(path: Path, *, of: str, how: TableFile | None = None, wanted: Seq
     else:
         text = read_text(path, how, wanted)
         cells = pd.DataFrame({name: objects(column) for name, column in text.columns.items()}, dtype=object)
-        table = Table(cells, path, _sha256(path), hint, text.lines, how.decimal, text.labels, text.notes)
+        table = Table(cells, path, _sha256(path), hint, text.lines, "line", how.decimal, text.labels, text.notes)
     if not len(table.cells):
         raise InputError(f"holds no {of}", source=path)
     return table

@@ -15,6 +15,7 @@ from estimators.errors import InputError
 from experiments.harness.result import loader
 from experiments.studies.cloze.table_columns import ClozeRowSettings, chosen_columns
 from experiments.studies.cloze.table_rows import RowsToStudy
+from experiments.studies.cloze.table_wide import long_table
 from experiments.studies.plain_table import Table, table_of
 from experiments.studies.table_file import read_table
 from experiments.studies.table_settings import TableFile
@@ -83,7 +84,7 @@ def cloze_study(answers: pd.DataFrame, *, name: str = "table", **settings: Any) 
     name : str, optional
         Of the study, for titles and messages.
     **settings
-        Fields of :class:`ClozeRowSettings`: ``columns``, ``missing``, ``drop_incomplete``, ``n_answers``,
+        Fields of :class:`ClozeRowSettings`: ``columns``, ``wide``, ``missing``, ``drop_incomplete``, ``n_answers``,
         ``proportions``, ``percent``, ``word_rules``. Without ``columns`` those are read that bear the names of
         :class:`ClozeColumns`.
 
@@ -111,5 +112,8 @@ def cloze_study(answers: pd.DataFrame, *, name: str = "table", **settings: Any) 
 
 
 def _study(table: Table, settings: ClozeRowSettings, name: str) -> xr.Dataset:
-    columns, notes = chosen_columns(table, settings.columns)
+    own = settings.columns
+    if settings.wide is not None:
+        table, own = long_table(table, settings.wide, own)
+    columns, notes = chosen_columns(table, own)
     return RowsToStudy(settings, table, columns).study(name=name, notes=notes)

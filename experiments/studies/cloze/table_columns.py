@@ -10,9 +10,9 @@ from estimators.errors import InputError
 from experiments.studies.cloze.rows import WordRulesName
 from experiments.studies.parsing import Note
 from experiments.studies.plain_table import Table, missing_column
-from inference.settings import Count, Settings
+from inference.settings import Count, Names, Settings
 
-__all__ = ["ClozeColumns", "ClozeRowSettings", "chosen_columns"]
+__all__ = ["ClozeColumns", "ClozeRowSettings", "WideColumns", "chosen_columns"]
 
 
 class ClozeColumns(Settings):
@@ -55,11 +55,44 @@ class ClozeColumns(Settings):
         return self
 
 
+class WideColumns(Settings):
+    """Columns of a table that has several answers in a row."""
+
+    answers: str | None = None
+    """One row a context: the columns of its answers, with * for what tells them apart, such as Answer_*."""
+    counts: str | None = None
+    """The columns of their counts, with the same *, such as N_*."""
+    proportions: str | None = None
+    """The columns of their proportions, with the same *, such as Proportion_*."""
+    items: Names = ()
+    """One row a participant: the columns of the answers, each of one context, such as S* or [S1, S2]. The column's name
+    is the context's id; in a Qualtrics export the question is the context, and ResponseId the participant."""
+
+    @model_validator(mode="after")
+    def _one_of_them(self) -> WideColumns:
+        if (self.answers is None) == (not self.items):
+            raise InputError("should have answers (one row a context) or items (one row a participant)")
+        if self.items and (self.counts or self.proportions):
+            raise InputError("has items, so that every cell is one answer; counts and proportions go with answers")
+        if self.counts and self.proportions:
+            raise InputError("names counts and proportions; name the counts only")
+        for name in ("answers", "counts", "proportions"):
+            pattern = getattr(self, name)
+            if pattern is not None and pattern.count("*") != 1:
+                raise InputError(f"is {pattern!r}, should have one * for what tells the columns apart", field=name)
+        for pattern in self.items:
+            if pattern.count("*") > 1:
+                raise InputError(f"is {pattern!r}, should have at most one *", field="items")
+        return self
+
+
 class ClozeRowSettings(Settings):
     """How the rows of a table become a study."""
 
     columns: ClozeColumns | None = None
     """What each column of the table is; null takes those that bear these names."""
+    wide: WideColumns | None = None
+    """Where a row has several answers: {answers: 'Answer_*', proportions: 'Proportion_*'} or {items: 'S*'}."""
     missing: tuple[str, ...] = ()
     """Texts that stand for no answer in this table, such as [NA, -99]; a null and an empty field always do."""
     drop_incomplete: bool = False

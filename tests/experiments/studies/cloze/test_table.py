@@ -302,3 +302,62 @@ def test_wrong_weights(tmp_path: Path, old: str, new: str, message: str) -> None
     assert old in MIXED
     with pytest.raises(InputError, match=message):
         cloze_table(path=written(tmp_path, MIXED.replace(old, new, 1)), columns=BOTH)
+
+
+WIDE = "id;sentence;Answer_1;Proportion_1;Answer_2;Proportion_2\n7;The cat;sat;0,75;ran;0,25\n8;A dog;barked;1;;\n"
+
+
+def test_one_row_a_context(tmp_path: Path) -> None:
+    """As norms are published, here by a German spreadsheet."""
+    settings: dict[str, Any] = {
+        "columns": {"context_id": "id", "context": "sentence"},
+        "wide": {"answers": "Answer_*", "proportions": "Proportion_*"},
+    }
+    study = cloze_table(path=written(tmp_path, WIDE), **settings)
+    assert answers(study) == ["sat", "ran", "barked"]
+    assert study["response_proportion"].to_numpy().tolist() == [0.75, 0.25, 1]
+    assert study["context"].to_numpy().tolist() == ["The cat", "A dog"]
+    assert texts(study)["empty cells of the wide table, taken for questions not asked"] == 1
+    counts = WIDE.replace("Proportion", "N").replace("0,75", "3").replace("0,25", "x")
+    settings["wide"] = {"answers": "Answer_*", "counts": "N_*"}
+    with pytest.raises(InputError, match=r"is 'x' in line 2, should be a number"):
+        cloze_table(path=written(tmp_path, counts), **settings)
+    with pytest.raises(InputError, match=r"N_2: is missing; .*every answer needs it"):
+        cloze_table(path=written(tmp_path, counts.replace("N_2", "other")), **settings)
+    with pytest.raises(InputError, match=r"Antwort_\*: is missing; the table has id, sentence, Answer_1"):
+        cloze_table(path=written(tmp_path, WIDE), wide={"answers": "Antwort_*"})
+
+
+def test_one_row_a_participant(tmp_path: Path) -> None:
+    """A Qualtrics export: two more header lines, one with the questions."""
+    ids = ",".join(f'"{{""ImportId"":""{name}""}}"' for name in ("d", "id", "q1", "q2", "q3"))
+    export = f"StartDate,ResponseId,S1,S2,Age\nStart Date,Response ID,The cat,A dog,Age\n{ids}\n"
+    export += "2024,R_1,sat,barked,20\n2024,R_2,ran,,30\n2024,R_2,sat,bit,30\n"
+    study = cloze_table(path=written(tmp_path, export), wide={"items": ["S1", "S2"]})
+    assert answers(study) == ["sat", "barked", "ran", "sat", "bit"]
+    assert study["participant"].to_numpy().tolist() == ["R_1", "R_1", "R_2", "R_2", "R_2"]
+    assert study["context"].to_numpy().tolist() == ["The cat", "A dog"]
+    # all answers of one person are kept
+    assert texts(study)["further answers of a participant to the same context, all kept"] == 1
+    assert texts(study)["second and third header line of a Qualtrics export, not taken for answers"] == 2
+    frame = pd.DataFrame({"who": ["a", "b"], "S1": ["sat", "ran"], "S2": ["bit", None]})
+    long = cloze_study(frame, columns={"participant": "who"}, wide={"items": "S*"})
+    assert answers(long) == ["sat", "bit", "ran"]
+    assert long["participant"].to_numpy().tolist() == ["a", "a", "b"]
+    with pytest.raises(InputError, match="answers, who: is empty in row 2"):
+        cloze_study(frame.assign(who=["a", ""]), columns={"participant": "who"}, wide={"items": "S*"})
+
+
+@pytest.mark.parametrize(
+    ("wide", "message"),
+    [
+        ({}, "wide: should have answers .one row a context. or items"),
+        ({"answers": "A_*", "items": "S*"}, "should have answers"),
+        ({"answers": "A"}, r"answers: is 'A', should have one \*"),
+        ({"items": "S*", "counts": "N_*"}, "has items, so that every cell is one answer"),
+        ({"answers": "A_*", "counts": "N_*", "proportions": "P_*"}, "name the counts only"),
+    ],
+)
+def test_wrong_patterns(tmp_path: Path, wide: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        cloze_table(path=written(tmp_path, WIDE), wide=wide)

@@ -1,0 +1,120 @@
+"""Wide cloze tables made long: one row a context with many answers, or one row a participant with many contexts."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from estimators.errors import InputError
+from experiments.studies.cloze.table_columns import ClozeColumns, WideColumns
+from experiments.studies.parsing import Note, objects
+from experiments.studies.plain_table import Table, missing_column
+
+__all__ = ["long_table"]
+
+# what the platform calls whoever filled the survey in
+_QUALTRICS_PARTICIPANT = "ResponseId"
+
+
+def long_table(table: Table, wide: WideColumns, columns: ClozeColumns | None) -> tuple[Table, ClozeColumns]:
+    """Make a table with one row an answer.
+
+    Parameters
+    ----------
+    table : Table
+    wide : WideColumns
+    columns : ClozeColumns or None
+        Columns that the long table goes on having.
+
+    Returns
+    -------
+    table : Table
+        Its rows name the same lines.
+    columns : ClozeColumns
+
+    Raises
+    ------
+    InputError
+        If no column fits, or an answer has no column of its count.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from experiments.studies.plain_table import table_of
+    >>> rows = pd.DataFrame({"text": ["The cat"], "A_1": ["sat"], "A_2": ["ran"], "n_1": [3], "n_2": [1]})
+    >>> made, columns = long_table(table_of(rows, "rows", of="context"), WideColumns(answers="A_*", counts="n_*"), None)
+    >>> made.cells
+          text  A_* n_*
+    0  The cat  sat   3
+    1  The cat  ran   1
+    """
+    given = columns or ClozeColumns(**{name: name for name in ClozeColumns.model_fields if name in table.cells})
+    return _of_participants(table, wide, given) if wide.items else _of_contexts(table, wide, given)
+
+
+def _of_contexts(table: Table, wide: WideColumns, columns: ClozeColumns) -> tuple[Table, ClozeColumns]:
+    answers = _matching(table, str(wide.answers))
+    parts = {str(wide.answers): answers}
+    changed = {"response": str(wide.answers)}
+    for what, pattern in (("count", wide.counts), ("proportion", wide.proportions)):
+        if pattern is not None:
+            found = _matching(table, pattern)
+            for star in [*answers, *found]:
+                if star not in found or star not in answers:
+                    lacking = (pattern if star in answers else str(wide.answers)).replace("*", star)
+                    hint = "every answer needs it, and an answer"
+                    raise missing_column(lacking, table.names, source=table.source, hint=hint)
+            parts[pattern] = {star: found[star] for star in answers}
+            changed[what] = pattern
+    rows = np.repeat(np.arange(len(table.cells)), len(answers))
+    used = {column for part in parts.values() for column in part.values()}
+    cells = {name: table.texts(name)[rows] for name in table.names if name not in used}
+    for pattern, part in parts.items():
+        cells[pattern] = np.column_stack([table.texts(column) for column in part.values()]).ravel()
+    empty = np.logical_and.reduce([cells[pattern] == "" for pattern in parts])
+    return _long(table, cells, rows, empty), columns.changed(**changed)
+
+
+def _of_participants(table: Table, wide: WideColumns, columns: ClozeColumns) -> tuple[Table, ClozeColumns]:
+    items = [column for pattern in wide.items for column in _matching(table, pattern).values()]
+    rows = np.repeat(np.arange(len(table.cells)), len(items))
+    cells = {
+        "context_id": np.tile(objects(items), len(table.cells)),
+        "response": np.column_stack([table.texts(column) for column in items]).ravel(),
+    }
+    changed = {"context_id": "context_id", "response": "response"}
+    if table.labels:
+        cells["context"] = np.tile(objects([table.labels[column].strip() for column in items]), len(table.cells))
+        changed["context"] = "context"
+    who = columns.participant or (_QUALTRICS_PARTICIPANT if _QUALTRICS_PARTICIPANT in table.cells else None)
+    if who is not None:
+        table.check_column(who, "participant")
+        cells["participant"] = table.filled(who)[rows]
+        changed["participant"] = "participant"
+    return _long(table, cells, rows, cells["response"] == ""), ClozeColumns(**changed)
+
+
+def _long(table: Table, cells: dict[str, NDArray[Any]], rows: NDArray[np.intp], empty: NDArray[np.bool_]) -> Table:
+    if empty.all():
+        raise InputError("holds no answer in the columns of study.wide", source=table.source)
+    kept = np.flatnonzero(~empty)
+    if empty.any():
+        table.notes.append(Note("empty cells of the wide table, taken for questions not asked", int(empty.sum())))
+    frame = pd.DataFrame({name: values[kept] for name, values in cells.items()}, dtype=object)
+    lines, unit = (np.arange(1, len(table.cells) + 1), "row") if table.lines is None else (table.lines, table.unit)
+    return replace(table, cells=frame, lines=lines[rows[kept]], unit=unit)
+
+
+def _matching(table: Table, pattern: str) -> dict[str, str]:
+    """Columns that fit a pattern, in the table's order, by what stands for its ``*``."""
+    start, star, end = pattern.partition("*")
+    fits = re.compile(f"{re.escape(start)}(.+){re.escape(end)}" if star else re.escape(start), flags=re.DOTALL)
+    found = {(match[1] if star else name): name for name in table.names if (match := fits.fullmatch(name))}
+    if not found:
+        raise missing_column(pattern, table.names, source=table.source, hint="study.wide says which columns they are")
+    return found
