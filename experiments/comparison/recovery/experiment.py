@@ -85,7 +85,7 @@ def recovery(study: xr.Dataset, settings: RecoverySettings) -> ExperimentResult:
     return ExperimentResult(
         table=table,
         dataset=_dataset(rows),
-        figures={"recovery": recovery_figure(table, labels, title, settings.interval)},
+        figures={"recovery": recovery_figure(table, with_unconverged(table, labels), title, settings.interval)},
         text=summary(table, population, settings.interval),
         warnings=_warnings(table, labels),
     )
@@ -116,6 +116,15 @@ def _dataset(rows: list[Row]) -> xr.Dataset:
     return xr.Dataset(variables)
 
 
+def with_unconverged(table: pd.DataFrame, labels: Sequence[str]) -> list[str]:
+    """Labels of the cells, each with how many of its posteriors did not converge."""
+    most = table["n_unconverged"].groupby(list(labels)).transform("max")
+    return [
+        label if not k else f"{label}\n{k} of {n} not converged"
+        for label, k, n in zip(labels, most, table["n_studies"], strict=True)
+    ]
+
+
 def _warnings(table: pd.DataFrame, labels: Sequence[str]) -> tuple[str, ...]:
     cells = [
         f"{label} ({row.n_unconverged} of {row.n_studies})"
@@ -134,7 +143,8 @@ def summary(table: pd.DataFrame, population: Population, nominal: float) -> str:
         first = next(iter(part.itertuples(index=False)))
         texts = [
             f"{ESTIMATOR_LABELS.get(row.estimator, row.estimator)} {row.rmse_nats:.3f} "
-            f"(bias {row.bias_nats:+.3f}, covers {row.coverage:.0%})"
+            f"(bias {row.bias_nats:+.3f}, covers {row.coverage:.0%}"
+            + (f", {row.n_unconverged} not converged)" if row.n_unconverged else ")")
             for row in rows_of(part)
         ]
         lines.append(f"- **{population.label(first)}**, {first.n_studies} studies: RMSE in nats: {'; '.join(texts)}.")
