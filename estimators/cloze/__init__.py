@@ -1,6 +1,6 @@
 """Cloze studies: people's and models' next words."""
 
-from estimators.cloze.answer_statistics import AnswerStatistics, answer_statistics
+from estimators.cloze.answer_statistics import AnswerStatistics, answer_statistics, entropy_corrected_nats
 from estimators.cloze.calibration_error import CalibrationError, expected_calibration_error, share_correct
 from estimators.cloze.distances import jensen_shannon_nats, kl_nats, total_variation, tvd_exact
 from estimators.cloze.distributions import (
@@ -25,6 +25,7 @@ from estimators.cloze.split_halves import (
 )
 from estimators.cloze.study import validate_cloze_study
 from estimators.cloze.study_words import ModelWords, StudyWords, study_words
+from estimators.cloze.tables import cloze_items, cloze_participants
 from estimators.cloze.tvd_bias import TvdBaseline, permutation_baseline, tvd_with_baseline
 from estimators.cloze.words import NON_ANSWERS, WORD_RULES, NormalisedWords, WordRules, normalise_words, word_rules
 
@@ -45,8 +46,11 @@ __all__ = [
     "WordCounts",
     "WordRules",
     "answer_statistics",
+    "cloze_items",
+    "cloze_participants",
     "count_words",
     "distributions_from_proportions",
+    "entropy_corrected_nats",
     "entropy_nats",
     "expected_calibration_error",
     "jensen_shannon_nats",

@@ -14,11 +14,18 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.cloze.distributions import WordCounts
+from estimators.cloze.distributions import WordCounts, sums_by_context
 from estimators.display import Result
 from estimators.errors import InputError, unknown_choice
 
-__all__ = ["STATISTICS", "AnswerStatistics", "answer_statistics", "half_split_terms", "pooled_covariance"]
+__all__ = [
+    "STATISTICS",
+    "AnswerStatistics",
+    "answer_statistics",
+    "entropy_corrected_nats",
+    "half_split_terms",
+    "pooled_covariance",
+]
 
 Floats = NDArray[np.float64]
 
@@ -116,6 +123,44 @@ def answer_statistics(counts: WordCounts, names: tuple[str, ...] = ("entropy", "
                 summed = np.bincount(context, weights=apart[i] * apart[j] * count)[here]
                 covariance[here, i, j] = (total - 1) / total * summed
     return AnswerStatistics(tuple(names), value, covariance)
+
+
+def entropy_corrected_nats(counts: WordCounts) -> Floats:
+    r"""Entropy of what people would say, corrected for words that nobody has said yet (Chao and Shen 2003).
+
+    The entropy of relative frequencies is too low, by a nat and more where 20 people give many words. The share of
+    the distribution that was seen is estimated by :math:`C = 1 - f_1 / n`, with :math:`f_1` words given once among n
+    answers, and every word stands for those as likely as itself that were missed:
+
+    .. math:: H = -\sum_w \frac{C p_w \ln (C p_w)}{1 - (1 - C p_w)^n}
+
+    It is still too low where most answers differ; where all of them do, :math:`f_1 = n - 1` keeps it finite.
+
+    Parameters
+    ----------
+    counts : WordCounts
+
+    Returns
+    -------
+    ndarray of float, shape (context,)
+        NaN where there are fewer than two answers.
+
+    Examples
+    --------
+    >>> from estimators import cloze
+    >>> counts = cloze.count_words(context=[0, 0, 1, 1], word=[0, 1, 0, 2], count=[3, 1, 2, 2], n_contexts=2)
+    >>> cloze.entropy_corrected_nats(counts).round(3)
+    array([0.892, 0.739])
+    """
+    WordCounts.require(counts=counts)
+    totals = counts.totals
+    once = np.bincount(counts.context[counts.count == 1], minlength=counts.n_contexts)
+    seen = 1 - np.where(once == totals, totals - 1, once) / np.maximum(totals, 1)
+    n = totals[counts.context]
+    p = seen[counts.context] * counts.count / n
+    # a context with a single answer has p = 1
+    terms = -p * np.log(p) / -np.expm1(n * np.log1p(-np.minimum(p, 1 - 1e-16)))
+    return np.where(totals > 1, sums_by_context(counts.context, terms, counts.n_contexts), np.nan)
 
 
 def pooled_covariance(found: AnswerStatistics, *, window: int = 41, shrinkage: float = 0.1) -> Floats:

@@ -26,6 +26,7 @@ from estimators.comparison.simulation.participants import simulate_reports
 from estimators.comparison.simulation.settings import ParticipantPopulation, SimulationSettings
 from estimators.comparison.simulation.study import simulate_comparison_study
 from estimators.comparison.study import same_token, validate_comparison_study
+from estimators.comparison.tables import comparison_items, comparison_participants
 from estimators.comparison.terms import (
     ResponsePairs,
     candidate_log_terms,
@@ -55,6 +56,8 @@ __all__ = [
     "bias_curve",
     "candidate_log_terms",
     "cluster_bootstrap",
+    "comparison_items",
+    "comparison_participants",
     "control_model",
     "delta_log_mean",
     "diagnose_weights",

@@ -20,6 +20,7 @@ from estimators.guesses.study import (
     validate_guess_study,
     with_model_answers,
 )
+from estimators.guesses.tables import guess_items
 
 __all__ = [
     "ParticipantAccuracy",
@@ -29,6 +30,7 @@ __all__ = [
     "bootstrap_accuracy",
     "enough_answers",
     "guess_contexts",
+    "guess_items",
     "is_visible_token",
     "is_word_position",
     "participant_accuracy",

@@ -8,7 +8,7 @@ import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
 
-from estimators.comparison import HUMAN, PerplexityEstimate, control_model
+from estimators.comparison import HUMAN, PerplexityEstimate, comparison_items, comparison_participants, control_model
 from experiments.comparison.estimates import (
     TABLE_COLUMNS,
     ComparisonSettings,
@@ -62,7 +62,9 @@ def perplexity(study: xr.Dataset, settings: PerplexitySettings) -> ExperimentRes
     Returns
     -------
     ExperimentResult
-        One row a player and rounding.
+        One row a player and rounding. Its ``tables`` have one row an item
+        (:func:`estimators.comparison.comparison_items`, unrounded) and one row a participant
+        (:func:`estimators.comparison.comparison_participants`).
 
     Examples
     --------
@@ -82,12 +84,25 @@ def perplexity(study: xr.Dataset, settings: PerplexitySettings) -> ExperimentRes
         for scheme in schemes
     ]
     table = pd.DataFrame([table_row(result, control) for result in results], columns=list(TABLE_COLUMNS))
+    tables = {"items": _items(settings, study, list(dict.fromkeys(table["player"])))}
+    tables |= {"participants": comparison_participants(study)} if study.sizes["response"] else {}
     return ExperimentResult(
         table=table,
         dataset=estimates_dataset(results, control),
+        tables=tables,
         figures={"perplexity": perplexity_figure(table, study.attrs["name"], settings.estimator)},
         text=summary(table),
         warnings=(*item_warnings(settings, study), *sampling_warnings(table)),
+    )
+
+
+def _items(settings: PerplexitySettings, study: xr.Dataset, players: list[str]) -> pd.DataFrame:
+    return comparison_items(
+        study,
+        players,
+        estimator=settings.estimator.function,
+        generator=settings.generator.name,
+        control_only=settings.generator.control_only,
     )
 
 

@@ -42,7 +42,9 @@ __all__ = [
     "write_status",
 ]
 
-_OUTPUTS = ("table.csv", "results.nc", "notes.csv", "figures", "report.md", "report.html")
+_TABLES = ("items", "participants")
+_TABLE_FILES = tuple(f"{name}.csv" for name in _TABLES)
+_OUTPUTS = ("table.csv", *_TABLE_FILES, "results.nc", "notes.csv", "figures", "report.md", "report.html")
 # what an experiment may write besides, see ExperimentResult.files
 _FILES = ("study.nc", "lm_game", "tables")
 _STATUS = "status.json"
@@ -271,6 +273,10 @@ def write_outputs(
         make_room(staging / "results.nc", dataset.nbytes)
         dataset.to_netcdf(staging / "results.nc", engine="h5netcdf")
         _save_posteriors(staging, result.posteriors)
+        for name, table in result.tables.items():
+            if name not in _TABLES:
+                raise ValueError(f"{name!r} is none of the tables that a later run would clear: {', '.join(_TABLES)}")
+            table.to_csv(staging / f"{name}.csv", index=False, lineterminator="\n")
         for name, write in result.files.items():
             if name not in _FILES:
                 raise ValueError(f"{name!r} is none of the files that a later run would clear: {', '.join(_FILES)}")
@@ -360,9 +366,11 @@ def _all_settings(settings: Settings | None) -> list[str]:
 
 
 def _table_and_figures(result: ExperimentResult) -> list[str]:
+    further = [f"`{name}.csv` ({len(table):,} rows)" for name, table in result.tables.items()]
     return [
         "## Table",
         *table_sections(result.table),
+        *([f"Further tables: {', '.join(further)}."] if further else []),
         *(["## Figures"] if result.figures else []),
         *(f"![{figure}](figures/{figure}.png)" for figure in result.figures),
     ]

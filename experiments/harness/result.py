@@ -48,6 +48,8 @@ class ExperimentResult:
         By what follows ``posterior_`` in the name of the file, the main one first.
     on_screen : pandas.DataFrame, optional
         What the command prints, where the table is too long to read.
+    tables : mapping of str to pandas.DataFrame
+        Further tables, one row an item or a participant; written as ``NAME.csv``.
     files : mapping of str to callable
         Other files or folders, ``study.nc``, ``lm_game`` or ``tables``: what writes them, given the path.
     body : str, optional
@@ -66,6 +68,7 @@ class ExperimentResult:
     gate_failed: bool = False
     posteriors: Mapping[str, Any] = field(default_factory=dict)
     on_screen: pd.DataFrame | None = None
+    tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     files: Mapping[str, Callable[[Path], object]] = field(default_factory=dict)
     body: str | None = None
     title: str | None = None

@@ -10,6 +10,7 @@ import pytest
 import xarray as xr
 
 import models
+from estimators.cloze import cloze_items
 from estimators.comparison import (
     ParticipantPopulation,
     SimulationSettings,
@@ -20,7 +21,7 @@ from estimators.comparison import (
 )
 from estimators.errors import InputError
 from estimators.layout import item_labels
-from experiments import cloze_study, comparison_file, comparison_study, perplexity, tvd
+from experiments import cloze_simulated, cloze_study, comparison_file, comparison_study, perplexity, tvd
 from experiments.studies.comparison.file import save_comparison_study
 from experiments.studies.comparison.table_write import write_comparison_tables
 from inference import simulate_answers
@@ -102,12 +103,12 @@ def test_a_name_is_filled_and_there_once(own: xr.Dataset, bad: str) -> None:
 
 def cloze(columns: dict[str, str]) -> xr.Dataset:
     rows = [
-        (text, context, word, said)
+        (text, context, word, f"p{who}", said)
         for text in ("T1", "T2")
         for context, word in (("S10", 4), ("S2", 9))
-        for said in ("dog", "dog", "cat", "emu")
+        for who, said in enumerate(("dog", "dog", "cat", "emu"))
     ]
-    table = pd.DataFrame(rows, columns=["text", "sentence", "word", "said"])
+    table = pd.DataFrame(rows, columns=["text", "sentence", "word", "who", "said"])
     table["unique"] = table["text"] + table["sentence"]
     return cloze_study(table, columns={"response": "said", **columns})
 
@@ -129,6 +130,33 @@ def test_contexts_keep_their_ids(columns: dict[str, str], labels: list[object]) 
     assert item_labels(study).tolist() == labels
     dataset = tvd(study, bayes={"n_contexts": None}).dataset
     assert dataset["item"].to_numpy().tolist() == labels
+
+
+def test_a_table_of_the_items_joins_the_owners_table() -> None:
+    norms = pd.DataFrame({"id": ["T1S10", "T1S2", "T2S10", "T2S2"], "frequency": [3.0, 1.0, 4.0, 2.0]})
+    tables = tvd(cloze({"context_id": "unique", "participant": "who"}), bayes={"n_contexts": None}).tables
+    joined = norms.merge(tables["items"], left_on="id", right_on="item", validate="one_to_one")
+    assert joined["modal_answer"].tolist() == ["dog"] * 4
+    assert tables["participants"]["participant"].tolist() == ["p0", "p1", "p2", "p3"]
+
+
+def test_the_distances_of_a_context_are_those_of_the_experiment() -> None:
+    study = cloze_simulated(n_items=6, items_per_text=2, n_answers=12, vocab_size=40, n_samples=30)
+    result = tvd(study, bayes={"n_contexts": None})
+    assert set(result.tables) == {"items"}
+    pd.testing.assert_frame_equal(result.tables["items"], cloze_items(study), check_like=True)
+    of = result.dataset.sel(player="mixture")
+    np.testing.assert_array_equal(result.tables["items"]["tvd_mixture"], of["tvd"])
+
+
+def test_items_and_participants_of_a_comparison(own: xr.Dataset) -> None:
+    result = perplexity(own, players=["human", "lm-weak"])
+    items = result.tables["items"].set_index("item")
+    np.testing.assert_array_equal(items.loc[NAMED, "gap_nats_human"], result.dataset["item_gap_nats"][0])
+    assert "gap_nats_lm-strong" not in items
+    assert result.tables["participants"]["participant"].tolist() == list(dict.fromkeys(own["participant"].to_numpy()))
+    silent = perplexity(own.isel(response=[]), players=["lm-weak"])
+    assert list(silent.tables) == ["items"]
 
 
 def test_the_regression_names_the_contexts() -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from estimators.cloze import cloze_items, cloze_participants
 from estimators.errors import InputError, require_packages
 from estimators.layout import item_labels
 from experiments.cloze.figures import label
@@ -57,7 +58,9 @@ def tvd(study: xr.Dataset, settings: TvdSettings) -> ExperimentResult:
     Returns
     -------
     ExperimentResult
-        One row a player: half of the people (``oracle2``) first, then every model.
+        One row a player: half of the people (``oracle2``) first, then every model. Its ``tables`` have one row a
+        context (:func:`estimators.cloze.cloze_items`) and, where the study names them, one row a participant
+        (:func:`estimators.cloze.cloze_participants`).
 
     Raises
     ------
@@ -82,6 +85,7 @@ def tvd(study: xr.Dataset, settings: TvdSettings) -> ExperimentResult:
     return ExperimentResult(
         table=table,
         dataset=dataset,
+        tables=_tables(study, settings, players),
         figures={
             "tvd": tvd_figure(dataset, f"Distance to people, {study.attrs['name']}"),
             "calibration": reliability_figure(dataset),
@@ -116,6 +120,18 @@ def players_tvd(study: xr.Dataset, settings: OracleSettings) -> list[PlayerTvd]:
     found = [oracle_tvd(study, words, rng=rng_for(settings.seed, "oracles"), **sizes)]
     found += [model_tvd(study, words, name, rng=rng_for(settings.seed, f"oracles {name}"), **sizes) for name in models]
     return found
+
+
+def _tables(study: xr.Dataset, settings: OracleSettings, players: list[PlayerTvd]) -> dict[str, pd.DataFrame]:
+    """One row a context, with the distances that are known already, and one row a participant."""
+    rules = settings.words.of(study)
+    models = [player for player in players if player.player != ORACLE]
+    items = cloze_items(study, rules=rules, models=[player.player for player in models], distances=False)
+    for player in models:
+        for column, values in (("tvd", player.raw), ("tvd_corrected", player.corrected)):
+            items.loc[player.items, f"{column}_{player.player}"] = values
+    people = {"participants": cloze_participants(study, rules=rules)} if "participant" in study else {}
+    return {"items": items, **people}
 
 
 def _bayes(study: xr.Dataset, settings: TvdSettings, players: list[PlayerTvd]) -> BayesianTvd | None:

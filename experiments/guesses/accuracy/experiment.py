@@ -12,7 +12,14 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from estimators.errors import InputError
-from estimators.guesses import PracticeCurve, enough_answers, participant_accuracy, pooled_accuracy, practice_curve
+from estimators.guesses import (
+    PracticeCurve,
+    enough_answers,
+    guess_items,
+    participant_accuracy,
+    pooled_accuracy,
+    practice_curve,
+)
 from estimators.layout import response_positions
 from experiments.guesses.accuracy.figures import (
     accuracy_figure,
@@ -103,7 +110,8 @@ def accuracy(study: xr.Dataset, settings: AccuracySettings) -> ExperimentResult:
     Returns
     -------
     ExperimentResult
-        :data:`ACCURACY_COLUMNS`: figures 1 and 2 of the paper, and section 3.
+        :data:`ACCURACY_COLUMNS`: figures 1 and 2 of the paper, and section 3. Its ``tables`` have one row an item
+        (:func:`estimators.guesses.guess_items`).
 
     Examples
     --------
@@ -136,6 +144,7 @@ def accuracy(study: xr.Dataset, settings: AccuracySettings) -> ExperimentResult:
     return ExperimentResult(
         table=table,
         dataset=dataset,
+        tables={"items": guess_items(study)},
         figures=figures,
         text="\n\n".join([summary(table, dataset, settings), *played]),
         warnings=unconverged(verdict),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -99,6 +100,17 @@ def test_write_outputs(tmp_path, cfg, study, result):
     with xr.open_dataset(tmp_path / "results.nc", engine="h5netcdf") as dataset:
         np.testing.assert_array_equal(dataset["gap_nats"], [0.1, 0.2])
         assert dataset.attrs["data_sha256"] == "0123abcd"
+
+
+def test_further_tables_are_written_named_and_cleared(tmp_path, cfg, study, result):
+    items = pd.DataFrame({"item": ["S1", "S2"], "surprisal_nats_lm": [np.inf, np.nan]})
+    write_outputs(tmp_path, cfg, study, replace(result, tables={"items": items, "participants": items[:1]}))
+    assert (tmp_path / "items.csv").read_text() == "item,surprisal_nats_lm\nS1,inf\nS2,\n"
+    assert "Further tables: `items.csv` (2 rows), `participants.csv` (1 rows)." in (tmp_path / "report.md").read_text()
+    clear_outputs(tmp_path)
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(ValueError, match="'mine' is none of the tables"):
+        write_outputs(tmp_path, cfg, study, replace(result, tables={"mine": items}))
 
 
 def test_the_same_result_gives_the_same_figures(tmp_path, cfg, study, result):
