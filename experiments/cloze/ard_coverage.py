@@ -13,7 +13,8 @@ from scipy.stats import beta, binom
 from estimators.errors import InputError
 from experiments.cloze.ard.settings import RelevanceSettings, data_of, design_columns
 from experiments.harness.bayes import SamplerSettings
-from experiments.harness.figures import STYLE, new_figure
+from experiments.harness.figures import STYLE, Series, forest, new_figure
+from experiments.harness.marks import named, titled
 from experiments.harness.replication import ReplicationSettings, replicates_path
 from experiments.harness.result import ExperimentResult, experiment
 from inference.cloze.ard_sbc import ard_sbc, interval_coverage
@@ -220,31 +221,15 @@ def ard_coverage_figure(
     with mpl.rc_context(STYLE):
         fig = new_figure(6.4, 1.2 + 0.2 * len(table))
         axes = fig.subplots()
-        at = -np.arange(len(table))
-        axes.axvspan(*accepted, color="0.92", linewidth=0, label="accepted")
-        axes.axvline(interval, color="0.5", linewidth=0.9, linestyle="--", label="nominal")
+        accept = axes.axvspan(*accepted, color="0.92", linewidth=0, label="accepted")
+        nominal = axes.axvline(interval, color="0.5", linewidth=0.9, linestyle="--", label="nominal")
         n_held = table["coverage"] * table["n_fits"]
         # Jeffreys' interval, which stays between 0 and 1
-        ends = [beta.ppf(p, n_held + 0.5, table["n_fits"] - n_held + 0.5) for p in (0.05, 0.95)]
-        arms = np.abs(np.stack(ends) - table["coverage"].to_numpy())
-        axes.errorbar(
-            table["coverage"],
-            at,
-            xerr=arms,
-            fmt="o",
-            color="#0072B2",
-            markersize=4,
-            label="observed, 90% interval",
-        )
-        axes.set_yticks(at, [name.replace("_", " ") for name in table["quantity"]])
-        axes.tick_params(axis="y", length=0)
-        axes.set_ylim(at[-1] - 0.7, 0.7)
+        low, high = (beta.ppf(p, n_held + 0.5, table["n_fits"] - n_held + 0.5) for p in (0.05, 0.95))
+        rows = table.assign(label=table["quantity"].str.replace("_", " "), low=low, high=high)
+        series = Series("coverage", "low", "high", label="observed, 90% interval", size=4, colour="#0072B2", capsize=0)
+        forest(axes, rows, [series])
         axes.set_xlabel(f"share of {interval:.0%} intervals that hold the truth")
-        fig.legend(loc="outside lower center", ncols=3)
-        fig.suptitle(
-            f"Coverage on {int(table['n_fits'].iloc[0])} data sets drawn from the model",
-            x=0.01,
-            ha="left",
-            fontsize=10.5,
-        )
+        named(fig, [accept, nominal, series.handle()])
+        titled(fig, f"Coverage on {int(table['n_fits'].iloc[0])} data sets drawn from the model")
     return fig

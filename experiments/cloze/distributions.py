@@ -13,13 +13,14 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
 from estimators.cloze import Distributions, StudyWords, relative_frequencies
 from estimators.errors import InputError
 from experiments.cloze.figures import colours, label
 from experiments.cloze.settings import ClozeSettings, chosen_models, words_of
 from experiments.harness.figures import STYLE, new_figure
+from experiments.harness.marks import titled
 from experiments.harness.result import ExperimentResult, experiment
 from experiments.studies.cloze.answers import answer_warnings
 from inference.settings import Count, Names, Settings
@@ -30,16 +31,10 @@ _HUMAN = "human"
 _PER_PAGE = 6
 
 
-def _texts(value: Any) -> Any:
-    # YAML reads 2 as a number, and text 2 is meant
-    listed = value if isinstance(value, list | tuple) else (value,)
-    return tuple(str(one) if isinstance(one, int) and not isinstance(one, bool) else one for one in listed)
-
-
 class ItemSettings(Settings):
     """Which contexts are shown, and how much of each."""
 
-    item: Annotated[tuple[str, ...], Field(min_length=1), BeforeValidator(_texts)] = ("1:2", "1:10", "2:20")
+    item: Annotated[Names, Field(min_length=1)] = ("1:2", "1:10", "2:20")
     """Contexts: "TEXT:WORD", "TEXT" for every context of a text, or a list of them."""
     n_words: Count = 15
     """Most probable words of each player."""
@@ -195,12 +190,13 @@ def distributions_figure(
             shown = context if len(context) <= 150 else "..." + context[-147:]
             target = str(study["target_word"].to_numpy()[item])
             title = f"{text}:{word}  {shown} ___" + (f"  [{target}]" if target else "")
-            part.suptitle("\n".join(textwrap.wrap(title, 25 + 22 * len(players))), x=0.01, ha="left", fontsize=8.5)
+            titled(part, "\n".join(textwrap.wrap(title, 25 + 22 * len(players))), size=8.5)
             axes = part.subplots(1, len(players), squeeze=False)[0]
             highest = max(here["probability"].max(), 0.05)
             for ax, player in zip(axes, players, strict=True):
                 mine = here[(here["player"] == player) & (here["rank"] > 0)].sort_values("rank").head(n_words)
                 _bars(ax, mine, colour=palette[player], n_words=n_words, highest=highest, name=label(player))
+        fig.supxlabel("probability (bold: the word of the text)", fontsize=8.5)
     return fig
 
 

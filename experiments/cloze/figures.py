@@ -13,7 +13,7 @@ from experiments.cloze.settings import ORACLE
 __all__ = ["about", "colours", "kernel_density", "label"]
 
 _LABELS = {
-    ORACLE: "humans (oracle 2)",
+    ORACLE: "half of the people",
     "human": "humans",
     "gpt2": "GPT-2",
     "gpt2-ft": "GPT-2 fine-tuned",

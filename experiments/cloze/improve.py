@@ -25,6 +25,7 @@ from estimators.cloze.study import entry_positions, item_positions
 from experiments.cloze.figures import colours, kernel_density, label
 from experiments.cloze.settings import ClozeSettings, chosen_models, groups_of, words_of
 from experiments.harness.figures import STYLE, new_figure
+from experiments.harness.marks import label_below, light_grid, mark, titled
 from experiments.harness.result import ExperimentResult, experiment
 from experiments.harness.settings import Seeded, rng_for, rows_of
 from experiments.studies.cloze.answers import answer_warnings
@@ -222,13 +223,14 @@ def improve_figure(table: pd.DataFrame, dataset: xr.Dataset) -> Figure:
             axes.errorbar(
                 row.share_needed, height, xerr=arms, color=palette[row.model], marker="o", markersize=4, capsize=2
             )
-        axes.set_xlabel("share of contexts answered as an oracle would")
-        axes.set_ylabel("mean TVD to oracle 1")
-        axes.set_title(f"Points: within {margin:g} of the oracle, with interval")
+        axes.set_xlabel("share of contexts answered as the other half of the people")
+        axes.set_ylabel("mean TVD to one half of the people")
+        axes.set_title("How many contexts a model has to answer as people do")
         axes.set_xlim(0, 1.02)
-        axes.grid(color="0.92", linewidth=0.6)
-        axes.set_axisbelow(True)
-        axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+        light_grid(axes, "both")
+        handles, _ = axes.get_legend_handles_labels()
+        point = mark(f"share needed to come within\n{margin:g} of the other half, with interval", marker="o", line="-")
+        axes.legend(handles=[*handles, point], loc="center left", bbox_to_anchor=(1.0, 0.5))
     return fig
 
 
@@ -242,8 +244,6 @@ def improve_densities_figure(curves: Curves, *, seed: int = 0) -> Figure:
     with mpl.rc_context(STYLE):
         fig = new_figure(2.9 * n_columns + 0.6, 2.2 * n_rows + 0.6)
         axes = fig.subplots(n_rows, n_columns, sharex=True, squeeze=False)
-        for ax in axes.ravel()[len(shown) :]:
-            ax.set_visible(False)
         for ax, key in zip(axes.ravel(), shown, strict=False):
             for share in _SHOWN:
                 values = _mixed(key, curves[key], share, seed)
@@ -253,8 +253,10 @@ def improve_densities_figure(curves: Curves, *, seed: int = 0) -> Figure:
             ax.set_xlim(0, 1)
             ax.set_ylim(0, None)
             ax.spines["left"].set_visible(False)
-        for ax in axes[-1]:
-            ax.set_xlabel("TVD to oracle 1")
+        label_below(axes, len(shown), "TVD to one half of the people")
+        for ax in axes[:, 0]:
+            ax.set_ylabel("density over contexts")
+        titled(fig, "Distances when a share of the contexts is answered as people do")
         handles, labels = axes[0, 0].get_legend_handles_labels()
         fig.legend(handles, labels, title="share replaced", loc="outside right center")
     return fig

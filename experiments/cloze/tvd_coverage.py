@@ -29,6 +29,7 @@ from experiments.harness.bayes import (
     unconverged,
 )
 from experiments.harness.figures import STYLE, new_figure
+from experiments.harness.marks import named, titled
 from experiments.harness.result import ExperimentResult, experiment
 from experiments.harness.settings import rng_for, rows_of
 from experiments.studies.cloze.simulated import simulation_of
@@ -207,12 +208,7 @@ def tvd_coverage_figure(dataset: xr.Dataset, *, interval: float = 0.9) -> Figure
             axes[-1, column].set_xlabel("true TVD")
         for row_index, n in enumerate(sizes):
             axes[row_index, 0].set_ylabel(f"{n} answers\nestimate")
-        handles, labels = axes[0, 0].get_legend_handles_labels()
-        fig.legend(handles, labels, loc="outside lower center", ncols=3)
-        fig.suptitle(
-            f"{interval:.0%} posterior intervals of the TVD where it is known",
-            x=0.01,
-            ha="left",
-            fontsize=10,
-        )
+        handles, _ = axes[0, 0].get_legend_handles_labels()
+        named(fig, handles)
+        titled(fig, f"{interval:.0%} posterior intervals of the TVD where it is known", size=10)
     return fig

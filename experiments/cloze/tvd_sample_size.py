@@ -23,6 +23,7 @@ from estimators.errors import InputError, require_packages
 from experiments.cloze.figures import colours, label
 from experiments.cloze.settings import ClozeSettings, PlayerSettings, chosen_models, cluster_se, groups_of, words_of
 from experiments.harness.figures import STYLE, new_figure
+from experiments.harness.marks import light_grid
 from experiments.harness.result import ExperimentResult, experiment
 from experiments.harness.settings import Seeded, rng_for
 from experiments.studies.cloze.answers import answer_warnings
@@ -251,7 +252,6 @@ def tvd_sample_size_figure(dataset: xr.Dataset) -> Figure:
         axes.set_xlabel("samples of the model a context")
         axes.set_ylabel("TVD with n samples \N{MINUS SIGN} with all")
         axes.set_title("A small sample of a model looks farther from people")
-        axes.grid(axis="y", color="0.92", linewidth=0.6)
-        axes.set_axisbelow(True)
+        light_grid(axes, "y")
         axes.legend(title="box: quartiles; whiskers: 5 to 95%; diamond: mean")
     return fig

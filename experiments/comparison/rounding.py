@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from pydantic import Field, field_validator
 
 from estimators.comparison import control_model, rounding_scheme
@@ -33,6 +32,7 @@ from experiments.harness.figures import (
     player_colours,
     player_label,
 )
+from experiments.harness.marks import arms, mark, named
 from experiments.harness.result import ExperimentResult, experiment
 from experiments.harness.settings import rows_of
 
@@ -124,9 +124,7 @@ def rounding_figure(table: pd.DataFrame, study_name: str = "", estimator: Estima
         for shift, player in zip(shifts, players, strict=True):
             rows = table[table["player"] == player]
             x = np.arange(len(rows)) + shift
-            bar = np.maximum(
-                [rows["perplexity"] - rows["perplexity_lower"], rows["perplexity_upper"] - rows["perplexity"]], 0
-            )
+            bar = arms(rows["perplexity_lower"], rows["perplexity"], rows["perplexity_upper"])
             axes.plot(x, rows["perplexity"], color=colours[player], linewidth=0.8, alpha=0.4)
             axes.errorbar(x, rows["perplexity"], yerr=bar, fmt="o", color=colours[player], markersize=5, capsize=3)
             truth = rows["true_perplexity_asked"]
@@ -144,21 +142,9 @@ def rounding_figure(table: pd.DataFrame, study_name: str = "", estimator: Estima
         axes.set_ylabel("perplexity per token (log scale)")
         axes.set_title(f"Perplexity when reports are rounded ({study_name}, {table['estimator'].iloc[0]})")
         handles = [
-            *(
-                Line2D([], [], marker="o", linestyle="", color=colours[name], label=player_label(name))
-                for name in players
-            ),
-            Line2D([], [], marker="o", color="0.4", label=bars_label(estimator)),
-            Line2D(
-                [],
-                [],
-                marker="_",
-                linestyle="",
-                color="0.4",
-                markersize=12,
-                markeredgewidth=2,
-                label=TRUTH_ASKED,
-            ),
+            *(mark(player_label(name), colours[name], "o") for name in players),
+            mark(bars_label(estimator), "0.4", "o", line="-"),
+            mark(TRUTH_ASKED, "0.4", "_", markersize=12, markeredgewidth=2),
         ]
-        fig.legend(handles=handles, loc="outside lower center", ncols=min(len(handles), 3))
+        named(fig, handles)
     return fig

@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
 from estimators.comparison import (
@@ -25,6 +24,7 @@ from estimators.errors import InputError
 from estimators.layout import HUMAN
 from experiments.comparison.estimates import EstimateSettings, RoundingSettings, chosen_players
 from experiments.harness.figures import STYLE, new_figure, player_colours, player_label
+from experiments.harness.marks import curve, light_grid, mark, number_ticks
 from experiments.harness.result import ExperimentResult, experiment
 from experiments.harness.settings import rng_for, rows_of
 from inference.settings import Count, Counts, Probability
@@ -209,28 +209,13 @@ def sample_size_figure(table: pd.DataFrame, study_name: str = "", interval: floa
         axes.axhline(0, color="0.5", linewidth=0.8, linestyle="--")
         for player in players:
             rows = table[table["player"] == player]
-            axes.fill_between(
-                rows["n"],
-                rows["error_lower_nats"],
-                rows["error_upper_nats"],
-                color=colours[player],
-                alpha=0.2,
-                linewidth=0,
-            )
-            axes.plot(
-                rows["n"],
-                rows["error_nats"],
-                marker="o",
-                markersize=4.5,
-                color=colours[player],
-                label=player_label(player),
-            )
+            quantiles = rows[["error_lower_nats", "error_nats", "error_upper_nats"]].to_numpy().T
+            look = {"marker": "o", "markersize": 4.5, "label": player_label(player)}
+            curve(axes, rows["n"], quantiles, colours[player], alpha=0.2, **look)
         axes.set_xscale("log")
         sizes = sorted(set(table["n"]))
-        axes.set_xticks(sizes, [str(n) for n in sizes])
-        axes.minorticks_off()
-        axes.grid(axis="y", color="0.92", linewidth=0.6)
-        axes.set_axisbelow(True)
+        number_ticks(axes.xaxis, sizes)
+        light_grid(axes, "y")
         axes.set_xlabel("candidates an item, n (log scale)")
         axes.set_ylabel("estimated \N{MINUS SIGN} true loss (nats per token)")
         first = table.iloc[0]
@@ -280,18 +265,14 @@ def bias_by_kl_figure(table: pd.DataFrame, title: str) -> Figure:
                     markeredgewidth=0.4,
                     linestyle="none",
                 )
-        axes.grid(axis="y", color="0.92", linewidth=0.6)
-        axes.set_axisbelow(True)
+        light_grid(axes, "y")
         axes.set_xlim(left=0)
         exact = "" if bool(table["kl_is_exact"].astype(bool).all()) else ", estimated from all candidates"
         axes.set_xlabel(f"KL(player \N{PARALLEL TO} generator), mean over items (nats{exact})")
         axes.set_ylabel("estimated \N{MINUS SIGN} true loss (nats per token)")
         axes.set_title(title)
-        by_size = [Line2D([], [], color=shade, linewidth=3, label=f"{n:g}") for n, shade in shades.items()]
-        by_player = [
-            Line2D([], [], color="0.3", marker=marker, linestyle="none", label=player_label(str(player)))
-            for player, marker in markers.items()
-        ]
+        by_size = [mark(f"{n:g}", shade, linewidth=3) for n, shade in shades.items()]
+        by_player = [mark(player_label(str(player)), marker=marker) for player, marker in markers.items()]
         first = axes.legend(
             handles=by_size, title="candidates an item", loc="upper left", bbox_to_anchor=(1.01, 1), alignment="left"
         )

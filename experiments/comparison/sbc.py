@@ -12,7 +12,6 @@ import pandas as pd
 import xarray as xr
 from hydra.utils import get_method
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from pydantic import model_validator
 
@@ -20,6 +19,7 @@ from estimators.errors import InputError, unknown_choice
 from experiments.comparison.estimates import RoundingSettings
 from experiments.harness.bayes import SamplerSettings
 from experiments.harness.figures import STYLE, new_figure
+from experiments.harness.marks import label_below, mark, named, titled
 from experiments.harness.replication import ReplicationSettings, replicates_path
 from experiments.harness.result import ExperimentResult, experiment
 from experiments.harness.settings import Seeded, rows_of
@@ -270,30 +270,15 @@ def sbc_figure(ranks: pd.DataFrame, band: EcdfBand, table: pd.DataFrame) -> Figu
             )
             axes.set_xlim(0, 1)
             axes.set_xticks([0, 0.5, 1], ["0", ".5", "1"])
-        for axes in list(grid.flat)[len(table) :]:
-            axes.set_visible(False)
-        for column in range(_N_COLUMNS):
-            # where the last row is not full, the one above carries the numbers
-            visible = [axes for axes in grid[:, column] if axes.get_visible()]
-            if visible:
-                visible[-1].tick_params(labelbottom=True)
-                visible[-1].set_xlabel("rank of the truth", fontsize=8.5)
+        label_below(grid, len(table), "rank of the truth", size=8.5)
         fig.supylabel("ECDF minus uniform", fontsize=9)
-        fig.suptitle(
-            f"Simulation-based calibration: {table['model'].iloc[0]}, {band.n_fits} fits",
-            fontsize=10,
-            x=0.01,
-            horizontalalignment="left",
-        )
-        handles = [
-            Patch(color="0.88", label=f"simultaneous {band.probability:.0%} band"),
-            Line2D([], [], color=_GOOD, label="inside"),
-        ]
+        titled(fig, f"Simulation-based calibration: {table['model'].iloc[0]}, {band.n_fits} fits", size=10)
+        handles = [Patch(color="0.88", label=f"simultaneous {band.probability:.0%} band"), mark("inside", _GOOD)]
         for colour, label, some in (
             (_DOUBTFUL, "outside its own band", ~table["inside"] & table["inside_together"]),
             (_BAD, "outside that of all together", ~table["inside_together"]),
         ):
             if some.any():
-                handles.append(Line2D([], [], color=colour, label=label))
-        fig.legend(handles=handles, loc="outside lower center", ncols=len(handles))
+                handles.append(mark(label, colour))
+        named(fig, handles, 4)
     return fig

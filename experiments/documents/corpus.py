@@ -18,7 +18,9 @@ from estimators.documents import corpus_scores
 from estimators.errors import InputError
 from experiments.harness.figures import (
     STYLE,
+    Series,
     finite_range,
+    forest,
     log_perplexity_axis,
     new_figure,
     player_colours,
@@ -31,6 +33,7 @@ from experiments.harness.language_models import (
     chosen_generator,
     open_work,
 )
+from experiments.harness.marks import light_grid, titled
 from experiments.harness.result import ExperimentResult, experiment
 from experiments.harness.settings import Seeded, rng_for
 from inference.lm.language_model import LanguageModel, encode, model_record
@@ -303,36 +306,31 @@ def corpus_figure(table: pd.DataFrame, title: str = "documents") -> Figure:
     """Both perplexities and the top-1 accuracy of every model and split, with bars of two standard errors."""
     models = list(dict.fromkeys(table["model"]))
     colours = player_colours(models)
-    rows = table.to_dict("records")
     one_split = len(set(table["split"])) == 1
-    labels = [
-        player_label(row["model"]) if one_split else f"{player_label(row['model'])}, {row['split']}" for row in rows
+    named_so = [
+        player_label(model) + ("" if one_split else f", {split}")
+        for model, split in zip(table["model"], table["split"], strict=True)
     ]
-    panels = (
-        ("perplexity", "perplexity,\nexp of the mean loss"),
-        ("mean_sequence_perplexity", "perplexity,\nmean over documents"),
-        ("top1_accuracy", "top-1 accuracy"),
-    )
+    rows = table.assign(label=named_so, colour=table["model"].map(colours))
+    panels = {
+        "perplexity": "perplexity,\nexp of the mean loss",
+        "mean_sequence_perplexity": "perplexity,\nmean over documents",
+        "top1_accuracy": "top-1 accuracy",
+    }
+    both = [name for name in panels if "perplexity" in name]
+    for name in both:
+        # no perplexity is below 1, whatever its standard error says
+        rows[f"{name}_lower"] = rows[f"{name}_lower"].clip(lower=1)
+    ends = finite_range(*(rows[f"{name}{end}"] for name in both for end in ("", "_lower", "_upper")))
     with mpl.rc_context(STYLE):
         fig = new_figure(7.4, 1.3 + 0.32 * len(rows))
-        both = [name for name, _ in panels if "perplexity" in name]
-        # no perplexity is below 1, whatever its standard error says
-        ends = [table[f"{name}{end}"].clip(lower=1) for name in both for end in ("", "_lower", "_upper")]
-        for axes, (name, label) in zip(fig.subplots(1, 3, sharey=True), panels, strict=True):
-            for height, row in enumerate(rows):
-                centre, lower, upper = row[name], row[f"{name}_lower"], row[f"{name}_upper"]
-                if name in both:
-                    lower = max(lower, 1)
-                bar = [[centre - lower], [upper - centre]] if np.isfinite(upper) else None
-                axes.errorbar(centre, -height, xerr=bar, fmt="o", color=colours[row["model"]], markersize=5, capsize=3)
+        for axes, (name, label) in zip(fig.subplots(1, 3, sharey=True), panels.items(), strict=True):
+            forest(axes, rows, [Series(name, f"{name}_lower", f"{name}_upper", size=5)])
             axes.set_xlabel(label)
-            axes.set_ylim(-len(rows) + 0.4, 0.6)
-            axes.tick_params(axis="y", length=0)
             if name in both:
-                log_perplexity_axis(axes, "x", *finite_range(*ends))
+                # both on one scale
+                log_perplexity_axis(axes, "x", *ends)
             else:
-                axes.grid(axis="x", color="0.9", linewidth=0.6)
-                axes.set_axisbelow(True)
-        fig.axes[0].set_yticks(-np.arange(len(rows)), labels)
-        fig.suptitle(f"Language models on {title} (bars: two standard errors over documents)", fontsize=10)
+                light_grid(axes, "x")
+        titled(fig, f"Language models on {title} (bars: two standard errors over documents)", size=10)
     return fig

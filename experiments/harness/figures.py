@@ -12,12 +12,14 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
+from matplotlib.ticker import NullFormatter
 from numpy.typing import ArrayLike, NDArray
 
 from estimators.layout import HUMAN
+from experiments.harness.marks import arms, light_grid, mark, number_ticks
 
 __all__ = [
+    "LOG_MARGIN",
     "STYLE",
     "TRUTH_ASKED",
     "TRUTH_REFERENCE",
@@ -64,6 +66,9 @@ _LABELS = {"human": "humans", "14M": "14M model", "gpt2-small": "GPT-2 small", "
 _GROUP_GAP = 0.45
 _TICK_STEPS = ((1, 2, 5), (1, 2, 3, 5, 7), (1, 1.5, 2, 3, 4, 5, 6, 7, 8))
 
+LOG_MARGIN = 1.15
+"""What a log axis of perplexities leaves beside the lowest and the highest, as a ratio."""
+
 TRUTH_ASKED = "truth on the items asked"
 TRUTH_REFERENCE = "truth on the reference items"
 
@@ -88,7 +93,7 @@ def player_colours(players: Sequence[str]) -> dict[str, str]:
 def log_perplexity_axis(axes: Axes, which: Literal["x", "y"], low: float, high: float) -> None:
     """Log axis with plain round numbers (1, 2, 5, 10, ...) instead of powers of ten."""
     axis = axes.xaxis if which == "x" else axes.yaxis
-    low, high = low / 1.15, high * 1.15
+    low, high = low / LOG_MARGIN, high * LOG_MARGIN
     if which == "x":
         axes.set_xscale("log")
         axes.set_xlim(low, high)
@@ -100,12 +105,9 @@ def log_perplexity_axis(axes: Axes, which: Literal["x", "y"], low: float, high: 
         if len(ticks) >= 5:
             break
     if len(ticks) >= 2:
-        axis.set_major_locator(FixedLocator(ticks))
-        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-        axis.set_minor_locator(NullLocator())
+        number_ticks(axis, ticks)
     axis.set_minor_formatter(NullFormatter())
-    axes.grid(axis=which, color="0.9", linewidth=0.6)
-    axes.set_axisbelow(True)
+    light_grid(axes, which)
 
 
 def finite_range(*columns: ArrayLike) -> tuple[float, float]:
@@ -131,6 +133,8 @@ class Series:
         Of Matplotlib; None takes the row's.
     colour : str, optional
         None takes the row's.
+    hollow : bool
+        Whether the mark is empty inside, in every row.
     size, alpha, capsize, linewidth : float
     offset : float
         How far above the middle of its row, which is 1 high.
@@ -143,6 +147,7 @@ class Series:
     label: str = ""
     marker: str | None = "o"
     colour: str | None = None
+    hollow: bool = False
     size: float = 5.5
     alpha: float = 1.0
     capsize: float = 3.0
@@ -158,9 +163,9 @@ class Series:
     def handle(self, *, hollow: bool = False, label: str | None = None, colour: str | None = None) -> Line2D:
         """Entry of a legend."""
         look = self.look | {"markersize": min(self.size, 14), "linewidth": self.linewidth}
-        look |= {"markerfacecolor": "white"} if hollow else {}
         style = "" if self.lower is None or hollow else "-"
-        return Line2D([], [], color=colour or self.colour or "0.3", label=label or self.label, linestyle=style, **look)
+        look["hollow"] = hollow or self.hollow
+        return mark(label or self.label, colour or self.colour or "0.3", line=style, **look)
 
 
 def forest(
@@ -207,10 +212,9 @@ def forest(
             axes.errorbar(
                 value[at],
                 heights[at] + each.offset,
-                # the mean of equal draws can differ from their quantiles in the last bit
-                xerr=None if each.lower is None else np.maximum([[value[at] - low[at]], [high[at] - value[at]]], 0),
+                xerr=None if each.lower is None else arms([low[at]], [value[at]], [high[at]]),
                 color=colour,
-                markerfacecolor="white" if number == 0 and hollow.iloc[at] else colour,
+                markerfacecolor="white" if each.hollow or (number == 0 and hollow.iloc[at]) else colour,
                 capsize=each.capsize,
                 linewidth=each.linewidth,
                 linestyle="",

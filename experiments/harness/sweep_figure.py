@@ -20,6 +20,7 @@ from experiments.harness.figures import (
     player_colours,
     player_label,
 )
+from experiments.harness.marks import arms, mark, number_ticks, titled
 
 __all__ = ["draw_summary"]
 
@@ -97,7 +98,7 @@ def draw_summary(table: pd.DataFrame, value: str, title: str) -> Figure:
                 log_perplexity_axis(axes, "y", *finite_range(*bars))
         figure.supylabel(_UNITS.get(value, value), fontsize=9)
         figure.supxlabel(", ".join(name.removeprefix("sweep.") for name in across) or "job", fontsize=9)
-        figure.suptitle(title, fontsize=10, x=0.01, ha="left")
+        titled(figure, title, size=10)
         figure.legend(handles=_legend(players, colours, styles, style_key), loc="outside right upper")
     return figure
 
@@ -168,7 +169,7 @@ def _draw_series(
     if f"{value}_lower" in rows and f"{value}_upper" in rows:
         lower = rows[f"{value}_lower"].to_numpy(dtype=float)
         upper = rows[f"{value}_upper"].to_numpy(dtype=float)
-        bars = np.clip(np.nan_to_num([y - lower, upper - y]), 0, None)
+        bars = np.nan_to_num(arms(lower, y, upper))
     single = connect and len(np.unique(x)) == len(x)
     axes.errorbar(
         x,
@@ -195,24 +196,20 @@ def _finish_axis(
     if is_log:
         axes.set_xscale("log")
     if len(values) <= _MAX_TICKS:
-        axes.set_xticks(values, [f"{value:g}" for value in values])
-        axes.set_xticks([], minor=True)
+        number_ticks(axes.xaxis, values)
 
 
 def _legend(
     players: Sequence[str], colours: dict[str, str], styles: Sequence[str | None], style_key: str | None
 ) -> list[Line2D]:
-    handles = [Line2D([], [], color=colours[name], linewidth=3, label=player_label(name)) for name in players]
+    handles = [mark(player_label(name), colours[name], linewidth=3) for name in players]
     if style_key is not None:
         handles += [
-            Line2D(
-                [],
-                [],
-                color="0.3",
+            mark(
+                f"{style_key} {style}",
                 marker=_MARKERS[place % len(_MARKERS)],
-                markerfacecolor="white" if place % len(_MARKERS) else "0.3",
-                linestyle="none",
-                label=f"{style_key} {style}",
+                hollow=place % len(_MARKERS) > 0,
+                markersize=6,
             )
             for place, style in enumerate(styles)
         ]

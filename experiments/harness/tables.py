@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,9 +13,10 @@ import pandas as pd
 if TYPE_CHECKING:
     from rich.table import Table
 
-__all__ = ["for_screen", "markdown_table", "print_table", "split_constants"]
+__all__ = ["for_screen", "markdown_table", "print_table", "short_names", "split_constants"]
 
 _WIDTH = 120
+_LONGEST_NAME = 9
 _SAID_ONCE = ("rounding", "estimator", "generator", "n_items", "n_responses", "n_repeats", "reference_loss_nats")
 _ON_SCREEN = (
     *("job", "status", "player", "bootstrap", "rounding", "estimator", "generator", "n", "n_items", "n_responses"),
@@ -23,6 +24,22 @@ _ON_SCREEN = (
     *("what", "k0_median", "perplexity_median", "perplexity_posterior_lower", "perplexity_posterior_upper"),
     *("true_perplexity_asked", "error_nats", "error_median_nats", "pareto_k", "verdict", "converged", "error"),
 )
+
+
+def short_names(names: Iterable[str]) -> dict[str, str]:
+    """Name people so that a figure can be read: as they are called, or P1, P2, ... in the order of long names.
+
+    Examples
+    --------
+    >>> short_names(["Ben", "Ann"])
+    {'Ben': 'Ben', 'Ann': 'Ann'}
+    >>> short_names(["7513247084907933005", "-372181953"])
+    {'-372181953': 'P1', '7513247084907933005': 'P2'}
+    """
+    known = list(dict.fromkeys(names))
+    if max(map(len, known), default=0) <= _LONGEST_NAME:
+        return {name: name for name in known}
+    return {name: f"P{number}" for number, name in enumerate(sorted(known), start=1)}
 
 
 def split_constants(table: pd.DataFrame) -> tuple[pd.DataFrame, str]:

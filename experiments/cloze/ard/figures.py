@@ -6,13 +6,11 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import xarray as xr
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter
 
 from experiments.harness.figures import STYLE, new_figure
+from experiments.harness.marks import arms, curve, mark, named, number_ticks, titled
 from experiments.harness.settings import rows_of
 
 __all__ = [
@@ -22,7 +20,6 @@ __all__ = [
     "ard_coefficients_figure",
     "ard_predictors_figure",
     "predictor_label",
-    "titled",
 ]
 
 _PREDICTOR_LABELS = {
@@ -51,11 +48,6 @@ def predictor_label(name: str, *, unit: bool = False) -> str:
     """Name of a predictor for a reader."""
     text = _PREDICTOR_LABELS.get(name, name.replace("_", " "))
     return f"{text} ({_UNITS[name]})" if unit and name in _UNITS else text
-
-
-def titled(figure: Figure, what: str, about: str) -> None:
-    """Say what a figure shows, and of which models and study."""
-    figure.suptitle(f"{what} ({about})" if about else what, x=0.01, ha="left", fontsize=10.5)
 
 
 def ard_coefficients_figure(
@@ -109,26 +101,15 @@ def ard_coefficients_figure(
             right = panels[0, 1]
             right.set_xscale("log")
             low, high = right.get_xlim()
-            right.xaxis.set_major_locator(
-                FixedLocator([t for t in (0.001, 0.01, 0.03, 0.1, 0.3, 1, 3, 10) if low <= t <= high])
-            )
-            right.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-            right.xaxis.set_minor_formatter(NullFormatter())
+            number_ticks(right.xaxis, [t for t in (0.001, 0.01, 0.03, 0.1, 0.3, 1, 3, 10) if low <= t <= high])
             right.tick_params(axis="y", length=0)
             right.set_xlabel("scale of the coefficient (log-odds)")
             right.set_title("b  Relevance scale")
         handles = [
-            Line2D(
-                [],
-                [],
-                color=FIT_COLOURS[n % len(FIT_COLOURS)],
-                marker="o",
-                markersize=4,
-                label=main if fit == "main" else FIT_LABELS.get(fit, fit),
-            )
+            mark(main if fit == "main" else FIT_LABELS.get(fit, fit), FIT_COLOURS[n % len(FIT_COLOURS)], "o", line="-")
             for n, fit in enumerate(fits)
         ]
-        fig.legend(handles=handles, loc="outside lower center", ncols=min(3, len(handles)))
+        named(fig, handles)
         titled(fig, f"What the TVD depends on: medians, {interval:.0%} intervals", about)
     return fig
 
@@ -162,7 +143,7 @@ def ard_predictors_figure(
         for k, (axes, name) in enumerate(zip(grid.flat, names, strict=False)):
             values = dataset["predictor_value"].to_numpy()[:, k]
             axes.scatter(values, dataset["target"], s=5, color="0.55", alpha=0.45, linewidths=0, rasterized=True)
-            _curve(axes, dataset, k)
+            curve(axes, dataset["curve_at"][k], dataset["curve_tvd"][k], _CURVE, alpha=0.3, linewidth=2)
             axes.set_xlabel(predictor_label(name, unit=True))
             axes.set_ylim(-0.02, 1.02)
             if k % n_columns == 0:
@@ -171,24 +152,10 @@ def ard_predictors_figure(
         for axes in list(grid.flat)[len(names) :]:
             axes.set_visible(False)
         line += f", {interval:.0%} band" if dataset.sizes["quantile"] == 3 else ""
-        fig.legend(
-            handles=[
-                Line2D([], [], color="0.55", marker="o", markersize=3, linestyle="", label="a context"),
-                Line2D([], [], color=_CURVE, linewidth=2, label=f"{line}; the other predictors at their means"),
-            ],
-            loc="outside lower center",
-            ncols=2,
-        )
+        line += "; the other predictors at their means"
+        named(fig, [mark("a context", "0.55", "o", markersize=3), mark(line, _CURVE, linewidth=2)])
         titled(fig, "TVD against each predictor", about)
     return fig
-
-
-def _curve(axes: Axes, dataset: xr.Dataset, k: int) -> None:
-    at = dataset["curve_at"].to_numpy()[k]
-    curves = dataset["curve_tvd"].to_numpy()[k]
-    if len(curves) == 3:
-        axes.fill_between(at, curves[0], curves[2], color=_CURVE, alpha=0.3, linewidth=0, zorder=3)
-    axes.plot(at, curves[len(curves) // 2], color=_CURVE, linewidth=2, zorder=4)
 
 
 def ard_checks_figure(dataset: xr.Dataset, *, interval: float = 0.9, about: str = "") -> Figure:
@@ -199,23 +166,15 @@ def ard_checks_figure(dataset: xr.Dataset, *, interval: float = 0.9, about: str 
         at = dataset["bin"].to_numpy()
         left.bar(at, dataset["observed_share"], width=0.046, color="0.8")
         low, middle, high = dataset["predicted_share"].to_numpy()
-        arms = np.stack([middle - low, high - middle])
-        left.errorbar(at, middle, yerr=arms, fmt="o", color=_CURVE, markersize=3, linewidth=1)
+        look = {"fmt": "o", "color": _CURVE, "markersize": 3, "linewidth": 1}
+        left.errorbar(at, middle, yerr=arms(low, middle, high), **look)
         left.set_xlabel("TVD to people")
         left.set_ylabel("share of the contexts")
         left.set_title("a  All contexts")
         order = np.argsort(dataset["text_mean"].to_numpy(), kind="stable")
         low, middle, high = dataset["predicted_text_mean"].to_numpy()[:, order]
         places = np.arange(order.size)
-        right.errorbar(
-            places,
-            middle,
-            yerr=np.stack([middle - low, high - middle]),
-            fmt="o",
-            color=_CURVE,
-            markersize=3,
-            linewidth=1,
-        )
+        right.errorbar(places, middle, yerr=arms(low, middle, high), **look)
         right.plot(places, dataset["text_mean"].to_numpy()[order], "_", color="black", markersize=8)
         right.set_xticks(
             places if order.size <= 20 else [], dataset["text"].to_numpy()[order] if order.size <= 20 else []
@@ -223,21 +182,8 @@ def ard_checks_figure(dataset: xr.Dataset, *, interval: float = 0.9, about: str 
         right.set_xlabel("text, by its mean")
         right.set_ylabel("mean TVD to people")
         right.set_title("b  Texts")
-        fig.legend(
-            handles=[
-                Patch(color="0.8", label="observed, all contexts"),
-                Line2D([], [], color="black", marker="_", linestyle="", markersize=8, label="observed, mean of a text"),
-                Line2D(
-                    [],
-                    [],
-                    color=_CURVE,
-                    marker="o",
-                    markersize=3,
-                    label=f"predicted, {interval:.0%} interval",
-                ),
-            ],
-            loc="outside lower center",
-            ncols=3,
-        )
+        everything = Patch(color="0.8", label="observed, all contexts")
+        a_text = mark("observed, mean of a text", "black", "_", markersize=8)
+        named(fig, [everything, a_text, mark(f"predicted, {interval:.0%} interval", _CURVE, "o", line="-")])
         titled(fig, "TVD, observed and predicted", about)
     return fig

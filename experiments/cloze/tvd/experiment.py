@@ -13,7 +13,7 @@ from estimators.errors import InputError, require_packages
 from estimators.layout import item_labels
 from experiments.cloze.figures import label
 from experiments.cloze.settings import ORACLE, OracleSettings, chosen_models, words_of
-from experiments.cloze.tvd.figures import reliability_figure, tvd_figure
+from experiments.cloze.tvd.figures import FULL, reliability_figure, tvd_figure
 from experiments.cloze.tvd.results import GOLD, PlayerTvd, model_tvd, oracle_tvd
 from experiments.cloze.tvd.settings import TvdSettings
 from experiments.harness.bayes import several_fits
@@ -82,15 +82,17 @@ def tvd(study: xr.Dataset, settings: TvdSettings) -> ExperimentResult:
     columns = bayes.columns if bayes else {}
     table = pd.DataFrame([{**player.row, **columns.get(player.player, {})} for player in players])
     dataset = tvd_dataset(study, players)
+    reliability = reliability_figure(dataset, study.attrs["name"])
     return ExperimentResult(
         table=table,
         dataset=dataset,
         tables=_tables(study, settings, players),
         figures={
             "tvd": tvd_figure(dataset, f"Distance to people, {study.attrs['name']}"),
-            "calibration": reliability_figure(dataset),
+            **({"calibration": reliability} if reliability is not None else {}),
         },
-        text=summary(table, study, players),
+        text=summary(table, study, players)
+        + ("" if reliability else f"\n\nNo figure of calibration: no bin holds {FULL} contexts."),
         warnings=(*answer_warnings(study, settings.words.of(study)), *(bayes.warnings if bayes else ())),
         gate_failed=bayes is not None and bayes.gate_failed,
         on_screen=table[[name for name in _ON_SCREEN if name in table]],

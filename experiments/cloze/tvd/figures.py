@@ -9,12 +9,13 @@ from matplotlib.figure import Figure
 
 from experiments.cloze.figures import colours, kernel_density, label
 from experiments.harness.figures import STYLE, new_figure
+from experiments.harness.marks import named, titled
 
-__all__ = ["reliability_figure", "tvd_figure"]
+__all__ = ["FULL", "reliability_figure", "tvd_figure"]
 
 _GRID = np.linspace(0, 1, 201)
-_GOLD_NAMES = {"corpus": "word of the text", "human": "people's majority", "oracle1": "majority of oracle 1"}
-_FULL = 5
+_GOLD_NAMES = {"corpus": "word of the text", "human": "people's majority", "oracle1": "majority of one half"}
+FULL = 5
 """Contexts that a bin needs to be drawn."""
 
 
@@ -45,14 +46,14 @@ def tvd_figure(dataset: xr.Dataset, title: str = "Distance to people") -> Figure
             ax.set_ylim(0, None)
             ax.set_xlim(0, 1)
             text = f"{label(player)}\nmean {own.mean():.2f}, {len(own):,} contexts"
-            ax.text(1.01, 0.35, text, transform=ax.transAxes, fontsize=8, va="center", color=palette[player])
-        axes[-1].set_xlabel("TVD to one half of the people (oracle 1), density over contexts; dashed: mean")
+            ax.text(1.01, 0.35, text, transform=ax.transAxes, fontsize=8, va="center")
+        axes[-1].set_xlabel("TVD to the other half of the people, density over contexts; dashed: mean")
         axes[0].set_title(title)
     return fig
 
 
-def reliability_figure(dataset: xr.Dataset) -> Figure:
-    """Draw reliability diagrams of the most probable word, one panel a gold label.
+def reliability_figure(dataset: xr.Dataset, study_name: str = "") -> Figure | None:
+    """Draw reliability diagrams of the most probable word, one panel a gold label; None where no bin has enough.
 
     Parameters
     ----------
@@ -61,22 +62,24 @@ def reliability_figure(dataset: xr.Dataset) -> Figure:
     """
     players = [str(name) for name in dataset["player"].to_numpy()]
     palette = colours(players)
+    if not (dataset["n_in_bin"] >= FULL).any():
+        return None
     with mpl.rc_context(STYLE):
-        fig = new_figure(8.4, 3.5)
+        fig = new_figure(8.4, 3.7)
         axes = fig.subplots(1, dataset.sizes["gold"], sharey=True)
         for ax, gold in zip(axes, dataset["gold"].to_numpy(), strict=True):
             panel = dataset.sel(gold=gold)
             ax.plot([0, 1], [0, 1], color="0.6", linewidth=0.8, linestyle="--")
             for player in players:
                 own = panel.sel(player=player)
-                full = own["n_in_bin"].to_numpy() >= _FULL
+                full = own["n_in_bin"].to_numpy() >= FULL
                 if own["n_in_bin"].any():
                     confidence, accuracy = own["confidence"].to_numpy()[full], own["accuracy"].to_numpy()[full]
                     ax.plot(
                         confidence, accuracy, marker="o", markersize=3.5, color=palette[player], label=label(player)
                     )
-            if not (panel["n_in_bin"] >= _FULL).any():
-                text = f"no bin holds\n{_FULL} contexts"
+            if not (panel["n_in_bin"] >= FULL).any():
+                text = f"no bin holds\n{FULL} contexts"
                 ax.text(0.5, 0.85, text, ha="center", va="center", color="0.4")
             ax.set_xlim(0, 1)
             ax.set_ylim(0, 1)
@@ -84,6 +87,6 @@ def reliability_figure(dataset: xr.Dataset) -> Figure:
             ax.set_title(f"gold: {_GOLD_NAMES[str(gold)]}")
             ax.set_xlabel("confidence of the top word")
         axes[0].set_ylabel("share correct")
-        handles, labels = axes[0].get_legend_handles_labels()
-        fig.legend(handles, labels, loc="outside lower center", ncols=4)
+        named(fig, axes[0].get_legend_handles_labels()[0], 4)
+        titled(fig, f"How often a player's most probable word is right, bins of {FULL} contexts or more", study_name)
     return fig

@@ -241,7 +241,7 @@ def _dataset(
     numbers = {
         name: ("row", table[name].to_numpy())
         for name in table
-        if name != "participant" and name not in CONVERGENCE_COLUMNS
+        if name not in ("participant", "label", *CONVERGENCE_COLUMNS)
     }
     verdicts = pd.DataFrame([convergence_columns(fit.convergence) for fit in fits.values()])
     verdicts["converged"] = verdicts["converged"].astype(np.int8)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator, PercentFormatter
 from numpy.typing import NDArray
 
 from experiments.comparison.calibration.summary import TYPICAL, unusual
 from experiments.harness.figures import STYLE, Series, forest, new_figure
+from experiments.harness.marks import arms, curve, mark, named, number_ticks, percent, titled
 from experiments.harness.settings import rows_of
 
 __all__ = ["participants_figure", "reliability_figure", "reports_figure"]
@@ -23,7 +24,8 @@ _CURVE = "#0072B2"
 _UNUSUAL = "#D55E00"
 _OBSERVED = "#000000"
 _THIN = "0.72"
-_LONGEST_NAME = 10
+_BETA = "#E69F00"
+_DASHED = (0, (4, 2))
 
 
 def reliability_figure(dataset: xr.Dataset, study_name: str = "", interval: float = 0.9) -> Figure:
@@ -63,34 +65,23 @@ def reliability_figure(dataset: xr.Dataset, study_name: str = "", interval: floa
             axes.set_xlim(0.49, 1.0)
             axes.set_ylim(lowest, 1.0)
             for axis in (axes.xaxis, axes.yaxis):
-                axis.set_major_formatter(PercentFormatter(1))
-        left.plot(dataset["report"], dataset["beta_curve"].isel(quantile=1), color=_CURVE, linestyle=(0, (4, 2)))
+                percent(axis)
+        # above the curve that it may lie on
+        left.plot(dataset["report"], dataset["beta_curve"].isel(quantile=1), color=_BETA, linestyle=_DASHED, zorder=5)
         left.set_ylabel("favoured token is the true one")
-        right.set_ylabel("the same, answers weighted")
+        right.set_ylabel("favoured token is the better one (answers weighted)")
         right.yaxis.set_tick_params(labelleft=True)
         counts = dataset["point_count"].to_numpy()
-        named = [Line2D([], [], color=_UNUSUAL, linewidth=1, label="unusual (see report)")] if odd else []
-        fig.legend(
-            handles=[
-                Line2D([], [], color=_CURVE, linewidth=2, label=f"typical participant, {interval:.0%} band"),
-                Line2D([], [], color=_CURVE, linestyle=(0, (4, 2)), label="beta calibration (a)"),
-                Line2D([], [], color=_THIN, linewidth=0.8, label="each participant (partially pooled)"),
-                *named,
-                Line2D(
-                    [],
-                    [],
-                    color=_OBSERVED,
-                    marker="o",
-                    markerfacecolor="white",
-                    linestyle="",
-                    label=f"answers, by area ({counts.min():.0f} to {counts.max():.0f})",
-                ),
-                Line2D([], [], color="0.35", linestyle=":", label="calibrated"),
-            ],
-            loc="outside lower center",
-            ncols=3,
-        )
-        fig.suptitle(f"Reliability of the participants' reports ({study_name})", x=0.01, ha="left", fontsize=10.5)
+        handles = [
+            mark(f"typical participant, {interval:.0%} band", _CURVE, linewidth=2),
+            mark("another family of curves (beta), in a", _BETA, line=_DASHED),
+            mark("each participant (partially pooled)", _THIN, linewidth=0.8),
+            *([mark("unusual (see report)", _UNUSUAL, linewidth=1)] if odd else []),
+            mark(f"answers, by area ({counts.min():.0f} to {counts.max():.0f})", _OBSERVED, "o", hollow=True),
+            mark("calibrated", "0.35", line=":"),
+        ]
+        named(fig, handles)
+        titled(fig, "Reliability of the participants' reports", study_name)
     return fig
 
 
@@ -102,9 +93,7 @@ def _curves(axes: Axes, dataset: xr.Dataset, name: str, odd: set[str]) -> None:
     ):
         is_odd = who in odd
         axes.plot(report, line, color=_UNUSUAL if is_odd else _THIN, linewidth=1 if is_odd else 0.7, zorder=1 + is_odd)
-    low, middle, high = dataset[f"{name}_curve"].to_numpy()
-    axes.fill_between(report, low, high, color=_CURVE, alpha=0.25, linewidth=0, zorder=2)
-    axes.plot(report, middle, color=_CURVE, linewidth=2, zorder=3)
+    curve(axes, report, dataset[f"{name}_curve"], _CURVE, linewidth=2)
 
 
 def _odd(dataset: xr.Dataset) -> set[str]:
@@ -131,7 +120,6 @@ def participants_figure(table: pd.DataFrame, study_name: str = "", interval: flo
     typical = table.iloc[0]
     odd = set(unusual(table)["participant"])
     rows = own.assign(
-        label=own["participant"].astype(str).map(_short),
         colour=np.where(own["participant"].isin(odd), _UNUSUAL, _CURVE),
     )
     with mpl.rc_context(STYLE):
@@ -153,19 +141,19 @@ def participants_figure(table: pd.DataFrame, study_name: str = "", interval: flo
             if name == "bias_nats":
                 _off_scale(axes, own, height, odd)
         panels[-1].set_xlim(left=0)
-        panels[-1].xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+        percent(panels[-1].xaxis)
         panels[0].tick_params(axis="y", labelsize=7.5)
-        panels[0].set_ylabel("participant, by slope of reports")
-        handles: list[Line2D | Patch] = [
+        panels[0].set_ylabel("participant, by slope of reports (table.csv says who)")
+        handles: list[Any] = [
             _estimates("slope", f"median, {interval:.0%} interval").handle(colour=_CURVE),
             Patch(facecolor="0.9", label="typical participant"),
         ]
         if odd:
             handles.append(_estimates("slope", "unusual (see report)").handle(colour=_UNUSUAL))
         if own["true_noise_nats"].notna().any():
-            handles.append(Line2D([], [], color=_OBSERVED, marker="x", linestyle="", label="truth of the simulation"))
-        fig.legend(handles=handles, loc="outside lower center", ncols=len(handles))
-        fig.suptitle(f"How participants differ ({study_name})", x=0.01, ha="left", fontsize=10.5)
+            handles.append(mark("truth of the simulation", _OBSERVED, "x"))
+        named(fig, handles, 4)
+        titled(fig, "How participants differ", study_name)
     return fig
 
 
@@ -202,15 +190,7 @@ def _plain_log(axes: Axes) -> None:
     axes.set_xscale("log")
     low, high = axes.get_xlim()
     ticks = [t for t in (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50) if low <= t <= high]
-    axes.xaxis.set_major_locator(FixedLocator(ticks))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_minor_formatter(NullFormatter())
-
-
-def _short(name: str) -> str:
-    """A long hash by its beginning."""
-    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 2]}\N{HORIZONTAL ELLIPSIS}"
+    number_ticks(axes.xaxis, ticks)
 
 
 def reports_figure(dataset: xr.Dataset, study_name: str = "", interval: float = 0.9) -> Figure:
@@ -223,14 +203,14 @@ def reports_figure(dataset: xr.Dataset, study_name: str = "", interval: float = 
         left.bar(at, observed, width=0.75, color="0.8", zorder=1)
         low, middle, high = dataset["predicted_share"].to_numpy()
         left.errorbar(
-            at, middle, yerr=_arms(low, middle, high), fmt="o", color=_CURVE, markersize=4, capsize=3, zorder=3
+            at, middle, yerr=arms(low, middle, high), fmt="o", color=_CURVE, markersize=4, capsize=3, zorder=3
         )
         left.set_xticks(
             at, [f"{box:.0%}" for box in dataset["box"].to_numpy()], rotation=45 if observed.size > 14 else 0
         )
         left.set_xlabel("report for the true token")
         left.set_ylabel("share of the answers")
-        left.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+        percent(left.yaxis)
         left.set_title("a  All participants")
 
         top = dataset["participant_share"].isel(box=-1).to_numpy()
@@ -238,34 +218,19 @@ def reports_figure(dataset: xr.Dataset, study_name: str = "", interval: float = 
         low, middle, high = dataset["participant_predicted_share"].isel(box=-1).to_numpy()[:, order]
         people = np.arange(top.size)
         right.errorbar(
-            people, middle, yerr=_arms(low, middle, high), fmt="o", color=_CURVE, markersize=3, linewidth=0.9, zorder=2
+            people, middle, yerr=arms(low, middle, high), fmt="o", color=_CURVE, markersize=3, linewidth=0.9, zorder=2
         )
         right.plot(people, top[order], marker="_", color=_OBSERVED, linestyle="", markersize=7, zorder=3)
         right.set_xticks([])
         right.set_xlabel(f"participants, by their share of {dataset['box'].to_numpy()[-1]:.0%}")
-        right.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+        right.set_ylabel("share of the participant's answers")
+        percent(right.yaxis)
         right.set_title(f"b  Share of {dataset['box'].to_numpy()[-1]:.0%} by participant")
-        fig.legend(
-            handles=[
-                Patch(facecolor="0.8", label="observed, all"),
-                Line2D(
-                    [], [], color=_OBSERVED, marker="_", linestyle="", markersize=8, label="observed, each participant"
-                ),
-                Line2D(
-                    [],
-                    [],
-                    color=_CURVE,
-                    marker="o",
-                    markersize=4,
-                    label=f"predicted by the model, {interval:.0%} interval",
-                ),
-            ],
-            loc="outside lower center",
-            ncols=3,
-        )
-        fig.suptitle(f"Reports, observed and predicted ({study_name})", x=0.01, ha="left", fontsize=10.5)
+        handles = [
+            Patch(facecolor="0.8", label="observed, all"),
+            mark("observed, each participant", _OBSERVED, "_", markersize=8),
+            mark(f"predicted by the model, {interval:.0%} interval", _CURVE, "o", line="-"),
+        ]
+        named(fig, handles)
+        titled(fig, "Reports, observed and predicted", study_name)
     return fig
-
-
-def _arms(low: NDArray[np.float64], middle: NDArray[np.float64], high: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.stack([middle - low, high - middle])

@@ -166,8 +166,8 @@ def _people(table: pd.DataFrame) -> str:
             "end of the scale in most answers."
         )
     lines = [
-        f"- {row.participant}: right in {row.accuracy:.0%} of {row.n_favoured} favoured answers with a mean confidence "
-        f"of {row.confidence:.0%}"
+        f"- {row.label}{'' if row.label == row.participant else f' ({row.participant})'}: "
+        f"right in {row.accuracy:.0%} of {row.n_favoured} favoured answers, mean confidence {row.confidence:.0%}"
         + ("" if np.isnan(row.share_ends) else f", an end of the scale in {row.share_ends:.0%} of all")
         + f"; bias {_with_interval(row, 'bias_nats')} nats"
         for row in found[:_MAX_NAMED]

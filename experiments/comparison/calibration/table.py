@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from experiments.comparison.calibration.summary import TYPICAL
 from experiments.harness.bayes import CONVERGENCE_COLUMNS, Fit, convergence_columns
+from experiments.harness.tables import short_names
 from inference.posterior.convergence import Convergence
 from models.comparison.calibration_data import OutcomeData, ReportData
 
@@ -33,6 +34,7 @@ _TRUTHS = ("true_bias_nats", "true_relative_slope", "true_noise_nats", "true_lap
 
 CALIBRATION_COLUMNS = (
     "participant",
+    "label",
     "n_responses",
     "n_favoured",
     "confidence",
@@ -67,18 +69,21 @@ def participant_table(
     rows = [
         {
             "participant": TYPICAL,
+            "label": TYPICAL,
             **_described(reports, outcomes, everyone),
             **_typical(fits, tail),
             "relative_slope_median": 1.0,
             **worst,
         }
     ]
+    labels = short_names(map(str, reports.participant))
     truth = _truth(study, reports.participant)
     slopes = _flat(fits["reports"].posterior["slope"])
     relative = np.median(slopes / np.exp(np.log(slopes).mean(axis=1, keepdims=True)), axis=0)
     rows += [
         {
             "participant": name,
+            "label": labels[str(name)],
             **_described(reports, outcomes, reports.person == number),
             **_own(fits, str(name), tail),
             "relative_slope_median": relative[number],

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
 from estimators.layout import HUMAN
-from experiments.comparison.human_loss.figures import WITHOUT, short_name
+from experiments.comparison.human_loss.figures import WITHOUT
 from experiments.harness.figures import STYLE, finite_range, new_figure, player_colours, player_label
+from experiments.harness.marks import arms, curve, number_ticks
 from experiments.harness.settings import rows_of
 
 __all__ = ["curve_figure", "top1_figure"]
@@ -27,22 +31,16 @@ def curve_figure(table: pd.DataFrame, dataset: xr.Dataset, study_name: str = "",
         for what, colour in (("everyone", "#000000"), ("without", WITHOUT)):
             if what not in dataset["fit"]:
                 continue
-            low, middle, high = dataset["curve_gap_nats"].sel(fit=what).to_numpy()
-            label = (
-                "all participants" if what == "everyone" else f"without {short_name(str(humans.loc[what, 'left_out']))}"
-            )
-            axes.fill_between(k0, low, high, color=colour, alpha=0.18, linewidth=0)
-            axes.plot(k0, middle, color=colour, label=f"{label}, if k\N{SUBSCRIPT ZERO} were this")
+            label = _who(what, humans)
+            named_so = f"{label}, if k\N{SUBSCRIPT ZERO} were this"
+            curve(axes, k0, dataset["curve_gap_nats"].sel(fit=what), colour, alpha=0.18, label=named_so)
             row = humans.loc[what]
             if row["anchor"] == "outcomes":
                 axes.errorbar(
                     row["k0_median"],
                     row["gap_median_nats"],
-                    xerr=[[row["k0_median"] - row["k0_lower"]], [row["k0_upper"] - row["k0_median"]]],
-                    yerr=[
-                        [row["gap_median_nats"] - row["gap_lower_nats"]],
-                        [row["gap_upper_nats"] - row["gap_median_nats"]],
-                    ],
+                    xerr=_bar(row, "k0{}"),
+                    yerr=_bar(row, "gap{}_nats"),
                     fmt="o",
                     color=colour,
                     markersize=6,
@@ -58,7 +56,7 @@ def curve_figure(table: pd.DataFrame, dataset: xr.Dataset, study_name: str = "",
             axes.errorbar(
                 row.k0_median,
                 row.gap_median_nats,
-                yerr=[[row.gap_median_nats - row.gap_lower_nats], [row.gap_upper_nats - row.gap_median_nats]],
+                yerr=_bar(row._asdict(), "gap{}_nats"),
                 fmt="D",
                 color="#AA4499",
                 markersize=5,
@@ -71,8 +69,7 @@ def curve_figure(table: pd.DataFrame, dataset: xr.Dataset, study_name: str = "",
         axes.set_xscale("log")
         axes.set_xlim(k0.min(), k0.max())
         ticks = [tick for tick in (0.05, 0.1, 0.2, 0.3, 0.5, 1, 2, 3, 5) if k0.min() <= tick <= k0.max() * 1.001]
-        axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
-        axes.xaxis.set_minor_locator(mpl.ticker.NullLocator())
+        number_ticks(axes.xaxis, ticks)
         axes.set_xlabel("typical slope k\N{SUBSCRIPT ZERO} of reports on the log-odds of the belief")
         axes.set_ylabel(f"loss gap to {player_label(dataset.attrs['generator'])}, nats per token")
         axes.set_title(
@@ -81,6 +78,14 @@ def curve_figure(table: pd.DataFrame, dataset: xr.Dataset, study_name: str = "",
         )
         fig.legend(loc="outside lower center", ncols=2)
     return fig
+
+
+def _who(what: str, humans: pd.DataFrame) -> str:
+    return "all participants" if what == "everyone" else f"without {humans.loc[what, 'left_out_label']!s}"
+
+
+def _bar(row: Any, name: str) -> NDArray[np.float64]:
+    return arms(*([row[name.format(end)]] for end in ("_lower", "_median", "_upper")))
 
 
 def _curve_range(humans: pd.DataFrame, dataset: xr.Dataset) -> tuple[float, float]:
@@ -140,9 +145,7 @@ def top1_figure(
                 continue
             draws = dataset["top1_draws"].sel(fit=what).to_numpy()
             rate, count = np.unique(draws[np.isfinite(draws)].round(9), return_counts=True)
-            name = (
-                "all participants" if what == "everyone" else f"without {short_name(str(humans.loc[what, 'left_out']))}"
-            )
+            name = _who(what, humans)
             axes.fill_between(rate, count / count.sum(), step="mid", color=colour, alpha=0.3, linewidth=0, label=name)
         if observed is not None:
             axes.axvline(observed, color="#CC3311", label=f"measured: {observed:g} (given in the settings)")

@@ -20,6 +20,7 @@ from experiments.comparison.human_loss.settings import HumanLossSettings
 from experiments.comparison.human_loss.summary import summary
 from experiments.harness.bayes import CONVERGENCE_COLUMNS, several_fits
 from experiments.harness.result import ExperimentResult, experiment
+from experiments.harness.tables import short_names
 from inference.comparison.participant_sensitivity import unusual_participants
 from models.comparison.participant_data import participant_data, without_participants
 
@@ -32,6 +33,7 @@ HUMAN_LOSS_COLUMNS = (
     "method",
     "anchor",
     "left_out",
+    "left_out_label",
     "priors",
     "top1_rate_given",
     "k0_median",
@@ -140,6 +142,9 @@ def human_loss(study: xr.Dataset, settings: HumanLossSettings) -> ExperimentResu
 
     columns = [*TABLE_COLUMNS, *HUMAN_LOSS_COLUMNS, *(f"p_worse_than_{name}" for name in models)]
     table = pd.DataFrame([row.cells for row in rows], columns=columns)
+    labels = short_names(map(str, data.participant))
+    left = [text.split("; ") if text else [] for text in table["left_out"]]
+    table["left_out_label"] = [", ".join(labels[name] for name in names) for names in left]
     dataset = _dataset(table, rows, anchored, k0=settings.curve.k0, tail=tail).assign_attrs(
         generator=control,
         k0_true=participants.true_k0,
@@ -208,7 +213,7 @@ def _dataset(
         gaps[at, : n if row.gap_nats.size == 1 else row.gap_nats.size] = row.gap_nats
     quantile = [tail, 0.5, 1 - tail]
     curves = [np.quantile(human.curve_nats, quantile, axis=1) for human in shown]
-    text = ("what", "player", "rounding", "method", "anchor", "left_out", "priors")
+    text = ("what", "player", "rounding", "method", "anchor", "left_out", "left_out_label", "priors")
     n_kept = max(human.top1.size for human in shown)
     return xr.Dataset(
         {

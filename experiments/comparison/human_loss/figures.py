@@ -14,11 +14,21 @@ from numpy.typing import NDArray
 
 from estimators.layout import HUMAN
 from experiments.comparison.estimates import EstimatorSettings, bars_label, player_rows
-from experiments.harness.figures import STYLE, TRUTH_ASKED, Series, forest, new_figure, player_label
+from experiments.harness.figures import (
+    LOG_MARGIN,
+    STYLE,
+    TRUTH_ASKED,
+    Series,
+    forest,
+    log_perplexity_axis,
+    new_figure,
+    player_label,
+)
+from experiments.harness.marks import named, titled
 from experiments.harness.settings import rows_of
 from inference.posterior.model_comparison import K_BAD
 
-__all__ = ["WITHOUT", "loss_figure", "sensitivity_figure", "short_name"]
+__all__ = ["WITHOUT", "loss_figure", "sensitivity_figure"]
 
 FloatArray = NDArray[np.float64]
 
@@ -29,12 +39,6 @@ _SIMULATED = "participant model, simulated"
 _EQUATION5 = "0.55"
 _TRUTH = "#CC3311"
 _DENSITY_POINTS = 200
-_MAX_NAME = 9
-
-
-def short_name(name: str) -> str:
-    """First characters of a long participant's name, enough to find it in the table."""
-    return name if len(name) <= _MAX_NAME else f"{name[: _MAX_NAME - 1]}\N{HORIZONTAL ELLIPSIS}"
 
 
 def _assumption(row: Any) -> str:
@@ -102,7 +106,7 @@ def loss_figure(
         "perplexity_median",
         "perplexity_posterior_lower",
         "perplexity_posterior_upper",
-        label=f"report model: median, {interval:.0%}",
+        label=f"posterior median, {interval:.0%}",
         size=6,
         capsize=0,
         linewidth=2,
@@ -112,7 +116,7 @@ def loss_figure(
         "perplexity",
         "perplexity_lower",
         "perplexity_upper",
-        label=bars_label(estimator, "equation 5"),
+        label=bars_label(estimator, "importance sampling, equation 5"),
         marker="s",
         colour=_EQUATION5,
         size=4,
@@ -120,15 +124,19 @@ def loss_figure(
         linewidth=1,
         offset=-0.2,
     )
-    truth = Series("true_perplexity_asked", label=TRUTH_ASKED, marker="|", colour=_TRUTH, size=21)
+    truth = Series("true_perplexity_asked", label=TRUTH_ASKED, marker="|", colour=_TRUTH, size=21, alpha=0.6)
     with mpl.rc_context(STYLE):
         fig = new_figure(7.2, 1.9 + 0.36 * len(shown) + 0.22 * is_human.sum())
         axes = fig.add_subplot()
         heights = forest(axes, shown, [posterior, classical, truth], scale="log")
         draws = dataset["gap_draws_nats"].to_numpy()
+        # the bars and what the axis leaves beside them, then the densities
+        low, high = axes.get_xlim()
+        ends = [low * LOG_MARGIN, high / LOG_MARGIN]
         for at, row, height in zip(shown.index, rows_of(shown), heights, strict=True):
             if row.player == HUMAN and ", top-1" not in row.what:
                 grid, density = _density(draws[at][np.isfinite(draws[at])])
+                ends += np.exp(row.reference_loss_nats + grid[[0, -1]]).tolist()
                 axes.fill_between(
                     np.exp(row.reference_loss_nats + grid),
                     height + 0.12,
@@ -137,28 +145,19 @@ def loss_figure(
                     alpha=0.25,
                     linewidth=0,
                 )
+        log_perplexity_axis(axes, "x", min(ends), max(ends))
         axes.set_ylim(top=1.0 if is_human[0] else 0.7)
         axes.set_xlabel("perplexity per token (log scale)")
-        fig.suptitle(
-            f"Next-token loss of humans and models, {study_name}\n"
+        titled(
+            fig,
+            f"Perplexity of humans and models ({study_name})\n"
             f"Humans: their shared, de-noised belief; {_assumption(main)},\n"
             "unless the row says otherwise",
-            x=0.01,
-            ha="left",
-            fontsize=10,
+            size=10,
         )
         rounded = [posterior.handle(hollow=True, label="the same, rounded reports")] if shown["hollow"].any() else []
-        fig.legend(
-            handles=[
-                posterior.handle(),
-                *rounded,
-                classical.handle(),
-                truth.handle(),
-                Patch(color="0.2", alpha=0.25, linewidth=0, label="posterior density"),
-            ],
-            loc="outside lower center",
-            ncols=2,
-        )
+        density_patch = Patch(color="0.2", alpha=0.25, linewidth=0, label="posterior density")
+        named(fig, [posterior.handle(), *rounded, classical.handle(), truth.handle(), density_patch], 2)
     return fig
 
 
@@ -205,7 +204,7 @@ def sensitivity_figure(table: pd.DataFrame, study_name: str = "", interval: floa
             Series("", "", label=label, marker=marker, alpha=alpha, size=4).handle(hollow=alpha < 1, colour="#0072B2")
             for marker, alpha, label in looks
         ]
-        fig.legend(handles=handles, loc="outside lower center", ncols=3)
+        named(fig, handles)
     return fig
 
 
@@ -213,7 +212,7 @@ def _sensitivity_label(row: Any) -> str:
     if row.what == "everyone":
         return "all participants"
     if row.what == "without":
-        return f"without the unusual: {short_name(row.left_out)}"
+        return f"without the unusual: {row.left_out_label}"
     if row.what.startswith("priors:"):
         return f"priors {'half as wide' if row.priors == 'narrow' else 'twice as wide'}"
-    return f"without {short_name(row.left_out)}"
+    return f"without {row.left_out_label}"

@@ -9,11 +9,10 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import PercentFormatter
 
 from experiments.harness.figures import STYLE, Series, forest, new_figure
+from experiments.harness.marks import light_grid, mark, named, percent, titled
 
 __all__ = ["ESTIMATOR_LABELS", "recovery_figure"]
 
@@ -70,8 +69,7 @@ def recovery_figure(table: pd.DataFrame, labels: Sequence[str], title: str = "",
         axes = fig.subplots(1, 3, sharey=True)
         for panel, what in zip(axes, ("rmse", "bias", "coverage"), strict=True):
             forest(panel, wide, [_series(what, *one) for one in zip(estimators, offsets, strict=True)])
-            panel.grid(axis="x", color="0.93", linewidth=0.6)
-            panel.set_axisbelow(True)
+            light_grid(panel, "x")
             for line in range(1, len(cells)):
                 panel.axhline(-line + 0.5, color="0.9", linewidth=0.6, zorder=0)
         axes[0].set_xscale("log")
@@ -80,19 +78,16 @@ def recovery_figure(table: pd.DataFrame, labels: Sequence[str], title: str = "",
         axes[1].set_xlabel("bias, nats")
         axes[2].axvspan(nominal - _BAND, min(nominal + _BAND, 1), color="0.88", zorder=0, linewidth=0)
         axes[2].set_xlim(-0.03, 1.03)
-        axes[2].xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+        percent(axes[2].xaxis)
         axes[2].set_xlabel(f"coverage of {nominal:.0%} intervals")
         n_studies = sorted({int(count) for count in table["n_studies"]})
         counts = str(n_studies[0]) if len(n_studies) == 1 else f"{n_studies[0]} to {n_studies[-1]}"
-        fig.suptitle(
-            f"Recovery of a known loss gap: {counts} fresh studies a line, {title}", x=0.01, ha="left", fontsize=10
-        )
+        titled(fig, f"Recovery of a known loss gap: {counts} fresh studies a line, {title}", size=10)
         handles: list[Any] = [_series("rmse", name, 0).handle() for name in estimators]
         handles.append(
             Patch(color="0.88", label=f"{nominal - _BAND:.0%} to {min(nominal + _BAND, 1):.0%}", linewidth=0)
         )
-        handles.append(Line2D([], [], color="0.3", label="2 Monte-Carlo se; 95% for coverage"))
-        fig.legend(handles=handles, loc="outside lower center", ncols=min(3, len(handles)))
+        named(fig, [*handles, mark("bars: 2 Monte-Carlo se; 95% interval for coverage")])
     return fig
 
 

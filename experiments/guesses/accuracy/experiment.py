@@ -34,6 +34,7 @@ from experiments.guesses.accuracy.summary import summary
 from experiments.harness.bayes import CONVERGENCE_COLUMNS, convergence_columns, gate_failed, unconverged
 from experiments.harness.result import ExperimentResult, experiment
 from experiments.harness.settings import rng_for
+from experiments.harness.tables import short_names
 
 if TYPE_CHECKING:
     from experiments.guesses.accuracy.posterior import Posterior
@@ -45,6 +46,7 @@ FloatArray = NDArray[np.float64]
 ACCURACY_COLUMNS = (
     "kind",
     "name",
+    "label",
     "tokens",
     "source",
     "n_guesses",
@@ -235,7 +237,7 @@ def _table(
     # nothing was sampled, nothing converged
     verdict = dict.fromkeys(CONVERGENCE_COLUMNS, np.nan) if fit is None else convergence_columns(fit.convergence)
     table = pd.DataFrame([{**row, **verdict} for row in rows], columns=list(ACCURACY_COLUMNS))
-    for name in ("name", "tokens", "source"):
+    for name in ("name", "label", "tokens", "source"):
         table[name] = table[name].fillna("").astype(object)
     return table
 
@@ -275,6 +277,7 @@ def _pooled(
 def _participants(
     settings: AccuracySettings, guesses: _Guesses, kind: str, mask: NDArray[np.bool_], fit: Posterior | None
 ) -> list[dict[str, Any]]:
+    labels = short_names(guesses.participant.tolist())
     found = participant_accuracy(guesses.correct[mask], guesses.participant[mask], probability=settings.interval)
     own: dict[str, dict[str, float]] = fit.participants if fit is not None and fit.tokens == kind else {}
     documents = pd.DataFrame({"who": guesses.participant[mask], "where": guesses.document[mask]})
@@ -283,6 +286,7 @@ def _participants(
         {
             "kind": "participant",
             "name": name,
+            "label": labels[name],
             "tokens": kind,
             "n_guesses": int(found.n_guesses[at]),
             "n_participants": 1,
@@ -309,12 +313,12 @@ def _dataset(table: pd.DataFrame, curve: PracticeCurve, fit: Posterior | None) -
     numbers = {
         str(name): ("row", table[name].to_numpy().astype(float))
         for name in table
-        if name not in {"kind", "name", "tokens", "source", *CONVERGENCE_COLUMNS}
+        if name not in {"kind", "name", "label", "tokens", "source", *CONVERGENCE_COLUMNS}
     }
     found = xr.Dataset(
         {**numbers, **{f"practice_{name}": ("bin", values) for name, values in vars(curve).items()}},
         coords={
-            **{name: ("row", table[name].to_numpy(dtype=object)) for name in ("kind", "tokens", "source")},
+            **{name: ("row", table[name].to_numpy(dtype=object)) for name in ("kind", "label", "tokens", "source")},
             "row": table["name"].to_numpy(dtype=object),
         },
     )

@@ -10,13 +10,13 @@ import pandas as pd
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, MultipleLocator, NullLocator, PercentFormatter
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, MultipleLocator, NullLocator
 from numpy.typing import NDArray
 
 from experiments.guesses.accuracy.players import model_label
-from experiments.harness.figures import STYLE, new_figure
+from experiments.harness.figures import STYLE, Series, forest, new_figure
+from experiments.harness.marks import arms, curve, mark, named, percent, titled
 from experiments.harness.settings import rows_of
 
 __all__ = ["accuracy_figure", "checks_figure", "participants_figure", "practice_figure"]
@@ -24,7 +24,6 @@ __all__ = ["accuracy_figure", "checks_figure", "participants_figure", "practice_
 _HUMAN, _MODEL, _POSTERIOR, _PLAYED = "#000000", "#D55E00", "#0072B2", "#CC79A7"
 _TITLES = {"visible": "Visible tokens", "word": "Word tokens"}
 _BIN = 0.02
-_LONGEST = 12
 
 
 def accuracy_figure(
@@ -51,13 +50,13 @@ def accuracy_figure(
         # as many models a column as there are; the limit is shared
         grid[0, 0].set_ylim(n_models - 0.4, -0.6)
         grid[1, 0].set_xlim(0, max(0.72, highest + 0.1))
-        grid[1, 0].xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+        percent(grid[1, 0].xaxis)
         # every tenth would run into the next panel's
         grid[1, 0].xaxis.set_major_locator(MultipleLocator(0.2))
         grid[1, 0].xaxis.set_minor_locator(MultipleLocator(0.1))
         grid[1, 0].set_ylabel("participants")
-        fig.legend(handles=_accuracy_handles(table, min_answers, interval), loc="outside lower center", ncols=2)
-        fig.suptitle(f"Who guesses the next token ({study_name})", x=0.01, ha="left", fontsize=10.5)
+        named(fig, _accuracy_handles(table, min_answers, interval), 2)
+        titled(fig, "Who guesses the next token", study_name)
     return fig
 
 
@@ -102,26 +101,18 @@ def _accuracy_handles(table: pd.DataFrame, min_answers: int, probability: float)
     models = table[table["kind"] == "model"]
     handles: list[Any] = [
         Patch(facecolor="0.6", label=f"participants with {min_answers} guesses or more"),
-        Line2D([], [], color=_HUMAN, linestyle=(0, (4, 2)), label=f"their guesses pooled, {interval} bootstrap"),
+        mark(f"their guesses pooled, {interval} bootstrap", _HUMAN, line=(0, (4, 2))),
     ]
-    if (models["source"] != "played").any():
-        handles.append(Line2D([], [], color=_MODEL, marker="o", markersize=4, label=f"published, {interval} (Wilson)"))
-    if (models["lower"].isna()).any():
-        handles.append(
-            Line2D(
-                *([], []),
-                color=_MODEL,
-                marker="o",
-                markersize=4,
-                markerfacecolor="white",
-                linestyle="",
-                label="published, number of guesses unknown",
-            )
-        )
-    if (models["source"] == "played").any():
-        handles.append(
-            Line2D([], [], color=_PLAYED, marker="o", markersize=4, label=f"played here, {interval} bootstrap")
-        )
+    published = models["source"] != "played"
+    for shown, colour, hollow, label in (
+        (published & models["lower"].notna(), _MODEL, False, f"published model, {interval} (Wilson)"),
+        (models["lower"].isna(), _MODEL, True, "published model, number of guesses unknown"),
+        (~published, _PLAYED, False, f"model played here, {interval} bootstrap"),
+    ):
+        if shown.any():
+            handles.append(mark(label, colour, "o", hollow=hollow, line="" if hollow else "-"))
+    if len(models):
+        handles.append(mark("a model's accuracy, beside the participants", _MODEL, linewidth=0.6, alpha=0.55))
     return handles
 
 
@@ -130,65 +121,38 @@ def participants_figure(table: pd.DataFrame, study_name: str = "", *, interval: 
     own = table[(table["kind"] == "participant") & table["p_best"].notna()].sort_values("posterior_median")
     tokens = str(own["tokens"].iloc[0])
     models = table[(table["kind"] == "model") & (table["tokens"] == tokens)].sort_values("accuracy", ascending=False)
-    population = table[table["kind"] == "posterior"].set_index("name")
+    best = table[(table["kind"] == "posterior") & (table["name"] == "best participant")]
+    people = own["label"] + own["n_guesses"].map("  ({:,.0f})".format)
+    rows = pd.concat(
+        [
+            best.assign(label="whoever is best", colour=_HUMAN, marker="D", accuracy=np.nan),
+            own[::-1].assign(label=people, colour=_POSTERIOR, marker="o"),
+        ]
+    ).assign(group=["best", *own["kind"]])
+    raw = Series("accuracy", label="raw share", colour="0.55", size=3.5, hollow=True)
+    posterior = Series(
+        "posterior_median", "posterior_lower", "posterior_upper",
+        label=f"on fresh texts, {interval:.0%}", marker=None, size=3.5, capsize=0,
+    )  # fmt: skip
     with mpl.rc_context(STYLE):
         height = 0.35 + 0.175 * max(len(models), 1)
         fig = new_figure(7.2, 1.7 + height + 0.145 * (len(own) + 3))
         top, axes = fig.subplots(2, 1, sharex=True, height_ratios=(height, 0.145 * (len(own) + 3) + 0.2))
         _models(top, models, len(models))
         top.set_ylim(max(len(models), 1) - 0.4, -0.6)
-        at = np.arange(len(own))
-        axes.plot(
-            own["accuracy"],
-            at,
-            marker="o",
-            markersize=3.5,
-            color="0.55",
-            markerfacecolor="white",
-            linestyle="",
-            zorder=2,
-        )
-        axes.hlines(at, own["posterior_lower"], own["posterior_upper"], color=_POSTERIOR, linewidth=1.3, zorder=3)
-        axes.plot(own["posterior_median"], at, marker="o", markersize=3.5, color=_POSTERIOR, linestyle="", zorder=4)
-        best = population.loc["best participant"]
-        row = len(own) + 1
-        axes.plot([best["posterior_lower"], best["posterior_upper"]], [row, row], color=_HUMAN, linewidth=2)
-        axes.plot(best["posterior_median"], row, marker="D", markersize=4, color=_HUMAN)
+        forest(axes, rows, [raw, posterior])
         for one in rows_of(models):
             axes.axvline(one.accuracy, color=_PLAYED if one.source == "played" else _MODEL, linewidth=0.6, alpha=0.55)
-        labels = [f"{_short(name)}  ({int(n):,})" for name, n in zip(own["name"], own["n_guesses"], strict=True)]
-        axes.set_yticks([*at, row], [*labels, "whoever is best"], fontsize=6.5)
-        axes.set_ylim(-0.8, row + 0.8)
+        axes.tick_params(axis="y", labelsize=6.5)
         axes.set_xlim(0, max(0.72, float(own["posterior_upper"].max()) + 0.05))
-        axes.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+        percent(axes.xaxis)
         axes.set_xlabel(f"top-1 accuracy, {_TITLES[tokens].lower()}")
-        axes.set_ylabel("participant (guesses)")
-        fig.legend(
-            handles=[
-                Line2D([], [], color=_POSTERIOR, marker="o", markersize=4, label=f"on fresh texts, {interval:.0%}"),
-                Line2D(
-                    [],
-                    [],
-                    color="0.55",
-                    marker="o",
-                    markersize=4,
-                    markerfacecolor="white",
-                    linestyle="",
-                    label="raw share",
-                ),
-                Line2D([], [], color=_HUMAN, marker="D", markersize=4, label=f"best of them, {interval:.0%}"),
-                Line2D([], [], color=_MODEL, marker="o", markersize=4, label=f"language model, {interval:.0%}"),
-            ],
-            loc="outside lower center",
-            ncols=4,
-        )
-        fig.suptitle(f"Participants beside language models ({study_name})", x=0.01, ha="left", fontsize=10.5)
+        axes.set_ylabel("participant (guesses); table.csv says who")
+        best_of = mark(f"best of them, {interval:.0%}", _HUMAN, "D", line="-")
+        model = mark(f"language model, {interval:.0%}; line: its accuracy", _MODEL, "o", line="-")
+        named(fig, [posterior.handle(colour=_POSTERIOR), raw.handle(), best_of, model], 4)
+        titled(fig, "Participants beside language models", study_name)
     return fig
-
-
-def _short(name: str) -> str:
-    """A long hash by its beginning."""
-    return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 2]}\N{HORIZONTAL ELLIPSIS}"
 
 
 def practice_figure(dataset: xr.Dataset, study_name: str = "", *, interval: float = 0.95) -> Figure:
@@ -198,36 +162,31 @@ def practice_figure(dataset: xr.Dataset, study_name: str = "", *, interval: floa
         fig = new_figure(7.4, 3.9)
         left, right = fig.subplots(1, 2)
         x = _practice_axis(left, dataset)
-        sizes = 12 + 60 * dataset["practice_n_guesses"] / float(dataset["practice_n_guesses"].max())
         left.plot(x, dataset["practice_accuracy"], color="0.5", linewidth=0.8, zorder=2)
-        left.scatter(x, dataset["practice_accuracy"], s=sizes, facecolor="white", edgecolor="0.3", zorder=3)
-        handles = [
-            Line2D(
-                *([], []), color="0.5", marker="o", markerfacecolor="white", markeredgecolor="0.3", label="raw share"
-            )
-        ]
+        _shares(left, x, dataset, "practice")
+        handles = [mark("raw share (area: guesses)", "0.3", "o", hollow=True, line="-", markersize=6)]
         if fitted:
-            grid = dataset["guesses"].to_numpy()
-            low, middle, high = dataset["population_curve"].to_numpy()
-            left.fill_between(_stretched(grid), low, high, color=_POSTERIOR, alpha=0.2, linewidth=0)
-            left.plot(_stretched(grid), middle, color=_POSTERIOR, linewidth=1.6)
-            handles.append(
-                Line2D(
-                    [], [], color=_POSTERIOR, linewidth=1.6, label=f"posterior ({interval:.0%}); a: at equal contexts"
-                )
-            )
+            curve(left, _stretched(dataset["guesses"].to_numpy()), dataset["population_curve"], _POSTERIOR)
+            _context_panel(right, dataset)
+            handles.append(mark(f"posterior ({interval:.0%}); a: at equal contexts", _POSTERIOR))
+        else:
+            _excess_panel(right, dataset, x)
+            handles.append(mark(f"difference, {interval:.0%} bootstrap", "0.3", "o", line="-"))
         left.set_title("a  Practice")
         left.set_xlabel("guesses given before")
         left.set_ylabel("top-1 accuracy")
-        if fitted:
-            _context_panel(right, dataset)
-        else:
-            _excess_panel(right, dataset, x)
         for axes in (left, right):
-            axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
-        fig.legend(handles=handles, loc="outside lower center", ncols=2)
-        fig.suptitle(f"What changes as people go on ({study_name})", x=0.01, ha="left", fontsize=10.5)
+            percent(axes.yaxis)
+        named(fig, handles, 2)
+        titled(fig, "What changes as people go on", study_name)
     return fig
+
+
+def _shares(axes: Axes, x: NDArray[Any], dataset: xr.Dataset, of: str) -> None:
+    """Raw accuracies, each as large as it has guesses."""
+    n = dataset[f"{of}_n_guesses"]
+    sizes = 12 + 60 * n / float(n.max())
+    axes.scatter(x, dataset[f"{of}_accuracy"], s=sizes, facecolor="white", edgecolor="0.3", zorder=4)
 
 
 def _stretched(n: NDArray[Any]) -> NDArray[np.float64]:
@@ -252,7 +211,7 @@ def _context_panel(axes: Axes, dataset: xr.Dataset) -> None:
     axes.errorbar(
         at,
         middle,
-        yerr=np.stack([middle - low, high - middle]),
+        yerr=arms(low, middle, high),
         fmt="_",
         color=_POSTERIOR,
         markersize=8,
@@ -261,24 +220,23 @@ def _context_panel(axes: Axes, dataset: xr.Dataset) -> None:
         alpha=0.45,
         zorder=2,
     )
-    sizes = 12 + 60 * dataset["band_n_guesses"] / float(dataset["band_n_guesses"].max())
-    axes.scatter(at, dataset["band_accuracy"], s=sizes, facecolor="white", edgecolor="0.3", zorder=3)
+    _shares(axes, at, dataset, "band")
     axes.set_xticks(at, dataset["band"].to_numpy().tolist(), rotation=55, ha="right", rotation_mode="anchor")
     axes.tick_params(axis="x", labelsize=7.5)
     axes.set_title("b  Context")
     axes.set_xlabel("tokens of context")
+    axes.set_ylabel("top-1 accuracy")
 
 
 def _excess_panel(axes: Axes, dataset: xr.Dataset, x: NDArray[np.float64]) -> None:
     _practice_axis(axes, dataset)
     middle = dataset["practice_excess"].to_numpy()
-    arms = np.stack(
-        [middle - dataset["practice_excess_lower"].to_numpy(), dataset["practice_excess_upper"].to_numpy() - middle]
-    )
+    bars = arms(dataset["practice_excess_lower"], middle, dataset["practice_excess_upper"])
     axes.axhline(0, color="0.7", linewidth=0.7)
-    axes.errorbar(x, middle, yerr=arms, fmt="o", color="0.3", markersize=4, capsize=2)
+    axes.errorbar(x, middle, yerr=bars, fmt="o", color="0.3", markersize=4, capsize=2)
     axes.set_title("b  Beside the same people's mean")
     axes.set_xlabel("guesses given before")
+    axes.set_ylabel("accuracy \N{MINUS SIGN} the same people's mean")
 
 
 def checks_figure(dataset: xr.Dataset, study_name: str = "") -> Figure:
@@ -293,7 +251,7 @@ def checks_figure(dataset: xr.Dataset, study_name: str = "") -> Figure:
             axes.set_title(name, fontsize=9)
             axes.set_yticks([])
             axes.spines["left"].set_visible(False)
-            axes.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+            percent(axes.xaxis)
             if not np.isfinite(after).all():
                 axes.text(0.5, 0.5, "too few to spread", ha="center", va="center", transform=axes.transAxes)
                 continue
@@ -310,16 +268,10 @@ def checks_figure(dataset: xr.Dataset, study_name: str = "") -> Figure:
             axes.axvline(observed, color=_HUMAN, linewidth=1.4)
             # the posterior is many times as narrow, and would leave nothing of the prior to be seen
             axes.set_ylim(0, _height(prior, bins) * 2.2)
-        fig.legend(
-            handles=[
-                Patch(facecolor="0.85", label="drawn from the priors"),
-                Patch(facecolor=_POSTERIOR, alpha=0.7, label="drawn from the posterior (cut off above)"),
-                Line2D([], [], color=_HUMAN, label="observed"),
-            ],
-            loc="outside lower center",
-            ncols=3,
-        )
-        fig.suptitle(f"Predictive checks ({study_name})", x=0.01, ha="left", fontsize=10.5)
+        prior_patch = Patch(facecolor="0.85", label="drawn from the priors")
+        after_patch = Patch(facecolor=_POSTERIOR, alpha=0.7, label="drawn from the posterior (cut off above)")
+        named(fig, [prior_patch, after_patch, mark("observed", _HUMAN)])
+        titled(fig, "Predictive checks", study_name)
     return fig
 
 

@@ -6,10 +6,10 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
-from experiments.cloze.ard.figures import FIT_COLOURS, predictor_label, titled
+from experiments.cloze.ard.figures import FIT_COLOURS, predictor_label
 from experiments.harness.figures import STYLE, new_figure
+from experiments.harness.marks import arms, mark, named, titled
 
 __all__ = ["ard_conclusion_figure", "ard_legacy_figure"]
 
@@ -66,39 +66,17 @@ def ard_legacy_figure(table: pd.DataFrame, *, interval: float = 0.9, about: str 
             own = table[table["fit"] == step].set_index("predictor").loc[names]
             at = np.arange(len(names))
             axes.axhline(0, color="0.6", linewidth=0.8)
-            axes.errorbar(
-                at - 0.1,
-                own["coefficient"],
-                yerr=own["published_bar"],
-                fmt="s",
-                color="#D55E00",
-                markersize=4,
-                capsize=3,
-            )
-            arms = np.stack([own["coefficient"] - own["lower"], own["upper"] - own["coefficient"]])
-            axes.errorbar(
-                at + 0.1, own["coefficient"], yerr=arms, fmt="o", color=FIT_COLOURS[0], markersize=4, capsize=3
-            )
+            middle, look = own["coefficient"], {"markersize": 4, "capsize": 3}
+            axes.errorbar(at - 0.1, middle, yerr=own["published_bar"], fmt="s", color="#D55E00", **look)
+            bars = arms(own["lower"], middle, own["upper"])
+            axes.errorbar(at + 0.1, middle, yerr=bars, fmt="o", color=FIT_COLOURS[0], **look)
             if own["published"].notna().any():
                 axes.plot(at + 0.26, own["published"], "x", color="black", markersize=5)
             axes.set_xticks(at, [predictor_label(name).replace(" ", "\n", 1) for name in names], fontsize=8)
             axes.set_title(titles.get(step, step))
         panels[0].set_ylabel("coefficient")
-        fig.legend(
-            handles=[
-                Line2D([], [], color="#D55E00", marker="s", markersize=4, label="2 / lambda, the paper's bars"),
-                Line2D(
-                    [],
-                    [],
-                    color=FIT_COLOURS[0],
-                    marker="o",
-                    markersize=4,
-                    label=f"{interval:.0%} posterior interval",
-                ),
-                Line2D([], [], color="black", marker="x", linestyle="", label="published"),
-            ],
-            loc="outside lower center",
-            ncols=3,
-        )
+        paper = mark("the paper's bars: 2 / lambda, twice the prior's variance", "#D55E00", "s", line="-")
+        ours = mark(f"{interval:.0%} posterior interval", FIT_COLOURS[0], "o", line="-")
+        named(fig, [paper, ours, mark("published", "black", "x", markersize=6)])
         titled(fig, "scikit-learn's ARD regression, the paper's settings", about)
     return fig

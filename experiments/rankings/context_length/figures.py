@@ -15,6 +15,7 @@ from experiments.harness.figures import (
     player_colours,
     player_label,
 )
+from experiments.harness.marks import arms, light_grid, number_ticks, titled
 
 __all__ = ["scores_figure", "temperatures_figure"]
 
@@ -34,30 +35,25 @@ def scores_figure(table: pd.DataFrame, study: str = "the texts") -> Figure:
             label = player_label(str(name)) + (f", {kind} window" if several else "")
             style = {"color": colours[str(name)], "linestyle": _DASHES[str(kind)], "marker": "o", "markersize": 4}
             left.errorbar(rows["context_length"], rows[score], yerr=2 * rows[f"{score}_se"], capsize=2, **style)
-            bars = [rows["perplexity"] - rows["perplexity_lower"], rows["perplexity_upper"] - rows["perplexity"]]
+            bars = arms(rows["perplexity_lower"], rows["perplexity"], rows["perplexity_upper"])
             right.errorbar(rows["context_length"], rows["perplexity"], yerr=bars, capsize=2, label=label, **style)
         lengths = sorted(set(table["context_length"]))
         for axes in (left, right):
             _length_axis(axes, lengths)
         left.set_ylabel(f"average rank score (top {top_k})")
-        left.grid(axis="y", color="0.92", linewidth=0.6)
+        light_grid(left, "y")
         log_perplexity_axis(right, "y", *finite_range(table["perplexity_lower"], table["perplexity_upper"]))
         right.set_ylabel("perplexity (log scale)")
         figure.legend(title="bars: ± 2 SE over places", alignment="left", loc="outside right upper")
         first = table.iloc[0]
-        figure.suptitle(
-            f"{first['n_tokens']} tokens at {first['n_windows']} places of {study}, the same at every length",
-            fontsize=10,
-            x=0.01,
-            ha="left",
-        )
+        places = f"{first['n_tokens']} tokens at {first['n_windows']} places of {study}"
+        titled(figure, f"{places}, the same at every length", size=10)
     return figure
 
 
 def _length_axis(axes: Axes, lengths: list[int]) -> None:
     axes.set_xscale("log", base=2)
-    axes.set_xticks(lengths, [str(length) for length in lengths])
-    axes.minorticks_off()
+    number_ticks(axes.xaxis, lengths)
     axes.set_xlabel("tokens of context (log scale)")
     axes.set_axisbelow(True)
 
@@ -71,7 +67,7 @@ def temperatures_figure(table: pd.DataFrame, length: int) -> Figure:
         left, right = figure.subplots(1, 2)
         for name, rows in table.groupby("model", sort=False):
             style = {"color": colours[str(name)], "marker": "o", "markersize": 4}
-            bars = [rows["perplexity"] - rows["perplexity_lower"], rows["perplexity_upper"] - rows["perplexity"]]
+            bars = arms(rows["perplexity_lower"], rows["perplexity"], rows["perplexity_upper"])
             left.errorbar(rows["temperature"], rows["perplexity"], yerr=bars, capsize=2, **style)
             right.errorbar(
                 rows["temperature"],
@@ -88,9 +84,7 @@ def temperatures_figure(table: pd.DataFrame, length: int) -> Figure:
         left.set_ylabel("perplexity (log scale)")
         right.set_ylabel("average rank score")
         right.set_ylim(0, 1)
-        right.grid(axis="y", color="0.92", linewidth=0.6)
+        light_grid(right, "y")
         figure.legend(title="bars: ± 2 SE over places", alignment="left", loc="outside right upper")
-        figure.suptitle(
-            f"The same tokens at several temperatures, {length} tokens of context", fontsize=10, x=0.01, ha="left"
-        )
+        titled(figure, f"The same tokens at several temperatures, {length} tokens of context", size=10)
     return figure

@@ -8,12 +8,11 @@ import pandas as pd
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator, PercentFormatter
+from matplotlib.ticker import FuncFormatter, NullLocator
 from scipy import stats
 
-from experiments.harness.figures import STYLE, new_figure, player_colours, player_label
-from experiments.harness.settings import rows_of
+from experiments.harness.figures import STYLE, Series, forest, new_figure, player_colours, player_label
+from experiments.harness.marks import curve, label_below, light_grid, mark, named, number_ticks, percent, titled
 
 __all__ = ["power_figure", "predictive_figure", "scores_figure", "slopes_figure"]
 
@@ -28,9 +27,7 @@ def _label(score: str) -> str:
 def _length_axis(axes: Axes, lengths: np.ndarray) -> None:
     axes.set_xscale("log", base=2)
     step = max(1, round(lengths.size / _MOST_TICKS))
-    axes.xaxis.set_major_locator(FixedLocator(lengths[::step].tolist()))
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    number_ticks(axes.xaxis, lengths[::step])
     axes.tick_params(axis="x", labelrotation=60)
 
 
@@ -41,16 +38,15 @@ def scores_figure(windows: pd.DataFrame, dataset: xr.Dataset, score: str = "aver
     colours = player_colours(models)
     lengths = dataset["length"].to_numpy()
     fitted = "expected_score" in dataset
+    several = windows.duplicated(["text", "model", "context_length"]).any()
     with mpl.rc_context(STYLE):
-        fig = new_figure(max(2.0 * len(models), 4.0), 0.9 + 2.0 * len(texts))
+        fig = new_figure(max(2.0 * len(models), 4.0), 1.1 + 2.0 * len(texts))
         grid = fig.subplots(len(texts), len(models), sharex=True, sharey=True, squeeze=False)
         for row, text in enumerate(texts):
             for column, model in enumerate(models):
                 axes = grid[row, column]
                 if fitted:
-                    lower, median, upper = dataset["expected_score"].sel(model=model).to_numpy()
-                    axes.fill_between(lengths, lower, upper, color=colours[model], alpha=0.18, linewidth=0)
-                    axes.plot(lengths, median, color=colours[model])
+                    curve(axes, lengths, dataset["expected_score"].sel(model=model), colours[model], alpha=0.18)
                 mine = windows[(windows["text"] == text) & (windows["model"] == model)]
                 reach = stats.t.ppf((1 + interval) / 2, mine["n_tokens"] - 1) * mine[f"{score}_se"]
                 repeated = mine.duplicated("context_length", keep=False).to_numpy()
@@ -83,17 +79,15 @@ def scores_figure(windows: pd.DataFrame, dataset: xr.Dataset, score: str = "aver
                     _length_axis(axes, lengths)
                 axes.set_ylim(0, 1)
                 axes.set_xlim(lengths[0] / 1.5, lengths[-1] * 1.5)
-                axes.grid(axis="y", color="0.92", linewidth=0.6)
-                axes.set_axisbelow(True)
-        fig.supxlabel("tokens of context (log scale)", fontsize=9)
-        fig.suptitle(
-            f"dots: windows with {interval:.0%} intervals over their tokens"
-            + ("; line and band: expected in a new window" if fitted else ""),
-            x=0.01,
-            ha="left",
-            fontsize=8.5,
-            color="0.35",
-        )
+                light_grid(axes, "y")
+        label_below(grid, grid.size, "tokens of context (log scale)")
+        titled(fig, f"{_label(score).capitalize()} by the length of the context")
+        handles = [mark(f"a window, {interval:.0%} interval over its tokens", marker="o", line="-")]
+        if several:
+            handles.append(mark("windows of one length, side by side", marker="o", line="-", markersize=2.6))
+        if fitted:
+            handles.append(mark(f"expected in a new window, {interval:.0%} band"))
+        named(fig, handles)
     return fig
 
 
@@ -101,26 +95,15 @@ def slopes_figure(table: pd.DataFrame, dataset: xr.Dataset, score: str = "averag
     """Slope of every model, and the probability of every place in the rankings by level and by slope."""
     models = [str(name) for name in dataset["model"].to_numpy()]
     colours = player_colours(models)
-    height = np.arange(len(models))[::-1]
     with mpl.rc_context(STYLE):
-        fig = new_figure(7.2, 1.5 + 0.38 * len(models))
+        fig = new_figure(7.2, 1.8 + 0.38 * len(models))
         left, middle, right = fig.subplots(1, 3, width_ratios=[1.35, 1, 1], sharey=True)
-        for at, row in zip(height, rows_of(table), strict=True):
-            centre = row.score_per_doubling_median
-            left.errorbar(
-                centre,
-                at,
-                xerr=[[centre - row.score_per_doubling_lower], [row.score_per_doubling_upper - centre]],
-                fmt="o",
-                color=colours[row.model],
-                capsize=3,
-            )
+        name = "score_per_doubling"
+        slopes = table.assign(label=[player_label(each) for each in models], colour=[colours[each] for each in models])
+        height = forest(left, slopes, [Series(f"{name}_median", f"{name}_lower", f"{name}_upper")])
         left.axvline(0, color="0.6", linewidth=0.8)
-        left.set_yticks(height, [player_label(name) for name in models])
-        left.tick_params(axis="y", length=0)
         left.set_xlabel(f"{_label(score)}\nper doubling of the context ({interval:.0%})")
         left.set_title("slope")
-        left.set_ylim(-0.6, len(models) - 0.4)
         shades = [str(0.25 + 0.6 * place / max(len(models) - 1, 1)) for place in range(len(models))]
         for axes, name, title in ((middle, "p_place", "place by score"), (right, "p_place_slope", "place by slope")):
             start = np.zeros(len(models))
@@ -140,10 +123,11 @@ def slopes_figure(table: pd.DataFrame, dataset: xr.Dataset, score: str = "averag
                         )
                 start = start + share
             axes.set_xlim(0, 1)
-            axes.xaxis.set_major_formatter(PercentFormatter(1))
+            percent(axes.xaxis)
             axes.set_title(title)
             axes.set_xlabel("posterior probability of the\nplace (numbers; 1 is best)")
             axes.tick_params(axis="y", length=0)
+        titled(fig, "What a longer context brings, and which model is best")
     return fig
 
 
@@ -172,13 +156,7 @@ def predictive_figure(dataset: xr.Dataset, checks: pd.DataFrame, interval: float
         left.set_xlabel("rank of the reference token")
         left.set_ylabel("share of tokens (log scale)")
         left.set_title("dots observed, bars predicted")
-        left.legend(
-            handles=[
-                Line2D([], [], marker="o", linestyle="", markersize=4, color=colours[name], label=player_label(name))
-                for name in models
-            ],
-            loc="upper center",
-        )
+        left.legend(handles=[mark(player_label(name), colours[name], "o") for name in models], loc="upper center")
         known = checks[np.isfinite(checks["observed"])]
         height = np.arange(len(known))[::-1]
         # every statistic on its own scale: half the width of its interval
@@ -193,6 +171,7 @@ def predictive_figure(dataset: xr.Dataset, checks: pd.DataFrame, interval: float
         right.set_xlim(-4.2, 4.2)
         right.set_xlabel(f"observed - predicted\n(1: end of the {interval:.0%} interval)")
         right.set_title("statistics")
+        titled(fig, "Ranks, observed and predicted")
     return fig
 
 
@@ -201,6 +180,7 @@ def power_figure(dataset: xr.Dataset, n_tokens: int) -> Figure:
     number = dataset["n_windows"].to_numpy()
     pairs = [str(name) for name in dataset["pair"].to_numpy()]
     shades = player_colours([f"pair {at}" for at in range(len(pairs))])
+    styles = ["-", "--", ":", "-."] * len(pairs)
     with mpl.rc_context(STYLE):
         fig = new_figure(7.2, 3.4)
         for axes, name, title in zip(
@@ -209,7 +189,7 @@ def power_figure(dataset: xr.Dataset, n_tokens: int) -> Figure:
             ("difference in score", "difference in slope"),
             strict=True,
         ):
-            for pair, colour, style in zip(pairs, shades.values(), ["-", "--", ":", "-."] * len(pairs), strict=False):
+            for pair, colour, style in zip(pairs, shades.values(), styles, strict=False):
                 axes.plot(
                     number,
                     dataset[f"power_{name}"].sel(pair=pair),
@@ -220,22 +200,16 @@ def power_figure(dataset: xr.Dataset, n_tokens: int) -> Figure:
                 )
             axes.axhline(0.8, color="0.6", linewidth=0.8)
             axes.set_xscale("log", base=2)
-            axes.xaxis.set_major_locator(FixedLocator(number.tolist()))
-            axes.xaxis.set_minor_locator(NullLocator())
-            axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+            number_ticks(axes.xaxis, number)
             axes.set_ylim(0, 1)
             axes.set_title(title)
             axes.set_xlabel(f"windows of {n_tokens} tokens, over all lengths")
-            axes.grid(axis="y", color="0.92", linewidth=0.6)
+            light_grid(axes, "y")
         fig.axes[0].set_ylabel("power of a 5% test")
-        fig.legend(
-            handles=[
-                Line2D([], [], color=colour, linestyle=style, label=" / ".join(map(player_label, pair.split(" / "))))
-                for pair, colour, style in zip(
-                    pairs, shades.values(), ["-", "--", ":", "-."] * len(pairs), strict=False
-                )
-            ],
-            loc="outside lower center",
-            ncols=3,
-        )
+        handles = [
+            mark(" / ".join(map(player_label, pair.split(" / "))), colour, line=style)
+            for pair, colour, style in zip(pairs, shades.values(), styles, strict=False)
+        ]
+        named(fig, handles)
+        titled(fig, "How many windows tell two models apart")
     return fig

@@ -91,11 +91,18 @@ def test_a_notebook_gives_the_numbers_of_the_command() -> None:
 
 
 def test_figures_are_drawn_from_what_was_written(tmp_path: Path) -> None:
-    result = tvd(cloze_simulated(n_items=6, vocab_size=40))
+    result = tvd(cloze_simulated(n_items=40, vocab_size=40))
+    assert list(result.figures) == ["tvd", "calibration"]
     result.dataset.to_netcdf(tmp_path / "results.nc", engine="h5netcdf")
     with xr.open_dataset(tmp_path / "results.nc", engine="h5netcdf") as dataset:
         for figure in (tvd_figure(dataset), reliability_figure(dataset)):
             figure.savefig(tmp_path / "again.png", dpi=30)
+
+
+def test_a_figure_without_a_full_bin_is_left_out_and_that_is_said() -> None:
+    result = tvd(cloze_simulated(n_items=6, vocab_size=40), bayes={"n_contexts": None})
+    assert list(result.figures) == ["tvd"]
+    assert "No figure of calibration: no bin holds 5 contexts." in result.report
 
 
 @pytest.fixture(scope="module")

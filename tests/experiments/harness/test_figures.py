@@ -6,7 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from experiments.harness import marks
 from experiments.harness.figures import Series, forest, new_figure
+from experiments.harness.tables import short_names
 
 ROWS = pd.DataFrame(
     {
@@ -64,3 +66,30 @@ def test_a_log_axis_holds_all_that_is_drawn() -> None:
 def test_what_says_how_a_row_looks_can_be_left_out(column: str) -> None:
     _, marks = points(ROWS.drop(columns=column), [LOSS])
     assert len(marks) == 4
+
+
+def test_a_hollow_series_is_hollow_in_every_row_and_in_the_legend() -> None:
+    series = Series("loss", "low", "high", hollow=True)
+    _, drawn = points(ROWS, [TRUTH, series])
+    assert [each.get_markerfacecolor() for each in drawn][-4:] == ["white"] * 4
+    assert series.handle().get_markerfacecolor() == "white"
+
+
+@pytest.mark.parametrize(("quantiles", "bands"), [(np.arange(6).reshape(3, 2), 1), ([[1, 2]], 0), ([1, 2], 0)])
+def test_a_curve_has_a_band_where_there_are_three_lines(quantiles: np.ndarray, bands: int) -> None:
+    axes = new_figure(4, 3).add_subplot()
+    marks.curve(axes, [0, 1], quantiles, "black")
+    assert len(axes.collections) == bands
+    (line,) = axes.lines
+    np.testing.assert_array_equal(line.get_ydata(), np.atleast_2d(quantiles)[-1 if bands == 0 else 1])
+
+
+def test_arms_are_never_negative() -> None:
+    np.testing.assert_array_equal(marks.arms([1, 3], [2, 2], [4, 5]), [[1, 0], [2, 3]])
+
+
+def test_long_names_are_numbered_in_one_order() -> None:
+    long = ["7513247084907933005", "-372181953", "7513247084907933005"]
+    assert short_names(long) == short_names(long[::-1]) == {"-372181953": "P1", "7513247084907933005": "P2"}
+    assert short_names(["Ann", "participant"[:9]]) == {"Ann": "Ann", "participa": "participa"}
+    assert short_names([]) == {}

@@ -1,0 +1,79 @@
+"""Pieces that figures share: titles, entries of legends, ticks, curves with bands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.figure import Figure, SubFigure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator, PercentFormatter
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["arms", "curve", "label_below", "light_grid", "mark", "named", "number_ticks", "percent", "titled"]
+
+
+def titled(figure: Figure | SubFigure, text: str, about: str = "", *, size: float = 10.5) -> None:
+    """Put the title of a whole figure at its left: what it shows, and of which study or models."""
+    figure.suptitle(f"{text} ({about})" if about else text, x=0.01, ha="left", fontsize=size)
+
+
+def mark(
+    label: str, colour: str = "0.3", marker: str | None = None, *, line: Any = None, hollow: bool = False, **look: Any
+) -> Line2D:
+    """Entry of a legend: a line, or a mark, with a line through it where one is asked for."""
+    style = line if line is not None else "" if marker else "-"
+    face = {"markerfacecolor": "white"} if hollow else {}
+    return Line2D([], [], color=colour, marker=marker, linestyle=style, label=label, **{"markersize": 4} | face | look)
+
+
+def named(figure: Figure, handles: Sequence[Any], columns: int = 3) -> None:
+    """Put a legend below the figure."""
+    figure.legend(handles=handles, loc="outside lower center", ncols=min(columns, len(handles)))
+
+
+def percent(axis: Axis) -> None:
+    """Let an axis count in whole percent."""
+    axis.set_major_formatter(PercentFormatter(1, decimals=0))
+
+
+def label_below(grid: NDArray[Any], n_panels: int, label: str, *, size: float = 9) -> None:
+    """Hide the panels of a grid that nothing is drawn in, and label the lowest of every column that is left."""
+    for axes in grid.flat[n_panels:]:
+        axes.set_visible(False)
+    for column in grid.T:
+        for axes in [each for each in column if each.get_visible()][-1:]:
+            axes.tick_params(labelbottom=True)
+            axes.set_xlabel(label, fontsize=size)
+
+
+def light_grid(axes: Axes, which: Literal["x", "y", "both"]) -> None:
+    """Draw light lines across an axis, behind everything."""
+    axes.grid(axis=which, color="0.91", linewidth=0.6)
+    axes.set_axisbelow(True)
+
+
+def number_ticks(axis: Axis, ticks: ArrayLike) -> None:
+    """Put ticks at some numbers only, and write them in full, on a log axis too."""
+    axis.set_major_locator(FixedLocator(np.asarray(ticks, dtype=float).tolist()))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_locator(NullLocator())
+    axis.set_minor_formatter(NullFormatter())
+
+
+def arms(low: ArrayLike, middle: ArrayLike, high: ArrayLike) -> NDArray[np.float64]:
+    """Lengths of error bars; none is negative, as the mean of equal draws can differ from their quantiles."""
+    centre = np.asarray(middle, dtype=float)
+    lengths: NDArray[np.float64] = np.maximum([centre - np.asarray(low), np.asarray(high) - centre], 0)
+    return lengths
+
+
+def curve(axes: Axes, x: ArrayLike, quantiles: ArrayLike, colour: str, *, alpha: float = 0.25, **look: Any) -> None:
+    """Draw a line with its band: lower end, middle, upper end; or the line alone."""
+    lines = np.atleast_2d(np.asarray(quantiles, dtype=float))
+    if len(lines) == 3:
+        axes.fill_between(np.asarray(x), lines[0], lines[2], color=colour, alpha=alpha, linewidth=0, zorder=2)
+    axes.plot(x, lines[len(lines) // 2], color=colour, **{"zorder": 3} | look)
