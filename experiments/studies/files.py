@@ -12,6 +12,7 @@ import io
 import os
 import re
 import stat
+import sys
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -364,7 +365,7 @@ def fetch_archive(url: str, path: Path, check: Callable[[ArchiveFiles], None]) -
     if path.is_file():
         return ArchiveFiles(path)
 
-    download = pooch.HTTPDownloader(progressbar=True, timeout=_DOWNLOAD_TIMEOUT_SECONDS)
+    download = pooch.HTTPDownloader(progressbar=sys.stderr.isatty(), timeout=_DOWNLOAD_TIMEOUT_SECONDS)
 
     def download_and_check(url: str, output_file: str, owner: object) -> None:
         download(url, output_file, owner)

@@ -14,8 +14,17 @@ from omegaconf import DictConfig, OmegaConf
 
 from estimators.code_identity import code_hash
 from experiments.harness import outputs
+from experiments.harness.folders import release, take
 from experiments.harness.outputs import JobStatus, job_code, output_sizes, write_status
-from experiments.harness.resume import content_hash, done_before, job_identity
+from experiments.harness.resume import (
+    JobIdentity,
+    clear_work,
+    content_hash,
+    done_before,
+    fits_folder,
+    job_identity,
+    take_over,
+)
 from tests.experiments.command import run
 
 DONE = JobStatus("ok", "perplexity", ("n=1",), "", "2026-01-01T00:00:00+00:00")
@@ -189,3 +198,50 @@ def test_a_sweep_does_again_what_no_longer_fits(tmp_path: Path) -> None:
     status = json.loads((folder / "0/status.json").read_text())
     assert status["code_hash"] == "f" * 64
     assert {"table.csv", "report.md", "results.nc"} <= status["outputs"].keys()
+
+
+def stopped(folder: Path, identity: JobIdentity, status: str = "interrupted") -> Path:
+    folder.mkdir()
+    (folder / "replicates.jsonl").write_text("rows")
+    fit = fits_folder(folder, identity)
+    fit.mkdir(parents=True)
+    (fit / "one.nc").write_text("draws")
+    write_status(folder, JobStatus(status, "perplexity", (), started="", **asdict(identity)))  # type: ignore[arg-type]
+    return folder
+
+
+def test_a_run_goes_on_with_what_the_same_run_left(tmp_path: Path, cfg: DictConfig) -> None:
+    identity = job_identity(cfg)
+    left = stopped(tmp_path / "08-00", identity)
+    new = tmp_path / "09-00"
+    new.mkdir()
+    assert take_over(new, identity) == left
+    assert (fits_folder(new, identity) / "one.nc").read_text() == "draws"
+    assert (new / "replicates.jsonl").read_text() == "rows"
+    assert take_over(new, identity) is None
+    clear_work(new)
+    assert [path.name for path in new.iterdir()] == ["replicates.jsonl"]
+
+
+@pytest.mark.parametrize("how", ["done", "other settings", "other data", "lives"])
+def test_what_is_not_the_same_run_or_not_stopped_stays(tmp_path: Path, cfg: DictConfig, how: str) -> None:
+    identity = job_identity(cfg)
+    left = stopped(tmp_path / "08-00", identity, "ok" if how == "done" else "running")
+    new = tmp_path / "09-00"
+    new.mkdir()
+    if how == "lives":
+        take(left)
+    changes = {"other settings": {"config_hash": "00"}, "other data": {"data": {"study.path": "00"}}}
+    try:
+        assert take_over(new, replace(identity, **changes.get(how, {}))) is None
+    finally:
+        release()
+    assert (left / "replicates.jsonl").exists()
+
+
+def test_fits_of_other_settings_go(tmp_path: Path, cfg: DictConfig) -> None:
+    identity = job_identity(cfg)
+    left = stopped(tmp_path / "named", identity)
+    assert fits_folder(left, identity).is_dir()
+    fits_folder(left, replace(identity, code_hash="00"))
+    assert not fits_folder(left, identity).exists()

@@ -1,0 +1,134 @@
+"""Runs that are killed outright at any moment: the same command goes on, and its table has the same bytes."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from experiments.harness.outputs import read_status
+from tests.experiments.command import TINY, command, environment, run
+
+SAMPLED = ("sampler.draws=60", "sampler.tune=100", "sampler.chains=2", "sampler.cores=1")
+CLOZE = ("study=cloze_simulated", "study.n_items=6", "study.vocab_size=40", "study.n_answers=12", "study.n_samples=30")
+RUNS = {
+    "perplexity": ("+exp=perplexity", *TINY),
+    "sweep": ("-m", "+exp=perplexity", *TINY, "players=[human]", "seed=0,1,2", "sweep=s"),
+    "recovery": (
+        *("+exp=recovery", *TINY, *SAMPLED, "experiment.n_items=10", "n=5", "players=[lm-weak]", "rounding=none"),
+        "experiment.n_studies=3",
+    ),
+    "tvd": (
+        *("+exp=tvd", *CLOZE, *SAMPLED, "experiment.n_splits=3", "experiment.allow_unconverged=true"),
+        "experiment.bayes={n_contexts: 3, more_draws: 1}",
+    ),
+    "human_loss": (
+        *("+exp=human_loss", *TINY, *SAMPLED, "players=[human,lm-weak]", "rounding=none", "experiment.n_draws=100"),
+        *("experiment.player_sampler.draws=50", "experiment.player_sampler.tune=100"),
+        *("experiment.grid=interface", "experiment.curve.points=3", "experiment.player_sampler.chains=2"),
+        *("experiment.short_sampler.draws=50", "experiment.max_refits=1"),
+        "experiment.short_sampler.tune=100",
+    ),
+}
+"""Experiment -> command line, tiny."""
+
+ALL_DONE = {0, 3}
+"""Exit codes of a run whose outputs are there."""
+
+
+def tables(home: Path) -> dict[str, bytes]:
+    """Tables of finished runs, by folder where a sweep names it; none may lie beside an unfinished status."""
+    found = {}
+    for path in sorted(home.rglob("*")):
+        if path.name in ("table.csv", "summary.csv") and ".partial" not in path.parts:
+            if path.name == "table.csv":
+                status = read_status(path.parent)
+                assert status is not None
+                # what is moved into place just before the status says "ok"
+                if status.status != "ok":
+                    continue
+            found[str(path.relative_to(home)) if "multirun" in path.parts else path.name] = path.read_bytes()
+    return found
+
+
+def check(name: str, home: Path, n_kills: int, seed: int) -> None:
+    """Run undisturbed, then with kills at random times of the same command, and compare."""
+    rng = random.Random(seed)
+    whole, killed = home / "whole", home / "killed"
+    whole.mkdir()
+    killed.mkdir()
+    start = time.monotonic()
+    done = run(whole, *RUNS[name])
+    assert done.returncode in ALL_DONE, done.stderr
+    seconds = time.monotonic() - start
+    again = ("resume=true",) if name == "sweep" else ()
+    kills = 0
+    while kills < n_kills:
+        resume = again if (killed / "multirun").exists() else ()
+        with subprocess.Popen(
+            command(*RUNS[name], *resume),
+            cwd=killed,
+            env=environment(),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        ) as process:
+            try:
+                process.wait(timeout=rng.uniform(0.1, 1.0) * seconds)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                kills += 1
+            else:
+                # it was faster than the kill: the next one starts from nothing
+                assert tables(killed) == tables(whole)
+                for path in killed.iterdir():
+                    shutil.rmtree(path)
+    resume = again if (killed / "multirun").exists() else ()
+    last = run(killed, *RUNS[name], *resume)
+    assert last.returncode == done.returncode, last.stderr
+    assert tables(killed) == tables(whole)
+    finished = [path.parent for path in killed.rglob("status.json") if '"ok"' in path.read_text()]
+    assert finished
+    assert not any((folder / ".fits").exists() for folder in finished)
+
+
+@pytest.mark.subprocess
+@pytest.mark.parametrize(("name", "n_kills"), [("perplexity", 2), ("sweep", 2)])
+def test_a_few_kills(name: str, n_kills: int, tmp_path: Path) -> None:
+    check(name, tmp_path, n_kills, seed=1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", RUNS)
+def test_many_kills(name: str, tmp_path: Path, seed_offset: int) -> None:
+    check(name, tmp_path, 9, seed=2 + seed_offset)
+
+
+@pytest.mark.mcmc
+@pytest.mark.subprocess
+def test_a_finished_fit_is_not_made_again(tmp_path: Path) -> None:
+    whole = run(tmp_path, *RUNS["tvd"], "hydra.run.dir=whole")
+    assert whole.returncode in ALL_DONE, whole.stderr
+    with subprocess.Popen(
+        command(*RUNS["tvd"]), cwd=tmp_path, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as process:
+        while not list(tmp_path.glob("outputs/tvd/*/.fits/*/*.nc")):
+            assert process.poll() is None, "the run ended too soon"
+            time.sleep(0.02)
+        process.kill()
+    (stopped,) = (tmp_path / "outputs/tvd").iterdir()
+    n_kept = len(list(stopped.glob(".fits/*/*.nc")))
+    done = run(tmp_path, *RUNS["tvd"])
+    assert done.returncode == whole.returncode, done.stderr
+    assert f"goes on with what the same run left in outputs/tvd/{stopped.name}\n" in done.stderr
+    assert done.stderr.count("a fit is taken from the run before\n") == n_kept >= 1
+    (new,) = set((tmp_path / "outputs/tvd").iterdir()) - {stopped}
+    assert (new / "table.csv").read_bytes() == (tmp_path / "whole/table.csv").read_bytes()
+    assert not (new / ".fits").exists()
+    assert not (stopped / ".fits").exists()
