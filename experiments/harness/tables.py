@@ -22,6 +22,7 @@ _ON_SCREEN = (
     *("job", "status", "player", "bootstrap", "rounding", "estimator", "generator", "n", "n_items", "n_responses"),
     *("n_repeats", "reference_loss_nats", "perplexity", "perplexity_lower", "perplexity_upper", "perplexity_full"),
     *("what", "k0_median", "perplexity_median", "perplexity_posterior_lower", "perplexity_posterior_upper"),
+    "tail_share_median",
     *("true_perplexity_asked", "error_nats", "error_median_nats", "pareto_k", "verdict", "converged", "error"),
 )
 
