@@ -10,9 +10,10 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import NullFormatter
+from matplotlib.ticker import LogFormatter, NullFormatter
 from numpy.typing import ArrayLike, NDArray
 
 from estimators.layout import HUMAN
@@ -28,6 +29,7 @@ __all__ = [
     "forest",
     "log_perplexity_axis",
     "new_figure",
+    "plain_log",
     "player_colours",
     "player_label",
 ]
@@ -48,6 +50,8 @@ STYLE = {
     "svg.fonttype": "none",
     "svg.hashsalt": "shannon-game",
     "figure.constrained_layout.use": True,
+    # a name such as "$x" is no formula; what is one is written in Unicode
+    "text.parse_math": False,
 }
 """rcParams of every figure (a fixed SVG salt makes equal figures equal files)."""
 
@@ -108,6 +112,12 @@ def log_perplexity_axis(axes: Axes, which: Literal["x", "y"], low: float, high: 
         number_ticks(axis, ticks)
     axis.set_minor_formatter(NullFormatter())
     light_grid(axes, which)
+
+
+def plain_log(axis: Axis) -> None:
+    """Numbers on a log axis as they are written, not as powers of ten: figures here know no formulas."""
+    axis.set_major_formatter(LogFormatter())
+    axis.set_minor_formatter(LogFormatter())
 
 
 def finite_range(*columns: ArrayLike) -> tuple[float, float]:

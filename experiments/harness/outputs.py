@@ -20,6 +20,7 @@ from estimators.code_identity import PACKAGES, code_hash, package_version
 from estimators.layout import notes
 from estimators.room import make_room
 from experiments.harness.result import ExperimentResult, table_sections
+from experiments.harness.tables import markdown_plain
 from inference.settings import Settings
 
 if TYPE_CHECKING:
@@ -327,7 +328,7 @@ def _report(
     entries = notes(study)
     doubts = warnings_of(study, result)
     what = [
-        f"- study: {name}" + (f", data SHA-256 `{digest}`" if digest else ""),
+        f"- study: {markdown_plain(name)}" + (f", data SHA-256 `{digest}`" if digest else ""),
         f"- settings given: {' '.join(f'`{text}`' for text in overrides) or 'none'}",
         f"- config hash: `{config_hash(cfg)}`",
         "- versions: Python "
@@ -338,13 +339,13 @@ def _report(
     noted = [
         ("- **warning:** " if entry["level"] == "warning" else "- ")
         + ("" if entry["count"] is None else f"{entry['count']:,} x ")
-        + entry["text"]
+        + markdown_plain(entry["text"])
         for entry in entries
     ]
     sections = [
-        f"# {result.title or f'{cfg.experiment.name}: {name}'}",
+        f"# {markdown_plain(result.title or f'{cfg.experiment.name}: {name}')}",
         result.text.strip(),
-        *(["## Warnings", "\n".join(f"- {text}" for text in doubts)] if doubts else []),
+        *(["## Warnings", "\n".join(f"- {markdown_plain(text)}" for text in doubts)] if doubts else []),
         *(_table_and_figures(result) if result.body is None else [result.body]),
         "## What was run",
         "\n".join(what),

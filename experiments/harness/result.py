@@ -15,7 +15,7 @@ import pandas as pd
 import xarray as xr
 
 from estimators.errors import InputError
-from experiments.harness.tables import for_screen, markdown_table, split_constants
+from experiments.harness.tables import for_screen, markdown_plain, markdown_table, split_constants
 from inference.settings import Settings
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def _data_url(figure: Figure) -> str:
 def table_sections(table: pd.DataFrame) -> list[str]:
     """Table in Markdown; what is the same in every row is said once."""
     varying, constants = split_constants(table)
-    return [*([f"In every row: {constants}."] if constants else []), markdown_table(varying)]
+    return [*([f"In every row: {markdown_plain(constants)}."] if constants else []), markdown_table(varying)]
 
 
 class Experiment(Protocol[S]):

@@ -17,6 +17,7 @@ from experiments.harness.figures import (
     finite_range,
     log_perplexity_axis,
     new_figure,
+    plain_log,
     player_colours,
     player_label,
 )
@@ -195,6 +196,7 @@ def _finish_axis(
         return
     if is_log:
         axes.set_xscale("log")
+        plain_log(axes.xaxis)
     if len(values) <= _MAX_TICKS:
         number_ticks(axes.xaxis, values)
 

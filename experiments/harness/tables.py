@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
@@ -13,7 +14,10 @@ import pandas as pd
 if TYPE_CHECKING:
     from rich.table import Table
 
-__all__ = ["for_screen", "markdown_table", "print_table", "short_names", "split_constants"]
+__all__ = ["for_screen", "markdown_plain", "markdown_table", "print_table", "short_names", "split_constants"]
+
+# characters that begin markup in a text that is none: "_" inside a word, "<" before a number and "[0, 1]" begin none
+_MARKUP = re.compile(r"[\\`*|]|(?<!\w)_|_(?!\w)|<(?=[A-Za-z/!?])|\](?=[(\[:])|&(?=#?\w+;)|~(?=~)")
 
 _WIDTH = 120
 _LONGEST_NAME = 9
@@ -70,13 +74,31 @@ def _cell(value: object) -> str:
     return f"{value:.5g}" if isinstance(value, float | np.floating) else str(value)
 
 
-def markdown_table(table: pd.DataFrame, *, right: Collection[str] = ()) -> str:
+def printable(text: str) -> str:
+    """Show line ends, commands to a terminal and halves of surrogate pairs as Python writes them in a string."""
+    return text if text.isprintable() else "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
+
+
+def markdown_plain(text: str) -> str:
+    r"""Text that Markdown takes for nothing but text, as the name of a model has to be.
+
+    Examples
+    --------
+    >>> print(markdown_plain("a *big* model_2 [here](x)"))
+    a \*big\* model_2 [here\](x)
+    """
+    return _MARKUP.sub(lambda found: f"\\{found[0]}", printable(text))
+
+
+def markdown_table(table: pd.DataFrame, *, right: Collection[str] = (), plain: bool = True) -> str:
     """Lay a table out as Markdown: five significant digits, empty where there is no value.
 
-    Columns of numbers are aligned to the right, and those named in `right`.
+    Columns of numbers are aligned to the right, and those named in `right`. Cells are text; with ``plain=False`` they
+    are Markdown, but for pipes.
     """
-    rows = [[str(column) for column in table.columns]]
-    rows += [[_cell(value).replace("|", "\\|") for value in row] for row in table.itertuples(index=False, name=None)]
+    rows = [[markdown_plain(str(column)) for column in table.columns]]
+    cells = [[_cell(value) for value in row] for row in table.itertuples(index=False, name=None)]
+    rows += [[markdown_plain(text) if plain else text.replace("|", "\\|") for text in row] for row in cells]
     numeric = [
         name in right or pd.api.types.is_numeric_dtype(dtype)
         for name, dtype in zip(table.columns, table.dtypes, strict=True)
@@ -133,11 +155,14 @@ def print_table(table: pd.DataFrame, title: str) -> None:
 def _rich_table(table: pd.DataFrame, title: str | None) -> Table:
     from rich import box  # noqa: PLC0415
     from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
 
-    laid = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left")
+    # a str would be searched for markup, and a name such as "[/red]" is none
+    heading = None if title is None else Text(printable(title), style="table.title")
+    laid = Table(title=heading, box=box.SIMPLE_HEAD, title_justify="left")
     for column, dtype in zip(table.columns, table.dtypes, strict=True):
         is_number = pd.api.types.is_numeric_dtype(dtype)
-        laid.add_column(str(column), justify="right" if is_number else "left", no_wrap=is_number)
+        laid.add_column(Text(printable(str(column))), justify="right" if is_number else "left", no_wrap=is_number)
     for row in table.itertuples(index=False, name=None):
-        laid.add_row(*(_cell(value) for value in row))
+        laid.add_row(*(Text(printable(_cell(value))) for value in row))
     return laid

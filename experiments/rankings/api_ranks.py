@@ -225,6 +225,7 @@ def api_ranks_figure(table: pd.DataFrame) -> Figure:
         )
         axes.set_xscale("log", base=2)
         axes.set_xticks(table["context_length"], [str(length) for length in table["context_length"]])
+        axes.minorticks_off()
         axes.set_ylim(0, 1)
         axes.set_xlabel("tokens of context (log scale)")
         axes.set_ylabel("average rank score")

@@ -11,7 +11,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from experiments.harness.figures import STYLE, Series, forest, new_figure
+from experiments.harness.figures import STYLE, Series, forest, new_figure, plain_log
 from experiments.harness.marks import light_grid, mark, named, percent, titled
 
 __all__ = ["ESTIMATOR_LABELS", "recovery_figure"]
@@ -73,6 +73,7 @@ def recovery_figure(table: pd.DataFrame, labels: Sequence[str], title: str = "",
             for line in range(1, len(cells)):
                 panel.axhline(-line + 0.5, color="0.9", linewidth=0.6, zorder=0)
         axes[0].set_xscale("log")
+        plain_log(axes[0].xaxis)
         axes[0].set_xlabel("RMSE, nats (log scale)")
         axes[1].axvline(0, color="0.6", linewidth=1, zorder=0)
         axes[1].set_xlabel("bias, nats")

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from experiments.harness.settings import rows_of
-from experiments.harness.tables import markdown_table
+from experiments.harness.tables import markdown_plain, markdown_table
 from experiments.papers.published_study import REPRODUCED, VERDICTS, WITHIN_TOLERANCE, decimals
 from experiments.papers.reproduce.parts import ADDED, DISPLAYS, PAPER_NOTES, PAPERS, PARTS, Addition, Display
 from experiments.papers.reproduce.run import Outcome
@@ -25,8 +25,6 @@ _ALIKE_ROWS = 16
 
 _AGREE = (REPRODUCED, WITHIN_TOLERANCE)
 _SECTION = re.compile(r"^## ", re.MULTILINE)
-# a character that begins markup in a text that is none
-_MARKUP = re.compile(r"([\\`*_\[\]<>#|])")
 
 
 _LEGEND = """\
@@ -103,14 +101,17 @@ def _paper(paper: str, table: pd.DataFrame, outcomes: Mapping[str, Outcome]) -> 
     displays += [Display(paper, where, where) for where in dict.fromkeys(table["where"]) if where not in shown]
     if not displays:
         return []
-    sections = [f"## {_plain(PAPERS.get(paper, paper))}", *([PAPER_NOTES[paper]] if paper in PAPER_NOTES else [])]
+    sections = [
+        f"## {markdown_plain(PAPERS.get(paper, paper))}",
+        *([PAPER_NOTES[paper]] if paper in PAPER_NOTES else []),
+    ]
     for display in displays:
         sections += _display(display, table[table["where"] == display.where], outcomes)
     return sections
 
 
 def _display(display: Display, values: pd.DataFrame, outcomes: Mapping[str, Outcome]) -> list[str]:
-    sections = [f"### {_plain(display.title)}"]
+    sections = [f"### {markdown_plain(display.title)}"]
     if display.text:
         sections.append(display.text)
     outcome = outcomes.get(display.part)
@@ -127,7 +128,7 @@ def _trouble(outcome: Outcome) -> list[str]:
     if outcome.state == "not run":
         return [f"*Not run; `experiment.parts=[{name}]` runs this part.*"]
     label = "Data missing" if outcome.state == "data missing" else f"The part `{name}` failed"
-    return [f"**{label}:** {_plain(outcome.message)}"]
+    return [f"**{label}:** {markdown_plain(outcome.message)}"]
 
 
 def _figures(outcome: Outcome, names: Sequence[str], title: str) -> list[str]:
@@ -140,9 +141,9 @@ def _figures(outcome: Outcome, names: Sequence[str], title: str) -> list[str]:
         for name in names
         for path in sorted((folder / "figures").glob(f"{name}.png"), key=lambda path: path.stat().st_mtime_ns)
     ]
-    label = _plain(title)
+    label = markdown_plain(title)
     return [
-        f"![{label}: {_plain(path.stem.replace('_', ' '))}]({folder.parent.name}/{folder.name}/figures/{path.name})"
+        f"![{label}: {path.stem.replace('_', ' ')}]({folder.parent.name}/{folder.name}/figures/{path.name})"
         for path in found
     ]
 
@@ -173,7 +174,7 @@ def _table(values: pd.DataFrame) -> list[str]:
     reasons = [text for text in dict.fromkeys(values["reason"]) if text]
     columns = {
         "quantity": [
-            _plain(f"{row.quantity} [{row.unit}]" if row.unit and row.unit not in row.quantity else row.quantity)
+            f"{row.quantity} [{row.unit}]" if row.unit and row.unit not in row.quantity else row.quantity
             for row in rows_of(values)
         ],
         "published": values["published"].to_list(),
@@ -189,7 +190,7 @@ def _table(values: pd.DataFrame) -> list[str]:
     shown = markdown_table(pd.DataFrame(columns), right=("published", "ours", "difference"))
     if not reasons:
         return [shown]
-    return [shown, "\n".join(f"{number}. {_plain(text)}." for number, text in enumerate(reasons, start=1))]
+    return [shown, "\n".join(f"{number}. {markdown_plain(text)}." for number, text in enumerate(reasons, start=1))]
 
 
 def _difference(value: float) -> str:
@@ -203,11 +204,6 @@ def _number(ours: float, printed: str) -> str:
         return ""
     places = decimals(printed)
     return f"{ours:.0f}" if places == 0 and ours == round(ours) else f"{ours:.{places + 2}f}"
-
-
-def _plain(text: str) -> str:
-    """Text that Markdown takes for nothing but text; pipes are left to the table."""
-    return _MARKUP.sub(lambda match: match[0] if match[0] == "|" else f"\\{match[0]}", text)
 
 
 def _addition(addition: Addition, outcome: Outcome | None) -> list[str]:
@@ -241,7 +237,7 @@ def _parts(outcomes: Mapping[str, Outcome]) -> str:
         for name, outcome in outcomes.items()
     ]
     first = f"Each part is a run of its own in `parts/NAME` ({len(PARTS)} parts), with a report, tables and warnings."
-    return first + "\n\n" + markdown_table(pd.DataFrame(rows))
+    return first + "\n\n" + markdown_table(pd.DataFrame(rows), plain=False)
 
 
 def _command(outcome: Outcome) -> str:

@@ -185,6 +185,10 @@ def _question(data: Any, item: int, source: str) -> _Question:
     names = _strings(data, "generator_names", source)
     if len(set(names)) < len(names):
         raise InputError(f"is {names}; every model should be named once", source=source, field="generator_names")
+    odd = next((name for name in names if not name.isprintable()), None)
+    if odd is not None:
+        problem = f"holds {shown(odd)}; the name of a model is in every output, and should be printable"
+        raise InputError(problem, source=source, field="generator_names")
     index = _integer(data, "generator_index", source)
     if not 0 <= index < len(names):
         raise InputError(

@@ -488,6 +488,8 @@ BAD_QUESTIONS: list[tuple[Callable[[Any], Any], str]] = [
     (put("generator_index", True), r"generator_index: is True, should be an integer"),
     (put("generator_index", 2), r"generator_index: is 2, but 1 in .*doc100\.json; one study has"),
     (put("generator_names", 0, "other"), r"generator_names: is \['other', .*, but \['gelu_two_layers/'"),
+    (put("generator_names", 0, "half \ud83d"), r"generator_names: holds 'half \\ud83d'; .* printable"),
+    (put("generator_names", 0, "two\nlines"), r"generator_names: holds 'two\\nlines'; .* printable"),
     (put("generator_names", 0, "gelu_twelve_layers/"), r"generator_names: .* every model should be named once"),
 ]
 BAD_QUESTIONS += [
