@@ -10,7 +10,7 @@ import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 
 from estimators.cloze import StudyWords, WordRules, study_words, word_rules
-from estimators.cloze.study import model_names
+from estimators.cloze.study import entry_positions, model_names
 from estimators.errors import InputError, unknown_choice
 from experiments.harness.settings import Seeded
 from experiments.studies.cloze.rows import WordRulesName
@@ -107,14 +107,19 @@ class OracleSettings(ClozeSettings, SplitSettings):
 
 
 def chosen_models(settings: PlayerSettings, study: xr.Dataset, *, needed: bool = True) -> list[str]:
-    """Models of ``players=[...]``, by default all of the study.
+    """Models of ``players=[...]``, by default all of the study that have words of their own.
 
     Raises
     ------
     InputError
         If one is not in the study, or one is needed and there is none.
     """
-    valid = model_names(study)
+    # a model whose file gave log-probabilities of the targets alone has no distribution to compare
+    valid = [
+        name
+        for name in model_names(study)
+        if study["sample_count"].to_numpy()[np.isin(study["sample_entry"], entry_positions(study, name))].any()
+    ]
     wanted = valid if settings.players is None else list(settings.players)
     for name in wanted:
         if name not in valid:

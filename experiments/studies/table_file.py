@@ -16,7 +16,7 @@ from experiments.studies.table_settings import TableFile
 from experiments.studies.text_rows import check_header
 from experiments.studies.text_table import read_text
 
-__all__ = ["read_table"]
+__all__ = ["file_sha256", "read_table"]
 
 _WORKBOOKS = (".xlsx", ".xls", ".xlsm", ".ods", ".numbers")
 
@@ -59,11 +59,11 @@ def read_table(path: Path, *, of: str, how: TableFile | None = None, wanted: Seq
         raise InputError("is a workbook; save its sheet as CSV", source=path)
     hint = "study.columns.{}=NAME says which one it is"
     if path.suffix.lower() in (".parquet", ".pq"):
-        table = Table(_parquet(path), path, _sha256(path), hint, decimal=how.decimal)
+        table = Table(_parquet(path), path, file_sha256(path), hint, decimal=how.decimal)
     else:
         text = read_text(path, how, wanted)
         cells = pd.DataFrame({name: objects(column) for name, column in text.columns.items()}, dtype=object)
-        table = Table(cells, path, _sha256(path), hint, text.lines, "line", how.decimal, text.labels, text.notes)
+        table = Table(cells, path, file_sha256(path), hint, text.lines, "line", how.decimal, text.labels, text.notes)
     if not len(table.cells):
         raise InputError(f"holds no {of}", source=path)
     return table
@@ -87,6 +87,7 @@ def _parquet(path: Path) -> pd.DataFrame:
     return frame
 
 
-def _sha256(path: Path) -> str:
+def file_sha256(path: Path) -> str:
+    """Hash a file, without all of it in memory."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()

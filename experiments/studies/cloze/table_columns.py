@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
@@ -10,9 +11,10 @@ from estimators.errors import InputError
 from experiments.studies.cloze.rows import WordRulesName
 from experiments.studies.parsing import Note
 from experiments.studies.plain_table import Table, missing_column
-from inference.settings import Count, Names, Settings
+from experiments.studies.table_settings import TableFile
+from inference.settings import Count, Names, Settings, UserPath
 
-__all__ = ["ClozeColumns", "ClozeRowSettings", "WideColumns", "chosen_columns"]
+__all__ = ["ClozeColumns", "ClozeRowSettings", "ScoreFile", "WideColumns", "chosen_columns"]
 
 
 class ClozeColumns(Settings):
@@ -86,6 +88,35 @@ class WideColumns(Settings):
         return self
 
 
+class ScoreColumns(Settings):
+    """Names of the columns of a table of scores; those of the context are by default called as in the study's table."""
+
+    context_id: str | None = None
+    """Id of the context."""
+    context: str | None = None
+    """Text of the context, where the study has no ids."""
+    text_id: str | None = None
+    """Text that the context is from."""
+    word_num: str | None = None
+    """Number of the word in its text."""
+    word: str = "word"
+    """The word or token that was scored."""
+    value: str = "value"
+    """Its score."""
+
+
+class ScoreFile(TableFile):
+    """Log-probabilities of words that another program wrote."""
+
+    path: UserPath
+    """A table with one row a word or token, or JSON lines of minicons or lm-evaluation-harness."""
+    scale: Literal["logprob_nats", "logprob_bits", "surprisal_nats", "surprisal_bits", "probability"] | None = None
+    """What the numbers are; pangoling and minicons give logprob_nats unless they are asked for something else. Needed,
+    except for lm-evaluation-harness."""
+    columns: ScoreColumns = ScoreColumns()
+    """Names of the table's columns."""
+
+
 class ClozeRowSettings(Settings):
     """How the rows of a table become a study."""
 
@@ -93,6 +124,9 @@ class ClozeRowSettings(Settings):
     """What each column of the table is; null takes those that bear these names."""
     wide: WideColumns | None = None
     """Where a row has several answers: {answers: 'Answer_*', proportions: 'Proportion_*'} or {items: 'S*'}."""
+    scores: Mapping[str, ScoreFile] = {}
+    """Log-probabilities of the target words by language model, NAME: {path: FILE, scale: surprisal_bits}; a target that
+    is several tokens has the sum of theirs."""
     missing: tuple[str, ...] = ()
     """Texts that stand for no answer in this table, such as [NA, -99]; a null and an empty field always do."""
     drop_incomplete: bool = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
@@ -14,16 +15,21 @@ from estimators.cloze.study import SAMPLES
 from estimators.errors import InputError
 from experiments.studies.cloze.answers import answer_notes
 from experiments.studies.cloze.rows import ClozeRows, cloze_dataset
+from experiments.studies.cloze.scores import Contexts, target_logprobs
 from experiments.studies.cloze.table_columns import ClozeRowSettings
 from experiments.studies.cloze.table_weights import SUM_SLACK, draws_of_shares, row_weights
 from experiments.studies.parsing import Note, add_notes, objects, shown
 from experiments.studies.plain_table import Table
+from experiments.studies.table_file import file_sha256
 
 if TYPE_CHECKING:
     import xarray as xr
     from numpy.typing import NDArray
 
 __all__ = ["RowsToStudy"]
+
+# words that files only score stand under the same name in the published files
+_TARGETS = "corpus"
 
 
 class RowsToStudy:
@@ -69,28 +75,31 @@ class RowsToStudy:
             self._read(dict(zip(columns, values, strict=True)), weight[row], is_share[row], row)
         if not self._items:
             raise InputError("holds no answer", source=self._table.source)
+        scored = self._add_scores()
         arrays = self._rows.arrays()
         if "response_item" not in arrays:
             raise InputError("holds no human answer: every row names a model", source=self._table.source)
         self._check_answered(arrays["response_item"])
         shares = self._proportions(arrays) if "response_proportion" in arrays else []
-        found = [*self._table.notes, *notes, *shares, *self._model_shares(arrays)]
+        found = [*self._table.notes, *notes, *shares, *self._model_shares(arrays), *scored]
         arrays["item"] = np.arange(len(self._items))
         if "item_id" in arrays and len(set(arrays["item_id"].tolist())) < len(self._items):
             # ids that start anew in each text
             arrays["item_id"] = objects([key.replace("\x1f", ":") for key in self._items])
         if self._models:
             arrays["model"] = np.array(list(self._models), dtype=object)
-            arrays["source"] = np.array([SAMPLES], dtype=object)
-        attrs = {"name": name, "word_rules": self._settings.word_rules, "data_sha256": self._table.sha256}
+            arrays["source"] = np.array([SAMPLES, *([_TARGETS] if scored else [])], dtype=object)
+        attrs = {"name": name, "word_rules": self._settings.word_rules, "data_sha256": self._sha256()}
         study = cloze_dataset(arrays, attrs)
         add_notes(study, (*found, *self._notes(arrays), *answer_notes(study)))
         return validate_cloze_study(study)
 
+    def _sha256(self) -> str:
+        digests = [self._table.sha256, *(file_sha256(file.path) for file in self._settings.scores.values())]
+        return digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
+
     def _wrong(self, problem: str, field: str | None = None) -> InputError:
         return InputError(problem, source=self._table.source, field=field)
-
-    # --------------------------------------------------------------------------------------------- whole columns
 
     def _texts(self, what: str) -> NDArray[np.object_]:
         column = self._columns[what]
@@ -100,8 +109,6 @@ class RowsToStudy:
                     problem = f"{self._table.where(row)}: is {shown(value)}; answers have to be strings"
                     raise self._wrong(f"{problem} (TRUE and 1.0 do not say what was typed)", column)
         return self._table.texts(column)
-
-    # ------------------------------------------------------------------------------------------------ one row
 
     def _read(self, values: Mapping[str, str], weight: float, is_share: bool, row: int) -> None:
         item = self._item(values, row)
@@ -137,24 +144,42 @@ class RowsToStudy:
             column("response_count").append(int(weight))
 
     def _model_row(self, item: int, model: str, answer: str, weight: float, *, is_share: bool, row: int) -> None:
-        column = self._rows.column
-        if (item, model) not in self._entries:
-            self._entries[item, model] = len(self._entries)
-            column("entry_item").append(item)
-            column("entry_model").append(self._models.setdefault(model, len(self._models)))
-        entry, word = self._entries[item, model], self._rows.word(answer)
+        entry, word = self._entry(item, model), self._rows.word(answer)
         if is_share and (entry, word) in self._scored:
             problem = f"{self._table.where(row)}: gives {model} a second probability of {shown(answer)} in one context"
             raise self._wrong(problem, self._columns["proportion"])
-        column("sample_entry").append(entry)
-        column("sample_word").append(word)
-        column("sample_source").append(0)
-        column("sample_count").append(0 if is_share else int(weight))
-        column("sample_logprob").append(
-            math.log(weight) if is_share and weight else -math.inf if is_share else math.nan
-        )
         if is_share:
             self._scored.add((entry, word))
+        logprob = (math.log(weight) if weight else -math.inf) if is_share else math.nan
+        self._sample(entry, word, 0 if is_share else int(weight), logprob)
+
+    def _entry(self, item: int, model: str) -> int:
+        if (item, model) not in self._entries:
+            self._entries[item, model] = len(self._entries)
+            self._rows.column("entry_item").append(item)
+            self._rows.column("entry_model").append(self._models.setdefault(model, len(self._models)))
+        return self._entries[item, model]
+
+    def _sample(self, entry: int, word: int, count: int, logprob: float, *, source: int = 0) -> None:
+        row = {"entry": entry, "word": word, "source": source, "count": count, "logprob": logprob}
+        for name, value in row.items():
+            self._rows.column(f"sample_{name}").append(value)
+
+    def _add_scores(self) -> list[Note]:
+        """Add log-probabilities of the targets from the files of other programs, as words that were never drawn."""
+        names = [name for name in ("context_id", "text_id", "word_num") if name in self._columns]
+        if "context" in self._columns and not {"context_id", "word_num"} & set(names):
+            names = ["context", *names]
+        column, notes = self._rows.column, []
+        for model, file in self._settings.scores.items():
+            parts = {name: self._columns[name] for name in names}
+            contexts = Contexts(parts, list(self._items), column("context"), column("target_word"))
+            logprob, said = target_logprobs(file, contexts, model)
+            notes += said
+            for item in np.flatnonzero(np.isfinite(logprob)).tolist():
+                word = self._rows.word(column("target_word")[item])
+                self._sample(self._entry(item, model), word, 0, float(logprob[item]), source=1)
+        return notes
 
     def _leave_out(self, problem: str, row: int) -> None:
         if not self._settings.drop_incomplete:
@@ -209,8 +234,6 @@ class RowsToStudy:
             problem = f"{where}: is {value[-60:]!r}, but an earlier row of the same context has {before[-60:]!r}"
             raise self._wrong(problem, name)
 
-    # ---------------------------------------------------------------------------------------------- all rows
-
     def _check_answered(self, response_item: NDArray[np.int32]) -> None:
         answered = np.zeros(len(self._items), dtype=bool)
         answered[response_item] = True
@@ -247,18 +270,21 @@ class RowsToStudy:
     def _model_shares(self, arrays: dict[str, NDArray[np.generic]]) -> list[Note]:
         """Turn the probabilities of models' words into draws; without any, log-probabilities are not known."""
         if not self._scored:
-            arrays.pop("sample_logprob", None)
+            if not self._settings.scores:
+                arrays.pop("sample_logprob", None)
             return []
-        entry, count = arrays["sample_entry"].astype(np.intp), arrays["sample_count"].astype(np.int64)
+        rows = np.flatnonzero(arrays["sample_source"].astype(int) == 0)
+        entry, logprob = arrays["sample_entry"].astype(np.intp)[rows], arrays["sample_logprob"].astype(float)[rows]
+        count = arrays["sample_count"].astype(np.int64)
         items = list(self._items)
         names = [f"{model} in {items[item][-60:]!r}" for item, model in self._entries]
         try:
-            drawn = draws_of_shares(
-                entry, count, arrays["sample_logprob"].astype(float), names=names, draws=self._settings.model_draws
+            count[rows], note = draws_of_shares(
+                entry, count[rows], logprob, names=names, draws=self._settings.model_draws
             )
         except InputError as error:
             raise self._wrong(str(error), self._columns["proportion"]) from None
-        arrays["sample_count"], note = drawn
+        arrays["sample_count"] = count
         return [note]
 
     def _notes(self, arrays: Mapping[str, NDArray[np.generic]]) -> list[Note]:

@@ -1,0 +1,232 @@
+"""Log-probabilities of the target words, as other programs write them: pangoling, minicons, lm-evaluation-harness.
+
+========================  ===========================================================================================
+file                      what it is
+========================  ===========================================================================================
+a table (CSV, Parquet)    one row a word or token with its value, such as the data frame to which R's pangoling adds
+                          ``causal_words_pred()`` (ln p by default; ``log.p`` sets the base), or pairs of minicons
+``.jsonl`` of lists       one line a context, in the order of the study: ``[["The", 0.0], ["cat", 5.1]]``, as
+                          ``token_score()`` of minicons gives them (ln p by default)
+``.jsonl`` of objects     ``samples_TASK_TIME.jsonl`` of lm-evaluation-harness (``--log_samples``), requests of the kind
+                          loglikelihood: a context, a continuation, and ln p of all its tokens
+========================  ===========================================================================================
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from estimators.errors import InputError
+from experiments.studies.cloze.table_columns import ScoreFile
+from experiments.studies.files import regular_file
+from experiments.studies.parsing import Note, objects, parse_json, shown
+from experiments.studies.plain_table import Table
+from experiments.studies.table_file import read_table
+
+__all__ = ["Contexts", "target_logprobs"]
+
+_JSON_LINES = (".jsonl", ".ndjson")
+_NATS_PER_BIT = math.log(2)
+# R writes the first word of a sentence, of which nothing is known, like this
+_UNKNOWN = ("", "NA", "nan", "NaN", "None")
+# marks of word pieces and of spaces in the vocabularies of language models
+_PIECES = str.maketrans("", "", "\u0120\u2581\u010a")
+_EDGES = " \t\n.,;:!?\"'()[]\u2018\u2019\u201c\u201d\u2026"
+
+
+@dataclass(frozen=True, eq=False)
+class Contexts:
+    """What tells the contexts of a study apart.
+
+    Parameters
+    ----------
+    parts : mapping of str to str
+        What a column of the key is -> its name in the study's table.
+    keys : list of str
+        Key of each context; its parts are joined by U+001F.
+    texts, targets : sequence of str
+        Text before the word asked for, and the word; "" where it is not known.
+    """
+
+    parts: Mapping[str, str]
+    keys: list[str]
+    texts: Sequence[str]
+    targets: Sequence[str]
+
+
+def target_logprobs(file: ScoreFile, contexts: Contexts, model: str) -> tuple[NDArray[np.float64], list[Note]]:
+    """Look up ln p of each context's target in the file of a model.
+
+    Parameters
+    ----------
+    file : ScoreFile
+    contexts : Contexts
+    model : str
+        For notes and messages.
+
+    Returns
+    -------
+    logprob : ndarray of float, shape (context,)
+        Nats; NaN where the file does not have the target.
+    notes : list of Note
+
+    Raises
+    ------
+    InputError
+        For a file that is none of these, values of another scale than the one named, or no target at all.
+    """
+    field = f"study.scores.{model}"
+    if not any(contexts.targets):
+        raise InputError("needs the targets of the contexts: study.columns.target=NAME", field=field)
+    if file.path.suffix.lower() in _JSON_LINES:
+        found, attached = _of_json_lines(file, contexts, field)
+    else:
+        found, attached = _of_words(_table(file, contexts), contexts)
+    known = np.isfinite(found)
+    if not known.any():
+        raise InputError(f"has the target of none of the {len(found)} contexts", source=file.path, field=field)
+    notes = [Note(f"contexts whose target has a log-probability of {model}", int(known.sum()))]
+    if not known.all():
+        first = contexts.keys[int(np.argmin(known))].replace("\x1f", " ")
+        text = f"contexts whose target has no log-probability of {model}, the first {first!r}"
+        notes.append(Note(text, int((~known).sum()), "warning"))
+    text = f"targets with punctuation attached, which their log-probability of {model} is of too"
+    return found, [*notes, *([Note(text, attached, "warning")] if attached else [])]
+
+
+def _of_words(rows: Mapping[str, list[tuple[str, float]]], contexts: Contexts) -> tuple[NDArray[np.float64], int]:
+    """Sum over the last words of a context that make up its target; and how many of them have punctuation attached."""
+    found, attached = np.full(len(contexts.keys), np.nan), 0
+    for at, (key, target) in enumerate(zip(contexts.keys, contexts.targets, strict=True)):
+        words = rows.get(key, [])
+        span = _span([word for word, _ in words], target)
+        if span is not None:
+            found[at] = sum(value for _, value in words[slice(*span)])
+            joined = "".join(word for word, _ in words[slice(*span)]).translate(_PIECES).strip()
+            attached += joined.casefold() != target.strip().casefold() and math.isfinite(found[at])
+    return found, attached
+
+
+def _span(words: Sequence[str], target: str) -> tuple[int, int] | None:
+    """Which words, the last such ones, joined are the target; punctuation at its edges and case do not matter."""
+    wanted = _bare(target)
+    if not wanted:
+        return None
+    for end in range(len(words), 0, -1):
+        joined = ""
+        for start in range(end - 1, -1, -1):
+            joined = words[start].translate(_PIECES).removeprefix("##").strip() + joined
+            if _bare(joined) == wanted:
+                return start, end
+            if len(joined) > len(target) + 4:
+                break
+    return None
+
+
+def _bare(word: str) -> str:
+    return word.translate(_PIECES).strip(_EDGES).casefold()
+
+
+def _table(file: ScoreFile, contexts: Contexts) -> dict[str, list[tuple[str, float]]]:
+    own = {what: getattr(file.columns, what) or name for what, name in contexts.parts.items()}
+    wanted = [*own.values(), file.columns.word, file.columns.value]
+    table = read_table(file.path, of="word", how=file, wanted=wanted)
+    for what, column in {**own, "word": file.columns.word, "value": file.columns.value}.items():
+        table.check_column(column, what, hint=f"study.scores.NAME.columns.{what}=NAME says which one it is")
+    parts = [table.texts(column).tolist() for column in own.values()]
+    values = _nats(_values(table, file.columns.value), file, table.where)
+    rows: dict[str, list[tuple[str, float]]] = {}
+    for *key, word, value in zip(*parts, table.texts(file.columns.word).tolist(), values.tolist(), strict=True):
+        rows.setdefault("\x1f".join(part.strip() for part in key), []).append((word, value))
+    return rows
+
+
+def _values(table: Table, column: str) -> NDArray[np.float64]:
+    texts = ["" if text.strip() in _UNKNOWN else text for text in table.texts(column).tolist()]
+    bare = Table(pd.DataFrame({column: objects(texts)}), table.source, "", "", table.lines, table.unit, table.decimal)
+    return bare.numbers(column, empty=True)
+
+
+def _nats(values: NDArray[np.float64], file: ScoreFile, where: Any) -> NDArray[np.float64]:
+    """Log-probabilities in nats of values on the scale of the file."""
+    scale = file.scale
+    if scale is None:
+        right = "logprob_nats, logprob_bits, surprisal_nats, surprisal_bits or probability"
+        raise InputError(f"has no value; say what the numbers are: {right}", source=file.path, field="scale")
+    if scale == "probability":
+        bad = (values < 0) | (values > 1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found = np.log(values)
+    else:
+        found = values * (-1 if scale.startswith("surprisal") else 1) * (_NATS_PER_BIT if scale.endswith("bits") else 1)
+        bad = found > 1e-5
+    if bad.any():
+        at = int(np.flatnonzero(bad)[0])
+        raise InputError(f"is {values[at]:g} in {where(at)}, which is no {scale}", source=file.path, field="scale")
+    return found
+
+
+def _of_json_lines(file: ScoreFile, contexts: Contexts, field: str) -> tuple[NDArray[np.float64], int]:
+    regular_file(file.path)
+    try:
+        lines = file.path.read_text("utf-8-sig").splitlines()
+    except UnicodeDecodeError as error:
+        raise InputError(f"is no UTF-8 ({error.reason} at byte {error.start})", source=file.path) from None
+    places = [f"{file.path}, line {number}" for number, line in enumerate(lines, start=1) if line.strip()]
+    records = [parse_json(line, place) for line, place in zip(filter(str.strip, lines), places, strict=True)]
+    if records and all(isinstance(record, dict) for record in records):
+        return _of_harness(records, places, contexts), 0
+    if len(records) != len(contexts.keys) or not all(isinstance(record, list) for record in records):
+        problem = f"has {len(records)} lines for {len(contexts.keys)} contexts; it should have one list a context"
+        raise InputError(problem, source=file.path, field=field)
+    rows = {}
+    for key, record, place in zip(contexts.keys, records, places, strict=True):
+        pairs = [pair for pair in record if isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], str)]
+        numbers = [pair[1] for pair in pairs if isinstance(pair[1], int | float) and not isinstance(pair[1], bool)]
+        if len(numbers) != len(record):
+            raise InputError(f"is {shown(record)}, should be pairs of a token and a number", source=place)
+        values = _nats(np.array(numbers, dtype=float), file, lambda _, place=place: place)
+        rows[key] = [(pair[0], value) for pair, value in zip(pairs, values.tolist(), strict=True)]
+    return _of_words(rows, contexts)
+
+
+def _of_harness(records: Sequence[Mapping[str, Any]], places: Sequence[str], contexts: Contexts) -> NDArray[np.float64]:
+    known: dict[tuple[str, str], float] = {}
+    for record, place in zip(records, places, strict=True):
+        for context, continuation, logprob in _requests(record, place):
+            known[context.strip(), _bare(continuation)] = logprob
+    pairs = zip(contexts.texts, contexts.targets, strict=True)
+    return np.array([known.get((text.strip(), _bare(target)), math.nan) for text, target in pairs])
+
+
+def _requests(record: Mapping[str, Any], place: str) -> Iterator[tuple[str, str, float]]:
+    """Context, continuation and ln p of each request; newer versions name the arguments, and write numbers as text."""
+    try:
+        given = record["arguments"]
+        for arguments, answer in zip(_values_of(given), record["resps"], strict=True):
+            context, continuation = _values_of(arguments)
+            # one list for repeats, and one for the pair of log-probability and whether it is the most probable
+            while isinstance(answer[0], list):
+                answer = answer[0]  # noqa: PLW2901
+            yield f"{context}", f"{continuation}", _at_most_nothing(float(answer[0]))
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        problem = f"is no record of log-likelihoods ({type(error).__name__}: {error})"
+        right = "it should have arguments with a context and a continuation each, and resps with their log-probability"
+        raise InputError(f"{problem}; {right}", source=place) from None
+
+
+def _values_of(given: Any) -> list[Any]:
+    return list(given.values()) if isinstance(given, dict) else list(given)
+
+
+def _at_most_nothing(logprob: float) -> float:
+    if not logprob <= 1e-5:
+        raise ValueError(f"{logprob} is no log-probability")
+    return logprob
