@@ -6,6 +6,7 @@ import json
 import logging
 import shutil
 import tempfile
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,8 @@ __all__ = ["load_gguf"]
 log = logging.getLogger(__name__)
 
 _SUMS = "sha256.json"
+_PARTIAL = ".partial-"
+_ABANDONED_SECONDS = 3600.0
 
 
 def load_gguf(settings: ModelSettings, path: Path) -> tuple[PreTrainedModel, PreTrainedTokenizerBase, str]:
@@ -95,9 +98,15 @@ def _converted_folder(digest: str) -> Path:
 
 
 def _keep_converted(module: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, folder: Path) -> None:
+    from safetensors import SafetensorError  # noqa: PLC0415 - comes with the extra lm
+
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        staging = Path(tempfile.mkdtemp(prefix=".partial-", dir=folder.parent))
+        # of a process that was killed: hundreds of megabytes, to which nobody comes back
+        for left in folder.parent.glob(f"{_PARTIAL}*"):
+            if time.time() - left.stat().st_mtime > _ABANDONED_SECONDS:
+                shutil.rmtree(left, ignore_errors=True)
+        staging = Path(tempfile.mkdtemp(prefix=_PARTIAL, dir=folder.parent))
         try:
             module.save_pretrained(staging)
             tokenizer.save_pretrained(staging)
@@ -109,7 +118,7 @@ def _keep_converted(module: PreTrainedModel, tokenizer: PreTrainedTokenizerBase,
             staging.rename(folder)
         finally:
             shutil.rmtree(staging, ignore_errors=True)
-    except OSError as error:
+    except (OSError, SafetensorError) as error:
         if not (folder / _SUMS).is_file():
             log.warning("the converted model could not be kept in %s: %s", folder, error)
 

@@ -7,12 +7,14 @@ import os
 import pickle
 import shutil
 import struct
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from safetensors import SafetensorError
 
 from estimators.errors import InputError
 from inference.lm.language_model import LanguageModel, encode
@@ -441,3 +443,30 @@ def test_a_kept_copy_that_was_changed_is_made_anew(
     caplog.clear()
     load_gguf(gguf_file, cache=True)
     assert caplog.text == ""
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), SafetensorError("No space left on device")])
+def test_a_copy_that_cannot_be_kept_costs_nothing_but_time(
+    error: Exception,
+    gguf_file: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    models = tmp_path / "shannon-game" / "models"
+    for name, age in ((".partial-old", 1e4), (".partial-new", 0.0)):
+        (models / name).mkdir(parents=True)
+        os.utime(models / name, (time.time() - age,) * 2)
+
+    def full(*_: object, **__: object) -> None:
+        raise error
+
+    with monkeypatch.context() as patch:
+        patch.setattr("transformers.PreTrainedModel.save_pretrained", full)
+        first = load_gguf(gguf_file, cache=True)
+    assert "could not be kept" in caplog.text
+    # what another process may be writing stays
+    assert [path.name for path in models.iterdir()] == [".partial-new"]
+    assert load_gguf(gguf_file, cache=True).identity == first.identity
+    assert len(list(models.glob("*/sha256.json"))) == 1
