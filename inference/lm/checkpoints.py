@@ -117,13 +117,15 @@ def from_pretrained(
     common: dict[str, Any] = {"trust_remote_code": False, "local_files_only": True}
     common |= {} if gguf_file is None else {"gguf_file": gguf_file.name}
     place = gguf_file or folder
-    with one_line(settings, place):
+    with one_line(settings, gguf_file or folder / CONFIG):
         config = AutoConfig.from_pretrained(str(folder), **common)
         with torch.device("meta"):
             empty = AutoModelForCausalLM.from_config(config, attn_implementation=settings.attention)
         _check_size(gguf_file or folder / CONFIG, [*empty.parameters(), *empty.buffers()], n_elements)
         del empty
+    with one_line(settings, f"the tokenizer of {place}"):
         tokenizer = AutoTokenizer.from_pretrained(str(folder), **common)
+    with one_line(settings, place):
         loaded: Any = AutoModelForCausalLM.from_pretrained(
             str(folder),
             dtype=getattr(torch, settings.dtype),
@@ -170,7 +172,10 @@ def one_line(settings: ModelSettings, place: object = None) -> Iterator[None]:
         # what Rust gives up with, for a tokenizer say, is no Exception
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
-        told = " ".join(str(error).split())
+        # torch adds the frames of its own code
+        told = " ".join(str(error).split()).split(" Exception raised from ")[0]
+        if not told or isinstance(error, LookupError | TypeError | AttributeError | RecursionError):
+            told = f"{type(error).__name__} {told}".strip()
         if place is None:
             raise InputError(_why_not_found(settings, told), source=source) from error
         if "attn_implementation" in told or "attention implementation" in told:
@@ -179,7 +184,7 @@ def one_line(settings: ModelSettings, place: object = None) -> Iterator[None]:
                 source=source,
                 field="attention",
             ) from error
-        first = told[:300] or type(error).__name__
+        first = told[:300]
         if "trust_remote_code" in told:
             first = "it needs Python code of its repository, which is never run here"
         raise InputError(f"{place} cannot be loaded: {first}", source=source) from error

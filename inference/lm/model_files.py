@@ -34,6 +34,7 @@ WEIGHTS = "model.safetensors"
 INDEX = f"{WEIGHTS}.index.json"
 """Says which of several files holds which weight."""
 _ADAPTER = "adapter_config.json"
+_OBJECTS = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "generation_config.json")
 
 _SHARD = re.compile(r"[\w-][\w.-]*\.safetensors", re.ASCII)
 _LARGEST_JSON = 1 << 26
@@ -125,6 +126,9 @@ def model_files(folder: Path) -> ModelFiles:
         if path.exists() and not path.is_file() and not path.is_dir():
             raise InputError("is not a file", source=path)
     config = read_object(folder / CONFIG)
+    for name in _OBJECTS:
+        if (folder / name).exists():
+            read_object(folder / name)
     # transformers reads the files that these name instead
     if config.get("transformers_weights") is not None:
         raise InputError(
