@@ -32,6 +32,7 @@ from estimators.code_identity import package_version
 from estimators.errors import InputError, unknown_choice
 from experiments.harness import folders, sweep
 from experiments.harness.command_line import SEARCH_PATH, one_line, readable, search_path
+from experiments.harness.given_keys import hide_keys, refuse_keys
 from experiments.harness.help import experiment_help
 from experiments.harness.job import SHARED, prepare
 from experiments.harness.outputs import (
@@ -152,6 +153,7 @@ def run_job(cfg: DictConfig) -> int:
     status = JobStatus("running", name, overrides, "", datetime.now().astimezone().isoformat(timespec="seconds"))
 
     try:
+        hide_keys(cfg, folder)
         _check_settings(cfg)
         identity = job_identity(cfg)
         status = replace(status, **asdict(identity))
@@ -293,6 +295,7 @@ def _check_arguments(arguments: Sequence[str]) -> list[str]:
     if "--version" in arguments:
         _say_and_leave(f"shannon-game {package_version()}")
     options = get_args_parser().parse_args(list(arguments))
+    refuse_keys(options.overrides)
     asked = [text.partition("=")[2] for text in options.overrides if text.lstrip("+").startswith("exp=")]
     if options.help and asked:
         own = [f"file://{Path(options.config_dir).absolute()}"] if options.config_dir else []

@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Any
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
 from pydantic import BeforeValidator
 
@@ -16,7 +16,7 @@ from estimators.errors import InputError
 if TYPE_CHECKING:
     from inference.api.settings import ApiSettings
 
-__all__ = ["KeyVariable", "holds_key", "is_variable", "key_of", "texts_in"]
+__all__ = ["KeyVariable", "holds_key", "is_variable", "key_of", "may_hold_key", "texts_in"]
 
 # a shorter one, such as EMPTY for a server of one's own, is a word that texts have too
 _SHORTEST = 8
@@ -31,6 +31,21 @@ def is_variable(name: object) -> bool:
     (True, False)
     """
     return isinstance(name, str) and re.fullmatch(r"[A-Z_][A-Z0-9_]*", name) is not None
+
+
+def may_hold_key(address: str) -> bool:
+    """Tell an address with a name, password, query or fragment, in which a key may stand.
+
+    Examples
+    --------
+    >>> may_hold_key("https://host/v1"), may_hold_key("https://host/v1?key=0123")
+    (False, True)
+    """
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return True
+    return "@" in parts.netloc or bool(parts.query or parts.fragment)
 
 
 def _variable(value: Any) -> Any:

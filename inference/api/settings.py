@@ -9,7 +9,7 @@ from urllib.parse import SplitResult, urlsplit
 from pydantic import Field, model_validator
 
 from estimators.errors import InputError
-from inference.api.keys import KeyVariable
+from inference.api.keys import KeyVariable, may_hold_key
 from inference.settings import Count, Names, Settings, Text
 
 __all__ = ["ApiSettings", "Kind"]
@@ -72,9 +72,9 @@ class ApiSettings(Settings):
 
     @model_validator(mode="after")
     def _key_is_safe(self) -> ApiSettings:
-        parts = urlsplit(self.base_url)
-        if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
+        if may_hold_key(self.base_url):
             raise InputError("has a name, password or query in it; the key comes from key_env", field="base_url")
+        parts = urlsplit(self.base_url)
         if parts.scheme not in ("http", "https") or not parts.hostname or not _has_port(parts):
             raise InputError(f"is {self.base_url!r}, should be https://HOST/v1 or the like", field="base_url")
         if parts.scheme == "http" and self.key_env and not self.is_here:

@@ -1,0 +1,104 @@
+"""Keys that were given as settings: refused, and kept out of what a run writes. Hydra writes every setting to files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from omegaconf import DictConfig, OmegaConf
+
+from estimators.errors import InputError
+from inference.api.keys import is_variable, may_hold_key
+
+__all__ = ["hide_keys", "refuse_keys"]
+
+_SECRET = re.compile(
+    r"(.*_)?(api_?key|secret(_?key)?|password|passwd|credential|authorization|bearer|(access|auth|api)_?token)s?",
+    re.IGNORECASE,
+)
+# no setting of a model is called so
+_SECRET_OF_MODEL = re.compile(r"(.*_)?(keys?|token)", re.IGNORECASE)
+# a name and its value, alone or in a mapping
+_PAIR = re.compile(r"(?<!\w)([A-Za-z_]\w*)\s*[=:]\s*([^\s,{}\[\]]*)")
+
+
+def refuse_keys(overrides: Iterable[str]) -> None:
+    """Refuse a key on the command line, before any file is made; no message repeats it.
+
+    Raises
+    ------
+    InputError
+
+    Examples
+    --------
+    >>> refuse_keys(["+models.api.key_env=MY_KEY"])
+    >>> refuse_keys(["+models.api.api_key=sk-0123"])  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    estimators.errors.InputError: command line, api_key: a key is not given as a setting, where files ...
+    """
+    for text in overrides:
+        # what a sweep lists stands without a name
+        name, _, value = text.partition("=")
+        listed = ((name.rpartition(".")[2], each) for each in value.split(","))
+        of_model = name.lstrip("+").startswith("models")
+        for its, given in (*listed, *_PAIR.findall(text)):
+            if _is_key(its, given.strip(" '\""), of_model=of_model):
+                raise _refusal("command line", its)
+
+
+def hide_keys(cfg: DictConfig, folder: Path) -> None:
+    """Refuse a key in a YAML file of settings, and take it out of the copies that Hydra made.
+
+    Raises
+    ------
+    InputError
+    """
+    plain: Any = OmegaConf.to_container(cfg)
+    found = [
+        (name, value)
+        for group, its in plain.items()
+        for name, value in _leaves(its, group)
+        if _is_key(name, value, of_model=group == "models")
+    ]
+    if not found:
+        return
+    for path in (folder / ".hydra").glob("*.yaml"):
+        text = path.read_text(encoding="utf-8")
+        for _, value in found:
+            text = text.replace(value, "[hidden]")
+        path.write_text(text, encoding="utf-8")
+    raise _refusal("settings", found[0][0])
+
+
+def _leaves(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _leaves(inner, str(key))
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _leaves(inner, name)
+    # an interpolation, which Hydra's files have as it stands
+    elif isinstance(value, str | int) and not str(value).startswith("${"):
+        yield name, str(value)
+
+
+def _is_key(name: str, value: str, *, of_model: bool) -> bool:
+    if not value or value in ("null", "None", "???"):
+        return False
+    if name == "key_env":
+        return not is_variable(value)
+    if name == "base_url":
+        return may_hold_key(value)
+    return _SECRET.fullmatch(name) is not None or (of_model and _SECRET_OF_MODEL.fullmatch(name) is not None)
+
+
+def _refusal(source: str, name: str) -> InputError:
+    return InputError(
+        "a key is not given as a setting, where files and lists of processes show it; put it into an environment "
+        "variable and give the variable's NAME: models.api.key_env=NAME. What was given is not shown. If it is a key, "
+        "replace the key",
+        source=source,
+        field=name,
+    )

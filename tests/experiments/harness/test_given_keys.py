@@ -1,0 +1,98 @@
+"""A key that is given as a setting is refused and stands in no file."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from omegaconf import OmegaConf
+
+from estimators.errors import InputError
+from experiments import run as command
+from experiments.harness.given_keys import hide_keys, refuse_keys
+from tests.experiments.command import run
+
+KEY = "sk-proj-0123456789abcdef"
+NAMES = ("api_key", "apikey", "API_KEY", "openai_api_key", "secret", "password", "key", "token", "auth_token")
+
+
+@pytest.mark.parametrize(
+    "override",
+    [
+        f"+models.api.key_env={KEY}",
+        f"+models.api.key_env='{KEY}'",
+        f"models.api.key_env=MY_KEY,{KEY}",
+        "+models.api.key_env=${oc.env:OPENAI_API_KEY}",
+        "+models.api.key_env=openai",
+        "+models.api.key_env=0123456789",
+        *(f"+models.api.{name}={KEY}" for name in NAMES),
+        f"+models.api={{api_key: {KEY}}}",
+        f"+models={{api: {{model: m, key_env: {KEY}}}}}",
+        f"+experiment.api_key={KEY}",
+        f"api_key={KEY}",
+        f"models.api.base_url=https://me:{KEY}@host/v1",
+        f"models.api.base_url=https://host/v1?key={KEY}",
+        f"models.api.base_url=https://host/v1#{KEY}",
+    ],
+)
+@pytest.mark.parametrize("sweep", [False, True])
+def test_a_key_on_the_command_line(
+    override: str, sweep: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    # main() sets it, and reads it
+    monkeypatch.setenv("HYDRA_FULL_ERROR", "")
+    monkeypatch.setattr(sys, "argv", ["shannon-game", *(["-m"] if sweep else []), "+exp=api_ranks", override])
+    assert command.main() == command.EXIT_INPUT
+    said = capsys.readouterr()
+    assert "a key is not given as a setting" in said.err
+    assert said.err.count("\n") == 1
+    assert KEY not in said.err + said.out
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_no_key_passes() -> None:
+    refuse_keys(
+        [
+            "+exp=api_ranks",
+            "-m",
+            "+models.api.key_env=OPENAI_API_KEY,_OTHER_2",
+            "+models.api.key_env=''",
+            "models.api.base_url=https://host:8000/v1",
+            "+models.api.max_tokens=3",
+            "experiment.tokenizer=tiktoken:o200k_base",
+            "experiment.n_tokens=4",
+            "study.path=/data/secret=s/key",
+            "+model={smollm2: {path: token}}",
+        ]
+    )
+
+
+def test_a_key_in_a_file_of_settings(tmp_path: Path) -> None:
+    cfg = OmegaConf.create({"models": {"api": {"key": KEY, "model": "m", "key_env": "${oc.env:NONE}"}}, "n": [1, None]})
+    (tmp_path / ".hydra").mkdir()
+    OmegaConf.save(cfg, tmp_path / ".hydra/config.yaml")
+    with pytest.raises(InputError, match="settings, key: a key is not given as a setting") as caught:
+        hide_keys(cfg, tmp_path)
+    assert KEY not in str(caught.value)
+    written = OmegaConf.load(tmp_path / ".hydra/config.yaml")
+    assert written.models.api.key == "[hidden]"
+    assert written.models.api.model == "m"
+    hide_keys(OmegaConf.create({"models": {"api": {"key_env": "MY_KEY", "base_url": "???"}}}), tmp_path)
+
+
+@pytest.mark.subprocess
+def test_a_run_with_a_key_in_its_file_leaves_it_nowhere(tmp_path: Path) -> None:
+    (tmp_path / "mine/model").mkdir(parents=True)
+    lines = ["# @package models.api", "source: api", "base_url: https://host/v1", "model: m", f"key_env: {KEY}"]
+    (tmp_path / "mine/model/paid.yaml").write_text("\n".join(lines) + "\n")
+    arguments = ("--config-dir", "mine", "+exp=api_ranks", "model=[paid]", "experiment.tokenizer=study", "study.path=x")
+    done = run(tmp_path, *arguments, "hydra.run.dir=here")
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: settings, key_env: a key is not given as a setting")
+    assert KEY not in done.stderr + done.stdout
+    written = [path for path in (tmp_path / "here").rglob("*") if path.is_file()]
+    assert {path.name for path in written} >= {"config.yaml", "run.log", "status.json"}
+    for path in written:
+        assert KEY.encode() not in path.read_bytes()
