@@ -402,6 +402,10 @@ def setting_lines(
             shown = "???" if default is None and field.is_required() else _shown(value)
             meaning = " ".join((field.description or "").split())
             lines.append((key, shown, _wanted(field.annotation, field.metadata), meaning))
+            if get_origin(field.annotation) in (dict, Mapping):
+                inner = get_args(field.annotation)[1]
+                named = isinstance(inner, type) and issubclass(inner, Settings)
+                lines += setting_lines(inner, f"{key}.NAME.") if named else []
     return lines
 
 

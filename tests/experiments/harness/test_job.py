@@ -130,6 +130,12 @@ def test_help_of_an_experiment_in_a_folder_of_the_user(tmp_path: Path) -> None:
     assert "+exp=own takes" in experiment_help("own", [f"hydra.searchpath=['file://{tmp_path}']"])
 
 
+def test_help_of_an_experiment_that_needs_a_setting_and_a_model() -> None:
+    lines = experiment_help("api_ranks", width=200).splitlines()
+    for name, default in (("experiment.tokenizer", "???"), ("models.NAME.budget_usd", "0.0")):
+        assert [line.split()[1] for line in lines if line.startswith(f"{name} ")] == [default]
+
+
 @pytest.mark.subprocess
 def test_the_working_folder_may_have_folders_of_our_names(tmp_path: Path) -> None:
     """A user's own conf, estimators or models do not stand for ours; their own modules are found all the same."""
