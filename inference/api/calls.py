@@ -22,6 +22,7 @@ __all__ = [
     "call_for",
     "check_model",
     "positions_of",
+    "text_of",
     "usage_of",
 ]
 
@@ -112,6 +113,24 @@ def call_for(settings: ApiSettings, context: str) -> Call:
 def _key(settings: ApiSettings, path: str, body: Mapping[str, Any]) -> str:
     identity = json.dumps([settings.base_url.rstrip("/"), path, body], sort_keys=True)
     return hashlib.sha256(identity.encode()).hexdigest()
+
+
+def text_of(content: bytes, encoding: str | None, most: int) -> str:
+    """Read an answer's bytes.
+
+    Raises
+    ------
+    UnusableAnswerError
+        If they are too many, compressed, or no UTF-8.
+    """
+    if len(content) > most:
+        raise WrongAnswerError(f"the answer is longer than max_answer_bytes={most}")
+    if encoding not in (None, "", "identity"):
+        raise WrongAnswerError(f"the answer is compressed ({encoding}), though it was asked for as it is")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise UnusableAnswerError("the answer is not JSON") from None
 
 
 def answer_of(text: str) -> Any:

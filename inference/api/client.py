@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
 from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -18,9 +17,11 @@ from inference.api.calls import (
     answer_of,
     check_model,
     positions_of,
+    text_of,
     usage_of,
 )
 from inference.api.keys import holds_key, key_of, texts_in
+from inference.api.retries import TryAgainError, seconds_of, waits
 from inference.api.settings import ApiSettings
 from inference.api.store import AnswerStore
 
@@ -53,14 +54,6 @@ class UnusableCallError(InputError):
 
 class _KeyInAnswerError(WrongAnswerError):
     """The answer holds the key, and is not kept."""
-
-
-class _TryAgainError(Exception):
-    """The attempt failed and another may not; ``wait_s`` is what the endpoint asks for."""
-
-    def __init__(self, problem: str, wait_s: float | None = None) -> None:
-        super().__init__(problem)
-        self.wait_s = wait_s
 
 
 class ApiClient:
@@ -178,16 +171,16 @@ class ApiClient:
 
         try:
             async for attempt in AsyncRetrying(
-                retry=retry_if_exception_type(_TryAgainError),
+                retry=retry_if_exception_type(TryAgainError),
                 stop=stop_after_attempt(self.settings.max_attempts),
-                wait=_wait(self.settings),
+                wait=waits(self.settings),
                 before_sleep=self._note,
                 sleep=self._sleep,
                 reraise=True,
             ):
                 with attempt:
                     return await self._once(call)
-        except _TryAgainError as error:
+        except TryAgainError as error:
             raise InputError(
                 f"no usable answer in {self.settings.max_attempts} attempts, the last: {error}; what was paid for is "
                 "kept, the same command goes on from it",
@@ -242,12 +235,12 @@ class ApiClient:
                 content = b""
             elif not sent:
                 self.store.refused(attempt)
-                raise _TryAgainError(f"the endpoint cannot be reached ({type(error).__name__})") from None
+                raise TryAgainError(f"the endpoint cannot be reached ({type(error).__name__})") from None
             else:
                 self.store.unsure(attempt)
                 late = f"no whole answer came in {settings.timeout_s:g} s (timeout_s)"
                 broken = f"the answer did not come ({type(error).__name__})"
-                raise _TryAgainError(late if isinstance(error, TimeoutError) else broken) from None
+                raise TryAgainError(late if isinstance(error, TimeoutError) else broken) from None
         if response.status_code != httpx.codes.OK:
             # what is no refusal may have been paid for
             (self.store.unsure if response.is_success else self.store.refused)(attempt)
@@ -258,16 +251,16 @@ class ApiClient:
         """Store an answer before anything is done with it, or keep it apart."""
         text, settings = None, self.settings
         try:
-            text = _text(content, encoding, settings.max_answer_bytes)
+            text = text_of(content, encoding, settings.max_answer_bytes)
             answer, positions = self._read(text)
         except WrongAnswerError as error:
             self.store.set_apart(attempt, call, self._shown(str(error)), _kept(text, error))
             # the second one ends the call
             self._stored(call)
-            raise _TryAgainError(self._shown(str(error))) from None
+            raise TryAgainError(self._shown(str(error))) from None
         except UnusableAnswerError as error:
             self.store.unsure(attempt)
-            raise _TryAgainError(self._shown(str(error))) from None
+            raise TryAgainError(self._shown(str(error))) from None
         usage = usage_of(answer)
         self.store.keep(attempt, call, text, most if usage is None else settings.cost_usd(*usage))
         return positions
@@ -277,7 +270,7 @@ class ApiClient:
         text = f"HTTP {status}: {self._shown(said)}"
         # an empty account is not a busy endpoint
         if (status in _RETRIED or status >= 500) and "insufficient_quota" not in said:
-            return _TryAgainError(text, _seconds(response.headers.get("Retry-After")))
+            return TryAgainError(text, seconds_of(response.headers.get("Retry-After")))
         return InputError(f"refused the call, {text}", source=self.settings.base_url)
 
     def _shown(self, text: str) -> str:
@@ -301,35 +294,3 @@ async def _body(response: httpx.Response, most: int) -> bytes:
         if len(found) > most:
             break
     return bytes(found)
-
-
-def _text(content: bytes, encoding: str | None, most: int) -> str:
-    if len(content) > most:
-        raise WrongAnswerError(f"the answer is longer than max_answer_bytes={most}")
-    if encoding not in (None, "", "identity"):
-        raise WrongAnswerError(f"the answer is compressed ({encoding}), though it was asked for as it is")
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise UnusableAnswerError("the answer is not JSON") from None
-
-
-def _seconds(header: str | None) -> float | None:
-    """Seconds of a ``Retry-After``; its other form, a date, is left to the backoff."""
-    try:
-        return None if header is None else max(float(header), 0.0)
-    except ValueError:
-        return None
-
-
-def _wait(settings: ApiSettings) -> Callable[[Any], float]:
-    from tenacity import wait_random_exponential  # noqa: PLC0415
-
-    backoff = wait_random_exponential(multiplier=settings.backoff_s, max=settings.backoff_max_s)
-
-    def wait(state: RetryCallState) -> float:
-        error = state.outcome.exception() if state.outcome is not None else None
-        asked = error.wait_s if isinstance(error, _TryAgainError) else None
-        return float(backoff(state)) if asked is None else min(asked, settings.backoff_max_s)
-
-    return wait

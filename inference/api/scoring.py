@@ -15,16 +15,15 @@ from estimators.errors import InputError
 from estimators.layout import add_note
 from inference.api.calls import Position, call_for
 from inference.api.client import ApiClient, UnusableCallError
+from inference.api.ledger import Ledger
 from inference.api.settings import ApiSettings
 from inference.api.stopping import first_signal_waits
-from inference.api.store import AnswerStore, Ledger
+from inference.api.store import AnswerStore
 
 if TYPE_CHECKING:
     import xarray as xr
 
 __all__ = ["CostEstimate", "TextWindow", "estimate_cost", "score_windows"]
-
-log = logging.getLogger("shannon-game")
 
 
 @dataclass(frozen=True)
@@ -221,9 +220,8 @@ async def _score(
         loop = asyncio.get_running_loop()
 
         def stop() -> None:
-            log.warning(
-                "stopping: the calls in flight end first, in at most %g s, and are stored; a second Ctrl-C or SIGTERM "
-                "stops at once",
+            logging.getLogger("shannon-game").warning(
+                "stopping: the calls in flight end first (%g s at most); a second signal stops at once",
                 settings.timeout_s,
             )
             client.stop()

@@ -11,22 +11,20 @@ instead of paying for it too. A whole answer that cannot be used is kept apart, 
 from __future__ import annotations
 
 import json
-import os
-import secrets
-import socket
 import sqlite3
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from estimators.errors import InputError
 from inference.api.calls import Call
+from inference.api.ledger import BudgetSpentError, Ledger
+from inference.api.owners import has_ended, this_owner
 
-__all__ = ["AnswerStore", "BudgetSpentError", "Ledger"]
+__all__ = ["AnswerStore"]
 
 _FORMAT = "shannon-game answers 1"
 _BUSY_SECONDS = 60.0
@@ -40,41 +38,6 @@ _TABLES = (
     "apart (id INTEGER PRIMARY KEY, key TEXT, request TEXT, reason TEXT, answer TEXT)",
     "claims (key TEXT PRIMARY KEY, attempt INTEGER, owner TEXT, since REAL, until REAL)",
 )
-
-
-class BudgetSpentError(InputError):
-    """The next call could bring the cost above the budget; everything that was paid for is in the store."""
-
-
-@dataclass(frozen=True)
-class Ledger:
-    """What a store has cost.
-
-    Attributes
-    ----------
-    n_answers : int
-        Stored answers, each paid for once.
-    n_unsure : int
-        Attempts without a usable answer that may have been paid for: time-outs, answers that broke off, processes
-        that were killed.
-    paid_usd : float
-        Of the stored answers.
-    unsure_usd : float
-        The most that the unsure attempts can have cost.
-    n_apart : int
-        Answers that are kept apart, because they cannot be used; their cost is among the unsure.
-    """
-
-    n_answers: int
-    n_unsure: int
-    paid_usd: float
-    unsure_usd: float
-    n_apart: int = 0
-
-    @property
-    def most_usd(self) -> float:
-        """What the budget is compared with."""
-        return self.paid_usd + self.unsure_usd
 
 
 class AnswerStore:
@@ -93,13 +56,14 @@ class AnswerStore:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._owner = f"{socket.gethostname()} {os.getpid()} {secrets.token_hex(4)}"
-        if path.exists() and not path.is_file():
-            raise InputError("is a folder or a device, should be a file; take another path", source=path)
+        self._owner = this_owner()
         try:
+            other = path.exists() and not path.is_file()
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise InputError(f"its folder cannot be made ({error.strerror})", source=path) from None
+            raise InputError(f"cannot be made, or its folder ({error.strerror})", source=path) from None
+        if other:
+            raise InputError("is a folder or a device, should be a file; take another path", source=path)
         with self._in_words():
             self._connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None)
         try:
@@ -183,8 +147,9 @@ class AnswerStore:
         found = self._rows(f"SELECT key, answer FROM answers WHERE key IN ({','.join('?' * len(keys))})", keys)
         for key, text in found:
             try:
-                json.loads(text)
-            except (ValueError, TypeError, RecursionError):
+                # a blob is none of ours
+                json.loads(text.encode())
+            except (ValueError, AttributeError, RecursionError):
                 raise InputError(
                     f"the answer with the key {key} is damaged; take a copy of the file from before, or another path",
                     source=self.path,
@@ -224,7 +189,7 @@ class AnswerStore:
                 return None
             for owner, since, until in self._rows("SELECT owner, since, until FROM claims WHERE key = ?", (key,)):
                 # a clock that was put back makes no claim longer
-                if owner != self._owner and since - _CLOCK_SECONDS < now < until and not _has_ended(owner):
+                if owner != self._owner and since - _CLOCK_SECONDS < now < until and not has_ended(owner):
                     return None
             # an attempt that is asked again is the same call to an endpoint that knows idempotency keys, and a second
             # one to the others: both count
@@ -310,17 +275,3 @@ class AnswerStore:
 
 def _request(call: Call) -> str:
     return json.dumps({"path": call.path, "body": dict(call.body)})
-
-
-def _has_ended(owner: str) -> bool:
-    """Has the process ended? Of those on other machines, and on Windows, nothing is known."""
-    host, number, _ = owner.rsplit(" ", 2)
-    if os.name != "posix" or host != socket.gethostname():
-        return False
-    try:
-        os.kill(int(number), 0)
-    except ProcessLookupError:
-        return True
-    except OSError:
-        return False
-    return False

@@ -140,7 +140,7 @@ def handler(endpoint: FakeEndpoint) -> type[BaseHTTPRequestHandler]:
                     endpoint.answers[key] = endpoint.answer(self.path, body)
             content = endpoint.answers[key]
             if fault == "timeout":
-                time.sleep(0.8)
+                time.sleep(2.0)
                 return None
             if fault == "truncated":
                 return self.reply(200, content[: len(content) // 2])

