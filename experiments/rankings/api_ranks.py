@@ -18,15 +18,16 @@ from pydantic import BeforeValidator
 
 from estimators.documents import document_tokens
 from estimators.errors import InputError
+from estimators.layout import notes
 from estimators.rankings import score_study, validate_ranking_study
 from experiments.harness.figures import STYLE, new_figure
 from experiments.harness.result import ExperimentResult, experiment
 from experiments.harness.settings import Seeded, rng_for
 from experiments.rankings.windows import scores_by_window
 from experiments.studies.rankings.table import write_ranking_table
+from inference.api.ledger import Ledger
 from inference.api.scoring import CostEstimate, TextWindow, estimate_cost, score_windows
 from inference.api.settings import ApiSettings
-from inference.api.store import Ledger
 from inference.progress import stage
 from inference.settings import Count, Counts, UserPath
 
@@ -105,6 +106,7 @@ def api_ranks(study: xr.Dataset, settings: ApiRanksSettings) -> ExperimentResult
         "`tables/ranking.csv`: `+exp=ranks study=ranking_table study.path=...` fits them. Standard errors are over "
         "windows; perplexity is approximate, a token outside the list counts as the last one's probability times e^-3.",
         files={"tables": partial(_write, ranking, by_window)},
+        warnings=tuple(f"{note['count']} x {note['text']}" for note in notes(ranking) if note["level"] == "warning"),
     )
 
 

@@ -80,6 +80,15 @@ def test_the_table_it_writes_is_a_ranking_study(study, tmp_path: Path) -> None:
         assert path.is_dir() or KEY.encode() not in path.read_bytes()
 
 
+def test_what_could_not_be_used_is_a_warning_of_the_result(study, tmp_path: Path) -> None:
+    with serving(FakeEndpoint(lambda number: "truncated" if number == 2 else None)) as endpoint:
+        result = ranked(study, *overrides(endpoint.url, tmp_path, "+models.api.backoff_s=0"))
+    assert [text for text in result.warnings if text.startswith("1 x calls without a usable answer")] == list(
+        result.warnings
+    )
+    assert result.warnings
+
+
 def test_an_estimate_asks_nothing(study, tmp_path: Path) -> None:
     with serving(FakeEndpoint(never)) as endpoint:
         result = ranked(study, *overrides(endpoint.url, tmp_path, "experiment.estimate_only=true"))
