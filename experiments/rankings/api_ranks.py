@@ -159,15 +159,20 @@ def _tokens(tokenizer: str, study: xr.Dataset) -> list[list[str]]:
 
         try:
             encoding = tiktoken.get_encoding(name)
-        except ValueError as error:
-            raise InputError(str(error), field="tokenizer") from None
+        except (ValueError, OSError) as error:
+            # an unknown name, or no way to the place from which it is loaded
+            raise InputError(f"is {tokenizer!r}: {error}", field="tokenizer") from None
         pieces = [[encoding.decode_single_token_bytes(i) for i in encoding.encode_ordinary(text)] for text in texts]
         return [_whole(document) for document in pieces]
     from tokenizers import Tokenizer  # noqa: PLC0415
 
     if not Path(name).is_file():
         raise InputError(f"is {name!r}, which does not exist", field="tokenizer")
-    loaded = Tokenizer.from_file(name)
+    try:
+        loaded = Tokenizer.from_file(name)
+    except Exception as error:
+        # it raises nothing narrower
+        raise InputError(f"is {name!r}, which is no tokenizer: {error}", field="tokenizer") from None
     return [[text[a:b] for a, b in _joined(loaded.encode(text, add_special_tokens=False).offsets)] for text in texts]
 
 

@@ -114,6 +114,14 @@ def test_wrong_settings(study, tmp_path: Path, override: str, message: str) -> N
         ranked(study, *overrides("http://localhost", tmp_path, override))
 
 
+@pytest.mark.parametrize("content", ["", "{", "{}", "word1 word2"])
+def test_a_file_that_is_no_tokenizer(study, tmp_path: Path, content: str) -> None:
+    pytest.importorskip("tokenizers")
+    (tmp_path / "t.json").write_text(content)
+    with pytest.raises(InputError, match=r"tokenizer: is '.*t\.json', which is no tokenizer"):
+        ranked(study, *overrides("http://localhost", tmp_path, f"experiment.tokenizer=file:{tmp_path}/t.json"))
+
+
 def test_tokens_are_whole_characters() -> None:
     assert _whole([b" caf", b"\xc3", b"\xa9", b"!"]) == [" caf", "é", "!"]
     assert _joined([(0, 2), (3, 5), (5, 6), (5, 6)]) == [(0, 2), (2, 5), (5, 6)]
