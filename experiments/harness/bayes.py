@@ -225,7 +225,8 @@ def several_fits(n: int, sampler: ChainSettings, *, also: str = "", n_also: int 
 def timed(what: str) -> Iterator[None]:
     """Say in the log, and where somebody watches, what is done and how long it took."""
     start = time.perf_counter()
-    yield
+    with stage(what):
+        yield
     text = f"{what} took {time.perf_counter() - start:.1f} s"
     log.info(text)
     say(text)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 import signal
 import threading
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from estimators.errors import InputError, require_packages, unknown_choice
 from inference.posterior.arviz_adapter import InferenceData, add_model_data, common_stats, without_unconstrained
 from inference.posterior.kept import kept
+from inference.posterior.told import Told
 from inference.progress import Show, stage
 
 __all__ = ["SAMPLERS", "CompiledModel", "check_installed", "compile_model", "sample", "whole_or_not_at_all"]
@@ -35,7 +36,6 @@ _NEEDS = {
 
 
 _JITTER_SD = 1e-3
-_TOLD_MS = 500
 
 
 @dataclass(frozen=True)
@@ -250,30 +250,12 @@ def _nutpie(compiled: CompiledModel, settings: dict[str, Any], *, seed: int, sho
     if values:
         program = program.with_data(**values)
     if show is not None:
-        program = _Told(program, show)
-    return without_unconstrained(nutpie.sample(program, seed=seed, progress_bar=False, save_warmup=False, **settings))
-
-
-class _Told:
-    """A nutpie program whose sampler tells how many draws it has: nutpie itself says so to notebooks alone."""
-
-    def __init__(self, program: Any, show: Show) -> None:
-        self._program, self._show = program, show
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._program, name)
-
-    def _make_sampler(self, *arguments: Any) -> Any:
-        from nutpie import _lib  # noqa: PLC0415
-
-        told = _lib.ProgressType.template_callback(_TOLD_MS, "{{ total_finished_draws }}", 1, self._tell)
-        return self._program._make_sampler(
-            *(told if isinstance(value, _lib.ProgressType) else value for value in arguments)
-        )
-
-    def _tell(self, text: str) -> None:
-        if found := re.search(r"\d+", text):
-            self._show(int(found[0]))
+        program = Told(program, show)
+    with warnings.catch_warnings():
+        # a sampler that is stopped has no draws, and says so once a variable
+        warnings.filterwarnings("ignore", "More chains", UserWarning)
+        drawn = nutpie.sample(program, seed=seed, progress_bar=False, save_warmup=False, **settings)
+    return without_unconstrained(drawn)
 
 
 def _pymc(model: pm.Model, sampler: str, settings: dict[str, Any], *, seed: int, show: Show | None) -> InferenceData:
