@@ -12,7 +12,6 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from estimators.comparison import validate_comparison_study
-from estimators.errors import InputError
 from estimators.layout import add_note
 from experiments.harness.result import loader
 from experiments.studies.comparison.checks import check_contradictions, string_contradictions
@@ -257,11 +256,8 @@ def _models(pairs: Table, rows: NDArray[np.intp], names: Sequence[str], variable
             if model not in found:
                 raise missing_column(prefix + model, present, source=pairs.source, hint=f"model {model!r} needs it")
     if not targets:
-        raise InputError(
-            "names no language model: it needs the columns target_logprob_NAME and candidate_logprob_NAME of at least "
-            f"the generator; it has {', '.join(present)}",
-            source=pairs.source,
-        )
+        hint = "it names no language model: the generator at least needs target_logprob_NAME and candidate_logprob_NAME"
+        raise missing_column(TARGET + "NAME", present, source=pairs.source, hint=hint)
     target = [_of_item(pairs, pairs.numbers(TARGET + name)[rows], names, TARGET + name) for name in targets]
     candidate = [pairs.numbers(CANDIDATE + name)[rows] for name in targets]
     variables["target_logprob"] = (("model", "item"), np.stack(target), {"units": "nats"})

@@ -17,7 +17,7 @@ from estimators.guesses.study import prior_guesses, repeated_guesses, validate_g
 from estimators.layout import add_note, response_positions
 from experiments.harness.result import loader
 from experiments.studies.parsing import Note, add_notes, shown
-from experiments.studies.plain_table import Table, table_of
+from experiments.studies.plain_table import Table, missing_column, table_of
 from experiments.studies.table_file import read_table
 from experiments.studies.table_settings import TableFile
 from inference.settings import Settings, UserPath
@@ -231,11 +231,11 @@ def _present(table: Table, settings: _Layout) -> dict[str, str]:
         elif name in _NEEDED or column != field.default:
             table.check_column(column, name)
     if "correct" not in found and not {"target", "guess"} <= set(found):
-        raise InputError(
-            "says nowhere which guesses are right: it needs a column `correct`, or both `target` and `guess` "
-            f"(study.columns); it has {', '.join(table.names)}",
-            source=table.source,
+        lacking = next(name for name in ("guess", "target") if name not in found)
+        hint = (
+            "it says nowhere which guesses are right: study.columns names a column `correct`, or `target` and `guess`"
         )
+        raise missing_column(lacking, table.names, source=table.source, hint=hint)
     return found
 
 

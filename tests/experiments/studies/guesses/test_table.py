@@ -140,7 +140,9 @@ def test_names_of_any_type_survive() -> None:
         guess_study(pd.DataFrame(rows).rename(columns={"worker": "worker2"}), columns=columns)
     with pytest.raises(InputError, match=r"guesses: is a dict, should be a pandas\.DataFrame with one row a guess and"):
         guess_study(rows)  # type: ignore[arg-type]
-    with pytest.raises(InputError, match=r"says nowhere which guesses are right.* it has worker, text, at, right"):
+    with pytest.raises(
+        InputError, match=r"guess: is missing; the table has worker, text, at, right; it says nowhere which"
+    ):
         guess_study(pd.DataFrame(rows), columns=columns | {"correct": None})
 
 

@@ -1,0 +1,77 @@
+"""A column that is missing is answered the same everywhere: those that there are, and the one that may be meant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from estimators.errors import InputError
+from experiments import cloze_study, comparison_study, guess_study, ranking_study
+
+PAIRS = {
+    "item": ["q"], "draw": [1], "context": ["a"], "target": ["b"], "candidate": ["c"],
+    "target_logprob_g": [-1.0], "candidate_logprob_g": [-2.0],
+}  # fmt: skip
+ANSWERS = {"item": ["q"], "draw": [1], "participant": ["ann"], "report": [0.5]}
+GUESSES = {"participant": ["ann"], "document": ["d"], "position": [0], "target": ["a"], "guess": ["b"]}
+RANKS = {
+    "model": ["m"], "text": ["t"], "context_length": [1], "window": ["1"], "position": [0], "reference_token": ["a"],
+    "rank": [1], "token": ["a"], "logprob_nats": [-1.0],
+}  # fmt: skip
+CLOZE = {"context": ["a"], "response": ["b"]}
+SCORES = {"context_id": "context", "context": "context", "response": "response"}
+
+Make = Callable[[pd.DataFrame], Any]
+
+
+def of_pairs(frame: pd.DataFrame) -> Any:
+    return comparison_study(pd.DataFrame(ANSWERS), frame, generator="g")
+
+
+def of_answers(frame: pd.DataFrame) -> Any:
+    return comparison_study(frame, pd.DataFrame(PAIRS), generator="g")
+
+
+def wide(frame: pd.DataFrame) -> Any:
+    return cloze_study(frame.rename(columns={"response": "A_1"}), wide={"answers": "A_*", "counts": "N_*"})
+
+
+CASES: list[tuple[Make, dict[str, Any], str]] = [
+    *((of_pairs, PAIRS, name) for name in PAIRS if "logprob" not in name),
+    *((of_answers, ANSWERS, name) for name in ANSWERS),
+    *((guess_study, GUESSES, name) for name in GUESSES),
+    *((ranking_study, RANKS, name) for name in RANKS),
+    *((cloze_study, CLOZE, name) for name in CLOZE),
+]
+
+
+@pytest.mark.parametrize(("make", "columns", "name"), CASES)
+def test_a_column_with_nearly_the_name_is_offered(make: Make, columns: dict[str, Any], name: str) -> None:
+    frame = pd.DataFrame(columns)
+    make(frame)
+    meant = name.upper()
+    with pytest.raises(InputError) as caught:
+        make(frame.rename(columns={name: meant}))
+    message = str(caught.value)
+    assert f"is missing; did you mean {meant!r}? the table has " in message
+    assert ", ".join(meant if column == name else column for column in columns) in message
+
+
+def test_without_any_that_is_near_all_are_listed() -> None:
+    with pytest.raises(InputError, match=r"N_\*: is missing; the table has context, A_1; study\.wide says"):
+        wide(pd.DataFrame(CLOZE))
+    many = pd.DataFrame({f"x{at}": [1] for at in range(60)})
+    with pytest.raises(InputError, match=r"the table has x0, x1, .*x39 and 20 more; name the columns"):
+        cloze_study(many)
+    with pytest.raises(
+        InputError, match=r"target_logprob_NAME: is missing; did you mean 'target_logprob'\? .*it names no"
+    ):
+        of_pairs(pd.DataFrame(PAIRS).rename(columns=lambda name: name.replace("_g", "")))
+    renamed = pd.DataFrame(PAIRS).rename(columns={"candidate_logprob_g": "candidate_logprob_f"})
+    with pytest.raises(
+        InputError, match=r"candidate_logprob_g: is missing; did you mean 'candidate_logprob_f'\? .*'g'"
+    ):
+        of_pairs(renamed)
