@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
 
+from estimators.comparison import estimate_perplexity
+from estimators.comparison.examples import comparison_study
 from estimators.errors import InputError
 from experiments.comparison.estimates import TABLE_COLUMNS
 from experiments.comparison.human_loss.experiment import HUMAN_LOSS_COLUMNS, HumanLossSettings
+from experiments.comparison.human_loss.rows import Rows
 from experiments.harness.outputs import clear_outputs, write_outputs
 from experiments.harness.result import ExperimentResult
 from inference.comparison.participant_sensitivity import scaled_priors, unusual_participants, weighted_quantile
@@ -178,6 +182,17 @@ def test_the_sampler_is_that_of_the_participants() -> None:
     by_command = prepared("+exp=human_loss", "sampler.draws=70", "sampler.name=pymc", "sampler.cores=2", *TINY).settings
     assert by_command.sampler == settings.sampler
     assert HumanLossSettings() == prepared("+exp=human_loss", *TINY).settings
+
+
+def test_posterior_against_posterior() -> None:
+    """Of all pairs of a draw and a simulated one, the share in which the draw is above."""
+    result = estimate_perplexity(comparison_study())
+    row = Rows(SimpleNamespace(control="lm-medium"), {}, lambda _: result, 0.05)._row(
+        *(result, {}, np.array([0.0, 1.0, 2.0]), np.arange(2)),
+        item_median=np.zeros(2),
+        simulated=np.array([3.0, 0.5, 1.5, 0.5]),
+    )
+    assert row.cells["p_worse_as_people"] == pytest.approx((0 + 2 + 3) / 12)
 
 
 def test_weighted_quantiles() -> None:

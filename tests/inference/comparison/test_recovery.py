@@ -11,11 +11,21 @@ from estimators.comparison import (
     RoundingScheme,
     SimulationSettings,
     round_reports,
+    rounding_scheme,
     simulate_comparison_study,
+    two_alternative_report,
 )
+from estimators.comparison.examples import comparison_study
+from estimators.comparison.simulation.participants import Participants
 from estimators.errors import InputError
-from inference.comparison.participant_recovery import simulate_answers
+from inference.comparison.participant_fit import Anchor, ParticipantFit
+from inference.comparison.participant_gap import loss_gap, shared_belief
+from inference.comparison.participant_recovery import answers_of, fitted_people, simulate_answers
 from inference.comparison.recovery import fresh_items, fresh_study, summarise, summarise_rows
+from inference.examples import stand_in_posterior
+from inference.posterior.convergence import Convergence
+from models.comparison.participant_data import participant_data
+from models.comparison.participants import participant_model
 from tests.estimators.comparison.comparison_studies import small_study
 
 
@@ -170,3 +180,35 @@ def test_simulated_people_answer_on_any_grid() -> None:
         rng=np.random.default_rng(0),
     )
     assert set(found.study["report"].values[found.data.row_response]) == {0.25, 0.75}
+
+
+def test_people_without_error_report_what_the_language_model_does() -> None:
+    study, grid = comparison_study(), rounding_scheme("interface")
+    ones = np.ones(np.unique(study["participant"].values).size)
+    exact = Participants(bias=0 * ones, slope=ones, noise_sd=0 * ones, lapse_rate=0 * ones)
+    found = answers_of(study, "lm-weak", lambda n: exact, grid=grid, rng=np.random.default_rng(0))
+    row = found.data.row_response
+    asked = study.sel(model="lm-weak", item=study["response_item"].values[row])
+    candidate = asked["candidate_logprob"].values[np.arange(row.size), study["response_candidate"].values[row]]
+    exactly = two_alternative_report(asked["target_logprob"].values, candidate)
+    np.testing.assert_allclose(found.study["report"].values[row], round_reports(exactly, grid))
+    # what the site answered stays
+    rest = np.setdiff1d(np.arange(study.sizes["response"]), row)
+    np.testing.assert_array_equal(found.study["report"].values[rest], study["report"].values[rest])
+
+
+def test_people_of_a_fit_report_alike_at_the_scale_of_the_anchor() -> None:
+    """Log-odds c times as strong, slopes c times as flat: the same answers."""
+    data = participant_data(comparison_study())
+    idata = stand_in_posterior(participant_model(data))
+    belief = shared_belief(idata.posterior, data, np.random.default_rng(0))
+    c = np.linspace(0.5, 2, belief.n_draws)
+    verdict = Convergence(True, (), 1.0, 900.0, 900.0, 0, 1.0)
+    fit = ParticipantFit(data, Anchor(), 1.0, idata, verdict, belief, c, loss_gap(belief, c))
+    own = idata.posterior.stack(sample=("chain", "draw"))
+    for draw in (0, belief.n_draws - 2):
+        people = fitted_people(fit, draw)
+        slope, bias = (own[name].isel(sample=draw).values for name in ("slope", "bias"))
+        np.testing.assert_allclose(people.slope * (c[draw] * 0.7 + people.bias), slope * (0.7 + bias))
+        np.testing.assert_array_equal(people.noise_sd, own["noise"].isel(sample=draw).values)
+        np.testing.assert_array_equal(people.lapse_rate, own["lapse"].isel(sample=draw).values)
