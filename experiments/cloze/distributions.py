@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from dataclasses import replace
+from difflib import get_close_matches
 from typing import Annotated, Any
 
 import matplotlib as mpl
@@ -15,7 +16,8 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from pydantic import Field
 
-from estimators.cloze import Distributions, StudyWords, relative_frequencies
+from estimators.cloze import Distributions, StudyWords, entropy_nats, relative_frequencies
+from estimators.cloze.study import context_labels
 from estimators.errors import InputError
 from experiments.cloze.figures import colours, label
 from experiments.cloze.settings import ClozeSettings, chosen_models, words_of
@@ -25,17 +27,30 @@ from experiments.harness.result import ExperimentResult, experiment
 from experiments.studies.cloze.answers import answer_warnings
 from inference.settings import Count, Names, Settings
 
-__all__ = ["DistributionsSettings", "ItemSettings", "distributions", "distributions_figure", "distributions_result"]
+__all__ = [
+    "DistributionsSettings",
+    "ItemNames",
+    "ItemSettings",
+    "distributions",
+    "distributions_figure",
+    "distributions_result",
+]
 
 _HUMAN = "human"
 _PER_PAGE = 6
+_N_CHOSEN = 3
+
+
+ItemNames = Annotated[Names, Field(min_length=1)]
+"""Contexts; a list in YAML, or a single one."""
 
 
 class ItemSettings(Settings):
     """Which contexts are shown, and how much of each."""
 
-    item: Annotated[Names, Field(min_length=1)] = ("1:2", "1:10", "2:20")
-    """Contexts: "TEXT:WORD", "TEXT" for every context of a text, or a list of them."""
+    item: ItemNames | None = None
+    """Contexts: the study's own ids, "TEXT:WORD", "TEXT" for every context of a text, or a list of them; null takes the
+    three on which people disagree most (highest entropy)."""
     n_words: Count = 15
     """Most probable words of each player."""
 
@@ -81,10 +96,14 @@ def distributions(study: xr.Dataset, settings: DistributionsSettings) -> Experim
 
 def distributions_result(study: xr.Dataset, words: StudyWords, settings: ItemSettings) -> ExperimentResult:
     """Table and pages of words in one coding."""
-    items, n_words = _items(settings.item, study), settings.n_words
+    items, n_words = _items(settings.item, study, words), settings.n_words
     found: dict[str, Distributions] = {_HUMAN: words.human_distributions}
     for name, model in words.models.items():
         found[name] = _over_items(relative_frequencies(model.counts), model.item, study.sizes["item"])
+    silent = np.all([cpd.mass[items] == 0 for cpd in found.values()], axis=0)
+    if silent.all():
+        raise InputError("has no context with an answer that is a word", field="experiment.item")
+    without, items = items[silent], items[~silent]
     shown = [_HUMAN, *(name for name in words.models if (found[name].mass[items] > 0).any())]
     rows: list[dict[str, Any]] = []
     for item in items:
@@ -92,28 +111,42 @@ def distributions_result(study: xr.Dataset, words: StudyWords, settings: ItemSet
     table = pd.DataFrame(rows)
     dataset = xr.Dataset(
         {"probability": ("row", table["probability"].to_numpy())},
-        coords={name: ("row", table[name].astype(str).to_list()) for name in ("text_id", "player", "word")}
+        coords={name: ("row", table[name].astype(str).to_list()) for name in ("item", "text_id", "player", "word")}
         | {"word_num": ("row", table["word_num"].to_numpy())},
     )
+    chosen = "" if settings.item else "These are the contexts where people's answers have the highest entropy. "
     text = (
-        f"The {n_words} most probable words of people and of each model in {len(items)} contexts; `target` marks the "
-        "word of the text. A word that is among them for one player is in the table for all of them."
+        f"{chosen}The {n_words} most probable words of people and of each model in {len(items)} contexts; `target` "
+        "marks the word of the text. A word that is among them for one player is in the table for all of them."
     )
+    if without.size:
+        text += f" Nothing that is a word was said in {', '.join(context_labels(study)[without])}."
     figures = {
         name: distributions_figure(study, table, part, n_words=n_words) for name, part in _pages(study, items).items()
     }
     return ExperimentResult(table, dataset, figures, text)
 
 
-def _items(wanted: Names, study: xr.Dataset) -> NDArray[np.intp]:
-    """Positions of "TEXT:WORD", or of all contexts of "TEXT"."""
+def _items(wanted: Names | None, study: xr.Dataset, words: StudyWords) -> NDArray[np.intp]:
+    """Positions of the contexts with these ids, of "TEXT:WORD", or of all contexts of "TEXT"."""
+    if wanted is None:
+        # what has no answer comes last
+        order = np.argsort(-np.nan_to_num(entropy_nats(words.human_distributions), nan=-1), kind="stable")
+        return np.sort(order[:_N_CHOSEN])
     text, number = study["text_id"].to_numpy().astype(str), study["word_num"].to_numpy()
+    labels = context_labels(study)
     found: list[int] = []
     for one in wanted:
+        if (labels == one).any():
+            found += np.flatnonzero(labels == one).tolist()
+            continue
         name, colon, word = one.rpartition(":") if ":" in one else (one, "", "")
         mask = text == name
         if not mask.any():
-            raise InputError(f"is {one!r}; there is no text {name!r}", field="experiment.item")
+            near = get_close_matches(one, labels.tolist(), n=1)
+            meant = f"; did you mean {near[0]!r}?" if near else f"; contexts are {', '.join(labels[:5])}, ..."
+            problem = f"is {one!r}; there is no such context and no text {name!r}{meant}"
+            raise InputError(problem, field="experiment.item")
         if colon:
             if not word.isdecimal() or not (mask & (number == int(word))).any():
                 known = number[mask]
@@ -141,13 +174,14 @@ def _rows(
     for table in tables.values():
         for code, probability in sorted(table.items(), key=lambda pair: -pair[1])[:n_words]:
             union[code] = max(union.get(code, 0.0), probability)
-    rows = []
+    rows, label_of_item = [], str(context_labels(study)[item])
     for name, table in tables.items():
         if not table:
             continue
         ranks = {code: rank for rank, code in enumerate(sorted(table, key=lambda code: -table[code]), start=1)}
         rows += [
             {
+                "item": label_of_item,
                 "text_id": str(study["text_id"].to_numpy()[item]),
                 "word_num": int(study["word_num"].to_numpy()[item]),
                 "player": name,
@@ -168,9 +202,16 @@ def _pages(study: xr.Dataset, items: NDArray[np.intp]) -> dict[str, NDArray[np.i
         mine = items[text == name]
         for start in range(0, len(mine), _PER_PAGE):
             part = mine[start : start + _PER_PAGE]
-            safe = "".join(letter if letter.isalnum() else "_" for letter in name)
-            first, last = study["word_num"].to_numpy()[part[[0, -1]]]
-            pages[f"text_{safe}_words_{first}_{last}"] = part
+            ends = part[[0, -1]]
+            if "item_id" in study:
+                page = "contexts_" + "_".join(dict.fromkeys(study["item_id"].to_numpy()[ends].tolist()))
+            else:
+                page = f"text_{name}_words_" + "_".join(map(str, study["word_num"].to_numpy()[ends]))
+            page = "".join(letter if letter.isalnum() else "_" for letter in page)
+            # ids that differ in such letters only
+            while page in pages:
+                page += "_"
+            pages[page] = part
     return pages
 
 
@@ -189,7 +230,7 @@ def distributions_figure(
             context = str(study["context"].to_numpy()[item])
             shown = context if len(context) <= 150 else "..." + context[-147:]
             target = str(study["target_word"].to_numpy()[item])
-            title = f"{text}:{word}  {shown} ___" + (f"  [{target}]" if target else "")
+            title = f"{context_labels(study)[item]}  {shown} ___" + (f"  [{target}]" if target else "")
             titled(part, "\n".join(textwrap.wrap(title, 25 + 22 * len(players))), size=8.5)
             axes = part.subplots(1, len(players), squeeze=False)[0]
             highest = max(here["probability"].max(), 0.05)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import xarray as xr
 
 from estimators.cloze import WORD_RULES, study_words
-from experiments.cloze.distributions import ItemSettings, distributions_result
+from experiments.cloze.distributions import ItemNames, ItemSettings, distributions_result
 from experiments.cloze.settings import PlayerSettings, chosen_models
 from experiments.harness.result import ExperimentResult, experiment
 from experiments.papers.provo.quirks import PUBLISHED, PUBLISHED_RAW
@@ -15,6 +15,10 @@ __all__ = ["DistributionsLegacySettings", "distributions_legacy"]
 
 class DistributionsLegacySettings(ItemSettings, PlayerSettings):
     """Settings of :func:`distributions_legacy`."""
+
+    item: ItemNames | None = ("1:2", "1:10", "2:20")
+    """Contexts: "TEXT:WORD", "TEXT" for every context of a text, or a list of them; null takes the three on which
+    people disagree most."""
 
 
 @experiment(DistributionsLegacySettings)
