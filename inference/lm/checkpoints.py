@@ -149,7 +149,7 @@ def from_pretrained(
 
 
 @contextmanager
-def one_line(settings: ModelSettings, place: object = None) -> Iterator[None]:
+def one_line(settings: ModelSettings, place: object = None, problem: str = "cannot be loaded") -> Iterator[None]:
     """Say in one line what a model's files made torch, transformers or tokenizers raise.
 
     Parameters
@@ -157,6 +157,8 @@ def one_line(settings: ModelSettings, place: object = None) -> Iterator[None]:
     settings : ModelSettings
     place : object, optional
         What is read; a repository of the Hub by default.
+    problem : str, optional
+        What is said of it.
 
     Raises
     ------
@@ -187,7 +189,7 @@ def one_line(settings: ModelSettings, place: object = None) -> Iterator[None]:
         first = told[:300]
         if "trust_remote_code" in told:
             first = "it needs Python code of its repository, which is never run here"
-        raise InputError(f"{place} cannot be loaded: {first}", source=source) from error
+        raise InputError(f"{place} {problem}: {first}", source=source) from error
 
 
 def _check_size(source: Path, tensors: Sequence[torch.Tensor], n_elements: int) -> None:

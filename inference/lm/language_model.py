@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from estimators.errors import InputError
+from inference.lm.checkpoints import one_line
 from inference.lm.settings import ModelSettings
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def encode(model: LanguageModel, texts: Sequence[str], *, source: object = None)
     Raises
     ------
     InputError
-        If a text is not a string.
+        If a text is not a string, or the tokenizer cannot take it: it has no token for what it does not know, say.
 
     Examples
     --------
@@ -107,7 +108,8 @@ def encode(model: LanguageModel, texts: Sequence[str], *, source: object = None)
             raise InputError(f"text {position} is a {type(text).__name__}, should be a str", source=source)
     if not texts:
         return []
-    encoded = model.tokenizer(list(texts), add_special_tokens=False, verbose=False)
+    with one_line(model.settings, "the tokenizer", "cannot take the texts"):
+        encoded = model.tokenizer(list(texts), add_special_tokens=False, verbose=False)
     ids: list[list[int]] = encoded["input_ids"]
     return ids
 

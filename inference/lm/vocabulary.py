@@ -93,9 +93,7 @@ def vocabulary(model: LanguageModel, *, boundary: str = "punctuation") -> Vocabu
 
 
 def _sort_tokens(model: LanguageModel, boundary: bytes) -> Vocabulary:
-    token_bytes = _token_bytes(model.tokenizer)
-    token_bytes += [b""] * (model.vocab_size - len(token_bytes))
-    del token_bytes[model.vocab_size :]
+    token_bytes = _token_bytes(model.tokenizer, model.vocab_size)
     by_bytes: dict[bytes, list[int]] = {}
     crossing: dict[bytes, list[int]] = {}
     for token, content in enumerate(token_bytes):
@@ -126,11 +124,12 @@ def _sort_tokens(model: LanguageModel, boundary: bytes) -> Vocabulary:
     )
 
 
-def _token_bytes(tokenizer: PreTrainedTokenizerBase) -> list[bytes]:
-    vocab = tokenizer.get_vocab()
-    pieces: list[str | None] = [None] * (max(vocab.values()) + 1)
-    for piece, token in vocab.items():
-        pieces[token] = piece
+def _token_bytes(tokenizer: PreTrainedTokenizerBase, vocab_size: int) -> list[bytes]:
+    pieces: list[str | None] = [None] * vocab_size
+    for piece, token in tokenizer.get_vocab().items():
+        # there may be more tokens than logits, and of any number
+        if token < vocab_size:
+            pieces[token] = piece
     special = set(tokenizer.all_special_ids)
     # added tokens are written as they are, whatever the rest of the vocabulary is written in
     plain = {token for token, added in tokenizer.added_tokens_decoder.items() if not added.special}
@@ -140,8 +139,14 @@ def _token_bytes(tokenizer: PreTrainedTokenizerBase) -> list[bytes]:
     for token, written in enumerate(pieces):
         if written is None or token in special:
             contents.append(b"")
-        else:
+            continue
+        try:
             contents.append(written.encode() if token in plain else convert(written))
+        except (KeyError, ValueError):
+            raise InputError(
+                f"has token {token}, written {written[:40]!r}, which stands for no bytes as the others are written",
+                field="tokenizer",
+            ) from None
     return contents
 
 

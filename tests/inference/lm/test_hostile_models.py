@@ -21,6 +21,7 @@ from inference.lm.language_model import LanguageModel, encode
 from inference.lm.loading import load_language_model
 from inference.lm.next_token import next_token_distributions
 from inference.lm.settings import ModelSettings
+from inference.lm.vocabulary import vocabulary
 from tests.inference.lm import tiny_models
 
 pytestmark = pytest.mark.torch
@@ -139,6 +140,12 @@ def tokenizer(**model: Any) -> Spoil:
 
 
 DEEP = "[" * 100_000
+NO_SUCH_TOKEN = {
+    "type": "TemplateProcessing",
+    "single": [{"SpecialToken": {"id": "nosuch", "type_id": 0}}],
+    "pair": [],
+    "special_tokens": {},
+}
 DAMAGED = r"model.safetensors: is damaged or no safetensors file"
 FOREIGN = r"index.json, transformer\S+: names .*should name a .safetensors file of this folder"
 
@@ -244,6 +251,19 @@ HOSTILE: dict[str, tuple[Spoil, str]] = {
         change("tokenizer_config.json", bos_token=3),
         "the tokenizer of .* cannot be loaded: \\w",
     ),
+    # what tokenizers gives up with is no Exception
+    "tokenizer: panic in the normaliser": (
+        change("tokenizer.json", normalizer={"type": "Precompiled", "precompiled_charsmap": "AA=="}),
+        "the tokenizer of .* cannot be loaded: Precompiled",
+    ),
+    "tokenizer: panic in the model": (
+        tokenizer(continuing_subword_prefix="é", merges=[["a", "b"]]),
+        "the tokenizer of .* cannot be loaded: slice index",
+    ),
+    "tokenizer: panic at the first text": (
+        change("tokenizer.json", post_processor=NO_SUCH_TOKEN),
+        "cannot be loaded: no entry found for key",
+    ),
     "tokenizer: pipe": (pipe("tokenizer.json"), "tokenizer.json: is not a file"),
     "generation: a list": (put("generation_config.json", "[]"), "generation_config.json: holds a list"),
 }
@@ -260,6 +280,35 @@ def test_a_model_that_is_not_what_it_says_is_refused_in_one_line(name: str, fold
     assert len(told) < 800
     assert str(folder) in told
     assert not Path("unpickled").exists()
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        ({"type": "WordLevel", "vocab": {"a": 0}, "unk_token": "nosuch"}, r"Missing \[UNK\] token"),
+        ({"type": "Unigram", "unk_id": None, "vocab": [["a", 0.0]]}, "unknown token"),
+    ],
+)
+def test_a_tokenizer_that_cannot_take_a_text_is_told_in_one_line(
+    model: dict[str, Any], message: str, folder: Path
+) -> None:
+    change("tokenizer.json", model=model)(folder)
+    with pytest.raises(InputError, match=f"model 'model': the tokenizer cannot take the texts: .*{message}"):
+        encode(tiny_models.load(folder, bos="none"), ["The old clock"])
+
+
+@pytest.mark.parametrize("decoder", ["ByteLevel", "ByteFallback"])
+def test_a_token_that_stands_for_no_bytes_is_named(decoder: str, folder: Path) -> None:
+    piece = "日" if decoder == "ByteLevel" else "<0xZZ>"
+    vocab = json.loads((folder / "tokenizer.json").read_text())["model"]["vocab"]
+    # the last token of the model; one whose number is far beyond costs nothing
+    last = len(vocab) - 1
+    tokenizer(vocab={**{p: t for p, t in vocab.items() if t != last}, piece: last, "zz": 2**32 - 1}, merges=[])(folder)
+    if decoder == "ByteFallback":
+        steps = [{"type": "Replace", "pattern": {"String": "▁"}, "content": " "}, {"type": "ByteFallback"}]
+        change("tokenizer.json", decoder={"type": "Sequence", "decoders": steps})(folder)
+    with pytest.raises(InputError, match=rf"tokenizer: has token 399, written '{piece}', which stands for no bytes"):
+        vocabulary(tiny_models.load(folder))
 
 
 def test_weights_in_two_files_are_those_of_one_file(folder: Path, pristine: Path) -> None:
