@@ -23,7 +23,7 @@ from estimators.cloze import (
 )
 from estimators.cloze.study import entry_positions, item_positions
 from experiments.cloze.figures import colours, kernel_density, label
-from experiments.cloze.settings import ClozeSettings, chosen_models, groups_of, words_of
+from experiments.cloze.settings import ClozeSettings, chosen_models, groups_of, shared_contexts, words_of
 from experiments.harness.figures import STYLE, new_figure
 from experiments.harness.marks import label_below, light_grid, mark, titled
 from experiments.harness.result import ExperimentResult, experiment
@@ -158,7 +158,7 @@ def _curves(study: xr.Dataset, settings: ImproveSettings) -> Curves:
     for name in models:
         rng = rng_for(settings.seed, f"oracles {name}")
         model = words.models[name]
-        have = np.flatnonzero((model.counts.totals > 0) & (answers.totals[model.item] > 1))
+        have = shared_contexts(words, name)
         items = model.item[have]
         splits = random_split_halves(answers.take(items), n_splits=settings.n_splits, rng=rng)
         oracle, text = tvd_between_split_halves(splits).mean(axis=0), groups_of(study, items)

@@ -27,6 +27,8 @@ __all__ = [
     "chosen_models",
     "cluster_se",
     "groups_of",
+    "known_mean",
+    "shared_contexts",
     "words_of",
 ]
 
@@ -137,13 +139,40 @@ def words_of(settings: ClozeSettings, study: xr.Dataset, models: Sequence[str]) 
     return study_words(study, human=rules, model=rules, corpus=rules, models=models)
 
 
+def shared_contexts(words: StudyWords, name: str, *, n_samples: int = 1) -> NDArray[np.intp]:
+    """Positions, among a model's contexts, of those that have enough of its samples and two answers of people.
+
+    Raises
+    ------
+    InputError
+        If there are fewer than two: nothing varies then.
+    """
+    model, answers = words.models[name], words.answers()
+    have = np.flatnonzero((model.counts.totals >= n_samples) & (answers.totals[model.item] > 1))
+    if len(have) < 2:
+        raise InputError(
+            f"has {len(have)} contexts with {n_samples} of its words and two answers of people, once blank answers and "
+            "junk are out; at least 2 are needed",
+            source=f"model {name!r}",
+        )
+    return have
+
+
+def known_mean(values: ArrayLike) -> float:
+    """Mean of the values that are known; NaN where none is."""
+    return float("nan") if np.isnan(values).all() else float(np.nanmean(values))
+
+
 def cluster_se(values: ArrayLike, groups: ArrayLike) -> float:
     """Standard error of a mean over contexts that come in groups (passages), which share their topic and readers.
 
-    Linearised ratio estimator: sqrt(G / (G - 1) sum_g (sum_i (x_i - mean))^2) / n. NaN for a single group.
+    Linearised ratio estimator: sqrt(G / (G - 1) sum_g (sum_i (x_i - mean))^2) / n. Of a single group every context is a
+    group; NaN for a single context.
     """
     values = np.asarray(values, dtype=float)
-    _, group = np.unique(np.asarray(groups), return_inverse=True)
+    names, group = np.unique(np.asarray(groups), return_inverse=True)
+    if len(names) == 1:
+        group = np.arange(len(values))
     sums = np.bincount(group, weights=values - values.mean())
     n_groups = len(sums)
     if n_groups < 2:

@@ -21,7 +21,16 @@ from estimators.cloze import (
 )
 from estimators.errors import InputError, require_packages
 from experiments.cloze.figures import colours, label
-from experiments.cloze.settings import ClozeSettings, PlayerSettings, chosen_models, cluster_se, groups_of, words_of
+from experiments.cloze.settings import (
+    ClozeSettings,
+    PlayerSettings,
+    chosen_models,
+    cluster_se,
+    groups_of,
+    known_mean,
+    shared_contexts,
+    words_of,
+)
 from experiments.harness.figures import STYLE, new_figure
 from experiments.harness.marks import light_grid
 from experiments.harness.result import ExperimentResult, experiment
@@ -194,17 +203,17 @@ def _distances(study: xr.Dataset, settings: TvdSampleSizeSettings, name: str) ->
     words = words_of(settings, study, [name])
     model, answers = words.models[name], words.answers()
     sizes = sorted(settings.n)
-    have = np.flatnonzero((model.counts.totals >= sizes[-1]) & (answers.totals[model.item] > 1))
+    have = shared_contexts(words, name, n_samples=sizes[-1])
     items = model.item[have]
     counts, human = model.counts.take(have), answers.take(items)
     rng = rng_for(settings.seed, f"tvd_sample_size {name}")
     splits = random_split_halves(human, n_splits=1, rng=rng)
     everything = tvd_to_split_halves(relative_frequencies(counts), splits)[0]
-    by_size, corrected = {}, {0: float(np.nanmean(tvd_with_baseline(counts, human).corrected))}
+    by_size, corrected = {}, {0: known_mean(tvd_with_baseline(counts, human).corrected)}
     for n in sizes:
         drawn = [subsample(counts, n, rng) for _ in range(settings.n_repeats)]
         by_size[n] = np.mean([tvd_to_split_halves(relative_frequencies(one), splits)[0] for one in drawn], axis=0)
-        corrected[n] = float(np.nanmean([np.nanmean(tvd_with_baseline(one, human).corrected) for one in drawn]))
+        corrected[n] = known_mean([known_mean(tvd_with_baseline(one, human).corrected) for one in drawn])
     return SizeDistances(items, everything, by_size, counts.totals, corrected)
 
 

@@ -12,8 +12,8 @@ from estimators.cloze import cloze_items, cloze_participants
 from estimators.errors import InputError, require_packages
 from estimators.layout import item_labels
 from experiments.cloze.figures import label
-from experiments.cloze.settings import ORACLE, OracleSettings, chosen_models, words_of
-from experiments.cloze.tvd.figures import FULL, reliability_figure, tvd_figure
+from experiments.cloze.settings import ORACLE, OracleSettings, chosen_models, groups_of, words_of
+from experiments.cloze.tvd.figures import FULL_BIN, full_panels, reliability_figure, tvd_figure
 from experiments.cloze.tvd.results import GOLD, PlayerTvd, model_tvd, oracle_tvd
 from experiments.cloze.tvd.settings import TvdSettings
 from experiments.harness.bayes import several_fits
@@ -37,10 +37,9 @@ _DISTANCES = {
     "divergence": "divergence",
 }
 
-
 _ON_SCREEN = (
-    *("player", "n_contexts", "tvd", "se_tvd", "tvd_baseline", "tvd_corrected", "tvd_to_oracle", "tvd_between_oracles"),
-    *("ece_human_fixed", "ece_corpus_fixed", "tvd_bayes", "tvd_bayes_lower", "tvd_bayes_upper", "converged"),
+    *("player", "n_contexts", "n_answers", "n_samples", "tvd", "se_tvd", "tvd_baseline", "tvd_corrected"),
+    *("tvd_bayes", "tvd_bayes_lower", "tvd_bayes_upper", "converged"),
 )
 
 
@@ -77,31 +76,52 @@ def tvd(study: xr.Dataset, settings: TvdSettings) -> ExperimentResult:
     1  mixture  0.41          0.26
     2  factors  0.44          0.28
     """
-    players = players_tvd(study, settings)
+    players, refused = players_tvd(study, settings)
     bayes = _bayes(study, settings, players)
     columns = bayes.columns if bayes else {}
     table = pd.DataFrame([{**player.row, **columns.get(player.player, {})} for player in players])
     dataset = tvd_dataset(study, players)
-    reliability = reliability_figure(dataset, study.attrs["name"])
+    figures = {"tvd": tvd_figure(dataset, f"Distance to people, {study.attrs['name']}")}
+    if full_panels(dataset):
+        figures["calibration"] = reliability_figure(dataset, study.attrs["name"])
     return ExperimentResult(
         table=table,
         dataset=dataset,
         tables=_tables(study, settings, players),
-        figures={
-            "tvd": tvd_figure(dataset, f"Distance to people, {study.attrs['name']}"),
-            **({"calibration": reliability} if reliability is not None else {}),
-        },
-        text=summary(table, study, players)
-        + ("" if reliability else f"\n\nNo figure of calibration: no bin holds {FULL} contexts."),
-        warnings=(*answer_warnings(study, settings.words.of(study)), *(bayes.warnings if bayes else ())),
+        figures=figures,
+        text="\n\n".join([summary(table, study, players), *left_out(study, players, dataset)]),
+        warnings=(*answer_warnings(study, settings.words.of(study)), *refused, *(bayes.warnings if bayes else ())),
         gate_failed=bayes is not None and bayes.gate_failed,
         on_screen=table[[name for name in _ON_SCREEN if name in table]],
         posteriors=bayes.posteriors if bayes else {},
     )
 
 
-def players_tvd(study: xr.Dataset, settings: OracleSettings) -> list[PlayerTvd]:
-    """Distances of half of the people and of every model to people.
+def left_out(study: xr.Dataset, players: list[PlayerTvd], dataset: xr.Dataset) -> list[str]:
+    """Say what these data do not allow, one sentence each."""
+    people, models = players[0], players[1:]
+    said = []
+    if not models:
+        said.append("The study has no model's words: people are compared with people only.")
+    missing = study.sizes["item"] - len(people.items)
+    if missing:
+        said.append(f"{missing:,} contexts have fewer than two answers that are words and are left out everywhere.")
+    for player in models:
+        if len(player.items) < len(people.items):
+            fewer = len(people.items) - len(player.items)
+            said.append(f"{label(player.player)} has no words for {fewer:,} contexts, which are left out for it.")
+    if len(set(groups_of(study, people.items))) == 1:
+        said.append("All contexts are of one text: `se_tvd` takes them for independent.")
+    if not (study["target_word"] != "").any():
+        said.append("No context has a word of the text: nothing is said about it (`ece_corpus_*`).")
+    empty = [gold for gold in GOLD if gold not in full_panels(dataset)]
+    if len(empty) == len(GOLD):
+        said.append(f"No calibration figure: no bin of confidence holds {FULL_BIN} contexts.")
+    return said
+
+
+def players_tvd(study: xr.Dataset, settings: OracleSettings) -> tuple[list[PlayerTvd], tuple[str, ...]]:
+    """Distances of half of the people and of every model to people, and why a model that has too few is left out.
 
     Raises
     ------
@@ -120,8 +140,13 @@ def players_tvd(study: xr.Dataset, settings: OracleSettings) -> list[PlayerTvd]:
         )
     sizes = {"n_splits": settings.n_splits, "n_bins": settings.n_bins}
     found = [oracle_tvd(study, words, rng=rng_for(settings.seed, "oracles"), **sizes)]
-    found += [model_tvd(study, words, name, rng=rng_for(settings.seed, f"oracles {name}"), **sizes) for name in models]
-    return found
+    refused = []
+    for name in models:
+        try:
+            found.append(model_tvd(study, words, name, rng=rng_for(settings.seed, f"oracles {name}"), **sizes))
+        except InputError as problem:
+            refused.append(f"{problem}; left out")
+    return found, tuple(refused)
 
 
 def _tables(study: xr.Dataset, settings: OracleSettings, players: list[PlayerTvd]) -> dict[str, pd.DataFrame]:

@@ -11,11 +11,11 @@ from experiments.cloze.figures import colours, kernel_density, label
 from experiments.harness.figures import STYLE, new_figure
 from experiments.harness.marks import named, titled
 
-__all__ = ["FULL", "reliability_figure", "tvd_figure"]
+__all__ = ["FULL_BIN", "full_panels", "reliability_figure", "tvd_figure"]
 
 _GRID = np.linspace(0, 1, 201)
 _GOLD_NAMES = {"corpus": "word of the text", "human": "people's majority", "oracle1": "majority of one half"}
-FULL = 5
+FULL_BIN = 5
 """Contexts that a bin needs to be drawn."""
 
 
@@ -47,13 +47,19 @@ def tvd_figure(dataset: xr.Dataset, title: str = "Distance to people") -> Figure
             ax.set_xlim(0, 1)
             text = f"{label(player)}\nmean {own.mean():.2f}, {len(own):,} contexts"
             ax.text(1.01, 0.35, text, transform=ax.transAxes, fontsize=8, va="center")
-        axes[-1].set_xlabel("TVD to the other half of the people, density over contexts; dashed: mean")
+        axes[-1].set_xlabel("distance (TVD) to one half of the people, density over contexts; dashed: mean")
         axes[0].set_title(title)
     return fig
 
 
-def reliability_figure(dataset: xr.Dataset, study_name: str = "") -> Figure | None:
-    """Draw reliability diagrams of the most probable word, one panel a gold label; None where no bin has enough.
+def full_panels(dataset: xr.Dataset) -> list[str]:
+    """Gold labels for which a bin of some player holds enough contexts to be drawn."""
+    enough = (dataset["n_in_bin"] >= FULL_BIN).any([dim for dim in dataset["n_in_bin"].dims if dim != "gold"])
+    return [str(gold) for gold in dataset["gold"].to_numpy()[enough.to_numpy()]]
+
+
+def reliability_figure(dataset: xr.Dataset, study_name: str = "") -> Figure:
+    """Draw reliability diagrams of the most probable word, one panel a gold label of :func:`full_panels`.
 
     Parameters
     ----------
@@ -62,31 +68,28 @@ def reliability_figure(dataset: xr.Dataset, study_name: str = "") -> Figure | No
     """
     players = [str(name) for name in dataset["player"].to_numpy()]
     palette = colours(players)
-    if not (dataset["n_in_bin"] >= FULL).any():
-        return None
     with mpl.rc_context(STYLE):
-        fig = new_figure(8.4, 3.7)
-        axes = fig.subplots(1, dataset.sizes["gold"], sharey=True)
-        for ax, gold in zip(axes, dataset["gold"].to_numpy(), strict=True):
+        golds = full_panels(dataset)
+        fig = new_figure(0.9 + 2.5 * len(golds), 3.7)
+        axes = fig.subplots(1, len(golds), sharey=True, squeeze=False)[0]
+        for ax, gold in zip(axes, golds, strict=True):
             panel = dataset.sel(gold=gold)
             ax.plot([0, 1], [0, 1], color="0.6", linewidth=0.8, linestyle="--")
             for player in players:
                 own = panel.sel(player=player)
-                full = own["n_in_bin"].to_numpy() >= FULL
+                full = own["n_in_bin"].to_numpy() >= FULL_BIN
                 if own["n_in_bin"].any():
                     confidence, accuracy = own["confidence"].to_numpy()[full], own["accuracy"].to_numpy()[full]
                     ax.plot(
                         confidence, accuracy, marker="o", markersize=3.5, color=palette[player], label=label(player)
                     )
-            if not (panel["n_in_bin"] >= FULL).any():
-                text = f"no bin holds\n{FULL} contexts"
-                ax.text(0.5, 0.85, text, ha="center", va="center", color="0.4")
             ax.set_xlim(0, 1)
             ax.set_ylim(0, 1)
             ax.set_aspect("equal")
-            ax.set_title(f"gold: {_GOLD_NAMES[str(gold)]}")
+            ax.set_title(f"right is the {_GOLD_NAMES[gold]}" if gold != "human" else f"right is {_GOLD_NAMES[gold]}")
             ax.set_xlabel("confidence of the top word")
         axes[0].set_ylabel("share correct")
         named(fig, axes[0].get_legend_handles_labels()[0], 4)
-        titled(fig, f"How often a player's most probable word is right, bins of {FULL} contexts or more", study_name)
+        title = f"How often a player's most probable word is right, bins of {FULL_BIN} contexts or more"
+        titled(fig, title, study_name)
     return fig

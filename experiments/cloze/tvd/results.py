@@ -21,7 +21,7 @@ from estimators.cloze.split_halves import (
 )
 from estimators.cloze.study_words import StudyWords
 from estimators.cloze.tvd_bias import tvd_with_baseline
-from experiments.cloze.settings import ORACLE, cluster_se, groups_of
+from experiments.cloze.settings import ORACLE, cluster_se, groups_of, known_mean, shared_contexts
 
 __all__ = ["GOLD", "PlayerTvd", "model_tvd", "oracle_tvd", "part_counts"]
 
@@ -75,10 +75,16 @@ class PlayerTvd:
 def model_tvd(
     study: xr.Dataset, words: StudyWords, name: str, *, n_splits: int, n_bins: int, rng: np.random.Generator
 ) -> PlayerTvd:
-    """Distances of a model to people, over the contexts where both have words."""
+    """Distances of a model to people, over the contexts where both have words.
+
+    Raises
+    ------
+    InputError
+        If there are fewer than two.
+    """
     model = words.models[name]
     answers = words.answers()
-    have = np.flatnonzero((model.counts.totals > 0) & (answers.totals[model.item] > 1))
+    have = shared_contexts(words, name)
     items = model.item[have]
     counts, human = model.counts.take(have), answers.take(items)
     cpd = relative_frequencies(counts)
@@ -225,7 +231,7 @@ def _collect(
         "tvd": float(raw.mean()),
         "se_tvd": cluster_se(raw, groups),
         "tvd_baseline": float(baseline.mean()),
-        "tvd_corrected": float(np.nanmean(corrected)),
+        "tvd_corrected": known_mean(corrected),
         "tvd_to_oracle": float(to_oracle.mean()),
         "tvd_between_oracles": float(between.mean()),
         "sd_between_oracles": float(between.mean(axis=1).std(ddof=1)) if len(between) > 1 else np.nan,

@@ -49,7 +49,7 @@ def tvd_legacy(study: xr.Dataset, settings: TvdLegacySettings) -> ExperimentResu
     >>> from experiments import provo, tvd_legacy
     >>> tvd_legacy(provo(root="predict_next_word")).table[["quantity", "legacy", "paper"]]  # doctest: +SKIP
     """
-    clean = players_tvd(study, settings)
+    clean, _ = players_tvd(study, settings)
     results = legacy_results(study)
     table = legacy_table(results, clean)
     lists = stored_comparison(study, results)

@@ -15,7 +15,7 @@ from estimators.cloze.tvd_bias import tvd_with_baseline
 from estimators.errors import InputError
 from experiments import cloze_simulated, cloze_study, distributions, improve, tvd, tvd_sample_size
 from experiments.cloze.settings import words_of
-from experiments.cloze.tvd.figures import reliability_figure, tvd_figure
+from experiments.cloze.tvd.figures import full_panels, reliability_figure, tvd_figure
 from experiments.cloze.tvd.results import part_counts
 from experiments.harness.outputs import write_outputs
 from experiments.harness.settings import rng_for
@@ -95,14 +95,20 @@ def test_figures_are_drawn_from_what_was_written(tmp_path: Path) -> None:
     assert list(result.figures) == ["tvd", "calibration"]
     result.dataset.to_netcdf(tmp_path / "results.nc", engine="h5netcdf")
     with xr.open_dataset(tmp_path / "results.nc", engine="h5netcdf") as dataset:
+        assert full_panels(dataset) == ["corpus", "human", "oracle1"]
+        assert full_panels(dataset.assign(n_in_bin=dataset["n_in_bin"] * (dataset["gold"] != "corpus"))) == [
+            "human",
+            "oracle1",
+        ]
         for figure in (tvd_figure(dataset), reliability_figure(dataset)):
             figure.savefig(tmp_path / "again.png", dpi=30)
+        assert len(figure.axes) == 3
 
 
 def test_a_figure_without_a_full_bin_is_left_out_and_that_is_said() -> None:
     result = tvd(cloze_simulated(n_items=6, vocab_size=40), bayes={"n_contexts": None})
     assert list(result.figures) == ["tvd"]
-    assert "No figure of calibration: no bin holds 5 contexts." in result.report
+    assert "No calibration figure: no bin of confidence holds 5 contexts." in result.report
 
 
 @pytest.fixture(scope="module")
@@ -196,7 +202,7 @@ def test_people_have_to_have_answered_two_contexts_twice(rows: str, tmp_path: Pa
             ["+exp=improve", "experiment.margins=[0]", *SIMULATED],
             r"margins\[0\]: is 0, should be a list, each a number above 0",
         ),
-        (["+exp=distributions", "experiment.item=9:9", *SIMULATED], "there is no text '9'"),
+        (["+exp=distributions", "experiment.item=9:9", *SIMULATED], "no such context and no text '9'"),
         (["+exp=distributions", "experiment.item=1:99", *SIMULATED], "text 1 has the words 2 to 3: TEXT:WORD"),
         (["+exp=distributions", "experiment.item=[]", *SIMULATED], "experiment.item: "),
         (["+exp=tvd_coverage", "sampler.chains=two", *SIMULATED], "sampler.chains: is 'two'"),

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
+from matplotlib.text import Text
 
 from estimators.cloze import NON_ANSWERS
+from estimators.errors import InputError
 from estimators.layout import notes
 from experiments import cloze_study, distributions, improve, tvd, tvd_sample_size
 
@@ -99,3 +102,87 @@ def test_shares_are_added_up() -> None:
     study = cloze_study(table)
     assert noted(study, "of several words")[0][1] == 1
     assert distributions(study, item="1:1").warnings[0].startswith("70.0% of people's answers")
+
+
+def test_the_contexts_shown_by_default_are_the_most_uncertain() -> None:
+    spread = {f"S{at}": ["dog"] * (10 - at) + [f"w{n}" for n in range(at)] for at in (3, 0, 7, 1, 9)}
+    result = distributions(own_study(spread))
+    assert list(dict.fromkeys(result.table["item"])) == ["S3", "S7", "S9"]
+    assert "highest entropy" in result.text
+    assert list(result.figures) == ["contexts_S3_S9"]
+    few = distributions(own_study({"S1": ["dog"], "S2": ["", "idk"]}))
+    assert set(few.table["item"]) == {"S1"}
+    assert "Nothing that is a word was said in S2." in few.text
+    with pytest.raises(InputError, match="no context with an answer that is a word"):
+        distributions(own_study({"S1": ["dog"], "S2": ["", "idk"]}), item="S2")
+
+
+@pytest.mark.parametrize(
+    ("item", "found"),
+    [("S2", ["S2"]), (["S3", "S1"], ["S3", "S1"]), ("1:2", ["S2"]), ("1", ["S1", "S2", "S3"]), (["S2", "1:2"], ["S2"])],
+)
+def test_contexts_are_named_by_their_own_ids(item: Any, found: list[str]) -> None:
+    result = distributions(own_study(), item=item)
+    assert list(dict.fromkeys(result.table["item"])) == found
+    assert result.dataset["item"].to_numpy().tolist() == result.table["item"].tolist()
+
+
+def test_an_unknown_context_is_answered_with_the_nearest() -> None:
+    with pytest.raises(InputError, match=r"experiment.item: is 'S22'; .* did you mean 'S2'\?"):
+        distributions(own_study(), item="S22")
+    with pytest.raises(InputError, match=r"is 'x'; .* contexts are S1, S2, S3"):
+        distributions(own_study(), item="x")
+
+
+def test_pages_of_ids_that_look_alike_stay_apart() -> None:
+    ids = [f"a{mark}{at}" for mark in "-+" for at in range(6)]
+    result = distributions(own_study({name: ["dog", "cat"] for name in ids}), item=ids)
+    assert list(result.figures) == ["contexts_a_0_a_5", "contexts_a_0_a_5_"]
+
+
+SAME = {"A": ["dog", "cat"], "B": ["dog", "cat"]}
+
+
+@pytest.mark.parametrize(
+    ("people", "model", "said"),
+    [
+        (SAME, None, "no model's words: people are compared with people only"),
+        ({**SAME, "C": ["dog"], "D": ["", "?"]}, None, "2 contexts have fewer than two answers"),
+        ({**SAME, "C": ["emu", "dog"]}, {"A": ["dog"], "B": ["cat"]}, "lm has no words for 1 contexts"),
+        (SAME, None, "All contexts are of one text: `se_tvd` takes them for independent"),
+        (SAME, None, "No context has a word of the text"),
+        (SAME, None, "No calibration figure: no bin of confidence holds 5 contexts"),
+    ],
+)
+def test_what_cannot_be_computed_is_said(
+    people: dict[str, list[str]], model: dict[str, list[str]] | None, said: str
+) -> None:
+    result = tvd(own_study(people, model=model), **NO_FIT)
+    assert said in result.text
+    assert list(result.figures) == ["tvd"]
+    assert np.isfinite(result.table["se_tvd"]).all()
+
+
+@pytest.mark.parametrize(
+    "drawn", [{"A": ["dog"]}, {"A": ["?"], "B": ["?"]}, {"C": ["dog"]}], ids=["one", "junk", "other"]
+)
+def test_a_model_with_too_few_contexts_is_left_out_and_named(drawn: dict[str, list[str]]) -> None:
+    study = own_study({**SAME, "C": ["emu"]}, model=drawn)
+    result = tvd(study, **NO_FIT)
+    assert result.table["player"].tolist() == ["oracle2"]
+    assert "model 'lm': has " in result.warnings[0]
+    assert "at least 2 are needed; left out" in result.warnings[0]
+    assert not [name for name in result.tables["items"] if name.endswith("_lm")]
+    for experiment, settings in ((improve, {}), (tvd_sample_size, {"n": [1]})):
+        with pytest.raises(InputError, match=r"model 'lm': has .* at least 2 are needed|needs at least"):
+            experiment(study, **settings)
+
+
+def test_figures_speak_of_people() -> None:
+    result = tvd(own_study(ANSWERS, name="norms"), **NO_FIT)
+    texts = [text.get_text() for text in result.figures["tvd"].findobj(Text)]
+    assert "Distance to people, norms" in texts
+    assert any(text.startswith("half of the people") for text in texts)
+    assert not [text for text in texts if "oracle" in text]
+    assert "ece_corpus_fixed" not in result.summary()
+    assert "ece_corpus_fixed" in result.table
