@@ -112,8 +112,8 @@ def _parsed(settings: LmGameSettings) -> tuple[Parsed, list[Note]]:
         )
     except MissingFilesError as error:
         raise InputError(
-            f"{error}; study.sets and study.reference say which questions are read, "
-            f"and the public archive {settings.address} has them all"
+            f"{error}; study.sets and study.reference say which questions are read, study.leave_out_questions which are "
+            f"not, and the public archive {settings.address} has them all"
         ) from None
     return from_cached(cached), notes
 
@@ -131,13 +131,12 @@ def _items(parsed: Parsed, settings: LmGameSettings) -> tuple[xr.Dataset, list[N
         notes.append(Note(text, repaired))
     target = vocabulary[parsed.target_code]
     item_set = np.full(len(parsed.item), "", dtype=object)
-    for name, (first, last) in settings.sets.items():
-        item_set[(parsed.item >= first) & (parsed.item <= last)] = name
+    for name, questions in settings.questions_by_set.items():
+        item_set[np.isin(parsed.item, questions)] = name
     selected = np.ones(len(parsed.item), dtype=bool)
     if settings.items == "word_tokens":
         selected = np.fromiter(map(is_word_token, target), dtype=bool, count=len(target))
     nats = {"units": "nats"}
-    first, last = settings.reference
     study = xr.Dataset(
         {
             "context": ("item", context),
@@ -147,7 +146,7 @@ def _items(parsed: Parsed, settings: LmGameSettings) -> tuple[xr.Dataset, list[N
             "candidate_logprob": (("model", "item", "candidate"), parsed.candidate_logprob, nats),
             "item_set": ("item", item_set),
             "selected": ("item", selected),
-            "in_reference": ("item", (parsed.item >= first) & (parsed.item <= last)),
+            "in_reference": ("item", np.isin(parsed.item, settings.reference_questions)),
         },
         coords={"item": parsed.item, "model": models},
         attrs={

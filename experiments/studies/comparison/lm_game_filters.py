@@ -105,14 +105,14 @@ def _keep_participants(rows: Kept, parsed: Parsed, settings: LmGameSettings) -> 
     counts = []
     passes = np.zeros(len(parsed.participants), dtype=bool)
     completed = np.zeros(len(rows.at), dtype=bool)
-    for name, (first, last) in settings.sets.items():
-        inside = (items >= first) & (items <= last)
+    for name, questions in settings.questions_by_set.items():
+        inside = np.isin(items, questions)
         if settings.participants == "complete":
             pairs = np.unique(np.stack([people[inside], items[inside]]), axis=1)
             answers = np.bincount(pairs[0], minlength=len(passes))
         else:
             answers = np.bincount(people[inside], minlength=len(passes))
-        through = answers > 0 if settings.participants == "all" else answers == last - first + 1
+        through = answers > 0 if settings.participants == "all" else answers == len(questions)
         counts.append(f"{name}: {int(through.sum())}")
         passes |= through
         completed |= inside & through[people]
@@ -133,10 +133,10 @@ def _note_repeaters(rows: Kept, parsed: Parsed, settings: LmGameSettings, passes
     people = parsed.participant_code[rows.at]
     items = parsed.response_item[rows.at]
     answered_all = np.zeros(len(passes), dtype=bool)
-    for first, last in settings.sets.values():
-        inside = (items >= first) & (items <= last)
+    for questions in settings.questions_by_set.values():
+        inside = np.isin(items, questions)
         pairs = np.unique(np.stack([people[inside], items[inside]]), axis=1)
-        answered_all |= np.bincount(pairs[0], minlength=len(passes)) == last - first + 1
+        answered_all |= np.bincount(pairs[0], minlength=len(passes)) == len(questions)
     lost = int((answered_all & ~passes).sum())
     if lost:
         text = (

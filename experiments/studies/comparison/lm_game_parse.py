@@ -117,13 +117,15 @@ def parse(game: GameFiles, items: Sequence[int], *, answers: bool = True) -> Par
     item_of = {question_file(item): item for item in items}
     for name, content in game.read([*item_of, *([RESPONSE_FILE] if answers else [])]):
         source = game.where(name)
-        data = parse_json(content, source)
         if name == RESPONSE_FILE:
-            rows = _rows(data, source)
+            rows = _rows(parse_json(content, source), source)
             continue
-        question = _question(data, item_of[name], source)
-        if questions:
-            _check_alike(question, questions[0], game.where(question_file(items[0])), source)
+        try:
+            question = _question(parse_json(content, source), item_of[name], source)
+            if questions:
+                _check_alike(question, questions[0], game.where(question_file(items[0])), source)
+        except InputError as error:
+            raise InputError(f"{error}; study.leave_out_questions=[{item_of[name]}] leaves the question out") from None
         questions.append(question)
         codes.append([vocabulary.setdefault(token, len(vocabulary)) for token in question.candidates])
     if not questions:

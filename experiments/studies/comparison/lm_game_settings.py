@@ -3,33 +3,74 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator
+from pydantic import AfterValidator, BeforeValidator, model_validator
 
 from estimators.errors import InputError
-from experiments.studies.lm_game_archive import GameSettings, Span
+from experiments.studies.lm_game_archive import GameSettings
+from experiments.studies.parsing import shown
 from inference.settings import Names
 
 __all__ = ["LmGameSettings"]
 
 
-def _named_spans(value: Any) -> Any:
+_MOST_QUESTIONS = 10**6
+_RIGHT = "should be [first, last] with 0 <= first <= last, or a list of numbers and such ranges"
+
+
+def _questions(value: Any) -> tuple[int, ...]:
+    """Every question that a setting names: [first, last], or a list of questions and ranges."""
+    parts = [value] if _is_range(value) else value
+    if not isinstance(parts, tuple | list) or not parts:
+        raise InputError(f"is {_given(value)}, {_RIGHT}")
+    found: list[int] = []
+    for part in parts:
+        first, last = part if _is_range(part) else (part, part)
+        if type(first) is not int or not 0 <= first <= last:
+            raise InputError(f"is {_given(value)}, {_RIGHT}")
+        if last - first >= _MOST_QUESTIONS:
+            raise InputError(f"is {_given(value)}, which are more than {_MOST_QUESTIONS:,} questions")
+        found += range(first, last + 1)
+    if len(set(found)) < len(found):
+        raise InputError(f"is {_given(value)}, which names a question twice")
+    return tuple(found)
+
+
+def _is_range(value: Any) -> bool:
+    return isinstance(value, tuple | list) and len(value) == 2 and all(type(bound) is int for bound in value)
+
+
+def _given(value: Any) -> str:
+    if isinstance(value, tuple | list):
+        return f"[{', '.join(map(_given, value))}]"
+    return shown(value)
+
+
+def _checked(value: Any) -> Any:
+    _questions(value)
+    return value
+
+
+def _named(value: Any) -> Any:
     if not isinstance(value, Mapping) or not value:
-        given = list(value) if isinstance(value, tuple) else value
-        raise InputError(f"is {given!r}, should map names to [first, last]")
+        raise InputError(f"is {_given(value)}, should map names to [first, last] or to lists of questions")
     if "" in value:
         raise InputError("has an empty name")
-    return {str(name): span for name, span in value.items()}
+    return {str(name): questions for name, questions in value.items()}
 
 
-def _disjoint(sets: Mapping[str, Span]) -> Mapping[str, Span]:
+def _disjoint(sets: Mapping[str, Any]) -> Mapping[str, Any]:
     seen: dict[int, str] = {}
-    for name, (first, last) in sets.items():
-        for item in range(first, last + 1):
+    for name, questions in sets.items():
+        for item in _questions(questions):
             if seen.setdefault(item, name) != name:
                 raise InputError(f"question {item} is in both {seen[item]!r} and {name!r}; a question has one set")
     return sets
+
+
+Questions = Annotated[tuple[int | tuple[int, int], ...], BeforeValidator(_checked)]
+"""[first, last]; or a list of questions, in which a range is a list of two."""
 
 
 class LmGameSettings(GameSettings):
@@ -57,18 +98,45 @@ class LmGameSettings(GameSettings):
     """What to do with a report that is none of the game's 11 percentages; keep counts it."""
     answers: bool = True
     """False reads the questions only, as build_study writes them; there are then no answers."""
-    sets: Annotated[Mapping[str, Span], BeforeValidator(_named_spans), AfterValidator(_disjoint)] = {
+    sets: Annotated[Mapping[str, Questions], BeforeValidator(_named), AfterValidator(_disjoint)] = {
         "set 1": (10000, 10039),
         "set 2": (20010, 20089),
     }
-    """Questions asked, as [first, last] of each set."""
-    reference: Span = (10000, 10999)
-    """First and last of the questions whose mean -ln g(y) is the generator's loss."""
+    """Questions asked, by the name of their set: [first, last], or a list of three or more questions and ranges, such
+    as [3, 7, [10, 19]]; two single questions are [[3, 3], [7, 7]]."""
+    reference: Questions = (10000, 10999)
+    """Questions whose mean -ln g(y) is the generator's loss; named like those of a set."""
+    leave_out_questions: tuple[int, ...] = ()
+    """Numbers of questions that are not read, such as one whose file is damaged. Answers to them are left out, and
+    counted."""
     cache: bool = True
     """Keep the parsed files between runs; the filters above are applied afterwards."""
+
+    @model_validator(mode="after")
+    def _left_out_are_there(self) -> Self:
+        named = {item for questions in (*self.sets.values(), self.reference) for item in _questions(questions)}
+        odd = sorted(set(self.leave_out_questions) - named)
+        if odd:
+            raise InputError(f"question {odd[0]} is in no set and not in the reference", field="leave_out_questions")
+        empty = next((name for name, questions in self.questions_by_set.items() if not questions), None)
+        if empty is not None or not self.reference_questions:
+            raise InputError(f"leaves no question of {empty or 'the reference'}", field="leave_out_questions")
+        return self
+
+    @property
+    def questions_by_set(self) -> dict[str, list[int]]:
+        """Questions of each set that are read."""
+        return {name: self._read(questions) for name, questions in self.sets.items()}
+
+    @property
+    def reference_questions(self) -> list[int]:
+        """Questions of the reference that are read."""
+        return self._read(self.reference)
 
     @property
     def questions(self) -> list[int]:
         """Questions that are read."""
-        spans = (*self.sets.values(), self.reference)
-        return sorted({item for first, last in spans for item in range(first, last + 1)})
+        return sorted({*self.reference_questions, *(item for part in self.questions_by_set.values() for item in part)})
+
+    def _read(self, questions: Any) -> list[int]:
+        return [item for item in _questions(questions) if item not in self.leave_out_questions]

@@ -394,6 +394,17 @@ def test_an_empty_item_filter(tmp_path: Path) -> None:
             r"exclude_participants: there is no participant '12' among the 4.* 11, -22, 33",
         ),
         ({"sets": [1, 2]}, r"sets: is \[1, 2\], should map names to \[first, last\]"),
+        ({"sets": {"a": []}}, r"sets\.a: is \[\], should be \[first, last\]"),
+        ({"sets": {"a": 3}}, r"sets\.a: is 3, should be \[first, last\]"),
+        ({"sets": {"a": [3, 4, "5"]}}, r"sets\.a: is \[3, 4, '5'\], should be"),
+        ({"sets": {"a": [3, 4, True]}}, r"sets\.a: is \[3, 4, True\], should be"),
+        ({"sets": {"a": [3, 4, [7, 5]]}}, r"sets\.a: is \[3, 4, \[7, 5\]\], should be"),
+        ({"sets": {"a": [3, 4, 3]}}, r"sets\.a: is \[3, 4, 3\], which names a question twice"),
+        ({"sets": {"a": [0, 10**10]}}, r"sets\.a: is .*, which are more than 1,000,000 questions"),
+        ({"reference": [0, 10**10]}, r"reference: is .*, which are more than 1,000,000 questions"),
+        ({"leave_out_questions": [99]}, r"leave_out_questions: question 99 is in no set and not in the reference"),
+        ({"leave_out_questions": [100, 101]}, r"leave_out_questions: leaves no question of first"),
+        ({"leave_out_questions": 100}, r"leave_out_questions: is 100, should be a list"),
         ({"sets": {}}, r"sets: is \{\}, should map"),
         ({"sets": {"a": [103, 101]}}, r"sets\.a: is \[103, 101\], should be \[first, last\] with 0 <= first <= last"),
         ({"sets": {"a": [100, 101], "b": [101, 102]}}, r"question 101 is in both 'a' and 'b'"),
@@ -408,6 +419,34 @@ def test_an_empty_item_filter(tmp_path: Path) -> None:
 def test_bad_settings(tmp_path: Path, settings: dict[str, Any], problem: str) -> None:
     with pytest.raises(InputError, match=problem):
         lm_game(**{"root": str(write_folder(tmp_path)), "cache": False, **CONFIG, **settings})
+
+
+def test_sets_of_single_questions(tmp_path: Path) -> None:
+    root = write_folder(tmp_path)
+    whole = tiny(root, sets={"first": [100, 101], "second": [103, 105]})
+    single = tiny(
+        root, sets={"first": [[100, 100], [101, 101]], "second": [103, [104, 105]]}, reference=[100, 101, 102]
+    )
+    assert single.identical(whole)
+    chosen = tiny(root, sets={"mine": [100, 103, 105]}, participants="all")
+    assert chosen["item"][chosen["item_set"] == "mine"].values.tolist() == [100, 103, 105]
+    assert counts(chosen, "on questions of no set") == [6]
+
+
+def test_questions_left_out(tmp_path: Path) -> None:
+    """A set without one question is as if it had never had it; whoever answered the others answered it whole."""
+    root = write_folder(tmp_path)
+    (root / question_name(104)).write_bytes(b"\0" * 100)
+    with pytest.raises(InputError, match=r"doc104\.json: has 100 NUL bytes.*study\.leave_out_questions=\[104\] leaves"):
+        tiny(root)
+    left = tiny(root, leave_out_questions=[104])
+    assert left["item"].values.tolist() == [100, 101, 102, 103, 105]
+    assert left.identical(tiny(root, sets={"first": [100, 101], "second": [[103, 103], [105, 105]]}))
+    assert counts(left, "on questions of no set (104, 999)") == [3]
+    (root / question_name(104)).unlink()
+    with pytest.raises(InputError, match=r"1 of the 7 files needed are missing.*study\.leave_out_questions which"):
+        tiny(root)
+    assert left.identical(tiny(root, leave_out_questions=[104]))
 
 
 # --------------------------------------------------------------------------------------- malformed input
