@@ -22,12 +22,14 @@ class Told:
         return getattr(self._program, name)
 
     def _make_sampler(self, *arguments: Any) -> Any:
-        from nutpie import _lib  # noqa: PLC0415
+        try:
+            from nutpie._lib import ProgressType  # noqa: PLC0415 - one sampler of several
 
-        told = _lib.ProgressType.template_callback(_TOLD_MS, "{{ total_finished_draws }}", 1, self._tell)
-        return self._program._make_sampler(
-            *(told if isinstance(value, _lib.ProgressType) else value for value in arguments)
-        )
+            told = ProgressType.template_callback(_TOLD_MS, "{{ total_finished_draws }}", 1, self._tell)
+        except (ImportError, AttributeError, TypeError):
+            # no public part of nutpie: another version has the draws, if not their number
+            return self._program._make_sampler(*arguments)
+        return self._program._make_sampler(*(told if isinstance(value, ProgressType) else value for value in arguments))
 
     def _tell(self, text: str) -> None:
         if found := re.search(r"\d+", text):

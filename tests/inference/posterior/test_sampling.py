@@ -20,6 +20,8 @@ from scipy.stats import norm
 
 from estimators import errors
 from estimators.errors import InputError
+from inference import progress
+from inference.examples import normal_model
 from inference.posterior.arviz_adapter import from_groups, group, group_names
 from inference.posterior.predictive import complete, log_likelihood, prior_simulator, thinned
 from inference.posterior.sampling import SAMPLERS, compile_model, sample, whole_or_not_at_all
@@ -272,3 +274,16 @@ def test_every_sampler_gives_the_same_posterior(sampler: str, seed_offset: int) 
     np.testing.assert_allclose(
         first.posterior["mean"].mean(("chain", "draw")), other.posterior["mean"].mean(("chain", "draw")), atol=0.25
     )
+
+
+@pytest.mark.mcmc
+@pytest.mark.parametrize("sampler", ["nutpie", "pymc"])
+def test_life_signs_count_the_draws_and_change_none(sampler: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    counts: list[Any] = []
+    monkeypatch.setattr(progress._Display, "show", lambda _, stage: counts.append((stage.done, stage.total)))
+    settings = {"sampler": sampler, "draws": 60, "tune": 50, "chains": 2, "cores": 1, "seed": 3}
+    shown = sample(normal_model(), **settings)
+    assert counts[-1] == (220, 220)
+    assert [done for done, _ in counts] == sorted(done for done, _ in counts)
+    quiet = sample(normal_model(), **settings, progress=False)
+    assert shown.posterior.equals(quiet.posterior)
