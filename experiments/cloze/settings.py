@@ -160,7 +160,9 @@ def shared_contexts(words: StudyWords, name: str, *, n_samples: int = 1) -> NDAr
 
 def known_mean(values: ArrayLike) -> float:
     """Mean of the values that are known; NaN where none is."""
-    return float("nan") if np.isnan(values).all() else float(np.nanmean(values))
+    known = np.asarray(values, dtype=float)
+    known = known[~np.isnan(known)]
+    return float(known.mean()) if known.size else float("nan")
 
 
 def cluster_se(values: ArrayLike, groups: ArrayLike) -> float:

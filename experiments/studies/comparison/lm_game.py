@@ -112,8 +112,8 @@ def _parsed(settings: LmGameSettings) -> tuple[Parsed, list[Note]]:
         )
     except MissingFilesError as error:
         raise InputError(
-            f"{error}; study.sets and study.reference say which questions are read, study.leave_out_questions which are "
-            f"not, and the public archive {settings.address} has them all"
+            f"{error}; study.sets and study.reference say which questions are read, study.leave_out_questions which "
+            f"are not, and the public archive {settings.address} has them all"
         ) from None
     return from_cached(cached), notes
 
