@@ -5,12 +5,12 @@ from __future__ import annotations
 import codecs
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, BeforeValidator
 
 from estimators.errors import InputError, unknown_choice
 from inference.settings import Settings
 
-__all__ = ["SEPARATORS", "TableFile"]
+__all__ = ["SEPARATORS", "CellTexts", "TableFile"]
 
 SEPARATORS = {"comma": ",", "tab": "\t", "semicolon": ";", "pipe": "|"}
 """Separators by name."""
@@ -34,6 +34,17 @@ def _encoding(name: str) -> str:
     return name
 
 
+def _as_written(given: object) -> object:
+    """A command line reads -99 as a number, and a cell is a text."""
+    if not isinstance(given, tuple | list):
+        return given
+    return tuple(str(each) if isinstance(each, int | float) and not isinstance(each, bool) else each for each in given)
+
+
+CellTexts = Annotated[tuple[str, ...], BeforeValidator(_as_written)]
+"""Texts of cells; numbers stand for themselves."""
+
+
 class TableFile(Settings):
     """How a table stands in its file; Parquet files need none of it."""
 
@@ -46,5 +57,5 @@ class TableFile(Settings):
     refuses fields that swallow whole rows; none takes them for characters like others."""
     decimal: Literal["auto", "point", "comma"] = "auto"
     """What stands in a decimal number; auto also takes a comma (counted) in a column where no cell has a point."""
-    empty: tuple[str, ...] = ()
+    empty: CellTexts = ()
     """Texts that stand for an empty cell, such as [NA, -99]."""

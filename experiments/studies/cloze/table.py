@@ -28,7 +28,7 @@ class ClozeTableSettings(ClozeRowSettings, TableFile):
     """Settings of :func:`cloze_table`."""
 
     path: UserPath | None = None
-    """The table: CSV, TSV or parquet. Needed."""
+    """The table: delimited text (.gz too) or Parquet. Needed."""
 
 
 @loader(ClozeTableSettings)

@@ -11,7 +11,7 @@ from estimators.errors import InputError
 from experiments.studies.cloze.rows import WordRulesName
 from experiments.studies.parsing import Note
 from experiments.studies.plain_table import Table, missing_column
-from experiments.studies.table_settings import TableFile
+from experiments.studies.table_settings import CellTexts, TableFile
 from inference.settings import Count, Names, Settings, UserPath
 
 __all__ = ["ClozeColumns", "ClozeRowSettings", "ScoreFile", "WideColumns", "chosen_columns"]
@@ -127,7 +127,7 @@ class ClozeRowSettings(Settings):
     scores: Mapping[str, ScoreFile] = {}
     """Log-probabilities of the target words by language model, NAME: {path: FILE, scale: surprisal_bits}; a target that
     is several tokens has the sum of theirs."""
-    missing: tuple[str, ...] = ()
+    missing: CellTexts = ()
     """Texts that stand for no answer in this table, such as [NA, -99]; a null and an empty field always do."""
     drop_incomplete: bool = False
     """Leave rows without a context, weight or participant out (counted) instead of refusing the table."""
