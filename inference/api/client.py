@@ -20,6 +20,7 @@ from inference.api.calls import (
     text_of,
     usage_of,
 )
+from inference.api.connection import body_of, connection
 from inference.api.keys import holds_key, key_of, texts_in
 from inference.api.retries import TryAgainError, seconds_of, waits
 from inference.api.settings import ApiSettings
@@ -72,7 +73,6 @@ class ApiClient:
 
     def __init__(self, settings: ApiSettings, store: AnswerStore) -> None:
         require_packages(("httpx", "tenacity"), "api", source="the client of the endpoint")
-        import httpx  # noqa: PLC0415 - only this needs it
 
         self.settings = settings
         self.store = store
@@ -83,19 +83,7 @@ class ApiClient:
         self._stopped = asyncio.Event()
         self.n_usable = 0
         """Calls so far whose answer could be used, stored ones too."""
-        # redirects are not followed: the key is for this host; nor does a proxy see what stays on this machine. What
-        # comes compressed can be a thousand times longer than it looks. The deadline is of a whole call, not of a read
-        self._http = httpx.AsyncClient(
-            base_url=settings.base_url.rstrip("/") + "/",
-            headers={"Accept-Encoding": "identity"}
-            | ({"Authorization": f"Bearer {self._secret}"} if self._secret else {}),
-            timeout=None,
-            limits=httpx.Limits(max_connections=settings.concurrency),
-            trust_env=not settings.is_here,
-        )
-        # they write down what the endpoint says in its status line and headers, which may be the key
-        for name in ("httpx", "httpcore"):
-            logging.getLogger(name).setLevel(logging.WARNING)
+        self._http = connection(settings, self._secret)
 
     async def __aenter__(self) -> ApiClient:
         """Give the client itself."""
@@ -229,7 +217,7 @@ class ApiClient:
                 ) as response,
             ):
                 ok = response.status_code == httpx.codes.OK
-                content = await _body(response, settings.max_answer_bytes if ok else _MOST_ERROR_BYTES)
+                content = await body_of(response, settings.max_answer_bytes if ok else _MOST_ERROR_BYTES)
         except (httpx.TransportError, TimeoutError) as error:
             if response is not None and response.is_error:
                 content = b""
@@ -284,13 +272,3 @@ class ApiClient:
 
 def _kept(text: str | None, error: UnusableAnswerError) -> str | None:
     return None if isinstance(error, _KeyInAnswerError) else text
-
-
-async def _body(response: httpx.Response, most: int) -> bytes:
-    """Read a body as it comes; of one that is too long, a little more than the most."""
-    found = bytearray()
-    async for part in response.aiter_raw():
-        found += part
-        if len(found) > most:
-            break
-    return bytes(found)

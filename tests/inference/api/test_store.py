@@ -210,3 +210,14 @@ def test_a_proxy_does_not_see_calls_to_this_machine(url: str, tmp_path: Path, mo
             monkeypatch.delenv(name, raising=False)
         assert asked(settings(url, "good"), tmp_path / "s.db") is None
     assert seen == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("ALL_PROXY", "socks9://host"), ("HTTPS_PROXY", "ftp://me:pw@host"), ("SSL_CERT_FILE", "/none")]
+)
+def test_an_environment_that_cannot_be_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    monkeypatch.setenv(name, value)
+    chosen = settings("https://host.invalid", "x", max_attempts=1)
+    one_line(lambda: score_windows(windows(), chosen, tmp_path / "s.db"), "https://host.invalid", "cannot be used")
