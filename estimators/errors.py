@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from importlib.util import find_spec
 
-__all__ = ["InputError", "how_to_install", "require_packages", "unknown_choice"]
+__all__ = ["InputError", "how_to_install", "printable", "require_packages", "unknown_choice"]
 
 
 class InputError(ValueError):
@@ -24,7 +24,20 @@ class InputError(ValueError):
 
     def __init__(self, problem: str, *, source: object = None, field: object = None) -> None:
         place = ", ".join(str(part) for part in (source, field) if part is not None)
-        super().__init__(f"{place}: {problem}" if place else problem)
+        message = f"{place}: {problem}" if place else problem
+        # a path may hold bytes that are no UTF-8, and a value of a file commands to a terminal
+        super().__init__(printable(message))
+
+
+def printable(text: str) -> str:
+    r"""Show line ends, commands to a terminal and halves of surrogate pairs as Python writes them in a string.
+
+    Examples
+    --------
+    >>> print(printable("two\nlines"))
+    two\nlines
+    """
+    return text if text.isprintable() else "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
 
 
 def unknown_choice(what: str, value: object, valid: Iterable[object], *, source: object = None) -> InputError:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from estimators.errors import printable
+
 if TYPE_CHECKING:
     from rich.table import Table
 
@@ -72,11 +74,6 @@ def _cell(value: object) -> str:
     if value is None or value is pd.NA or (isinstance(value, float | np.floating) and np.isnan(value)):
         return ""
     return f"{value:.5g}" if isinstance(value, float | np.floating) else str(value)
-
-
-def printable(text: str) -> str:
-    """Show line ends, commands to a terminal and halves of surrogate pairs as Python writes them in a string."""
-    return text if text.isprintable() else "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
 
 
 def markdown_plain(text: str) -> str:

@@ -33,9 +33,10 @@ _MARKS = {
 
 def _known_encoding(value: str) -> str:
     try:
-        codecs.lookup(value)
-    except LookupError:
-        raise InputError(f"is {value!r}, which Python does not know; utf-8, utf-16, cp1252, latin-1 are some") from None
+        "a".encode(value)
+    except (LookupError, UnicodeError, ValueError):
+        problem = f"is {value!r}, which is no encoding of text; utf-8, utf-16, cp1252, latin-1 are some"
+        raise InputError(problem) from None
     return value
 
 
@@ -96,6 +97,9 @@ def texts(settings: TextsSettings) -> xr.Dataset:
     ['moby.txt']
     """
     path = settings.path
+    if not path.name.isprintable():
+        problem = "has a name that is no printable UTF-8, and the study is called by it; rename it"
+        raise InputError(problem, source=path, field="study.path")
     if path.is_dir():
         documents, digests, notes = _folder(path, settings)
     else:
@@ -140,6 +144,9 @@ def _folder(root: Path, settings: TextsSettings) -> tuple[list[Document], dict[s
         content = read_bytes(path)
         place = path.relative_to(root)
         name = place.as_posix()
+        if not name.isprintable():
+            problem = "has a name that is no printable UTF-8, and documents are called by their files; rename it"
+            raise InputError(problem, source=path)
         digests[name] = hashlib.sha256(content).hexdigest()
         split = place.parts[0] if len(place.parts) > 1 else ALL
         documents.append(Document(name, _text(content, path, settings, notes), split))
@@ -158,13 +165,13 @@ def _text(content: bytes, path: Path, settings: TextsSettings, notes: dict[str, 
         _count(notes, "files with a UTF-8 byte order mark, which is no part of the text; removed")
     try:
         text = content.decode(encoding)
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise InputError(
-            f"is not {encoding}: byte {content[error.start]:#04x} in line {line} ({error.reason}); set study.encoding, "
-            "cp1252 for one, or convert the file",
-            source=path,
-        ) from None
+    except UnicodeError as error:
+        found = str(error)
+        if isinstance(error, UnicodeDecodeError):
+            line = content.count(b"\n", 0, error.start) + 1
+            found = f"byte {content[error.start]:#04x} in line {line} ({error.reason})"
+        problem = f"is not {encoding}: {found}; set study.encoding, cp1252 for one, or convert the file"
+        raise InputError(problem, source=path) from None
     if "\0" in text:
         raise InputError(
             f"holds {text.count(chr(0))} null characters; it is no text file, or in another encoding "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import json
+import os
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -136,7 +137,7 @@ def test_empty_files_and_duplicates(tmp_path: Path) -> None:
         ({"a.txt": "x"}, {"paht": "x"}, "unknown setting 'paht'"),
         ({"a.txt": "x"}, {"name": "text"}, "unknown setting 'name'"),
         ({"a.txt": "x"}, {"path": None}, "path: is None, should be a path"),
-        ({"a.txt": "x"}, {"encoding": "utf-9"}, "encoding: is 'utf-9', which Python does not know"),
+        ({"a.txt": "x"}, {"encoding": "utf-9"}, "encoding: is 'utf-9', which is no encoding of text"),
         ({"a.txt": "x"}, {"newlines": "dos"}, "newlines: is 'dos', should be one of unify, keep"),
         ({"a.txt": "x"}, {"duplicates": "first"}, "duplicates: is 'first', should be one of keep, drop, error"),
         ({"a.txt": "x"}, {"id_field": 3}, "id_field: is 3, should be a text that is not empty or null"),
@@ -243,3 +244,30 @@ def test_real_documents(lm_game_root: Path) -> None:
     study = game(lm_game_root)
     assert study.sizes["document"] == 469
     assert "published ones" not in "".join(noted(study))
+
+
+@pytest.mark.parametrize("encoding", ["zlib", "rot13", "base64", "bz2", "hex", "undefined", "no such", "a\0b", ""])
+def test_what_is_no_encoding_of_text_is_refused(encoding: str, tmp_path: Path) -> None:
+    root = write(tmp_path, {"a.txt": "Hi."})
+    with pytest.raises(InputError, match=r"encoding: is .*, which is no encoding of text"):
+        texts(path=root, encoding=encoding)
+
+
+@pytest.mark.parametrize("name", [b"caf\xe9.txt", b"two\nlines.txt", b"sub\xff/a.txt", b"\x1b[2J.txt"])
+def test_a_name_that_cannot_be_printed_is_refused(name: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "given" / os.fsdecode(name)
+    path.parent.mkdir(parents=True)
+    path.write_text("Hi.")
+    for given in (tmp_path / "given", path):
+        if given == path and given.name.isprintable():
+            continue
+        with pytest.raises(InputError, match=r"has a name that is no printable UTF-8") as caught:
+            texts(path=given)
+        assert str(caught.value).isprintable()
+
+
+def test_a_pipe_among_texts_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a.txt")
+    for given in (tmp_path, tmp_path / "a.txt"):
+        with pytest.raises(InputError, match=r"a\.txt.*: is a pipe"):
+            texts(path=given)
