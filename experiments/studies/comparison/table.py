@@ -17,7 +17,7 @@ from experiments.harness.result import loader
 from experiments.studies.comparison.checks import check_contradictions, string_contradictions
 from experiments.studies.comparison.table_answers import answers_of
 from experiments.studies.comparison.table_columns import ComparisonColumns, ComparisonLayout
-from experiments.studies.parsing import add_notes
+from experiments.studies.parsing import add_notes, shown
 from experiments.studies.plain_table import Table, missing_column, table_of
 from experiments.studies.table_file import read_table
 from experiments.studies.table_settings import TableFile
@@ -209,8 +209,8 @@ def _questions(
     if twice.any():
         row = int(np.flatnonzero(twice)[0])
         raise pairs.error(
-            f"is {draw[row]!r} in {pairs.where(row)}, which item {item[row]!r} has before; number every draw of an "
-            "item, those that gave the same token too",
+            f"is {shown(draw[row])} in {pairs.where(row)}, which item {shown(item[row])} has before; number every "
+            "draw of an item, those that gave the same token too",
             columns.draw,
         )
     code, uniques = pd.factorize(item)
@@ -219,7 +219,8 @@ def _questions(
     if (size != size[0]).any():
         odd = int(np.flatnonzero(size != size[0])[0])
         raise pairs.error(
-            f"{names[odd]!r} has {size[odd]} candidates, {names[0]!r} has {size[0]}; every item needs as many",
+            f"{shown(names[odd])} has {size[odd]} candidates, {shown(names[0])} has {size[0]}; every item "
+            "needs as many",
             columns.item,
         )
     order = np.argsort(code, kind="stable")

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from estimators.errors import InputError
 from experiments.studies.comparison.table_columns import ComparisonLayout
-from experiments.studies.parsing import Note
+from experiments.studies.parsing import Note, shown
 from experiments.studies.plain_table import Table
 
 __all__ = ["answers_of"]
@@ -49,7 +49,8 @@ def answers_of(
     if (where < 0).any():
         at = int(np.flatnonzero(where[:, 0] < 0)[0])
         raise table.error(
-            f"{table.where(rows[at])} answers draw {draw[at]!r} of item {item[at]!r}, which the pairs do not have",
+            f"{table.where(rows[at])} answers draw {shown(draw[at])} of item {shown(item[at])}, which the pairs "
+            "do not have",
             columns.of_answers("draw"),
         )
     return {
@@ -101,8 +102,9 @@ def _reports(table: Table, rows: NDArray[np.intp], settings: ComparisonLayout) -
         instead = "extremes=[1,99]" if settings.percent else "extremes=[.01,.99]"
         hint = "" if settings.percent else "; study.percent=true reads percentages"
         raise table.error(
-            f"is {table.texts(column)[row]!r} in {table.where(row)} ({int(bad.sum())} such rows), should be {should}: "
-            f"0 and {top} mean an infinite ratio, so say what stands for them, such as study.{instead}{hint}",
+            f"is {shown(table.texts(column)[row])} in {table.where(row)} ({int(bad.sum())} such rows), should be "
+            f"{should}: 0 and {top} mean an infinite ratio, so say what stands for them, such as "
+            f"study.{instead}{hint}",
             column,
         )
     return report

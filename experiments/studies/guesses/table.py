@@ -263,8 +263,8 @@ def _study(
         if two.any():
             row = int(np.flatnonzero(two)[0])
             raise table.error(
-                f"is {target[row]!r} in {table.where(taken[row])}, but {target[first][response_item][row]!r} in "
-                f"another row of document {cells['document'].iloc[row]!r}, position {position[row]}",
+                f"is {shown(target[row])} in {table.where(taken[row])}, but "
+                f"{shown(target[first][response_item][row])} in another row of document {cells['document'].iloc[row]!r}, position {position[row]}",
                 columns["target"],
             )
         variables["target_token"] = ("item", target[first])
@@ -294,8 +294,8 @@ def _correct(
         if bad.any():
             row = int(np.flatnonzero(bad)[0])
             raise table.error(
-                f"is {cells['correct'].iloc[row]!r} in {table.where(taken[row])}, should be 1 or 0, true or false, yes "
-                "or no",
+                f"is {shown(cells['correct'].iloc[row])} in {table.where(taken[row])}, should be 1 or 0, true or false, "
+                "yes or no",
                 columns["correct"],
             )
         return said.isin(_TRUE).to_numpy(dtype=bool)

@@ -273,6 +273,11 @@ def _whole(given: Table, name: str, numbers: NDArray[np.float64]) -> NDArray[np.
 
 def _check_lists(given: Table, cells: pd.DataFrame) -> None:
     """Refuse a list with more than the whole probability, or with one token twice."""
+    above = cells["logprob_nats"].to_numpy() > _SLACK
+    if above.any():
+        row = int(np.argmax(above))
+        problem = f"is {cells['logprob_nats'].iloc[row]:g} in {given.where(row)}, should be ln p, at most 0"
+        raise given.error(problem, "logprob_nats")
     total = np.exp(cells["logprob_nats"]).groupby([cells[name] for name in _KEY]).transform("sum").to_numpy()
     row = int(np.argmax(total))
     if total[row] > 1 + _SLACK:
