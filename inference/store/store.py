@@ -277,11 +277,13 @@ def open_store(folder: Path | str) -> Store:
                 raise InputError(
                     f"is no store and not empty (it holds {others[0]}); name a new or empty folder", source=folder
                 )
-            content = json.dumps({"format": _FORMAT, "schema_version": SCHEMA_VERSION}) + "\n"
-            write_atomically(marker, content.encode("ascii"))
-        found = json.loads(marker.read_text(encoding="utf-8"))
+            made = json.dumps({"format": _FORMAT, "schema_version": SCHEMA_VERSION}) + "\n"
+            write_atomically(marker, made.encode("ascii"))
+        content = marker.read_bytes()
     except OSError as problem:
         raise InputError(f"cannot be used as a store: {problem.strerror or problem}", source=folder) from problem
+    try:
+        found = json.loads(content)
     except (ValueError, RecursionError) as problem:
         raise InputError(f"is damaged ({problem}); a store begins with this file", source=marker) from None
     if not isinstance(found, dict) or found.get("format") != _FORMAT:

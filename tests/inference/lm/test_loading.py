@@ -337,12 +337,16 @@ def cache_snapshot(hub: Path, repository: str, commit: str, folder: Path) -> Non
 @pytest.mark.subprocess
 def test_without_a_network(folder, folder_of, tmp_path):
     """A model that is not there is one line; one in the local cache loads, unless its weights are pickled."""
-    commits = ["0123456789abcdef0123456789abcdef01234567", "89abcdef0123456789abcdef0123456789abcdef"]
+    commits = [f"{number}123456789abcdef0123456789abcdef01234567" for number in range(3)]
     hub = tmp_path / "home" / "hub"
     cache_snapshot(hub, "someone/kept", commits[0], folder_of("llama"))
     pickled(folder)
     cache_snapshot(hub, "someone/pickled", commits[1], folder)
-    asked = ["someone/absent@main", f"someone/kept@{commits[0]}", "someone/kept@main", f"someone/pickled@{commits[1]}"]
+    index = {"metadata": {}, "weight_map": {"model.norm.weight": "pytorch_model.bin"}}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+    cache_snapshot(hub, "someone/hidden", commits[2], folder)
+    asked = ["someone/absent@main", f"someone/kept@{commits[0]}", "someone/kept@main"]
+    asked += [f"someone/pickled@{commits[1]}", f"someone/hidden@{commits[2]}"]
     done = subprocess.run(
         [sys.executable, "-c", OFFLINE, *asked],
         cwd=ROOT,
@@ -351,12 +355,13 @@ def test_without_a_network(folder, folder_of, tmp_path):
         text=True,
         check=True,
     )
-    absent, by_commit, by_branch, refused = done.stdout.splitlines()
+    absent, by_commit, by_branch, refused, hidden = done.stdout.splitlines()
     assert "someone/absent at revision main is neither in the local cache nor to be had from the Hub" in absent
     assert "source=folder path=FOLDER, or use the model smollm2" in absent
     assert by_commit == by_branch == f"loaded {commits[0]} 1"
     assert "someone--pickled" in refused
     assert "safetensors" in refused
+    assert "names 'pytorch_model.bin', should name a .safetensors file of this folder" in hidden
 
 
 def test_a_folder_is_no_repository(folder):

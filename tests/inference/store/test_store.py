@@ -349,6 +349,17 @@ def test_a_disk_that_takes_nothing_is_told_in_one_line_and_nothing_half_is_left(
     same(compute_stored(store, OPERATION, [*items, *more], [*keys, *more_keys], square).arrays, square([*items, *more]))
 
 
+def test_a_store_that_cannot_be_made_is_told_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", fails)
+    with pytest.raises(InputError, match=r"/new: cannot be written to: No space left on device") as caught:
+        open_store(tmp_path / "new")
+    assert "damaged" not in str(caught.value)
+    assert not list((tmp_path / "new").iterdir())
+
+
 def test_a_store_that_cannot_be_listed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _, _, keys = filled(tmp_path)
     store = open_store(tmp_path)
