@@ -20,7 +20,7 @@ __all__ = [
     "WrongAnswerError",
     "answer_of",
     "call_for",
-    "check_model",
+    "model_of",
     "positions_of",
     "text_of",
     "usage_of",
@@ -32,6 +32,7 @@ _LEAST_LOGPROB = -1e4
 _SUM_SLACK = 0.01
 # a million contexts of the longest kind; a number above it is none that anybody counted
 _MOST_TOKENS = 10**12
+_LONGEST_NAME = 80
 
 
 class UnusableAnswerError(Exception):
@@ -149,24 +150,27 @@ def answer_of(text: str) -> Any:
         raise UnusableAnswerError("the answer is not JSON") from None
 
 
-def check_model(answer: Any, settings: ApiSettings) -> None:
-    """Refuse the answer of another model; one that does not name its model is taken at its word.
+def model_of(answer: Any, settings: ApiSettings) -> str:
+    """Name of an answer's model; one that does not name its model is taken at its word.
 
     A dated name, such as gpt-4o-2024-08-06 for gpt-4o, is what an alias stands for.
 
     Raises
     ------
     WrongAnswerError
+        If it is another model's.
     """
     named = answer.get("model") if isinstance(answer, Mapping) else None
+    if named is None:
+        return settings.model
     accepted = (settings.model, *settings.accept_model_names)
-    if named is None or named in accepted or "*" in accepted:
-        return
-    if isinstance(named, str) and re.fullmatch(re.escape(settings.model) + r"-[0-9]{4}(-?[0-9]{2}){0,2}", named):
-        return
+    dated = re.escape(settings.model) + r"-[0-9]{4}(-?[0-9]{2}){0,2}"
+    if isinstance(named, str) and (named in accepted or "*" in accepted or re.fullmatch(dated, named)):
+        # it goes into a study's notes
+        return named.encode("utf-8", "replace").decode()[:_LONGEST_NAME]
     raise WrongAnswerError(
-        f"the answer is of the model {str(named)[:80]!r}, not of {settings.model!r}; if that is its name there, put it "
-        "in accept_model_names"
+        f"the answer is of the model {str(named)[:_LONGEST_NAME]!r}, not of {settings.model!r}; if that is its name "
+        "there, put it in accept_model_names"
     )
 
 

@@ -15,7 +15,7 @@ from inference.api.calls import (
     UnusableAnswerError,
     WrongAnswerError,
     answer_of,
-    check_model,
+    model_of,
     positions_of,
     text_of,
     usage_of,
@@ -83,6 +83,8 @@ class ApiClient:
         self._stopped = asyncio.Event()
         self.n_usable = 0
         """Calls so far whose answer could be used, stored ones too."""
+        self.other_names: set[str] = set()
+        """What used answers call the model, where that is not as it was asked for."""
         self._http = connection(settings, self._secret)
 
     async def __aenter__(self) -> ApiClient:
@@ -151,7 +153,8 @@ class ApiClient:
         if holds_key(texts_in(answer), self._secret):
             raise _KeyInAnswerError("the answer repeats the key in pieces, and is not kept")
         positions = positions_of(answer, self.settings.top_logprobs)
-        check_model(answer, self.settings)
+        named = model_of(answer, self.settings)
+        self.other_names |= {named} - {self.settings.model}
         return answer, positions
 
     async def _with_retries(self, call: Call) -> list[Position]:

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from estimators.errors import InputError
 from estimators.layout import add_note
 from inference.api.calls import Position, call_for
@@ -19,40 +17,12 @@ from inference.api.ledger import Ledger
 from inference.api.settings import ApiSettings
 from inference.api.stopping import first_signal_waits
 from inference.api.store import AnswerStore
+from inference.api.windows import TextWindow, ranking_of
 
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["CostEstimate", "TextWindow", "estimate_cost", "score_windows"]
-
-
-@dataclass(frozen=True)
-class TextWindow:
-    """A run of reference tokens with what stands before it, in the tokens of the model.
-
-    Attributes
-    ----------
-    text, name : str
-        Names of the text, and of the window in it.
-    context : tuple of str
-        Tokens before the first reference token; the window's context length is their number.
-    reference : tuple of str
-        The tokens to score.
-    sliding : bool
-        Every reference token is scored after exactly ``len(context)`` tokens, the first ones dropped; otherwise the
-        context grows from token to token. A reused completion grows within itself either way.
-    """
-
-    text: str
-    name: str
-    context: tuple[str, ...]
-    reference: tuple[str, ...]
-    sliding: bool = True
-
-    def before(self, position: int) -> str:
-        """Text before a reference token."""
-        start = position if self.sliding else 0
-        return "".join((*self.context, *self.reference[:position])[start:])
+__all__ = ["CostEstimate", "estimate_cost", "score_windows"]
 
 
 @dataclass(frozen=True)
@@ -159,13 +129,13 @@ def score_windows(
                 field="budget_usd",
             )
         with first_signal_waits() as when_asked:
-            scored = asyncio.run(_score(windows, settings, answers, progress, when_asked))
+            scored, other_names = asyncio.run(_score(windows, settings, answers, progress, when_asked))
         after = answers.ledger()
     found = [(window, its) for window, its in zip(windows, scored, strict=True) if not isinstance(its, InputError)]
     unusable = [its for its in scored if isinstance(its, InputError)]
     if not found:
         raise unusable[0]
-    study = _study(settings, found)
+    study = ranking_of(settings, found)
     if unusable:
         add_note(
             study,
@@ -176,11 +146,13 @@ def score_windows(
     if after.n_unsure:
         add_note(
             study,
-            f"calls without a usable answer that may have been paid for (time-outs, broken answers, killed runs), at "
-            f"most ${after.unsure_usd:.4f}; all were asked again",
+            f"calls without a usable answer that may have been paid for (time-outs, broken or wrong answers, killed "
+            f"runs), at most ${after.unsure_usd:.4f}",
             count=after.n_unsure,
             level="warning",
         )
+    for name in sorted(other_names):
+        add_note(study, f"answers are of the model {name!r}, asked for as {settings.model!r}")
     add_note(study, f"answers in the store, ${after.paid_usd:.4f}", count=after.n_answers)
     return study
 
@@ -206,7 +178,7 @@ async def _score(
     store: AnswerStore,
     progress: Callable[[int, int], None] | None,
     when_asked: Callable[[Callable[[], object]], None],
-) -> list[list[Position] | UnusableCallError]:
+) -> tuple[list[list[Position] | UnusableCallError], set[str]]:
     total = sum(len(window.reference) for window in windows)
     done = 0
 
@@ -230,7 +202,7 @@ async def _score(
         when_asked(lambda: None if loop.is_closed() else loop.call_soon_threadsafe(stop))
         tasks = [asyncio.ensure_future(_window(client, window, scored)) for window in windows]
         try:
-            return list(await asyncio.gather(*tasks))
+            return list(await asyncio.gather(*tasks)), client.other_names
         except BaseException:
             # what is in flight may be paid for: it is let to end and is stored, nothing new is begun
             client.stop()
@@ -267,33 +239,3 @@ async def _positions(client: ApiClient, window: TextWindow, scored: Callable[[],
         completion = completion[1:] if client.settings.reuse else []
         scored()
     return found
-
-
-def _study(settings: ApiSettings, found: Sequence[tuple[TextWindow, Sequence[Position]]]) -> xr.Dataset:
-    import xarray as xr  # noqa: PLC0415
-
-    rows = [(window, at, position) for window, positions in found for at, position in enumerate(positions)]
-    longest = max(len(position.token) for _, _, position in rows)
-    token = np.full((len(rows), longest), None, dtype=object)
-    logprob = np.full((len(rows), longest), np.nan)
-    for row, (_, _, position) in enumerate(rows):
-        token[row, : len(position.token)] = position.token
-        logprob[row, : len(position.logprob)] = position.logprob
-
-    def text(values: list[str]) -> tuple[str, object]:
-        return "token", np.array(values, dtype=object)
-
-    return xr.Dataset(
-        {
-            "model": text([settings.model] * len(rows)),
-            "text": text([window.text for window, _, _ in rows]),
-            "context_length": ("token", np.array([len(window.context) for window, _, _ in rows])),
-            "window": text([window.name for window, _, _ in rows]),
-            "position": ("token", np.array([at for _, at, _ in rows])),
-            "reference_token": text([window.reference[at] for window, at, _ in rows]),
-            "generated_token": text([position.sampled for _, _, position in rows]),
-            "ranked_token": (("token", "rank"), token),
-            "ranked_logprob": (("token", "rank"), logprob, {"units": "nats"}),
-        },
-        attrs={"name": f"api {settings.model}"},
-    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import math
 import os
 import signal
 import sqlite3
@@ -23,9 +24,11 @@ from estimators.rankings import score_study
 from inference.api.calls import UnusableAnswerError, call_for, positions_of, usage_of
 from inference.api.keys import key_of
 from inference.api.ledger import BudgetSpentError
-from inference.api.scoring import TextWindow, estimate_cost, score_windows
+from inference.api.retries import seconds_of
+from inference.api.scoring import estimate_cost, score_windows
 from inference.api.settings import ApiSettings
 from inference.api.store import AnswerStore
+from inference.api.windows import TextWindow
 from inference.settings import Settings, settings_from
 from tests.inference.api.fake_server import FAULTS, KEY, FakeEndpoint, completion, never, ranking, serving, three_in_ten
 
@@ -359,6 +362,21 @@ def test_a_foreign_file_is_no_store(tmp_path: Path) -> None:
     (tmp_path / "s.db").write_bytes(b"not a database at all, but long enough to be read" * 50)
     with pytest.raises(InputError, match="is not a store of answers"):
         AnswerStore(tmp_path / "s.db")
+
+
+@pytest.mark.parametrize(
+    ("header", "seconds"),
+    [
+        (None, None),
+        ("2.5", 2.5),
+        ("-1", 0.0),
+        ("nan", None),
+        ("Wed, 21 Oct 2099 07:28:00 GMT", None),
+        ("inf", math.inf),
+    ],
+)
+def test_what_an_endpoint_asks_to_wait(header: str | None, seconds: float | None) -> None:
+    assert seconds_of(header) == seconds
 
 
 def test_answers_of_other_shapes() -> None:

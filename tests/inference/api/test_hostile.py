@@ -19,9 +19,10 @@ import pytest
 
 from estimators.errors import InputError
 from inference.api.keys import holds_key
-from inference.api.scoring import TextWindow, score_windows
+from inference.api.scoring import score_windows
 from inference.api.settings import ApiSettings
 from inference.api.store import AnswerStore
+from inference.api.windows import TextWindow
 from tests.inference.api.hostile_server import (
     KEY,
     answer,
@@ -90,7 +91,7 @@ CASES: dict[str, tuple[Any, str | None, int]] = {
     "latin-1": (says('{"é": 1}'.encode("latin-1")), NOT_JSON, 3),
     "bom": (says(b"\xef\xbb\xbf" + json.dumps(answer()).encode()), None, 1),
     "deep-lists": (says(b"[" * 40_000), DEEP, 2),
-    "deep-mappings": (says(b'{"a":' * 9_000), DEEP, 2),
+    "deep-mappings": (says(b'{"":' * 12_000), DEEP, 2),
     "long-number": (says(b'{"choices": 1' + b"0" * 5_000 + b"}"), NOT_JSON, 3),
     # it is of another shape
     "list": (says([]), NOTHING, 3),

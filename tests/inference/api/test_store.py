@@ -188,6 +188,12 @@ def test_a_window_without_a_usable_answer_is_left_out_and_counted(url: str, tmp_
         assert "of the model 'else'" in left_out[0]["text"]
 
 
+def test_the_name_that_answers_give_the_model_is_noted(tmp_path: Path) -> None:
+    with hostile({"dated": says(answer(model="fake-2024-08-06"))}) as (url, _):
+        study = score_windows(windows(2), settings(url, "dated"), tmp_path / "s.db")
+    assert "answers are of the model 'fake-2024-08-06', asked for as 'fake'" in [note["text"] for note in notes(study)]
+
+
 def test_an_end_of_text_leaves_its_window_out(tmp_path: Path) -> None:
     end = says({"choices": [{"logprobs": {"tokens": [], "top_logprobs": []}}]})
     with hostile({"ends": then(says(), end, says()), "only": end}) as (url, _):
