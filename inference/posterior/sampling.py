@@ -17,6 +17,7 @@ import pymc as pm
 from numpy.typing import NDArray
 
 from estimators.errors import InputError, require_packages, unknown_choice
+from estimators.room import check_memory
 from inference.posterior.arviz_adapter import InferenceData, add_model_data, common_stats, without_unconstrained
 from inference.posterior.kept import kept
 from inference.posterior.told import Told
@@ -192,6 +193,7 @@ def sample(
         with whole_or_not_at_all(), shown as show:
             if sampler == "nutpie":
                 chosen = compiled or compile_model(program)
+                check_memory(8.0 * chains * draws * chosen.program.n_dim, source="sampler", field="draws")
                 found = _nutpie(chosen, {**settings, "cores": cores}, seed=seed, show=show)
             elif sampler == "pymc":
                 found = _pymc(program, sampler, {**settings, "cores": cores}, seed=seed, show=show)

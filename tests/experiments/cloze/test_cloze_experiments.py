@@ -90,6 +90,16 @@ def test_a_notebook_gives_the_numbers_of_the_command() -> None:
         pd.testing.assert_frame_equal(made.table, run_experiment(*overrides, *SIMULATED).table)
 
 
+def test_a_reader_gets_the_first_columns_and_no_posterior_that_nobody_asked_for() -> None:
+    result = tvd(cloze_simulated(n_items=6, vocab_size=40))
+    assert not result.posteriors
+    assert not [name for name in result.table if "bayes" in name]
+    assert list(result.summary()) == [
+        *("player", "n_contexts", "tvd", "se_tvd", "tvd_baseline", "tvd_corrected", "tvd_to_oracle"),
+        *("tvd_between_oracles", "ece_human_fixed", "ece_corpus_fixed"),
+    ]
+
+
 def test_figures_are_drawn_from_what_was_written(tmp_path: Path) -> None:
     result = tvd(cloze_simulated(n_items=40, vocab_size=40))
     assert list(result.figures) == ["tvd", "calibration"]

@@ -206,6 +206,17 @@ def test_markdown_table_has_five_digits():
     ]
 
 
+@pytest.mark.parametrize(("columns", "width"), [(None, 120), ("90", 90), ("200", 200)])
+def test_a_table_in_a_log_is_as_wide_as_a_reader_can_take(columns, width, capsys, monkeypatch):
+    if columns is None:
+        monkeypatch.delenv("COLUMNS", raising=False)
+    else:
+        monkeypatch.setenv("COLUMNS", columns)
+    print_table(pd.DataFrame({"player": ["human"]} | {f"number_{i}": [i + 0.125] for i in range(40)}), "a title")
+    widths = [len(line.rstrip()) for line in capsys.readouterr().out.splitlines()]
+    assert width - 15 < max(widths) <= width
+
+
 def test_print_table_never_cuts_a_value(capsys):
     table = pd.DataFrame({"player": ["human"]} | {f"column_number_{i}": [i + 0.125] for i in range(40)})
     print_table(table, "a title")
