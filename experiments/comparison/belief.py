@@ -19,13 +19,13 @@ from experiments.comparison.estimates import (
     TABLE_COLUMNS,
     ComparisonSettings,
     EstimatorSettings,
+    asked_for,
     bars_label,
     chosen_models,
     compared_schemes,
     estimate,
     player_rows,
     table_row,
-    with_n_responses,
 )
 from experiments.harness.bayes import (
     CONVERGENCE_COLUMNS,
@@ -41,8 +41,10 @@ from experiments.harness.bayes import (
     with_all_groups,
 )
 from experiments.harness.figures import STYLE, TRUTH_ASKED, Series, forest, new_figure, player_label
+from experiments.harness.marks import named
 from experiments.harness.result import ExperimentResult, experiment
 from experiments.harness.settings import rng_for, rows_of
+from experiments.harness.tables import table_variables
 from inference.comparison.belief_gap import belief_gap, compile_belief
 from inference.comparison.participant_sensitivity import weighted_quantile
 from inference.progress import advance
@@ -152,8 +154,7 @@ def belief(study: xr.Dataset, settings: BeliefSettings) -> ExperimentResult:
     >>> study = simulated(n_items=12, n_reference_items=30, vocab_size=300, n_candidates=40, n_participants=8)
     >>> result = belief(study, players="lm-weak", sampler={"draws": 500, "chains": 2})  # doctest: +SKIP
     """
-    study = with_n_responses(study, settings.n, settings.seed)
-    control = control_model(study, settings.generator.name, control_only=settings.generator.control_only)
+    study, control = asked_for(study, settings)
     why = "but the belief model is for players without noise; take language models"
     players = chosen_models(study, settings.players, why)
     tail = (1 - settings.interval) / 2
@@ -273,15 +274,11 @@ def _dataset(scalars: pd.DataFrame, fits: Sequence[PlayerFit], control: str) -> 
         {
             "gap_draws_nats": (("estimate", "draw"), gaps, {"units": "nats"}),
             "item_gap_median_nats": (("estimate", "item"), medians, {"units": "nats"}),
-            **{name: ("estimate", scalars[name].to_numpy()) for name in scalars if scalars[name].dtype.kind in "fiu"},
-            "converged": ("estimate", scalars["converged"].to_numpy().astype(np.int8)),
+            **table_variables(scalars, "estimate", but=["generator"]),
         },
-        coords={
-            "item": fits[0].item,
-            "player": ("estimate", scalars["player"].to_numpy(dtype=object)),
-            "rounding": ("estimate", scalars["rounding"].to_numpy(dtype=object)),
-        },
-    ).assign_attrs(generator=control)
+        coords={"item": fits[0].item},
+        attrs={"generator": control},
+    ).set_coords(["player", "rounding"])
 
 
 def summary(table: pd.DataFrame, interval: float = 0.9) -> str:
@@ -343,9 +340,5 @@ def belief_figure(
         axes.set_xlabel("perplexity per token (log scale)")
         axes.set_title(f"Players without noise: belief model and equation 5 ({study_name})")
         rounded = [posterior.handle(hollow=True, label="rounded reports")] if rows["hollow"].any() else []
-        fig.legend(
-            handles=[*(each.handle() for each in (posterior, classical, truth)), *rounded],
-            loc="outside lower center",
-            ncols=2,
-        )
+        named(fig, [*(each.handle() for each in (posterior, classical, truth)), *rounded], 2)
     return fig

@@ -13,7 +13,6 @@ from matplotlib.figure import Figure
 from estimators.comparison import (
     BootstrapGap,
     cluster_bootstrap,
-    control_model,
     half_sample_bootstrap,
     log_terms,
     response_pairs,
@@ -23,15 +22,17 @@ from experiments.comparison.estimates import (
     TABLE_COLUMNS,
     ComparisonSettings,
     RoundingSettings,
+    asked_for,
     chosen_players,
     estimate,
     table_row,
-    with_n_responses,
 )
 from experiments.comparison.perplexity import sampling_warnings
 from experiments.harness.figures import STYLE, Series, forest, new_figure, player_colours, player_label
+from experiments.harness.marks import named
 from experiments.harness.result import ExperimentResult, experiment
 from experiments.harness.settings import rng_for, rows_of
+from experiments.harness.tables import table_variables
 from inference.settings import Count, Probability
 
 __all__ = ["BootstrapSettings", "bootstrap", "bootstrap_figure"]
@@ -95,8 +96,7 @@ def bootstrap(study: xr.Dataset, settings: BootstrapSettings) -> ExperimentResul
             field="estimator",
         )
     tail = (1 - settings.interval) / 2
-    study = with_n_responses(study, settings.n, settings.seed)
-    control = control_model(study, settings.generator.name, control_only=settings.generator.control_only)
+    study, control = asked_for(study, settings)
     scheme = settings.rounding.scheme
     pairs = response_pairs(study, control=control)
     rows: list[dict[str, Any]] = []
@@ -166,14 +166,12 @@ def _dataset(table: pd.DataFrame, replicates: list[np.ndarray]) -> xr.Dataset:
     gaps = np.full((len(replicates), max(len(one) for one in replicates)), np.nan)
     for row, one in enumerate(replicates):
         gaps[row, : one.size] = one
-    numbers = table.select_dtypes("number").drop(columns="gap_nats")
     return xr.Dataset(
         {
             "gap_nats": (("estimate", "replicate"), gaps, {"units": "nats", "comment": "NaN beyond n_replicates"}),
-            **{str(name): ("estimate", numbers[name].to_numpy()) for name in numbers},
-        },
-        coords={name: ("estimate", table[name].to_numpy(dtype=object)) for name in ("player", "rounding", "bootstrap")},
-    )
+            **table_variables(table, "estimate", but=["gap_nats"]),
+        }
+    ).set_coords(["player", "rounding", "bootstrap"])
 
 
 def summary(table: pd.DataFrame, interval: float = 0.9) -> str:
@@ -230,5 +228,5 @@ def bootstrap_figure(table: pd.DataFrame, study_name: str = "", interval: float 
         axes.set_xlabel("perplexity per token (log scale)")
         rounding = table["rounding"].iloc[0]
         axes.set_title(f"Bootstrap mean and central {interval:.0%} ({study_name}, rounding {rounding})")
-        fig.legend(handles=[each.handle() for each in [*series, everyone]], loc="outside lower center", ncols=2)
+        named(fig, [each.handle() for each in [*series, everyone]], 2)
     return fig

@@ -19,6 +19,7 @@ from estimators.comparison import (
     LogMeans,
     PerplexityEstimate,
     RoundingScheme,
+    control_model,
     estimate_perplexity,
     player_names,
     rounding_scheme,
@@ -38,6 +39,7 @@ __all__ = [
     "PlayerSettings",
     "ResponseSettings",
     "RoundingSettings",
+    "asked_for",
     "bars_label",
     "chosen_models",
     "chosen_players",
@@ -213,6 +215,12 @@ def chosen_models(study: xr.Dataset, players: Sequence[str] | None, why: str) ->
     if players is not None and HUMAN in chosen:
         raise InputError(f"names {HUMAN!r}, {why}", field="players")
     return [player for player in chosen if player != HUMAN]
+
+
+def asked_for(study: xr.Dataset, settings: ComparisonSettings) -> tuple[xr.Dataset, str]:
+    """Give the study with as many responses as are asked for, and the model that controls the estimator."""
+    control = control_model(study, settings.generator.name, control_only=settings.generator.control_only)
+    return with_n_responses(study, settings.n, settings.seed), control
 
 
 def with_n_responses(study: xr.Dataset, n: int | None, seed: int) -> xr.Dataset:

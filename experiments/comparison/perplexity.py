@@ -8,11 +8,12 @@ import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
 
-from estimators.comparison import HUMAN, PerplexityEstimate, comparison_items, comparison_participants, control_model
+from estimators.comparison import HUMAN, PerplexityEstimate, comparison_items, comparison_participants
 from experiments.comparison.estimates import (
     TABLE_COLUMNS,
     ComparisonSettings,
     EstimatorSettings,
+    asked_for,
     bars_label,
     chosen_players,
     compared_schemes,
@@ -20,7 +21,6 @@ from experiments.comparison.estimates import (
     grey_roundings,
     player_rows,
     table_row,
-    with_n_responses,
 )
 from experiments.harness.figures import (
     STYLE,
@@ -31,8 +31,10 @@ from experiments.harness.figures import (
     new_figure,
     player_label,
 )
+from experiments.harness.marks import named
 from experiments.harness.result import ExperimentResult, experiment
 from experiments.harness.settings import rows_of
+from experiments.harness.tables import table_variables
 
 __all__ = ["PerplexitySettings", "estimates_dataset", "perplexity", "perplexity_figure", "sampling_warnings"]
 
@@ -75,8 +77,7 @@ def perplexity(study: xr.Dataset, settings: PerplexitySettings) -> ExperimentRes
         player  perplexity
     0  lm-weak        23.8
     """
-    study = with_n_responses(study, settings.n, settings.seed)
-    control = control_model(study, settings.generator.name, control_only=settings.generator.control_only)
+    study, control = asked_for(study, settings)
     schemes = compared_schemes(settings.rounding)
     results = [
         estimate(settings, study, player, scheme)
@@ -127,19 +128,15 @@ def estimates_dataset(results: list[PerplexityEstimate], control: str) -> xr.Dat
         item_gap[row, at] = result.gap.item_gap_nats
         item_n[row, at] = result.gap.item_n
     scalars = pd.DataFrame([table_row(result, control) for result in results])
-    dataset = xr.Dataset(
+    return xr.Dataset(
         {
             "item_gap_nats": (("estimate", "item"), item_gap, {"units": "nats"}),
             "item_n": (("estimate", "item"), item_n),
-            **{name: ("estimate", scalars[name].to_numpy()) for name in scalars if scalars[name].dtype.kind in "fiu"},
+            **table_variables(scalars, "estimate", but=["generator"]),
         },
-        coords={
-            "item": items,
-            "player": ("estimate", scalars["player"].to_numpy(dtype=object)),
-            "rounding": ("estimate", scalars["rounding"].to_numpy(dtype=object)),
-        },
-    )
-    return dataset.assign_attrs(generator=control)
+        coords={"item": items},
+        attrs={"generator": control},
+    ).set_coords(["player", "rounding"])
 
 
 def sampling_warnings(table: pd.DataFrame) -> tuple[str, ...]:
@@ -217,9 +214,5 @@ def perplexity_figure(table: pd.DataFrame, study_name: str = "", estimator: Esti
         name = (estimator or EstimatorSettings()).name
         axes.set_title(f"Perplexity as players of the comparison game ({study_name}, {name})")
         rounded = [shown.handle(hollow=True, label="... of rounded reports")] if rows["hollow"].any() else []
-        fig.legend(
-            handles=[shown.handle(), *rounded, *(each.handle() for each in truths)],
-            loc="outside lower center",
-            ncols=2,
-        )
+        named(fig, [shown.handle(), *rounded, *(each.handle() for each in truths)], 2)
     return fig

@@ -11,16 +11,16 @@ import xarray as xr
 from matplotlib.figure import Figure
 from pydantic import Field, field_validator
 
-from estimators.comparison import control_model, rounding_scheme
+from estimators.comparison import rounding_scheme
 from experiments.comparison.estimates import (
     TABLE_COLUMNS,
     ComparisonSettings,
     EstimatorSettings,
+    asked_for,
     bars_label,
     chosen_players,
     estimate,
     table_row,
-    with_n_responses,
 )
 from experiments.comparison.perplexity import estimates_dataset, sampling_warnings
 from experiments.harness.figures import (
@@ -79,8 +79,7 @@ def rounding(study: xr.Dataset, settings: RoundingEffectSettings) -> ExperimentR
     0     none        23.8
     1  coarser        20.6
     """
-    study = with_n_responses(study, settings.n, settings.seed)
-    control = control_model(study, settings.generator.name, control_only=settings.generator.control_only)
+    study, control = asked_for(study, settings)
     schemes = list(dict.fromkeys([*map(rounding_scheme, settings.schemes), settings.rounding.scheme]))
     players = chosen_players(study, settings.players)
     results = [estimate(settings, study, player, scheme) for player in players for scheme in schemes]

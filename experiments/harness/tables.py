@@ -6,17 +6,26 @@ import os
 import re
 import sys
 from collections.abc import Collection, Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from estimators.errors import printable
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-__all__ = ["for_screen", "markdown_plain", "markdown_table", "print_table", "short_names", "split_constants"]
+__all__ = [
+    "for_screen",
+    "markdown_plain",
+    "markdown_table",
+    "print_table",
+    "short_names",
+    "split_constants",
+    "table_variables",
+]
 
 # characters that begin markup in a text that is none: "_" inside a word, "<" before a number and "[0, 1]" begin none
 _MARKUP = re.compile(r"[\\`*|]|(?<!\w)_|_(?!\w)|<(?=[A-Za-z/!?])|\](?=[(\[:])|&(?=#?\w+;)|~(?=~)")
@@ -47,6 +56,35 @@ def short_names(names: Iterable[str]) -> dict[str, str]:
     if max(map(len, known), default=0) <= _LONGEST_NAME:
         return {name: name for name in known}
     return {name: f"P{number}" for number, name in enumerate(sorted(known), start=1)}
+
+
+def table_variables(table: pd.DataFrame, dim: str, *, but: Collection[str] = ()) -> dict[str, tuple[str, NDArray[Any]]]:
+    """Columns of a table as variables that a file of results can hold: yes is 1, no is 0, a missing text is empty.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+    dim : str
+        Of its rows.
+    but : collection of str
+        Columns to leave out.
+
+    Examples
+    --------
+    >>> table = pd.DataFrame({"player": ["a", None], "n": [1, 2], "converged": [True, False]})
+    >>> {name: values.tolist() for name, (_, values) in table_variables(table, "row").items()}
+    {'player': ['a', ''], 'n': [1, 2], 'converged': [1, 0]}
+    """
+    found = {}
+    for name, column in table.drop(columns=list(but)).items():
+        values = column.to_numpy()
+        if values.dtype == bool:
+            values = values.astype(np.int8)
+        elif values.dtype.kind not in "fiu":
+            is_text = column.map(lambda value: isinstance(value, str)).any()
+            values = column.fillna("").to_numpy(dtype=object) if is_text else column.to_numpy(dtype=float)
+        found[str(name)] = dim, values
+    return found
 
 
 def split_constants(table: pd.DataFrame) -> tuple[pd.DataFrame, str]:

@@ -23,6 +23,7 @@ from experiments.harness.bayes import BayesianSettings, SamplerSettings
 from experiments.harness.figures import STYLE, new_figure
 from experiments.harness.replication import ReplicationSettings, replicates_path
 from experiments.harness.result import ExperimentResult, experiment
+from experiments.harness.tables import table_variables
 from inference.posterior.arviz_adapter import group
 from inference.posterior.convergence import check_convergence
 from inference.posterior.replicates import Row, Task, run_replicates
@@ -204,15 +205,8 @@ def _result(rows: pd.DataFrame, interval: float, truth: Mapping[str, float]) -> 
         f"bias {row['bias']:+.4f}, RMSE {row['rmse']:.4f} log-odds per doubling."
         for row in table.to_dict("records")
     ]
-    numbers = {name: ("row", rows[name].to_numpy()) for name in ("seed", "true", "median", "lower", "upper")}
-    dataset = xr.Dataset(
-        {
-            **numbers,
-            "what": ("row", rows["what"].to_numpy(dtype=object)),
-            "name": ("row", rows["name"].to_numpy(dtype=object)),
-        },
-        attrs={f"true_{name}": value for name, value in truth.items()},
-    )
+    shown = rows[["seed", "true", "median", "lower", "upper", "what", "name"]]
+    dataset = xr.Dataset(table_variables(shown, "row"), attrs={f"true_{name}": value for name, value in truth.items()})
     poor = int((~rows.groupby("seed")["converged"].first()).sum())
     return ExperimentResult(
         table=table,

@@ -10,6 +10,7 @@ import xarray as xr
 
 from estimators.rankings import top_k_accuracy
 from estimators.rankings.study import TokenScores
+from experiments.harness.tables import table_variables
 
 __all__ = ["SCORES", "SCORE_COLUMNS", "scores_by_window", "window_variables"]
 
@@ -61,7 +62,5 @@ def scores_by_window(study: xr.Dataset, scores: TokenScores) -> pd.DataFrame:
 
 def window_variables(windows: pd.DataFrame) -> dict[str, Any]:
     """Columns of a table of windows as variables of a dataset."""
-    return {
-        f"window_{name}": ("cell", windows[name].to_numpy(dtype=None if windows[name].dtype.kind in "fiu" else object))
-        for name in (*_WINDOW, *SCORE_COLUMNS, *(f"{name}_se" for name in SCORES), "perplexity", "n_tokens")
-    }
+    names = [*_WINDOW, *SCORE_COLUMNS, *(f"{name}_se" for name in SCORES), "perplexity", "n_tokens"]
+    return table_variables(windows[names].add_prefix("window_"), "cell")

@@ -40,36 +40,77 @@ class PlayerTvd:
     player : str
     items : ndarray of int, shape (context,)
         Positions along the study's ``item``.
-    raw, baseline, corrected, to_oracle, between_oracles, entropy, divergence : ndarray of float, shape (context,)
-        TVD to all human answers, its same-size baseline and corrected value; mean TVD over the splits to oracle 1, and
-        of oracle 2 to oracle 1; entropy and Jensen-Shannon divergence in nats.
-    split_means : ndarray of float, shape (split,)
-        Mean over contexts of the TVD between oracles.
+    groups : ndarray, shape (context,)
+        Text of each context.
+    human : WordCounts
+        All people's answers to each context.
+    raw, baseline, corrected, to_oracle, entropy, divergence : ndarray of float, shape (context,)
+        TVD to all human answers, its same-size baseline and corrected value; mean TVD over the splits to oracle 1;
+        entropy and Jensen-Shannon divergence in nats.
+    between : ndarray of float, shape (split, context)
+        TVD of oracle 2 to oracle 1.
     calibration : dict
         (gold label, binning) -> CalibrationError; for oracle 1 that of the first split, with the mean over splits in
         `oracle_ece`.
     oracle_ece : dict
         Binning -> mean over splits.
-    row : dict
-        What the table says.
+    samples : dict
+        What the table says of the player's samples.
     n_bins : int
         Bins of the calibration of equal width.
     """
 
     player: str
     items: NDArray[np.intp]
+    groups: NDArray[Any]
+    human: WordCounts
     raw: Floats
     baseline: Floats
     corrected: Floats
     to_oracle: Floats
-    between_oracles: Floats
+    between: Floats
     entropy: Floats
     divergence: Floats
-    split_means: Floats
     calibration: dict[tuple[str, str], CalibrationError]
     oracle_ece: dict[str, float]
-    row: dict[str, Any]
+    samples: dict[str, float]
     n_bins: int
+
+    @property
+    def between_oracles(self) -> Floats:
+        """Mean TVD over the splits of oracle 2 to oracle 1, shape (context,)."""
+        return np.asarray(self.between.mean(axis=0))
+
+    @property
+    def split_means(self) -> Floats:
+        """Mean over contexts of the TVD between oracles, shape (split,)."""
+        return np.asarray(self.between.mean(axis=1))
+
+    @property
+    def row(self) -> dict[str, Any]:
+        """What the table says."""
+        row: dict[str, Any] = {
+            "player": self.player,
+            "n_contexts": len(self.items),
+            "n_answers": float(self.human.totals.mean()) / (2 if self.player == ORACLE else 1),
+            **self.samples,
+            "tvd": float(self.raw.mean()),
+            "se_tvd": cluster_se(self.raw, self.groups),
+            "tvd_baseline": float(self.baseline.mean()),
+            "tvd_corrected": known_mean(self.corrected),
+            "tvd_to_oracle": float(self.to_oracle.mean()),
+            "tvd_between_oracles": float(self.between.mean()),
+            "sd_between_oracles": float(self.split_means.std(ddof=1)) if len(self.between) > 1 else np.nan,
+            "entropy_nats": float(self.entropy.mean()),
+            "human_entropy_nats": float(entropy_nats(relative_frequencies(self.human)).mean()),
+            "jensen_shannon_nats": float(self.divergence.mean()),
+        }
+        for bins in ("fixed", "adaptive"):
+            for gold in GOLD:
+                one = self.calibration.get((gold, bins))
+                row[f"ece_{gold}_{bins}"] = np.nan if one is None else one.ece
+            row[f"ece_oracle1_{bins}"] = self.oracle_ece[bins]
+        return row
 
 
 def model_tvd(
@@ -101,10 +142,10 @@ def model_tvd(
         + model.missing.get("blank", 0) / model.n_samples,
         "share_dropped": dropped / model.n_samples,
     }
-    return _collect(
-        study,
+    return PlayerTvd(
         name,
-        items=items,
+        items,
+        groups_of(study, items),
         human=human,
         raw=against.raw,
         baseline=against.baseline,
@@ -115,7 +156,7 @@ def model_tvd(
         divergence=divergence,
         calibration=calibration,
         oracle_ece=oracle_ece,
-        extra=extra,
+        samples=extra,
         n_bins=n_bins,
     )
 
@@ -136,10 +177,10 @@ def oracle_tvd(
     raw, second = between.mean(axis=0), parts[0][0]
     calibration, oracle_ece = _calibration(words, second, human, items, splits=splits, n_bins=n_bins, own=True)
     extra = {"n_samples": float(second.totals.mean()), "share_failed": 0.0, "share_dropped": 0.0}
-    return _collect(
-        study,
+    return PlayerTvd(
         ORACLE,
-        items=items,
+        items,
+        groups_of(study, items),
         human=human,
         raw=raw,
         baseline=np.mean([one.baseline for one in against], axis=0),
@@ -150,7 +191,7 @@ def oracle_tvd(
         divergence=np.mean([jensen_shannon_nats(one, other) for one, other in cpds], axis=0),
         calibration=calibration,
         oracle_ece=oracle_ece,
-        extra=extra,
+        samples=extra,
         n_bins=n_bins,
     )
 
@@ -202,49 +243,3 @@ def _calibration(
 def _as_counts(target: NDArray[np.int64]) -> WordCounts:
     known = np.flatnonzero(target >= 0)
     return WordCounts(known, target[known], np.ones(len(known), dtype=np.int64), len(target))
-
-
-def _collect(
-    study: xr.Dataset,
-    player: str,
-    *,
-    items: NDArray[np.intp],
-    human: WordCounts,
-    raw: Floats,
-    baseline: Floats,
-    corrected: Floats,
-    to_oracle: Floats,
-    between: Floats,
-    entropy: Floats,
-    divergence: Floats,
-    calibration: dict[tuple[str, str], CalibrationError],
-    oracle_ece: dict[str, float],
-    extra: dict[str, Any],
-    n_bins: int,
-) -> PlayerTvd:
-    groups = groups_of(study, items)
-    row: dict[str, Any] = {
-        "player": player,
-        "n_contexts": len(items),
-        "n_answers": float(human.totals.mean()) / (2 if player == ORACLE else 1),
-        **extra,
-        "tvd": float(raw.mean()),
-        "se_tvd": cluster_se(raw, groups),
-        "tvd_baseline": float(baseline.mean()),
-        "tvd_corrected": known_mean(corrected),
-        "tvd_to_oracle": float(to_oracle.mean()),
-        "tvd_between_oracles": float(between.mean()),
-        "sd_between_oracles": float(between.mean(axis=1).std(ddof=1)) if len(between) > 1 else np.nan,
-        "entropy_nats": float(entropy.mean()),
-        "human_entropy_nats": float(entropy_nats(relative_frequencies(human)).mean()),
-        "jensen_shannon_nats": float(divergence.mean()),
-    }
-    for bins in ("fixed", "adaptive"):
-        for gold in GOLD:
-            one = calibration.get((gold, bins))
-            row[f"ece_{gold}_{bins}"] = np.nan if one is None else one.ece
-        row[f"ece_oracle1_{bins}"] = oracle_ece[bins]
-    return PlayerTvd(
-        player, items, raw, baseline, corrected, to_oracle, between.mean(axis=0), entropy, divergence,
-        between.mean(axis=1), calibration, oracle_ece, row, n_bins,
-    )  # fmt: skip

@@ -5,7 +5,7 @@ Every result belongs to a context and the tokens asked about; neither order nor 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,7 @@ from inference.store.store import operation_key, result_key
 
 __all__ = ["ModelScores", "divergences", "draw_candidates", "reference_distributions", "score_tokens"]
 
+_Compute = Callable[[list[list[int]]], dict[str, NDArray[Any]]]
 _WHOLE_BYTES = 1 << 32
 _OF_TARGET = ("target_logprob", "target_rank", "entropy_nats")
 
@@ -170,6 +171,23 @@ def _probe(
     )
 
 
+def _of_contexts(
+    work: Work, what: str, of: tuple[str, Any], cuts: Sequence[Cut], *, compute: _Compute, provenance: Mapping[str, Any]
+) -> Any:
+    """Compute one array for every context; `of` is the operation and the identity of its models."""
+    contexts = [list(cut.context) for cut in cuts]
+    (values,) = work.compute(
+        what,
+        operation_key(of[0], model=of[1], parameters={}, compute=compute),
+        contexts,
+        [result_key(context) for context in contexts],
+        compute,
+        batches=batches_by_length(len, n_items=work.items_per_batch),
+        provenance=provenance,
+    ).values()
+    return values
+
+
 def divergences(
     work: Work, model: LanguageModel, generator: LanguageModel, cuts: Sequence[Cut]
 ) -> NDArray[np.float64] | None:
@@ -184,23 +202,15 @@ def divergences(
         return np.zeros(len(cuts))
     if not shares_tokenizer(model, generator):
         return None
-    contexts = [list(cut.context) for cut in cuts]
 
     def compute(batch: list[list[int]]) -> dict[str, NDArray[Any]]:
         return {"kl_nats": kl_divergences(model, generator, batch)}
 
-    found = work.compute(
-        f"KL({model.name} || {generator.name})",
-        operation_key(
-            "kl", model={"model": model.identity, "generator": generator.identity}, parameters={}, compute=compute
-        ),
-        contexts,
-        [result_key(context) for context in contexts],
-        compute,
-        batches=batches_by_length(len, n_items=work.items_per_batch),
-        provenance={"model": model_record(model), "generator": model_record(generator)},
+    both = {"model": model.identity, "generator": generator.identity}
+    records = {"model": model_record(model), "generator": model_record(generator)}
+    values: NDArray[np.float64] = _of_contexts(
+        work, f"KL({model.name} || {generator.name})", ("kl", both), cuts, compute=compute, provenance=records
     )
-    values: NDArray[np.float64] = found["kl_nats"]
     return values
 
 
@@ -224,19 +234,12 @@ def reference_distributions(work: Work, generator: LanguageModel, cuts: Sequence
             "contexts",
             field="reference",
         )
-    contexts = [list(cut.context) for cut in cuts]
 
     def compute(batch: list[list[int]]) -> dict[str, NDArray[Any]]:
         return {"logprob": next_token_distributions(generator, batch, whole=True)["logprob"].to_numpy()}
 
-    found = work.compute(
-        f"distributions of {generator.name}",
-        operation_key("distribution", model=generator.identity, parameters={}, compute=compute),
-        contexts,
-        [result_key(context) for context in contexts],
-        compute,
-        batches=batches_by_length(len, n_items=work.items_per_batch),
-        provenance=model_record(generator),
+    of, record = ("distribution", generator.identity), model_record(generator)
+    values: NDArray[np.float32] = _of_contexts(
+        work, f"distributions of {generator.name}", of, cuts, compute=compute, provenance=record
     )
-    values: NDArray[np.float32] = found["logprob"]
     return values

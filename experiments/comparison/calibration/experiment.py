@@ -30,6 +30,7 @@ from experiments.harness.bayes import (
 )
 from experiments.harness.result import ExperimentResult, experiment
 from experiments.harness.settings import rng_for
+from experiments.harness.tables import table_variables
 from inference.comparison.calibration_curves import (
     outcome_log_likelihood,
     predicted_reports,
@@ -238,13 +239,7 @@ def _dataset(
     people = own["participant"].to_numpy(dtype=str)
     curve_people = fits["llo"].posterior["participant"].to_numpy().astype(str)
     names = [str(name) for name in fits]
-    numbers = {
-        name: ("row", table[name].to_numpy())
-        for name in table
-        if name not in ("participant", "label", *CONVERGENCE_COLUMNS)
-    }
     verdicts = pd.DataFrame([convergence_columns(fit.convergence) for fit in fits.values()])
-    verdicts["converged"] = verdicts["converged"].astype(np.int8)
     means = {
         f"{fit}_{name}_draws": ("draw", np.ravel(fits[fit].posterior[name].to_numpy()))
         for fit, wanted in (
@@ -257,8 +252,8 @@ def _dataset(
     }
     return xr.Dataset(
         {
-            **numbers,
-            **{f"fit_{name}": ("fit", verdicts[name].to_numpy()) for name in verdicts},
+            **table_variables(table, "row", but=["participant", *CONVERGENCE_COLUMNS]),
+            **table_variables(verdicts.add_prefix("fit_"), "fit"),
             **means,
             **{
                 f"{name}_curve": (("quantile", "report"), np.quantile(typical, quantile, axis=0))

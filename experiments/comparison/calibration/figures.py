@@ -39,13 +39,18 @@ def reliability_figure(dataset: xr.Dataset, study_name: str = "", interval: floa
             0.4,
             *(
                 np.floor(10 * float(dataset[name].min().item()) - 0.2) / 10
-                for name in ("llo_participant_curve", "game_participant_curve", "point_frequency")
+                for name in (
+                    "llo_participant_curve",
+                    "game_participant_curve",
+                    "point_frequency",
+                    "point_weighted_frequency",
+                )
             ),
         )
         lowest = max(lowest, 0.0)
         panels = (
             (left, "llo", "", "a  Which token was in the text?"),
-            (right, "game", "weighted_", "b  Which is the better continuation?"),
+            (right, "game", "weighted_", "b  Which is better? (answers weighted)"),
         )
         for axes, name, points, title in panels:
             _curves(axes, dataset, name, odd)
@@ -69,7 +74,7 @@ def reliability_figure(dataset: xr.Dataset, study_name: str = "", interval: floa
         # above the curve that it may lie on
         left.plot(dataset["report"], dataset["beta_curve"].isel(quantile=1), color=_BETA, linestyle=_DASHED, zorder=5)
         left.set_ylabel("favoured token is the true one")
-        right.set_ylabel("favoured token is the better one (answers weighted)")
+        right.set_ylabel("favoured token is the better one")
         right.yaxis.set_tick_params(labelleft=True)
         counts = dataset["point_count"].to_numpy()
         handles = [
@@ -143,7 +148,7 @@ def participants_figure(table: pd.DataFrame, study_name: str = "", interval: flo
         panels[-1].set_xlim(left=0)
         percent(panels[-1].xaxis)
         panels[0].tick_params(axis="y", labelsize=7.5)
-        panels[0].set_ylabel("participant, by slope of reports (table.csv says who)")
+        panels[0].set_ylabel("participant, by slope of reports")
         handles: list[Any] = [
             _estimates("slope", f"median, {interval:.0%} interval").handle(colour=_CURVE),
             Patch(facecolor="0.9", label="typical participant"),
@@ -153,7 +158,8 @@ def participants_figure(table: pd.DataFrame, study_name: str = "", interval: flo
         if own["true_noise_nats"].notna().any():
             handles.append(mark("truth of the simulation", _OBSERVED, "x"))
         named(fig, handles, 4)
-        titled(fig, "How participants differ", study_name)
+        named_so = (own["label"] == own["participant"]).all()
+        titled(fig, "How participants differ" + ("" if named_so else "; table.csv says who is who"), study_name)
     return fig
 
 

@@ -7,11 +7,11 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
-from estimators.comparison import control_model, rounding_scheme
+from estimators.comparison import rounding_scheme
 from estimators.errors import InputError
 from estimators.layout import HUMAN
 from experiments.comparison.belief import POSTERIOR_COLUMNS, fit_players
-from experiments.comparison.estimates import TABLE_COLUMNS, chosen_players, compared_schemes, estimate, with_n_responses
+from experiments.comparison.estimates import TABLE_COLUMNS, asked_for, chosen_players, compared_schemes, estimate
 from experiments.comparison.human_loss.curves import curve_figure, top1_figure
 from experiments.comparison.human_loss.figures import loss_figure, sensitivity_figure
 from experiments.comparison.human_loss.participants import PRIOR_FACTORS, HumanFit, Participants
@@ -20,7 +20,7 @@ from experiments.comparison.human_loss.settings import HumanLossSettings
 from experiments.comparison.human_loss.summary import summary
 from experiments.harness.bayes import CONVERGENCE_COLUMNS, several_fits
 from experiments.harness.result import ExperimentResult, experiment
-from experiments.harness.tables import short_names
+from experiments.harness.tables import short_names, table_variables
 from inference.comparison.participant_sensitivity import unusual_participants
 from models.comparison.participant_data import participant_data, without_participants
 
@@ -88,8 +88,7 @@ def human_loss(study: xr.Dataset, settings: HumanLossSettings) -> ExperimentResu
     >>> from experiments import human_loss, simulated
     >>> result = human_loss(simulated(), players="human", sensitivity=False)  # doctest: +SKIP
     """
-    study = with_n_responses(study, settings.n, settings.seed)
-    control = control_model(study, settings.generator.name, control_only=settings.generator.control_only)
+    study, control = asked_for(study, settings)
     players = chosen_players(study, settings.players)
     if HUMAN not in players:
         raise InputError(f"has no {HUMAN!r}, whose loss this experiment is about", field="players")
@@ -213,14 +212,12 @@ def _dataset(
         gaps[at, : n if row.gap_nats.size == 1 else row.gap_nats.size] = row.gap_nats
     quantile = [tail, 0.5, 1 - tail]
     curves = [np.quantile(human.curve_nats, quantile, axis=1) for human in shown]
-    text = ("what", "player", "rounding", "method", "anchor", "left_out", "left_out_label", "priors")
     n_kept = max(human.top1.size for human in shown)
     return xr.Dataset(
         {
             "gap_draws_nats": (("estimate", "draw"), gaps, {"units": "nats"}),
             "item_gap_median_nats": (("estimate", "item"), np.stack([row.item_median_nats for row in rows])),
-            **{name: ("estimate", table[name].to_numpy()) for name in table if table[name].dtype.kind in "fiu"},
-            "converged": ("estimate", table["converged"].to_numpy().astype(np.int8)),
+            **table_variables(table, "estimate", but=["generator"]),
             "curve_gap_nats": (("fit", "quantile", "k0"), np.stack(curves)),
             **{
                 f"{name}_draws": (
@@ -238,6 +235,5 @@ def _dataset(
             "fit": np.array([human.what for human in shown], dtype=object),
             "quantile": quantile,
             "k0": k0,
-            **{name: ("estimate", table[name].fillna("").to_numpy(dtype=object)) for name in text},
         },
-    )
+    ).set_coords(["what", "player", "rounding", "method", "anchor", "left_out", "left_out_label", "priors"])

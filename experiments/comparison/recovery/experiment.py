@@ -17,6 +17,7 @@ from experiments.comparison.recovery.settings import Population, RecoverySetting
 from experiments.harness.replication import replicates_path
 from experiments.harness.result import ExperimentResult, experiment
 from experiments.harness.settings import rows_of
+from experiments.harness.tables import table_variables
 from inference.comparison.recovery import summarise_rows
 from inference.posterior.replicates import Row, run_replicates
 from inference.progress import stage
@@ -99,21 +100,12 @@ def _in_nats(summary: Mapping[str, Any]) -> dict[str, Any]:
 def _dataset(rows: list[Row]) -> xr.Dataset:
     """Every estimate of every study, from which table and figure can be made again."""
     table = pd.DataFrame(rows)
-    nats = {"estimate", "lower", "upper", "truth"}
-    variables: dict[str, Any] = {}
-    for name in table:
-        column = table[name]
-        if name == "converged":
-            # 1 and 0 for yes and no, -1 where nothing had to converge
-            variables[str(name)] = ("row", np.array([-1 if v is None else int(v) for v in column], dtype=np.int8))
-        elif column.map(lambda value: isinstance(value, str)).all():
-            variables[str(name)] = ("row", column.to_numpy(dtype=object))
-        elif pd.api.types.is_integer_dtype(column):
-            variables[str(name)] = ("row", column.to_numpy())
-        else:
-            attrs = {"units": "nats"} if name in nats else {}
-            variables[str(name)] = ("row", column.to_numpy(dtype=float, na_value=np.nan), attrs)
-    return xr.Dataset(variables)
+    # 1 and 0 for yes and no, -1 where nothing had to converge
+    converged = np.array([-1 if value is None else int(value) for value in table["converged"]], dtype=np.int8)
+    found = xr.Dataset(table_variables(table.assign(converged=converged), "row"))
+    for name in ("estimate", "lower", "upper", "truth"):
+        found[name].attrs["units"] = "nats"
+    return found
 
 
 def with_unconverged(table: pd.DataFrame, labels: Sequence[str]) -> list[str]:

@@ -34,7 +34,7 @@ from experiments.guesses.accuracy.summary import summary
 from experiments.harness.bayes import CONVERGENCE_COLUMNS, convergence_columns, gate_failed, unconverged
 from experiments.harness.result import ExperimentResult, experiment
 from experiments.harness.settings import rng_for
-from experiments.harness.tables import short_names
+from experiments.harness.tables import short_names, table_variables
 
 if TYPE_CHECKING:
     from experiments.guesses.accuracy.posterior import Posterior
@@ -310,16 +310,9 @@ def _on_screen(table: pd.DataFrame) -> pd.DataFrame:
 
 def _dataset(table: pd.DataFrame, curve: PracticeCurve, fit: Posterior | None) -> xr.Dataset:
     """The table, the practice curve, and what the posterior's figures show."""
-    numbers = {
-        str(name): ("row", table[name].to_numpy().astype(float))
-        for name in table
-        if name not in {"kind", "name", "label", "tokens", "source", *CONVERGENCE_COLUMNS}
-    }
+    practice = {f"practice_{name}": ("bin", values) for name, values in vars(curve).items()}
     found = xr.Dataset(
-        {**numbers, **{f"practice_{name}": ("bin", values) for name, values in vars(curve).items()}},
-        coords={
-            **{name: ("row", table[name].to_numpy(dtype=object)) for name in ("kind", "label", "tokens", "source")},
-            "row": table["name"].to_numpy(dtype=object),
-        },
-    )
+        table_variables(table, "row", but=["name", *CONVERGENCE_COLUMNS]) | practice,
+        coords={"row": table["name"].to_numpy(dtype=object)},
+    ).set_coords(["kind", "label", "tokens", "source"])
     return found if fit is None else found.merge(fit.dataset).assign_attrs(fit.dataset.attrs)

@@ -147,11 +147,13 @@ def participants_figure(table: pd.DataFrame, study_name: str = "", *, interval: 
         axes.set_xlim(0, max(0.72, float(own["posterior_upper"].max()) + 0.05))
         percent(axes.xaxis)
         axes.set_xlabel(f"top-1 accuracy, {_TITLES[tokens].lower()}")
-        axes.set_ylabel("participant (guesses); table.csv says who")
+        axes.set_ylabel("participant (guesses)")
         best_of = mark(f"best of them, {interval:.0%}", _HUMAN, "D", line="-")
         model = mark(f"language model, {interval:.0%}; line: its accuracy", _MODEL, "o", line="-")
         named(fig, [posterior.handle(colour=_POSTERIOR), raw.handle(), best_of, model], 4)
-        titled(fig, "Participants beside language models", study_name)
+        named_so = (own["label"] == own["name"]).all()
+        who = "" if named_so else "; table.csv says who is who"
+        titled(fig, f"Participants beside language models{who}", study_name)
     return fig
 
 

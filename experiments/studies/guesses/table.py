@@ -262,9 +262,10 @@ def _study(
         two = target != target[first][response_item]
         if two.any():
             row = int(np.flatnonzero(two)[0])
+            other, document = target[first][response_item][row], cells["document"].iloc[row]
             raise table.error(
-                f"is {shown(target[row])} in {table.where(taken[row])}, but "
-                f"{shown(target[first][response_item][row])} in another row of document {cells['document'].iloc[row]!r}, position {position[row]}",
+                f"is {shown(target[row])} in {table.where(taken[row])}, but {shown(other)} in another row of document "
+                f"{document!r}, position {position[row]}",
                 columns["target"],
             )
         variables["target_token"] = ("item", target[first])
@@ -294,8 +295,8 @@ def _correct(
         if bad.any():
             row = int(np.flatnonzero(bad)[0])
             raise table.error(
-                f"is {shown(cells['correct'].iloc[row])} in {table.where(taken[row])}, should be 1 or 0, true or false, "
-                "yes or no",
+                f"is {shown(cells['correct'].iloc[row])} in {table.where(taken[row])}, should be 1 or 0, true or "
+                "false, yes or no",
                 columns["correct"],
             )
         return said.isin(_TRUE).to_numpy(dtype=bool)

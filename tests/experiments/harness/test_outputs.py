@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -23,7 +24,7 @@ from experiments.harness.outputs import (
     write_outputs,
     write_status,
 )
-from experiments.harness.tables import markdown_table, print_table
+from experiments.harness.tables import markdown_table, print_table, table_variables
 
 
 @pytest.fixture
@@ -225,3 +226,23 @@ def test_print_table_never_cuts_a_value(capsys):
     for i in range(40):
         assert f"column_number_{i}" in printed
         assert f" {i + 0.125:.5g} " in printed
+
+
+def test_columns_of_a_table_become_variables_that_a_file_can_hold(tmp_path: Path) -> None:
+    table = pd.DataFrame(
+        {
+            "player": ["a", None],
+            "n": [1, 2],
+            "loss": [0.5, np.nan],
+            "converged": [True, False],
+            "unknown": [None, None],
+            "left": [0, 0],
+        }
+    )
+    found = xr.Dataset(table_variables(table, "row", but=["left"]))
+    found.to_netcdf(tmp_path / "results.nc", engine="h5netcdf")
+    with xr.open_dataset(tmp_path / "results.nc", engine="h5netcdf") as again:
+        assert list(again) == ["player", "n", "loss", "converged", "unknown"]
+        assert again["player"].to_numpy().tolist() == ["a", ""]
+        assert again["converged"].to_numpy().tolist() == [1, 0]
+        assert np.isnan(again["unknown"]).all()
