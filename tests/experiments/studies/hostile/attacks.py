@@ -1,0 +1,437 @@
+"""What may be wrong with a file: every attack changes one file of a tiny valid input, and says what has to come of it."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import os
+import zipfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from tests.experiments.studies.hostile.inputs import (
+    ACCURACIES,
+    BLOOM,
+    CHATGPT,
+    DOCUMENT,
+    GPT2,
+    HUMAN,
+    INPUTS,
+    NORMS,
+    QUESTION,
+    RESPONSES,
+    RESULTS,
+    TOP1,
+    WORKBOOKS,
+)
+from tests.experiments.studies.rankings import tiny_ranks
+
+REFUSED, SAME, NOTED, ANY = "refused", "same", "noted", "any"
+
+
+@dataclass(frozen=True)
+class Attack:
+    """One change of one file, and what has to come of it.
+
+    ``refused``: an InputError that names the file. ``same``: the study of the valid input. ``noted``: a study with a
+    note that the valid input has not. ``any``: the first or the last, by what the change hits.
+    """
+
+    input: str
+    file: str
+    name: str
+    change: Callable[[Path], object]
+    outcome: str = REFUSED
+
+    def __str__(self) -> str:
+        return f"{self.input}, {self.file.rpartition('/')[2]}: {self.name}"
+
+
+Change = Callable[[bytes], bytes]
+
+
+def _rewrite(change: Change, path: Path) -> None:
+    path.write_bytes(change(path.read_bytes()))
+
+
+def _replaced_by(make: Callable[[Path], object], path: Path) -> None:
+    path.unlink()
+    make(path)
+
+
+def _zip_of(content: bytes) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        archive.writestr("inner", content)
+    return stream.getvalue()
+
+
+# ------------------------------------------------------------------------------------------------- any file
+
+FILES: dict[str, Callable[[Path], object]] = {
+    "a pipe": partial(_replaced_by, os.mkfifo),
+    "a folder": partial(_replaced_by, Path.mkdir),
+    "an endless device": partial(_replaced_by, lambda path: path.symlink_to("/dev/zero")),
+    "a link to itself": partial(_replaced_by, lambda path: path.symlink_to(path)),
+    "a link to nothing": partial(_replaced_by, lambda path: path.symlink_to("nothing there")),
+}
+
+BYTES: dict[str, Change] = {
+    "empty": lambda content: b"",
+    "one byte": lambda content: content[:1],
+    "half": lambda content: content[: len(content) // 2],
+    "zeros": lambda content: b"\0" * len(content),
+    "zeros in the middle": lambda content: content[:40] + b"\0" * 8 + content[40:],
+    "UTF-16": lambda content: content.decode("latin-1").encode("utf-16"),
+    "UTF-16 without mark": lambda content: content.decode("latin-1").encode("utf-16-le"),
+    "no UTF-8": lambda content: content[:60] + b"\xff\xfe\x80" + content[60:],
+    "an overlong zero": lambda content: content[:60] + b"\xc0\x80" + content[60:],
+    "packed": gzip.compress,
+    "an archive": _zip_of,
+    "a picture": lambda content: b"\x89PNG\r\n\x1a\n" + bytes(range(256)),
+    "a program": lambda content: b"\x7fELF\x02\x01\x01" + bytes(64),
+    "a page of the web": lambda content: b"<!DOCTYPE html><html><body>404 Not Found</body></html>",
+    "nested": lambda content: b"[" * 200_000,
+    "nested objects": lambda content: b'{"a":' * 200_000,
+    "spaces": lambda content: b" " * 10_000,
+    "lines": lambda content: b"\n" * 10_000,
+}
+
+# a text is any bytes that are UTF-8, and a gzip file, an archive or netCDF begins otherwise
+_TEXT_ACCEPTS = {"one byte", "half", "a page of the web", "nested", "nested objects"}
+# what tables take a part of for the whole: a file that ends early at a line is a shorter table
+_HALF = {"half"}
+
+
+def byte_attacks() -> Iterator[Attack]:
+    for name, one in INPUTS.items():
+        for file in one.files:
+            for what, swap in FILES.items():
+                # where a file of stored accuracies is not there, a note says so
+                gone = "link to" in what and file == ACCURACIES and what != "a link to itself"
+                yield Attack(
+                    name, file, what, swap, NOTED if gone or (name == "lm_game_documents" and gone) else REFUSED
+                )
+            for what, change in BYTES.items():
+                outcome = REFUSED
+                if name == "texts" and what in _TEXT_ACCEPTS:
+                    outcome = ANY
+                if what == "half" and name.endswith(("table", "norms")):
+                    outcome = ANY
+                if what == "one byte" and name == "texts lines":
+                    outcome = REFUSED
+                yield Attack(name, file, what, partial(_rewrite, change), outcome)
+            if file.endswith((".json", ".jsonl", ".txt", NORMS, "g.csv", "c.csv")):
+                yield Attack(
+                    name, file, "a byte order mark", partial(_rewrite, lambda content: b"\xef\xbb\xbf" + content), SAME
+                )
+
+
+# ------------------------------------------------------------------------------------------------- JSON
+
+NOT_A_NUMBER: dict[str, str] = {
+    "null": "null",
+    "true": "true",
+    "false": "false",
+    "text": '"-1.5"',
+    "list": "[-1]",
+    "object": "{}",
+    "NaN": "NaN",
+    "infinite": "-Infinity",
+    "too small": "-1e999",
+    "huge": f"-1{'0' * 400}",
+    "digits": f"-1{'0' * 5000}",
+}
+NOT_WHOLE = NOT_A_NUMBER | {"fraction": "2.7", "whole fraction": "2.0", "large": str(2**70), "negative": "-7"}
+NOT_TEXT: dict[str, str] = {
+    "null": "null",
+    "true": "true",
+    "number": "7",
+    "list": '["a"]',
+    "object": "{}",
+    "NaN": "NaN",
+}
+NOT_TEXT_BUT_NAN = {what: value for what, value in NOT_TEXT.items() if what != "NaN"}
+NOT_A_LIST: dict[str, str] = {
+    "null": "null",
+    "text": '"abc"',
+    "number": "7",
+    "object": "{}",
+    "true": "true",
+    "empty": "[]",
+}
+
+LEAVES: list[tuple[str, str, tuple[str | int, ...], dict[str, str]]] = [
+    ("lm_game", QUESTION, ("id",), NOT_WHOLE),
+    ("lm_game", QUESTION, ("input_str",), NOT_TEXT),
+    ("lm_game", QUESTION, ("correct_token_str",), NOT_TEXT),
+    ("lm_game", QUESTION, ("generated_token_strs",), NOT_A_LIST),
+    ("lm_game", QUESTION, ("generated_token_strs", 1), NOT_TEXT),
+    ("lm_game", QUESTION, ("generator_names",), NOT_A_LIST),
+    ("lm_game", QUESTION, ("generator_names", 0), NOT_TEXT),
+    ("lm_game", QUESTION, ("generator_index",), NOT_WHOLE),
+    ("lm_game", QUESTION, ("correct_logprobs",), NOT_A_LIST),
+    ("lm_game", QUESTION, ("correct_logprobs", 1), NOT_A_NUMBER | {"positive": "0.5"}),
+    ("lm_game", QUESTION, ("generated_logprobss", 2, 3), NOT_A_NUMBER | {"positive": "0.5"}),
+    ("lm_game", RESPONSES, (2,), NOT_A_LIST),
+    ("lm_game", RESPONSES, (0, 0), NOT_WHOLE),
+    ("lm_game", RESPONSES, (0, 1), {what: NOT_TEXT[what] for what in ("null", "true", "list", "object", "NaN")}),
+    ("lm_game", RESPONSES, (0, 2), NOT_A_NUMBER | {"negative": "-1", "none": "0", "all": "100", "off": "55"}),
+    ("lm_game", RESPONSES, (0, 3), NOT_WHOLE),
+    ("lm_game", RESPONSES, (0, 4), NOT_WHOLE),
+    ("lm_game_top1", TOP1, (0, 0), NOT_WHOLE),
+    ("lm_game_top1", TOP1, (0, 1), {what: NOT_TEXT[what] for what in ("null", "true", "list", "object", "NaN")}),
+    ("lm_game_top1", TOP1, (0, 2), NOT_TEXT),
+    ("lm_game_top1", TOP1, (0, 4), NOT_WHOLE),
+    ("lm_game_top1", TOP1, (0, 5), NOT_WHOLE),
+    ("lm_game_top1", ACCURACIES, ("davinci",), NOT_A_NUMBER | {"above 1": "1.5", "negative": "-0.5"}),
+    ("lm_game_top1", DOCUMENT, (1,), NOT_TEXT),
+    ("lm_game_documents", DOCUMENT, (1,), NOT_TEXT),
+    ("provo", HUMAN, ("1", "2"), NOT_A_LIST),
+    ("provo", HUMAN, ("1", "2", "context", "text"), NOT_TEXT),
+    ("provo", HUMAN, ("1", "2", "original", "pred"), NOT_TEXT),
+    ("provo", HUMAN, ("1", "2", "human"), {w: v for w, v in NOT_A_LIST.items() if w != "empty"}),
+    ("provo", HUMAN, ("1", "2", "human", 0, "pred"), NOT_TEXT_BUT_NAN),
+    ("provo", HUMAN, ("1", "2", "human", 0, "count"), NOT_WHOLE | {"large": "3000000000"}),
+    ("provo", GPT2, ("1", "2", "ancestral_samples", 0, "count"), NOT_WHOLE),
+    ("provo", GPT2, ("1", "2", "ancestral_samples", 0, "cond_log_prob"), NOT_A_NUMBER | {"positive": "0.5"}),
+    ("provo", GPT2, ("1", "2", "greedy", "pred"), NOT_TEXT_BUT_NAN),
+    ("provo", BLOOM, (0, 0), NOT_TEXT),
+    ("provo", BLOOM, (0, 1, "word_num"), NOT_WHOLE),
+    ("provo", BLOOM, (0, 3), {}),
+    ("provo", BLOOM, (0, 2), {w: v for w, v in NOT_A_LIST.items() if w != "empty"}),
+    ("provo", CHATGPT, (0, 1, "text_id"), NOT_WHOLE),
+    ("provo", CHATGPT, (0, 2, "unbiased_temp_1", 0), NOT_TEXT),
+    ("provo", RESULTS, ("tvd_oracle2_human",), {w: NOT_A_LIST[w] for w in ("null", "text", "true", "empty")}),
+    ("provo", RESULTS, ("tvd_oracle2_human", 0), NOT_A_NUMBER),
+    ("texts lines", "a.jsonl", ("text",), NOT_TEXT),
+    ("texts lines", "a.jsonl", ("id",), {what: value for what, value in NOT_TEXT.items() if what != "number"}),
+]
+
+# a whole number that is somewhere else is counted, or is right: a guess on no document, an identifier
+ELSEWHERE = {
+    ("lm_game", RESPONSES, (0, 0), "negative"): ANY,
+    ("lm_game", RESPONSES, (0, 3), "negative"): ANY,
+    ("lm_game_top1", TOP1, (0, 0), "negative"): ANY,
+    ("lm_game_top1", TOP1, (0, 4), "negative"): ANY,
+    ("lm_game_top1", TOP1, (0, 5), "negative"): ANY,
+}
+
+_HOLE = "a value that is nowhere else"
+
+
+def _with_value(place: tuple[str | int, ...], value: str, content: bytes) -> bytes:
+    """Put JSON of any kind in a place; of JSON lines, in the first."""
+    first, *others = content.split(b"\n") if content.count(b"\n") > 1 else [content]
+    data = json.loads(first)
+    inner: Any = data
+    for key in place[:-1]:
+        inner = inner[key]
+    inner[place[-1]]  # a place that is not there would be an attack on nothing
+    inner[place[-1]] = _HOLE
+    return b"\n".join([json.dumps(data).replace(json.dumps(_HOLE), value).encode(), *others])
+
+
+def _without(place: tuple[str | int, ...], content: bytes) -> bytes:
+    data = json.loads(content)
+    inner: Any = data
+    for key in place[:-1]:
+        inner = inner[key]
+    del inner[place[-1]]
+    return json.dumps(data).encode()
+
+
+def _twice(content: bytes) -> bytes:
+    """The first key of the first object once more, at its end."""
+    start = content.index(b"{")
+    data, end = json.JSONDecoder().raw_decode(content.decode()[start:])
+    key = next(iter(data))
+    again = f", {json.dumps(key)}: {json.dumps(data[key])}}}".encode()
+    return content[: start + end - 1] + again + content[start + end :]
+
+
+def json_attacks() -> Iterator[Attack]:
+    for name, file, place, values in LEAVES:
+        for what, value in values.items():
+            outcome = ELSEWHERE.get((name, file, place, what), REFUSED)
+            title = f"{' '.join(map(str, place))} is {what}"
+            yield Attack(name, file, title, partial(_rewrite, partial(_with_value, place, value)), outcome)
+    for file in (QUESTION, ACCURACIES, HUMAN, GPT2, BLOOM, CHATGPT, RESULTS, "a.jsonl"):
+        name = next(name for name, one in INPUTS.items() if file in one.files)
+        yield Attack(name, file, "a key twice", partial(_rewrite, _twice))
+    for field in (
+        "id",
+        "input_str",
+        "correct_token_str",
+        "generated_token_strs",
+        "generator_names",
+        "correct_logprobs",
+    ):
+        yield Attack("lm_game", QUESTION, f"no {field}", partial(_rewrite, partial(_without, (field,))))
+    for key in ("context", "original", "human"):
+        yield Attack("provo", HUMAN, f"no {key}", partial(_rewrite, partial(_without, ("1", "2", key))))
+    for key in ("1_0", " 2", "+2", "2.0", "-2", "\u0662", "1e1", "", "0x2"):
+        change = partial(_swap, b'"2": {"context"', json.dumps(key).encode() + b': {"context"')
+        yield Attack("provo", HUMAN, f"word {key!r}", partial(_rewrite, change))
+
+
+def _swap(old: bytes, new: bytes, content: bytes) -> bytes:
+    assert old in content, old
+    return content.replace(old, new, 1)
+
+
+# ------------------------------------------------------------------------------------------------- archives, workbooks
+
+
+def _member(name: str, *, mode: int = 0, flags: int = 0, size: int | None = None) -> Callable[[Path], None]:
+    def change(path: Path) -> None:
+        with zipfile.ZipFile(path, "a") as archive:
+            info = zipfile.ZipInfo("PLACE")
+            info.external_attr = mode << 16
+            archive.writestr(info, b"evil")
+            info.orig_filename = info.filename = name
+            info.flag_bits |= flags
+            if size is not None:
+                info.file_size = size
+
+    return change
+
+
+def _book(change: Callable[[tiny_ranks.Sheet], Any]) -> Callable[[Path], None]:
+    def attack(path: Path) -> None:
+        rows = tiny_ranks.sheet(1)
+        changed = change(rows)
+        content = changed if isinstance(changed, bytes) else tiny_ranks.workbook(rows)
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("a/Saved Data reftext gpt-4 64.xlsx", content)
+
+    return attack
+
+
+def _cell(column: int, value: object) -> Callable[[tiny_ranks.Sheet], None]:
+    def change(rows: tiny_ranks.Sheet) -> None:
+        rows[2][column] = value
+
+    return change
+
+
+def _in_sheet(old: bytes, new: bytes) -> Callable[[tiny_ranks.Sheet], bytes]:
+    def change(rows: tiny_ranks.Sheet) -> bytes:
+        stream = io.BytesIO()
+        with zipfile.ZipFile(io.BytesIO(tiny_ranks.workbook(rows))) as given, zipfile.ZipFile(stream, "w") as made:
+            for name in given.namelist():
+                content = given.read(name)
+                made.writestr(name, _swap(old, new, content) if "sheet1" in name else content)
+        return stream.getvalue()
+
+    return change
+
+
+MEMBERS: dict[str, Callable[[Path], None]] = {
+    "an absolute path": _member("/etc/passwd"),
+    "a path upwards": _member("multi_comparisons/../../evil"),
+    "a drive": _member("C:/evil"),
+    "a backslash": _member("a\\..\\evil"),
+    "a link": _member("a/link", mode=0o120777),
+    "a pipe": _member("a/pipe", mode=0o010644),
+    "a device": _member("a/device", mode=0o020644),
+    "a secret": _member("a/secret", flags=1),
+    "a bomb": _member("a/bomb", size=2**40),
+}
+
+SHEETS: dict[str, Callable[[tiny_ranks.Sheet], Any]] = {
+    "a header and no row": lambda rows: rows.__delitem__(slice(1, None)),
+    "nothing": lambda rows: rows.clear(),
+    "another header": lambda rows: rows[0].__setitem__(0, "Other"),
+    "a far cell": _in_sheet(b'r="A3"', b'r="XFD1048576"'),
+    "a cell beyond all": _in_sheet(b'r="A3"', b'r="ZZZZZZZZ99999999999"'),
+    "an entity": _in_sheet(b"<worksheet", b'<!DOCTYPE a [<!ENTITY b "c">]><worksheet'),
+    "no XML": _in_sheet(b"</sheetData>", b""),
+    "no workbook": lambda rows: b"PK\x03\x04 none",
+    "a number for a token": _cell(0, 7),
+    "a token for a score": _cell(4, "high"),
+    "no list": _cell(2, "a, b"),
+    "a program for a list": _cell(2, "__import__('os').getcwd()"),
+    "an empty list": _cell(2, "[]"),
+    "a list of numbers": _cell(2, "[1, 2]"),
+    "a shorter list": _cell(3, "[-1.0]"),
+    "a list of texts": _cell(3, "['-1.0', '-2.0']"),
+    "an endless number": _cell(3, "[" + ", ".join(["-1e999"] * 8) + "]"),
+    "a huge number": _cell(3, "[" + ", ".join(["-1" + "0" * 400] * 8) + "]"),
+    "booleans": _cell(3, "[" + ", ".join(["False"] * 8) + "]"),
+    "nested lists": _cell(2, "[" * 3000),
+    "a backslash": _cell(2, "['\\d']"),
+}
+
+
+def archive_attacks() -> Iterator[Attack]:
+    for what, change in MEMBERS.items():
+        yield Attack("lm_game zip", "a.zip", what, change)
+        yield Attack("rank_perplexity", WORKBOOKS, what, change)
+    for what, sheet in SHEETS.items():
+        yield Attack("rank_perplexity", WORKBOOKS, what, _book(sheet))
+
+
+# ------------------------------------------------------------------------------------------------- tables
+
+_NUMBERS = ("", "x", "nan", "inf", "-inf", "1_0", "1e999", "0x1", "true", "\u0662", "1,5", "--1", "1 0", "\u00bd")
+_COUNTS = ("", "2.7", "-1", "1_0", "3000000000", "1" + "0" * 400, "true", "nan", "inf", "x", "\u0662")
+
+CELLS: list[tuple[str, str, bytes, tuple[str, ...]]] = [
+    ("provo norms", NORMS, b"are,16", _COUNTS),
+    ("provo norms", NORMS, b"now,2", (*_COUNTS, "0", "1", "9")),
+    ("published", "mine.csv", b"0.50", ("", "x", "nan", "1_0", "1e3", "0.5.0")),
+    ("comparison_table", "pairs.csv", b",-2.5", (*_NUMBERS, "0.5")),
+    ("comparison_table", "answers.csv", b",0.7", (*_NUMBERS, "-0.5", "1.5")),
+    ("cloze_table", "c.csv", b",3", tuple(value for value in _COUNTS if value)),
+    ("guess_table", "g.csv", b",1,sat", ("", "-1", "1.5", "x", "nan", "1_0", "3" + "0" * 400)),
+    ("ranking_table", "r.csv", b",-0.5", (*_NUMBERS, "0.5")),
+    ("ranking_table", "r.csv", b",1, whale", ("", "0", "-1", "1.5", "x", "1_0", "nan", "7" + "0" * 400)),
+]
+
+ROWS: dict[str, Change] = {
+    "a row with one field more": lambda content: content.rstrip(b"\n") + b",extra\n",
+    "a row with one field less": lambda content: content.rstrip(b"\n").rpartition(b",")[0] + b"\n",
+    "every row with one field more": lambda content: _longer(content),
+    "a stray quotation mark": lambda content: _swap(b"\n", b'\n"', content),
+    "a column there twice": lambda content: b"\n".join(
+        line + b"," + line.split(b",")[0] for line in content.rstrip(b"\n").split(b"\n")
+    ),
+    "no column": lambda content: content.partition(b"\n")[2],
+    "a header and no row": lambda content: content.partition(b"\n")[0] + b"\n",
+    "200,000 columns": lambda content: b",".join(b"c%d" % n for n in range(200_000)) + b"\n" + b"," * 199_999,
+}
+
+
+def _longer(content: bytes) -> bytes:
+    head, *rows = content.rstrip(b"\n").split(b"\n")
+    return b"\n".join([head, *(row + b",1" for row in rows)]) + b"\n"
+
+
+def table_attacks() -> Iterator[Attack]:
+    for name, file, cell, values in CELLS:
+        for value in values:
+            # the last field of the pattern is the one that is changed
+            before, comma, after = cell.partition(b",")
+            new = before + comma + value.encode() if comma else value.encode()
+            if before == b"" and after.count(b","):
+                new = comma + value.encode() + b"," + after.partition(b",")[2]
+            quoted = new if b"," not in value.encode() else before + comma + b'"' + value.encode() + b'"'
+            yield Attack(
+                name, file, f"{cell.decode()!r} is {value[:20]!r}", partial(_rewrite, partial(_swap, cell, quoted))
+            )
+    for name, one in INPUTS.items():
+        for file in one.files:
+            if file.endswith(".csv"):
+                for what, change in ROWS.items():
+                    yield Attack(name, file, what, partial(_rewrite, change))
+    yield Attack("ranking gz", "r.csv.gz", "cut off", partial(_rewrite, lambda content: content[:-20]))
+    lines = gzip.compress(b"\n" * 50_000_000)
+    yield Attack("ranking gz", "r.csv.gz", "a bomb of lines", partial(_rewrite, lambda content: lines))
+
+
+ATTACKS = [*byte_attacks(), *json_attacks(), *archive_attacks(), *table_attacks()]

@@ -1,0 +1,179 @@
+"""Tiny valid inputs of every loader, to attack one file of them at a time."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import xarray as xr
+
+from experiments import (
+    cloze_table,
+    comparison_file,
+    comparison_table,
+    guess_table,
+    lm_game,
+    lm_game_documents,
+    lm_game_top1,
+    provo,
+    published,
+    rank_perplexity,
+    ranking_table,
+    texts,
+)
+from experiments.papers.published import COLUMNS
+from experiments.studies.comparison.file import save_comparison_study
+from tests.estimators.comparison.comparison_studies import small_study
+from tests.experiments.studies.cloze import tiny_provo
+from tests.experiments.studies.comparison import tiny_lm_game
+from tests.experiments.studies.guesses import tiny_top1
+from tests.experiments.studies.rankings import tiny_ranks
+
+QUESTION, RESPONSES = "multi_comparisons/doc101.json", tiny_lm_game.RESPONSES
+TOP1, DOCUMENT, ACCURACIES = tiny_top1.RESPONSES, "docs/doc7.json", "results_raw/model_perfs.json"
+HUMAN, GPT2 = "TVD/GPT2_Temp/Generations/Paragraphs_temp-1-2.json", "TVD/GPT2/Generations/Paragraphs-1-1.json"
+BLOOM, CHATGPT = "TVD/BLOOM/Generations/processed_bloom.json", "TVD/ChatGPT/Generations/processed_chatgpt.json"
+RESULTS = "TVD/Oracle/uncertainty_results/TVD_oracle.json"
+NORMS = "Provo_Corpus-Predictability_Norms.csv"
+WORKBOOKS = "n = 30 reftext1.zip"
+
+PAIRS_TABLE = """item,draw,context,target,candidate,target_logprob_small,candidate_logprob_small
+1,0,The cat, sat, ran,-1.5,-2.5
+1,1,The cat, sat, sat,-1.5,-1.5
+2,0,A dog, ran, sat,-1.0,-1.25
+2,1,A dog, ran, lay,-1.0,-3.0
+"""
+ANSWERS_TABLE = "item,draw,participant,report\n1,0,ann,0.7\n1,1,bob,0.5\n2,0,ann,0.4\n2,1,bob,0.9\n"
+GUESSES_TABLE = "participant,document,position,target,guess\nann,a,0,cat,dog\nann,a,1,sat,sat\nbob,a,0,cat,cat\n"
+CLOZE_TABLE = "context,response,count\nThe cat,sat,3\nThe cat,ran,1\nA dog,ran,2\n"
+RANKING_TABLE = """model,text,context_length,window,position,reference_token,rank,token,logprob_nats
+m,t,8,1,0, whale,1, whale,-0.5
+m,t,8,1,0, whale,2, ship,-1.5
+m,t,8,1,1, sea,1, air,-0.75
+m,t,8,1,1, sea,2, sea,-1.25
+"""
+NORMS_TABLE = (
+    "Text_ID,Text,Word_Number,Word,Response,Response_Count\n1,There are now,2,are,are,16\n1,There are now,2,are,was,4\n"
+)
+VALUE = dict(zip(COLUMNS, ("mine", "table 1", "a number", "", "0.50"), strict=False)) | {
+    "part": "perplexity",
+    "table": "table.csv",
+    "select": "player=human",
+    "column": "gap_nats",
+    "source": "mine",
+}
+PUBLISHED_TABLE = f"{','.join(COLUMNS)}\n{','.join(VALUE.get(name, '') for name in COLUMNS)}\n"
+LINES = '{"text": "Call me Ishmael.", "id": "a"}\n{"text": "Some years ago.", "id": "b"}\n'
+
+
+@dataclass(frozen=True)
+class Input:
+    """A loader, what writes a valid input into a folder, what loads it, and its files that are attacked."""
+
+    write: Callable[[Path], object]
+    load: Callable[[Path], xr.Dataset]
+    files: tuple[str, ...]
+
+
+def _text(name: str, content: str | bytes, **others: str) -> Callable[[Path], None]:
+    def write(root: Path) -> None:
+        for file, text in {
+            name: content,
+            **{key.replace("_csv", ".csv"): text for key, text in others.items()},
+        }.items():
+            (root / file).write_bytes(text if isinstance(text, bytes) else text.encode())
+
+    return write
+
+
+def _game(root: Path, data: Mapping[str, Any], names: tuple[str, ...]) -> None:
+    tiny_lm_game.write_folder(root, {name: data[name] for name in names})
+
+
+def _lm_game(root: Path) -> xr.Dataset:
+    return lm_game(root=root, cache=False, sets={"all": [100, 101]}, reference=[100, 101], participants="all")
+
+
+def _game_files(root: Path) -> None:
+    _game(root, tiny_lm_game.contents(), (tiny_lm_game.question_name(100), QUESTION, RESPONSES))
+
+
+def _zipped(root: Path) -> None:
+    data = tiny_lm_game.contents()
+    tiny_lm_game.write_archive(
+        root / "a.zip", {name: data[name] for name in (tiny_lm_game.question_name(100), QUESTION, RESPONSES)}
+    )
+
+
+def _ranks(root: Path) -> None:
+    name = "Saved Data reftext gpt-4 64.xlsx"
+    empty: dict[str, dict[str, Any]] = {archive: {} for archive in ("n = 30 reftext1.zip", "n = 30 reftext2.zip")}
+    tiny_ranks.write(root, empty | {WORKBOOKS: {name: tiny_ranks.sheet(1)}})
+
+
+def _provo(root: Path) -> None:
+    tiny_provo.write(root, n_words=2)
+
+
+def _parquet(name: str, text: str) -> Callable[[Path], None]:
+    def write(root: Path) -> None:
+        pd.read_csv(StringIO(text), dtype={"window": str}).to_parquet(root / name)
+
+    return write
+
+
+INPUTS: Mapping[str, Input] = {
+    "lm_game": Input(_game_files, _lm_game, (QUESTION, RESPONSES)),
+    "lm_game zip": Input(_zipped, lambda root: _lm_game(root / "a.zip"), ("a.zip",)),
+    "lm_game_top1": Input(tiny_top1.write_folder, lambda root: lm_game_top1(root=root), (TOP1, DOCUMENT, ACCURACIES)),
+    "provo": Input(_provo, lambda root: provo(root=root, cache=False), (HUMAN, GPT2, BLOOM, CHATGPT, RESULTS)),
+    "provo norms": Input(_text(NORMS, NORMS_TABLE), lambda root: provo(root=root / NORMS, cache=False), (NORMS,)),
+    "rank_perplexity": Input(_ranks, lambda root: rank_perplexity(root=root, part="main"), (WORKBOOKS,)),
+    "texts": Input(_text("a.txt", "Call me Ishmael.\nSome years ago.\n"), lambda root: texts(path=root), ("a.txt",)),
+    "texts lines": Input(
+        _text("a.jsonl", LINES), lambda root: texts(path=root / "a.jsonl", id_field="id"), ("a.jsonl",)
+    ),
+    "lm_game_documents": Input(
+        lambda root: tiny_top1.write_folder(root, {DOCUMENT: tiny_top1.DOCUMENTS[7]}),
+        lambda root: lm_game_documents(root=root),
+        (DOCUMENT,),
+    ),
+    "published": Input(
+        _text("mine.csv", PUBLISHED_TABLE), lambda root: published(tables=[root / "mine.csv"]), ("mine.csv",)
+    ),
+    "comparison_file": Input(
+        lambda root: save_comparison_study(small_study(), root / "s.nc"),
+        lambda root: comparison_file(path=root / "s.nc"),
+        ("s.nc",),
+    ),
+    "comparison_table": Input(
+        _text("pairs.csv", PAIRS_TABLE, answers_csv=ANSWERS_TABLE),
+        lambda root: comparison_table(pairs=root / "pairs.csv", answers=root / "answers.csv", generator="small"),
+        ("pairs.csv", "answers.csv"),
+    ),
+    "guess_table": Input(_text("g.csv", GUESSES_TABLE), lambda root: guess_table(path=root / "g.csv"), ("g.csv",)),
+    "cloze_table": Input(_text("c.csv", CLOZE_TABLE), lambda root: cloze_table(path=root / "c.csv"), ("c.csv",)),
+    "ranking_table": Input(_text("r.csv", RANKING_TABLE), lambda root: ranking_table(path=root / "r.csv"), ("r.csv",)),
+    "ranking gz": Input(
+        _text("r.csv.gz", gzip.compress(RANKING_TABLE.encode())),
+        lambda root: ranking_table(path=root / "r.csv.gz"),
+        ("r.csv.gz",),
+    ),
+    "cloze parquet": Input(
+        _parquet("c.parquet", CLOZE_TABLE), lambda root: cloze_table(path=root / "c.parquet"), ("c.parquet",)
+    ),
+    "ranking parquet": Input(
+        _parquet("r.parquet", RANKING_TABLE), lambda root: ranking_table(path=root / "r.parquet"), ("r.parquet",)
+    ),
+}
+
+
+def dumped(content: object) -> bytes:
+    """JSON as the tiny inputs have it."""
+    return json.dumps(content).encode()

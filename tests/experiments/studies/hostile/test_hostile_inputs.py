@@ -1,0 +1,81 @@
+"""Whatever is in a file, a loader answers: one line that names the file, or a study that says what was done."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import FrameType
+
+import pytest
+import xarray as xr
+
+from estimators.errors import InputError
+from estimators.layout import notes
+from tests.experiments.studies.hostile.attacks import ANY, ATTACKS, NOTED, REFUSED, SAME, Attack
+from tests.experiments.studies.hostile.inputs import INPUTS
+
+SECONDS = 10
+"""A loader that takes longer with a tiny file waits for ever."""
+
+
+@contextmanager
+def in_time() -> Iterator[None]:
+    def late(number: int, frame: FrameType | None) -> None:
+        raise TimeoutError(f"no answer after {SECONDS} s")
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@lru_cache
+def valid(name: str) -> xr.Dataset:
+    with TemporaryDirectory() as folder:
+        INPUTS[name].write(Path(folder))
+        return INPUTS[name].load(Path(folder))
+
+
+def said(study: xr.Dataset) -> set[tuple[str, int | None]]:
+    return {(note["text"], note["count"]) for note in notes(study)}
+
+
+@pytest.mark.parametrize("name", INPUTS)
+def test_what_is_attacked_is_valid(name: str, tmp_path: Path) -> None:
+    assert valid(name).sizes
+    INPUTS[name].write(tmp_path)
+    assert [file for file in INPUTS[name].files if not (tmp_path / file).is_file()] == []
+
+
+def test_there_are_enough_attacks_and_no_two_are_called_the_same() -> None:
+    assert len(ATTACKS) >= 400
+    assert len({str(attack) for attack in ATTACKS}) == len(ATTACKS)
+
+
+@pytest.mark.parametrize("attack", ATTACKS, ids=str)
+def test_a_loader_answers(attack: Attack, tmp_path: Path) -> None:
+    one = INPUTS[attack.input]
+    one.write(tmp_path)
+    attack.change(tmp_path / attack.file)
+    try:
+        with in_time():
+            found = one.load(tmp_path)
+    except InputError as error:
+        message = str(error)
+        assert attack.outcome in (REFUSED, ANY), message
+        assert Path(attack.file).name in message.replace(" and ", " ")
+        assert message.isprintable()
+        assert len(message.replace(str(tmp_path), "")) < 800
+        return
+    assert attack.outcome != REFUSED, "it was accepted"
+    if attack.outcome == SAME:
+        assert found.drop_attrs().identical(valid(attack.input).drop_attrs())
+    if attack.outcome == NOTED:
+        assert said(found) - said(valid(attack.input))
