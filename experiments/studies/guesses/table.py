@@ -9,75 +9,28 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
-from pydantic import model_validator
 
 from estimators.documents.tokens import is_word_token
 from estimators.errors import InputError
 from estimators.guesses.study import prior_guesses, repeated_guesses, validate_guess_study
-from estimators.layout import add_note, response_positions
+from estimators.layout import add_note
 from experiments.harness.result import loader
-from experiments.studies.parsing import Note, add_notes, shown
+from experiments.studies.guesses.table_checks import contradictions
+from experiments.studies.guesses.table_columns import GuessColumns, GuessLayout, ModelColumns
+from experiments.studies.parsing import add_notes, shown
 from experiments.studies.plain_table import Table, missing_column, table_of
 from experiments.studies.table_file import read_table
 from experiments.studies.table_settings import TableFile
-from inference.settings import Settings, UserPath
+from inference.settings import UserPath
 
-__all__ = ["GuessColumns", "GuessTableSettings", "ModelColumns", "guess_study", "guess_table"]
+__all__ = ["GuessTableSettings", "guess_study", "guess_table"]
 
 _NEEDED = ("participant", "document", "position")
 _TRUE = ("1", "true", "yes", "1.0")
 _FALSE = ("0", "false", "no", "0.0")
 
 
-class GuessColumns(Settings):
-    """Names of the table's columns."""
-
-    participant: str = "participant"
-    """Who guessed."""
-    document: str = "document"
-    """Which text."""
-    position: str = "position"
-    """A whole number: words or tokens before the target, 0 for the first of the document."""
-    target: str | None = "target"
-    """The true next word; the table may lack it where `correct` is there."""
-    guess: str | None = "guess"
-    """What was guessed; the table may lack it where `correct` is there."""
-    correct: str | None = None
-    """1/0, true/false, yes/no; without it a guess is right where it is the target, see `match`."""
-    order: str | None = None
-    """A number that says when it was guessed: time, trial; without it the rows are in the order in which each
-    participant guessed."""
-
-
-class ModelColumns(Settings):
-    """Columns of a language model that played the same items; an empty cell is an item that was not asked."""
-
-    hit: str | None = None
-    """Whether its first guess was right."""
-    surprisal_nats: str | None = None
-    """-ln p(target)."""
-
-    @model_validator(mode="after")
-    def _one_of_them(self) -> ModelColumns:
-        if self.hit is None and self.surprisal_nats is None:
-            raise InputError("is empty, should be {hit: COLUMN, surprisal_nats: COLUMN}, or one of the two")
-        return self
-
-
-class _Layout(Settings):
-    columns: GuessColumns = GuessColumns()
-    """Names of the table's columns."""
-    models: Mapping[str, ModelColumns] = {}
-    """Language models that played the same items: NAME: {hit: COLUMN, surprisal_nats: COLUMN}, or one of the two."""
-    match: Literal["exact", "folded"] = "exact"
-    """When guess and target are the same: exact, or folded (without outer spaces and letter case)."""
-    words: Literal["all", "spaced"] = "all"
-    """Which targets are words: all, or spaced (a space and letters only, as tokens of language models are)."""
-    missing: Literal["error", "drop"] = "error"
-    """What to do with empty cells in the columns that are used; drop leaves the rows out, counted."""
-
-
-class GuessTableSettings(_Layout, TableFile):
+class GuessTableSettings(GuessLayout, TableFile):
     """Settings of guesses in one table (CSV and the like, or Parquet)."""
 
     path: UserPath
@@ -176,12 +129,12 @@ def guess_study(
     """
     given: dict[str, Any] = {"match": match, "words": words, "missing": missing}
     given |= {key: value for key, value in (("columns", columns), ("models", models)) if value is not None}
-    settings = _Layout(**given)
+    settings = GuessLayout(**given)
     table = table_of(guesses, "guesses", of="guess", needed=(*_NEEDED, "target", "guess"))
     return _study_of(table, settings, name=name)
 
 
-def _study_of(table: Table, settings: _Layout, *, name: str) -> xr.Dataset:
+def _study_of(table: Table, settings: GuessLayout, *, name: str) -> xr.Dataset:
     columns = _present(table, settings)
     used = [each for each in columns if each != "order"]
     cells = pd.DataFrame({each: table.texts(columns[each]) for each in used}, dtype=object)
@@ -211,7 +164,7 @@ def _study_of(table: Table, settings: _Layout, *, name: str) -> xr.Dataset:
     add_notes(study, table.notes)
     if empty.any():
         add_note(study, "rows left out: an empty cell (missing=drop)", count=int(empty.sum()), level="warning")
-    add_notes(study, _contradictions(study, table, columns))
+    add_notes(study, contradictions(study, table, columns))
     again = int(repeated_guesses(study).sum())
     if again:
         text = "guesses at a place at which the participant had guessed before; kept"
@@ -219,7 +172,7 @@ def _study_of(table: Table, settings: _Layout, *, name: str) -> xr.Dataset:
     return validate_guess_study(study)
 
 
-def _present(table: Table, settings: _Layout) -> dict[str, str]:
+def _present(table: Table, settings: GuessLayout) -> dict[str, str]:
     """Column of the table for every field that it has."""
     found = {}
     for name, field in GuessColumns.model_fields.items():
@@ -240,7 +193,7 @@ def _present(table: Table, settings: _Layout) -> dict[str, str]:
 
 
 def _study(
-    table: Table, cells: pd.DataFrame, taken: NDArray[np.intp], columns: Mapping[str, str], settings: _Layout
+    table: Table, cells: pd.DataFrame, taken: NDArray[np.intp], columns: Mapping[str, str], settings: GuessLayout
 ) -> xr.Dataset:
     position = table.whole(columns["position"], rows=taken).astype(np.int64)
     place = pd.DataFrame({"document": cells["document"], "position": position})
@@ -265,7 +218,7 @@ def _study(
             other, document = target[first][response_item][row], cells["document"].iloc[row]
             raise table.error(
                 f"is {shown(target[row])} in {table.where(taken[row])}, but {shown(other)} in another row of document "
-                f"{document!r}, position {position[row]}",
+                f"{shown(document)}, position {position[row]}",
                 columns["target"],
             )
         variables["target_token"] = ("item", target[first])
@@ -287,7 +240,7 @@ def _items(place: pd.DataFrame) -> tuple[NDArray[np.int64], pd.DataFrame]:
 
 
 def _correct(
-    table: Table, cells: pd.DataFrame, taken: NDArray[np.intp], columns: Mapping[str, str], settings: _Layout
+    table: Table, cells: pd.DataFrame, taken: NDArray[np.intp], columns: Mapping[str, str], settings: GuessLayout
 ) -> NDArray[np.bool_]:
     if "correct" in cells:
         said = cells["correct"].str.strip().str.lower()
@@ -306,31 +259,7 @@ def _correct(
     return (guess == target).to_numpy(dtype=bool)
 
 
-def _contradictions(study: xr.Dataset, table: Table, columns: Mapping[str, str]) -> list[Note]:
-    """Compare the column of right and wrong with guess and target; whoever scored may have let a spelling pass."""
-    if "correct" not in columns or "guess" not in study or "target_token" not in study:
-        return []
-    guess, correct = study["guess"].to_numpy(), study["correct"].to_numpy()
-    target = study["target_token"].to_numpy()[response_positions(study)]
-    wrong = ~correct & (guess == target)
-    folded = [one.strip().casefold() != other.strip().casefold() for one, other in zip(guess, target, strict=True)]
-    right = correct & np.array(folded, dtype=bool)
-    if 2 * int(wrong.sum() + right.sum()) > correct.size:
-        row = int(np.flatnonzero(wrong | right)[0])
-        raise table.error(
-            f"says that {shown(guess[row])} for {shown(target[row])} is {'right' if correct[row] else 'wrong'} in "
-            f"{table.where(int(study['table_row'][row]) - 1)} ({int(wrong.sum() + right.sum())} of {correct.size} rows "
-            "contradict guess and target); is it inverted?",
-            columns["correct"],
-        )
-    found = (
-        Note("guesses that are the target and are wrong by the table; taken as wrong", int(wrong.sum()), "warning"),
-        Note("guesses that are not the target and are right by the table; taken as right", int(right.sum())),
-    )
-    return [note for note in found if note.count]
-
-
-def _with_models(study: xr.Dataset, table: Table, taken: NDArray[np.intp], settings: _Layout) -> xr.Dataset:
+def _with_models(study: xr.Dataset, table: Table, taken: NDArray[np.intp], settings: GuessLayout) -> xr.Dataset:
     """Add the language models of the table; a model says one thing about an item, whoever guessed there."""
     if not settings.models:
         return study

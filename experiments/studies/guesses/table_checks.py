@@ -1,0 +1,56 @@
+"""Whether a table's own column of right and wrong fits its guesses and targets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import xarray as xr
+
+from estimators.layout import response_positions
+from experiments.studies.parsing import Note, shown
+from experiments.studies.plain_table import Table
+
+__all__ = ["contradictions"]
+
+
+def contradictions(study: xr.Dataset, table: Table, columns: Mapping[str, str]) -> list[Note]:
+    """Compare the column of right and wrong with guess and target; whoever scored may have let a spelling pass.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A guess study, with ``table_row``.
+    table : Table
+    columns : mapping of str to str
+        What a column is -> its name in the table.
+
+    Returns
+    -------
+    list of Note
+
+    Raises
+    ------
+    InputError
+        If most rows contradict it.
+    """
+    if "correct" not in columns or "guess" not in study or "target_token" not in study:
+        return []
+    guess, correct = study["guess"].to_numpy(), study["correct"].to_numpy()
+    target = study["target_token"].to_numpy()[response_positions(study)]
+    wrong = ~correct & (guess == target)
+    folded = [one.strip().casefold() != other.strip().casefold() for one, other in zip(guess, target, strict=True)]
+    right = correct & np.array(folded, dtype=bool)
+    if 2 * int(wrong.sum() + right.sum()) > correct.size:
+        row = int(np.flatnonzero(wrong | right)[0])
+        raise table.error(
+            f"says that {shown(guess[row])} for {shown(target[row])} is {'right' if correct[row] else 'wrong'} in "
+            f"{table.where(int(study['table_row'][row]) - 1)} ({int(wrong.sum() + right.sum())} of {correct.size} rows "
+            "contradict guess and target); is it inverted?",
+            columns["correct"],
+        )
+    found = (
+        Note("guesses that are the target and are wrong by the table; taken as wrong", int(wrong.sum()), "warning"),
+        Note("guesses that are not the target and are right by the table; taken as right", int(right.sum())),
+    )
+    return [note for note in found if note.count]
