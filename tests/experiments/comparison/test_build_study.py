@@ -22,6 +22,7 @@ from experiments.harness.result import ExperimentResult
 from experiments.studies.comparison.file import comparison_file
 from experiments.studies.comparison.lm_game import lm_game
 from inference.lm.language_model import LanguageModel, encode, token_strings
+from inference.lm.settings import ModelSettings
 from inference.lm.translation import shares_tokenizer, translate
 from inference.lm.vocabulary import vocabulary
 from inference.store.store import open_store, operation_key
@@ -281,6 +282,7 @@ class _Stub:
     def __init__(self, tokenizer: object, name: str) -> None:
         self.tokenizer = tokenizer
         self.name = name
+        self.settings = ModelSettings(name=name, source="folder", path=name)
         self.vocab_size = len(tokenizer)  # type: ignore[arg-type]
 
     def __hash__(self) -> int:
