@@ -25,6 +25,8 @@ MOST = 2**31 - 1
 """The largest count that a study holds."""
 
 _COLUMNS_LISTED = 40
+# float32 rounds a probability of nearly 1 to a hair above
+_LOG_SLACK = 1e-5
 
 
 @dataclass(frozen=True)
@@ -167,6 +169,16 @@ class Table:
             text = self.texts(column)[rows[at]]
             problem = f"is {shown(text)} in {self.where(rows[at])}, should be a whole number from 0 to {MOST:,}"
             raise self.error(problem, column)
+        return found
+
+    def logprobs(self, column: str) -> NDArray[np.float64]:
+        """Cells of a column as natural logarithms of probabilities; takes and raises what :meth:`numbers` does."""
+        found = self.numbers(column)
+        bad = found > _LOG_SLACK
+        if bad.any():
+            row = int(np.argmax(bad))
+            problem = f"is {shown(self.texts(column)[row])} in {self.where(row)} ({int(bad.sum())} such rows)"
+            raise self.error(f"{problem}, should be ln p, at most 0", column)
         return found
 
     def error(self, problem: str, column: str) -> InputError:

@@ -259,8 +259,8 @@ def _models(pairs: Table, rows: NDArray[np.intp], names: Sequence[str], variable
     if not targets:
         hint = "it names no language model: the generator at least needs target_logprob_NAME and candidate_logprob_NAME"
         raise missing_column(TARGET + "NAME", present, source=pairs.source, hint=hint)
-    target = [_of_item(pairs, pairs.numbers(TARGET + name)[rows], names, TARGET + name) for name in targets]
-    candidate = [pairs.numbers(CANDIDATE + name)[rows] for name in targets]
+    target = [_of_item(pairs, pairs.logprobs(TARGET + name)[rows], names, TARGET + name) for name in targets]
+    candidate = [pairs.logprobs(CANDIDATE + name)[rows] for name in targets]
     variables["target_logprob"] = (("model", "item"), np.stack(target), {"units": "nats"})
     variables["candidate_logprob"] = (("model", "item", "candidate"), np.stack(candidate), {"units": "nats"})
     return targets

@@ -342,7 +342,7 @@ def test_odd_tokens_in_csv(tmp_path: Path) -> None:
             {"logprob_nats": [-0.1, -0.2, -0.1]},
             r"logprob_nats: the probabilities add up to 1\.72 for one reference token",
         ),
-        ({"logprob_nats": [1e9, -0.2, -0.1]}, r"logprob_nats: is 1e\+09 in line 2, should be ln p, at most 0"),
+        ({"logprob_nats": [1e9, -0.2, -0.1]}, r"is '1000000000\.0' in line 2 .1 such rows., should be ln p, at most 0"),
         ({"token": ["a", "a", "b"]}, "token: is 'a' again in line 3 for one reference token .*give token_id and"),
         (
             {"token_id": [1, 1, 3], "reference_id": [1, 1, 2]},
