@@ -204,7 +204,7 @@ def changed(table: pd.DataFrame, column: str, row: int, value: Any) -> pd.DataFr
         (lambda p, a: (changed(p, "target", 1, "x"), a), r"target: differs between the rows of item 'q0'"),
         (lambda p, a: (changed(p, "target_logprob_lm-weak", 1, -1), a), r"target_logprob_lm-weak: differs between"),
         (lambda p, a: (changed(p, "candidate_logprob_lm-weak", 3, "x"), a), r"is 'x' in line 5, should be a number"),
-        (lambda p, a: (changed(p, "candidate_logprob_lm-weak", 3, 0.5), a), r"pairs\.csv, .*is '0\.5' in line 5 .*ln p"),
+        (lambda p, a: (changed(p, "candidate_logprob_lm-weak", 3, 0.5), a), r"csv, .*is '0\.5' in line 5 .*ln p"),
         (lambda p, a: (p.drop(columns="target_logprob_lm-weak"), a), r"b_lm-weak: is missing; did you mean .*; model"),
         (lambda p, a: (p.filter(regex="^(?!.*logprob)"), a), r"names no language model"),
         (lambda p, a: (changed(p, "candidate", 2, ""), a), r"candidate: is empty in line 4 \(1 such rows\)"),
