@@ -160,9 +160,8 @@ def shared_contexts(words: StudyWords, name: str, *, n_samples: int = 1) -> NDAr
 
 def known_mean(values: ArrayLike) -> float:
     """Mean of the values that are known; NaN where none is."""
-    known = np.asarray(values, dtype=float)
-    known = known[~np.isnan(known)]
-    return float(known.mean()) if known.size else float("nan")
+    values = np.asarray(values, dtype=float)
+    return float("nan") if np.isnan(values).all() else float(np.nanmean(values))
 
 
 def cluster_se(values: ArrayLike, groups: ArrayLike) -> float:

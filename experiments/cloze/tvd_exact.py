@@ -19,6 +19,7 @@ from estimators.cloze import (
     Distributions,
     StudyWords,
     WordRules,
+    cloze_items,
     count_words,
     normalise_words,
     relative_frequencies,
@@ -102,7 +103,7 @@ def tvd_exact(study: xr.Dataset, settings: TvdExactSettings) -> ExperimentResult
     Returns
     -------
     ExperimentResult
-        One row a model.
+        One row a model. Its ``tables`` have one row a context (:func:`estimators.cloze.cloze_items`).
 
     Raises
     ------
@@ -182,9 +183,11 @@ def tvd_exact(study: xr.Dataset, settings: TvdExactSettings) -> ExperimentResult
     )
     if sampled:
         dataset["tvd_sampled"] = ("player", "item"), np.stack(list(sampled.values()))
+    by_item = cloze_items(study, rules=rules, models=[]).loc[items].reset_index(drop=True)
     return ExperimentResult(
         table=table,
         dataset=dataset,
+        tables={"items": by_item.assign(**{f"tvd_{name}": values for name, values in distances.items()})},
         figures={"tvd_exact": tvd_exact_figure(dataset)},
         text=_summary(table, work),
         warnings=tuple(warnings),

@@ -21,7 +21,7 @@ from estimators.room import make_room
 
 if TYPE_CHECKING:
     import pymc as pm
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
 __all__ = [
     "InferenceData",
@@ -39,6 +39,7 @@ __all__ = [
     "r_hat",
     "read",
     "thin",
+    "with_labels",
     "without_unconstrained",
     "write",
 ]
@@ -100,6 +101,20 @@ def add_groups(idata: InferenceData, groups: Mapping[str, xr.Dataset]) -> Infere
         else:
             idata.add_groups({name: dataset})
     return idata
+
+
+def with_labels(idata: InferenceData, dim: str, labels: ArrayLike) -> InferenceData:
+    """Name the entries along a dimension, in every group that has it.
+
+    Examples
+    --------
+    >>> idata = from_groups({"posterior": xr.Dataset({"x": (("chain", "draw", "item"), [[[0.1, 0.2]]])})})
+    >>> group(with_labels(idata, "item", ["S1", "S7"]), "posterior")["item"].to_numpy().tolist()
+    ['S1', 'S7']
+    """
+    groups = {name: group(idata, name) for name in group_names(idata)}
+    there = {name: dataset for name, dataset in groups.items() if dim in dataset.dims}
+    return add_groups(idata, {name: one.assign_coords({dim: np.asarray(labels)}) for name, one in there.items()})
 
 
 def add_model_data(idata: InferenceData, model: pm.Model) -> InferenceData:

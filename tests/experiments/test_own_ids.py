@@ -21,10 +21,11 @@ from estimators.comparison import (
 )
 from estimators.errors import InputError
 from estimators.layout import item_labels
-from experiments import cloze_simulated, cloze_study, comparison_file, comparison_study, perplexity, tvd
+from experiments import belief, cloze_simulated, cloze_study, comparison_file, comparison_study, perplexity, tvd
 from experiments.studies.comparison.file import save_comparison_study
 from experiments.studies.comparison.table_write import write_comparison_tables
 from inference import simulate_answers
+from inference.posterior.arviz_adapter import group
 from models.cloze.ard_columns import columns_of
 from tests.experiments.studies.comparison.test_table import tables
 
@@ -166,3 +167,23 @@ def test_the_regression_names_the_contexts() -> None:
     assert rows.item.tolist() == ["T1S2", "T2S2"]
     rows = columns_of(study.drop_vars("item_id"), target, {}, ("word_num",), position, ["lm", "lm"])
     assert rows.item.tolist() == ["T1:2", "T2:2"]
+
+
+@pytest.mark.mcmc
+def test_posteriors_name_items_contexts_and_participants(own: xr.Dataset) -> None:
+    short = {"draws": 30, "tune": 30, "chains": 2, "cores": 1}
+    study = cloze({"context_id": "unique"})
+    drawn = cloze_study(
+        pd.DataFrame({"id": study["item_id"].to_numpy(), "said": ["dog", "cat", "emu", "yak"], "by": "lm"}).pipe(
+            lambda model: pd.concat([model.assign(by=""), model.assign(by=""), model])
+        ),
+        columns={"context_id": "id", "response": "said", "model": "by"},
+    )
+    bayes = {"n_contexts": 3, "more_draws": 1}
+    result = tvd(drawn, bayes=bayes, sampler=short, allow_unconverged=True)
+    named = group(result.posteriors["lm"], "posterior")["context"].to_numpy()
+    assert len(named) == 3
+    assert set(named) < set(study["item_id"].to_numpy())
+    belief_of_lm = belief(own, players=["lm-weak"], rounding="none", sampler=short, allow_unconverged=True)
+    assert belief_of_lm.dataset["item"].to_numpy().tolist() == NAMED
+    assert group(belief_of_lm.posterior, "posterior")["item"].to_numpy().tolist() == NAMED

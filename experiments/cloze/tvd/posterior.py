@@ -9,6 +9,7 @@ import numpy as np
 import xarray as xr
 
 from estimators.cloze import WordCounts, random_split_halves
+from estimators.layout import item_labels
 from experiments.cloze.figures import label
 from experiments.cloze.settings import ORACLE, words_of
 from experiments.cloze.tvd.results import PlayerTvd, part_counts
@@ -24,7 +25,7 @@ from experiments.harness.bayes import (
 )
 from experiments.harness.settings import rng_for
 from inference.cloze.tvd import TvdPosterior, tvd_posterior
-from inference.posterior.arviz_adapter import InferenceData, add_groups, group
+from inference.posterior.arviz_adapter import InferenceData, add_groups, group, with_labels
 from inference.posterior.convergence import Convergence, check_convergence
 from inference.posterior.sampling import CompiledModel, compile_model
 from inference.progress import advance
@@ -134,7 +135,7 @@ def bayesian_tvd(study: xr.Dataset, settings: TvdSettings, players: list[PlayerT
             "tvd_bayes_context_width": float((upper - lower).mean()),
             **convergence_columns(found),
         }
-        posteriors[player.player] = posterior.idata
+        posteriors[player.player] = with_labels(posterior.idata, "context", item_labels(study)[items])
         verdicts[f"Bayesian TVD of {label(player.player)}"] = found
     kept = posteriors if settings.save_posterior else {}
     return BayesianTvd(columns, kept, unconverged(verdicts), gate_failed(settings, verdicts))

@@ -101,6 +101,9 @@ def test_outputs(root, found, tmp_path):
     job = prepared(*settings)
     write_outputs(tmp_path, config(*settings), job.study, found, settings=job.settings)
     assert (tmp_path / "figures" / "tvd_exact.png").stat().st_size > 1000
+    np.testing.assert_array_equal(found.tables["items"]["tvd_a"], found.dataset["tvd"].sel(player="a"))
+    assert found.tables["items"]["text_id"].tolist() == found.dataset["text_id"].to_numpy().tolist()
+    assert (tmp_path / "items.csv").is_file()
 
 
 def test_forms_of_words():
