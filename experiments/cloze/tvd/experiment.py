@@ -38,8 +38,8 @@ _DISTANCES = {
 }
 
 _ON_SCREEN = (
-    *("player", "n_contexts", "n_answers", "n_samples", "tvd", "se_tvd", "tvd_baseline", "tvd_corrected"),
-    *("tvd_bayes", "tvd_bayes_lower", "tvd_bayes_upper", "converged"),
+    *("player", "n_contexts", "tvd", "se_tvd", "tvd_baseline", "tvd_corrected", "tvd_to_oracle", "tvd_between_oracles"),
+    *("ece_human_fixed", "ece_corpus_fixed", "tvd_bayes", "tvd_bayes_lower", "tvd_bayes_upper", "converged"),
 )
 
 
@@ -92,7 +92,7 @@ def tvd(study: xr.Dataset, settings: TvdSettings) -> ExperimentResult:
         text="\n\n".join([summary(table, study, players), *left_out(study, players, dataset)]),
         warnings=(*answer_warnings(study, settings.words.of(study)), *refused, *(bayes.warnings if bayes else ())),
         gate_failed=bayes is not None and bayes.gate_failed,
-        on_screen=table[[name for name in _ON_SCREEN if name in table]],
+        on_screen=table[[name for name in _ON_SCREEN if name in table and table[name].notna().any()]],
         posteriors=bayes.posteriors if bayes else {},
     )
 
