@@ -15,25 +15,19 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from datetime import datetime
-from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import hydra
-from hydra._internal.utils import get_args_parser
 from hydra.core.hydra_config import HydraConfig
-from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from estimators.code_identity import package_version
 from estimators.errors import InputError, unknown_choice
 from experiments.harness import folders, sweep
-from experiments.harness.command_line import SEARCH_PATH, one_line, readable, search_path
-from experiments.harness.given_keys import hide_keys, refuse_keys
-from experiments.harness.help import experiment_help
+from experiments.harness.command_line import check_arguments, no_experiment, one_line
+from experiments.harness.given_keys import hide_keys
 from experiments.harness.job import SHARED, prepare
 from experiments.harness.outputs import (
     JobStatus,
@@ -45,7 +39,7 @@ from experiments.harness.outputs import (
     write_outputs,
     write_status,
 )
-from experiments.harness.registry import installed_configs, to_plain
+from experiments.harness.registry import to_plain
 from experiments.harness.resume import JobIdentity, clear_work, done_before, fits_folder, job_identity, take_over
 from experiments.harness.signals import Terminated, terminate_as_interrupt
 from experiments.harness.tables import print_table
@@ -53,9 +47,6 @@ from inference.posterior.kept import keep_fits
 from inference.processes import end_with
 from inference.progress import duration, say, stage
 from inference.settings import Count, Settings, Text, settings_from
-
-if TYPE_CHECKING:
-    from hydra.core.override_parser.types import Override
 
 __all__ = [
     "EXIT_FAILED",
@@ -254,7 +245,7 @@ def _run(cfg: DictConfig, folder: Path, overrides: Sequence[str], *, prefix: str
     """Load, run, write; `prefix` names a job of a sweep, whose summary is printed instead of its table."""
     start = time.perf_counter()
     if OmegaConf.select(cfg, "experiment.name") is None:
-        raise _no_experiment()
+        raise no_experiment()
     with stage(f"{prefix}{cfg.experiment.name}"):
         job = prepare(cfg, overrides, folder=folder)
         prepared = time.perf_counter()
@@ -280,54 +271,6 @@ def _shown(folder: Path) -> Path:
     return folder.relative_to(here) if folder.is_relative_to(here) else folder
 
 
-def _no_experiment() -> InputError:
-    names = sorted(entry.name.removesuffix(".yaml") for entry in (files("conf") / "exp").iterdir())
-    return InputError(f"no experiment was asked for; add +exp=NAME, with NAME one of: {', '.join(names)}")
-
-
-def _say_and_leave(text: str) -> None:
-    sys.stdout.write(text.rstrip() + "\n")
-    sys.exit(EXIT_OK)
-
-
-def _check_arguments(arguments: Sequence[str]) -> list[str]:
-    """Refuse, before Hydra makes a folder, what can only go wrong; give the rest as Hydra reads it."""
-    if "--version" in arguments:
-        _say_and_leave(f"shannon-game {package_version()}")
-    options = get_args_parser().parse_args(list(arguments))
-    refuse_keys(options.overrides)
-    asked = [text.partition("=")[2] for text in options.overrides if text.lstrip("+").startswith("exp=")]
-    if options.help and asked:
-        own = [f"file://{Path(options.config_dir).absolute()}"] if options.config_dir else []
-        _say_and_leave(experiment_help(asked[0], search_path(options.overrides, [*own, *installed_configs()])))
-    multirun = options.multirun or any(text.lstrip("+") == "hydra.mode=MULTIRUN" for text in options.overrides)
-    plain = {text: readable(text, multirun=multirun) for text in options.overrides}
-    arguments = [plain.get(text, text) for text in arguments if not text.startswith(SEARCH_PATH)]
-    arguments += search_path(options.overrides, installed_configs())
-    if options.help or options.hydra_help or options.cfg or options.info or options.shell_completion:
-        return arguments
-    given: dict[str, Override] = {
-        override.get_key_element().lstrip("+"): override
-        for override in OverridesParser.create().parse_overrides(list(plain.values()))
-    }
-    if "exp" in given and not given["exp"].is_add():
-        raise InputError(f"is added with a plus sign: +exp={given['exp'].value()}", source="command line", field="exp")
-    if not {"exp", "experiment", "experiment.name"} & set(given):
-        raise _no_experiment()
-    resume = "resume" in given and given["resume"].value() is True
-    if not multirun:
-        if resume:
-            raise InputError("goes with a sweep: add -m and sweep=NAME", source="command line", field="resume")
-        for name, override in given.items():
-            if override.is_sweep_override():
-                raise InputError("has several values; add -m to run each of them", source="command line", field=name)
-        return arguments
-    if "exp" in given and given["exp"].is_sweep_override():
-        raise InputError("a sweep runs one experiment; start one sweep for each", source="command line", field="exp")
-    sweep.check_folder(given, resume=resume)
-    return arguments
-
-
 @hydra.main(version_base="1.3", config_path="pkg://conf", config_name="config")
 def _hydra_main(cfg: DictConfig) -> int:
     return run_job(cfg)
@@ -342,7 +285,7 @@ def main() -> int:
     os.environ[_STARTER] = str(os.getpid())
     try:
         with terminate_as_interrupt():
-            sys.argv[1:] = _check_arguments(sys.argv[1:])
+            sys.argv[1:] = check_arguments(sys.argv[1:])
             _hydra_main()
     except KeyboardInterrupt as stop:
         terminated = isinstance(stop, Terminated)

@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING
 
+from hydra._internal.utils import get_args_parser
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException, MissingConfigException
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
+from estimators.code_identity import package_version
 from estimators.errors import InputError, how_to_install, unknown_choice
+from experiments.harness import sweep
+from experiments.harness.given_keys import refuse_keys
+from experiments.harness.help import experiment_help
+from experiments.harness.registry import installed_configs
 
-__all__ = ["SEARCH_PATH", "one_line", "quoted", "readable", "search_path"]
+if TYPE_CHECKING:
+    from hydra.core.override_parser.types import Override
 
-SEARCH_PATH = "hydra.searchpath="
-"""Override with the folders in which Hydra looks besides ours."""
+__all__ = ["check_arguments", "no_experiment", "one_line", "quoted", "readable", "search_path"]
 
+_SEARCH_PATH = "hydra.searchpath="
 _LAUNCHER_EXTRAS = {"joblib": "joblib", "submitit_local": "slurm", "submitit_slurm": "slurm", "ray": "ray"}
 _BEFORE_QUOTE = re.compile(r"(\\+)('|$)")
 _PLAIN = re.compile(r"[\w./~@-]+")
@@ -95,9 +106,9 @@ def search_path(arguments: Sequence[str], more: Iterable[str]) -> list[str]:
         The one setting; empty if there is no folder.
     """
     parser = OverridesParser.create()
-    given = [parser.parse_override(text).value() for text in arguments if text.startswith(SEARCH_PATH)]
+    given = [parser.parse_override(text).value() for text in arguments if text.startswith(_SEARCH_PATH)]
     folders = [*(str(each) for value in given for each in (value if isinstance(value, list) else [value])), *more]
-    return [f"{SEARCH_PATH}[{','.join(map(quoted, folders))}]"] if folders else []
+    return [f"{_SEARCH_PATH}[{','.join(map(quoted, folders))}]"] if folders else []
 
 
 def one_line(error: BaseException, settings: Sequence[str]) -> str:  # noqa: PLR0911 - one return a kind of mistake
@@ -133,3 +144,60 @@ def one_line(error: BaseException, settings: Sequence[str]) -> str:  # noqa: PLR
     problem, _, rest = text.partition(" full_key: ")
     key = rest.split(" ")[0]
     return f"{problem} ({key})" if key and key not in problem else problem
+
+
+def no_experiment() -> InputError:
+    """Build the error for a command without an experiment: it lists those that there are."""
+    names = sorted(entry.name.removesuffix(".yaml") for entry in (files("conf") / "exp").iterdir())
+    return InputError(f"no experiment was asked for; add +exp=NAME, with NAME one of: {', '.join(names)}")
+
+
+def _say_and_leave(text: str) -> None:
+    sys.stdout.write(text.rstrip() + "\n")
+    sys.exit(0)
+
+
+def check_arguments(arguments: Sequence[str]) -> list[str]:
+    """Refuse, before Hydra makes a folder, what can only go wrong; give the rest as Hydra reads it.
+
+    Raises
+    ------
+    InputError
+        Says what is wrong and what would be right.
+    SystemExit
+        After the version, or the help of one experiment, was asked for and shown.
+    """
+    if "--version" in arguments:
+        _say_and_leave(f"shannon-game {package_version()}")
+    options = get_args_parser().parse_args(list(arguments))
+    refuse_keys(options.overrides)
+    asked = [text.partition("=")[2] for text in options.overrides if text.lstrip("+").startswith("exp=")]
+    if options.help and asked:
+        own = [f"file://{Path(options.config_dir).absolute()}"] if options.config_dir else []
+        _say_and_leave(experiment_help(asked[0], search_path(options.overrides, [*own, *installed_configs()])))
+    multirun = options.multirun or any(text.lstrip("+") == "hydra.mode=MULTIRUN" for text in options.overrides)
+    plain = {text: readable(text, multirun=multirun) for text in options.overrides}
+    arguments = [plain.get(text, text) for text in arguments if not text.startswith(_SEARCH_PATH)]
+    arguments += search_path(options.overrides, installed_configs())
+    if options.help or options.hydra_help or options.cfg or options.info or options.shell_completion:
+        return arguments
+    given: dict[str, Override] = {
+        override.get_key_element().lstrip("+"): override
+        for override in OverridesParser.create().parse_overrides(list(plain.values()))
+    }
+    if "exp" in given and not given["exp"].is_add():
+        raise InputError(f"is added with a plus sign: +exp={given['exp'].value()}", source="command line", field="exp")
+    if not {"exp", "experiment", "experiment.name"} & set(given):
+        raise no_experiment()
+    resume = "resume" in given and given["resume"].value() is True
+    if not multirun:
+        if resume:
+            raise InputError("goes with a sweep: add -m and sweep=NAME", source="command line", field="resume")
+        for name, override in given.items():
+            if override.is_sweep_override():
+                raise InputError("has several values; add -m to run each of them", source="command line", field=name)
+        return arguments
+    if "exp" in given and given["exp"].is_sweep_override():
+        raise InputError("a sweep runs one experiment; start one sweep for each", source="command line", field="exp")
+    sweep.check_folder(given, resume=resume)
+    return arguments

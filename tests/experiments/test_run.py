@@ -14,8 +14,9 @@ import yaml
 
 import experiments.run
 from estimators.errors import InputError
+from experiments.harness.command_line import check_arguments
 from experiments.harness.outputs import JobStatus, write_status
-from experiments.run import _check_arguments, _check_settings, _end, _judged
+from experiments.run import _check_settings, _end, _judged
 from tests.experiments.command import ROOT, TINY, break_experiment, config, files, prepared, run
 
 EXPERIMENTS = sorted(path.stem for path in (ROOT / "conf/exp").glob("*.yaml"))
@@ -211,7 +212,7 @@ def test_a_sweep_is_never_mixed_up(tmp_path, monkeypatch, arguments, says):
         (tmp_path / "multirun/perplexity" / name / "multirun.yaml").touch()
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError, match=says):
-        _check_arguments(arguments)
+        check_arguments(arguments)
 
 
 @pytest.mark.parametrize(
@@ -228,7 +229,7 @@ def test_good_arguments_pass(tmp_path, monkeypatch, arguments):
     (tmp_path / "multirun/perplexity/first").mkdir(parents=True)
     (tmp_path / "multirun/perplexity/first/multirun.yaml").touch()
     monkeypatch.chdir(tmp_path)
-    _check_arguments(arguments)
+    check_arguments(arguments)
 
 
 def test_a_sweep_and_a_player_may_be_called_by_a_number():
@@ -248,13 +249,13 @@ def test_a_refused_sweep_does_not_take_its_name(tmp_path, monkeypatch):
     folder.mkdir(parents=True)
     (folder / "multirun.yaml").touch()
     monkeypatch.chdir(tmp_path)
-    _check_arguments(["-m", "+exp=perplexity", "seed=0,1", "sweep=mine"])
+    check_arguments(["-m", "+exp=perplexity", "seed=0,1", "sweep=mine"])
 
 
 def test_an_experiment_without_its_plus_sign(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError, match=r"added with a plus sign: \+exp=perplexity"):
-        _check_arguments(["exp=perplexity"])
+        check_arguments(["exp=perplexity"])
 
 
 def test_a_place_that_cannot_be_written_to(tmp_path):
