@@ -22,8 +22,9 @@ import xarray as xr
 from estimators.errors import InputError
 from estimators.layout import add_note
 from experiments.harness.result import loader
-from experiments.papers.published_study import EXPLAINED, validate_published_study
+from experiments.papers.published_study import EXPLAINED, check_value, validate_published_study
 from experiments.studies.files import read_bytes
+from experiments.studies.parsing import some_of
 from inference.settings import Settings, UserPath
 
 __all__ = ["COLUMNS", "PublishedSettings", "published", "read_values"]
@@ -115,10 +116,12 @@ def read_values(path: Path) -> Iterator[Row]:
     Raises
     ------
     InputError
-        If the file cannot be read as UTF-8 CSV, has other columns, a row of another length, or a tolerance that is no
-        number.
+        If the file cannot be read as UTF-8 CSV, has other columns, no row, a row of another length, or a value that
+        :func:`experiments.papers.published_study.validate_published_study` refuses.
     """
-    return _rows(path, COLUMNS)
+    for number, row in enumerate(_rows(path, COLUMNS), start=2):
+        check_value(f"{path}, row {number}", row, float(row["tolerance"] or "nan"))
+        yield row
 
 
 def _rows(path: Path, columns: tuple[str, ...]) -> Iterator[Row]:
@@ -128,8 +131,10 @@ def _rows(path: Path, columns: tuple[str, ...]) -> Iterator[Row]:
     except (UnicodeError, csv.Error) as error:
         raise InputError(f"cannot be read as CSV: {error}", source=path) from None
     if not lines or tuple(lines[0]) != columns:
-        found = ", ".join(lines[0]) if lines else "nothing"
+        found = some_of(lines[0], 20) if lines else "nothing"
         raise InputError(f"is {found}; should be {', '.join(columns)}", source=path, field="header")
+    if len(lines) == 1:
+        raise InputError("has a header and no row", source=path)
     for number, cells in enumerate(lines[1:], start=2):
         if len(cells) != len(columns):
             raise InputError(f"has {len(cells)} cells, should have {len(columns)}", source=path, field=f"row {number}")

@@ -32,6 +32,7 @@ __all__ = [
     "UNEXPECTED",
     "VERDICTS",
     "WITHIN_TOLERANCE",
+    "check_value",
     "decimals",
     "judge",
     "parse_select",
@@ -190,11 +191,12 @@ def validate_published_study(study: xr.Dataset) -> xr.Dataset:
     tolerances = study["tolerance"].to_numpy()
     for at, name in enumerate(names):
         row = {key: cells[at] for key, cells in columns.items()}
-        _check_value(f"{source}, {name}", row, float(tolerances[at]))
+        check_value(f"{source}, {name}", row, float(tolerances[at]))
     return study
 
 
-def _check_value(source: str, row: dict[str, str], tolerance: float) -> None:
+def check_value(source: str, row: dict[str, str], tolerance: float) -> None:
+    """Refuse a value whose variables (without ``value``) contradict the format; InputError names the variable."""
     for key in ("paper", "where", "quantity", "printed", "source"):
         if not row[key].strip():
             raise InputError("is empty", source=source, field=key)

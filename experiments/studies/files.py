@@ -186,7 +186,7 @@ class FolderFiles:
     def listed(self, folder: str) -> list[str]:
         """Names of the files in one folder, sorted."""
         try:
-            return sorted(f"{folder}/{entry.name}" for entry in (self.root / folder).iterdir() if entry.is_file())
+            return sorted(f"{folder}/{entry.name}" for entry in (self.root / folder).iterdir() if not entry.is_dir())
         except OSError as error:
             raise InputError(f"cannot be read: {error.strerror}", source=self.where(folder)) from error
 

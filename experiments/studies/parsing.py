@@ -162,4 +162,5 @@ def shown(value: object) -> str:
 
 def some_of(names: Sequence[str], listed: int = 5) -> str:
     """List the first names in a message, and how many more there are."""
+    names = [name if len(name) <= _SHOWN else name[: _SHOWN - 3] + "..." for name in names[:listed]] + [*names[listed:]]
     return ", ".join(names[:listed]) + (f" and {len(names) - listed} more" if len(names) > listed else "")

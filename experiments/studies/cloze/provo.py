@@ -122,7 +122,9 @@ def _names(root: Path, layout: str) -> tuple[FolderFiles, list[str]]:
     if not root.is_dir():
         raise InputError("is no folder; an archive of the repository has to be unpacked first", source=root)
     patterns = (HUMAN_FILES, *MODEL_FILES.values(), *RESULT_FILES)
-    names = sorted({path.relative_to(root).as_posix() for pattern in patterns for path in root.glob(pattern)})
+    found = {path.relative_to(root).as_posix() for pattern in patterns for path in root.glob(pattern)}
+    # a link that leads nowhere is no file that is absent
+    names = sorted(found | {name for name in MODEL_FILES.values() if (root / name).is_symlink()})
     if not any(name.startswith(HUMAN_FILES.rpartition("/")[0]) for name in names):
         raise InputError(
             f"has no {HUMAN_FILES}, which holds the human answers (and no {NORMS_FILE}); "

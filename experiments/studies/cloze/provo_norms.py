@@ -11,7 +11,7 @@ import numpy as np
 
 from estimators.errors import InputError
 from experiments.studies.cloze.rows import ClozeRows, Parsed
-from experiments.studies.parsing import Note, shown
+from experiments.studies.parsing import Note, shown, some_of
 
 __all__ = ["NORMS_FILE", "parse_norms"]
 
@@ -109,7 +109,7 @@ def _rows(text: str, where: str) -> Iterator[tuple[int, dict[str, str]]]:
         wrong = [name for name in _COLUMNS if names.count(name) != 1]
         if wrong:
             problem = "there is more than one column" if wrong[0] in names else "has no column"
-            raise InputError(f"{problem} {', '.join(wrong)}; found: {', '.join(names)}", source=where)
+            raise InputError(f"{problem} {', '.join(wrong)}; found: {some_of(names, 20)}", source=where)
         for row in reader:
             if None in row or None in row.values():
                 extra = len(row.get(None, ()))

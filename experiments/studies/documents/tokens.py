@@ -85,7 +85,7 @@ def documents_study(
     if empty:
         found.append((f"documents without text, left out: {some_of(empty, _LISTED)}", len(empty), "warning"))
     if not kept:
-        raise InputError(f"holds no text ({len(documents)} documents were read)", source=source)
+        raise InputError(f"holds no text ({len(documents)} read: {some_of(empty, _LISTED)})", source=source)
     whole = [_whole(document) for document in kept]
     repaired = sum(new.text != old.text for new, old in zip(whole, kept, strict=True))
     if repaired:

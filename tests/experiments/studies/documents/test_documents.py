@@ -141,7 +141,7 @@ def test_empty_files_and_duplicates(tmp_path: Path) -> None:
         ({"a.txt": "x"}, {"newlines": "dos"}, "newlines: is 'dos', should be one of unify, keep"),
         ({"a.txt": "x"}, {"duplicates": "first"}, "duplicates: is 'first', should be one of keep, drop, error"),
         ({"a.txt": "x"}, {"id_field": 3}, "id_field: is 3, should be a text that is not empty or null"),
-        ({"a.txt": ""}, {}, r"holds no text \(1 documents were read\)"),
+        ({"a.txt": ""}, {}, r"holds no text \(1 read: a\.txt\)"),
         ({"a.md": "x"}, {}, r"has no \.txt file"),
         ({"a.jsonl": "{}"}, {}, r"has no \.txt file; name the file a\.jsonl itself to read it"),
         ({"a.md": "x"}, {"path": "a.md"}, r"is no \.txt, \.jsonl or \.ndjson file"),

@@ -1,4 +1,4 @@
-"""What may be wrong with a file: every attack changes one file of a tiny valid input, and says what has to come of it."""
+"""What may be wrong with a file: an attack changes one file of a tiny valid input, and says what has to come of it."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ from tests.experiments.studies.hostile.inputs import (
 )
 from tests.experiments.studies.rankings import tiny_ranks
 
-REFUSED, SAME, NOTED, ANY = "refused", "same", "noted", "any"
+REFUSED, SAME, TOLD, ANY = "refused", "same", "told", "any"
 
 
 @dataclass(frozen=True)
 class Attack:
     """One change of one file, and what has to come of it.
 
-    ``refused``: an InputError that names the file. ``same``: the study of the valid input. ``noted``: a study with a
-    note that the valid input has not. ``any``: the first or the last, by what the change hits.
+    ``refused``: an InputError that names the file. ``same``: the study of the valid input. ``told``: refused, the same
+    study, or one with a note that says what was done. ``any``: refused, or a study; the change leaves a valid file.
     """
 
     input: str
@@ -101,34 +101,35 @@ BYTES: dict[str, Change] = {
     "lines": lambda content: b"\n" * 10_000,
 }
 
-# a text is any bytes that are UTF-8, and a gzip file, an archive or netCDF begins otherwise
-_TEXT_ACCEPTS = {"one byte", "half", "a page of the web", "nested", "nested objects"}
-# what tables take a part of for the whole: a file that ends early at a line is a shorter table
-_HALF = {"half"}
+# a text is any bytes that are UTF-8; a table that ends early at the end of a line is a shorter table
+_ANY = {
+    "texts": {"one byte", "half", "a page of the web", "nested", "nested objects"},
+    **{name: {"half"} for name in ("texts lines", "comparison_table", "guess_table", "cloze_table", "ranking_table")},
+    "provo norms": {"half"},
+}
+# tables of people's programs may be in another encoding; a note says which was taken
+_ENCODED = {"UTF-16", "no UTF-8", "an overlong zero"}
+# a folder of that name is no document, and without its only one there is none
+_FOLDERS_OF_DOCUMENTS = {"texts", "lm_game_documents"}
 
 
 def byte_attacks() -> Iterator[Attack]:
     for name, one in INPUTS.items():
         for file in one.files:
             for what, swap in FILES.items():
-                # where a file of stored accuracies is not there, a note says so
-                gone = "link to" in what and file == ACCURACIES and what != "a link to itself"
-                yield Attack(
-                    name, file, what, swap, NOTED if gone or (name == "lm_game_documents" and gone) else REFUSED
-                )
+                if what == "a folder" and name in _FOLDERS_OF_DOCUMENTS:
+                    continue
+                # the accuracies of language models may not be there, and a note says so
+                told = file == ACCURACIES and what == "a link to nothing"
+                yield Attack(name, file, what, swap, TOLD if told else REFUSED)
             for what, change in BYTES.items():
-                outcome = REFUSED
-                if name == "texts" and what in _TEXT_ACCEPTS:
-                    outcome = ANY
-                if what == "half" and name.endswith(("table", "norms")):
-                    outcome = ANY
-                if what == "one byte" and name == "texts lines":
-                    outcome = REFUSED
+                outcome = ANY if what in _ANY.get(name, ()) else REFUSED
+                if what in _ENCODED and file.endswith(".csv") and name != "published":
+                    outcome = TOLD
                 yield Attack(name, file, what, partial(_rewrite, change), outcome)
             if file.endswith((".json", ".jsonl", ".txt", NORMS, "g.csv", "c.csv")):
-                yield Attack(
-                    name, file, "a byte order mark", partial(_rewrite, lambda content: b"\xef\xbb\xbf" + content), SAME
-                )
+                marked = partial(_rewrite, lambda content: b"\xef\xbb\xbf" + content)
+                yield Attack(name, file, "a byte order mark", marked, SAME)
 
 
 # ------------------------------------------------------------------------------------------------- JSON
@@ -370,10 +371,10 @@ SHEETS: dict[str, Callable[[tiny_ranks.Sheet], Any]] = {
 
 def archive_attacks() -> Iterator[Attack]:
     for what, change in MEMBERS.items():
-        yield Attack("lm_game zip", "a.zip", what, change)
-        yield Attack("rank_perplexity", WORKBOOKS, what, change)
+        yield Attack("lm_game zip", "a.zip", f"a member with {what}", change)
+        yield Attack("rank_perplexity", WORKBOOKS, f"a member with {what}", change)
     for what, sheet in SHEETS.items():
-        yield Attack("rank_perplexity", WORKBOOKS, what, _book(sheet))
+        yield Attack("rank_perplexity", WORKBOOKS, f"a sheet with {what}", _book(sheet))
 
 
 # ------------------------------------------------------------------------------------------------- tables
@@ -393,10 +394,16 @@ CELLS: list[tuple[str, str, bytes, tuple[str, ...]]] = [
     ("ranking_table", "r.csv", b",1, whale", ("", "0", "-1", "1.5", "x", "1_0", "nan", "7" + "0" * 400)),
 ]
 
+
+def _longer(content: bytes) -> bytes:
+    head, *rows = content.rstrip(b"\n").split(b"\n")
+    return b"\n".join([head, *(row + b",1" for row in rows)]) + b"\n"
+
+
 ROWS: dict[str, Change] = {
     "a row with one field more": lambda content: content.rstrip(b"\n") + b",extra\n",
     "a row with one field less": lambda content: content.rstrip(b"\n").rpartition(b",")[0] + b"\n",
-    "every row with one field more": lambda content: _longer(content),
+    "every row with one field more": _longer,
     "a stray quotation mark": lambda content: _swap(b"\n", b'\n"', content),
     "a column there twice": lambda content: b"\n".join(
         line + b"," + line.split(b",")[0] for line in content.rstrip(b"\n").split(b"\n")
@@ -405,11 +412,6 @@ ROWS: dict[str, Change] = {
     "a header and no row": lambda content: content.partition(b"\n")[0] + b"\n",
     "200,000 columns": lambda content: b",".join(b"c%d" % n for n in range(200_000)) + b"\n" + b"," * 199_999,
 }
-
-
-def _longer(content: bytes) -> bytes:
-    head, *rows = content.rstrip(b"\n").split(b"\n")
-    return b"\n".join([head, *(row + b",1" for row in rows)]) + b"\n"
 
 
 def table_attacks() -> Iterator[Attack]:
@@ -430,8 +432,8 @@ def table_attacks() -> Iterator[Attack]:
                 for what, change in ROWS.items():
                     yield Attack(name, file, what, partial(_rewrite, change))
     yield Attack("ranking gz", "r.csv.gz", "cut off", partial(_rewrite, lambda content: content[:-20]))
-    lines = gzip.compress(b"\n" * 50_000_000)
-    yield Attack("ranking gz", "r.csv.gz", "a bomb of lines", partial(_rewrite, lambda content: lines))
+    bomb = partial(_rewrite, lambda content: gzip.compress(b"\n" * 50_000_000, compresslevel=1))
+    yield Attack("ranking gz", "r.csv.gz", "a bomb of lines", bomb)
 
 
 ATTACKS = [*byte_attacks(), *json_attacks(), *archive_attacks(), *table_attacks()]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from io import StringIO
@@ -81,13 +80,12 @@ class Input:
     files: tuple[str, ...]
 
 
-def _text(name: str, content: str | bytes, **others: str) -> Callable[[Path], None]:
+def _text(**contents: str | bytes) -> Callable[[Path], None]:
+    """Write files; an underscore stands for the dot in a name."""
+
     def write(root: Path) -> None:
-        for file, text in {
-            name: content,
-            **{key.replace("_csv", ".csv"): text for key, text in others.items()},
-        }.items():
-            (root / file).write_bytes(text if isinstance(text, bytes) else text.encode())
+        for name, text in contents.items():
+            (root / name.replace("_", ".")).write_bytes(text if isinstance(text, bytes) else text.encode())
 
     return write
 
@@ -133,19 +131,21 @@ INPUTS: Mapping[str, Input] = {
     "lm_game zip": Input(_zipped, lambda root: _lm_game(root / "a.zip"), ("a.zip",)),
     "lm_game_top1": Input(tiny_top1.write_folder, lambda root: lm_game_top1(root=root), (TOP1, DOCUMENT, ACCURACIES)),
     "provo": Input(_provo, lambda root: provo(root=root, cache=False), (HUMAN, GPT2, BLOOM, CHATGPT, RESULTS)),
-    "provo norms": Input(_text(NORMS, NORMS_TABLE), lambda root: provo(root=root / NORMS, cache=False), (NORMS,)),
-    "rank_perplexity": Input(_ranks, lambda root: rank_perplexity(root=root, part="main"), (WORKBOOKS,)),
-    "texts": Input(_text("a.txt", "Call me Ishmael.\nSome years ago.\n"), lambda root: texts(path=root), ("a.txt",)),
-    "texts lines": Input(
-        _text("a.jsonl", LINES), lambda root: texts(path=root / "a.jsonl", id_field="id"), ("a.jsonl",)
+    "provo norms": Input(
+        lambda root: (root / NORMS).write_text(NORMS_TABLE),
+        lambda root: provo(root=root / NORMS, cache=False),
+        (NORMS,),
     ),
+    "rank_perplexity": Input(_ranks, lambda root: rank_perplexity(root=root, part="main"), (WORKBOOKS,)),
+    "texts": Input(_text(a_txt="Call me Ishmael.\nSome years ago.\n"), lambda root: texts(path=root), ("a.txt",)),
+    "texts lines": Input(_text(a_jsonl=LINES), lambda root: texts(path=root / "a.jsonl", id_field="id"), ("a.jsonl",)),
     "lm_game_documents": Input(
         lambda root: tiny_top1.write_folder(root, {DOCUMENT: tiny_top1.DOCUMENTS[7]}),
         lambda root: lm_game_documents(root=root),
         (DOCUMENT,),
     ),
     "published": Input(
-        _text("mine.csv", PUBLISHED_TABLE), lambda root: published(tables=[root / "mine.csv"]), ("mine.csv",)
+        _text(mine_csv=PUBLISHED_TABLE), lambda root: published(tables=[root / "mine.csv"]), ("mine.csv",)
     ),
     "comparison_file": Input(
         lambda root: save_comparison_study(small_study(), root / "s.nc"),
@@ -153,15 +153,15 @@ INPUTS: Mapping[str, Input] = {
         ("s.nc",),
     ),
     "comparison_table": Input(
-        _text("pairs.csv", PAIRS_TABLE, answers_csv=ANSWERS_TABLE),
+        _text(pairs_csv=PAIRS_TABLE, answers_csv=ANSWERS_TABLE),
         lambda root: comparison_table(pairs=root / "pairs.csv", answers=root / "answers.csv", generator="small"),
         ("pairs.csv", "answers.csv"),
     ),
-    "guess_table": Input(_text("g.csv", GUESSES_TABLE), lambda root: guess_table(path=root / "g.csv"), ("g.csv",)),
-    "cloze_table": Input(_text("c.csv", CLOZE_TABLE), lambda root: cloze_table(path=root / "c.csv"), ("c.csv",)),
-    "ranking_table": Input(_text("r.csv", RANKING_TABLE), lambda root: ranking_table(path=root / "r.csv"), ("r.csv",)),
+    "guess_table": Input(_text(g_csv=GUESSES_TABLE), lambda root: guess_table(path=root / "g.csv"), ("g.csv",)),
+    "cloze_table": Input(_text(c_csv=CLOZE_TABLE), lambda root: cloze_table(path=root / "c.csv"), ("c.csv",)),
+    "ranking_table": Input(_text(r_csv=RANKING_TABLE), lambda root: ranking_table(path=root / "r.csv"), ("r.csv",)),
     "ranking gz": Input(
-        _text("r.csv.gz", gzip.compress(RANKING_TABLE.encode())),
+        _text(r_csv_gz=gzip.compress(RANKING_TABLE.encode())),
         lambda root: ranking_table(path=root / "r.csv.gz"),
         ("r.csv.gz",),
     ),
@@ -172,8 +172,3 @@ INPUTS: Mapping[str, Input] = {
         _parquet("r.parquet", RANKING_TABLE), lambda root: ranking_table(path=root / "r.parquet"), ("r.parquet",)
     ),
 }
-
-
-def dumped(content: object) -> bytes:
-    """JSON as the tiny inputs have it."""
-    return json.dumps(content).encode()

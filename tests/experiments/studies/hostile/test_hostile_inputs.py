@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import resource
 import signal
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
@@ -15,11 +17,14 @@ import xarray as xr
 
 from estimators.errors import InputError
 from estimators.layout import notes
-from tests.experiments.studies.hostile.attacks import ANY, ATTACKS, NOTED, REFUSED, SAME, Attack
+from tests.experiments.studies.hostile.attacks import ATTACKS, REFUSED, SAME, TOLD, Attack
 from tests.experiments.studies.hostile.inputs import INPUTS
 
-SECONDS = 10
+SECONDS = 20
 """A loader that takes longer with a tiny file waits for ever."""
+
+MEMORY_BYTES = 16 * 2**30
+"""Of addresses: a loader that asks for more reads without end."""
 
 
 @contextmanager
@@ -28,10 +33,14 @@ def in_time() -> Iterator[None]:
         raise TimeoutError(f"no answer after {SECONDS} s")
 
     before = signal.signal(signal.SIGALRM, late)
+    limits = resource.getrlimit(resource.RLIMIT_AS)
+    most = MEMORY_BYTES if limits[1] == resource.RLIM_INFINITY else min(MEMORY_BYTES, limits[1])
+    resource.setrlimit(resource.RLIMIT_AS, (most, limits[1]))
     signal.setitimer(signal.ITIMER_REAL, SECONDS)
     try:
         yield
     finally:
+        resource.setrlimit(resource.RLIMIT_AS, limits)
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
 
@@ -56,7 +65,7 @@ def test_what_is_attacked_is_valid(name: str, tmp_path: Path) -> None:
 
 def test_there_are_enough_attacks_and_no_two_are_called_the_same() -> None:
     assert len(ATTACKS) >= 400
-    assert len({str(attack) for attack in ATTACKS}) == len(ATTACKS)
+    assert [name for name, number in Counter(map(str, ATTACKS)).items() if number > 1] == []
 
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=str)
@@ -69,13 +78,15 @@ def test_a_loader_answers(attack: Attack, tmp_path: Path) -> None:
             found = one.load(tmp_path)
     except InputError as error:
         message = str(error)
-        assert attack.outcome in (REFUSED, ANY), message
-        assert Path(attack.file).name in message.replace(" and ", " ")
+        assert attack.outcome != SAME, message
+        file = Path(attack.file)
+        assert file.name in message or f"study {file.stem!r}" in message
         assert message.isprintable()
         assert len(message.replace(str(tmp_path), "")) < 800
         return
     assert attack.outcome != REFUSED, "it was accepted"
+    is_same = found.drop_attrs().identical(valid(attack.input).drop_attrs())
     if attack.outcome == SAME:
-        assert found.drop_attrs().identical(valid(attack.input).drop_attrs())
-    if attack.outcome == NOTED:
-        assert said(found) - said(valid(attack.input))
+        assert is_same
+    if attack.outcome == TOLD:
+        assert is_same or said(found) - said(valid(attack.input))
