@@ -112,7 +112,7 @@ def test_a_table_of_ones_own(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ([GOOD | {"printed": "50%"}], "mine\.csv, row 2: printed: is '50%'"),
+        ([GOOD | {"printed": "50%"}], r"mine\.csv, row 2: printed: is '50%'"),
         ([GOOD | {"tolerance": "small"}], r"mine\.csv, row 2, tolerance: is 'small', should be a number or empty"),
         ([GOOD | {"tolerance": "0"}], "tolerance: is 0.0, should be larger than zero"),
         ([GOOD, GOOD], "'mine/table 1/a number' is there twice"),
