@@ -67,7 +67,7 @@ def hide_keys(cfg: DictConfig, folder: Path) -> None:
     for path in (folder / ".hydra").glob("*.yaml"):
         text = path.read_text(encoding="utf-8")
         for _, value in found:
-            text = text.replace(value, "[hidden]")
+            text = text.replace(value, "(hidden)")
         path.write_text(text, encoding="utf-8")
     raise _refusal("settings", found[0][0])
 

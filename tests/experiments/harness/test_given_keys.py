@@ -77,7 +77,7 @@ def test_a_key_in_a_file_of_settings(tmp_path: Path) -> None:
         hide_keys(cfg, tmp_path)
     assert KEY not in str(caught.value)
     written = OmegaConf.load(tmp_path / ".hydra/config.yaml")
-    assert written.models.api.key == "[hidden]"
+    assert written.models.api.key == "(hidden)"
     assert written.models.api.model == "m"
     hide_keys(OmegaConf.create({"models": {"api": {"key_env": "MY_KEY", "base_url": "???"}}}), tmp_path)
 

@@ -119,6 +119,7 @@ def test_what_went_wrong_is_said(first, data: Path) -> None:
     assert "differs: lm_game, section 3, the public file: " in said
 
 
+@pytest.mark.subprocess
 def test_finished_parts_are_not_run_again(first, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     cfg, folder, before = first
@@ -189,7 +190,7 @@ def test_the_report(first, tmp_path: Path) -> None:
             ["experiment.parts=[tvd_legasy]"],
             "experiment.parts: unknown part or group 'tvd_legasy'; did you mean 'tvd_legacy'",
         ),
-        (["experiment.parts=3"], "experiment.parts: is 3, should be a list"),
+        (["experiment.parts=3"], "experiment.parts: unknown part or group '3'"),
         (["experiment.again=[x]"], "experiment.again: unknown part or group 'x'"),
         (["experiment.bayes=1"], "experiment.bayes: is 1, should be true or false"),
         (["experiment.n_jobs=0"], "experiment.n_jobs: is 0"),
