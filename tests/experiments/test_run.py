@@ -22,6 +22,7 @@ from tests.experiments.command import ROOT, TINY, break_experiment, config, file
 EXPERIMENTS = sorted(path.stem for path in (ROOT / "conf/exp").glob("*.yaml"))
 
 
+@pytest.mark.subprocess
 def test_a_run_from_another_directory_writes_everything(tmp_path):
     done = run(tmp_path, "+exp=perplexity", *TINY, "hydra.run.dir=here")
     assert done.returncode == 0, done.stderr
@@ -62,6 +63,7 @@ def test_a_run_from_another_directory_writes_everything(tmp_path):
         assert json.loads(dataset.attrs["config"])["study"]["n_items"] == 12
 
 
+@pytest.mark.subprocess
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
@@ -92,6 +94,7 @@ def test_a_mistake_in_the_command_is_one_line_and_leaves_nothing(tmp_path, argum
     assert files(tmp_path) == []
 
 
+@pytest.mark.subprocess
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
@@ -118,6 +121,7 @@ def test_a_mistake_that_the_job_finds_is_one_line_and_a_failed_status(tmp_path, 
         assert text in status["error"]
 
 
+@pytest.mark.subprocess
 def test_an_unexpected_error_is_one_line_and_its_traceback_is_in_the_log(tmp_path):
     # extensions in Rust raise what is no Exception
     panic = "type('PanicException', (BaseException,), {})('the roof is leaking')"
@@ -170,6 +174,7 @@ def test_a_full_disk_leaves_no_status_rather_than_an_untrue_one(name, tmp_path, 
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.subprocess
 def test_a_reader_that_leaves_early_loses_no_output(tmp_path):
     patch = "import os, sys\nread, write = os.pipe()\nos.close(read)\nos.dup2(write, 1)\n"
     done = run(tmp_path, "+exp=perplexity", *TINY, "hydra.run.dir=here", patch=patch)
@@ -178,6 +183,7 @@ def test_a_reader_that_leaves_early_loses_no_output(tmp_path):
     assert json.loads((tmp_path / "here/status.json").read_text())["status"] == "ok"
 
 
+@pytest.mark.subprocess
 def test_an_interrupted_run_says_so(tmp_path):
     done = run(
         tmp_path, "+exp=perplexity", *TINY, "hydra.run.dir=here", patch=break_experiment("True", "KeyboardInterrupt")
@@ -188,6 +194,7 @@ def test_an_interrupted_run_says_so(tmp_path):
     assert files(tmp_path / "here") == ["run.log", "status.json"]
 
 
+@pytest.mark.subprocess
 def test_help_lists_experiments_groups_and_exit_codes(tmp_path):
     done = run(tmp_path, "--help")
     assert done.returncode == 0
@@ -258,6 +265,7 @@ def test_an_experiment_without_its_plus_sign(tmp_path, monkeypatch):
         check_arguments(["exp=perplexity"])
 
 
+@pytest.mark.subprocess
 def test_a_place_that_cannot_be_written_to(tmp_path):
     (tmp_path / "file").touch()
     done = run(tmp_path, "+exp=perplexity", *TINY, "hydra.run.dir=file/below")
@@ -267,6 +275,7 @@ def test_a_place_that_cannot_be_written_to(tmp_path):
     assert not list(tmp_path.glob("**/table.csv"))
 
 
+@pytest.mark.subprocess
 def test_a_setting_without_a_value(tmp_path):
     done = run(tmp_path, "+exp=perplexity", *TINY, "rounding=custom", "hydra.run.dir=here")
     assert done.returncode == 2
