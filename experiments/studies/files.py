@@ -24,6 +24,7 @@ import pooch
 
 from estimators.errors import InputError
 from experiments.studies.parsing import some_of
+from inference.progress import say
 
 __all__ = [
     "MEMBER_LIMIT_BYTES",
@@ -340,7 +341,7 @@ def _open(root: Path, folders: Sequence[str], archive: str) -> Files:
 
 
 def fetch_archive(url: str, path: Path, check: Callable[[ArchiveFiles], None]) -> ArchiveFiles:
-    """Download an archive once, with a progress bar, and keep it only when it passes a check.
+    """Download an archive once, said in a line and shown by a bar in a terminal, and keep it only when it passes a check.
 
     The download goes to a temporary file beside `path`, which takes its name after the check; one
     that broke off or fails the check leaves nothing behind.
@@ -379,6 +380,7 @@ def fetch_archive(url: str, path: Path, check: Callable[[ArchiveFiles], None]) -
     logger = pooch.get_logger()
     level = logger.level
     logger.setLevel("WARNING")
+    say(f"downloading {url} to {path}, once")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         pooch.retrieve(url, known_hash=None, fname=path.name, path=path.parent, downloader=download_and_check)

@@ -8,7 +8,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from estimators.errors import InputError
-from estimators.layout import response_positions
+from estimators.layout import item_labels, response_positions
 from experiments.studies.parsing import Note, shown
 
 __all__ = ["check_contradictions", "string_contradictions"]
@@ -48,7 +48,7 @@ def check_contradictions(study: xr.Dataset, source: object) -> xr.Dataset:
     """
     candidate = study["candidate_token"].to_numpy()
     same = candidate == study["target_token"].to_numpy()[:, None]
-    names = study["item_name" if "item_name" in study else "item"].to_numpy()
+    names = item_labels(study)
     for model in study["model"].to_numpy().tolist():
         its = study.sel(model=model)
         total = np.exp(its["target_logprob"].to_numpy()[:, None]) + np.exp(its["candidate_logprob"].to_numpy())

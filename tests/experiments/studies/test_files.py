@@ -286,7 +286,7 @@ def test_a_download_is_kept_and_used_again(
         assert dict(view.read(list(CONTENTS))) == CONTENTS
     assert server.requests == ["/data.zip"]  # type: ignore[attr-defined]
     assert [file.name for file in path.parent.iterdir()] == ["kept.zip"]
-    assert "100%" in capsys.readouterr().err
+    assert capsys.readouterr().err == f"downloading {address(server)} to {path}, once\n"
 
 
 # requests leaves the socket of a response that broke off to the garbage collector
