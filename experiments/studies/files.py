@@ -341,7 +341,7 @@ def _open(root: Path, folders: Sequence[str], archive: str) -> Files:
 
 
 def fetch_archive(url: str, path: Path, check: Callable[[ArchiveFiles], None]) -> ArchiveFiles:
-    """Download an archive once, said in a line and shown by a bar in a terminal, and keep it only when it passes a check.
+    """Download an archive once, with a bar in a terminal and else a line, and keep it only when it passes a check.
 
     The download goes to a temporary file beside `path`, which takes its name after the check; one
     that broke off or fails the check leaves nothing behind.
