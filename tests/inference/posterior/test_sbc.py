@@ -126,6 +126,7 @@ NORMAL = SbcModel("normal", normal_model, ("spread", "mean[1]"))
 SHORT = SbcSettings(n_ranked=20, draws=100, tune=200)
 
 
+@pytest.mark.mcmc
 def test_fits_see_their_own_data_and_can_be_resumed(tmp_path: Path, seed_offset: int) -> None:
     path = tmp_path / "ranks.jsonl"
     run_sbc(NORMAL, 20, path=path, settings=SHORT, seed=seed_offset)
