@@ -30,7 +30,9 @@ def test_a_run_from_another_directory_writes_everything(tmp_path):
     assert files(folder) == [
         "figures/perplexity.png",
         "figures/perplexity.svg",
+        "items.csv",
         "notes.csv",
+        "participants.csv",
         "report.md",
         "results.nc",
         "run.log",

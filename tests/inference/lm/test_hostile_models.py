@@ -185,7 +185,10 @@ HOSTILE: dict[str, tuple[Spoil, str]] = {
     "config: a list": (put("config.json", "[]"), "config.json: holds a list, should hold a JSON object"),
     "config: null": (put("config.json", "null"), "config.json: holds a NoneType"),
     "config: deep": (put("config.json", DEEP), "config.json: is not valid JSON"),
-    "config: deep within": (put("config.json", '{"a":' * 5000 + "1" + "}" * 5000), "config.json: is not valid JSON"),
+    "config: deep within": (
+        put("config.json", '{"a":' * 100_000 + "1" + "}" * 100_000),
+        "config.json: is not valid JSON",
+    ),
     "config: not UTF-8": (put("config.json", b'{"a": "\xff"}'), "config.json: is not valid JSON"),
     "config: empty": (put("config.json", ""), "config.json: is not valid JSON"),
     "config: no type": (put("config.json", "{}"), "config.json cannot be loaded: \\w"),
