@@ -122,11 +122,11 @@ def participants_figure(table: pd.DataFrame, study_name: str = "", *, interval: 
     tokens = str(own["tokens"].iloc[0])
     models = table[(table["kind"] == "model") & (table["tokens"] == tokens)].sort_values("accuracy", ascending=False)
     best = table[(table["kind"] == "posterior") & (table["name"] == "best participant")]
-    people = own["label"] + own["n_guesses"].map("  ({:,.0f})".format)
+    people = [f"{label}  ({n:,.0f})" for label, n in zip(own["label"], own["n_guesses"], strict=True)]
     rows = pd.concat(
         [
             best.assign(label="whoever is best", colour=_HUMAN, marker="D", accuracy=np.nan),
-            own[::-1].assign(label=people, colour=_POSTERIOR, marker="o"),
+            own.assign(label=people)[::-1].assign(colour=_POSTERIOR, marker="o"),
         ]
     ).assign(group=["best", *own["kind"]])
     raw = Series("accuracy", label="raw share", colour="0.55", size=3.5, hollow=True)
