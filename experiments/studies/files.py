@@ -1,4 +1,4 @@
-"""A read-only view of a study's files, the same over a folder and over a zip archive, and how an archive is fetched.
+"""A read-only view of a study's files, the same over a folder and over a zip archive.
 
 Names are relative with forward slashes (``multi_comparisons/doc10000.json``). Nothing is ever
 extracted, and an archive is checked as a whole before its first member is read.
@@ -12,19 +12,15 @@ import io
 import os
 import re
 import stat
-import sys
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-import pooch
-
 from estimators.errors import InputError
 from experiments.studies.parsing import some_of
-from inference.progress import say
 
 __all__ = [
     "MEMBER_LIMIT_BYTES",
@@ -35,7 +31,6 @@ __all__ = [
     "MissingFilesError",
     "check_hash",
     "checked_members",
-    "fetch_archive",
     "open_files",
     "read_bytes",
     "read_manifest",
@@ -50,7 +45,6 @@ MEMBER_LIMIT_BYTES = 256 * 2**20
 """An archive with a member larger than this when unpacked is refused; the largest real one is 1.4 MB."""
 
 _TOTAL_LIMIT_BYTES = 8 * 2**30
-_DOWNLOAD_TIMEOUT_SECONDS = 60
 
 
 class MissingFilesError(InputError):
@@ -338,71 +332,6 @@ def _open(root: Path, folders: Sequence[str], archive: str) -> Files:
                 source=root,
             )
     return LayeredFiles(root, layers)
-
-
-def fetch_archive(url: str, path: Path, check: Callable[[ArchiveFiles], None]) -> ArchiveFiles:
-    """Download an archive once, with a bar in a terminal and else a line, and keep it only when it passes a check.
-
-    The download goes to a temporary file beside `path`, which takes its name after the check; one
-    that broke off or fails the check leaves nothing behind.
-
-    Parameters
-    ----------
-    url : str
-    path : Path
-        Where the archive is kept; if it is there already nothing is downloaded.
-    check : callable
-        Raises InputError if the downloaded archive is not what it should be.
-
-    Returns
-    -------
-    ArchiveFiles
-
-    Raises
-    ------
-    InputError
-        If the download fails, with what to do instead; or from `check`.
-    """
-    if path.is_file():
-        return ArchiveFiles(path)
-
-    download = pooch.HTTPDownloader(progressbar=sys.stderr.isatty(), timeout=_DOWNLOAD_TIMEOUT_SECONDS)
-
-    def download_and_check(url: str, output_file: str, owner: object) -> None:
-        download(url, output_file, owner)
-        try:
-            check(ArchiveFiles(Path(output_file)))
-        except InputError as error:
-            # the temporary name means nothing to the reader, and is gone by then
-            raise _RefusedError(str(error).replace(output_file, f"download of {url}")) from None
-
-    # pooch tells the user to paste a hash into "the call": advice to a programmer, and the manifest does that job
-    logger = pooch.get_logger()
-    level = logger.level
-    logger.setLevel("WARNING")
-    say(f"downloading {url} to {path}, once")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        pooch.retrieve(url, known_hash=None, fname=path.name, path=path.parent, downloader=download_and_check)
-    except _RefusedError as error:
-        raise InputError(f"{error}. Nothing was kept of it; {_by_hand(url, path)}") from None
-    except (OSError, ValueError) as error:  # requests' exceptions are OSErrors, or ValueErrors for a bad URL
-        raise InputError(
-            f"the data are not in the cache and could not be downloaded ({type(error).__name__}: {error}). "
-            f"Run once with a network, or {_by_hand(url, path)}",
-            source=url,
-        ) from error
-    finally:
-        logger.setLevel(level)
-    return ArchiveFiles(path)
-
-
-class _RefusedError(InputError):
-    """The archive arrived and failed its check."""
-
-
-def _by_hand(url: str, path: Path) -> str:
-    return f"get {url} by other means and save it as {path}, or set study.root=FOLDER to a folder that holds the data"
 
 
 def read_manifest(path: Path) -> dict[str, str]:

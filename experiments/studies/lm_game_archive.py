@@ -17,11 +17,11 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator
 
 from estimators.errors import InputError
+from experiments.studies.downloads import fetch_archive
 from experiments.studies.files import (
     ArchiveFiles,
     Files,
     check_hash,
-    fetch_archive,
     open_files,
     read_manifest,
     write_manifest,

@@ -19,12 +19,12 @@ import pytest
 
 from estimators.errors import InputError
 from experiments.studies import files
+from experiments.studies.downloads import fetch_archive
 from experiments.studies.files import (
     ArchiveFiles,
     FolderFiles,
     MissingFilesError,
     check_hash,
-    fetch_archive,
     open_files,
     read_bytes,
     read_manifest,
