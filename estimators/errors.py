@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from difflib import get_close_matches
 from importlib.util import find_spec
+from pathlib import Path
 
-__all__ = ["InputError", "how_to_install", "printable", "require_packages", "unknown_choice"]
+__all__ = ["InputError", "check_memory", "how_to_install", "printable", "require_packages", "unknown_choice"]
+
+_LIMIT = Path("/sys/fs/cgroup/memory.max")
 
 
 class InputError(ValueError):
@@ -91,3 +95,47 @@ def require_packages(packages: Iterable[str], extra: str, *, source: object = No
 def how_to_install(missing: str, extra: str) -> str:
     """Say that something is not installed, and which extra of this project brings it."""
     return f"{missing} not installed; in the project's folder: pip install -c constraints.txt '.[{extra}]'"
+
+
+def check_memory(n_bytes: float, *, source: object = None, field: object = None) -> None:
+    """Refuse what needs more memory than this machine, or this container, has.
+
+    Parameters
+    ----------
+    n_bytes : float
+        Needed at least.
+    source, field : object, optional
+        Setting that makes it so large.
+
+    Raises
+    ------
+    InputError
+        Says what it would need and what there is.
+
+    Examples
+    --------
+    >>> check_memory(1000)
+    >>> check_memory(1e15, field="vocab_size")
+    Traceback (most recent call last):
+        ...
+    estimators.errors.InputError: vocab_size: would need about 931,323 GiB of memory; there are ...
+    """
+    there = _memory()
+    if there is not None and n_bytes > there:
+        raise InputError(
+            f"would need about {n_bytes / 2**30:,.0f} GiB of memory; there are {there / 2**30:,.0f}",
+            source=source,
+            field=field,
+        )
+
+
+def _memory() -> float | None:
+    """Bytes of memory; None where the system does not say."""
+    try:
+        own = float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    except (AttributeError, ValueError, OSError):
+        return None
+    try:
+        return min(own, float(_LIMIT.read_text(encoding="utf-8")))
+    except (OSError, ValueError):
+        return own

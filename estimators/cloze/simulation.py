@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimators.cloze.study import SAMPLES
-from estimators.errors import InputError, unknown_choice
-from estimators.room import check_memory
+from estimators.errors import InputError, check_memory, unknown_choice
 
 if TYPE_CHECKING:
     import xarray as xr

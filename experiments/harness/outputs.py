@@ -18,9 +18,9 @@ from omegaconf import DictConfig, OmegaConf
 
 from estimators.code_identity import PACKAGES, code_hash, package_version
 from estimators.layout import notes
-from estimators.room import make_room
 from experiments.harness.result import ExperimentResult, table_sections
 from experiments.harness.tables import markdown_plain
+from inference.disk import make_room
 from inference.settings import Settings
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ import numpy as np
 import xarray as xr
 
 from estimators.errors import InputError, unknown_choice
-from estimators.room import make_room
+from inference.disk import make_room
 
 if TYPE_CHECKING:
     import pymc as pm

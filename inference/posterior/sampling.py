@@ -16,8 +16,7 @@ import numpy as np
 import pymc as pm
 from numpy.typing import NDArray
 
-from estimators.errors import InputError, require_packages, unknown_choice
-from estimators.room import check_memory
+from estimators.errors import InputError, check_memory, require_packages, unknown_choice
 from inference.posterior.arviz_adapter import InferenceData, add_model_data, common_stats, without_unconstrained
 from inference.posterior.kept import kept
 from inference.posterior.told import Told

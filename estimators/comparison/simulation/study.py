@@ -22,8 +22,8 @@ from estimators.comparison.simulation.language import (
 from estimators.comparison.simulation.participants import draw_participants, simulate_reports
 from estimators.comparison.simulation.settings import LANGUAGE_MODELS, SimulationSettings, random_stream
 from estimators.comparison.study import validate_comparison_study
+from estimators.errors import check_memory
 from estimators.layout import HUMAN, add_note
-from estimators.room import check_memory
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -20,11 +20,11 @@ import xarray as xr
 
 from estimators.comparison import validate_comparison_study
 from estimators.errors import InputError
-from estimators.room import make_room
 from experiments.harness.result import loader
 from experiments.studies.comparison.checks import check_contradictions
 from experiments.studies.files import read_bytes
 from experiments.studies.parsing import is_whole, objects, parse_json, shown
+from inference.disk import make_room
 from inference.settings import Settings, UserPath
 
 __all__ = ["ComparisonFileSettings", "comparison_file", "save_comparison_study"]
