@@ -109,6 +109,7 @@ def test_many_kills(name: str, n_kills: int, tmp_path: Path, seed_offset: int) -
     check(name, tmp_path, n_kills, seed=2 + seed_offset)
 
 
+@pytest.mark.slow
 @pytest.mark.mcmc
 @pytest.mark.subprocess
 def test_a_finished_fit_is_not_made_again(tmp_path: Path) -> None:

@@ -169,6 +169,7 @@ def test_the_regression_names_the_contexts() -> None:
     assert rows.item.tolist() == ["T1:2", "T2:2"]
 
 
+@pytest.mark.slow
 @pytest.mark.mcmc
 def test_posteriors_name_items_contexts_and_participants(own: xr.Dataset) -> None:
     short = {"draws": 30, "tune": 30, "chains": 2, "cores": 1}

@@ -102,6 +102,7 @@ def test_cells_of_the_figure_say_how_many_posteriors_did_not_converge() -> None:
     assert with_unconverged(table, ["a", "a", "b"]) == [*2 * ["a\n2 of 5 not converged"], "b"]
 
 
+@pytest.mark.slow
 @pytest.mark.mcmc
 def test_distinct_questions_leave_out_what_needs_draws(tmp_path: Path) -> None:
     settings = [*TINY, *SMALL, "experiment.n_studies=1", "players=[lm-weak]", "experiment.ask=distinct"]

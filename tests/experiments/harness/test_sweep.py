@@ -152,6 +152,7 @@ def test_an_interrupted_sweep_leaves_a_summary(tmp_path):
 SWEEP = ("-m", "+exp=perplexity", *TINY, "players=[human]", "rounding=none,interface,coarse", "n=2,4", "seed=0,1,2,3")
 
 
+@pytest.mark.slow
 @pytest.mark.subprocess
 def test_a_killed_sweep_goes_on_where_it_was(tmp_path):
     unbroken = run(tmp_path, *SWEEP, "sweep=unbroken")

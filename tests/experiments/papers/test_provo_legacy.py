@@ -78,6 +78,7 @@ def test_the_regression_is_about_one_model() -> None:
         ard_legacy(study, legacy_seed=-1)
 
 
+@pytest.mark.slow
 @pytest.mark.mcmc
 def test_how_the_conclusion_fares_at_a_tiny_size(seed_offset: int) -> None:
     small = ["study.n_items=24", "study.items_per_text=6", "study.vocab_size=60", "study.n_samples=60"]

@@ -143,6 +143,7 @@ def test_simulated_studies_have_the_populations_asked_for(tiny_root: Path) -> No
     assert (data.count.sum(axis=1) == design.count.sum(axis=1)).all()
 
 
+@pytest.mark.slow
 @pytest.mark.mcmc
 def test_a_stopped_recovery_goes_on(tiny_root: Path, tmp_path: Path) -> None:
     settings = ["+exp=rank_recovery", f"study.root={tiny_root}", f"experiment.replicates={tmp_path / 'r.jsonl'}"]
