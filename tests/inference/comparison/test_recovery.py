@@ -23,6 +23,7 @@ from inference.comparison.participant_gap import loss_gap, shared_belief
 from inference.comparison.participant_recovery import answers_of, fitted_people, simulate_answers
 from inference.comparison.recovery import fresh_items, fresh_study, summarise, summarise_rows
 from inference.examples import stand_in_posterior
+from inference.posterior.arviz_adapter import group
 from inference.posterior.convergence import Convergence
 from models.comparison.participant_data import participant_data
 from models.comparison.participants import participant_model
@@ -205,7 +206,7 @@ def test_people_of_a_fit_report_alike_at_the_scale_of_the_anchor() -> None:
     c = np.linspace(0.5, 2, belief.n_draws)
     verdict = Convergence(True, (), 1.0, 900.0, 900.0, 0, 1.0)
     fit = ParticipantFit(data, Anchor(), 1.0, idata, verdict, belief, c, loss_gap(belief, c))
-    own = idata.posterior.stack(sample=("chain", "draw"))
+    own = group(idata, "posterior").stack(sample=("chain", "draw"))
     for draw in (0, belief.n_draws - 2):
         people = fitted_people(fit, draw)
         slope, bias = (own[name].isel(sample=draw).values for name in ("slope", "bias"))
