@@ -8,7 +8,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from estimators.errors import InputError, require_packages
+from estimators.errors import InputError, printable, require_packages
 from inference.api.calls import (
     Call,
     Position,
@@ -269,8 +269,7 @@ class ApiClient:
         hidden = text.replace(self._secret, "[key]") if self._secret else text
         if holds_key(hidden, self._secret):
             return "(a text that repeats the key is not shown)"
-        line = " ".join(hidden.split())[:_SHOWN]
-        return "".join(character if character.isprintable() else "?" for character in line)
+        return printable(" ".join(hidden.split())[:_SHOWN])
 
 
 def _kept(text: str | None, error: UnusableAnswerError) -> str | None:

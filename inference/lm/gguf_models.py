@@ -41,7 +41,7 @@ def load_gguf(settings: ModelSettings, path: Path) -> tuple[PreTrainedModel, Pre
     module : transformers.PreTrainedModel
     tokenizer : transformers.PreTrainedTokenizerBase
     digest : str
-        SHA-256 of the file.
+        :func:`~inference.lm.model_files.hash_files` of the file.
 
     Raises
     ------

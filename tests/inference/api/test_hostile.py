@@ -138,7 +138,7 @@ CASES: dict[str, tuple[Any, str | None, int]] = {
     # it says no
     "401": (says(b"bad key " + KEY.encode(), "401 Unauthorized"), r"refused the call, HTTP 401: bad key \[key\]", 1),
     "401-encoded": (says(encoded("x").encode(), "401 Unauthorized"), "a text that repeats the key is not shown", 1),
-    "404": (says(b"\x1b[2J\x07no such\nmodel", "404 Not Found"), r"HTTP 404: \?\[2J\?no such model", 1),
+    "404": (says(b"\x1b[2J\x07no such\nmodel", "404 Not Found"), r"HTTP 404: \\x1b\[2J\\x07no such model", 1),
     "redirect": (says(b"", "302 Found", {"Location": "/chat/v1/completions"}), "HTTP 302", 1),
     "429-nan": (says(b"busy", "429 Busy", {"Retry-After": "nan"}), "HTTP 429: busy", 3),
     "429-inf": (says(b"busy", "429 Busy", {"Retry-After": "inf"}), "HTTP 429: busy", 3),
