@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 
 from estimators.errors import InputError
 from experiments.studies.cloze.table_columns import ScoreFile
-from experiments.studies.files import regular_file
-from experiments.studies.parsing import Note, objects, parse_json, shown
+from experiments.studies.files import read_bytes
+from experiments.studies.parsing import Note, is_number, objects, parse_json, shown, utf8
 from experiments.studies.plain_table import Table
 from experiments.studies.table_file import read_table
 
@@ -174,11 +174,8 @@ def _nats(values: NDArray[np.float64], file: ScoreFile, where: Any) -> NDArray[n
 
 
 def _of_json_lines(file: ScoreFile, contexts: Contexts, field: str) -> tuple[NDArray[np.float64], int]:
-    regular_file(file.path)
-    try:
-        lines = file.path.read_text("utf-8-sig").splitlines()
-    except UnicodeDecodeError as error:
-        raise InputError(f"is no UTF-8 ({error.reason} at byte {error.start})", source=file.path) from None
+    # not splitlines: a token may be a line separator of Unicode
+    lines = utf8(read_bytes(file.path), file.path).split("\n")
     places = [f"{file.path}, line {number}" for number, line in enumerate(lines, start=1) if line.strip()]
     records = [parse_json(line, place) for line, place in zip(filter(str.strip, lines), places, strict=True)]
     if records and all(isinstance(record, dict) for record in records):
@@ -189,7 +186,7 @@ def _of_json_lines(file: ScoreFile, contexts: Contexts, field: str) -> tuple[NDA
     rows = {}
     for key, record, place in zip(contexts.keys, records, places, strict=True):
         pairs = [pair for pair in record if isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], str)]
-        numbers = [pair[1] for pair in pairs if isinstance(pair[1], int | float) and not isinstance(pair[1], bool)]
+        numbers = [pair[1] for pair in pairs if is_number(pair[1])]
         if len(numbers) != len(record):
             raise InputError(f"is {shown(record)}, should be pairs of a token and a number", source=place)
         values = _nats(np.array(numbers, dtype=float), file, lambda _, place=place: place)
