@@ -38,6 +38,7 @@ def cloze_items(
     rules: WordRules | str | None = None,
     models: Sequence[str] | None = None,
     distances: bool = True,
+    words: StudyWords | None = None,
 ) -> pd.DataFrame:
     """Describe every context: what people said, and how likely each model finds the word of the text.
 
@@ -51,6 +52,8 @@ def cloze_items(
         All of the study by default.
     distances : bool, optional
         Whether to add the distances, which take most of the time.
+    words : StudyWords, optional
+        Those of the study by `rules`, where they are made already.
 
     Returns
     -------
@@ -92,7 +95,10 @@ def cloze_items(
     """
     import pandas as pd  # noqa: PLC0415 - half a second that importing estimators does not need
 
-    words, rules = _words(study, rules, models)
+    if words is None:
+        words, rules = _words(study, rules, models)
+    else:
+        rules = _rules(study, rules)
     people = words.human_distributions
     target = words.target
     n_items = study.sizes["item"]
@@ -114,8 +120,8 @@ def cloze_items(
         "entropy_corrected_nats": np.nan if counts is None else entropy_corrected_nats(counts),
     }
     code = _codes_of_strings(study, words, rules) if "sample_logprob" in study and words.models else None
-    for name, model in words.models.items():
-        said = _over_items(model, n_items)
+    for name in words.models if models is None else models:
+        said = _over_items(words.models[name], n_items)
         shares = relative_frequencies(said)
         scored = None if code is None else _scored_target(study, name, target, code)
         likely = _probability_of(target, shares) if scored is None else scored
@@ -206,9 +212,14 @@ def _words(
     study: xr.Dataset, rules: WordRules | str | None, models: Sequence[str] | None
 ) -> tuple[StudyWords, WordRules]:
     CLOZE.source(study)
-    if not isinstance(rules, WordRules):
-        rules = word_rules(str(study.attrs.get("word_rules", "clean")) if rules is None else rules)
+    rules = _rules(study, rules)
     return study_words(study, human=rules, model=rules, corpus=rules, models=models), rules
+
+
+def _rules(study: xr.Dataset, rules: WordRules | str | None) -> WordRules:
+    if isinstance(rules, WordRules):
+        return rules
+    return word_rules(str(study.attrs.get("word_rules", "clean")) if rules is None else rules)
 
 
 def _over_items(model: ModelWords, n_items: int) -> WordCounts:

@@ -90,8 +90,8 @@ def distributions(study: xr.Dataset, settings: DistributionsSettings) -> Experim
     1  mixture   w0        0.175
     """
     models = chosen_models(settings, study, needed=False)
-    found = distributions_result(study, words_of(settings, study, models), settings)
-    return replace(found, warnings=answer_warnings(study, settings.words.of(study)))
+    words = words_of(settings, study, models)
+    return replace(distributions_result(study, words, settings), warnings=answer_warnings(words))
 
 
 def distributions_result(study: xr.Dataset, words: StudyWords, settings: ItemSettings) -> ExperimentResult:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field
 
 from estimators.cloze import (
+    StudyWords,
     needed_share,
     random_split_halves,
     relative_frequencies,
@@ -105,8 +106,8 @@ def improve(study: xr.Dataset, settings: ImproveSettings) -> ExperimentResult:
     0  mixture    0.02          0.81
     1  factors    0.02          0.86
     """
-    doubts = answer_warnings(study, settings.words.of(study))
-    return replace(share_result(_curves(study, settings), settings), warnings=doubts)
+    words = words_of(settings, study, chosen_models(settings, study))
+    return replace(share_result(_curves(study, words, settings), settings), warnings=answer_warnings(words))
 
 
 def share_result(curves: Curves, settings: ShareSettings) -> ExperimentResult:
@@ -150,14 +151,11 @@ def share_result(curves: Curves, settings: ShareSettings) -> ExperimentResult:
     return ExperimentResult(table, dataset, figures, summary(table))
 
 
-def _curves(study: xr.Dataset, settings: ImproveSettings) -> Curves:
-    models = chosen_models(settings, study)
-    words = words_of(settings, study, models)
+def _curves(study: xr.Dataset, words: StudyWords, settings: ImproveSettings) -> Curves:
     answers = words.answers()
     found: Curves = {}
-    for name in models:
+    for name, model in words.models.items():
         rng = rng_for(settings.seed, f"oracles {name}")
-        model = words.models[name]
         have = shared_contexts(words, name)
         items = model.item[have]
         splits = random_split_halves(answers.take(items), n_splits=settings.n_splits, rng=rng)

@@ -135,7 +135,7 @@ def tvd_exact(study: xr.Dataset, settings: TvdExactSettings) -> ExperimentResult
     oracle = oracle_tvd(study, words, n_splits=settings.n_splits, n_bins=10, rng=rng_for(settings.seed, ORACLE))
     between = np.full(study.sizes["item"], np.nan)
     between[oracle.items] = oracle.raw
-    rows, distances, sampled, warnings = [], {}, {}, [*answer_warnings(study, rules)]
+    rows, distances, sampled, warnings = [], {}, {}, [*answer_warnings(words)]
     for name, chosen in settings.models.items():
         model = load_language_model(chosen)
         forms, lost = _writable(model, asked.forms)
@@ -183,7 +183,7 @@ def tvd_exact(study: xr.Dataset, settings: TvdExactSettings) -> ExperimentResult
     )
     if sampled:
         dataset["tvd_sampled"] = ("player", "item"), np.stack(list(sampled.values()))
-    by_item = cloze_items(study, rules=rules, models=[]).loc[items].reset_index(drop=True)
+    by_item = cloze_items(study, rules=rules, words=words).loc[items].reset_index(drop=True)
     return ExperimentResult(
         table=table,
         dataset=dataset,

@@ -122,7 +122,7 @@ def tvd_sample_size(study: xr.Dataset, settings: TvdSampleSizeSettings) -> Exper
     """
     require_packages(("scipy",), "cloze", source="this experiment")
     found = {name: _distances(study, settings, name) for name in large_enough(study, settings)}
-    doubts = answer_warnings(study, settings.words.of(study))
+    doubts = answer_warnings(words_of(settings, study, []))
     return replace(size_result(study, settings, found), warnings=doubts)
 
 

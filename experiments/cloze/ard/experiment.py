@@ -19,6 +19,7 @@ from experiments.cloze.ard.figures import (
 from experiments.cloze.ard.settings import ArdSettings, Variant, data_of, design_columns, variants
 from experiments.cloze.ard.summary import summary
 from experiments.cloze.figures import about
+from experiments.cloze.settings import words_of
 from experiments.harness.bayes import (
     CONVERGENCE_COLUMNS,
     FITS,
@@ -186,7 +187,7 @@ def _result(study: xr.Dataset, settings: ArdSettings, columns: ArdColumns, fits:
     checked = predictive_checks(drawn, main.data, tail=tail)
     dataset = _dataset(columns, fits, drawn, checked, compared, tail)
     verdicts = {name: fit.convergence for name, fit in named.items()}
-    warnings = [*answer_warnings(study, settings.words.of(study)), *unconverged(verdicts)]
+    warnings = [*answer_warnings(words_of(settings, study, [])), *unconverged(verdicts)]
     warnings += [f"{name}: {fit.loo.warning}" for name, fit in named.items() if fit.loo.warning]
     if len(kept) < len(named):
         left = ", ".join(sorted(set(named) - set(kept)))

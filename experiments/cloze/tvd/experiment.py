@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from estimators.cloze import cloze_items, cloze_participants
+from estimators.cloze import StudyWords, cloze_items, cloze_participants
 from estimators.errors import InputError, require_packages
 from estimators.layout import item_labels
 from experiments.cloze.figures import label
@@ -76,7 +76,8 @@ def tvd(study: xr.Dataset, settings: TvdSettings) -> ExperimentResult:
     1  mixture  0.41          0.26
     2  factors  0.44          0.28
     """
-    players, refused = players_tvd(study, settings)
+    words = words_of(settings, study, chosen_models(settings, study, needed=False))
+    players, refused = players_tvd(study, words, settings)
     bayes = _bayes(study, settings, players)
     columns = bayes.columns if bayes else {}
     table = pd.DataFrame([{**player.row, **columns.get(player.player, {})} for player in players])
@@ -87,10 +88,10 @@ def tvd(study: xr.Dataset, settings: TvdSettings) -> ExperimentResult:
     return ExperimentResult(
         table=table,
         dataset=dataset,
-        tables=_tables(study, settings, players),
+        tables=_tables(study, words, settings, players),
         figures=figures,
         text="\n\n".join([summary(table, study, players), *left_out(study, players, dataset)]),
-        warnings=(*answer_warnings(study, settings.words.of(study)), *refused, *(bayes.warnings if bayes else ())),
+        warnings=(*answer_warnings(words), *refused, *(bayes.warnings if bayes else ())),
         gate_failed=bayes is not None and bayes.gate_failed,
         on_screen=table[[name for name in _ON_SCREEN if name in table and table[name].notna().any()]],
         posteriors=bayes.posteriors if bayes else {},
@@ -120,7 +121,9 @@ def left_out(study: xr.Dataset, players: list[PlayerTvd], dataset: xr.Dataset) -
     return said
 
 
-def players_tvd(study: xr.Dataset, settings: OracleSettings) -> tuple[list[PlayerTvd], tuple[str, ...]]:
+def players_tvd(
+    study: xr.Dataset, words: StudyWords, settings: OracleSettings
+) -> tuple[list[PlayerTvd], tuple[str, ...]]:
     """Distances of half of the people and of every model to people, and why a model that has too few is left out.
 
     Raises
@@ -129,8 +132,6 @@ def players_tvd(study: xr.Dataset, settings: OracleSettings) -> tuple[list[Playe
         See :func:`tvd`.
     """
     require_packages(("scipy",), "cloze", source="this experiment")
-    models = chosen_models(settings, study, needed=False)
-    words = words_of(settings, study, models)
     usable = int((words.answers().totals > 1).sum())
     if usable < 2:
         raise InputError(
@@ -141,7 +142,7 @@ def players_tvd(study: xr.Dataset, settings: OracleSettings) -> tuple[list[Playe
     sizes = {"n_splits": settings.n_splits, "n_bins": settings.n_bins}
     found = [oracle_tvd(study, words, rng=rng_for(settings.seed, "oracles"), **sizes)]
     refused = []
-    for name in models:
+    for name in words.models:
         try:
             found.append(model_tvd(study, words, name, rng=rng_for(settings.seed, f"oracles {name}"), **sizes))
         except InputError as problem:
@@ -149,11 +150,13 @@ def players_tvd(study: xr.Dataset, settings: OracleSettings) -> tuple[list[Playe
     return found, tuple(refused)
 
 
-def _tables(study: xr.Dataset, settings: OracleSettings, players: list[PlayerTvd]) -> dict[str, pd.DataFrame]:
+def _tables(
+    study: xr.Dataset, words: StudyWords, settings: OracleSettings, players: list[PlayerTvd]
+) -> dict[str, pd.DataFrame]:
     """One row a context, with the distances that are known already, and one row a participant."""
     rules = settings.words.of(study)
     models = [player for player in players if player.player != ORACLE]
-    items = cloze_items(study, rules=rules, models=[player.player for player in models], distances=False)
+    items = cloze_items(study, rules=rules, models=[player.player for player in models], distances=False, words=words)
     for player in models:
         for column, values in (("tvd", player.raw), ("tvd_corrected", player.corrected)):
             items.loc[player.items, f"{column}_{player.player}"] = values

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from experiments.cloze.settings import ORACLE, OracleSettings
+from experiments.cloze.settings import ORACLE, OracleSettings, chosen_models, words_of
 from experiments.cloze.tvd.experiment import players_tvd
 from experiments.cloze.tvd.figures import tvd_figure
 from experiments.cloze.tvd.results import PlayerTvd
@@ -49,12 +49,13 @@ def tvd_legacy(study: xr.Dataset, settings: TvdLegacySettings) -> ExperimentResu
     >>> from experiments import provo, tvd_legacy
     >>> tvd_legacy(provo(root="predict_next_word")).table[["quantity", "legacy", "paper"]]  # doctest: +SKIP
     """
-    clean, _ = players_tvd(study, settings)
+    words = words_of(settings, study, chosen_models(settings, study, needed=False))
+    clean, refused = players_tvd(study, words, settings)
     results = legacy_results(study)
     table = legacy_table(results, clean)
     lists = stored_comparison(study, results)
     off = lists[lists["largest_difference"] > 1e-6]
-    warnings = tuple(f"stored list {name} differs by more than 1e-6" for name in off["list"])
+    warnings = refused + tuple(f"stored list {name} differs by more than 1e-6" for name in off["list"])
     text = (
         f"{len(table)} published numbers. `legacy` repeats the paper's code, `clean` treats the words of both sides "
         "alike, drops what is no word, and splits people at random for every context by itself. "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from estimators.cloze import StudyWords, WordRules, study_words, word_rules
+from estimators.cloze import StudyWords, study_words, word_rules
 from experiments.studies.parsing import Note
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def answer_notes(study: xr.Dataset) -> list[Note]:
         Without those that count none.
     """
     rules = word_rules(str(study.attrs["word_rules"]))
-    words = _words_of_people(study, rules)
+    words = study_words(study, human=rules, model=rules, corpus=rules, models=[])
     unit = "answers" if words.human is not None else "shares of answers (their sum)"
     notes = [
         (
@@ -47,21 +47,19 @@ def answer_notes(study: xr.Dataset) -> list[Note]:
     return [Note(text, math.ceil(count)) for text, count in notes if count]
 
 
-def answer_warnings(study: xr.Dataset, rules: WordRules) -> tuple[str, ...]:
+def answer_warnings(words: StudyWords) -> tuple[str, ...]:
     """Warn where the answers that lose words are more than a small share.
 
     Parameters
     ----------
-    study : xarray.Dataset
-        A cloze study.
-    rules : WordRules
+    words : StudyWords
+        Made by the rules that the experiment uses.
 
     Returns
     -------
     tuple of str
         Empty, or one warning with the most frequent ones.
     """
-    words = _words_of_people(study, rules)
     share = sum(times for _, times in words.human_cut.values()) / words.n_human
     if share <= _SMALL_SHARE:
         return ()
@@ -70,10 +68,6 @@ def answer_warnings(study: xr.Dataset, rules: WordRules) -> tuple[str, ...]:
         "experiment.words.pieces=join keeps all their words, drop leaves such answers out, and "
         "experiment.words.non_answers=[...] names those that are no word",
     )
-
-
-def _words_of_people(study: xr.Dataset, rules: WordRules) -> StudyWords:
-    return study_words(study, human=rules, model=rules, corpus=rules, models=[])
 
 
 def _most_frequent(words: StudyWords) -> str:
