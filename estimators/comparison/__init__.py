@@ -26,6 +26,7 @@ from estimators.comparison.simulation.participants import simulate_reports
 from estimators.comparison.simulation.settings import ParticipantPopulation, SimulationSettings
 from estimators.comparison.simulation.study import simulate_comparison_study
 from estimators.comparison.study import same_token, validate_comparison_study
+from estimators.comparison.study_sources import SOURCES, candidate_sources, has_free_answers
 from estimators.comparison.tables import comparison_items, comparison_participants
 from estimators.comparison.terms import (
     ResponsePairs,
@@ -43,6 +44,7 @@ __all__ = [
     "ESTIMATORS",
     "HUMAN",
     "SCHEMES",
+    "SOURCES",
     "BootstrapGap",
     "ItemTerms",
     "LogMeans",
@@ -55,6 +57,7 @@ __all__ = [
     "WeightDiagnostics",
     "bias_curve",
     "candidate_log_terms",
+    "candidate_sources",
     "cluster_bootstrap",
     "comparison_items",
     "comparison_participants",
@@ -68,6 +71,7 @@ __all__ = [
     "fit_pareto_shape",
     "group_terms",
     "half_sample_bootstrap",
+    "has_free_answers",
     "is_word_token",
     "jackknife_log_mean",
     "log_ratio_from_report",

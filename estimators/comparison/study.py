@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from estimators.comparison.study_sources import SOURCE_VARIABLES, check_sources
 from estimators.errors import InputError, unknown_choice
 from estimators.layout import HUMAN, ITEM_ID, response_positions
 from estimators.schema import Range, Schema, Variable, refuse
@@ -28,6 +29,8 @@ SAME_TOKEN_TOLERANCE_NATS = 1e-6
 _SLACK_NATS = 1e-6
 # infinite for a whole distribution only: what was drawn or asked has some probability
 _LOGPROB = Range("finite and at most 0, a log-probability", highest=_SLACK_NATS)
+# NaN in empty cells alone, where items have different numbers of candidates: check_sources
+_CANDIDATE_LOGPROB = Range("finite and at most 0, a log-probability", highest=_SLACK_NATS, nan=True)
 _WHOLE = Range("at most 0, a log-probability", highest=_SLACK_NATS, infinite=True)
 # infinite where the generator rules out what a player expects
 _DIVERGENCE = Range("a divergence, at least 0", lowest=-_SLACK_NATS, infinite=True)
@@ -38,16 +41,18 @@ _REPORT = Range(
 COMPARISON = Schema(
     kind="comparison",
     cure="comparison_study(answers, candidates) makes one of tables (from experiments import comparison_study)",
-    may_be_empty=("response",),
+    may_be_empty=("response", "answer"),
     variables=(
         Variable("item", "item", "int", "question"),
         ITEM_ID,
         Variable("model", "model", "str", "name of the language model"),
         Variable("context", "item", "str", "text before the target"),
         Variable("target_token", "item", "str", "the token of the text, *y*"),
-        Variable("candidate_token", "item, candidate", "str", "tokens *x* drawn i.i.d. from *G*, repeats kept"),
+        Variable("candidate_token", "item, candidate", "str", "tokens *x*; drawn i.i.d. from *G*, repeats kept"),
         Variable("target_logprob", "model, item", "float", "ln p(y|c)", unit="nats", range=_LOGPROB),
-        Variable("candidate_logprob", "model, item, candidate", "float", "ln p(x|c)", unit="nats", range=_LOGPROB),
+        Variable(
+            "candidate_logprob", "model, item, candidate", "float", "ln p(x|c)", unit="nats", range=_CANDIDATE_LOGPROB
+        ),
         Variable("item_set", "item", "str", 'name of the set in which it was asked, "" if never'),
         Variable("selected", "item", "bool", "passes the study's item filter"),
         Variable("in_reference", "item", "bool", "belongs to the items whose mean -ln g(y) is L_G"),
@@ -72,7 +77,7 @@ COMPARISON = Schema(
             "truth of a simulation: ln h(x|c)",
             needed=False,
             unit="nats",
-            range=_LOGPROB,
+            range=_CANDIDATE_LOGPROB,
         ),
         Variable(
             "reference_logprob",
@@ -101,6 +106,7 @@ COMPARISON = Schema(
             unit="nats",
             range=_DIVERGENCE,
         ),
+        *SOURCE_VARIABLES,
     ),
 )
 """Variables of a comparison study."""
@@ -111,11 +117,16 @@ def validate_comparison_study(study: xr.Dataset) -> xr.Dataset:
     """Check a comparison study and return it unchanged.
 
     Dimensions are ``item`` (questions), ``candidate`` (tokens drawn from the generator for an
-    item), ``model`` (language models), ``response`` (answers, in long form).
+    item), ``model`` (language models), ``response`` (answers, in long form), and ``answer`` where people also continued
+    the contexts freely (in long form too).
 
     {variables}
 
     A participant may answer a pair more than once: every answer counts, loaders decide what to keep.
+
+    Candidates are i.i.d. draws from the generator unless ``candidate_source`` says otherwise; items may then have
+    different numbers of them, and the cells left over are ``padding``. An answer of batch b is held out against the
+    candidates with ``candidate_batch`` < b: the target, and what was a candidate before the answer was given.
 
     Attribute ``generator`` is the model that drew the candidates.
 
@@ -141,6 +152,7 @@ def validate_comparison_study(study: xr.Dataset) -> xr.Dataset:
     asked = (study["item_set"].values != "") & study["selected"].values
     right = "an item that is not selected or has no item_set; only items asked can have responses"
     refuse(study, source, "response_item", asked[response_positions(study)], right)
+    check_sources(study, source, same_token(study))
     return study
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import xarray as xr
 
@@ -41,5 +43,46 @@ def small_study(*, n_items: int = 6, n_candidates: int = 12, n_participants: int
         },
         coords={"item": item, "model": np.array(["weak", "gen"], dtype=object)},
         attrs={"name": "small", "generator": "gen"},
+    )
+    return validate_comparison_study(study)
+
+
+def put(name: str, index: tuple[int, ...], value: object) -> Callable[[xr.Dataset], xr.Dataset]:
+    """Change one entry of a variable, in a copy."""
+
+    def change(study: xr.Dataset) -> xr.Dataset:
+        values = study[name].values.copy()
+        values[index] = value
+        return study.assign({name: (study[name].dims, values)})
+
+    return change
+
+
+def study_with_answers() -> xr.Dataset:
+    """Add the optional variables: ten draws, one free answer and one empty cell an item, and two answers an item."""
+    study = small_study()
+    dims = ("item", "candidate")
+    source = np.array([["generator"] * 10 + ["answer", "padding"]] * 6, dtype=object)
+    token, logprob = study["candidate_token"].values.copy(), study["candidate_logprob"].values.copy()
+    token[:, 10], token[:, 11] = " said", ""
+    logprob[:, :, 10], logprob[:, :, 11] = -3.0, np.nan
+    unknown = np.full(token.shape, np.nan)
+    batch = np.zeros(token.shape, dtype=np.int64)
+    batch[:, 10] = 1
+    items = study["item"].values
+    last = study["response_candidate"].values == 11
+    study = study.assign(
+        candidate_token=(dims, token),
+        candidate_logprob=(("model", *dims), logprob),
+        candidate_source=(dims, source),
+        proposal_logprob=(dims, unknown),
+        inclusion_logprob=(dims, unknown),
+        candidate_batch=(dims, batch),
+        response_candidate=("response", np.where(last, 10, study["response_candidate"].values)),
+        response_reference=("response", np.full(study.sizes["response"], -1)),
+        answer_item=("answer", np.concatenate([items, items])),
+        answer_participant=("answer", np.array(["q1"] * 6 + ["q2"] * 6, dtype=object)),
+        answer_candidate=("answer", np.array([10] * 6 + [-1, -2] * 3)),
+        answer_batch=("answer", np.array([1] * 6 + [2] * 6)),
     )
     return validate_comparison_study(study)

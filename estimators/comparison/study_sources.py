@@ -1,0 +1,248 @@
+"""Where candidates come from, and people's free answers: optional variables of a comparison study, and their rules.
+
+Without them candidates are independent draws from the generator, and every report compares one with the target.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimators.errors import InputError
+from estimators.layout import item_positions
+from estimators.schema import Range, Variable, refuse
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = [
+    "ANSWER",
+    "DISTINCT",
+    "GENERATOR",
+    "NOT_A_CANDIDATE",
+    "PADDING",
+    "PROPOSAL",
+    "SOURCES",
+    "SOURCE_VARIABLES",
+    "TARGET_POSITION",
+    "candidate_sources",
+    "check_sources",
+    "has_free_answers",
+]
+
+GENERATOR, PROPOSAL, DISTINCT, ANSWER, PADDING = "generator", "proposal", "distinct", "answer", "padding"
+SOURCES = (GENERATOR, PROPOSAL, DISTINCT, ANSWER, PADDING)
+"""What ``candidate_source`` may say: drawn i.i.d. from the generator; drawn i.i.d. from another distribution; one of
+distinct draws, with a probability of inclusion; a person's free answer; no candidate, an empty cell of the table."""
+
+TARGET_POSITION = -1
+"""What ``response_reference`` and ``answer_candidate`` hold where the token is the target."""
+NOT_A_CANDIDATE = -2
+"""What ``answer_candidate`` holds where the token is neither the target nor a candidate."""
+
+_SLACK_NATS = 1e-6  # as in study.py: float32 softmax can round a probability to a hair above one
+_LOGPROB_IF_KNOWN = Range("a log-probability, at most 0, or NaN where unknown", highest=_SLACK_NATS, nan=True)
+
+SOURCE_VARIABLES = (
+    Variable(
+        "candidate_source",
+        "item, candidate",
+        "str",
+        'where the candidate comes from: "generator", "proposal" (another distribution), "distinct" (distinct draws), '
+        '"answer" (a free answer), "padding" (no candidate: token "", log-probabilities NaN)',
+        needed=False,
+    ),
+    Variable(
+        "proposal_logprob",
+        "item, candidate",
+        "float",
+        "ln of the probability that one draw of the item's proposal (a mixture, a tempered generator) gives this token",
+        needed=False,
+        unit="nats",
+        range=_LOGPROB_IF_KNOWN,
+    ),
+    Variable(
+        "inclusion_logprob",
+        "item, candidate",
+        "float",
+        "ln of the probability that this token is among the item's distinct draws",
+        needed=False,
+        unit="nats",
+        range=_LOGPROB_IF_KNOWN,
+    ),
+    Variable(
+        "response_reference",
+        "response",
+        "int",
+        "the token with which ``response_candidate`` was compared: a position along ``candidate``, or -1 for the "
+        "target; ``report`` is the probability given to it",
+        needed=False,
+    ),
+    Variable("answer_item", "answer", "int", "the item answered freely", needed="answer", label_of="item"),
+    Variable("answer_participant", "answer", "str", "who answered freely", needed="answer", filled=True),
+    Variable(
+        "answer_candidate",
+        "answer",
+        "int",
+        "the token answered: a position along ``candidate``, -1 for the target, -2 for a token that is no candidate",
+        needed="answer",
+    ),
+    Variable(
+        "answer_batch",
+        "answer",
+        "int",
+        "number of the batch of answers; held out against the candidates of earlier batches",
+        needed="answer",
+        range=Range("at least 1", lowest=1),
+    ),
+    Variable(
+        "candidate_batch",
+        "item, candidate",
+        "int",
+        "batch of answers after which the token was a candidate; 0 before any",
+        needed="answer",
+        range=Range("at least 0", lowest=0),
+    ),
+)
+"""Variables of a comparison study that say where its candidates come from, and hold free answers."""
+
+
+def has_free_answers(study: xr.Dataset) -> bool:
+    """Whether people answered contexts of the study freely.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A comparison study.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> from estimators import comparison
+    >>> from estimators.comparison.examples import comparison_study
+    >>> comparison.has_free_answers(comparison_study())
+    False
+    """
+    return "answer" in study.dims and study.sizes["answer"] > 0
+
+
+def candidate_sources(study: xr.Dataset) -> NDArray[np.object_]:
+    """Say where each candidate comes from, one of :data:`SOURCES`.
+
+    A study without ``candidate_source`` says it by its probabilities: ``distinct`` where an inclusion probability is
+    known, ``proposal`` where a proposal's is, else ``generator``.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A comparison study.
+
+    Returns
+    -------
+    ndarray of str, shape (item, candidate)
+
+    Examples
+    --------
+    >>> from estimators import comparison
+    >>> from estimators.comparison.examples import comparison_study
+    >>> set(comparison.candidate_sources(comparison_study()).ravel())
+    {'generator'}
+    """
+    if "candidate_source" in study:
+        return study["candidate_source"].values.astype(object)
+    source = np.full(study["candidate_token"].shape, GENERATOR, dtype=object)
+    for name, kind in (("proposal_logprob", PROPOSAL), ("inclusion_logprob", DISTINCT)):
+        if name in study:
+            source[~np.isnan(study[name].values)] = kind
+    return source
+
+
+def check_sources(study: xr.Dataset, source: str, same: NDArray[np.bool_]) -> None:
+    """Check what the optional variables say of each other.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+    source : str
+        Name of the study in messages.
+    same : ndarray of bool, shape (item, candidate)
+        Which candidates are the very target token.
+
+    Raises
+    ------
+    InputError
+        Names the variable, the entry, the value found and what would be right.
+    """
+    padding = np.zeros(study["candidate_token"].shape, dtype=bool)
+    if "candidate_source" in study:
+        given = study["candidate_source"].values
+        refuse(study, source, "candidate_source", np.isin(given, SOURCES), f"should be one of {', '.join(SOURCES)}")
+        padding = given == PADDING
+    _check_padding(study, source, padding)
+    _check_responses(study, source, padding)
+    if "answer" in study.dims:
+        _check_answers(study, source, padding, same)
+
+
+def _check_padding(study: xr.Dataset, source: str, padding: NDArray[np.bool_]) -> None:
+    """Log-probabilities are known of every candidate, and of nothing else."""
+    token = study["candidate_token"].values
+    refuse(study, source, "candidate_token", ~padding | (token == ""), 'padding; should be ""')
+    for name in ("candidate_logprob", "human_candidate_logprob"):
+        if name in study:
+            unknown = np.isnan(study[name].values)
+            right = "should be finite and at most 0, a log-probability"
+            refuse(study, source, name, ~unknown | padding, right)
+            refuse(study, source, name, unknown | ~padding, "padding (candidate_source); should be NaN")
+    for name in ("proposal_logprob", "inclusion_logprob"):
+        if name in study:
+            right = "padding (candidate_source); should be NaN"
+            refuse(study, source, name, np.isnan(study[name].values) | ~padding, right)
+    empty = padding.all(axis=1)
+    if empty.any():
+        item = study["item"].values[int(np.flatnonzero(empty)[0])]
+        raise InputError(
+            f"is {PADDING!r} for every candidate of item {item} ({int(empty.sum())} such); at least one is needed",
+            source=source,
+            field="candidate_source",
+        )
+
+
+def _check_responses(study: xr.Dataset, source: str, padding: NDArray[np.bool_]) -> None:
+    """A response compares two tokens that there are, and that are two."""
+    position = item_positions(study, "response_item")
+    shown = study["response_candidate"].values
+    right = "the item's candidate there is padding (candidate_source)"
+    refuse(study, source, "response_candidate", ~padding[position, shown], right)
+    if "response_reference" not in study:
+        return
+    n, reference = study.sizes["candidate"], study["response_reference"].values
+    known = (reference >= TARGET_POSITION) & (reference < n)
+    refuse(study, source, "response_reference", known, f"should be 0 to {n - 1}, or {TARGET_POSITION} for the target")
+    refuse(study, source, "response_reference", reference != shown, "the response's own candidate (response_candidate)")
+    empty = (reference >= 0) & padding[position, np.maximum(reference, 0)]
+    refuse(study, source, "response_reference", ~empty, right)
+
+
+def _check_answers(study: xr.Dataset, source: str, padding: NDArray[np.bool_], same: NDArray[np.bool_]) -> None:
+    """An answer is the target, a candidate, or neither, and a candidate that people gave has a batch."""
+    n, answered = study.sizes["candidate"], study["answer_candidate"].values
+    known = (answered >= NOT_A_CANDIDATE) & (answered < n)
+    right = f"should be 0 to {n - 1}, {TARGET_POSITION} for the target, or {NOT_A_CANDIDATE} for no candidate"
+    refuse(study, source, "answer_candidate", known, right)
+    at = item_positions(study, "answer_item"), np.maximum(answered, 0)
+    candidate = answered >= 0
+    right = "the item's candidate there is padding (candidate_source)"
+    refuse(study, source, "answer_candidate", ~(candidate & padding[at]), right)
+    right = f"the item's candidate there is the target; should be {TARGET_POSITION}"
+    refuse(study, source, "answer_candidate", ~(candidate & same[at]), right)
+    if "candidate_source" in study:
+        right = "a free answer's (candidate_source); should be the batch of that answer, at least 1"
+        batch = study["candidate_batch"].values
+        given = study["candidate_source"].values == ANSWER
+        refuse(study, source, "candidate_batch", (batch >= 1) | ~given, right)
