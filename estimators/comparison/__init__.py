@@ -1,8 +1,18 @@
 """Comparison studies ask which of two tokens comes next, and how sure people are."""
 
 from estimators.comparison.bootstrap import BootstrapGap, bias_curve, cluster_bootstrap, half_sample_bootstrap
+from estimators.comparison.bridge import BridgeMeans, bridge_log_means
+from estimators.comparison.bridge_gap import BridgeGap, bridge_gap
+from estimators.comparison.chains import TokenLogRatios, combine_comparisons, token_log_ratios
 from estimators.comparison.diagnostics import WeightDiagnostics, fit_pareto_shape, pareto_khat, smooth_tail
 from estimators.comparison.gap import ESTIMATORS, LossGap, diagnose_weights, estimate_gap
+from estimators.comparison.importance import (
+    Proposals,
+    balanced_log_terms,
+    drawn_responses,
+    mixture_logprob,
+    study_proposals,
+)
 from estimators.comparison.log_means import (
     ItemTerms,
     LogMeans,
@@ -14,6 +24,7 @@ from estimators.comparison.log_means import (
     psis_log_mean,
     rao_blackwell_log_mean,
 )
+from estimators.comparison.overlap import OverlapDiagnostics, diagnose_overlap, overlap_verdict
 from estimators.comparison.perplexity import PerplexityEstimate, estimate_perplexity, reference_loss, true_loss
 from estimators.comparison.reports import (
     log_ratio_from_report,
@@ -27,6 +38,7 @@ from estimators.comparison.simulation.settings import ParticipantPopulation, Sim
 from estimators.comparison.simulation.study import simulate_comparison_study
 from estimators.comparison.study import same_token, validate_comparison_study
 from estimators.comparison.study_sources import SOURCES, candidate_sources, has_free_answers
+from estimators.comparison.study_tokens import candidate_tokens
 from estimators.comparison.tables import comparison_items, comparison_participants
 from estimators.comparison.terms import (
     ResponsePairs,
@@ -46,24 +58,36 @@ __all__ = [
     "SCHEMES",
     "SOURCES",
     "BootstrapGap",
+    "BridgeGap",
+    "BridgeMeans",
     "ItemTerms",
     "LogMeans",
     "LossGap",
+    "OverlapDiagnostics",
     "ParticipantPopulation",
     "PerplexityEstimate",
+    "Proposals",
     "ResponsePairs",
     "RoundingScheme",
     "SimulationSettings",
+    "TokenLogRatios",
     "WeightDiagnostics",
+    "balanced_log_terms",
     "bias_curve",
+    "bridge_gap",
+    "bridge_log_means",
     "candidate_log_terms",
     "candidate_sources",
+    "candidate_tokens",
     "cluster_bootstrap",
+    "combine_comparisons",
     "comparison_items",
     "comparison_participants",
     "control_model",
     "delta_log_mean",
+    "diagnose_overlap",
     "diagnose_weights",
+    "drawn_responses",
     "estimate_gap",
     "estimate_perplexity",
     "expected_counts",
@@ -76,7 +100,9 @@ __all__ = [
     "jackknife_log_mean",
     "log_ratio_from_report",
     "log_terms",
+    "mixture_logprob",
     "optimal_report",
+    "overlap_verdict",
     "pareto_khat",
     "plain_log_mean",
     "player_names",
@@ -95,7 +121,9 @@ __all__ = [
     "simulate_comparison_study",
     "simulate_reports",
     "smooth_tail",
+    "study_proposals",
     "subsample_responses",
+    "token_log_ratios",
     "true_loss",
     "two_alternative_report",
     "validate_comparison_study",

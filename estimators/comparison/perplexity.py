@@ -25,7 +25,9 @@ from typing import TYPE_CHECKING, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from estimators.comparison.bridge_gap import BridgeGap, bridge_gap
 from estimators.comparison.gap import LossGap, estimate_gap
+from estimators.comparison.importance import study_proposals
 from estimators.comparison.log_means import ItemTerms, LogMeans
 from estimators.comparison.rounding import RoundingScheme, rounding_scheme
 from estimators.comparison.study import COMPARISON
@@ -82,7 +84,8 @@ class PerplexityEstimate(Result):
     def describe(self) -> str:
         """Perplexity with its interval, the gap, and whether the responses are enough."""
         gap, found = self.gap, self.gap.diagnostics
-        verdict = f"{found.verdict} (Pareto k {found.pareto_k:.2f})"
+        why = f"overlap {gap.overlap.overlap:.2f}" if isinstance(gap, BridgeGap) else f"Pareto k {found.pareto_k:.2f}"
+        verdict = f"{found.verdict} ({why})"
         return (
             f"{self.player}, rounding {self.rounding}: perplexity {self.perplexity:.4g} "
             f"[{self.perplexity_lower:.4g}, {self.perplexity_upper:.4g}]\n"
@@ -116,7 +119,8 @@ def estimate_perplexity(
     rounding : RoundingScheme or str
         Applied to the player's reports.
     estimator : str or callable
-        See :func:`~estimators.comparison.gap.estimate_gap`.
+        See :func:`~estimators.comparison.gap.estimate_gap`; or ``bridge``, for people who also answered freely
+        (:func:`~estimators.comparison.bridge_gap.bridge_gap`).
     generator, control_only
         See :func:`control_model`.
     uncertainty : {"items", "samples"}
@@ -135,7 +139,8 @@ def estimate_perplexity(
     Raises
     ------
     InputError
-        For an unknown player, rounding, estimator, generator, uncertainty or reference, or a negative ``n_se``.
+        For an unknown player, rounding, estimator, generator, uncertainty or reference, or a negative ``n_se``; for a
+        bridge of a language model or without free answers.
 
     Examples
     --------
@@ -155,16 +160,7 @@ def estimate_perplexity(
     if not n_se >= 0:
         raise InputError(f"is {n_se}, should be 0 or larger", field="n_se")
     control = control_model(study, generator, control_only=control_only)
-    pairs = response_pairs(study, control=control)
-    gap = estimate_gap(
-        log_terms(pairs, player, rounding),
-        pairs.item,
-        estimator=estimator,
-        target_logprob=pairs.control_logprob,
-        token=pairs.token if estimator == "rao_blackwell" else None,
-        candidate_logprob=pairs.sampled_logprob,
-        draw=pairs.draw,
-    )
+    gap = _gap(study, player, rounding, estimator, control)
     asked = np.isin(study["item"].values, gap.item)
     by_label = np.argsort(study["item"].values, kind="stable")
     gap = replace(gap, item=item_labels(study)[by_label][asked[by_label]])
@@ -182,6 +178,37 @@ def estimate_perplexity(
         perplexity_upper=float(np.exp(loss + half_width)),
         true_loss_nats=true_loss(study, player, where),
         true_gap_nats=true_loss(study, player, asked) - true_loss(study, control, asked),
+    )
+
+
+def _gap(
+    study: xr.Dataset,
+    player: str,
+    rounding: RoundingScheme | str,
+    estimator: str | Callable[[ItemTerms], LogMeans],
+    control: str,
+) -> LossGap:
+    if estimator == "bridge":
+        if player != HUMAN:
+            raise InputError(
+                f"is {player!r}; the free answers are draws of {HUMAN!r} alone, and bridge needs those of the player",
+                source="estimator 'bridge'",
+                field="player",
+            )
+        return bridge_gap(study, rounding=rounding, control=control)
+    pairs = response_pairs(study, control=control)
+    if estimator == "rao_blackwell" and study_proposals(study).source.any():
+        raise InputError(
+            "needs candidates that are i.i.d. draws from the generator, all of them", source="estimator 'rao_blackwell'"
+        )
+    return estimate_gap(
+        log_terms(pairs, player, rounding),
+        pairs.item,
+        estimator=estimator,
+        target_logprob=pairs.control_logprob,
+        token=pairs.token if estimator == "rao_blackwell" else None,
+        candidate_logprob=pairs.sampled_logprob,
+        draw=pairs.draw,
     )
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from estimators.comparison.gap import estimate_gap
+from estimators.comparison.importance import drawn_responses
 from estimators.comparison.perplexity import estimate_perplexity
 from estimators.comparison.score import score
 from estimators.comparison.study import COMPARISON
@@ -132,6 +133,7 @@ def comparison_participants(study: xr.Dataset) -> pd.DataFrame:
     source = COMPARISON.source(study)
     if not study.sizes["response"]:
         raise InputError("has no entry; nobody answered", source=source, field="response")
+    study = drawn_responses(study)
     pairs = response_pairs(study)
     by_item = np.argsort(study["response_item"].to_numpy(), kind="stable")
     report = np.where(study["automatic"].to_numpy()[by_item], np.nan, pairs.report)

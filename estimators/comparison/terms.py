@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from estimators.comparison.importance import drawn_responses, pair_logprob, study_proposals
 from estimators.comparison.reports import log_ratio_from_report, report_from_log_ratio
 from estimators.comparison.rounding import RoundingScheme, round_reports, rounding_scheme
 from estimators.comparison.study import COMPARISON, SAME_TOKEN_TOLERANCE_NATS
+from estimators.comparison.study_sources import GENERATOR, candidate_sources
 from estimators.display import Result
 from estimators.errors import InputError, unknown_choice
 from estimators.layout import HUMAN, response_positions
@@ -39,7 +41,8 @@ class ResponsePairs(Result):
     """The pairs (target, candidate) that participants were shown, one a response, sorted by item.
 
     In a study that nobody answered, built for language models alone, a player is shown every candidate of the items
-    asked.
+    asked. Responses that importance sampling cannot use are left out
+    (:func:`~estimators.comparison.importance.drawn_responses`).
 
     Read once from a study, it gives the terms of any player under any rounding (:func:`log_terms`).
 
@@ -56,7 +59,8 @@ class ResponsePairs(Result):
     model_log_ratio : ndarray, shape (model, response)
         ln q(x|c) - ln q(y|c) of every model, nats.
     sampled_logprob, control_logprob : ndarray, shape (response,)
-        ln g(x|c) under the model that drew the candidates, ln g(y|c) under the control, nats.
+        ln g(x|c) under the model that drew the candidates (of several proposals: under their mixture), ln g(y|c) under
+        the control, nats.
     candidate : ndarray of object, shape (response,)
         Strings of the candidates.
     draw : ndarray of int, shape (response,)
@@ -199,11 +203,12 @@ def response_pairs(study: xr.Dataset, *, control: str | None = None) -> Response
     array([0.5, 0.5, 0.4, 0.5])
     """
     source = COMPARISON.source(study)
-    items = study["item"].values
+    items, proposals = study["item"].values, study_proposals(study)
     if study.sizes["response"] == 0:
-        position, column = _every_candidate(study, source)
+        position, column = _every_candidate(study, proposals.source >= 0, source)
         participant, report = column, np.full(column.size, np.nan)
     else:
+        study = drawn_responses(study)
         order = np.argsort(study["response_item"].values, kind="stable")
         position = response_positions(study)[order]
         column = study["response_candidate"].values[order].astype(np.intp)
@@ -222,21 +227,21 @@ def response_pairs(study: xr.Dataset, *, control: str | None = None) -> Response
         participant=participant,
         report=report,
         model_log_ratio=candidate - target,
-        sampled_logprob=candidate[models.index(sampler)],
+        sampled_logprob=pair_logprob(proposals, position, column),
         control_logprob=target[models.index(control or sampler)],
         candidate=study["candidate_token"].values[position, column],
         draw=column,
     )
 
 
-def _every_candidate(study: xr.Dataset, source: str) -> tuple[IntArray, IntArray]:
-    """Positions along ``item``, sorted by label, and ``candidate`` of all pairs of the items asked."""
+def _every_candidate(study: xr.Dataset, drawn: NDArray[np.bool_], source: str) -> tuple[IntArray, IntArray]:
+    """Positions along ``item``, sorted by label, and ``candidate`` of all drawn pairs of the items asked."""
     asked = np.flatnonzero((study["item_set"].values != "") & study["selected"].values)
     if not asked.size:
         raise InputError("has no response, and no item that is selected and belongs to an item_set", source=source)
     asked = asked[np.argsort(study["item"].values[asked], kind="stable")]
-    n_candidates = study.sizes["candidate"]
-    return np.repeat(asked, n_candidates), np.tile(np.arange(n_candidates), asked.size)
+    row, column = np.nonzero(drawn[asked])
+    return asked[row], column
 
 
 def log_terms(pairs: ResponsePairs, player: str = HUMAN, rounding: RoundingScheme | str = "none") -> FloatArray:
@@ -311,7 +316,7 @@ def candidate_log_terms(study: xr.Dataset, player: str, rounding: RoundingScheme
     Raises
     ------
     InputError
-        If the player's probabilities are not in the study.
+        If the player's probabilities are not in the study, or its candidates are not all draws from the generator.
 
     Examples
     --------
@@ -321,6 +326,13 @@ def candidate_log_terms(study: xr.Dataset, player: str, rounding: RoundingScheme
     (8, 12)
     """
     target_q, candidate_q = player_logprobs(study, player)
+    other = candidate_sources(study) != GENERATOR
+    if other.any():
+        raise InputError(
+            f"is not {GENERATOR!r} for {int(other.sum())} candidates; terms of every candidate need draws from it",
+            source=COMPARISON.source(study),
+            field="candidate_source",
+        )
     if target_q is None or candidate_q is None:
         raise InputError(
             f"the study has no log-probabilities of player {player!r}, only its answers",
@@ -383,6 +395,11 @@ def subsample_responses(study: xr.Dataset, n: int, rng: np.random.Generator) -> 
     if n < 1:
         raise InputError(f"is {n}, should be at least 1", field="n")
     if study.sizes["response"] == 0:
+        if "candidate_source" in study or "answer" in study.dims:
+            raise InputError(
+                f"is {n}, but the candidates come from several sources; such a study can be thinned by responses only",
+                field="n",
+            )
         n_candidates = study.sizes["candidate"]
         if n > n_candidates:
             raise InputError(f"is {n}, but every item has {n_candidates} candidates", field="n")
