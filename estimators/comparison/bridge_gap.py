@@ -154,7 +154,9 @@ def bridge_gap(
     labels = study["item"].values
     means = bridge_log_means(log_weight, labels[position], answered)
     unknown = int((~answers.used).sum())
-    overlap = diagnose_overlap(means, log_weight, answered, share_unknown_answers=unknown / max(answers.used.size, 1))
+    overlap = diagnose_overlap(
+        means, log_weight, answered, token=token, share_unknown_answers=unknown / max(answers.used.size, 1)
+    )
     kept = means.item >= 0
     n_items = means.label.size
     in_means = np.isin(study["response_item"].values, means.label)

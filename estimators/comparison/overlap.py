@@ -9,10 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from estimators.comparison.bridge import BridgeMeans
 from estimators.comparison.diagnostics import Verdict, WeightDiagnostics
+from estimators.comparison.study_sources import TARGET_POSITION
 
 __all__ = ["OverlapDiagnostics", "diagnose_overlap", "overlap_verdict"]
 
@@ -69,7 +70,12 @@ class OverlapDiagnostics(WeightDiagnostics):
 
 
 def diagnose_overlap(
-    means: BridgeMeans, log_weight: ArrayLike, answered: ArrayLike, *, share_unknown_answers: float = 0.0
+    means: BridgeMeans,
+    log_weight: ArrayLike,
+    answered: ArrayLike,
+    *,
+    token: ArrayLike | None = None,
+    share_unknown_answers: float = 0.0,
 ) -> OverlapDiagnostics:
     """Describe the overlap of draws and answers; see :class:`OverlapDiagnostics`.
 
@@ -78,6 +84,9 @@ def diagnose_overlap(
     means : BridgeMeans
     log_weight, answered : array_like, shape (draw,)
         What they were made of (:func:`~estimators.comparison.bridge.bridge_log_means`).
+    token : array_like of int, shape (draw,), optional
+        Code of the token within its item, -1 for the target, whose log-ratio has no noise: draws of one token share
+        theirs. By default every draw has its own.
     share_unknown_answers : float, optional
         Answers left out beforehand.
 
@@ -100,10 +109,8 @@ def diagnose_overlap(
     n_items = means.label.size
     n = means.n_drawn + means.n_answered
     kl = np.bincount(item[is_answer], (u - means.value[item])[is_answer], minlength=n_items) / means.n_answered
-    slope = chance * (1 - chance)
-    total = np.bincount(item, slope, minlength=n_items)
+    code = np.arange(item.size) if token is None else np.asarray(token)[used]
     with np.errstate(divide="ignore", invalid="ignore"):
-        balance = np.bincount(item, slope * chance, minlength=n_items) / total
         required = np.maximum(1 / means.overlap - 1, 0.0) * n**2 / (means.n_drawn * means.n_answered)
     effective = n * means.overlap
     starved = float(np.mean(~(means.se <= _SE_STARVED_NATS)))
@@ -118,7 +125,7 @@ def diagnose_overlap(
         share_without_overlap=float(np.mean(effective < 1)),
         share_unknown_answers=share_unknown_answers,
         n_one_sided=means.n_one_sided,
-        noise_bias=float(np.nanmean(0.5 - balance)) if np.isfinite(balance).any() else float("nan"),
+        noise_bias=_noise_bias(chance, item, code, n_items),
     )
 
 
@@ -148,3 +155,25 @@ def overlap_verdict(share_starved: float, share_unknown_answers: float, share_on
     """
     worst = max(share_starved, share_unknown_answers, share_one_sided)
     return "too few" if worst > 0.1 else "doubtful" if worst > 0.01 else "enough draws"
+
+
+def _noise_bias(chance: NDArray[np.float64], item: NDArray[np.intp], token: NDArray[np.intp], n_items: int) -> float:
+    r"""Half the sum over tokens of the second derivative of ln Z by their log-ratio, mean over items.
+
+    With :math:`a = P_h (1 - P_h)`, :math:`b = a (1 - 2 P_h)`, both over the item's sum of a, and sums :math:`a_x, b_x`
+    over the draws of a token, it is :math:`b_x - 2 a_x b_x + a_x^2 \sum b`.
+    """
+    slope = chance * (1 - chance)
+    total = np.bincount(item, slope, minlength=n_items)[item]
+    fine = total > 0
+    if not fine.any():
+        return float("nan")
+    a, b = slope[fine] / total[fine], slope[fine] * (1 - 2 * chance[fine]) / total[fine]
+    item, token = item[fine], token[fine]
+    cells, cell = np.unique(np.stack([item, token]), axis=1, return_inverse=True)
+    cell = cell.ravel()
+    of_a, of_b = np.bincount(cell, a), np.bincount(cell, b)
+    of_item = np.bincount(item, b, minlength=n_items)[cells[0]]
+    noisy = cells[1] != TARGET_POSITION
+    curvature = (of_b - 2 * of_a * of_b + of_a**2 * of_item)[noisy]
+    return float(curvature.sum() / 2 / np.unique(item).size)

@@ -70,7 +70,7 @@ def study_with_answers() -> xr.Dataset:
     batch = np.zeros(token.shape, dtype=np.int64)
     batch[:, 10] = 1
     items = study["item"].values
-    last = study["response_candidate"].values == 11
+    on_answer = study["participant"].values == "p3"
     study = study.assign(
         candidate_token=(dims, token),
         candidate_logprob=(("model", *dims), logprob),
@@ -78,7 +78,8 @@ def study_with_answers() -> xr.Dataset:
         proposal_logprob=(dims, unknown),
         inclusion_logprob=(dims, unknown),
         candidate_batch=(dims, batch),
-        response_candidate=("response", np.where(last, 10, study["response_candidate"].values)),
+        response_candidate=("response", np.where(on_answer, 10, study["response_candidate"].values)),
+        automatic=("response", study["automatic"].values & ~on_answer),
         response_reference=("response", np.full(study.sizes["response"], -1)),
         answer_item=("answer", np.concatenate([items, items])),
         answer_participant=("answer", np.array(["q1"] * 6 + ["q2"] * 6, dtype=object)),
