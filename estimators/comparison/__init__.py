@@ -9,6 +9,7 @@ from estimators.comparison.gap import ESTIMATORS, LossGap, diagnose_weights, est
 from estimators.comparison.importance import (
     Proposals,
     balanced_log_terms,
+    drawn_response_mask,
     drawn_responses,
     mixture_logprob,
     study_proposals,
@@ -87,6 +88,7 @@ __all__ = [
     "delta_log_mean",
     "diagnose_overlap",
     "diagnose_weights",
+    "drawn_response_mask",
     "drawn_responses",
     "estimate_gap",
     "estimate_perplexity",

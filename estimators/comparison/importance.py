@@ -36,7 +36,15 @@ from estimators.layout import response_positions
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["DRAWN", "Proposals", "balanced_log_terms", "drawn_responses", "mixture_logprob", "study_proposals"]
+__all__ = [
+    "DRAWN",
+    "Proposals",
+    "balanced_log_terms",
+    "drawn_response_mask",
+    "drawn_responses",
+    "mixture_logprob",
+    "study_proposals",
+]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
@@ -242,6 +250,35 @@ def pair_logprob(proposals: Proposals, position: IntArray, column: IntArray) -> 
     return _drawn_logprob(proposals.candidate[:, position, column], proposals.source[position, column], position)
 
 
+def drawn_response_mask(study: xr.Dataset) -> NDArray[np.bool_]:
+    """Which responses compare a drawn candidate with the target; see :func:`drawn_responses`.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A comparison study.
+
+    Returns
+    -------
+    ndarray of bool, shape (response,)
+
+    Examples
+    --------
+    >>> from estimators import comparison
+    >>> from estimators.comparison.examples import answered_study
+    >>> drawn = comparison.drawn_response_mask(answered_study())
+    >>> int(drawn.sum()), drawn.size
+    (48, 71)
+    """
+    kind = candidate_sources(study)
+    drawn: NDArray[np.bool_] = ~np.isin(kind, (ANSWER, PADDING))[
+        response_positions(study), study["response_candidate"].values
+    ]
+    if "response_reference" in study:
+        drawn &= study["response_reference"].values == TARGET_POSITION
+    return drawn
+
+
 def drawn_responses(study: xr.Dataset) -> xr.Dataset:
     """Keep the responses that equations 3 to 5 can use: those that compare a drawn candidate with the target.
 
@@ -272,10 +309,7 @@ def drawn_responses(study: xr.Dataset) -> xr.Dataset:
     True
     """
     source = COMPARISON.source(study)
-    kind = candidate_sources(study)
-    drawn = ~np.isin(kind, (ANSWER, PADDING))[response_positions(study), study["response_candidate"].values]
-    if "response_reference" in study:
-        drawn &= study["response_reference"].values == TARGET_POSITION
+    drawn = drawn_response_mask(study)
     if drawn.all():
         return study
     if not drawn.any():

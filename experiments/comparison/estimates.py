@@ -45,6 +45,7 @@ __all__ = [
     "chosen_players",
     "compared_schemes",
     "estimate",
+    "estimated_players",
     "grey_roundings",
     "player_rows",
     "table_row",
@@ -56,7 +57,8 @@ class EstimatorSettings(Group):
     """How the mean likelihood ratio is estimated, and what the bars cover."""
 
     name: str = "importance"
-    """importance (equations 4 and 5), naive (equation 3), jackknife, delta, psis, rao_blackwell, or your own."""
+    """importance (equations 4 and 5), naive (equation 3), jackknife, delta, psis, rao_blackwell, or your own; bridge
+    for people who also continued the contexts freely."""
     log_mean: str | None = None
     """Dotted name of a log-mean of your own: takes the terms by item, gives their log-means."""
     uncertainty: Literal["items", "samples"] = "items"
@@ -201,6 +203,13 @@ def chosen_players(study: xr.Dataset, players: Sequence[str] | None) -> list[str
     if not players or len(set(players)) < len(players):
         raise InputError(f"is {list(players)}; name each player once, or leave it null for all", field="players")
     return list(players)
+
+
+def estimated_players(study: xr.Dataset, settings: EstimateSettings) -> list[str]:
+    """Players to estimate: those named, else all of the study; with the bridge people alone, whose answers it takes."""
+    if settings.players is None and settings.estimator.function == "bridge":
+        return [HUMAN]
+    return chosen_players(study, settings.players)
 
 
 def chosen_models(study: xr.Dataset, players: Sequence[str] | None, why: str) -> list[str]:

@@ -8,16 +8,23 @@ import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
 
-from estimators.comparison import HUMAN, PerplexityEstimate, comparison_items, comparison_participants
+from estimators.comparison import (
+    HUMAN,
+    PerplexityEstimate,
+    comparison_items,
+    comparison_participants,
+    drawn_response_mask,
+)
+from experiments.comparison.bridge_report import bridge_table, bridge_warnings, left_out_warnings
 from experiments.comparison.estimates import (
     TABLE_COLUMNS,
     ComparisonSettings,
     EstimatorSettings,
     asked_for,
     bars_label,
-    chosen_players,
     compared_schemes,
     estimate,
+    estimated_players,
     grey_roundings,
     player_rows,
     table_row,
@@ -66,7 +73,8 @@ def perplexity(study: xr.Dataset, settings: PerplexitySettings) -> ExperimentRes
     ExperimentResult
         One row a player and rounding. Its ``tables`` have one row an item
         (:func:`estimators.comparison.comparison_items`, unrounded) and one row a participant
-        (:func:`estimators.comparison.comparison_participants`).
+        (:func:`estimators.comparison.comparison_participants`); with ``estimator=bridge`` one row a rounding too
+        (``bridge``: errors, overlap, what was left out).
 
     Examples
     --------
@@ -80,20 +88,25 @@ def perplexity(study: xr.Dataset, settings: PerplexitySettings) -> ExperimentRes
     study, control = asked_for(study, settings)
     schemes = compared_schemes(settings.rounding)
     results = [
-        estimate(settings, study, player, scheme)
-        for player in chosen_players(study, settings.players)
-        for scheme in schemes
+        estimate(settings, study, player, scheme) for player in estimated_players(study, settings) for scheme in schemes
     ]
     table = pd.DataFrame([table_row(result, control) for result in results], columns=list(TABLE_COLUMNS))
     tables = {"items": _items(settings, study, list(dict.fromkeys(table["player"])))}
-    tables |= {"participants": comparison_participants(study)} if study.sizes["response"] else {}
+    tables |= {"participants": comparison_participants(study)} if drawn_response_mask(study).any() else {}
+    bridges = bridge_table(results)
+    tables |= {} if bridges.empty else {"bridge": bridges}
     return ExperimentResult(
         table=table,
         dataset=estimates_dataset(results, control),
         tables=tables,
         figures={"perplexity": perplexity_figure(table, study.attrs["name"], settings.estimator)},
         text=summary(table),
-        warnings=(*item_warnings(settings, study), *sampling_warnings(table)),
+        warnings=(
+            *item_warnings(settings, study),
+            *left_out_warnings(study, results),
+            *sampling_warnings(table[table["estimator"] != "bridge"]),
+            *bridge_warnings(results),
+        ),
     )
 
 
@@ -183,6 +196,11 @@ def summary(table: pd.DataFrame) -> str:
         "Equation 5 errs in two directions: too low where few responses meet a heavy tail, too high where reports are "
         "rounded or noisy. The interval shows neither."
     )
+    if (table["estimator"] == "bridge").all():
+        what = (
+            "The bridge joins draws of the generator with people's free answers. Noise of the reports moves it less "
+            "than equation 5, and ends of the scale as much. The interval shows neither."
+        )
     known = bool(np.isfinite(table.loc[table["player"] == HUMAN, "true_gap_nats"]).any())
     truth = "This study is simulated, so the humans' true loss is known too.\n\n" if known else ""
     return f"{truth}{what}\n\n" + "\n".join(lines)

@@ -90,7 +90,7 @@ def test_what_rests_on_an_end_of_the_scale() -> None:
 
 
 def test_the_covariance_is_that_of_replicates() -> None:
-    """Over 4,000 draws of the noise of a triangle with a tail: a variance is known to 2.2%, the limits are thrice that."""
+    """Over 4,000 draws of the noise of a triangle with a tail: a variance is known to 2.2%, limits are thrice that."""
     a, b = [0, 1, 1, 2], [-1, 0, -1, 1]
     noise = np.random.default_rng(0).normal(0, 0.5, (4000, 4))
     found = combine_comparisons(
