@@ -171,9 +171,9 @@ class Table:
             raise self.error(problem, column)
         return found
 
-    def logprobs(self, column: str) -> NDArray[np.float64]:
+    def logprobs(self, column: str, *, empty: bool = False) -> NDArray[np.float64]:
         """Cells of a column as natural logarithms of probabilities; takes and raises what :meth:`numbers` does."""
-        found = self.numbers(column)
+        found = self.numbers(column, empty=empty)
         bad = found > _LOG_SLACK
         if bad.any():
             row = int(np.argmax(bad))

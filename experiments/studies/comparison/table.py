@@ -17,6 +17,7 @@ from experiments.harness.result import loader
 from experiments.studies.comparison.checks import check_contradictions, string_contradictions
 from experiments.studies.comparison.table_answers import answers_of
 from experiments.studies.comparison.table_columns import ComparisonColumns, ComparisonLayout
+from experiments.studies.comparison.table_sources import FREE_ANSWERS, cells, free_answers_of, sources_of
 from experiments.studies.parsing import add_notes, shown
 from experiments.studies.plain_table import Table, missing_column, table_of
 from experiments.studies.table_file import read_table
@@ -45,6 +46,8 @@ class ComparisonTableSettings(ComparisonLayout, TableFile):
     """
     answers: UserPath | None = None
     """Table with one row an answer; null for a study that only the language models play."""
+    free_answers: UserPath | None = None
+    """Table with one row a free answer, a token with which a person continued the context; null where nobody did."""
 
 
 @loader(ComparisonTableSettings)
@@ -80,7 +83,11 @@ def comparison_table(settings: ComparisonTableSettings) -> xr.Dataset:
     if settings.answers is not None:
         wanted = [columns.of_answers(name) for name in _ANSWERS]
         answers = read_table(settings.answers, of="answer", how=settings, wanted=wanted)
-    return _study(answers, pairs, settings, name=settings.pairs.stem)
+    free = None
+    if settings.free_answers is not None:
+        wanted = [columns.of_free_answers(name) for name in FREE_ANSWERS]
+        free = read_table(settings.free_answers, of="free answer", how=settings, wanted=wanted)
+    return _study(answers, pairs, free, settings, name=settings.pairs.stem)
 
 
 def comparison_study(
@@ -88,6 +95,7 @@ def comparison_study(
     candidates: pd.DataFrame,
     *,
     generator: str,
+    free_answers: pd.DataFrame | None = None,
     percent: bool = False,
     columns: Mapping[str, Any] | ComparisonColumns | None = None,
     name: str = "comparison study",
@@ -105,8 +113,16 @@ def comparison_study(
         ``candidate``; and ``target_logprob_NAME`` and ``candidate_logprob_NAME``, ln p(target | context) and
         ln p(candidate | context) in nats, for the generator and every other language model. Every item has as many
         candidates as the others, all independent draws from the generator, repeats kept.
+
+        Candidates of other kinds say so by ``source`` ("generator", "proposal", "distinct" or "answer"), with
+        ``proposal_logprob`` and ``inclusion_logprob`` where they are known; items may then have different numbers of
+        them. ``batch`` is the batch of free answers after which a token was a candidate. In the answers, ``reference``
+        is the draw that the candidate was compared with, empty for the target.
     generator : str
         The language model that drew the candidates.
+    free_answers : pandas.DataFrame, optional
+        One row a free answer: ``item``, ``participant``, ``answer`` (a token, as the candidates write it), and ``batch``
+        if there were several.
     percent : bool, optional
         Reports are percentages.
     columns : mapping of str to str, optional
@@ -162,15 +178,18 @@ def comparison_study(
     layout = ComparisonLayout(generator=generator, percent=percent, **given, **settings)
     asked = table_of(candidates, "candidates", of="candidate", needed=_PAIRS)
     said = None if answers is None else table_of(answers, "answers", of="answer", needed=_ANSWERS)
-    return _study(said, asked, layout, name=name)
+    free = None if free_answers is None else table_of(free_answers, "free_answers", of="answer", needed=FREE_ANSWERS)
+    return _study(said, asked, free, layout, name=name)
 
 
-def _study(answers: Table | None, pairs: Table, settings: ComparisonLayout, *, name: str) -> xr.Dataset:
+def _study(
+    answers: Table | None, pairs: Table, free: Table | None, settings: ComparisonLayout, *, name: str
+) -> xr.Dataset:
     columns = settings.columns
     for each in _PAIRS:
         pairs.check_column(getattr(columns, each), each)
-    variables, names, draws, order = _questions(pairs, columns)
-    models = _models(pairs, order.reshape(draws.shape), names, variables)
+    variables, names, draws, rows = _questions(pairs, columns)
+    models = _models(pairs, rows, names, variables)
     answered = np.zeros(len(names), dtype=bool)
     if answers is None:
         variables |= _NO_ANSWERS
@@ -182,9 +201,17 @@ def _study(answers: Table | None, pairs: Table, settings: ComparisonLayout, *, n
         item, draw = variables["response_item"][1], variables["response_candidate"][1]
         answered[item] = True
         same = variables["candidate_token"][1][item, draw] == variables["target_token"][1][item]
+        if "response_reference" in variables:
+            same &= variables["response_reference"][1] == -1
         variables["automatic"] = ("response", same.astype(bool))
+    if free is not None:
+        for each in FREE_ANSWERS:
+            free.check_column(columns.of_free_answers(each), f"free_answers.{each}" if each != "answer" else each)
+        variables |= free_answers_of(free, columns, names, variables)
+        answered[variables["answer_item"][1]] = True
     variables["item_set"] = ("item", np.where(answered, _ITEM_SET, "").astype(object))
-    digests = pairs.sha256 + ("" if answers is None else answers.sha256)
+    given = [table for table in (pairs, answers, free) if table is not None]
+    digests = "".join(table.sha256 for table in given)
     study = xr.Dataset(
         variables,
         coords={"item": np.arange(len(names)), "model": np.array(models, dtype=object)},
@@ -194,7 +221,7 @@ def _study(answers: Table | None, pairs: Table, settings: ComparisonLayout, *, n
             "data_sha256": hashlib.sha256(digests.encode()).hexdigest(),
         },
     )
-    add_notes(study, [*pairs.notes, *(() if answers is None else answers.notes)])
+    add_notes(study, [note for table in given for note in table.notes])
     add_notes(study, string_contradictions(study))
     _add_notes(study, answered)
     return check_contradictions(validate_comparison_study(study), pairs.source)
@@ -203,7 +230,7 @@ def _study(answers: Table | None, pairs: Table, settings: ComparisonLayout, *, n
 def _questions(
     pairs: Table, columns: ComparisonColumns
 ) -> tuple[dict[str, Any], list[str], NDArray[np.object_], NDArray[np.intp]]:
-    """Strings of the study, names of its items, the table's name of every (item, candidate), and their rows."""
+    """Variables of the candidates, names of the items, the table's name of each (item, candidate), and their rows."""
     item, draw = pairs.filled(columns.item), pairs.filled(columns.draw)
     twice = pd.DataFrame({"item": item, "draw": draw}).duplicated().to_numpy()
     if twice.any():
@@ -216,35 +243,48 @@ def _questions(
     code, uniques = pd.factorize(item)
     names = list(map(str, uniques))
     size = np.bincount(code)
-    if (size != size[0]).any():
+    if (size != size[0]).any() and columns.source not in pairs.names:
         odd = int(np.flatnonzero(size != size[0])[0])
         raise pairs.error(
             f"{shown(names[odd])} has {size[odd]} candidates, {shown(names[0])} has {size[0]}; every item "
-            "needs as many",
+            "needs as many, or a column that says where each comes from (source)",
             columns.item,
         )
     order = np.argsort(code, kind="stable")
-    shape = (len(names), int(size[0]))
+    rows = np.full((len(names), int(size.max())), -1)
+    rows[np.arange(size.max()) < size[:, None]] = order
     # a text may begin with the target: nothing stands before it
     context, target = pairs.texts(columns.context), pairs.filled(columns.target)
     everywhere = np.ones(len(names), dtype=bool)
     variables = {
-        "context": ("item", _of_item(pairs, context[order].reshape(shape), names, columns.context)),
-        "target_token": ("item", _of_item(pairs, target[order].reshape(shape), names, columns.target)),
-        "candidate_token": (("item", "candidate"), pairs.filled(columns.candidate)[order].reshape(shape)),
+        "context": ("item", _of_item(pairs, context, rows, names, columns.context)),
+        "target_token": ("item", _of_item(pairs, target, rows, names, columns.target)),
+        "candidate_token": (("item", "candidate"), cells(pairs.filled(columns.candidate), rows, "")),
         "item_id": ("item", np.array(names, dtype=object)),
         "selected": ("item", everywhere),
         "in_reference": ("item", everywhere),
     }
-    return variables, names, draw[order].reshape(shape), order
+    variables |= sources_of(pairs, columns, rows)
+    for name in ("proposal_target_logprob", "inclusion_target_logprob"):
+        column = getattr(columns, name)
+        if column in pairs.names:
+            value = pairs.logprobs(column, empty=True)
+            # NaN differs from itself, and 1 is no log-probability
+            agreed = _of_item(pairs, np.where(np.isnan(value), 1.0, value), rows, names, column)
+            variables[name] = ("item", np.where(agreed == 1.0, np.nan, agreed), {"units": "nats"})
+    return variables, names, cells(draw, rows, ""), rows
 
 
-def _of_item(pairs: Table, cells: NDArray[Any], names: Sequence[str], column: str) -> NDArray[Any]:
+def _of_item(
+    pairs: Table, values: NDArray[Any], rows: NDArray[np.intp], names: Sequence[str], column: str
+) -> NDArray[Any]:
     """What the rows of an item agree on."""
-    differs = (cells != cells[:, :1]).any(axis=1)
+    found = values[np.maximum(rows, 0)]
+    differs = ((found != found[:, :1]) & (rows >= 0)).any(axis=1)
     if differs.any():
         raise pairs.error(f"differs between the rows of item {names[int(np.flatnonzero(differs)[0])]!r}", column)
-    return cells[:, 0]
+    first: NDArray[Any] = found[:, 0]
+    return first
 
 
 def _models(pairs: Table, rows: NDArray[np.intp], names: Sequence[str], variables: dict[str, Any]) -> list[str]:
@@ -259,8 +299,8 @@ def _models(pairs: Table, rows: NDArray[np.intp], names: Sequence[str], variable
     if not targets:
         hint = "it names no language model: the generator at least needs target_logprob_NAME and candidate_logprob_NAME"
         raise missing_column(TARGET + "NAME", present, source=pairs.source, hint=hint)
-    target = [_of_item(pairs, pairs.logprobs(TARGET + name)[rows], names, TARGET + name) for name in targets]
-    candidate = [pairs.logprobs(CANDIDATE + name)[rows] for name in targets]
+    target = [_of_item(pairs, pairs.logprobs(TARGET + name), rows, names, TARGET + name) for name in targets]
+    candidate = [cells(pairs.logprobs(CANDIDATE + name), rows, np.nan) for name in targets]
     variables["target_logprob"] = (("model", "item"), np.stack(target), {"units": "nats"})
     variables["candidate_logprob"] = (("model", "item", "candidate"), np.stack(candidate), {"units": "nats"})
     return targets

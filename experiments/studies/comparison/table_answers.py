@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from estimators.errors import InputError
 from experiments.studies.comparison.table_columns import ComparisonLayout
+from experiments.studies.comparison.table_sources import references_of
 from experiments.studies.parsing import Note, shown
 from experiments.studies.plain_table import Table
 
@@ -53,9 +54,10 @@ def answers_of(
             "do not have",
             columns.of_answers("draw"),
         )
-    return {
+    item_of = where[:, 0]
+    return references_of(table, columns, rows, item_of, draws) | {
         "participant": ("response", table.texts(columns.participant)[rows]),
-        "response_item": ("response", where[:, 0]),
+        "response_item": ("response", item_of),
         "response_candidate": ("response", where[:, 1]),
         "report": ("response", _reports(table, rows, settings)),
     }

@@ -9,7 +9,7 @@ from pydantic import model_validator
 from estimators.errors import InputError
 from inference.settings import Settings
 
-__all__ = ["AnswerColumns", "ComparisonColumns", "ComparisonLayout"]
+__all__ = ["AnswerColumns", "ComparisonColumns", "ComparisonLayout", "FreeAnswerColumns"]
 
 
 class AnswerColumns(Settings):
@@ -19,6 +19,15 @@ class AnswerColumns(Settings):
     """The item."""
     draw: str | None = None
     """Which candidate of the item was shown."""
+
+
+class FreeAnswerColumns(Settings):
+    """Columns that have another name in the free answers; null where they have the same."""
+
+    item: str | None = None
+    """The item."""
+    participant: str | None = None
+    """Who answered."""
 
 
 class ComparisonColumns(Settings):
@@ -38,12 +47,35 @@ class ComparisonColumns(Settings):
     """Of the answers: who answered."""
     report: str = "report"
     """Of the answers: the probability given to the target."""
+    source: str = "source"
+    """Of the candidates, optional: generator, proposal, distinct or answer; generator where there is no such column."""
+    proposal_logprob: str = "proposal_logprob"
+    """Of the candidates, optional: ln of the probability that one draw of another proposal gives the token, nats."""
+    inclusion_logprob: str = "inclusion_logprob"
+    """Of the candidates, optional: ln of the probability that the token is among the item's distinct draws, nats."""
+    proposal_target_logprob: str = "proposal_target_logprob"
+    """Of the candidates, optional: the same of the item's target; a bridge from such draws needs it."""
+    inclusion_target_logprob: str = "inclusion_target_logprob"
+    """Of the candidates, optional: the same of the item's target."""
+    batch: str = "batch"
+    """Of the candidates and the free answers, optional: the batch of free answers."""
+    reference: str = "reference"
+    """Of the answers, optional: the draw that the candidate was compared with, empty for the target."""
+    answer: str = "answer"
+    """Of the free answers: the token."""
     answers: AnswerColumns = AnswerColumns()
     """Names that the answers have for the columns of both tables."""
+    free_answers: FreeAnswerColumns = FreeAnswerColumns()
+    """Names that the free answers have for the columns of other tables."""
 
     def of_answers(self, name: str) -> str:
         """Name of a column in the table of answers."""
         own: str | None = getattr(self.answers, name, None)
+        return own or getattr(self, name)
+
+    def of_free_answers(self, name: str) -> str:
+        """Name of a column in the table of free answers."""
+        own: str | None = getattr(self.free_answers, name, None)
         return own or getattr(self, name)
 
 

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import xarray as xr
+from numpy.typing import NDArray
 
-from estimators.comparison import response_positions, validate_comparison_study
+from estimators.comparison import candidate_sources, response_positions, validate_comparison_study
 from estimators.errors import InputError
-from estimators.layout import item_labels
+from estimators.layout import item_labels, item_positions
 from experiments.studies.comparison.table import CANDIDATE, TARGET
 
 __all__ = ["write_comparison_tables"]
 
 
-def write_comparison_tables(study: xr.Dataset, pairs: Path | str, answers: Path | str | None = None) -> None:
+def write_comparison_tables(
+    study: xr.Dataset, pairs: Path | str, answers: Path | str | None = None, *, free_answers: Path | str | None = None
+) -> None:
     """Write a comparison study as two tables: what to ask people, and what they answered.
 
     :func:`~experiments.studies.comparison.table.comparison_table` reads them.
@@ -30,6 +34,9 @@ def write_comparison_tables(study: xr.Dataset, pairs: Path | str, answers: Path 
         One row an item and candidate; ends in ``.csv``.
     answers : Path or str, optional
         One row a response; ends in ``.csv``.
+    free_answers : Path or str, optional
+        One row a free answer; ends in ``.csv``. Answers that are no candidate are not written, as a study does not
+        hold their tokens.
 
     Raises
     ------
@@ -52,6 +59,7 @@ def write_comparison_tables(study: xr.Dataset, pairs: Path | str, answers: Path 
     for m, model in enumerate(study["model"].to_numpy().tolist()):
         asked[TARGET + model] = study["target_logprob"].to_numpy()[m][of]
         asked[CANDIDATE + model] = study["candidate_logprob"].to_numpy()[m].ravel()
+    asked = asked.assign(**_sources(study))[np.ravel(candidate_sources(study) != "padding")]
     _write(asked, Path(pairs))
     if answers is not None:
         given = {
@@ -61,7 +69,44 @@ def write_comparison_tables(study: xr.Dataset, pairs: Path | str, answers: Path 
         }
         columns = {name: study[variable].to_numpy() for name, variable in given.items()}
         columns["item"] = item_labels(study)[response_positions(study)]
-        _write(pd.DataFrame(columns)[["participant", "item", "draw", "report"]], Path(answers))
+        names = ["participant", "item", "draw", "report"]
+        if "response_reference" in study:
+            reference = study["response_reference"].to_numpy()
+            columns["reference"] = np.where(reference < 0, "", reference.astype(str)).astype(object)
+            names.append("reference")
+        _write(pd.DataFrame(columns)[names], Path(answers))
+    if free_answers is not None:
+        _write(_free_answers(study), Path(free_answers))
+
+
+def _sources(study: xr.Dataset) -> dict[str, NDArray[Any]]:
+    """Columns that say where candidates come from, where the study does."""
+    given = {
+        "source": "candidate_source",
+        "proposal_logprob": "proposal_logprob",
+        "inclusion_logprob": "inclusion_logprob",
+        "batch": "candidate_batch",
+    }
+    found = {name: study[variable].to_numpy().ravel() for name, variable in given.items() if variable in study}
+    of_target = ("proposal_target_logprob", "inclusion_target_logprob")
+    n_candidates = study.sizes["candidate"]
+    return found | {name: np.repeat(study[name].to_numpy(), n_candidates) for name in of_target if name in study}
+
+
+def _free_answers(study: xr.Dataset) -> pd.DataFrame:
+    if "answer" not in study.dims:
+        raise InputError("has no free answers to write", source="study", field="answer")
+    position, given = item_positions(study, "answer_item"), study["answer_candidate"].to_numpy()
+    token = study["candidate_token"].to_numpy()[position, np.maximum(given, 0)]
+    table = pd.DataFrame(
+        {
+            "item": item_labels(study)[position],
+            "participant": study["answer_participant"].to_numpy(),
+            "answer": np.where(given == -1, study["target_token"].to_numpy()[position], token),
+            "batch": study["answer_batch"].to_numpy(),
+        }
+    )
+    return table[given > -2]
 
 
 def _write(table: pd.DataFrame, path: Path) -> None:

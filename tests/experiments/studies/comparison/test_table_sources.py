@@ -1,0 +1,163 @@
+"""Tables with candidates of several sources, chains and free answers: written and read again, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+from estimators.comparison import bridge_gap, estimate_perplexity
+from estimators.comparison.examples import answered_study
+from estimators.errors import InputError
+from estimators.layout import notes
+from experiments.studies.comparison.table import comparison_study, comparison_table
+from experiments.studies.comparison.table_write import write_comparison_tables
+from tests.estimators.comparison.comparison_studies import put, study_with_answers
+
+Frames = dict[str, pd.DataFrame]
+Change = Callable[[Frames], object]
+
+
+@pytest.fixture
+def paths(tmp_path: Path) -> dict[str, Path]:
+    return {name: tmp_path / f"{name}.csv" for name in ("pairs", "answers", "free_answers")}
+
+
+def written(study: xr.Dataset, paths: dict[str, Path]) -> None:
+    write_comparison_tables(study, paths["pairs"], paths["answers"], free_answers=paths["free_answers"])
+
+
+def frames(study: xr.Dataset, paths: dict[str, Path]) -> Frames:
+    written(study, paths)
+    return {name: pd.read_csv(path, keep_default_na=False) for name, path in paths.items()}
+
+
+@pytest.mark.parametrize("make", [answered_study, study_with_answers])
+def test_tables_that_were_written_are_the_study(make: Callable[[], xr.Dataset], paths: dict[str, Path]) -> None:
+    study = make()
+    written(study, paths)
+    again = comparison_table(**paths, generator=study.attrs["generator"])
+    shared = [
+        *("candidate_token", "candidate_logprob", "target_logprob", "candidate_source", "candidate_batch"),
+        *("report", "response_candidate", "automatic"),
+    ]
+    width = again.sizes["candidate"]  # cells that are empty for every item are not written
+    for name in [*shared, *(each for each in ("response_reference", "proposal_logprob") if each in study)]:
+        expected = study[name].isel(candidate=slice(width)) if "candidate" in study[name].dims else study[name]
+        if expected.dtype == float:
+            np.testing.assert_allclose(again[name].to_numpy(), expected.to_numpy(), rtol=1e-12)
+        else:
+            assert again[name].to_numpy().tolist() == expected.to_numpy().tolist()
+    kept = study.isel(answer=np.flatnonzero(study["answer_candidate"].to_numpy() > -2))
+    for name in ("answer_participant", "answer_candidate", "answer_batch"):
+        assert again[name].to_numpy().tolist() == kept[name].to_numpy().tolist()
+
+
+def test_the_bridge_of_tables_and_of_frames_is_the_studys(paths: dict[str, Path]) -> None:
+    study = answered_study()
+    given = frames(study, paths)
+    found = comparison_study(given["answers"], given["pairs"], free_answers=given["free_answers"], generator="lm")
+    np.testing.assert_allclose(bridge_gap(found).item_gap_nats, bridge_gap(study).item_gap_nats, rtol=1e-9)
+    assert estimate_perplexity(found, estimator="bridge").gap.n_items == 6
+
+
+def test_proposals_are_written_and_read(paths: dict[str, Path]) -> None:
+    study = answered_study()
+    source = study["candidate_source"].to_numpy()
+    of_target = study["target_logprob"].isel(model=0, drop=True).to_numpy().copy()
+    of_target[2] = np.nan
+    study = study.assign(
+        candidate_source=(("item", "candidate"), np.where(source == "generator", "proposal", source)),
+        proposal_logprob=study["candidate_logprob"].isel(model=0, drop=True),
+        proposal_target_logprob=("item", of_target),
+    )
+    given = frames(study, paths)
+    again = comparison_study(given["answers"], given["pairs"], generator="lm")
+    np.testing.assert_allclose(again["proposal_target_logprob"].to_numpy(), of_target)
+    np.testing.assert_allclose(estimate_perplexity(again).gap.gap_nats, estimate_perplexity(study).gap.gap_nats)
+    given["pairs"].loc[0, "proposal_target_logprob"] = -0.1
+    with pytest.raises(InputError, match="proposal_target_logprob: differs between the rows of item '0'"):
+        comparison_study(given["answers"], given["pairs"], generator="lm")
+
+
+def test_other_names_and_what_is_left_out(paths: dict[str, Path]) -> None:
+    given = frames(answered_study(), paths)
+    free = given["free_answers"].rename(columns={"item": "question", "participant": "worker", "answer": "word"})
+    free = free.drop(columns="batch")
+    free.loc[0, "word"] = " unheard"
+    study = comparison_study(
+        given["answers"],
+        given["pairs"].drop(columns="batch"),
+        free_answers=free,
+        generator="lm",
+        columns={"answer": "word", "free_answers": {"item": "question", "participant": "worker"}},
+    )
+    assert study["answer_candidate"].to_numpy()[0] == -2
+    assert (study["answer_batch"] == 1).all()
+    answered = study["candidate_source"].to_numpy() == "answer"
+    assert (study["candidate_batch"].to_numpy() == answered).all()
+    said = [(note["text"], note["count"]) for note in notes(study)]
+    assert ("free answers that are neither the target nor a candidate: no report can value them", 1) in said
+
+
+def test_a_token_that_is_there_twice_is_the_one_that_was_there_first(paths: dict[str, Path]) -> None:
+    study = answered_study(n_items=2)
+    first = study["candidate_token"].to_numpy()[0]
+    column = next(j for j in range(8) if first[j] != study["target_token"].to_numpy()[0])
+    last = int(np.flatnonzero(study["candidate_source"].to_numpy()[0] != "padding")[-1])
+    for name in ("candidate_token", "candidate_logprob"):
+        at = (0,) if name == "candidate_token" else (0, 0)
+        study = put(name, (*at, column), study[name].to_numpy()[(*at, last)])(study)
+    study = put("candidate_batch", (0, column), 2)(study)
+    given = frames(study, paths)
+    again = comparison_study(given["answers"], given["pairs"], free_answers=given["free_answers"], generator="lm")
+    said = again["answer_candidate"].to_numpy()[again["answer_item"].to_numpy() == 0]
+    assert last in said
+    assert column not in said
+
+
+def changed(table: str, column: str, value: object) -> Change:
+    def change(given: Frames) -> None:
+        given[table] = given[table].astype({column: object})
+        given[table].loc[1, column] = value
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            changed("pairs", "source", "people"),
+            "candidates, row 2: unknown source 'people'; .*choose one of: generator",
+        ),
+        (changed("pairs", "source", "padding"), "unknown source 'padding'"),
+        (changed("pairs", "proposal_logprob", 0.5), r"candidates, proposal_logprob: is .*0\.5.* should be ln p"),
+        (changed("pairs", "batch", 0.5), "candidates, batch: is .*0.5"),
+        (changed("answers", "reference", "x9"), "answers, reference: is 'x9' in row 2, which is no draw of the item"),
+        (changed("free_answers", "item", "q9"), "free_answers, item: is 'q9' in row 2, which the pairs do not have"),
+        (changed("free_answers", "answer", ""), "free_answers, answer: is empty in row 2"),
+        (changed("free_answers", "batch", 0), "answer_batch: is 0 at answer 1 .*at least 1"),
+        (lambda given: given["free_answers"].pop("participant"), "free_answers.*participant"),
+        (lambda given: given["pairs"].pop("source"), "every item needs as many, or a column that says where"),
+    ],
+)
+def test_wrong_tables(change: Change, message: str, paths: dict[str, Path]) -> None:
+    study = answered_study()
+    unknown = study["candidate_logprob"].isel(model=0, drop=True) * np.nan
+    study = study.assign(
+        proposal_logprob=unknown, response_reference=("response", np.full(study.sizes["response"], -1))
+    )
+    given = frames(study, paths)
+    change(given)
+    with pytest.raises(InputError, match=message):
+        comparison_study(given["answers"], given["pairs"], free_answers=given["free_answers"], generator="lm")
+
+
+def test_free_answers_that_there_are_not(paths: dict[str, Path]) -> None:
+    with pytest.raises(InputError, match="answer: has no free answers to write"):
+        written(answered_study().drop_dims("answer"), paths)
