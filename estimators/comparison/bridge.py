@@ -182,7 +182,7 @@ def _root(u: FloatArray, item: IntArray, answered: NDArray[np.bool_], n_g: IntAr
         with np.errstate(divide="ignore", invalid="ignore"):
             newton = z + (np.log(drawn) - np.log(given)) / (slope_drawn / drawn + slope_given / given)
         # also where everything underflows: nothing overlaps
-        step = np.where((newton > low) & (newton < high), newton, (low + high) / 2)
+        step = np.where((newton >= low) & (newton <= high), newton, (low + high) / 2)
         moved = np.abs(step - z)
         z = step
         if (moved <= _TOLERANCE_NATS * np.maximum(1, np.abs(z))).all():

@@ -121,8 +121,8 @@ def comparison_study(
     generator : str
         The language model that drew the candidates.
     free_answers : pandas.DataFrame, optional
-        One row a free answer: ``item``, ``participant``, ``answer`` (a token, as the candidates write it), and ``batch``
-        if there were several.
+        One row a free answer: ``item``, ``participant``, ``answer`` (a token, as the candidates write it), and
+        ``batch`` if there were several.
     percent : bool, optional
         Reports are percentages.
     columns : mapping of str to str, optional
@@ -256,7 +256,7 @@ def _questions(
     # a text may begin with the target: nothing stands before it
     context, target = pairs.texts(columns.context), pairs.filled(columns.target)
     everywhere = np.ones(len(names), dtype=bool)
-    variables = {
+    variables: dict[str, Any] = {
         "context": ("item", _of_item(pairs, context, rows, names, columns.context)),
         "target_token": ("item", _of_item(pairs, target, rows, names, columns.target)),
         "candidate_token": (("item", "candidate"), cells(pairs.filled(columns.candidate), rows, "")),

@@ -79,7 +79,7 @@ def test_proposals_are_written_and_read(paths: dict[str, Path]) -> None:
     again = comparison_study(given["answers"], given["pairs"], generator="lm")
     np.testing.assert_allclose(again["proposal_target_logprob"].to_numpy(), of_target)
     np.testing.assert_allclose(estimate_perplexity(again).gap.gap_nats, estimate_perplexity(study).gap.gap_nats)
-    given["pairs"].loc[0, "proposal_target_logprob"] = -0.1
+    changed("pairs", "proposal_target_logprob", "-0.1")(given)
     with pytest.raises(InputError, match="proposal_target_logprob: differs between the rows of item '0'"):
         comparison_study(given["answers"], given["pairs"], generator="lm")
 
