@@ -244,7 +244,7 @@ def study_proposals(study: xr.Dataset) -> Proposals:
 
 def pair_logprob(proposals: Proposals, position: IntArray, column: IntArray) -> FloatArray:
     """Ln of the density by which the term of each drawn pair is divided, (pair,); see :func:`balanced_log_terms`."""
-    if not proposals.source.any():
+    if not (proposals.source > 0).any():
         drawn: FloatArray = proposals.candidate[0, position, column]
         return drawn
     return _drawn_logprob(proposals.candidate[:, position, column], proposals.source[position, column], position)

@@ -197,7 +197,7 @@ def _gap(
             )
         return bridge_gap(study, rounding=rounding, control=control)
     pairs = response_pairs(study, control=control)
-    if estimator == "rao_blackwell" and study_proposals(study).source.any():
+    if estimator == "rao_blackwell" and (study_proposals(study).source > 0).any():
         raise InputError(
             "needs candidates that are i.i.d. draws from the generator, all of them", source="estimator 'rao_blackwell'"
         )

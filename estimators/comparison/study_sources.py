@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from estimators.errors import InputError
 from estimators.layout import item_positions
-from estimators.schema import Range, Variable, refuse
+from estimators.schema import Range, Variable, is_dataset, refuse
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -139,6 +139,11 @@ def has_free_answers(study: xr.Dataset) -> bool:
     -------
     bool
 
+    Raises
+    ------
+    InputError
+        If it is no Dataset.
+
     Examples
     --------
     >>> from estimators import comparison
@@ -146,6 +151,7 @@ def has_free_answers(study: xr.Dataset) -> bool:
     >>> comparison.has_free_answers(comparison_study())
     False
     """
+    _require_dataset(study)
     return "answer" in study.dims and study.sizes["answer"] > 0
 
 
@@ -164,6 +170,11 @@ def candidate_sources(study: xr.Dataset) -> NDArray[np.object_]:
     -------
     ndarray of str, shape (item, candidate)
 
+    Raises
+    ------
+    InputError
+        If it is no Dataset.
+
     Examples
     --------
     >>> from estimators import comparison
@@ -171,6 +182,7 @@ def candidate_sources(study: xr.Dataset) -> NDArray[np.object_]:
     >>> set(comparison.candidate_sources(comparison_study()).ravel())
     {'generator'}
     """
+    _require_dataset(study)
     if "candidate_source" in study:
         return study["candidate_source"].values.astype(object)
     source = np.full(study["candidate_token"].shape, GENERATOR, dtype=object)
@@ -205,6 +217,15 @@ def check_sources(study: xr.Dataset, source: str, same: NDArray[np.bool_]) -> No
     _check_responses(study, source, padding)
     if "answer" in study.dims:
         _check_answers(study, source, padding, same)
+
+
+def _require_dataset(study: object) -> None:
+    if not is_dataset(study):
+        raise InputError(
+            f"is a {type(study).__name__}, should be an xarray.Dataset; "
+            "comparison_study(answers, candidates) makes one",
+            field="study",
+        )
 
 
 def _check_padding(study: xr.Dataset, source: str, padding: NDArray[np.bool_]) -> None:

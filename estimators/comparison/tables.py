@@ -12,6 +12,7 @@ from estimators.comparison.importance import drawn_responses
 from estimators.comparison.perplexity import estimate_perplexity
 from estimators.comparison.score import score
 from estimators.comparison.study import COMPARISON
+from estimators.comparison.study_sources import TARGET_POSITION
 from estimators.comparison.terms import log_terms, player_names, response_pairs
 from estimators.errors import InputError
 from estimators.layout import HUMAN, item_labels, response_positions
@@ -43,7 +44,7 @@ def comparison_items(study: xr.Dataset, players: Sequence[str] | None = None, **
 
         - ``item``: the study's ``item_id``, else its label; ``context``, ``target``, ``item_set``.
         - ``n_responses``, ``n_participants``, ``mean_report`` (probability given to the target, without what the
-          site answered by itself).
+          site answered by itself and without comparisons of two candidates).
         - ``surprisal_nats_NAME`` for each language model: -ln p(target | context).
         - ``gap_nats_NAME`` for each player: the item's loss gap to the generator, ln of the mean term of its responses.
           Their mean is the gap of the study. The gap of one item is rough, and too low with few responses.
@@ -70,7 +71,10 @@ def comparison_items(study: xr.Dataset, players: Sequence[str] | None = None, **
     COMPARISON.source(study)
     labels, n_items = item_labels(study), study.sizes["item"]
     position = response_positions(study)
-    report = study["report"].where(~study["automatic"]).to_numpy()
+    on_target = ~study["automatic"].to_numpy()
+    if "response_reference" in study:
+        on_target &= study["response_reference"].to_numpy() == TARGET_POSITION
+    report = np.where(on_target, study["report"].to_numpy(), np.nan)
     answers = pd.DataFrame({"report": report, "participant": study["participant"].to_numpy()})
     by_item = answers.groupby(position).agg({"report": "mean", "participant": "nunique"}).reindex(range(n_items))
     columns: dict[str, Any] = {

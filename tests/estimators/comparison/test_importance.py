@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from estimators.comparison import (
     balanced_log_terms,
+    comparison_items,
     comparison_participants,
     drawn_responses,
     estimate_perplexity,
@@ -161,11 +162,17 @@ def test_free_answers_and_chains_are_no_draws() -> None:
     assert on_answers.any()
     assert drawn_responses(study).sizes["response"] == (~on_answers).sum()
     assert response_pairs(study).report.size == (~on_answers).sum()
-    assert len(comparison_participants(study)) <= 4
+    assert len(comparison_participants(study)) == 3  # the fourth compared free answers alone
+    draws_only = study.isel(response=np.flatnonzero(~on_answers))
+    assert estimate_perplexity(study, estimator="rao_blackwell").gap.gap_nats == pytest.approx(
+        estimate_perplexity(draws_only, estimator="rao_blackwell").gap.gap_nats
+    )
     reference = study["response_reference"].values.copy()
     chained = np.flatnonzero(study["response_candidate"].values == study["response_candidate"].values[0])
     reference[chained] = (study["response_candidate"].values[chained] + 1) % 10
     fewer = study.assign(response_reference=("response", reference))
+    against_target = (reference == -1) & ~study["automatic"].values & (study["response_item"].values == 100)
+    assert comparison_items(fewer, [])["mean_report"][0] == pytest.approx(study["report"].values[against_target].mean())
     assert drawn_responses(fewer).sizes["response"] < drawn_responses(study).sizes["response"]
     none = study.assign(response_reference=("response", (study["response_candidate"].values + 1) % 10))
     with pytest.raises(InputError, match=r"has 24 responses, and none compares a drawn candidate.*bridge"):
