@@ -54,9 +54,9 @@ class BridgeGap(LossGap):
         Noise of the reports, with the variance that reports on one token have; NaN where none was compared twice.
     n_answers, n_unknown_answers : int
         Free answers to the items asked, and how many of them no report values: they are left out.
-    n_censored, n_unconnected : int
-        Tokens whose log-ratio rests on an end of the scale, and tokens that no chain of reports connects with the
-        target.
+    n_tokens, n_censored, n_unconnected : int
+        Tokens compared; those whose log-ratio rests on an end of the scale, and those that no chain of reports
+        connects with the target.
     n_one_sided : int
         Items left out, for which there are draws or answers only.
     means : BridgeMeans
@@ -77,6 +77,7 @@ class BridgeGap(LossGap):
     se_reports_nats: float
     n_answers: int
     n_unknown_answers: int
+    n_tokens: int
     n_censored: int
     n_unconnected: int
     n_one_sided: int
@@ -177,6 +178,7 @@ def bridge_gap(
         se_reports_nats=report_se(study, means, ratios, position, token),
         n_answers=answers.used.size,
         n_unknown_answers=unknown,
+        n_tokens=ratios.token.size,
         n_censored=ratios.n_censored,
         n_unconnected=ratios.n_unconnected,
         n_one_sided=means.n_one_sided,

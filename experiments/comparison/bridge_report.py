@@ -33,6 +33,7 @@ def bridge_table(results: Sequence[PerplexityEstimate]) -> pd.DataFrame:
                     "n_answers": gap.n_answers,
                     "n_unknown_answers": gap.n_unknown_answers,
                     "n_one_sided": gap.n_one_sided,
+                    "n_tokens": gap.n_tokens,
                     "n_unconnected": gap.n_unconnected,
                     "n_censored": gap.n_censored,
                 }
@@ -50,8 +51,8 @@ def bridge_warnings(results: Sequence[PerplexityEstimate]) -> tuple[str, ...]:
         counts = {
             f"of {gap.n_answers} free answers are left out: no report values their token": gap.n_unknown_answers,
             "items are left out: they have draws or answers only": gap.n_one_sided,
-            "tokens are left out: no chain of reports connects them with the target": gap.n_unconnected,
-            "tokens rest on a report at an end of the scale, which only bounds their ratio": gap.n_censored,
+            f"of {gap.n_tokens} tokens are left out: no chain connects them with the target": gap.n_unconnected,
+            f"of {gap.n_tokens} tokens rest on an end of the scale, which only bounds their ratio": gap.n_censored,
             f"of {gap.n_items} items have a standard error above one nat: draws and answers hardly overlap": round(
                 gap.overlap.share_starved * gap.n_items
             ),

@@ -112,7 +112,7 @@ def test_the_bridge_says_what_it_left_out(tmp_path: Path) -> None:
     said = next(warning for warning in warnings if warning.startswith("bridge, rounding interface (too few)"))
     assert "3 of 136 free answers are left out" in said
     assert "3 items are left out" in said
-    assert "tokens rest on a report at an end of the scale" in said
+    assert "tokens rest on an end of the scale" in said
 
 
 def test_the_bridge_of_a_study_without_free_answers() -> None:
