@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from estimators.comparison import bridge_log_means, group_terms, jackknife_log_mean, plain_log_mean
-from tests.estimators.comparison.test_bridge import draws, players
+from tests.estimators.comparison.comparison_studies import draws, players
 
 N_REPLICATES, NOISE_NATS = 20, 0.9
 

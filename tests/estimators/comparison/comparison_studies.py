@@ -87,3 +87,21 @@ def study_with_answers() -> xr.Dataset:
         answer_batch=("answer", np.array([1] * 6 + [2] * 6)),
     )
     return validate_comparison_study(study)
+
+
+def players(rng: np.random.Generator, n_items: int = 100, size: int = 1500) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Items of a language with a long tail: the generator, and the people as in docs' table (ln g, ln h)."""
+    unigram = -1.2 * np.log(np.arange(1, size + 1))
+    logit = unigram + rng.normal(0, 4.0, (n_items, size))
+    log_g = logit - np.logaddexp.reduce(logit, axis=1, keepdims=True)
+    hot = log_g / 2 - np.logaddexp.reduce(log_g / 2, axis=1, keepdims=True)
+    cold = log_g / 0.7 - np.logaddexp.reduce(log_g / 0.7, axis=1, keepdims=True)
+    base = unigram - np.logaddexp.reduce(unigram)
+    mixed = np.logaddexp(np.log(0.6) + log_g, np.log(0.4) + base)
+    return {"hot2": (log_g, hot), "cold.7": (log_g, cold), "mixuni": (log_g, mixed)}
+
+
+def draws(log_p: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
+    """Tokens (item, n) drawn from rows of log-probabilities."""
+    cumulative = np.exp(log_p).cumsum(axis=1)
+    return np.stack([np.searchsorted(row / row[-1], rng.random(n)) for row in cumulative])

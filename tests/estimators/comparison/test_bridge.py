@@ -28,7 +28,7 @@ from estimators.comparison import (
 )
 from estimators.comparison.examples import answered_study
 from estimators.errors import InputError
-from tests.estimators.comparison.comparison_studies import small_study
+from tests.estimators.comparison.comparison_studies import draws, players, small_study
 from tests.oracles.bridge import bridge
 
 ITEM = st.tuples(st.lists(st.floats(-6, 6), min_size=1, max_size=8), st.lists(st.floats(-6, 6), min_size=1, max_size=8))
@@ -45,8 +45,8 @@ def flat(items: list[tuple[list[float], list[float]]]) -> tuple[np.ndarray, np.n
 @given(st.lists(ITEM, min_size=1, max_size=4))
 def test_the_root_is_the_fixed_point_of_the_plain_loop(items: list[tuple[list[float], list[float]]]) -> None:
     found = bridge_log_means(*flat(items)).value
-    for q, (draws, answers) in enumerate(items):
-        expected = np.log(bridge(np.exp(draws).tolist(), np.exp(answers).tolist()))
+    for q, (drawn, answers) in enumerate(items):
+        expected = np.log(bridge(np.exp(drawn).tolist(), np.exp(answers).tolist()))
         # the loop stops where it creeps: with little overlap it moves by e^-6 of what is left a step
         assert found[q] == pytest.approx(expected, abs=1e-4)
 
@@ -150,24 +150,6 @@ def test_standard_error_and_bias_against_replicates() -> None:
     assert np.sqrt(np.mean(means.se**2)) == pytest.approx(means.value.std(), rel=0.05)
     assert abs(np.mean(means.value) + log_h[0]) < 0.1 * means.value.std()
     assert means.overlap.mean() == pytest.approx(np.sum(g * h / (0.5 * g + 0.5 * h)), abs=0.02)
-
-
-def players(rng: np.random.Generator, n_items: int = 100, size: int = 1500) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Items of a language with a long tail: the generator, and the people as in docs' table (ln g, ln h)."""
-    unigram = -1.2 * np.log(np.arange(1, size + 1))
-    logit = unigram + rng.normal(0, 4.0, (n_items, size))
-    log_g = logit - np.logaddexp.reduce(logit, axis=1, keepdims=True)
-    hot = log_g / 2 - np.logaddexp.reduce(log_g / 2, axis=1, keepdims=True)
-    cold = log_g / 0.7 - np.logaddexp.reduce(log_g / 0.7, axis=1, keepdims=True)
-    base = unigram - np.logaddexp.reduce(unigram)
-    mixed = np.logaddexp(np.log(0.6) + log_g, np.log(0.4) + base)
-    return {"hot2": (log_g, hot), "cold.7": (log_g, cold), "mixuni": (log_g, mixed)}
-
-
-def draws(log_p: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
-    """Tokens (item, n) drawn from rows of log-probabilities."""
-    cumulative = np.exp(log_p).cumsum(axis=1)
-    return np.stack([np.searchsorted(row / row[-1], rng.random(n)) for row in cumulative])
 
 
 @pytest.mark.parametrize(
