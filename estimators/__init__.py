@@ -7,7 +7,9 @@ What lives here, by kind of study:
 - ``cloze``: words and their rules, distributions over words and distances between them, baselines for samples, split
   halves, calibration error, a simulator;
 - ``guesses``: accuracy of top-1 guesses and its intervals;
-- ``rankings``: rank scores and approximate perplexity;
+- ``rankings``: rank scores, approximate perplexity, Shannon's bounds from ranks;
+- ``bets``: realised loss of bets on next words under stated back-offs, calibration of stakes, gambling estimate, a
+  simulator;
 - ``documents``: loss, perplexity and bits per byte of a corpus.
 
 Each kind has one table of variables (``schema``), from which its validator checks a study and says what such a study
@@ -20,11 +22,11 @@ project, and importing it pulls in neither xarray nor pandas.
 
 from typing import Any
 
-from estimators import cloze, comparison, documents, guesses, rankings
+from estimators import bets, cloze, comparison, documents, guesses, rankings
 from estimators.code_identity import package_version
 from estimators.errors import InputError
 
-__all__ = ["InputError", "cloze", "comparison", "documents", "guesses", "rankings"]
+__all__ = ["InputError", "bets", "cloze", "comparison", "documents", "guesses", "rankings"]
 
 
 def __getattr__(name: str) -> Any:

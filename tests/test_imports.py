@@ -15,7 +15,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 FLOORS = ("estimators", "models", "inference", "experiments")
-KINDS = ("comparison", "cloze", "guesses", "rankings", "documents")
+KINDS = ("comparison", "cloze", "guesses", "rankings", "bets", "documents")
 HEAVY = ("torch", "pymc", "hydra", "omegaconf", "matplotlib", "pandas", "xarray", "scipy.stats")
 
 

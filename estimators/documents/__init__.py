@@ -1,13 +1,16 @@
 """Documents: the texts that studies are made from, and corpora that models are scored on."""
 
 from estimators.documents.corpus import ClusteredMean, CorpusScores, clustered_mean, corpus_scores
+from estimators.documents.crossed import CrossedMean, crossed_mean
 from estimators.documents.study import document_tokens, validate_documents_study
 
 __all__ = [
     "ClusteredMean",
     "CorpusScores",
+    "CrossedMean",
     "clustered_mean",
     "corpus_scores",
+    "crossed_mean",
     "document_tokens",
     "validate_documents_study",
 ]

@@ -1,5 +1,6 @@
 """Rankings: how far down a list of candidates the true token stands."""
 
+from estimators.documents.guess_bounds import GuessBounds, guess_bounds, lower_bound_terms
 from estimators.rankings.perplexity import ApproximatePerplexity, approximate_perplexity, reference_log_probability
 from estimators.rankings.ranks import match_tokens, rank_at, ranks_among, ranks_from_logits
 from estimators.rankings.scores import average_score, exponential_score, linear_score, reciprocal_score, top_k_accuracy
@@ -7,12 +8,15 @@ from estimators.rankings.study import TokenScores, conditioned_on_other_text, sc
 
 __all__ = [
     "ApproximatePerplexity",
+    "GuessBounds",
     "TokenScores",
     "approximate_perplexity",
     "average_score",
     "conditioned_on_other_text",
     "exponential_score",
+    "guess_bounds",
     "linear_score",
+    "lower_bound_terms",
     "match_tokens",
     "rank_at",
     "ranks_among",

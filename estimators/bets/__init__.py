@@ -1,0 +1,32 @@
+"""Bets: people stake shares on words that they name and on anything else, and lose -ln of what lay on the true one."""
+
+from estimators.bets.calibration import StakeCalibration, calibrate_stakes, stakes_and_outcomes
+from estimators.bets.gambling import GamblingEstimate, gambling_estimate
+from estimators.bets.loss import BetLoss, LossBracket, bracket_losses, estimate_bet_loss
+from estimators.bets.losses import bet_losses, model_losses, outcome_stakes, spread_nats
+from estimators.bets.ranks import stake_ranks
+from estimators.bets.simulation import BetSimulation, simulate_bet_study
+from estimators.bets.study import validate_bet_study
+from estimators.bets.tables import bet_items, bet_participants
+
+__all__ = [
+    "BetLoss",
+    "BetSimulation",
+    "GamblingEstimate",
+    "LossBracket",
+    "StakeCalibration",
+    "bet_items",
+    "bet_losses",
+    "bet_participants",
+    "bracket_losses",
+    "calibrate_stakes",
+    "estimate_bet_loss",
+    "gambling_estimate",
+    "model_losses",
+    "outcome_stakes",
+    "simulate_bet_study",
+    "spread_nats",
+    "stake_ranks",
+    "stakes_and_outcomes",
+    "validate_bet_study",
+]

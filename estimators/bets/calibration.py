@@ -1,0 +1,158 @@
+"""Whether stakes are worth what they say: how often a word came that so much was staked on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from estimators.bets.study import BETS, hit_of_answers
+from estimators.display import Result
+from estimators.documents import crossed_mean
+from estimators.errors import InputError
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["STAKE_EDGES", "StakeCalibration", "calibrate_stakes", "stakes_and_outcomes"]
+
+STAKE_EDGES = (0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9, 1.0)
+"""Edges of the bins of stakes; people stake round numbers, which stand inside the bins' right ends."""
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class StakeCalibration(Result):
+    """Stakes beside how often what they were on came, by bin; a bin without stakes is not there.
+
+    Attributes
+    ----------
+    stake_from, stake_to : ndarray, shape (bin,)
+        A bin holds its right end.
+    n_stakes : ndarray of int, shape (bin,)
+    mean_stake, share_came : ndarray, shape (bin,)
+    share_se : ndarray, shape (bin,)
+        Of ``share_came``, clustered over people and items; NaN where there is one of either.
+    calibration_error : float
+        Mean over stakes of the absolute difference of ``mean_stake`` and ``share_came`` of their bins.
+
+    Examples
+    --------
+    >>> from estimators import bets
+    >>> from estimators.bets.examples import bet_study
+    >>> print(bets.calibrate_stakes(**bets.stakes_and_outcomes(bet_study())).summary().round(2).to_string())
+       stake_from  stake_to  n_stakes  mean_stake  share_came  share_se
+    0        0.05       0.1         1        0.06        1.00       NaN
+    1        0.10       0.2         1        0.12        1.00       NaN
+    2        0.20       0.3         8        0.25        0.25      0.19
+    3        0.30       0.5         8        0.48        0.25      0.28
+    """
+
+    stake_from: FloatArray
+    stake_to: FloatArray
+    n_stakes: NDArray[np.int64]
+    mean_stake: FloatArray
+    share_came: FloatArray
+    share_se: FloatArray
+    calibration_error: float
+
+    def headline(self) -> str:
+        """Say the error and of how many stakes it is."""
+        return f"calibration error {self.calibration_error:.3f} over {int(self.n_stakes.sum())} stakes"
+
+
+def stakes_and_outcomes(study: xr.Dataset) -> dict[str, NDArray[np.generic]]:
+    """Stakes of a study, those on anything else among them, and whether what they were on came.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A bet study.
+
+    Returns
+    -------
+    dict of str to ndarray, shape (stake,)
+        ``stake``, ``came``, ``participant`` and ``item``, as :func:`calibrate_stakes` takes them: bets first, then
+        the stakes on anything else, one an answer.
+
+    Examples
+    --------
+    >>> from estimators import bets
+    >>> from estimators.bets.examples import bet_study
+    >>> int(bets.stakes_and_outcomes(bet_study())["came"].sum())
+    6
+    """
+    BETS.source(study)
+    answer = np.concatenate([study["bet_response"].values, np.arange(study.sizes["response"])])
+    return {
+        "stake": np.concatenate([study["bet_stake"].values, study["other_stake"].values]).astype(float),
+        "came": np.concatenate([study["bet_hit"].values, hit_of_answers(study) < 0]),
+        "participant": study["participant"].values.astype(str)[answer],
+        "item": study["response_item"].values[answer],
+    }
+
+
+def calibrate_stakes(
+    stake: ArrayLike,
+    came: ArrayLike,
+    participant: ArrayLike,
+    item: ArrayLike,
+    *,
+    edges: Sequence[float] = STAKE_EDGES,
+) -> StakeCalibration:
+    """Compare stakes with how often what they were on came, by bins of stakes.
+
+    Parameters
+    ----------
+    stake : array_like, shape (stake,)
+        Shares from 0 to 1.
+    came : array_like of bool, shape (stake,)
+    participant, item : array_like, shape (stake,)
+    edges : sequence of float, optional
+        Rising, from 0 to 1. A bin holds its right end, the first one both.
+
+    Returns
+    -------
+    StakeCalibration
+
+    Raises
+    ------
+    InputError
+        If a stake is no share, shapes differ, or the edges do not rise from 0 to 1.
+
+    Examples
+    --------
+    >>> from estimators import bets
+    >>> found = bets.calibrate_stakes([0.5, 0.5, 0.1], [True, False, False], ["a", "b", "a"], [0, 0, 1])
+    >>> found.mean_stake.tolist(), found.share_came.tolist()
+    ([0.1, 0.5], [0.0, 0.5])
+    """
+    values, outcome = np.asarray(stake, dtype=float), np.asarray(came, dtype=bool)
+    who, where = np.asarray(participant), np.asarray(item)
+    if values.ndim != 1 or not values.size or any(each.shape != values.shape for each in (outcome, who, where)):
+        raise InputError("should have one value a stake, as `came`, `participant` and `item`", field="stake")
+    if not ((values >= 0) & (values <= 1)).all():
+        raise InputError(f"has {values[~((values >= 0) & (values <= 1))][0]}, should be from 0 to 1", field="stake")
+    bounds = np.asarray(edges, dtype=float)
+    if bounds.size < 2 or bounds[0] != 0 or bounds[-1] != 1 or (np.diff(bounds) <= 0).any():
+        raise InputError(f"are {bounds.tolist()}, should rise from 0 to 1", field="edges")
+    # chips over their number may be a hair above a round share
+    at = np.maximum(np.searchsorted(bounds, values - 1e-9, side="left") - 1, 0)
+    found = [(one, at == one) for one in range(bounds.size - 1) if (at == one).any()]
+    means = [crossed_mean(outcome[mine].astype(float), who[mine], where[mine]) for _, mine in found]
+    n = np.array([mean.n_responses for mean in means])
+    mean_stake = np.array([values[mine].mean() for _, mine in found])
+    share = np.array([mean.mean for mean in means])
+    return StakeCalibration(
+        stake_from=bounds[[one for one, _ in found]],
+        stake_to=bounds[[one + 1 for one, _ in found]],
+        n_stakes=n,
+        mean_stake=mean_stake,
+        share_came=share,
+        share_se=np.array([mean.se for mean in means]),
+        calibration_error=float(np.average(np.abs(mean_stake - share), weights=n)),
+    )

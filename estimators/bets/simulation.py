@@ -1,0 +1,177 @@
+"""Bet studies whose truth is known: what people believe, how they distort it into stakes, and what it costs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimators.errors import InputError, check_memory
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["BetSimulation", "simulate_bet_study"]
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class BetSimulation:
+    """Settings of a simulated bet study.
+
+    Parameters
+    ----------
+    n_items : int
+        Contexts.
+    n_participants : int
+    n_answers : int
+        Items that each participant bets on, drawn at random; at most `n_items`.
+    n_named : int
+        Words that a participant names.
+    n_chips : int
+        Whole chips to spread; one at least lies on every word named and on anything else.
+    vocab_size : int
+    spread : float
+        Standard deviation of the text's log-probabilities over words: 3 leaves a few words likely in most contexts.
+    generator_noise, participant_noise : float
+        Standard deviation of a word's log-probability around the text's, for the generator and for each participant.
+    sharpness : float
+        Median over participants of the exponent of their stakes: stakes are beliefs to this power, made a sum of 1.
+        Above 1 people stake too boldly; their calibration curve is then too flat.
+    sharpness_spread : float
+        Standard deviation over participants of its logarithm.
+
+    Examples
+    --------
+    >>> from estimators import bets
+    >>> bets.BetSimulation(n_items=3, n_answers=3).n_named
+    5
+    """
+
+    n_items: int = 120
+    n_participants: int = 20
+    n_answers: int = 40
+    n_named: int = 5
+    n_chips: int = 100
+    vocab_size: int = 500
+    spread: float = 3.0
+    generator_noise: float = 1.0
+    participant_noise: float = 1.0
+    sharpness: float = 1.4
+    sharpness_spread: float = 0.3
+
+    def __post_init__(self) -> None:
+        for name in ("n_items", "n_participants", "n_answers", "n_named"):
+            if getattr(self, name) < 1:
+                raise InputError(f"is {getattr(self, name)}, should be at least 1", source="simulation", field=name)
+        for name in ("spread", "generator_noise", "participant_noise", "sharpness_spread"):
+            value = getattr(self, name)
+            if not np.isfinite(value) or value < 0:
+                raise InputError(f"is {value}, should be 0 or more", source="simulation", field=name)
+        if not (np.isfinite(self.sharpness) and self.sharpness > 0):
+            raise InputError(f"is {self.sharpness}, should be above 0", source="simulation", field="sharpness")
+        for name, least in (("n_chips", self.n_named + 1), ("vocab_size", self.n_named + 2)):
+            if getattr(self, name) < least:
+                problem = f"is {getattr(self, name)}, should be at least {least} for {self.n_named} words named"
+                raise InputError(problem, source="simulation", field=name)
+        if self.n_answers > self.n_items:
+            problem = f"is {self.n_answers}, should be at most the {self.n_items} items"
+            raise InputError(problem, source="simulation", field="n_answers")
+        n_cells = float(self.vocab_size) * (self.n_items + self.n_participants * self.n_answers)
+        check_memory(8 * n_cells, source="simulation", field="vocab_size")
+
+
+def simulate_bet_study(simulation: BetSimulation, rng: np.random.Generator) -> xr.Dataset:
+    r"""Simulate people who bet on next words.
+
+    In every item the text's distribution has log-probabilities that are normal over words; the generator's and each
+    participant's are the text's plus normal noise of their own. A participant names the most probable words and stakes
+    chips on the cells (words named, anything else) in proportion to the belief in each to the power
+    :math:`s_u`, their sharpness.
+
+    Parameters
+    ----------
+    simulation : BetSimulation
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    xarray.Dataset
+        A bet study with the models ``generator`` and ``text`` and, of what no real study knows, ``true_loss_nats``
+        (response: -ln of the participant's own belief in the target), ``sharpness`` (participant_label) and the
+        attribute ``vocab_size``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from estimators import bets
+    >>> study = bets.simulate_bet_study(bets.BetSimulation(n_items=8, n_answers=4), np.random.default_rng(0))
+    >>> study.sizes["response"], study.sizes["bet"]
+    (80, 400)
+    """
+    import xarray as xr  # noqa: PLC0415 - importing estimators needs no xarray
+
+    sizes = simulation
+    text = _normalised(sizes.spread * rng.normal(size=(sizes.n_items, sizes.vocab_size)))
+    generator = _normalised(text + sizes.generator_noise * rng.normal(size=text.shape))
+    target = (np.exp(text).cumsum(axis=1) > rng.random((sizes.n_items, 1))).argmax(axis=1)
+    sharpness = sizes.sharpness * np.exp(sizes.sharpness_spread * rng.normal(size=sizes.n_participants))
+    person = np.repeat(np.arange(sizes.n_participants), sizes.n_answers)
+    item = np.concatenate(
+        [np.sort(rng.permutation(sizes.n_items)[: sizes.n_answers]) for _ in range(sizes.n_participants)]
+    )
+    belief = _normalised(text[item] + sizes.participant_noise * rng.normal(size=(item.size, sizes.vocab_size)))
+    named = np.argsort(-belief, axis=1, kind="stable")[:, : sizes.n_named]
+    cells = np.take_along_axis(belief, named, axis=1)
+    rest = np.log1p(-np.minimum(np.exp(cells).sum(axis=1), 1 - 1e-12))
+    wanted = sharpness[person, None] * np.column_stack([rest, cells])
+    stake = _whole_chips(np.exp(_normalised(wanted)), sizes.n_chips) / sizes.n_chips
+    words = np.array([f"w{word}" for word in range(sizes.vocab_size)], dtype=object)
+    answer = np.repeat(np.arange(item.size), sizes.n_named)
+    flat = named.ravel()
+    models = np.stack([generator, text])
+    width = len(str(sizes.n_participants))
+    people = np.array([f"p{number + 1:0{width}d}" for number in range(sizes.n_participants)], dtype=object)
+    return xr.Dataset(
+        {
+            "target": ("item", words[target]),
+            "participant": ("response", people[person]),
+            "response_item": ("response", item),
+            "other_stake": ("response", stake[:, 0]),
+            "true_loss_nats": ("response", -belief[np.arange(item.size), target[item]]),
+            "bet_response": ("bet", answer),
+            "bet_word": ("bet", words[flat]),
+            "bet_stake": ("bet", stake[:, 1:].ravel()),
+            "bet_hit": ("bet", flat == target[item[answer]]),
+            "target_logprob": (("model", "item"), models[:, np.arange(sizes.n_items), target]),
+            "bet_logprob": (("model", "bet"), models[:, item[answer], flat]),
+            "sharpness": ("participant_label", sharpness),
+        },
+        coords={
+            "item": np.arange(sizes.n_items),
+            "model": np.array(["generator", "text"], dtype=object),
+            "participant_label": people,
+        },
+        attrs={"name": "simulated bets", "generator": "generator", "vocab_size": sizes.vocab_size},
+    )
+
+
+def _normalised(log_weight: FloatArray) -> FloatArray:
+    top = log_weight.max(axis=1, keepdims=True)
+    total = np.exp(log_weight - top).sum(axis=1, keepdims=True)
+    normalised: FloatArray = log_weight - top - np.log(total)
+    return normalised
+
+
+def _whole_chips(share: FloatArray, n_chips: int) -> NDArray[np.int64]:
+    """Whole chips, one at least a cell, the rest by largest remainders."""
+    free = n_chips - share.shape[1]
+    exact = share * free
+    chips = np.floor(exact).astype(np.int64)
+    missing = free - chips.sum(axis=1)
+    order = np.argsort(chips - exact, axis=1, kind="stable").argsort(axis=1, kind="stable")
+    whole: NDArray[np.int64] = chips + (order < missing[:, None]) + 1
+    return whole

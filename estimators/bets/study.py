@@ -1,0 +1,146 @@
+"""The bet study: people name words that may come next and stake shares of one unit on them and on anything else.
+
+One ``xarray.Dataset`` and one validator. See :func:`validate_bet_study` for the variables.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimators.errors import InputError
+from estimators.layout import ITEM_ID, item_positions
+from estimators.schema import Range, Schema, Variable, refuse
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["BETS", "GENERATOR", "bet_answer_positions", "hit_of_answers", "named_mass", "validate_bet_study"]
+
+GENERATOR = "generator"
+"""Attribute of a study: which of its models is the generator."""
+
+# shares that a table rounds, and probabilities in single precision
+_SLACK = 1e-6
+_MASS_SLACK = 1e-3
+
+_SHARE = Range("a share from 0 to 1", 0, 1)
+_LOGPROB = Range("a log-probability, at most 0, or NaN where it was not asked", highest=1e-5, nan=True, infinite=True)
+
+FloatArray = NDArray[np.float64]
+
+BETS = Schema(
+    kind="bet",
+    cure="bet_study(df) makes one of a table (from experiments import bet_study)",
+    variables=(
+        Variable("item", "item", "int", "a place of a text whose next word was bet on"),
+        ITEM_ID,
+        Variable("target", "item", "str", "the word of the text", filled=True),
+        Variable("context", "item", "str", "the text before the place", needed=False),
+        Variable("participant", "response", "str", "who bet", filled=True),
+        Variable("response_item", "response", "int", "the item", label_of="item"),
+        Variable("other_stake", "response", "float", "share on any word that is not named", range=_SHARE),
+        Variable("bet_response", "bet", "int", "the answer that the bet is part of", position_along="response"),
+        Variable("bet_word", "bet", "str", "the word named", filled=True),
+        Variable("bet_stake", "bet", "float", "share on it", range=_SHARE),
+        Variable("bet_hit", "bet", "bool", "the word named is the target"),
+        Variable("model", "model", "str", "name of a language model that scored the words", needed="model"),
+        Variable(
+            "target_logprob", "model, item", "float", "ln p(target | context)", "model", unit="nats", range=_LOGPROB
+        ),
+        Variable(
+            "bet_logprob", "model, bet", "float", "ln p(word named | context)", "model", unit="nats", range=_LOGPROB
+        ),
+    ),
+    may_be_empty=("bet",),
+)
+"""Variables of a bet study."""
+
+
+@BETS.documented
+def validate_bet_study(study: xr.Dataset) -> xr.Dataset:
+    """Check a bet study and return it unchanged.
+
+    Dimensions are ``item``, ``response`` (the answer of one participant to one item), ``bet`` (a word named in an
+    answer, in long form), and where there are any ``model`` (language models whose probabilities of the words are
+    known). Attribute ``generator``: which model is the generator, where one is.
+
+    {variables}
+
+    The stakes of an answer, with that on anything else, add up to 1; it names a word once, and a participant answers
+    an item once: after the first answer the word was shown.
+
+    {sections}
+
+    Examples
+    --------
+    >>> from estimators import bets
+    >>> from estimators.bets.examples import bet_study
+    >>> study = bets.validate_bet_study(bet_study())
+    >>> bets.validate_bet_study(study.assign(other_stake=study["other_stake"] * 0))
+    Traceback (most recent call last):
+        ...
+    estimators.errors.InputError: bet study 'small bets', other_stake: is 0.0 at response 0 (6 such); stakes should add up to 1
+    """
+    source = BETS.check(study)
+    answer = study["bet_response"].values
+    n_answers = study.sizes["response"]
+    total = study["other_stake"].values + np.bincount(answer, weights=study["bet_stake"].values, minlength=n_answers)
+    refuse(study, source, "other_stake", np.abs(total - 1) <= _SLACK, "stakes should add up to 1")
+    named = list(zip(answer.tolist(), study["bet_word"].values.tolist(), strict=True))
+    refuse(study, source, "bet_word", _first(named), "is named twice in one answer")
+    hits = np.bincount(answer, weights=study["bet_hit"].values, minlength=n_answers)
+    refuse(study, source, "bet_hit", hits[answer] <= 1, "two words of one answer are the target")
+    asked = zip(study["participant"].values.tolist(), study["response_item"].values.tolist(), strict=True)
+    refuse(study, source, "response_item", _first(list(asked)), "its participant has answered it before")
+    generator = study.attrs.get(GENERATOR)
+    if generator is not None and generator not in (study["model"].values.tolist() if "model" in study.coords else []):
+        raise InputError(f"is {generator!r}, which is no model of the study", source=source, field=GENERATOR)
+    if "model" in study.coords:
+        _check_mass(study, source)
+    return study
+
+
+def _first(values: list[tuple[object, object]]) -> list[bool]:
+    seen: set[tuple[object, object]] = set()
+    # add gives None
+    return [value not in seen and not seen.add(value) for value in values]  # type: ignore[func-returns-value]
+
+
+def _check_mass(study: xr.Dataset, source: str) -> None:
+    """No model can give the words named and the target more than the whole probability."""
+    hit = hit_of_answers(study) >= 0
+    item = item_positions(study, "response_item")
+    for at, name in enumerate(study["model"].values.tolist()):
+        target = np.exp(study["target_logprob"].values[at])[item]
+        mass = named_mass(study, at) + np.where(hit, 0, target)
+        over = mass > 1 + _MASS_SLACK
+        if over.any():
+            raise InputError(
+                f"adds up to {mass[over][0]:.4f} over the words of response {int(np.flatnonzero(over)[0])} under model "
+                f"{name!r}, should be at most 1; are these natural logarithms?",
+                source=source,
+                field="bet_logprob",
+            )
+
+
+def bet_answer_positions(study: xr.Dataset) -> NDArray[np.intp]:
+    """Positions along ``item`` of every answer's item, (response,)."""
+    return item_positions(study, "response_item")
+
+
+def hit_of_answers(study: xr.Dataset) -> NDArray[np.intp]:
+    """Position along ``bet`` of the bet on the target, -1 where the target was not named; (response,)."""
+    found = np.full(study.sizes["response"], -1, dtype=np.intp)
+    hits = np.flatnonzero(study["bet_hit"].values)
+    found[study["bet_response"].values[hits]] = hits
+    return found
+
+
+def named_mass(study: xr.Dataset, model: int) -> FloatArray:
+    """What a model gives to the words that an answer names, together; (response,), NaN where it was not asked."""
+    share = np.exp(study["bet_logprob"].values[model]).astype(float)
+    # of no bet at all they would be whole numbers
+    return np.bincount(study["bet_response"].values, share, minlength=study.sizes["response"]).astype(np.float64)

@@ -1,0 +1,115 @@
+"""One row an item and one row a participant of a bet study: for regressions, by the owner's ids."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimators.bets.losses import model_losses, outcome_stakes
+from estimators.bets.study import BETS
+from estimators.layout import item_labels, item_positions
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+__all__ = ["bet_items", "bet_participants"]
+
+FloatArray = NDArray[np.float64]
+
+
+def bet_items(study: xr.Dataset, losses: Mapping[str, FloatArray]) -> pd.DataFrame:
+    """Describe every item that people bet on.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A bet study.
+    losses : mapping of str to ndarray, shape (response,)
+        Losses by back-off, of :func:`~estimators.bets.losses.bet_losses`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row an item that was answered, in the order of the study: ``item`` (its owner's id), ``target``,
+        ``n_responses``, ``share_named`` (answers that name the target), ``mean_stake`` (on what came),
+        ``loss_nats_NAME`` for every back-off (mean; infinite where one answer's is) and ``surprisal_nats_NAME`` for
+        every language model.
+
+    Examples
+    --------
+    >>> from estimators import bets
+    >>> from estimators.bets.examples import bet_study
+    >>> study = bet_study()
+    >>> bets.bet_items(study, {"generator": bets.bet_losses(study)})[["item", "target", "share_named"]]
+       item target  share_named
+    0     0    cat          0.5
+    1     1    sat          0.5
+    2     2    mat          0.5
+    """
+    position = item_positions(study, "response_item")
+    names = study["model"].to_numpy().tolist() if "model" in study.coords else []
+    surprisal = {f"surprisal_nats_{name}": model_losses(study, name) for name in names}
+    found = _by(study, losses, position, surprisal)
+    answered = found.index.to_numpy()
+    found.insert(0, "target", study["target"].to_numpy()[answered])
+    found.insert(0, "item", item_labels(study)[answered])
+    return found.reset_index(drop=True)
+
+
+def bet_participants(study: xr.Dataset, losses: Mapping[str, FloatArray]) -> pd.DataFrame:
+    """Describe everybody who bet.
+
+    Parameters
+    ----------
+    study, losses
+        See :func:`bet_items`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a participant, by name: ``participant``, ``n_responses``, ``n_named_mean`` (words named an answer),
+        ``other_stake_mean``, ``share_named``, ``mean_stake``, ``loss_nats_NAME`` for every back-off.
+
+    Examples
+    --------
+    >>> from estimators import bets
+    >>> from estimators.bets.examples import bet_study
+    >>> study = bet_study()
+    >>> found = bets.bet_participants(study, {"floor": bets.bet_losses(study, "floor")})
+    >>> found[["participant", "n_named_mean", "loss_nats_floor"]].round(3)
+      participant  n_named_mean  loss_nats_floor
+    0         Ann           2.0            1.386
+    1          Bo           2.0            1.617
+    """
+    name, person = np.unique(study["participant"].to_numpy().astype(str), return_inverse=True)
+    n_named = np.bincount(study["bet_response"].to_numpy(), minlength=study.sizes["response"])
+    own = {"n_named_mean": n_named, "other_stake_mean": study["other_stake"].to_numpy()}
+    found = _by(study, losses, person, {})
+    for column, values in reversed(own.items()):
+        found.insert(1, column, np.bincount(person, weights=values) / np.bincount(person))
+    found.insert(0, "participant", name)
+    return found
+
+
+def _by(
+    study: xr.Dataset, losses: Mapping[str, FloatArray], group: NDArray[Any], more: Mapping[str, FloatArray]
+) -> pd.DataFrame:
+    """Means of the answers of every group, with NaN where an answer has no back-off."""
+    import pandas as pd  # noqa: PLC0415 - half a second that importing estimators does not need
+
+    BETS.source(study)
+    stake, named = outcome_stakes(study)
+    columns: dict[str, Any] = {"share_named": named.astype(float), "mean_stake": stake}
+    columns |= {f"loss_nats_{name}": values for name, values in losses.items()} | dict(more)
+    n_groups = np.bincount(group)
+    there = np.flatnonzero(n_groups)
+    table = pd.DataFrame({"n_responses": n_groups[there]}, index=there)
+    for name, values in columns.items():
+        # pandas' mean would leave a NaN out, and an item without it is not the same item
+        with np.errstate(invalid="ignore"):
+            table[name] = (np.bincount(group, weights=values) / np.maximum(n_groups, 1))[there]
+    return table

@@ -1,0 +1,247 @@
+"""Losses of bets against loops, closed forms and known truth; brackets, calibration, gambling, ranks, tables."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from estimators import bets
+from estimators.bets.examples import bet_study
+from estimators.documents import crossed_mean
+from estimators.errors import InputError
+from tests.oracles import bets as reference
+
+SMALL = bets.BetSimulation(n_items=12, n_participants=4, n_answers=8, vocab_size=40)
+
+
+def losses_of(study: object, *back_offs: str) -> dict[str, np.ndarray]:
+    return {name: bets.bet_losses(study, name, vocab_size=40) for name in back_offs}  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("model", ["generator", "text"])
+def test_losses_are_those_of_the_definition(model: str) -> None:
+    study = bets.simulate_bet_study(SMALL, np.random.default_rng(2))
+    np.testing.assert_allclose(bets.bet_losses(study, model), reference.losses(study, model), rtol=1e-9)
+
+
+def test_a_back_off_spreads_one_unit() -> None:
+    """Over all unnamed words the shares of a back-off add up to 1, uniform or a model's."""
+    rng = np.random.default_rng(3)
+    p = rng.dirichlet(np.ones(6))
+    words = [f"w{number}" for number in range(6)]
+    total = {"lm": 0.0, "uniform": 0.0}
+    for at in range(2, 6):
+        study = bet_study().isel(item=[0], response=[0], bet=[0, 1]).copy(deep=True)
+        study["target"].values[:] = words[at]
+        study["bet_word"].values[:] = words[:2]
+        study["bet_hit"].values[:] = False
+        study["target_logprob"].values[:] = np.log(p[at])
+        study["bet_logprob"].values[:] = np.log(p[:2])
+        for name in total:
+            total[name] += float(np.exp(-bets.spread_nats(study, name, vocab_size=6)[0]))
+    assert total == pytest.approx({"lm": 1.0, "uniform": 1.0})
+
+
+def test_honest_bets_with_the_belief_as_back_off_cost_the_belief_s_loss() -> None:
+    """A person who stakes the text's own probabilities, the text being the back-off, loses the text's surprisal."""
+    sizes = bets.BetSimulation(
+        n_items=30, n_answers=20, participant_noise=0, sharpness=1, sharpness_spread=0, n_chips=100_000_000
+    )
+    study = bets.simulate_bet_study(sizes, np.random.default_rng(4))
+    np.testing.assert_allclose(bets.bet_losses(study, "text"), bets.model_losses(study, "text"), atol=1e-3)
+    np.testing.assert_allclose(bets.bet_losses(study, "text"), study["true_loss_nats"].values, atol=1e-3)
+    assert bets.bet_losses(study, "floor").mean() < study["true_loss_nats"].values.mean()
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 10**6), n_named=st.integers(1, 6))
+def test_no_back_off_costs_less_than_the_floor(seed: int, n_named: int) -> None:
+    sizes = bets.BetSimulation(n_items=5, n_participants=2, n_answers=4, n_named=n_named, vocab_size=40)
+    study = bets.simulate_bet_study(sizes, np.random.default_rng(seed))
+    losses = losses_of(study, "floor", "generator", "text", "uniform")
+    named = bets.outcome_stakes(study)[1]
+    for name in ("generator", "text", "uniform"):
+        assert (losses[name] >= losses["floor"] - 1e-12).all()
+        np.testing.assert_array_equal(losses[name][named], losses["floor"][named])
+    found = bets.bracket_losses({name: losses[name] for name in ("generator", "text", "uniform")})
+    means = [losses[name].mean() for name in ("generator", "text", "uniform")]
+    assert (found.lower_nats, found.upper_nats) == (min(means), max(means))
+
+
+def test_zero_stakes_are_refused_or_counted_and_never_replaced() -> None:
+    study = bet_study().copy(deep=True)
+    study["other_stake"].values[1] = 0
+    study["bet_stake"].values[2:4] = [0.75, 0.25]
+    losses = bets.bet_losses(study)
+    assert np.isposinf(losses).tolist() == [False, True, False, False, False, False]
+    who, where = study["participant"].values, study["response_item"].values
+    with pytest.raises(InputError, match=r"infinite at answer 1 \(1 such\)"):
+        bets.estimate_bet_loss(losses, who, where)
+    found = bets.estimate_bet_loss(losses, who, where, zero="count", reference=bets.model_losses(study))
+    assert (found.n_zero, found.n_responses, found.n_unasked) == (1, 5, 0)
+    assert found.loss_nats == pytest.approx(losses[np.isfinite(losses)].mean())
+    assert "1 more with nothing on what came" in found.headline()
+
+
+def test_unasked_answers_are_counted() -> None:
+    study = bet_study().copy(deep=True)
+    study["target_logprob"].values[0, 1] = np.nan
+    losses = bets.bet_losses(study)
+    # both answers to item 1: one names the target and needs no back-off
+    assert np.isnan(losses).tolist() == [False, True, False, False, False, False]
+    found = bets.estimate_bet_loss(losses, study["participant"].values, study["response_item"].values)
+    assert (found.n_unasked, found.n_zero, found.n_responses) == (1, 0, 5)
+
+
+def test_the_gap_is_of_the_same_answers() -> None:
+    study = bets.simulate_bet_study(SMALL, np.random.default_rng(5))
+    loss, generator = bets.bet_losses(study), bets.model_losses(study)
+    found = bets.estimate_bet_loss(
+        loss, study["participant"].values, study["response_item"].values, reference=generator
+    )
+    assert found.gap_nats == pytest.approx(found.loss_nats - found.reference_loss_nats)
+    variance = reference.two_way_variance(
+        (loss - generator).tolist(), study["participant"].values.tolist(), study["response_item"].values.tolist()
+    )
+    assert found.gap_se_nats == pytest.approx(math.sqrt(variance))
+
+
+@pytest.mark.parametrize(
+    ("given_", "message"),
+    [
+        ({"back_off": "gpt"}, "unknown back_off 'gpt'.*generator, lm, uniform, floor"),
+        ({"back_off": "uniform"}, "vocab_size: is None, should be a number of words above 2"),
+        ({"back_off": "uniform", "vocab_size": 2}, "vocab_size: is 2"),
+    ],
+)
+def test_wrong_back_offs(given_: dict[str, object], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        bets.bet_losses(bet_study(), **given_)  # type: ignore[arg-type]
+
+
+def test_wrong_arguments() -> None:
+    with pytest.raises(InputError, match="unknown zero 'drop'"):
+        bets.estimate_bet_loss([1.0], ["a"], [0], zero="drop")
+    with pytest.raises(InputError, match="participant: has shape"):
+        bets.estimate_bet_loss([1.0, 2.0], ["a"], [0, 1])
+    with pytest.raises(InputError, match="no answer with a finite loss"):
+        bets.estimate_bet_loss([np.nan], ["a"], [0])
+    with pytest.raises(InputError, match="losses: is empty"):
+        bets.bracket_losses({})
+    with pytest.raises(InputError, match="edges"):
+        bets.calibrate_stakes([0.5], [True], ["a"], [0], edges=[0, 0.5])
+    with pytest.raises(InputError, match=r"stake: has 1.5"):
+        bets.calibrate_stakes([1.5], [True], ["a"], [0])
+    with pytest.raises(InputError, match="vocab_size: is 1"):
+        bets.gambling_estimate([1.0], ["a"], [0], vocab_size=1)
+    with pytest.raises(InputError, match="loss_nats: has -1"):
+        bets.gambling_estimate([-1.0], ["a"], [0], vocab_size=9)
+
+
+def test_bins_hold_their_right_ends_and_hand_counted_shares() -> None:
+    found = bets.calibrate_stakes(
+        [0.0, 0.1, 0.1, 0.3, 1.0, 1.0], [False, False, True, False, True, True], list("abababa"[:6]), range(6),
+        edges=[0, 0.1, 0.3, 1],
+    )  # fmt: skip
+    assert found.n_stakes.tolist() == [3, 1, 2]
+    np.testing.assert_allclose(found.share_came, [1 / 3, 0, 1])
+    np.testing.assert_allclose(found.mean_stake, [0.2 / 3, 0.3, 1])
+    expected = (3 * abs(0.2 / 3 - 1 / 3) + 0.3 + 0) / 6
+    assert found.calibration_error == pytest.approx(expected)
+
+
+def test_honest_stakes_are_calibrated_and_bold_ones_are_not() -> None:
+    """12,000 stakes: of honest people who know the text the error is sampling alone, of bold ones .05 and more."""
+    errors = {}
+    for sharpness in (1.0, 2.5):
+        sizes = bets.BetSimulation(
+            n_items=400, n_participants=40, n_answers=50, participant_noise=0, sharpness=sharpness,
+            sharpness_spread=0, n_chips=1000,
+        )  # fmt: skip
+        study = bets.simulate_bet_study(sizes, np.random.default_rng(6))
+        errors[sharpness] = bets.calibrate_stakes(**bets.stakes_and_outcomes(study)).calibration_error
+    assert errors[1.0] < 0.02
+    assert errors[2.5] > 0.05
+
+
+def test_a_gambler_s_capital_gives_the_mean_loss() -> None:
+    rng = np.random.default_rng(7)
+    loss = rng.exponential(2, 12)
+    who, item = np.repeat(["a", "b", "c"], 4), np.tile(np.arange(4), 3)
+    found = bets.gambling_estimate(loss, who, item, vocab_size=27)
+    np.testing.assert_allclose(found.entropy_nats, loss.reshape(3, 4).mean(axis=1))
+    # the capital by its own definition: 27 times the stake, again and again
+    capital = [math.prod(27 * math.exp(-each) for each in own) for own in loss.reshape(3, 4)]
+    np.testing.assert_allclose(found.log_capital, np.log(capital))
+    np.testing.assert_allclose(found.entropy_nats, (1 - found.log_capital / 4 / math.log(27)) * math.log(27))
+    # both committees: never worse than the mean, the one that lets capital lie near the best
+    assert found.mean_stake_nats <= loss.mean()
+    assert found.shared_capital_nats == pytest.approx(math.log(27) - math.log(np.mean(capital)) / 4)
+    assert found.shared_capital_nats <= found.entropy_nats.min() + math.log(3) / 4
+    assert np.isnan(bets.gambling_estimate(loss[:2], ["a", "b"], [0, 1], vocab_size=27).shared_capital_nats)
+
+
+def test_ruin_is_infinite() -> None:
+    found = bets.gambling_estimate([np.inf, 1.0, 1.0, 1.0], list("aabb"), [0, 1, 0, 1], vocab_size=27)
+    assert found.entropy_nats.tolist() == [np.inf, 1.0]
+    assert found.shared_capital_nats == pytest.approx(1 + math.log(2) / 2)
+
+
+def test_stakes_rank_by_size_then_by_naming() -> None:
+    study = bet_study().copy(deep=True)
+    # Bo's answer to item 0 has two equal stakes; make its second word the target
+    study["bet_hit"].values[7] = True
+    rank, n_named = bets.stake_ranks(study)
+    assert rank.tolist() == [1, np.inf, 2, 2, 2, np.inf]
+    assert n_named.tolist() == [2] * 6
+
+
+def test_tables_bear_the_owner_s_ids() -> None:
+    study = bet_study().assign(item_id=("item", np.array(["one", "two", "three"], dtype=object)))
+    items = bets.bet_items(study, losses_of(study, "generator", "uniform"))
+    assert items["item"].tolist() == ["one", "two", "three"]
+    assert items["n_responses"].tolist() == [2, 2, 2]
+    np.testing.assert_allclose(items["surprisal_nats_lm"], -np.log([0.5, 0.25, 0.125]))
+    people = bets.bet_participants(study, losses_of(study, "generator"))
+    assert people["participant"].tolist() == ["Ann", "Bo"]
+    total = (people["loss_nats_generator"] * people["n_responses"]).sum()
+    assert total == pytest.approx(bets.bet_losses(study).sum())
+    assert total == pytest.approx((items["loss_nats_generator"] * items["n_responses"]).sum())
+
+
+@settings(max_examples=50, deadline=None)
+@given(seed=st.integers(0, 10**6), n=st.integers(4, 40))
+def test_the_two_way_standard_error_is_that_of_three_loops(seed: int, n: int) -> None:
+    rng = np.random.default_rng(seed)
+    person = np.concatenate([[0, 1], rng.integers(0, 4, n - 2)])
+    item = np.concatenate([[0, 1], rng.integers(0, 5, n - 2)])
+    values = rng.normal(size=n)
+    found = crossed_mean(values, person, item)
+    expected = reference.two_way_variance(values.tolist(), person.tolist(), item.tolist())
+    assert found.se == pytest.approx(math.sqrt(expected))
+
+
+def test_the_two_way_interval_holds_the_truth_as_often_as_it_says() -> None:
+    """300 crossed studies of 25 people and 25 items: 90% intervals; .83 to .95 is more than 3 standard errors wide."""
+    inside = 0
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        person, item = (axis.ravel() for axis in np.indices((25, 25)))
+        kept = rng.random(person.size) < 0.5
+        person, item = person[kept], item[kept]
+        values = rng.normal(size=25)[person] + rng.normal(size=25)[item] + rng.normal(size=person.size)
+        found = crossed_mean(values, person, item)
+        inside += found.lower < 0 < found.upper
+    assert 0.83 < inside / 300 < 0.95
+
+
+def test_one_person_has_no_standard_error_over_people() -> None:
+    found = crossed_mean([1.0, 2.0, 4.0], ["a"] * 3, [0, 1, 2])
+    assert np.isnan([found.se, found.lower, found.se_participants]).all()
+    assert found.se_items == pytest.approx(np.std([1, 2, 4], ddof=1) / math.sqrt(3))
+    with pytest.raises(InputError, match="values: is inf at answer 1"):
+        crossed_mean([1.0, np.inf], ["a", "b"], [0, 1])
