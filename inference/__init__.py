@@ -7,7 +7,7 @@ What lives here:
 
 - ``posterior``: samplers, convergence gates, all groups of a posterior, leave-one-out, files; recovery and
   simulation-based calibration in long loops that can be resumed;
-- ``comparison``, ``cloze``, ``guesses``, ``rankings``: what follows from the posteriors of each kind of study;
+- ``comparison``, ``cloze``, ``guesses``, ``rankings``, ``bets``: what follows from the posteriors of each kind;
 - ``lm``: batched scoring of text by language models; ``api``: the same from an endpoint; ``store``: stored results.
 
 What does not: the models themselves (``models``), reading studies, tables and figures (``experiments``).

@@ -1,6 +1,8 @@
 # What the package offers: read by type checkers and editors, and by lazy_loader, which imports a name when it is used.
 
-from . import api, cloze, comparison, guesses, lm, posterior, rankings, store
+from . import api, bets, cloze, comparison, guesses, lm, posterior, rankings, store
+from .bets.recalibration import HeldOutLosses, held_out_losses, recalibrated_losses
+from .bets.sbc import recalibration_sbc
 from .cloze.ard import SklearnArd, average_effects, expected_target, largest_probability, loo_of_targets, sklearn_ard
 from .cloze.ard_sbc import ard_sbc, interval_coverage
 from .cloze.tvd import TvdPosterior, tvd_posterior
@@ -41,6 +43,7 @@ __all__ = [
     "Convergence",
     "EcdfBand",
     "GateThresholds",
+    "HeldOutLosses",
     "LooByGroup",
     "ModelGuesses",
     "ParticipantFit",
@@ -62,6 +65,7 @@ __all__ = [
     "belief_gap",
     "belief_sbc",
     "best_participant",
+    "bets",
     "calibration_sbc",
     "check_convergence",
     "cloze",
@@ -77,6 +81,7 @@ __all__ = [
     "expected_target",
     "fit_participants",
     "guesses",
+    "held_out_losses",
     "interval_coverage",
     "judge_ranks",
     "largest_probability",
@@ -100,6 +105,8 @@ __all__ = [
     "predicted_reports",
     "rank_draws",
     "rankings",
+    "recalibrated_losses",
+    "recalibration_sbc",
     "reliability_curves",
     "report_sbc",
     "report_shares",

@@ -8,6 +8,7 @@ What lives here, by kind of study; a module ``NAME_data`` makes what the model i
 
 - ``comparison``: the belief of one player without noise (``belief``), participants with a shared belief
   (``participants``), reliability curves (``calibration``), how reports come about (``report_process``);
+- ``bets``: what stakes on next words are worth (``recalibration``);
 - ``guesses``: top-1 accuracy of people (``accuracy``);
 - ``cloze``: what a distance between people and models depends on (``ard``), the distance between two samples (``tvd``);
 - ``rankings``: rank scores against context length (``slopes``).

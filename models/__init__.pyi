@@ -1,6 +1,9 @@
 # What the package offers: read by type checkers and editors, and by lazy_loader, which imports a name when it is used.
 
-from . import cloze, comparison, guesses, rankings
+from . import bets, cloze, comparison, guesses, rankings
+from .bets.recalibration import recalibration_model
+from .bets.recalibration_data import RecalibrationData, recalibration_data
+from .bets.recalibration_priors import RecalibrationPriors
 from .cloze.ard import ard_model
 from .cloze.ard_columns import ArdColumns, clean_columns, measured_error
 from .cloze.ard_data import ArdData, Measured, ard_data
@@ -42,6 +45,8 @@ __all__ = [
     "ParticipantPriors",
     "RankData",
     "RankPriors",
+    "RecalibrationData",
+    "RecalibrationPriors",
     "ReportData",
     "ReportPriors",
     "WordPairData",
@@ -52,6 +57,7 @@ __all__ = [
     "ard_model",
     "belief_data",
     "belief_model",
+    "bets",
     "binary_outcomes",
     "binary_reports",
     "calibration_model",
@@ -66,6 +72,8 @@ __all__ = [
     "rank_data",
     "rank_slope_model",
     "rankings",
+    "recalibration_data",
+    "recalibration_model",
     "report_model",
     "reports_on_truth",
     "set_answers",

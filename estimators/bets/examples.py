@@ -53,5 +53,5 @@ def bet_study() -> xr.Dataset:
             "bet_logprob": (("model", "bet"), np.where(hit, of_target[place], guess)[None]),
         },
         coords={"item": np.arange(3), "model": np.array(["lm"], dtype=object)},
-        attrs={"name": "small bets", "generator": "lm"},
+        attrs={"name": "bets", "generator": "lm"},
     )

@@ -82,13 +82,13 @@ def validate_bet_study(study: xr.Dataset) -> xr.Dataset:
     >>> bets.validate_bet_study(study.assign(other_stake=study["other_stake"] * 0))
     Traceback (most recent call last):
         ...
-    estimators.errors.InputError: bet study 'small bets', other_stake: is 0.0 at response 0 (6 such); stakes should add up to 1
+    estimators.errors.InputError: bet study 'bets', other_stake: is 0.0 at response 0 (6 such); stakes should sum to 1
     """
     source = BETS.check(study)
     answer = study["bet_response"].values
     n_answers = study.sizes["response"]
     total = study["other_stake"].values + np.bincount(answer, weights=study["bet_stake"].values, minlength=n_answers)
-    refuse(study, source, "other_stake", np.abs(total - 1) <= _SLACK, "stakes should add up to 1")
+    refuse(study, source, "other_stake", np.abs(total - 1) <= _SLACK, "stakes should sum to 1")
     named = list(zip(answer.tolist(), study["bet_word"].values.tolist(), strict=True))
     refuse(study, source, "bet_word", _first(named), "is named twice in one answer")
     hits = np.bincount(answer, weights=study["bet_hit"].values, minlength=n_answers)

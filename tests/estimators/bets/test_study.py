@@ -19,7 +19,7 @@ def with_value(name: str, at: tuple[int, ...], value: object) -> xr.Dataset:
 
 BAD = [
     (with_value("bet_stake", (0,), 1.5), r"bet_stake: is 1.5 at bet 0 .* should be a share from 0 to 1"),
-    (with_value("bet_stake", (0,), 0.4), r"other_stake: is 0.25 at response 0 .* add up to 1"),
+    (with_value("bet_stake", (0,), 0.4), r"other_stake: is 0.25 at response 0 .* sum to 1"),
     (with_value("other_stake", (2,), np.nan), "other_stake: is nan at response 2"),
     (with_value("bet_word", (1,), "cat"), r"bet_word: is 'cat' at bet 1 .* named twice"),
     (with_value("bet_word", (1,), ""), "bet_word: is '' at bet 1"),

@@ -1,0 +1,128 @@
+r"""What recalibrated stakes cost: by posterior draw, and of answers that were not seen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from estimators.display import Result
+from estimators.errors import InputError
+from inference.posterior.arviz_adapter import InferenceData
+from inference.posterior.item_draws import thinned
+from inference.posterior.model_comparison import K_BAD, loo_by
+from models.bets.recalibration_data import RecalibrationData
+
+__all__ = ["HeldOutLosses", "held_out_losses", "recalibrated_losses"]
+
+FloatArray = NDArray[np.float64]
+_MAX_DRAWS = 2000
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class HeldOutLosses(Result):
+    """Loss of every answer under stakes recalibrated without it; nats.
+
+    Attributes
+    ----------
+    response : ndarray of int, shape (answer,)
+        Responses of the study.
+    loss_nats, pareto_k : ndarray, shape (answer,)
+    """
+
+    response: NDArray[np.intp]
+    loss_nats: FloatArray
+    pareto_k: FloatArray
+
+    @property
+    def n_bad_k(self) -> int:
+        """Answers whose loss is not to be believed."""
+        return int((~(self.pareto_k <= K_BAD)).sum())
+
+    def headline(self) -> str:
+        """Say the mean and how many answers to doubt."""
+        doubtful = f"{self.n_bad_k} with a Pareto k above {K_BAD:g}"
+        return f"mean {self.loss_nats.mean():.3f} nats over {self.loss_nats.size} answers, {doubtful}"
+
+
+def recalibrated_losses(posterior: xr.Dataset, data: RecalibrationData) -> FloatArray:
+    r"""Loss of every answer by draw, the answer itself being part of what the posterior has seen.
+
+    Parameters
+    ----------
+    posterior : xarray.Dataset
+        Of :func:`models.bets.recalibration.recalibration_model`.
+    data : RecalibrationData
+        What it was fitted to.
+
+    Returns
+    -------
+    ndarray, shape (draw, answer)
+        :math:`-\ln P(c)` of the cell that came, plus the cost of the back-off where the target was not named; at most
+        2,000 evenly spaced draws.
+
+    Raises
+    ------
+    InputError
+        If the posterior is of other participants.
+
+    Examples
+    --------
+    >>> import inference
+    >>> from inference.bets.examples import recalibration_posterior
+    >>> idata, data = recalibration_posterior()
+    >>> inference.recalibrated_losses(idata.posterior, data).shape
+    (16, 6)
+    """
+    if not np.array_equal(posterior["participant"].to_numpy().astype(str), data.participant):
+        raise InputError("are not those of the data", source="posterior", field="participant")
+    draws = thinned(posterior, _MAX_DRAWS)
+    n_draws = draws.sizes["chain"] * draws.sizes["draw"]
+    exponent, share = (
+        draws[name].transpose("chain", "draw", "participant").to_numpy().reshape(n_draws, -1)[:, data.person]
+        for name in ("log_exponent", "mixing_share")
+    )
+    exponent = np.exp(exponent)
+    with np.errstate(divide="ignore"):
+        log_stake = np.log(data.stake)
+    total = sum(np.exp(exponent * column) for column in log_stake.T)
+    rows = np.arange(data.came.size)
+    tempered = np.exp(exponent * log_stake[rows, data.came]) / total
+    losses: FloatArray = data.spread_nats - np.log((1 - share) * tempered + share * data.back_off[rows, data.came])
+    return losses
+
+
+def held_out_losses(idata: InferenceData, data: RecalibrationData) -> HeldOutLosses:
+    """Loss of every answer under stakes recalibrated on all others: leave-one-out by Pareto smoothed weights.
+
+    It is what a participant's next answer would cost: with the answers themselves, recalibration flatters.
+
+    Parameters
+    ----------
+    idata : InferenceData
+        With the groups posterior and log_likelihood, see :func:`inference.complete`.
+    data : RecalibrationData
+        What it was fitted to.
+
+    Returns
+    -------
+    HeldOutLosses
+
+    Raises
+    ------
+    InputError
+        If the log-likelihood is of other answers.
+
+    Examples
+    --------
+    >>> import inference
+    >>> from inference.bets.examples import recalibration_posterior
+    >>> inference.held_out_losses(*recalibration_posterior()).loss_nats.shape
+    (6,)
+    """
+    found = loo_by(idata, "answer")
+    if not np.array_equal(found.label, data.response):
+        raise InputError("are not those of the data", source="log-likelihood", field="answer")
+    return HeldOutLosses(data.response, data.spread_nats - found.elpd_nats, found.pareto_k)

@@ -1,0 +1,83 @@
+"""The recalibration model for simulation-based calibration, on a small design."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from estimators.errors import InputError
+from inference.posterior.sbc import SbcModel, fingerprint
+from models.bets.recalibration import recalibration_model
+from models.bets.recalibration_data import RecalibrationData
+from models.bets.recalibration_priors import RecalibrationPriors
+
+__all__ = ["recalibration_sbc", "small_recalibration_design"]
+
+
+def recalibration_sbc(data: RecalibrationData, priors: RecalibrationPriors | None = None) -> SbcModel:
+    """Recalibration of bets; what came in `data` is only the shape of what is simulated.
+
+    Parameters
+    ----------
+    data, priors
+        See :func:`models.recalibration_model`.
+
+    Returns
+    -------
+    SbcModel
+        Named "recalibration".
+
+    Examples
+    --------
+    >>> import inference, models
+    >>> from estimators.bets.examples import bet_study
+    >>> inference.recalibration_sbc(models.recalibration_data(bet_study())).quantities[:2]
+    ('exponent_mean', 'exponent_spread')
+    """
+    scalars = ("exponent_mean", "exponent_spread", "mixing_mean", "mixing_spread")
+    return SbcModel(
+        name="recalibration",
+        build=partial(recalibration_model, data, priors),
+        quantities=(*scalars, "log_exponent[0]", "mixing_share[0]"),
+        key=fingerprint(vars(data), vars(priors or RecalibrationPriors())),
+    )
+
+
+def small_recalibration_design(n_participants: int, n_answers: int, n_named: int = 4) -> RecalibrationData:
+    """Bets of an imagined study: stakes from timid to bold, and a back-off that knows something else.
+
+    Parameters
+    ----------
+    n_participants, n_answers : int
+        Answers are those of each.
+    n_named : int
+        Words named in each.
+
+    Returns
+    -------
+    RecalibrationData
+
+    Raises
+    ------
+    InputError
+        If a number is not positive.
+    """
+    for name, value in (("n_participants", n_participants), ("n_items", n_answers), ("n_named", n_named)):
+        if value < 1:
+            raise InputError(f"is {value}, should be at least 1", source="recalibration design", field=name)
+    # one design whatever the seed of a run: it is no part of what is calibrated
+    rng = np.random.default_rng(0)
+    size, n_cells = n_participants * n_answers, n_named + 1
+    return RecalibrationData(
+        participant=np.array([f"p{number}" for number in range(n_participants)]),
+        person=np.repeat(np.arange(n_participants), n_answers),
+        stake=rng.dirichlet(np.full(n_cells, 0.7), size=size),
+        back_off=rng.dirichlet(np.full(n_cells, 0.7), size=size),
+        came=np.zeros(size, dtype=np.intp),
+        spread_nats=np.zeros(size),
+        response=np.arange(size),
+        item=np.tile(np.arange(n_answers), n_participants),
+        back_off_name="imagined",
+        n_unasked=0,
+    )

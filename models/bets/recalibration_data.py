@@ -1,0 +1,140 @@
+"""What the recalibration model is given: stakes and a back-off by cell, and the cell that came."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimators.bets.losses import FLOOR, UNIFORM, back_off_model, spread_nats
+from estimators.bets.study import BETS, GENERATOR, hit_of_answers, named_mass
+from estimators.errors import InputError
+from estimators.layout import item_labels, item_positions
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["RecalibrationData", "recalibration_data"]
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class RecalibrationData:
+    """Bets for :func:`models.bets.recalibration.recalibration_model`.
+
+    Letters: A answers, U participants, C cells: anything else first, then the words named, then padding.
+
+    Attributes
+    ----------
+    participant : ndarray of str, shape (U,)
+    person : ndarray of int, shape (A,)
+        Positions of the participants.
+    stake : ndarray, shape (A, C)
+        Shares; 0 in the padding.
+    back_off : ndarray, shape (A, C)
+        What the back-off gives to every cell: to each word named, and to all others together.
+    came : ndarray of int, shape (A,)
+        The cell that came; 0 where the target was not named.
+    spread_nats : ndarray, shape (A,)
+        -ln of the back-off's share of the target among the words not named; 0 where it was named.
+    response : ndarray of int, shape (A,)
+        Responses of the study.
+    item : ndarray, shape (A,)
+        What its owner calls the item of each.
+    back_off_name : str
+    n_unasked : int
+        Responses left out: the back-off was not asked.
+    """
+
+    participant: NDArray[np.str_]
+    person: NDArray[np.intp]
+    stake: FloatArray
+    back_off: FloatArray
+    came: NDArray[np.intp]
+    spread_nats: FloatArray
+    response: NDArray[np.intp]
+    item: NDArray[np.generic]
+    back_off_name: str
+    n_unasked: int
+
+
+def recalibration_data(
+    study: xr.Dataset, back_off: str = GENERATOR, *, vocab_size: int | None = None
+) -> RecalibrationData:
+    """Take what the recalibration model needs from a bet study.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A bet study.
+    back_off, vocab_size
+        See :func:`estimators.bets.bet_losses`; "floor" is no distribution and cannot be mixed with.
+
+    Returns
+    -------
+    RecalibrationData
+
+    Raises
+    ------
+    InputError
+        For an unknown back-off, no answer that it was asked about, or an answer in which neither the participant nor
+        the back-off gives anything to what came.
+
+    Examples
+    --------
+    >>> import models
+    >>> from estimators.bets.examples import bet_study
+    >>> models.recalibration_data(bet_study()).stake[0].tolist()
+    [0.25, 0.5, 0.25]
+    """
+    source = BETS.source(study)
+    if back_off == FLOOR:
+        raise InputError(f"is {FLOOR!r}, which is no distribution; name another", source=source, field="back_off")
+    spread = spread_nats(study, back_off, vocab_size=vocab_size)
+    answer, n_answers = study["bet_response"].values, study.sizes["response"]
+    n_named = np.bincount(answer, minlength=n_answers)
+    order = np.argsort(answer, kind="stable")
+    start = np.cumsum(n_named) - n_named
+    cell = np.empty(answer.size, dtype=np.intp)
+    cell[order] = np.arange(answer.size) - start[answer[order]] + 1
+    shape = n_answers, int(n_named.max(initial=0)) + 1
+    stake, other = np.zeros(shape), np.zeros(shape)
+    stake[answer, cell] = study["bet_stake"].values
+    stake[:, 0] = study["other_stake"].values
+    if back_off == UNIFORM and vocab_size is not None:
+        other[answer, cell] = 1 / vocab_size
+        other[:, 0] = 1 - n_named / vocab_size
+    else:
+        at = back_off_model(study, back_off)
+        other[answer, cell] = np.exp(study["bet_logprob"].values[at])
+        # rounding may leave a hair less than nothing
+        other[:, 0] = np.maximum(1 - named_mass(study, at), 0)
+    hit = hit_of_answers(study)
+    came = np.where(hit >= 0, cell[np.maximum(hit, 0)] if cell.size else 0, 0)
+    taken = np.flatnonzero(~np.isnan(spread) & ~np.isnan(other).any(axis=1))
+    if not taken.size:
+        raise InputError(f"was asked about no answer of {source}", field=f"back-off {back_off!r}")
+    rows = np.arange(n_answers)
+    nothing = taken[((stake + other)[rows, came] == 0)[taken] | np.isposinf(spread[taken])]
+    if nothing.size:
+        raise InputError(
+            f"gives nothing to what came in response {nothing[0]} ({nothing.size} such), and no stake lies there",
+            source=source,
+            field=f"back-off {back_off!r}",
+        )
+    participant, person = np.unique(study["participant"].values.astype(str)[taken], return_inverse=True)
+    return RecalibrationData(
+        participant=participant,
+        person=person.astype(np.intp),
+        stake=stake[taken],
+        back_off=other[taken],
+        came=came[taken].astype(np.intp),
+        spread_nats=spread[taken],
+        response=taken,
+        item=item_labels(study)[item_positions(study, "response_item")[taken]],
+        back_off_name=back_off,
+        n_unasked=n_answers - taken.size,
+    )

@@ -1,0 +1,80 @@
+"""Recalibration of bets: recovery of known exponents, held-out losses, calibration of the posterior."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from estimators import bets
+from estimators.errors import InputError
+from inference.bets.examples import recalibration_posterior
+from inference.bets.recalibration import held_out_losses, recalibrated_losses
+from inference.bets.sbc import recalibration_sbc, small_recalibration_design
+from inference.posterior.arviz_adapter import group
+from inference.posterior.predictive import complete
+from inference.posterior.sampling import sample
+from inference.posterior.sbc import JOINT_LOG_LIKELIHOOD, run_sbc
+from inference.posterior.sbc_bands import judge_ranks
+from models.bets.recalibration import recalibration_model
+from models.bets.recalibration_data import recalibration_data
+
+
+def test_the_design_is_a_model() -> None:
+    """Fits are made by `+exp=sbc experiment.model=recalibration`, and by the slow test below."""
+    data = small_recalibration_design(3, 4, 2)
+    assert data.stake.shape == data.back_off.shape == (12, 3)
+    model = recalibration_sbc(data)
+    assert {name.partition("[")[0] for name in model.quantities} <= set(model.build().named_vars)
+    assert recalibration_sbc(small_recalibration_design(3, 5, 2)).key != model.key
+    with pytest.raises(InputError, match="n_participants: is 0"):
+        small_recalibration_design(0, 4)
+
+
+def test_held_out_losses_are_those_of_the_groups() -> None:
+    idata, data = recalibration_posterior()
+    found = held_out_losses(idata, data)
+    rows = group(idata, "log_likelihood")["came"].to_numpy().reshape(16, -1)
+    # never below the loss with the answer seen: leaving it out cannot help it
+    assert (found.loss_nats >= data.spread_nats - np.log(np.exp(rows).mean(axis=0)) - 1e-6).all()
+    other = recalibration_data(bets.simulate_bet_study(bets.BetSimulation(), np.random.default_rng(0)))
+    with pytest.raises(InputError, match="answer: are not those of the data"):
+        held_out_losses(idata, other)
+
+
+@pytest.mark.mcmc
+def test_known_exponents_are_recovered(seed_offset: int) -> None:
+    """20 people with stakes bolder by 1.4 in the median: their exponents are 1 / sharpness, but for whole chips.
+
+    The 90% intervals of 20 participants hold the truth in 14 or more but once in 500 seeds.
+    """
+    sizes = bets.BetSimulation(n_chips=1000, participant_noise=0, n_items=400, n_answers=80)
+    study = bets.simulate_bet_study(sizes, np.random.default_rng(seed_offset))
+    # with the text itself as back-off the mixing share is next to nothing
+    data = recalibration_data(study, "uniform", vocab_size=500)
+    model = recalibration_model(data)
+    idata = complete(sample(model, draws=500, tune=500, chains=2, cores=2, seed=1 + seed_offset), model, seed=1)
+    posterior = group(idata, "posterior")
+    truth = -np.log(study["sharpness"].to_numpy())
+    low, high = np.quantile(posterior["log_exponent"].to_numpy().reshape(-1, 20), [0.05, 0.95], axis=0)
+    assert ((low < truth) & (truth < high)).sum() >= 14
+    mean = float(posterior["exponent_mean"].mean())
+    assert mean == pytest.approx(truth.mean(), abs=0.25)
+    # too bold stakes cost less when they are recalibrated, held out too, and it flatters to see the answers
+    raw = bets.bet_losses(study, "uniform", vocab_size=500)
+    held_out = held_out_losses(idata, data)
+    assert held_out.n_bad_k <= 2
+    assert held_out.loss_nats.mean() < raw.mean()
+    assert recalibrated_losses(posterior, data).mean() < held_out.loss_nats.mean()
+
+
+@pytest.mark.slow
+def test_the_posterior_is_calibrated(tmp_path: Path, seed_offset: int) -> None:
+    """60 fits; every quantity together (Bonferroni), so that a right model fails once in 1,000 seeds."""
+    model = recalibration_sbc(small_recalibration_design(6, 20))
+    rows = run_sbc(model, 60, path=tmp_path / "fits.jsonl", seed=seed_offset)
+    names = [*model.quantities, JOINT_LOG_LIKELIHOOD]
+    found = {name: judge_ranks([row["rank"] for row in rows if row["quantity"] == name], 63) for name in names}
+    assert min(verdict.p_value for verdict in found.values()) > 0.001 / len(names), found
+    assert np.mean([row["converged"] for row in rows]) > 0.95
