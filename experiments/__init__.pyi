@@ -31,6 +31,9 @@ from .rankings.api_ranks import api_ranks as api_ranks
 from .rankings.context_length.experiment import context_length as context_length
 from .rankings.rank_recovery import rank_recovery as rank_recovery
 from .rankings.ranks.experiment import ranks as ranks
+from .studies.bets.simulated import bets_simulated as bets_simulated
+from .studies.bets.table import bet_study as bet_study
+from .studies.bets.table import bet_table as bet_table
 from .studies.cloze.provo import provo as provo
 from .studies.cloze.simulated import cloze_simulated as cloze_simulated
 from .studies.cloze.table import cloze_study as cloze_study

@@ -25,6 +25,7 @@ KINDS: Mapping[str, str] = {
     "cloze": "estimators.cloze.validate_cloze_study",
     "guess": "estimators.guesses.validate_guess_study",
     "ranking": "estimators.rankings.validate_ranking_study",
+    "bet": "estimators.bets.validate_bet_study",
     "documents": "estimators.documents.validate_documents_study",
     "published": "experiments.papers.published_study.validate_published_study",
 }

@@ -168,7 +168,7 @@ def experiment(settings_class: type[S]) -> Callable[[Callable[[xr.Dataset, S], E
             if not isinstance(study, xr.Dataset):
                 raise InputError(
                     f"is a {type(study).__name__}, should be an xarray.Dataset; comparison_study, cloze_study, "
-                    "guess_study and ranking_study of experiments make one of a DataFrame",
+                    "guess_study, ranking_study and bet_study of experiments make one of a DataFrame",
                     source=function.__name__,
                     field="study",
                 )

@@ -1,0 +1,1 @@
+"""Bets stake shares on the words that may come next."""

@@ -1,0 +1,51 @@
+"""The simulated bet study: people whose beliefs, and what they make of them, are known."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from estimators.bets import BetSimulation, simulate_bet_study, validate_bet_study
+from estimators.layout import add_note
+from experiments.harness.result import loader
+from experiments.harness.settings import Seeded
+from inference.settings import settings_of, to_dataclass
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["BetsSimulatedSettings", "bets_simulated"]
+
+BetsSimulatedSettings = settings_of(BetSimulation, "BetsSimulatedSettings", base=Seeded)
+"""The fields of :class:`~estimators.bets.simulation.BetSimulation`, and ``seed``."""
+
+
+@loader(BetsSimulatedSettings)
+def bets_simulated(settings: Any) -> xr.Dataset:
+    """Simulate a bet study whose losses are known.
+
+    Parameters
+    ----------
+    settings : BetsSimulatedSettings, optional
+        Or its fields by name.
+
+    Returns
+    -------
+    xarray.Dataset
+        See :func:`estimators.bets.simulate_bet_study`.
+
+    Raises
+    ------
+    InputError
+        If a value is wrong.
+
+    Examples
+    --------
+    >>> from experiments import bets_simulated
+    >>> bets_simulated(n_items=6, n_answers=3)["true_loss_nats"].shape
+    (60,)
+    """
+    study = simulate_bet_study(to_dataclass(BetSimulation, settings), np.random.default_rng(settings.seed))
+    add_note(study, "answers, simulated: true_loss_nats is known", count=study.sizes["response"])
+    return validate_bet_study(study)
