@@ -1,3 +1,4 @@
+from .bets.bet_perplexity.experiment import bet_perplexity as bet_perplexity
 from .cloze.ard.experiment import ard as ard
 from .cloze.ard_coverage import ard_coverage as ard_coverage
 from .cloze.distributions import distributions as distributions
@@ -29,6 +30,7 @@ from .papers.ranks_published import ranks_published as ranks_published
 from .papers.reproduce.experiment import reproduce as reproduce
 from .rankings.api_ranks import api_ranks as api_ranks
 from .rankings.context_length.experiment import context_length as context_length
+from .rankings.guess_bounds import guess_bounds as guess_bounds
 from .rankings.rank_recovery import rank_recovery as rank_recovery
 from .rankings.ranks.experiment import ranks as ranks
 from .studies.bets.simulated import bets_simulated as bets_simulated

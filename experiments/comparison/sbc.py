@@ -54,6 +54,7 @@ MODELS: Mapping[str, str] = {
         for name in ("belief", "belief_rounded", "calibration", "calibration_beta", "reports", "participants")
     },
     "accuracy": "experiments.guesses.sbc_designs.accuracy",
+    "recalibration": "experiments.bets.sbc_designs.recalibration",
 }
 """Model -> dotted name of the function that makes its design of a study and the settings."""
 
@@ -65,12 +66,14 @@ class SbcSettings(ReplicationSettings, Seeded):
     """Settings of :func:`sbc`."""
 
     model: str = "belief"
-    """belief, belief_rounded (to rounding=...), calibration, calibration_beta, reports, participants or accuracy, or
-    the dotted name of a function of your own: takes the study and these settings, gives an SbcModel."""
+    """belief, belief_rounded (to rounding=...), calibration, calibration_beta, reports, participants, accuracy or
+    recalibration, or the dotted name of a function of your own: takes the study and these settings, gives an
+    SbcModel."""
     n_fits: Count = 200
     """Data sets drawn and fitted."""
     n_items: Count = 16
-    """Items of each; accuracy takes no study: everybody guesses in half of so many documents."""
+    """Items of each; accuracy and recalibration take no study: everybody guesses in half of so many documents, or
+    bets on so many items."""
     n_pairs: Count = 8
     """Pairs asked about each item (belief), or guesses in each document (accuracy)."""
     n_participants: Count = 6

@@ -1,0 +1,1 @@
+"""Perplexity by bets."""

@@ -1,0 +1,160 @@
+"""``+exp=bets``: what people lost who bet on the next word, and what their stakes are worth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from numpy.typing import NDArray
+
+from estimators.bets import (
+    bet_items,
+    bet_participants,
+    bracket_losses,
+    calibrate_stakes,
+    gambling_estimate,
+    stakes_and_outcomes,
+)
+from experiments.bets.bet_perplexity.figures import calibration_figure, loss_figure, recalibration_figure
+from experiments.bets.bet_perplexity.rows import LEAST_VOCAB, losses_by_back_off, rows_of_bets, vocab_size_of
+from experiments.bets.bet_perplexity.settings import BetsSettings
+from experiments.bets.bet_perplexity.summary import bet_warnings, summary
+from experiments.harness.bayes import CONVERGENCE_COLUMNS, convergence_columns, gate_failed, unconverged
+from experiments.harness.result import ExperimentResult, experiment
+from experiments.harness.tables import table_variables
+
+if TYPE_CHECKING:
+    from experiments.bets.bet_perplexity.posterior import Recalibration
+
+__all__ = ["BET_COLUMNS", "bet_perplexity"]
+
+FloatArray = NDArray[np.float64]
+
+BET_COLUMNS = (
+    *("kind", "player", "back_off", "n_responses", "n_participants", "n_items", "n_zero", "n_unasked"),
+    *("loss_nats", "loss_se_nats", "loss_lower_nats", "loss_upper_nats"),
+    *("perplexity", "perplexity_lower", "perplexity_upper"),
+    *("reference_loss_nats", "gap_nats", "gap_se_nats", "gap_lower_nats", "gap_upper_nats"),
+    *CONVERGENCE_COLUMNS,
+)
+"""Columns of the table.
+
+``kind``: ``bets`` (people as they bet, under one back-off), ``recalibrated`` (answers held out), ``floor`` (the whole
+stake on anything else on the word that came: no back-off costs less), ``committee`` (the mean of everybody's stakes),
+``shannon`` (bounds of the entropy from the ranks of stakes), ``model`` (on the same answers). The interval is that of
+the setting ``interval``, from standard errors clustered over people and items.
+"""
+
+_ON_SCREEN = (
+    "kind",
+    "player",
+    "back_off",
+    "n_responses",
+    "loss_nats",
+    "loss_lower_nats",
+    "loss_upper_nats",
+    "gap_nats",
+)
+
+
+@experiment(BetsSettings)
+def bet_perplexity(study: xr.Dataset, settings: BetsSettings) -> ExperimentResult:
+    """Realised losses of bets under every back-off, the bracket between them, calibration, and recalibrated stakes.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A bet study.
+    settings : BetsSettings, optional
+        Or its fields by name.
+
+    Returns
+    -------
+    ExperimentResult
+        :data:`BET_COLUMNS`. Its ``tables`` have one row an item and one row a participant.
+
+    Examples
+    --------
+    >>> from experiments import bet_perplexity, bets_simulated
+    >>> table = bet_perplexity(bets_simulated(n_items=12, n_answers=6), posterior=False).table
+    >>> table.loc[table["kind"] == "bets", "back_off"].tolist()
+    ['generator', 'text', 'uniform']
+    """
+    losses = losses_by_back_off(study, settings)
+    rows = rows_of_bets(study, settings, losses)
+    bracket = bracket_losses(losses)
+    calibration = calibrate_stakes(**stakes_and_outcomes(study), edges=settings.edges)
+    found = None
+    if settings.posterior:
+        from experiments.bets.bet_perplexity.posterior import fit_recalibration  # noqa: PLC0415 - the extra bayes
+
+        found = fit_recalibration(settings, study, next(iter(losses)))
+        rows.insert(len(losses), found.row)
+    table = _table(rows, found)
+    participants = _participants(study, settings, losses, found)
+    bins = calibration.summary()
+    name = str(study.attrs["name"])
+    figures = {
+        "bets": loss_figure(table, participants, list(losses), name, interval=settings.interval),
+        "calibration": calibration_figure(bins, name, interval=settings.interval),
+    }
+    if found is not None:
+        figures["recalibration"] = recalibration_figure(participants, name, interval=settings.interval)
+    verdict = {} if found is None else {"recalibration": found.convergence}
+    return ExperimentResult(
+        table=table,
+        dataset=_dataset(table, participants, bins, found),
+        tables={"items": bet_items(study, losses), "participants": participants},
+        figures=figures,
+        text=summary(table, bracket, calibration, found, settings),
+        warnings=(*unconverged(verdict), *bet_warnings(table, found)),
+        gate_failed=gate_failed(settings, verdict),
+        posteriors={} if found is None else found.posteriors,
+        on_screen=table[list(_ON_SCREEN)].dropna(axis="columns", how="all"),
+    )
+
+
+def _table(rows: list[dict[str, Any]], found: Recalibration | None) -> pd.DataFrame:
+    verdict = dict.fromkeys(CONVERGENCE_COLUMNS, np.nan) if found is None else convergence_columns(found.convergence)
+    table = pd.DataFrame([{**row, **verdict} for row in rows])
+    for end in ("", "_lower", "_upper"):
+        table[f"perplexity{end}"] = np.exp(table[f"loss{end}_nats"].astype(float))
+    table["back_off"] = table["back_off"].fillna("")
+    return table.reindex(columns=list(BET_COLUMNS))
+
+
+def _participants(
+    study: xr.Dataset, settings: BetsSettings, losses: Mapping[str, FloatArray], found: Recalibration | None
+) -> pd.DataFrame:
+    """Everybody's losses, capital and recalibration."""
+    table = bet_participants(study, losses)
+    values = next(iter(losses.values()))
+    known = ~np.isnan(values)
+    size = vocab_size_of(study, settings)
+    if size is not None:
+        who = study["participant"].to_numpy().astype(str)[known]
+        capital = gambling_estimate(
+            values[known], who, study["response_item"].to_numpy()[known], vocab_size=max(size, LEAST_VOCAB)
+        )
+        own = pd.DataFrame({"participant": capital.participant, "log_capital": capital.log_capital})
+        table = table.merge(own, on="participant", how="left")
+    return table if found is None else table.merge(found.participants, on="participant", how="left")
+
+
+def _dataset(
+    table: pd.DataFrame, participants: pd.DataFrame, bins: pd.DataFrame, found: Recalibration | None
+) -> xr.Dataset:
+    """Everything that the figures show."""
+    variables: dict[str, Any] = dict(table_variables(table, "row", but=["player", *CONVERGENCE_COLUMNS]))
+    variables |= {
+        f"participant_{name}": value
+        for name, value in table_variables(participants, "participant", but=["participant"]).items()
+    }
+    variables |= {f"bin_{name}": value for name, value in table_variables(bins, "bin").items()}
+    coords = {"row": table["player"].to_numpy(dtype=object)}
+    coords |= {"participant": participants["participant"].to_numpy(dtype=object)}
+    attrs = {} if found is None else found.numbers
+    return xr.Dataset(variables, coords=coords, attrs=attrs).set_coords(["kind", "back_off"])

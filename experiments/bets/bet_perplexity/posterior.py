@@ -1,0 +1,142 @@
+"""The posterior behind ``+exp=bets``: what recalibrated stakes cost of answers held out, what people differ by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from numpy.typing import NDArray
+
+from estimators.bets import bet_losses, model_losses
+from estimators.bets.study import GENERATOR
+from estimators.documents import crossed_mean
+from estimators.layout import HUMAN
+from experiments.bets.bet_perplexity.rows import loss_columns, vocab_size_of
+from experiments.bets.bet_perplexity.settings import BetsSettings
+from experiments.harness.bayes import KEPT, fit_model, several_fits, with_all_groups
+from inference.bets.recalibration import held_out_losses, recalibrated_losses
+from inference.posterior.arviz_adapter import InferenceData
+from inference.posterior.convergence import Convergence
+from models.bets.recalibration import recalibration_model
+from models.bets.recalibration_data import RecalibrationData, recalibration_data
+
+__all__ = ["Recalibration", "fit_recalibration"]
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Recalibration:
+    """One fit and what it says.
+
+    Attributes
+    ----------
+    convergence : Convergence
+    posteriors : dict of str to InferenceData
+        What is saved, with all groups.
+    row : dict
+        Of the table: the loss of recalibrated stakes, held out.
+    participants : pandas.DataFrame
+        Exponent and share of the back-off of everybody, with intervals.
+    numbers : dict of str to float
+        Medians and ends of intervals of the population, and what recalibration changes.
+    n_bad_k : int
+        Answers whose held-out loss is not to be believed.
+    """
+
+    convergence: Convergence
+    posteriors: dict[str, InferenceData]
+    row: dict[str, Any]
+    participants: pd.DataFrame
+    numbers: dict[str, float]
+    n_bad_k: int
+
+
+def fit_recalibration(settings: BetsSettings, study: xr.Dataset, back_off: str) -> Recalibration:
+    """Fit the recalibration model to the bets of a study.
+
+    Parameters
+    ----------
+    settings : BetsSettings
+    study : xarray.Dataset
+        A bet study.
+    back_off : str
+        With which stakes are mixed.
+
+    Raises
+    ------
+    InputError
+        If the back-off gives nothing to what came.
+    """
+    size = vocab_size_of(study, settings)
+    data = recalibration_data(study, back_off, vocab_size=size)
+    model = recalibration_model(data, settings.priors)
+    with several_fits(1, settings.sampler):
+        fit = fit_model(settings, model, "recalibration")
+    whole = with_all_groups(fit.idata, model, settings.seed, "recalibration", keep=KEPT)
+    held_out = held_out_losses(whole, data)
+    raw = bet_losses(study, back_off, vocab_size=size)[data.response]
+    mean = crossed_mean(held_out.loss_nats, _people(data), data.item, probability=settings.interval)
+    row: dict[str, Any] = {"kind": "recalibrated", "player": HUMAN, "back_off": back_off, **loss_columns(mean)}
+    row |= {"n_zero": 0, "n_unasked": data.n_unasked}
+    if GENERATOR in study.attrs:
+        against = model_losses(study)[data.response]
+        row |= _difference("gap", held_out.loss_nats, against, data, settings)
+        row["reference_loss_nats"] = float(against.mean())
+    gain = _difference("gain", raw, held_out.loss_nats, data, settings)
+    seen = recalibrated_losses(fit.posterior, data).mean(axis=1)
+    numbers = {f"seen_loss_nats_{name}": value for name, value in _quantiles(seen, settings.tail).items()}
+    for name, values in (
+        ("exponent", np.exp(fit.posterior["exponent_mean"].to_numpy())),
+        ("exponent_spread", fit.posterior["exponent_spread"].to_numpy()),
+        ("mixing_share", 1 / (1 + np.exp(-fit.posterior["mixing_mean"].to_numpy()))),
+    ):
+        numbers |= {f"{name}_{end}": value for end, value in _quantiles(values, settings.tail).items()}
+    return Recalibration(
+        convergence=fit.convergence,
+        posteriors={"bets": whole} if settings.save_posterior else {},
+        row=row,
+        participants=_participants(fit.posterior, settings.tail),
+        numbers=numbers | gain,
+        n_bad_k=held_out.n_bad_k,
+    )
+
+
+def _people(data: RecalibrationData) -> NDArray[np.str_]:
+    return data.participant[data.person]
+
+
+def _difference(
+    name: str, one: FloatArray, other: FloatArray, data: RecalibrationData, settings: BetsSettings
+) -> dict[str, float]:
+    """Mean difference of the losses of the same answers; NaN where there is none."""
+    ends = ("", "_se", "_lower", "_upper")
+    both = np.isfinite(one - other)
+    who, where = _people(data), data.item
+    if not both.any():
+        return {f"{name}{end}_nats": np.nan for end in ends}
+    found = crossed_mean((one - other)[both], who[both], where[both], probability=settings.interval)
+    values = (found.mean, found.se, found.lower, found.upper)
+    return {f"{name}{end}_nats": value for end, value in zip(ends, values, strict=True)}
+
+
+def _quantiles(draws: FloatArray, tail: float) -> dict[str, float]:
+    median, lower, upper = np.quantile(draws, [0.5, tail, 1 - tail])
+    return {"median": float(median), "lower": float(lower), "upper": float(upper)}
+
+
+def _participants(posterior: xr.Dataset, tail: float) -> pd.DataFrame:
+    columns: dict[str, Any] = {"participant": posterior["participant"].to_numpy().astype(str)}
+    for name, variable in (
+        ("exponent", "log_exponent"),
+        ("mixing_share", "mixing_share"),
+    ):
+        draws = posterior[variable].transpose("chain", "draw", "participant").to_numpy()
+        draws = draws.reshape(-1, posterior.sizes["participant"])
+        draws = np.exp(draws) if name == "exponent" else draws
+        median, lower, upper = np.quantile(draws, [0.5, tail, 1 - tail], axis=0)
+        columns |= {f"{name}_median": median, f"{name}_lower": lower, f"{name}_upper": upper}
+    return pd.DataFrame(columns)

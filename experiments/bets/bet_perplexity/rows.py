@@ -1,0 +1,152 @@
+"""Rows of the table of ``+exp=bets`` that need no posterior."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from estimators.bets import (
+    bet_losses,
+    estimate_bet_loss,
+    gambling_estimate,
+    model_losses,
+    stake_ranks,
+)
+from estimators.bets.losses import FLOOR, UNIFORM
+from estimators.bets.study import GENERATOR
+from estimators.documents import CrossedMean, crossed_mean
+from estimators.documents.guess_bounds import guess_bounds
+from estimators.errors import InputError
+from estimators.layout import HUMAN
+from experiments.bets.bet_perplexity.settings import BetsSettings
+
+__all__ = ["LEAST_VOCAB", "chosen_back_offs", "losses_by_back_off", "rows_of_bets", "vocab_size_of"]
+
+FloatArray = NDArray[np.float64]
+LEAST_VOCAB = 2
+
+
+def vocab_size_of(study: xr.Dataset, settings: BetsSettings) -> int | None:
+    """Words of the vocabulary, where that is known."""
+    known = settings.vocab_size if settings.vocab_size is not None else study.attrs.get("vocab_size")
+    return None if known is None else int(known)
+
+
+def chosen_back_offs(study: xr.Dataset, settings: BetsSettings) -> list[str]:
+    """Back-offs of the settings, or all that the study allows, by the names of their models.
+
+    Raises
+    ------
+    InputError
+        If there is none.
+    """
+    generator = study.attrs.get(GENERATOR)
+    if settings.back_offs is not None:
+        named = [str(generator) if name == GENERATOR and generator else name for name in settings.back_offs]
+        return list(dict.fromkeys(named))
+    models = [str(name) for name in study["model"].to_numpy().tolist()] if "model" in study.coords else []
+    found = sorted(models, key=lambda name: name != generator)
+    found += [UNIFORM] if vocab_size_of(study, settings) is not None else []
+    if not found:
+        raise InputError(
+            "is null, but the study has no model and no vocabulary that could spread the stakes on anything else; "
+            "back_offs=[uniform] with vocab_size=NUMBER is one",
+            field="back_offs",
+        )
+    return found
+
+
+def losses_by_back_off(study: xr.Dataset, settings: BetsSettings) -> dict[str, FloatArray]:
+    """Losses of every answer by back-off, (response,)."""
+    size = vocab_size_of(study, settings)
+    return {name: bet_losses(study, name, vocab_size=size) for name in chosen_back_offs(study, settings)}
+
+
+def rows_of_bets(study: xr.Dataset, settings: BetsSettings, losses: Mapping[str, FloatArray]) -> list[dict[str, Any]]:
+    """People under every back-off, the floor, the committee, Shannon's bounds, language models.
+
+    Raises
+    ------
+    InputError
+        If an answer put nothing on what came, and the settings refuse that.
+    """
+    participant, item = study["participant"].to_numpy().astype(str), study["response_item"].to_numpy()
+    reference = model_losses(study) if GENERATOR in study.attrs else None
+    rows: list[dict[str, Any]] = []
+    for name, values in {**losses, FLOOR: bet_losses(study, FLOOR)}.items():
+        found = estimate_bet_loss(
+            values,
+            participant,
+            item,
+            reference=None if name == FLOOR else reference,
+            zero=settings.zero,
+            probability=settings.interval,
+        )
+        counts = {key: getattr(found, key) for key in ("n_responses", "n_participants", "n_items", "n_zero")}
+        numbers = {key: value for key, value in vars(found).items() if key.endswith("_nats")}
+        kind = "floor" if name == FLOOR else "bets"
+        rows.append(
+            {"kind": kind, "player": HUMAN, "back_off": name, **counts, "n_unasked": found.n_unasked, **numbers}
+        )
+    main, values = next(iter(losses.items()))
+    known = ~np.isnan(values)
+    capital = gambling_estimate(
+        values[known], participant[known], item[known], vocab_size=vocab_size_of(study, settings) or LEAST_VOCAB
+    )
+    rows.append(
+        {
+            "kind": "committee",
+            "player": "mean of their stakes",
+            "back_off": main,
+            "n_responses": int(known.sum()),
+            "loss_nats": capital.mean_stake_nats,
+        }
+    )
+    return [*rows, *_shannon(study, settings, participant, item), *_models(study, settings, participant, item)]
+
+
+def _shannon(
+    study: xr.Dataset, settings: BetsSettings, participant: NDArray[np.str_], item: NDArray[Any]
+) -> list[dict[str, Any]]:
+    """Bounds for people who guess the words that they named, the largest stake first."""
+    rank, n_named = stake_ranks(study)
+    found = guess_bounds(
+        rank, item=item, participant=participant, n_tried=n_named, vocab_size=vocab_size_of(study, settings)
+    )
+    counts = {"n_responses": found.n_responses, "n_participants": found.n_participants, "n_items": found.n_items}
+    return [
+        {
+            "kind": "shannon",
+            "player": f"Shannon's {which} bound",
+            **counts,
+            "loss_nats": getattr(found, f"{which}_nats"),
+            "loss_se_nats": getattr(found, f"{which}_se_nats"),
+        }
+        for which in ("lower", "upper")
+    ]
+
+
+def _models(
+    study: xr.Dataset, settings: BetsSettings, participant: NDArray[np.str_], item: NDArray[Any]
+) -> list[dict[str, Any]]:
+    """Language models on the targets of the same answers."""
+    rows = []
+    for name in study["model"].to_numpy().tolist() if "model" in study.coords else []:
+        values = model_losses(study, str(name))
+        asked = np.isfinite(values)
+        if not asked.any():
+            continue
+        found = crossed_mean(values[asked], participant[asked], item[asked], probability=settings.interval)
+        rows.append({"kind": "model", "player": str(name), **loss_columns(found)})
+    return rows
+
+
+def loss_columns(found: CrossedMean) -> dict[str, Any]:
+    """Columns of the table for a mean loss."""
+    named = {"": found.mean, "_se": found.se, "_lower": found.lower, "_upper": found.upper}
+    counts = {key: getattr(found, key) for key in ("n_responses", "n_participants", "n_items")}
+    return {**counts, **{f"loss{end}_nats": value for end, value in named.items()}}

@@ -1,0 +1,36 @@
+"""Settings of the experiment on bets."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from estimators.bets.calibration import STAKE_EDGES
+from experiments.harness.bayes import PosteriorSettings, SamplerSettings
+from inference.settings import Count, Names, numbers_of
+from models.bets.recalibration_priors import RecalibrationPriors
+
+__all__ = ["BetsSettings"]
+
+
+class BetsSettings(PosteriorSettings):
+    """Settings of :func:`~experiments.bets.bet_perplexity.experiment.bet_perplexity`."""
+
+    back_offs: Names | None = None
+    """What may spread the stake on anything else over words that were not named: generator, the name of any model of
+    the study, uniform. null takes every model of the study, the generator first, and uniform where the size of the
+    vocabulary is known. The first one is the main one."""
+    vocab_size: Count | None = None
+    """Words of the vocabulary, for uniform and for Shannon's upper bound; null takes that of a simulated study."""
+    zero: Literal["refuse", "count"] = "refuse"
+    """What to do with answers that put nothing on what came, whose loss is infinite: refuse them, or leave them out of
+    means and count them. The recalibration takes them either way."""
+    edges: tuple[Annotated[float, Field(ge=0, le=1)], ...] = STAKE_EDGES
+    """Edges of the bins of stakes, rising from 0 to 1."""
+    posterior: bool = True
+    """Recalibrate the stakes of every participant (extra bayes); false: means and standard errors only, in seconds."""
+    priors: Annotated[RecalibrationPriors, numbers_of(RecalibrationPriors)] = RecalibrationPriors()
+    """Scales of the priors; only those to change."""
+    sampler: SamplerSettings = SamplerSettings(draws=1000, tune=1000)
+    """What draws from the posterior."""

@@ -1,0 +1,122 @@
+"""What the experiment on bets found, in words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from estimators.bets import LossBracket, StakeCalibration
+from experiments.bets.bet_perplexity.settings import BetsSettings
+from experiments.harness.settings import rows_of
+
+if TYPE_CHECKING:
+    from experiments.bets.bet_perplexity.posterior import Recalibration
+
+__all__ = ["bet_warnings", "summary"]
+
+_FEW = 10
+
+
+def bet_warnings(table: pd.DataFrame, found: Recalibration | None) -> tuple[str, ...]:
+    """Say what to doubt."""
+    said = []
+    main = table[table["kind"] == "bets"].iloc[0]
+    if main["n_zero"] > 0:
+        said.append(
+            f"{int(main['n_zero'])} answers put nothing on what came: their loss is infinite, and means are without "
+            "them"
+        )
+    if main["n_unasked"] > 0:
+        said.append(f"{int(main['n_unasked'])} answers are left out: the back-off or the generator was not asked")
+    clusters = int(min(main["n_participants"], main["n_items"]))
+    if clusters < _FEW:
+        said.append(f"only {clusters} participants or items: clustered standard errors are too small with so few")
+    if found is not None and found.n_bad_k:
+        said.append(f"{found.n_bad_k} answers have a Pareto k above .7: their held-out losses are not to be believed")
+    return tuple(said)
+
+
+def summary(
+    table: pd.DataFrame,
+    bracket: LossBracket,
+    calibration: StakeCalibration,
+    found: Recalibration | None,
+    settings: BetsSettings,
+) -> str:
+    """Say what people lost under every back-off, how their stakes are calibrated, and what recalibration changes."""
+    people = rows_of(table[table["kind"] == "bets"])
+    lines = [f"- spread by {row.back_off}: {_loss(row)}{_gap(row)}" for row in people]
+    first = people[0]
+    floor = float(table.loc[table["kind"] == "floor", "loss_nats"].iloc[0])
+    parts = [
+        f"What {int(first.n_participants)} people lost who bet on the next word, {int(first.n_responses):,} answers to "
+        f"{int(first.n_items)} items ({settings.interval:.0%} intervals, standard errors clustered over people and "
+        "items). Where the true word was not named, what lay on anything else is spread over unnamed words:\n\n"
+        + "\n".join(lines),
+        _bracket(bracket, floor),
+        f"**Calibration.** The stake on a word and how often it came differ by {calibration.calibration_error:.3f} on "
+        f"average over {int(calibration.n_stakes.sum()):,} stakes, those on anything else among them.",
+        _others(table),
+    ]
+    if found is not None:
+        parts.insert(2, _recalibrated(found, settings))
+        if not found.convergence.passed:
+            parts.insert(0, "**The posterior did NOT converge: do not use the numbers from it.**")
+    return "\n\n".join(parts)
+
+
+def _loss(row: Any) -> str:
+    return (
+        f"**{row.loss_nats:.3f}** nats a word [{row.loss_lower_nats:.3f}, {row.loss_upper_nats:.3f}], perplexity "
+        f"{row.perplexity:.3g}"
+    )
+
+
+def _gap(row: Any) -> str:
+    if not np.isfinite(row.gap_nats):
+        return ""
+    return f"; {row.gap_nats:+.3f} [{row.gap_lower_nats:+.3f}, {row.gap_upper_nats:+.3f}] to the generator"
+
+
+def _bracket(bracket: LossBracket, floor: float) -> str:
+    width = ""
+    if bracket.upper_back_off != bracket.lower_back_off:
+        width = (
+            f"**Bracket.** Between {bracket.lower_nats:.3f} ({bracket.lower_back_off}) and {bracket.upper_nats:.3f} "
+            f"nats ({bracket.upper_back_off}) it is the back-off that decides, on the {bracket.n_responses:,} answers "
+            "that all have. "
+        )
+    return (
+        f"{width}No back-off costs less than {floor:.3f} nats, what lay on the words named and on anything else alone; "
+        "there is no bound from above, as people may have believed anything of the words that they did not name."
+    )
+
+
+def _recalibrated(found: Recalibration, settings: BetsSettings) -> str:
+    n, row = found.numbers, found.row
+    boldness = "too bold" if n["exponent_upper"] < 1 else "too timid" if n["exponent_lower"] > 1 else "about right"
+    return (
+        f"**Recalibrated.** Raised to a power and mixed with {row['back_off']}, participant by participant, stakes on "
+        f"answers held out cost {row['loss_nats']:.3f} nats [{row['loss_lower_nats']:.3f}, "
+        f"{row['loss_upper_nats']:.3f}]: {n['gain_nats']:+.3f} [{n['gain_lower_nats']:+.3f}, "
+        f"{n['gain_upper_nats']:+.3f}] nats less than as they were staked (with the answers seen it would be "
+        f"{n['seen_loss_nats_median']:.3f}). The typical exponent is "
+        f"{n['exponent_median']:.2f} [{n['exponent_lower']:.2f}, {n['exponent_upper']:.2f}] ({settings.interval:.0%}): "
+        f"stakes are {boldness}; the typical share of the back-off is {100 * n['mixing_share_median']:.1f}%."
+    )
+
+
+def _others(table: pd.DataFrame) -> str:
+    lines = []
+    for row in rows_of(table[table["kind"].isin(["committee", "model"])]):
+        what = f" under {row.back_off}" if row.back_off else ""
+        lines.append(f"- {row.player}{what}: {row.loss_nats:.3f} nats")
+    bounds = rows_of(table[table["kind"] == "shannon"])
+    low, high = (f"{row.loss_nats:.3f}" if np.isfinite(row.loss_nats) else "unknown" for row in bounds)
+    text = "Beside them:\n\n" + "\n".join(lines)
+    return (
+        f"{text}\n- Shannon's bounds, the words named being guesses in the order of their stakes: {low} to {high} nats"
+        + ("" if np.isfinite(bounds[1].loss_nats) else " (the upper one needs vocab_size)")
+    )

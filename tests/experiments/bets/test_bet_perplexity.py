@@ -1,0 +1,122 @@
+"""``+exp=bets`` at a tiny size: what is in the table, the figures, the report, and what users get wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from estimators.bets import bet_losses
+from estimators.bets.examples import bet_study
+from estimators.errors import InputError
+from experiments import bet_perplexity
+from experiments.bets.bet_perplexity.experiment import BET_COLUMNS
+from experiments.harness.job import Job
+from experiments.harness.outputs import write_outputs
+from experiments.harness.result import ExperimentResult
+from tests.experiments.command import FEW_DIVERGENT, config, prepared, run_experiment
+
+TINY_BETS = ("study.n_items=20", "study.n_participants=6", "study.n_answers=10", "study.vocab_size=60", "output.dpi=40")
+SHORT = ("sampler.draws=200", "sampler.tune=300", "sampler.chains=2", "sampler.cores=1", FEW_DIVERGENT)
+
+
+def overrides(*more: str) -> list[str]:
+    return ["+exp=bets", *TINY_BETS, *more]
+
+
+@pytest.fixture(scope="module")
+def fitted(seed_offset: int) -> tuple[Job, ExperimentResult]:
+    job = prepared(*overrides(*SHORT, f"seed={seed_offset}", "experiment.allow_unconverged=true"))
+    return job, job.run()
+
+
+def test_without_a_posterior(tmp_path: Path) -> None:
+    job = prepared(*overrides("experiment.posterior=false"))
+    result = job.run()
+    table = result.table
+    assert tuple(table.columns) == BET_COLUMNS
+    assert table["kind"].tolist() == ["bets"] * 3 + ["floor", "committee", "shannon", "shannon", "model", "model"]
+    people = table[table["kind"] == "bets"].set_index("back_off")
+    for name in ("generator", "text", "uniform"):
+        assert people.loc[name, "loss_nats"] == pytest.approx(bet_losses(job.study, name, vocab_size=60).mean())
+    np.testing.assert_allclose(people["perplexity"], np.exp(people["loss_nats"].astype(float)))
+    low, high = table.loc[table["kind"] == "shannon", "loss_nats"]
+    assert 0 < low < high
+    participants = result.tables["participants"]
+    assert participants["n_responses"].tolist() == [10] * 6
+    # what somebody's capital has become says their mean loss
+    own = np.log(60) - participants["log_capital"] / participants["n_responses"]
+    np.testing.assert_allclose(own, participants["loss_nats_generator"])
+    assert result.tables["items"]["n_responses"].sum() == 60
+    assert result.dataset["bin_n_stakes"].sum() == 60 * 6
+    assert set(result.figures) == {"bets", "calibration"}
+    write_outputs(tmp_path, config(*overrides()), job.study, result)
+    report = (tmp_path / "report.md").read_text(encoding="utf-8")
+    assert "it is the back-off that decides" in report
+    assert "Shannon's bounds" in report
+    assert {"items.csv", "participants.csv"} <= {path.name for path in tmp_path.iterdir()}
+
+
+@pytest.mark.mcmc
+def test_recalibrated_stakes_stand_in_the_table(fitted: tuple[Job, ExperimentResult], tmp_path: Path) -> None:
+    job, result = fitted
+    row = result.table[result.table["kind"] == "recalibrated"].iloc[0]
+    assert (row["back_off"], row["n_responses"]) == ("generator", 60)
+    assert np.isfinite(row[["loss_nats", "loss_se_nats", "gap_nats", "gap_se_nats"]].astype(float)).all()
+    numbers = result.dataset.attrs
+    # it flatters to see the answers
+    assert numbers["seen_loss_nats_median"] < row["loss_nats"] + 0.05
+    raw = result.table[(result.table["kind"] == "bets") & (result.table["back_off"] == "generator")].iloc[0]
+    assert numbers["gain_nats"] == pytest.approx(raw["loss_nats"] - row["loss_nats"])
+    participants = result.tables["participants"]
+    assert (participants["exponent_lower"] < participants["exponent_upper"]).all()
+    assert set(result.figures) == {"bets", "calibration", "recalibration"}
+    write_outputs(tmp_path, config(*overrides()), job.study, result)
+    assert (tmp_path / "posterior_bets.nc").is_file()
+    assert "answers held out" in (tmp_path / "report.md").read_text(encoding="utf-8")
+
+
+def test_zero_stakes_are_refused_or_counted() -> None:
+    study = bet_study().copy(deep=True)
+    study["other_stake"].values[1] = 0
+    study["bet_stake"].values[2:4] = [0.75, 0.25]
+    with pytest.raises(InputError, match="nothing was staked on what came"):
+        bet_perplexity(study, posterior=False)
+    result = bet_perplexity(study, posterior=False, zero="count")
+    assert result.table.loc[0, ["n_zero", "n_responses"]].tolist() == [1, 5]
+    assert any("put nothing on what came" in text for text in result.warnings)
+    assert np.isposinf(result.tables["items"].loc[1, "loss_nats_lm"])
+
+
+def test_a_study_without_models_needs_a_vocabulary() -> None:
+    study = bet_study().drop_dims("model").drop_vars("model", errors="ignore")
+    del study.attrs["generator"]
+    with pytest.raises(InputError, match=r"back_offs: is null, but the study has no model and no vocabulary"):
+        bet_perplexity(study, posterior=False)
+    result = bet_perplexity(study, posterior=False, vocab_size=1000)
+    assert result.table.loc[result.table["kind"] == "bets", "back_off"].tolist() == ["uniform"]
+    assert result.table["gap_nats"].isna().all()
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ("experiment.back_offs=[gpt]", "unknown back_off 'gpt'"),
+        ("experiment.edges=[0,1.5]", "edges"),
+        ("experiment.edges=[0,0.5]", "should rise from 0 to 1"),
+        ("experiment.zero=drop", "zero: is 'drop', should be one of refuse, count"),
+        ("study=simulated", "is 'simulated', a comparison study; bets needs a bet study"),
+    ],
+)
+def test_what_users_get_wrong(more: str, message: str) -> None:
+    own = ["+exp=bets", "experiment.posterior=false", *([] if "study=" in more else TINY_BETS), more]
+    with pytest.raises(InputError, match=message):
+        run_experiment(*own)
+
+
+def test_own_ids_survive() -> None:
+    study: xr.Dataset = bet_study().assign(item_id=("item", np.array(["one", "two", "three"], dtype=object)))
+    result = bet_perplexity(study, posterior=False)
+    assert result.tables["items"]["item"].tolist() == ["one", "two", "three"]
