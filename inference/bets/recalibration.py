@@ -90,7 +90,7 @@ def recalibrated_losses(posterior: xr.Dataset, data: RecalibrationData) -> Float
     total = sum(np.exp(exponent * column) for column in log_stake.T)
     rows = np.arange(data.came.size)
     tempered = np.exp(exponent * log_stake[rows, data.came]) / total
-    losses: FloatArray = data.spread_nats - np.log((1 - share) * tempered + share * data.back_off[rows, data.came])
+    losses: FloatArray = data.spread_nats - np.log((1 - share) * tempered + share * data.mixed[rows, data.came])
     return losses
 
 

@@ -45,7 +45,7 @@ def recalibration_sbc(data: RecalibrationData, priors: RecalibrationPriors | Non
 
 
 def small_recalibration_design(n_participants: int, n_answers: int, n_named: int = 4) -> RecalibrationData:
-    """Bets of an imagined study: stakes from timid to bold, and a back-off that knows something else.
+    """Bets of an imagined study: stakes from timid to bold, mixed with what knows something else.
 
     Parameters
     ----------
@@ -73,11 +73,12 @@ def small_recalibration_design(n_participants: int, n_answers: int, n_named: int
         participant=np.array([f"p{number}" for number in range(n_participants)]),
         person=np.repeat(np.arange(n_participants), n_answers),
         stake=rng.dirichlet(np.full(n_cells, 0.7), size=size),
-        back_off=rng.dirichlet(np.full(n_cells, 0.7), size=size),
+        mixed=rng.dirichlet(np.full(n_cells, 0.7), size=size),
         came=np.zeros(size, dtype=np.intp),
         spread_nats=np.zeros(size),
         response=np.arange(size),
         item=np.tile(np.arange(n_answers), n_participants),
-        back_off_name="imagined",
+        back_off="imagined",
+        mix="imagined",
         n_unasked=0,
     )

@@ -1,4 +1,4 @@
-r"""What stakes are worth: every participant's are raised to a power and mixed with a back-off."""
+r"""What stakes are worth: every participant's are raised to a power and mixed with a distribution."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def recalibration_model(data: RecalibrationData, priors: RecalibrationPriors | N
     r"""Build the model of what comes, given stakes.
 
     An answer of participant u has the cells c = 0 (anything else) and 1, 2, ... (the words named), with stakes
-    :math:`b_c` and probabilities :math:`m_c` under the back-off. The cell that comes is
+    :math:`b_c` and probabilities :math:`m_c` under what is mixed in. The cell that comes is
 
     .. math::
 
@@ -26,8 +26,9 @@ def recalibration_model(data: RecalibrationData, priors: RecalibrationPriors | N
         \ln k_u \sim \mathrm N(\mu_k, \tau_k), \qquad
         \mathrm{logit}\, \varepsilon_u \sim \mathrm N(\mu_\varepsilon, \tau_\varepsilon).
 
-    k below 1 says that stakes are too bold, above 1 too timid; :math:`\varepsilon` says how often they know nothing
-    that the back-off does not. Where the target was not named, the back-off's share of it among unnamed words is a
+    k below 1 says that stakes are too bold, above 1 too timid; :math:`\varepsilon` says how often what comes has
+    nothing to do with them. With the same :math:`m_c` for every cell (``mix="cells"``) nothing is mixed in that the
+    participant did not know. Where the target was not named, the back-off's share of it among unnamed words is a
     constant, and no part of the likelihood. Stakes as they are have k = 1 and :math:`\varepsilon = 0`.
 
     Parameters
@@ -54,7 +55,7 @@ def recalibration_model(data: RecalibrationData, priors: RecalibrationPriors | N
     coords = {"participant": data.participant, "answer": data.response, "cell": np.arange(data.stake.shape[1])}
     with pm.Model(coords=coords) as model:
         person = pm.Data("person", data.person, dims="answer")
-        back_off = pm.Data("back_off", data.back_off, dims=("answer", "cell"))
+        mixed = pm.Data("mixed", data.mixed, dims=("answer", "cell"))
         staked = (data.stake > 0).astype(float)
         # the power of 0 is 0, and has no derivative that is a number: such cells are kept out of it
         log_stake = pm.Data("log_stake", np.log(np.where(staked > 0, data.stake, 1.0)), dims=("answer", "cell"))
@@ -64,7 +65,7 @@ def recalibration_model(data: RecalibrationData, priors: RecalibrationPriors | N
         mixing = pm.Deterministic("mixing_share", pm.math.invlogit(logit), dims="participant")
         power = is_staked * pt.exp(pt.exp(log_exponent)[person][:, None] * log_stake)
         share = mixing[person][:, None]
-        probability = (1 - share) * power / power.sum(axis=1, keepdims=True) + share * back_off
+        probability = (1 - share) * power / power.sum(axis=1, keepdims=True) + share * mixed
         pm.Categorical("came", p=probability, observed=data.came, dims="answer")
     return model
 

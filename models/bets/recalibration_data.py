@@ -1,22 +1,25 @@
-"""What the recalibration model is given: stakes and a back-off by cell, and the cell that came."""
+"""What the recalibration model is given: stakes by cell, what is mixed with them, and the cell that came."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from estimators.bets.losses import FLOOR, UNIFORM, back_off_model, spread_nats
 from estimators.bets.study import BETS, GENERATOR, hit_of_answers, named_mass
-from estimators.errors import InputError
+from estimators.errors import InputError, unknown_choice
 from estimators.layout import item_labels, item_positions
 
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["RecalibrationData", "recalibration_data"]
+__all__ = ["MIXES", "Mix", "RecalibrationData", "recalibration_data"]
+
+Mix = Literal["cells", "back_off"]
+MIXES: tuple[str, ...] = get_args(Mix)
 
 FloatArray = NDArray[np.float64]
 
@@ -34,8 +37,8 @@ class RecalibrationData:
         Positions of the participants.
     stake : ndarray, shape (A, C)
         Shares; 0 in the padding.
-    back_off : ndarray, shape (A, C)
-        What the back-off gives to every cell: to each word named, and to all others together.
+    mixed : ndarray, shape (A, C)
+        Distribution over the cells that stakes are mixed with; 0 in the padding.
     came : ndarray of int, shape (A,)
         The cell that came; 0 where the target was not named.
     spread_nats : ndarray, shape (A,)
@@ -44,7 +47,8 @@ class RecalibrationData:
         Responses of the study.
     item : ndarray, shape (A,)
         What its owner calls the item of each.
-    back_off_name : str
+    back_off : str
+    mix : str
     n_unasked : int
         Responses left out: the back-off was not asked.
     """
@@ -52,17 +56,18 @@ class RecalibrationData:
     participant: NDArray[np.str_]
     person: NDArray[np.intp]
     stake: FloatArray
-    back_off: FloatArray
+    mixed: FloatArray
     came: NDArray[np.intp]
     spread_nats: FloatArray
     response: NDArray[np.intp]
     item: NDArray[np.generic]
-    back_off_name: str
+    back_off: str
+    mix: str
     n_unasked: int
 
 
 def recalibration_data(
-    study: xr.Dataset, back_off: str = GENERATOR, *, vocab_size: int | None = None
+    study: xr.Dataset, back_off: str = GENERATOR, *, mix: Mix | str = "cells", vocab_size: int | None = None
 ) -> RecalibrationData:
     """Take what the recalibration model needs from a bet study.
 
@@ -71,7 +76,10 @@ def recalibration_data(
     study : xarray.Dataset
         A bet study.
     back_off, vocab_size
-        See :func:`estimators.bets.bet_losses`; "floor" is no distribution and cannot be mixed with.
+        See :func:`estimators.bets.bet_losses`; "floor" is no distribution.
+    mix : {"cells", "back_off"}, optional
+        What stakes are mixed with: the same for every cell of an answer, which knows nothing; or what the back-off
+        gives to the cells. With a language model the latter is the loss of people and the model together.
 
     Returns
     -------
@@ -80,8 +88,8 @@ def recalibration_data(
     Raises
     ------
     InputError
-        For an unknown back-off, no answer that it was asked about, or an answer in which neither the participant nor
-        the back-off gives anything to what came.
+        For an unknown back-off or mix, no answer that the back-off was asked about, or an answer in which it gives
+        nothing to what came.
 
     Examples
     --------
@@ -91,6 +99,8 @@ def recalibration_data(
     [0.25, 0.5, 0.25]
     """
     source = BETS.source(study)
+    if mix not in MIXES:
+        raise unknown_choice("mix", mix, MIXES, source=source)
     if back_off == FLOOR:
         raise InputError(f"is {FLOOR!r}, which is no distribution; name another", source=source, field="back_off")
     spread = spread_nats(study, back_off, vocab_size=vocab_size)
@@ -104,7 +114,10 @@ def recalibration_data(
     stake, other = np.zeros(shape), np.zeros(shape)
     stake[answer, cell] = study["bet_stake"].values
     stake[:, 0] = study["other_stake"].values
-    if back_off == UNIFORM and vocab_size is not None:
+    if mix == "cells":
+        other[answer, cell] = 1 / (n_named[answer] + 1)
+        other[:, 0] = 1 / (n_named + 1)
+    elif back_off == UNIFORM and vocab_size is not None:
         other[answer, cell] = 1 / vocab_size
         other[:, 0] = 1 - n_named / vocab_size
     else:
@@ -121,7 +134,7 @@ def recalibration_data(
     nothing = taken[((stake + other)[rows, came] == 0)[taken] | np.isposinf(spread[taken])]
     if nothing.size:
         raise InputError(
-            f"gives nothing to what came in response {nothing[0]} ({nothing.size} such), and no stake lies there",
+            f"gives nothing to what came in response {nothing[0]} ({nothing.size} such)",
             source=source,
             field=f"back-off {back_off!r}",
         )
@@ -130,11 +143,12 @@ def recalibration_data(
         participant=participant,
         person=person.astype(np.intp),
         stake=stake[taken],
-        back_off=other[taken],
+        mixed=other[taken],
         came=came[taken].astype(np.intp),
         spread_nats=spread[taken],
         response=taken,
         item=item_labels(study)[item_positions(study, "response_item")[taken]],
-        back_off_name=back_off,
+        back_off=back_off,
+        mix=mix,
         n_unasked=n_answers - taken.size,
     )

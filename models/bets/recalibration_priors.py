@@ -20,7 +20,7 @@ class RecalibrationPriors:
     exponent_spread : float
         Median of the log-normal for the standard deviation over participants of ln k.
     mixing_mean, mixing : float
-        Normal for the mean over participants of the log-odds of the back-off's share: -3 is 5%.
+        Normal for the mean over participants of the log-odds of the share mixed in: -3 is 5%.
     mixing_spread : float
         Median of the log-normal for their standard deviation.
     log_spread : float

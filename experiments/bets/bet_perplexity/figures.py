@@ -47,8 +47,11 @@ def loss_figure(
         left.set_title("a  All answers")
         light_grid(left, "x")
         _brackets(right, participants, back_offs)
-        handles = [mark(f"unnamed words by {name}", _HUMAN, _MARKERS[at % 6]) for at, name in enumerate(back_offs)]
-        handles.append(mark("between them", _BRACKET, line="-"))
+        handles = [
+            mark(f"b: unnamed words by {name}", _HUMAN, _MARKERS[at % 6], hollow=True)
+            for at, name in enumerate(back_offs)
+        ]
+        handles.append(mark("b: between them", _BRACKET, line="-"))
         named(fig, handles, 3)
         titled(fig, "What bets on the next word cost", study_name)
     return fig
@@ -95,7 +98,7 @@ def calibration_figure(bins: pd.DataFrame, study_name: str = "", *, interval: fl
 
 
 def recalibration_figure(participants: pd.DataFrame, study_name: str = "", *, interval: float) -> Figure:
-    """Exponent and share of the back-off of every participant."""
+    """Exponent of the stakes of every participant, and share of what is mixed in."""
     own = participants.dropna(subset=["exponent_median"]).sort_values("exponent_median", ascending=False)
     own = own.assign(label=[short_names(participants["participant"])[name] for name in own["participant"]])
     with mpl.rc_context(STYLE):
@@ -107,7 +110,7 @@ def recalibration_figure(participants: pd.DataFrame, study_name: str = "", *, in
             light_grid(axes, "x")
         left.axvline(1, color="0.6", linewidth=0.8)
         left.set_xlabel(f"exponent of the stakes ({interval:.0%})\nbelow 1: too bold")
-        right.set_xlabel(f"share of the back-off ({interval:.0%})")
+        right.set_xlabel(f"share mixed in ({interval:.0%})")
         right.set_xlim(left=0)
         percent(right.xaxis)
         titled(fig, "How stakes are recalibrated", study_name)

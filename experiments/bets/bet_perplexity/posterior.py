@@ -40,7 +40,7 @@ class Recalibration:
     row : dict
         Of the table: the loss of recalibrated stakes, held out.
     participants : pandas.DataFrame
-        Exponent and share of the back-off of everybody, with intervals.
+        Exponent of everybody's stakes, and share of what is mixed in, with intervals.
     numbers : dict of str to float
         Medians and ends of intervals of the population, and what recalibration changes.
     n_bad_k : int
@@ -64,7 +64,7 @@ def fit_recalibration(settings: BetsSettings, study: xr.Dataset, back_off: str) 
     study : xarray.Dataset
         A bet study.
     back_off : str
-        With which stakes are mixed.
+        What spreads the stake on anything else.
 
     Raises
     ------
@@ -72,7 +72,7 @@ def fit_recalibration(settings: BetsSettings, study: xr.Dataset, back_off: str) 
         If the back-off gives nothing to what came.
     """
     size = vocab_size_of(study, settings)
-    data = recalibration_data(study, back_off, vocab_size=size)
+    data = recalibration_data(study, back_off, mix=settings.mix, vocab_size=size)
     model = recalibration_model(data, settings.priors)
     with several_fits(1, settings.sampler):
         fit = fit_model(settings, model, "recalibration")

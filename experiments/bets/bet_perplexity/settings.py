@@ -30,6 +30,9 @@ class BetsSettings(PosteriorSettings):
     """Edges of the bins of stakes, rising from 0 to 1."""
     posterior: bool = True
     """Recalibrate the stakes of every participant (extra bayes); false: means and standard errors only, in seconds."""
+    mix: Literal["cells", "back_off"] = "cells"
+    """What recalibration mixes with stakes: the same for every word named and anything else, which knows nothing; or
+    what the main back-off gives them: with a language model that is the loss of people and the model together."""
     priors: Annotated[RecalibrationPriors, numbers_of(RecalibrationPriors)] = RecalibrationPriors()
     """Scales of the priors; only those to change."""
     sampler: SamplerSettings = SamplerSettings(draws=1000, tune=1000)

@@ -97,14 +97,16 @@ def _bracket(bracket: LossBracket, floor: float) -> str:
 def _recalibrated(found: Recalibration, settings: BetsSettings) -> str:
     n, row = found.numbers, found.row
     boldness = "too bold" if n["exponent_upper"] < 1 else "too timid" if n["exponent_lower"] > 1 else "about right"
+    what = "the same for every cell of an answer" if settings.mix == "cells" else f"what {row['back_off']} gives to it"
+    together = "" if settings.mix == "cells" else " It is the loss of people and the back-off together."
     return (
-        f"**Recalibrated.** Raised to a power and mixed with {row['back_off']}, participant by participant, stakes on "
-        f"answers held out cost {row['loss_nats']:.3f} nats [{row['loss_lower_nats']:.3f}, "
-        f"{row['loss_upper_nats']:.3f}]: {n['gain_nats']:+.3f} [{n['gain_lower_nats']:+.3f}, "
+        f"**Recalibrated.** Raised to a power and mixed with {what}, participant by participant, stakes on answers "
+        f"held out cost {row['loss_nats']:.3f} nats [{row['loss_lower_nats']:.3f}, {row['loss_upper_nats']:.3f}], "
+        f"unnamed words by {row['back_off']}: {n['gain_nats']:+.3f} [{n['gain_lower_nats']:+.3f}, "
         f"{n['gain_upper_nats']:+.3f}] nats less than as they were staked (with the answers seen it would be "
-        f"{n['seen_loss_nats_median']:.3f}). The typical exponent is "
-        f"{n['exponent_median']:.2f} [{n['exponent_lower']:.2f}, {n['exponent_upper']:.2f}] ({settings.interval:.0%}): "
-        f"stakes are {boldness}; the typical share of the back-off is {100 * n['mixing_share_median']:.1f}%."
+        f"{n['seen_loss_nats_median']:.3f}).{together} The typical exponent is {n['exponent_median']:.2f} "
+        f"[{n['exponent_lower']:.2f}, {n['exponent_upper']:.2f}] ({settings.interval:.0%}): stakes are {boldness}; the "
+        f"typical share mixed in is {100 * n['mixing_share_median']:.1f}%."
     )
 
 

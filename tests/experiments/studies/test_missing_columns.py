@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from estimators.errors import InputError
-from experiments import cloze_study, comparison_study, guess_study, ranking_study
+from experiments import bet_study, cloze_study, comparison_study, guess_study, ranking_study
 
 PAIRS = {
     "item": ["q"], "draw": [1], "context": ["a"], "target": ["b"], "candidate": ["c"],
@@ -17,6 +17,7 @@ PAIRS = {
 }  # fmt: skip
 ANSWERS = {"item": ["q"], "draw": [1], "participant": ["ann"], "report": [0.5]}
 GUESSES = {"participant": ["ann"], "document": ["d"], "position": [0], "target": ["a"], "guess": ["b"]}
+BETS = {"participant": ["ann"], "item": ["q"], "target": ["a"], "word": ["b"], "stake": [50]}
 RANKS = {
     "model": ["m"], "text": ["t"], "context_length": [1], "window": ["1"], "position": [0], "reference_token": ["a"],
     "rank": [1], "token": ["a"], "logprob_nats": [-1.0],
@@ -44,6 +45,7 @@ CASES: list[tuple[Make, dict[str, Any], str]] = [
     *((of_answers, ANSWERS, name) for name in ANSWERS),
     *((guess_study, GUESSES, name) for name in GUESSES),
     *((ranking_study, RANKS, name) for name in RANKS),
+    *((bet_study, BETS, name) for name in BETS),
     *((cloze_study, CLOZE, name) for name in CLOZE),
 ]
 

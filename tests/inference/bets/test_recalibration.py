@@ -24,7 +24,7 @@ from models.bets.recalibration_data import recalibration_data
 def test_the_design_is_a_model() -> None:
     """Fits are made by `+exp=sbc experiment.model=recalibration`, and by the slow test below."""
     data = small_recalibration_design(3, 4, 2)
-    assert data.stake.shape == data.back_off.shape == (12, 3)
+    assert data.stake.shape == data.mixed.shape == (12, 3)
     model = recalibration_sbc(data)
     assert {name.partition("[")[0] for name in model.quantities} <= set(model.build().named_vars)
     assert recalibration_sbc(small_recalibration_design(3, 5, 2)).key != model.key
@@ -51,7 +51,6 @@ def test_known_exponents_are_recovered(seed_offset: int) -> None:
     """
     sizes = bets.BetSimulation(n_chips=1000, participant_noise=0, n_items=400, n_answers=80)
     study = bets.simulate_bet_study(sizes, np.random.default_rng(seed_offset))
-    # with the text itself as back-off the mixing share is next to nothing
     data = recalibration_data(study, "uniform", vocab_size=500)
     model = recalibration_model(data)
     idata = complete(sample(model, draws=500, tune=500, chains=2, cores=2, seed=1 + seed_offset), model, seed=1)

@@ -31,21 +31,22 @@ def rows_at(data: RecalibrationData, exponent: float, share: float) -> np.ndarra
     return rows.at({name: np.asarray(point[name]) for name in rows.inputs})["came"]
 
 
-@pytest.mark.parametrize("back_off", ["generator", "uniform"])
-def test_the_likelihood_is_that_of_single_answers(back_off: str) -> None:
-    data = recalibration_data(bets.simulate_bet_study(SMALL, np.random.default_rng(1)), back_off, vocab_size=20)
-    np.testing.assert_allclose(data.back_off.sum(axis=1), 1)
+@pytest.mark.parametrize(("back_off", "mix"), [("generator", "back_off"), ("uniform", "back_off"), ("text", "cells")])
+def test_the_likelihood_is_that_of_single_answers(back_off: str, mix: str) -> None:
+    study = bets.simulate_bet_study(SMALL, np.random.default_rng(1))
+    data = recalibration_data(study, back_off, mix=mix, vocab_size=20)
+    np.testing.assert_allclose(data.mixed.sum(axis=1), 1)
     for exponent, share in ((0.6, 0.2), (2.0, 0.01)):
         expected = [
             math.log(reference.recalibrated(stake, other, exponent, share)[came])
-            for stake, other, came in zip(data.stake.tolist(), data.back_off.tolist(), data.came.tolist(), strict=True)
+            for stake, other, came in zip(data.stake.tolist(), data.mixed.tolist(), data.came.tolist(), strict=True)
         ]
         np.testing.assert_allclose(rows_at(data, exponent, share), expected, rtol=1e-9)
 
 
 def test_stakes_as_they_are_cost_what_they_cost() -> None:
     study = bets.simulate_bet_study(SMALL, np.random.default_rng(2))
-    data = recalibration_data(study)
+    data = recalibration_data(study, mix="back_off")
     np.testing.assert_allclose(data.spread_nats - rows_at(data, 1, 1e-12), bets.bet_losses(study), rtol=1e-9)
     # and all of the back-off is its own loss
     np.testing.assert_allclose(data.spread_nats - rows_at(data, 1, 1 - 1e-12), bets.model_losses(study), rtol=1e-6)
@@ -78,7 +79,9 @@ def test_losses_by_draw_are_those_of_the_model() -> None:
 def test_answers_without_a_back_off_are_left_out_and_counted() -> None:
     study = bet_study().copy(deep=True)
     study["bet_logprob"].values[0, 4] = np.nan
-    data = recalibration_data(study)
+    # its target was named, so that the back-off is needed only where it is mixed in
+    assert recalibration_data(study).n_unasked == 0
+    data = recalibration_data(study, mix="back_off")
     assert (data.n_unasked, data.response.tolist()) == (1, [0, 1, 3, 4, 5])
     assert data.came.tolist() == [1, 0, 0, 2, 0]
 
@@ -89,7 +92,9 @@ def test_wrong_input_is_named() -> None:
     unasked = bet_study().copy(deep=True)
     unasked["bet_logprob"].values[:] = np.nan
     with pytest.raises(InputError, match="was asked about no answer"):
-        recalibration_data(unasked)
+        recalibration_data(unasked, mix="back_off")
+    with pytest.raises(InputError, match="unknown mix 'words'"):
+        recalibration_data(unasked, mix="words")
     nothing = bet_study().copy(deep=True)
     nothing["target_logprob"].values[0, 1] = -np.inf
     with pytest.raises(InputError, match=r"gives nothing to what came in response 1 \(1 such\)"):

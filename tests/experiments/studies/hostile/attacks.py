@@ -104,7 +104,10 @@ BYTES: dict[str, Change] = {
 # a text is any bytes that are UTF-8; a table that ends early at the end of a line is a shorter table
 _ANY = {
     "texts": {"one byte", "half", "a page of the web", "nested", "nested objects"},
-    **{name: {"half"} for name in ("texts lines", "comparison_table", "guess_table", "cloze_table", "ranking_table")},
+    **{
+        name: {"half"}
+        for name in ("texts lines", "comparison_table", "guess_table", "bet_table", "cloze_table", "ranking_table")
+    },
     "provo norms": {"half"},
 }
 # tables of people's programs may be in another encoding; a note says which was taken
@@ -390,6 +393,7 @@ CELLS: list[tuple[str, str, bytes, tuple[str, ...]]] = [
     ("comparison_table", "answers.csv", b",0.7", (*_NUMBERS, "-0.5", "1.5")),
     ("cloze_table", "c.csv", b",3", tuple(value for value in _COUNTS if value)),
     ("guess_table", "g.csv", b",1,sat", ("", "-1", "1.5", "x", "nan", "1_0", "3" + "0" * 400)),
+    ("bet_table", "b.csv", b",20", tuple(value for value in (*_NUMBERS, "90", "-1") if value != "1,5")),
     ("ranking_table", "r.csv", b",-0.5", (*_NUMBERS, "0.5")),
     ("ranking_table", "r.csv", b",1, whale", ("", "0", "-1", "1.5", "x", "1_0", "nan", "7" + "0" * 400)),
 ]

@@ -13,6 +13,7 @@ import pandas as pd
 import xarray as xr
 
 from experiments import (
+    bet_table,
     cloze_table,
     comparison_file,
     comparison_table,
@@ -50,6 +51,7 @@ PAIRS_TABLE = """item,draw,context,target,candidate,target_logprob_small,candida
 """
 ANSWERS_TABLE = "item,draw,participant,report\n1,0,ann,0.7\n1,1,bob,0.5\n2,0,ann,0.4\n2,1,bob,0.9\n"
 GUESSES_TABLE = "participant,document,position,target,guess\nann,a,0,cat,dog\nann,a,1,sat,sat\nbob,a,0,cat,cat\n"
+BETS_TABLE = "participant,item,target,word,stake\nann,a,cat,cat,50\nann,a,cat,dog,20\nbob,a,cat,cow,30\n"
 CLOZE_TABLE = "context,response,count\nThe cat,sat,3\nThe cat,ran,1\nA dog,ran,2\n"
 RANKING_TABLE = """model,text,context_length,window,position,reference_token,rank,token,logprob_nats
 m,t,8,1,0, whale,1, whale,-0.5
@@ -158,6 +160,7 @@ INPUTS: Mapping[str, Input] = {
         ("pairs.csv", "answers.csv"),
     ),
     "guess_table": Input(_text(g_csv=GUESSES_TABLE), lambda root: guess_table(path=root / "g.csv"), ("g.csv",)),
+    "bet_table": Input(_text(b_csv=BETS_TABLE), lambda root: bet_table(path=root / "b.csv"), ("b.csv",)),
     "cloze_table": Input(_text(c_csv=CLOZE_TABLE), lambda root: cloze_table(path=root / "c.csv"), ("c.csv",)),
     "ranking_table": Input(_text(r_csv=RANKING_TABLE), lambda root: ranking_table(path=root / "r.csv"), ("r.csv",)),
     "ranking gz": Input(

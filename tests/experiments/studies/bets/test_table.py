@@ -1,0 +1,164 @@
+"""Bets from a plain table: what it gives, and every mistake by file, column and row."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+from estimators.bets import bet_losses
+from estimators.errors import InputError
+from estimators.layout import notes
+from experiments.harness.job import load_study
+from experiments.studies.bets.simulated import bets_simulated
+from experiments.studies.bets.table import bet_study, bet_table
+from tests.experiments.command import config
+
+TABLE = """\
+participant,item,target,word,stake,rest,text,g_target,g_word
+ann,q1,cat,cat,50,20,the,-1.5,-1.5
+ann,q1,cat,dog,30,20,the,-1.5,-2
+bo,q1,cat,Cat,60,40,the,-1.5,-3
+ann,q2,NA,sat,10,90,a,-4,-1
+cy,q2,NA,,,100,a,-4,
+"""
+MODELS = {"g": {"target": "g_target", "word": "g_word"}}
+
+
+def write(folder: Path, text: str = TABLE, name: str = "bets.csv") -> Path:
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def said(study: xr.Dataset) -> dict[str, int]:
+    return {entry["text"]: entry["count"] for entry in notes(study)}
+
+
+def test_a_table(tmp_path: Path) -> None:
+    study = bet_table(path=write(tmp_path), models=MODELS, columns={"context": "text"})
+    assert study["item_id"].to_numpy().tolist() == ["q1", "q2"]
+    assert study["target"].to_numpy().tolist() == ["cat", "NA"]
+    assert study["context"].to_numpy().tolist() == ["the", "a"]
+    assert study["participant"].to_numpy().tolist() == ["ann", "bo", "ann", "cy"]
+    np.testing.assert_allclose(study["other_stake"], [0.2, 0.4, 0.9, 1])
+    assert study["bet_word"].to_numpy().tolist() == ["cat", "dog", "Cat", "sat"]
+    np.testing.assert_allclose(study["bet_stake"], [0.5, 0.3, 0.6, 0.1])
+    assert study["bet_hit"].to_numpy().tolist() == [True, False, False, False]
+    assert study["table_row"].to_numpy().tolist() == [1, 2, 3, 4]
+    np.testing.assert_array_equal(study["target_logprob"].sel(model="g"), [-1.5, -4])
+    # the only model is the generator
+    assert study.attrs["generator"] == "g"
+    assert said(study)["answers that name no word"] == 1
+    losses = bet_losses(study)
+    assert losses[0] == pytest.approx(-np.log(0.5))
+    assert losses[1] == pytest.approx(-np.log(0.4) + 1.5 + np.log(1 - np.exp(-3)))
+    # nothing named: the whole loss is the generator's
+    assert losses[3] == pytest.approx(4)
+
+
+def test_what_the_words_leave_is_on_anything_else_or_is_said(tmp_path: Path) -> None:
+    implied = bet_table(path=write(tmp_path))
+    stated = bet_table(path=write(tmp_path), columns={"other": "rest"})
+    np.testing.assert_allclose(implied["other_stake"], stated["other_stake"])
+    rounded = bet_table(
+        path=write(tmp_path, TABLE.replace("ann,q2,NA,sat,10", "ann,q2,NA,sat,11")), columns={"other": "rest"}
+    )
+    np.testing.assert_allclose(rounded["other_stake"][2], 90 / 101)
+    assert said(rounded)["answers that did not add up to 100 exactly; made to"] == 1
+    shares = pd.DataFrame({"participant": ["a"], "item": [1], "target": ["x"], "word": ["x"], "stake": [0.25]})
+    assert bet_study(shares, total=1)["other_stake"].to_numpy().tolist() == [0.75]
+
+
+def test_a_stake_of_zero_stands_for_what_is_said_and_is_counted(tmp_path: Path) -> None:
+    text = TABLE.replace("bo,q1,cat,Cat,60", "bo,q1,cat,Cat,100").replace("cat,dog,30", "cat,dog,0")
+    kept = bet_table(path=write(tmp_path, text), models=MODELS)
+    assert np.isposinf(bet_losses(kept)).tolist() == [False, True, False, False]
+    study = bet_table(path=write(tmp_path, text), models=MODELS, extremes=0.5)
+    assert said(study)["stakes raised to 0.5 (extremes)"] == 2
+    np.testing.assert_allclose(study["bet_stake"][:2], [50 / 100.5, 0.5 / 100.5])
+    np.testing.assert_allclose(study["other_stake"][1], 0.5 / 100.5)
+    assert np.isfinite(bet_losses(study)).all()
+
+
+def test_an_answer_with_an_empty_cell_is_left_out_whole(tmp_path: Path) -> None:
+    study = bet_table(path=write(tmp_path, TABLE.replace("cat,dog,30", "cat,dog,")), missing="drop")
+    assert study["participant"].to_numpy().tolist() == ["bo", "ann", "cy"]
+    assert said(study)["answers left out: an empty cell (missing=drop)"] == 1
+
+
+def test_words_may_be_folded(tmp_path: Path) -> None:
+    study = bet_table(path=write(tmp_path), match="folded")
+    assert study["bet_hit"].to_numpy().tolist() == [True, False, True, False]
+    with pytest.raises(InputError, match=r"word: is 'CAT' in line 3, which the same participant has named"):
+        bet_table(path=write(tmp_path, TABLE.replace("cat,dog", "cat,CAT")), match="folded")
+
+
+@pytest.mark.parametrize(
+    ("settings", "text", "part"),
+    [
+        ({"columns": {"participant": "who"}}, TABLE, "who: is missing; the table has participant"),
+        ({"columns": {"other": "else"}}, TABLE, "else: is missing"),
+        ({"columns": {"words": "w"}}, TABLE, "columns: unknown setting 'words'; did you mean 'word'"),
+        ({}, TABLE.replace("cat,dog,30", "cat,dog,"), "stake: is empty in line 3 .1 such rows"),
+        ({}, TABLE.replace("cat,dog,30", "cat,,30"), "word: is empty in line 3"),
+        ({}, TABLE.replace("cat,dog,30", "cat,dog,many"), "stake: is 'many' in line 3, should be a number"),
+        ({}, TABLE.replace("cat,dog,30", "cat,dog,-3"), "stake: is '-3' in line 3, should be 0 or more"),
+        ({}, TABLE.replace("cat,dog,30", "cat,dog,80"), "stake: adds up to 130 in the answer that begins in line 2"),
+        ({"total": 1}, TABLE, "stake: adds up to 80 .* study.total says what an answer has"),
+        ({"columns": {"other": "rest"}}, TABLE.replace("60,40", "60,60"), "rest: and stake add up to 120 .* line 4"),
+        ({"columns": {"other": "rest"}}, TABLE.replace("30,20", "30,21"), "rest: differs between rows of one answer"),
+        ({}, TABLE.replace("bo,q1,cat", "bo,q1,cow"), "target: is 'cow' in line 4, but 'cat' in another row"),
+        ({}, TABLE.replace("cat,dog", "cat,cat"), "word: is 'cat' in line 3, which the same participant has named"),
+        ({"models": MODELS}, TABLE.replace("-1.5,-2", "-1.5,2"), "g_word: is '2' in line 3 .* should be ln p"),
+        ({"models": MODELS}, TABLE.replace("-1.5,-3", "-1.6,-3"), "g_target: differs between rows of one item"),
+        ({"models": MODELS}, TABLE.replace("-1.5,-3", "-1.5,-.1"), "adds up to 1.1.* under model 'g'"),
+        ({"models": {"g": {"target": "t", "word": "g_word"}}}, TABLE, "t: is missing; .*model 'g' needs it"),
+        ({"models": {"g": {"target": "g_target"}}}, TABLE, "models.g"),
+        ({"models": MODELS, "generator": "h"}, TABLE, "unknown generator 'h'"),
+        ({"extremes": 20.0}, TABLE, "extremes: is 20, should be below a tenth of 100"),
+        ({"total": 0.0}, TABLE, "total: is 0"),
+        ({"missing": "drop"}, "participant,item,target,word,stake\na,q,x,y,\n", "holds no answer without"),
+        ({}, "participant,item,target,word,stake\n", "holds no bet"),
+        ({}, "", "is empty"),
+    ],
+)  # fmt: skip
+def test_mistakes(settings: dict[str, Any], text: str, part: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=part):
+        bet_table(**{"path": write(tmp_path, text), **settings})
+
+
+@pytest.mark.parametrize(
+    ("change", "name"),
+    [
+        (lambda text: text.replace(",", ";").replace(".", ","), "bets.csv"),
+        (lambda text: text.replace(",", "\t"), "bets.tsv"),
+    ],
+)
+def test_separators_and_decimal_commas(change: Any, name: str, tmp_path: Path) -> None:
+    study = bet_table(path=write(tmp_path, change(TABLE), name), models=MODELS)
+    xr.testing.assert_identical(study.drop_attrs(), bet_table(path=write(tmp_path), models=MODELS).drop_attrs())
+
+
+def test_a_data_frame_is_the_study_of_its_file(tmp_path: Path) -> None:
+    path = write(tmp_path)
+    frame = pd.read_csv(path, keep_default_na=False, na_values={"stake": "", "g_word": "", "word": ""})
+    ours = bet_study(frame, models=MODELS, name="bets")
+    theirs = bet_table(path=path, models=MODELS)
+    xr.testing.assert_identical(ours.drop_attrs(), theirs.drop_attrs())
+    assert notes(ours) == notes(theirs)
+
+
+def test_it_is_a_study_of_the_command(tmp_path: Path) -> None:
+    cfg = config("study=bet_table", f"study.path={write(tmp_path)}")
+    assert load_study(cfg.study, kind="bet").sizes["response"] == 4
+
+
+def test_the_simulated_study_knows_its_truth() -> None:
+    study = bets_simulated(n_items=8, n_answers=4, n_participants=3, seed=2)
+    assert study["true_loss_nats"].shape == (12,)
+    assert not study.identical(bets_simulated(n_items=8, n_answers=4, n_participants=3, seed=3))
