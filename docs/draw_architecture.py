@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
 
 ROOT = Path(__file__).parents[1]
-KINDS = ("comparison", "cloze", "guesses", "rankings")
+KINDS = ("comparison", "cloze", "guesses", "rankings", "bets")
 FLOORS = {
     "conf": "which settings differ",
     "experiments": "questions, figures, reports",
@@ -21,8 +21,8 @@ FLOORS = {
     "estimators": "numbers from arrays",
 }
 COLOURS = {"kind": "#d9e8f5", "documents": "#d8efe3", "shared": "#f3ead3", "papers": "#f3dcd9", "conf": "#eeeeee"}
-WIDTH, HEIGHT, LEFT, GAP = 1.65, 0.95, 2.9, 0.12
-SHARED_LEFT = LEFT + 5 * (WIDTH + GAP)
+WIDTH, HEIGHT, LEFT, GAP = 1.35, 0.95, 2.9, 0.12
+SHARED_LEFT = LEFT + (len(KINDS) + 1) * (WIDTH + GAP)
 SHARED_WIDTH = 4.0
 
 
@@ -93,8 +93,8 @@ def architecture_figure() -> Figure:
         axes.annotate("", (0.35, lower), (0.35, upper), arrowprops={"arrowstyle": "-|>", "color": "#333333", "lw": 1.6})
     axes.text(0.12, 3.9, "imports", rotation=90, ha="center", va="center", fontsize=9)
     notes = (
-        (LEFT + 2 * (WIDTH + GAP) - GAP / 2, "kinds of study: none imports another"),
-        (LEFT + 4 * (WIDTH + GAP) + WIDTH / 2, "every kind may\nimport it"),
+        (LEFT + len(KINDS) * (WIDTH + GAP) / 2 - GAP / 2, "kinds of study: none imports another"),
+        (LEFT + len(KINDS) * (WIDTH + GAP) + WIDTH / 2, "every kind may\nimport it"),
         (SHARED_LEFT + SHARED_WIDTH / 2, "shared rooms: they import no kind"),
     )
     for x, text in notes:

@@ -36,6 +36,7 @@ HUMAN_LOSS += ("p_worse_as_people", "tail_share_median", "tail_share_lower", "ta
 HUMAN_LOSS += ("above_floor_median_nats", "above_floor_upper_nats")
 PERPLEXITY = ("gap_nats", "se_items_nats", "se_samples_nats", "perplexity", "true_loss_nats", "true_perplexity_asked")
 PERPLEXITY += ("pareto_k", "share_starved")
+BETS = ("loss_nats", "loss_se_nats", "loss_lower_nats", "loss_upper_nats", "perplexity", "gap_nats", "gap_se_nats")
 VERDICTS = {
     "reproduced to the digit": "to_the_digit",
     "within stated tolerance": "within_tolerance",
@@ -63,6 +64,7 @@ def take_verdicts(table: pd.DataFrame) -> pd.DataFrame:
 
 TAKES: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
     "human_loss": lambda table: take_rows(table, ("what",), HUMAN_LOSS),
+    "bet_perplexity": lambda table: take_rows(table.fillna({"back_off": ""}), ("kind", "player", "back_off"), BETS),
     "perplexity": lambda table: take_rows(table, ("player", "rounding"), PERPLEXITY),
     "reproduce": take_verdicts,
 }

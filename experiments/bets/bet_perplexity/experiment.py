@@ -1,4 +1,4 @@
-"""``+exp=bets``: what people lost who bet on the next word, and what their stakes are worth."""
+"""``+exp=bet_perplexity``: what people lost who bet on the next word, and what their stakes are worth."""
 
 from __future__ import annotations
 

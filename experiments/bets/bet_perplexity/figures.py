@@ -1,4 +1,4 @@
-"""Figures of ``+exp=bets``, each from tables alone."""
+"""Figures of ``+exp=bet_perplexity``, each from tables alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The posterior behind ``+exp=bets``: what recalibrated stakes cost of answers held out, what people differ by."""
+"""The posterior behind ``+exp=bet_perplexity``: what recalibrated stakes cost of answers held out."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def fit_recalibration(settings: BetsSettings, study: xr.Dataset, back_off: str) 
         numbers |= {f"{name}_{end}": value for end, value in _quantiles(values, settings.tail).items()}
     return Recalibration(
         convergence=fit.convergence,
-        posteriors={"bets": whole} if settings.save_posterior else {},
+        posteriors={"recalibration": whole} if settings.save_posterior else {},
         row=row,
         participants=_participants(fit.posterior, settings.tail),
         numbers=numbers | gain,

@@ -1,4 +1,4 @@
-"""Rows of the table of ``+exp=bets`` that need no posterior."""
+"""Rows of the table of ``+exp=bet_perplexity`` that need no posterior."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``+exp=bets`` at a tiny size: what is in the table, the figures, the report, and what users get wrong."""
+"""``+exp=bet_perplexity`` at a tiny size: what is in the table, the figures, the report, and what users get wrong."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SHORT = ("sampler.draws=200", "sampler.tune=300", "sampler.chains=2", "sampler.c
 
 
 def overrides(*more: str) -> list[str]:
-    return ["+exp=bets", *TINY_BETS, *more]
+    return ["+exp=bet_perplexity", *TINY_BETS, *more]
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +74,7 @@ def test_recalibrated_stakes_stand_in_the_table(fitted: tuple[Job, ExperimentRes
     assert (participants["exponent_lower"] < participants["exponent_upper"]).all()
     assert set(result.figures) == {"bets", "calibration", "recalibration"}
     write_outputs(tmp_path, config(*overrides()), job.study, result)
-    assert (tmp_path / "posterior_bets.nc").is_file()
+    assert (tmp_path / "posterior_recalibration.nc").is_file()
     assert "answers held out" in (tmp_path / "report.md").read_text(encoding="utf-8")
 
 
@@ -107,11 +107,11 @@ def test_a_study_without_models_needs_a_vocabulary() -> None:
         ("experiment.edges=[0,1.5]", "edges"),
         ("experiment.edges=[0,0.5]", "should rise from 0 to 1"),
         ("experiment.zero=drop", "zero: is 'drop', should be one of refuse, count"),
-        ("study=simulated", "is 'simulated', a comparison study; bets needs a bet study"),
+        ("study=simulated", "is 'simulated', a comparison study; bet_perplexity needs a bet study"),
     ],
 )
 def test_what_users_get_wrong(more: str, message: str) -> None:
-    own = ["+exp=bets", "experiment.posterior=false", *([] if "study=" in more else TINY_BETS), more]
+    own = ["+exp=bet_perplexity", "experiment.posterior=false", *([] if "study=" in more else TINY_BETS), more]
     with pytest.raises(InputError, match=message):
         run_experiment(*own)
 
