@@ -145,7 +145,8 @@ def spread_nats(study: xr.Dataset, back_off: str, *, vocab_size: int | None = No
     # rounding may leave a hair less than the target itself has
     left = np.maximum(1 - named_mass(study, at), np.exp(target))
     with np.errstate(divide="ignore", invalid="ignore"):
-        cost = np.where(np.isneginf(target), np.inf, np.log(left) - target)
+        # ln of exp may be a hair off; no back-off gives the target more than all
+        cost = np.where(np.isneginf(target), np.inf, np.maximum(np.log(left) - target, 0))
     return np.where(named, 0.0, cost)
 
 

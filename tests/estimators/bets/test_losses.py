@@ -87,6 +87,18 @@ def test_zero_stakes_are_refused_or_counted_and_never_replaced() -> None:
     assert "1 more with nothing on what came" in found.headline()
 
 
+def test_a_back_off_that_leaves_the_target_alone_costs_nothing() -> None:
+    study = bet_study().copy(deep=True)
+    study["bet_logprob"].values[0, 2:4] = np.log([0.45, 0.3])
+    losses = bets.bet_losses(study)
+    assert losses[1] == pytest.approx(-np.log(0.25))
+    for p in (0.1, 0.3, 0.7):  # logarithms and exponentials that do not cancel to the last digit
+        study["target_logprob"].values[0, 1] = np.log(p)
+        study["bet_logprob"].values[0, 2:4] = np.log([(1 - p) / 3, 2 * (1 - p) / 3])
+        assert bets.spread_nats(study, "lm")[1] >= 0
+        assert bets.spread_nats(study, "lm")[1] < 1e-12
+
+
 def test_unasked_answers_are_counted() -> None:
     study = bet_study().copy(deep=True)
     study["target_logprob"].values[0, 1] = np.nan
