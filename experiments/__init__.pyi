@@ -19,6 +19,7 @@ from .comparison.sample_size import sample_size as sample_size
 from .comparison.sbc import sbc as sbc
 from .documents.corpus import corpus as corpus
 from .guesses.accuracy.experiment import accuracy as accuracy
+from .guesses.guess_bounds import guess_bounds as guess_bounds
 from .papers.provo.ard import ard_legacy as ard_legacy
 from .papers.provo.ard_conclusion import ard_conclusion as ard_conclusion
 from .papers.provo.distributions import distributions_legacy as distributions_legacy
@@ -30,7 +31,7 @@ from .papers.ranks_published import ranks_published as ranks_published
 from .papers.reproduce.experiment import reproduce as reproduce
 from .rankings.api_ranks import api_ranks as api_ranks
 from .rankings.context_length.experiment import context_length as context_length
-from .rankings.guess_bounds import guess_bounds as guess_bounds
+from .rankings.rank_bounds import rank_bounds as rank_bounds
 from .rankings.rank_recovery import rank_recovery as rank_recovery
 from .rankings.ranks.experiment import ranks as ranks
 from .studies.bets.simulated import bets_simulated as bets_simulated

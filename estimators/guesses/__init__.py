@@ -12,6 +12,7 @@ from estimators.guesses.accuracy import (
     wilson_interval,
 )
 from estimators.guesses.practice import PracticeCurve, practice_curve
+from estimators.guesses.ranks import GuessRanks, guess_ranks
 from estimators.guesses.study import (
     guess_contexts,
     is_word_position,
@@ -23,6 +24,7 @@ from estimators.guesses.study import (
 from estimators.guesses.tables import guess_items
 
 __all__ = [
+    "GuessRanks",
     "ParticipantAccuracy",
     "PooledAccuracy",
     "PracticeCurve",
@@ -31,6 +33,7 @@ __all__ = [
     "enough_answers",
     "guess_contexts",
     "guess_items",
+    "guess_ranks",
     "is_visible_token",
     "is_word_position",
     "participant_accuracy",

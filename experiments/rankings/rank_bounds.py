@@ -1,4 +1,4 @@
-"""``+exp=guess_bounds``: Shannon's bounds of the entropy of a text, from the ranks of its tokens."""
+"""``+exp=rank_bounds``: Shannon's bounds of the entropy of a text, from the ranks of its tokens."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
 
-from estimators.rankings import guess_bounds as bounds_of
-from estimators.rankings import score_study, top_k_accuracy
+from estimators.rankings import guess_bounds, score_study, top_k_accuracy
 from experiments.harness.figures import STYLE, new_figure, player_colours, player_label
 from experiments.harness.marks import light_grid, mark, named, number_ticks, titled
 from experiments.harness.result import ExperimentResult, experiment
@@ -20,12 +19,12 @@ from experiments.harness.settings import rows_of
 from experiments.harness.tables import table_variables
 from inference.settings import Count, Probability, Settings
 
-__all__ = ["GUESS_BOUND_COLUMNS", "GuessBoundsSettings", "guess_bounds"]
+__all__ = ["RANK_BOUND_COLUMNS", "RankBoundsSettings", "rank_bounds"]
 
 _ALL = 0  # context length of the rows over all lengths
 _FEW = 10
 
-GUESS_BOUND_COLUMNS = (
+RANK_BOUND_COLUMNS = (
     *("model", "context_length", "n_tokens", "n_windows", "n_not_found"),
     *("lower_nats", "lower_se_nats", "upper_nats", "upper_se_nats", "upper_plug_in_nats", "lower_bits", "upper_bits"),
     *("is_falling", "top_1", "average"),
@@ -36,8 +35,8 @@ GUESS_BOUND_COLUMNS = (
 """
 
 
-class GuessBoundsSettings(Settings):
-    """Settings of :func:`guess_bounds`."""
+class RankBoundsSettings(Settings):
+    """Settings of :func:`rank_bounds`."""
 
     match: Literal["stripped", "exact", "id"] = "stripped"
     """How the reference token is found in a list: without outer blanks (the thesis), as it is, or by its number."""
@@ -51,28 +50,28 @@ class GuessBoundsSettings(Settings):
     """Probability inside the intervals of the figure."""
 
 
-@experiment(GuessBoundsSettings)
-def guess_bounds(study: xr.Dataset, settings: GuessBoundsSettings) -> ExperimentResult:
+@experiment(RankBoundsSettings)
+def rank_bounds(study: xr.Dataset, settings: RankBoundsSettings) -> ExperimentResult:
     """Bound the entropy of the texts by the ranks at which every model would have guessed their tokens.
 
     Parameters
     ----------
     study : xarray.Dataset
         A ranking study.
-    settings : GuessBoundsSettings, optional
+    settings : RankBoundsSettings, optional
         Or its fields by name.
 
     Returns
     -------
     ExperimentResult
-        :data:`GUESS_BOUND_COLUMNS`, a row a model and length of the context, and one a model over all lengths. Standard
+        :data:`RANK_BOUND_COLUMNS`, a row a model and length of the context, and one a model over all lengths. Standard
         errors are over windows.
 
     Examples
     --------
-    >>> from experiments import guess_bounds
+    >>> from experiments import rank_bounds
     >>> from estimators.rankings.examples import ranking_study
-    >>> table = guess_bounds(ranking_study(), vocab_size=1000).table
+    >>> table = rank_bounds(ranking_study(), vocab_size=1000).table
     >>> bool((table["lower_nats"] < table["upper_nats"]).all())
     True
     """
@@ -88,13 +87,13 @@ def guess_bounds(study: xr.Dataset, settings: GuessBoundsSettings) -> Experiment
         # one length is all lengths
         for length, some in lengths if len(lengths) > 2 else lengths[1:]:
             rows.append({"model": model, "context_length": length, **_row(some, settings.vocab_size)})
-    table = pd.DataFrame(rows, columns=list(GUESS_BOUND_COLUMNS))
+    table = pd.DataFrame(rows, columns=list(RANK_BOUND_COLUMNS))
     return ExperimentResult(
         table=table,
         dataset=xr.Dataset(
             table_variables(table, "row", but=["model"]), coords={"row": table["model"].to_numpy(dtype=object)}
         ),
-        figures={"guess_bounds": bounds_figure(table, str(study.attrs.get("name", "")), interval=settings.interval)},
+        figures={"rank_bounds": bounds_figure(table, str(study.attrs.get("name", "")), interval=settings.interval)},
         text=_summary(table),
         warnings=_warnings(table),
     )
@@ -102,7 +101,7 @@ def guess_bounds(study: xr.Dataset, settings: GuessBoundsSettings) -> Experiment
 
 def _row(tokens: pd.DataFrame, vocab_size: int | None) -> dict[str, Any]:
     window = tokens["text"].astype(str) + "\n" + tokens["context_length"].astype(str) + "\n" + tokens["window"]
-    found = bounds_of(
+    found = guess_bounds(
         tokens["rank"].to_numpy(),
         item=window.to_numpy(dtype=str),
         n_tried=tokens["n_tried"].to_numpy(),

@@ -1,0 +1,93 @@
+"""Guess until right: the number of guesses that a participant took for an item."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimators.display import Result
+from estimators.guesses.study import GUESSES
+from estimators.layout import response_positions
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["GuessRanks", "guess_ranks"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GuessRanks(Result):
+    """Ranks at which people found the targets, a row a participant and item.
+
+    Attributes
+    ----------
+    participant : ndarray of str, shape (row,)
+    item : ndarray of int, shape (row,)
+        Positions along ``item``.
+    rank : ndarray of float, shape (row,)
+        Number of the first right guess, from 1; ``inf`` where none is right.
+    n_tried : ndarray of int, shape (row,)
+        Guesses given, those after the first right one left out.
+
+    Examples
+    --------
+    >>> from estimators import guesses
+    >>> from estimators.guesses.examples import guess_study
+    >>> guesses.guess_ranks(guess_study()).summary().head(3)
+      participant  item  rank  n_tried
+    0          p0     0   1.0        1
+    1          p0     1   inf        1
+    2          p0     2   inf        1
+    """
+
+    participant: NDArray[np.str_]
+    item: NDArray[np.int64]
+    rank: NDArray[np.float64]
+    n_tried: NDArray[np.int64]
+
+
+def guess_ranks(study: xr.Dataset) -> GuessRanks:
+    """Count the guesses that everybody took for every item, in a game that goes on until the guess is right.
+
+    A game with a single guess gives ranks of 1 and ``inf``.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A guess study in which a participant's guesses at an item stand in the order in which they were given.
+
+    Returns
+    -------
+    GuessRanks
+        As :func:`estimators.rankings.guess_bounds` and the rank scores of :mod:`estimators.rankings` take them.
+
+    Examples
+    --------
+    >>> from estimators import guesses
+    >>> from estimators.guesses.examples import guess_study
+    >>> study = guess_study()
+    >>> int((guesses.guess_ranks(study).rank == 1).sum()) == int(study["correct"].sum())
+    True
+    """
+    GUESSES.source(study)
+    names, person = np.unique(study["participant"].values.astype(str), return_inverse=True)
+    item, correct = response_positions(study), study["correct"].values
+    # a participant's guesses are numbered in the order in which they were given
+    order = np.lexsort((study["n_before"].values, item, person))
+    new = np.ones(order.size, dtype=bool)
+    new[1:] = (np.diff(person[order]) != 0) | (np.diff(item[order]) != 0)
+    start = np.flatnonzero(new)
+    row = np.cumsum(new) - 1
+    place = np.arange(order.size) - start[row] + 1
+    rank = np.full(start.size, np.inf)
+    np.minimum.at(rank, row[correct[order]], place[correct[order]].astype(float))
+    given = np.diff(start, append=order.size)
+    return GuessRanks(
+        participant=names[person[order][start]],
+        item=item[order][start].astype(np.int64),
+        rank=rank,
+        n_tried=np.minimum(rank, given).astype(np.int64),
+    )
