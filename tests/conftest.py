@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 _MARKER_OF_IMPORT = {"nutpie": "mcmc", "torch": "torch"}
@@ -34,6 +35,9 @@ def pytest_configure() -> None:
     """Let Ctrl-C work: a shell that starts the tests in the background has them, and what they start, ignore it."""
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    # how long an example takes is the machine's affair
+    hypothesis.settings.register_profile("any machine", deadline=None)
+    hypothesis.settings.load_profile("any machine")
     sys.addaudithook(_keep_tiers)
 
 

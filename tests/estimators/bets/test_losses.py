@@ -57,7 +57,7 @@ def test_honest_bets_with_the_belief_as_back_off_cost_the_belief_s_loss() -> Non
     assert bets.bet_losses(study, "floor").mean() < study["true_loss_nats"].values.mean()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(seed=st.integers(0, 10**6), n_named=st.integers(1, 6))
 def test_no_back_off_costs_less_than_the_floor(seed: int, n_named: int) -> None:
     sizes = bets.BetSimulation(n_items=5, n_participants=2, n_answers=4, n_named=n_named, vocab_size=40)
@@ -225,7 +225,7 @@ def test_tables_bear_the_owner_s_ids() -> None:
     assert total == pytest.approx((items["loss_nats_generator"] * items["n_responses"]).sum())
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(seed=st.integers(0, 10**6), n=st.integers(4, 40))
 def test_the_two_way_standard_error_is_that_of_three_loops(seed: int, n: int) -> None:
     rng = np.random.default_rng(seed)

@@ -33,7 +33,7 @@ def enumerated(counts: list[int]) -> float:
     return float(np.mean(found))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=4).filter(lambda c: 3 <= sum(c) <= 9))
 def test_oracle_tvd_is_the_mean_over_all_splits(counts: list[int]) -> None:
     found = answer_statistics(counts_of(counts))
@@ -51,7 +51,7 @@ def test_oracle_tvd_is_what_many_random_splits_come_to() -> None:
     assert found[2] == pytest.approx(1)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.lists(st.integers(1, 5), min_size=2, max_size=5).filter(lambda c: sum(c) >= 4))
 def test_jackknife_is_that_of_answers_left_out_one_by_one(counts: list[int]) -> None:
     answers = np.repeat(np.arange(len(counts)), counts)

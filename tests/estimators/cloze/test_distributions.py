@@ -33,7 +33,7 @@ def counts(lists: list[list[str]]) -> WordCounts:
     return count_words(context, word, [1] * len(pairs), n_contexts=len(lists))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(LISTS, st.randoms())
 def test_against_lists(first: list[list[str]], shuffler: object) -> None:
     second = [[*sorted(words, key=lambda _: shuffler.random())[::2], "z"] for words in first]  # type: ignore[attr-defined]

@@ -30,7 +30,7 @@ def test_uniform_ranks_have_the_entropy_of_their_number(n: int) -> None:
     assert found.is_falling
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(count=st.lists(st.integers(0, 9), min_size=1, max_size=12).filter(sum))
 def test_both_are_shannon_s_sums(count: list[int]) -> None:
     ranks = [rank for rank, n in enumerate(count, start=1) for _ in range(n)]

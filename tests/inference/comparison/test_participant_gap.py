@@ -250,7 +250,7 @@ def test_gap_is_the_truth_where_every_log_ratio_is_known() -> None:
     np.testing.assert_allclose(loss_gap(belief)[0, whole], truth[whole], atol=1e-5)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(seed=st.integers(0, 100), low=st.floats(0.02, 3), span=st.floats(0.05, 3), part=st.floats(0.1, 0.9))
 def test_gap_is_convex_in_the_temperature(seed: int, low: float, span: float, part: float) -> None:
     belief = random_belief(participant_data(small_study()), 2, seed)
@@ -259,7 +259,7 @@ def test_gap_is_convex_in_the_temperature(seed: int, low: float, span: float, pa
     assert (between <= (1 - part) * left + part * right + 1e-9).all()
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(seed=st.integers(0, 100), factor=st.floats(0.05, 20), c=st.floats(0.05, 5))
 def test_only_the_product_of_scale_and_temperature_matters(seed: int, factor: float, c: float) -> None:
     belief = random_belief(participant_data(small_study()), 2, seed)

@@ -88,7 +88,7 @@ sequences_of_few_tokens = st.lists(st.lists(st.integers(0, 2), min_size=1, max_s
 
 
 @given(sequences=sequences_of_few_tokens, branching=st.booleans(), largest=st.sampled_from([1, 5, 1000]))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_every_sequence_is_a_path_of_its_tree(sequences, branching, largest):
     trees, place = plant_trees(sequences, branching=branching, largest=largest)
     for index, sequence in enumerate(sequences):
@@ -209,7 +209,7 @@ def test_other_errors_are_not_retried():
 
 
 @given(lengths=st.lists(st.integers(1, 50), max_size=40), budget=st.integers(1, 200))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_batches_hold_every_sequence_once_within_the_budget(lengths, budget):
     batches = [batch for batch, _ in run_batches(lengths, budget, lambda batch: None)]
     assert sorted(i for batch in batches for i in batch) == list(range(len(lengths)))

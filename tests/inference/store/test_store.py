@@ -95,7 +95,7 @@ def arrays_of(draw: st.DrawFn, n: int) -> dict[str, NDArray[Any]]:
 
 
 @given(data=st.data())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_what_is_read_is_what_was_appended(data: st.DataObject, tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = tmp_path_factory.mktemp("store")
     n = data.draw(st.integers(1, 5))

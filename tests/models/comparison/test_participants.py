@@ -107,7 +107,7 @@ def moments(left: float, right: float) -> tuple[float, float]:
     return tuple(reference.integral(lambda e, power=power: e**power, left, right) for power in (2, 3))  # type: ignore[return-value]
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(left=st.floats(0.1, 3), log_ratio=st.floats(-0.6, 0.6), noise=st.floats(0.05, 3))
 def test_added_noise_keeps_variance_and_third_moment(left: float, log_ratio: float, noise: float) -> None:
     right = left * np.exp(log_ratio)
