@@ -32,7 +32,14 @@ from estimators.comparison.reports import (
     report_from_log_ratio,
     two_alternative_report,
 )
-from estimators.comparison.rounding import SCHEMES, RoundingScheme, report_boxes, round_reports, rounding_scheme
+from estimators.comparison.rounding import (
+    SCHEMES,
+    RoundingScheme,
+    log_odds_scale,
+    report_boxes,
+    round_reports,
+    rounding_scheme,
+)
 from estimators.comparison.score import expected_score, optimal_report, rational_report, score
 from estimators.comparison.simulation.participants import simulate_reports
 from estimators.comparison.simulation.settings import ParticipantPopulation, SimulationSettings
@@ -100,6 +107,7 @@ __all__ = [
     "has_free_answers",
     "is_word_token",
     "jackknife_log_mean",
+    "log_odds_scale",
     "log_ratio_from_report",
     "log_terms",
     "mixture_logprob",

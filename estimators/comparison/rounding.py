@@ -11,13 +11,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from estimators.errors import InputError, unknown_choice
 
-__all__ = ["SCHEMES", "RoundingScheme", "report_boxes", "round_reports", "rounding_scheme"]
+__all__ = ["SCHEMES", "RoundingScheme", "log_odds_scale", "report_boxes", "round_reports", "rounding_scheme"]
 
 Space = Literal["probability", "log_odds"]
 Tie = Literal["even", "lower", "upper"]
 
 # A report that is this near to a cut counts as a tie: .15 and (.1 + .2) / 2 differ in the last bit.
 _TIE_TOLERANCE = 1e-12
+_LONGEST_ODDS = 1e12
+_MOST_STEPS = 50_000  # on either side of one half
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,47 @@ class RoundingScheme:
         return (scaled[1:] + scaled[:-1]) / 2
 
 
+def log_odds_scale(name: str, odds: float, *, step_nats: float = 0.1) -> RoundingScheme:
+    """Make a scale of equal steps in log-odds, from 1 : odds to odds : 1, with one half in the middle.
+
+    Parameters
+    ----------
+    name : str
+        How the scale is called in tables.
+    odds : float
+        The longest odds that can be reported, above 1 and at most 1e12.
+    step_nats : float
+        The longest step between two values; the steps are made to fit.
+
+    Returns
+    -------
+    RoundingScheme
+
+    Raises
+    ------
+    InputError
+        If the odds or the step are out of range, or more than 100,000 values would be needed.
+
+    Examples
+    --------
+    >>> from estimators import comparison
+    >>> nines = comparison.log_odds_scale("nines", 81, step_nats=2.2)
+    >>> [round(value, 3) for value in nines.values]
+    [0.012, 0.1, 0.5, 0.9, 0.988]
+    """
+    source = f"rounding {name!r}"
+    if not 1 < odds <= _LONGEST_ODDS:  # beyond, floating point hardly tells 1 - p from 0
+        raise InputError(f"is {odds}, should be above 1 and at most {_LONGEST_ODDS:g}", source=source, field="odds")
+    end = float(np.log(odds))
+    if not (np.isfinite(step_nats) and end / _MOST_STEPS <= step_nats):
+        right = f"a finite number of at least {end / _MOST_STEPS:.2g}"
+        raise InputError(f"is {step_nats}, should be {right}", source=source, field="step_nats")
+    n_steps = int(np.ceil(end / step_nats - _TIE_TOLERANCE))
+    log_odds = np.linspace(-end, end, 2 * n_steps + 1)
+    log_odds[n_steps] = 0.0
+    return RoundingScheme(name, tuple((1 / (1 + np.exp(-log_odds))).tolist()), space="log_odds")
+
+
 _ELEVEN = (0.01, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.99)
 _FINE_ENDS = (0.01, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99)
 _TENTHS = tuple(i / 10 for i in range(11))
@@ -104,11 +147,16 @@ SCHEMES = MappingProxyType(
             RoundingScheme("interface_log_odds", _ELEVEN, space="log_odds"),
             RoundingScheme("fine_ends", _FINE_ENDS),
             RoundingScheme("fine_ends_log_odds", _FINE_ENDS, space="log_odds"),
+            log_odds_scale("slider", 1e4),
+            log_odds_scale("slider_wide", 1e8),
+            RoundingScheme("choice", (0.25, 0.75)),
         )
     }
 )
 """The named schemes. ``interface`` is the game's own (round-half-even of 10 p, clipped to [.01, .99]);
-``coarse`` and ``coarser`` are the paper's figure 8; the last four are the variants its code compares."""
+``coarse`` and ``coarser`` are the paper's figure 8; the next four are the variants its code compares. ``slider`` and
+``slider_wide`` have steps of .1 nats of log-odds, to 10,000 : 1 and 100,000,000 : 1; ``choice`` says only which token is
+the likelier (below one half the candidate, above it the target)."""
 
 
 def rounding_scheme(scheme: RoundingScheme | str) -> RoundingScheme:

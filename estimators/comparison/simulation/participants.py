@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from estimators.comparison.rounding import round_reports
+from estimators.comparison.rounding import RoundingScheme, round_reports
 from estimators.comparison.simulation.settings import ParticipantPopulation, random_stream, sigmoid
 from estimators.errors import InputError
 
@@ -48,12 +49,14 @@ def simulate_reports(
     noise_sd: ArrayLike = 0.0,
     lapse_rate: ArrayLike = 0.0,
     automatic: ArrayLike = False,
-    rounding: str = "interface",
+    rounding: RoundingScheme | str = "interface",
+    clicks: Sequence[float] = LAPSE_REPORTS,
+    undecided_share: float = 0.5,
 ) -> Floats:
     """Report the probability of the target, as a participant with a given belief would.
 
     The latent report is sigmoid(slope * (log_odds + bias) + noise), noise ~ Normal(0, noise_sd). A lapse
-    replaces it, half of the time by .5 and half of the time by one of :data:`LAPSE_REPORTS`. The
+    replaces it, half of the time by .5 and half of the time by one of `clicks`. The
     report is then rounded; an automatic answer is exactly .5.
 
     Parameters
@@ -66,8 +69,12 @@ def simulate_reports(
         Broadcast against `log_odds`.
     automatic : array_like of bool, optional
         Where the two tokens were the same and the site answered by itself; broadcast against `log_odds`.
-    rounding : str, optional
-        A name in :data:`estimators.comparison.rounding.SCHEMES`.
+    rounding : RoundingScheme or str, optional
+        A scheme, or a name in :data:`estimators.comparison.rounding.SCHEMES`.
+    clicks : sequence of float, optional
+        What somebody who clicks anywhere reports.
+    undecided_share : float, optional
+        Share of the lapses that report .5.
 
     Returns
     -------
@@ -106,8 +113,8 @@ def simulate_reports(
 
     noise = rng.standard_normal(shape)
     lapsed = rng.random(shape) < rate
-    undecided = rng.random(shape) < 0.5
-    clicked = np.asarray(LAPSE_REPORTS)[rng.integers(0, len(LAPSE_REPORTS), shape)]
+    undecided = rng.random(shape) < undecided_share
+    clicked = np.asarray(clicks)[rng.integers(0, len(clicks), shape)]
 
     report = sigmoid(gain * (belief + shift) + spread * noise)
     report = np.where(lapsed, np.where(undecided, 0.5, clicked), report)

@@ -19,6 +19,9 @@ __all__ = [
     "LANGUAGE_MODELS",
     "ParticipantPopulation",
     "SimulationSettings",
+    "check_count",
+    "check_number",
+    "check_switch",
     "random_stream",
     "sigmoid",
 ]
@@ -34,6 +37,8 @@ _PLAYERS = (*LANGUAGE_MODELS, HUMAN)
 
 # One independent stream per purpose, so that a change of one setting leaves everything drawn for another as it was.
 _STREAMS = ("vocabulary", "context", "signal", "shared", "target", "candidate", "participant", "shown", *_PLAYERS)
+# ... of a designed study; at the end, as a stream is known by its position
+_STREAMS += ("bot", "private", "answer", "stone", "order", "who", "report")
 
 
 @dataclass(frozen=True)
@@ -85,14 +90,14 @@ class ParticipantPopulation:
 
     def __post_init__(self) -> None:
         source = "participant population"
-        _check_number("bias_mean_nats", self.bias_mean_nats, source)
+        check_number("bias_mean_nats", self.bias_mean_nats, source)
         for name in ("bias_sd_nats", "slope_log_sd", "noise_median_nats", "noise_log_sd"):
-            _check_number(name, getattr(self, name), source, at_least=0.0)
+            check_number(name, getattr(self, name), source, at_least=0.0)
         for name in ("slope_median", "lapse_concentration"):
-            _check_number(name, getattr(self, name), source, above=0.0)
-        _check_number("lapse_mean", self.lapse_mean, source, at_least=0.0, at_most=1.0)
+            check_number(name, getattr(self, name), source, above=0.0)
+        check_number("lapse_mean", self.lapse_mean, source, at_least=0.0, at_most=1.0)
         for name in ("bias", "slope", "noise", "lapses"):
-            _check_switch(name, getattr(self, name), source)
+            check_switch(name, getattr(self, name), source)
 
 
 @dataclass(frozen=True)
@@ -152,9 +157,9 @@ class SimulationSettings:
     def __post_init__(self) -> None:
         source = "simulation"
         for name in ("n_items", "n_reference_items", "n_participants", "n_candidates"):
-            _check_count(name, getattr(self, name), source, at_least=1)
-        _check_count("vocab_size", self.vocab_size, source, at_least=10)
-        _check_count("seed", self.seed, source, at_least=0)
+            check_count(name, getattr(self, name), source, at_least=1)
+        check_count("vocab_size", self.vocab_size, source, at_least=10)
+        check_count("seed", self.seed, source, at_least=0)
         if self.n_items > self.n_reference_items:
             raise InputError(
                 f"is {self.n_items}, should be at most n_reference_items ({self.n_reference_items}): the asked items "
@@ -166,8 +171,8 @@ class SimulationSettings:
             raise unknown_choice("generator", self.generator, LANGUAGE_MODELS, source=source)
         if self.rounding not in SCHEMES:
             raise unknown_choice("rounding", self.rounding, SCHEMES, source=source)
-        _check_number("entropy_nats", self.entropy_nats, source, above=0.0)
-        _check_switch("store_reference", self.store_reference, source)
+        check_number("entropy_nats", self.entropy_nats, source, above=0.0)
+        check_switch("store_reference", self.store_reference, source)
         if not isinstance(self.participants, ParticipantPopulation):
             raise InputError(f"is {self.participants!r}, should be a ParticipantPopulation", field="participants")
         if not isinstance(self.excess_nats, Mapping):
@@ -177,7 +182,7 @@ class SimulationSettings:
         for player, excess in self.excess_nats.items():
             if player not in _PLAYERS:
                 raise unknown_choice("player in excess_nats", player, _PLAYERS, source=source)
-            _check_number(f"excess_nats.{player}", excess, source, at_least=0.0)
+            check_number(f"excess_nats.{player}", excess, source, at_least=0.0)
         complete = {player: float(self.excess_nats.get(player, DEFAULT_EXCESS_NATS[player])) for player in _PLAYERS}
         object.__setattr__(self, "excess_nats", complete)
 
@@ -198,12 +203,13 @@ def sigmoid(log_odds: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.where(log_odds >= 0, 1.0, smaller) / (1.0 + smaller)
 
 
-def _check_count(name: str, value: object, source: str, *, at_least: int) -> None:
+def check_count(name: str, value: object, source: str, *, at_least: int) -> None:
+    """Refuse what is no whole number of at least `at_least`."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < at_least:
         raise InputError(f"is {value!r}, should be a whole number of at least {at_least}", source=source, field=name)
 
 
-def _check_number(
+def check_number(
     name: str,
     value: Any,
     source: str,
@@ -212,6 +218,7 @@ def _check_number(
     at_least: float | None = None,
     at_most: float | None = None,
 ) -> None:
+    """Refuse what is no finite number between the limits."""
     limits = []
     good = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
     good = good and bool(np.isfinite(value))
@@ -229,6 +236,7 @@ def _check_number(
         raise InputError(f"is {value!r}, should be {right}", source=source, field=name)
 
 
-def _check_switch(name: str, value: object, source: str) -> None:
+def check_switch(name: str, value: object, source: str) -> None:
+    """Refuse what is neither true nor false."""
     if not isinstance(value, bool):
         raise InputError(f"is {value!r}, should be true or false", source=source, field=name)

@@ -28,7 +28,7 @@ from estimators.layout import HUMAN, add_note
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["simulate_comparison_study"]
+__all__ = ["participant_names", "simulate_comparison_study"]
 
 
 def simulate_comparison_study(settings: SimulationSettings | None = None) -> xr.Dataset:
@@ -90,7 +90,7 @@ def simulate_comparison_study(settings: SimulationSettings | None = None) -> xr.
     kl = {player: divergence(logprob, generator) for player, logprob in language.player_logprob.items()}
 
     people = draw_participants(settings.participants, settings.n_participants, seed)
-    names = _participant_names(settings.n_participants)
+    names = participant_names(settings.n_participants)
     shown = _shown_positions(settings)
     log_odds = (human_target[:n_asked, None] - human_candidate[:n_asked])[:, shown].T
     same = (candidate == target)[:n_asked][:, shown].T
@@ -154,5 +154,6 @@ def _shown_positions(settings: SimulationSettings) -> NDArray[np.int64]:
     return np.resize(order, settings.n_participants)
 
 
-def _participant_names(n: int) -> NDArray[np.str_]:
+def participant_names(n: int) -> NDArray[np.str_]:
+    """Names of simulated participants."""
     return np.asarray([f"p{person:03d}" for person in range(n)])

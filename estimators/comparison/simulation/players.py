@@ -1,0 +1,196 @@
+"""People of a designed study: what each believes, answers freely, and reports of two tokens."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimators.comparison.rounding import RoundingScheme
+from estimators.comparison.simulation.participants import (
+    LAPSE_REPORTS,
+    Participants,
+    draw_participants,
+    simulate_reports,
+)
+from estimators.comparison.simulation.settings import ParticipantPopulation, random_stream
+
+__all__ = ["Players", "draw_players", "free_answers", "report_comparisons", "sample_rows"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+BoolArray = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Players:
+    """People who answer, and what they believe.
+
+    Attributes
+    ----------
+    people : Participants
+        Bots have a lapse rate of 1.
+    bot : ndarray of bool, shape (participant,)
+        Who answers anything.
+    belief, generator : ndarray, shape (item, vocab)
+        Shared belief ln h and ln g, nats.
+    private_sd_nats : float
+        Standard deviation of a participant's own ln h around the shared one.
+    posterior_weight : float
+        What the generator's log-ratio adds to the log-odds that are reported: 0 for a player who reports the belief.
+    seed : int
+    """
+
+    people: Participants
+    bot: BoolArray
+    belief: FloatArray
+    generator: FloatArray
+    private_sd_nats: float
+    posterior_weight: float
+    seed: int
+
+
+def draw_players(
+    population: ParticipantPopulation,
+    n_participants: int,
+    belief: FloatArray,
+    generator: FloatArray,
+    *,
+    bots: float,
+    private_sd_nats: float,
+    posterior_weight: float,
+    seed: int,
+) -> Players:
+    """Draw participants, and make a share of them bots.
+
+    Parameters
+    ----------
+    population : ParticipantPopulation
+    n_participants : int
+    belief, generator : ndarray, shape (item, vocab)
+        Nats.
+    bots : float
+        Share of the participants, rounded to whole people.
+    private_sd_nats, posterior_weight : float
+        See :class:`Players`.
+    seed : int
+
+    Returns
+    -------
+    Players
+    """
+    people = draw_participants(population, n_participants, seed)
+    order = random_stream(seed, "bot").permutation(n_participants)
+    bot = np.zeros(n_participants, dtype=bool)
+    bot[order[: round(bots * n_participants)]] = True
+    people = replace(people, lapse_rate=np.where(bot, 1.0, people.lapse_rate))
+    return Players(people, bot, belief, generator, private_sd_nats, posterior_weight, seed)
+
+
+def sample_rows(logprob: FloatArray, exponent: float, uniform: FloatArray) -> IntArray:
+    """Draw tokens with probabilities proportional to p^exponent, by inversion.
+
+    Parameters
+    ----------
+    logprob : ndarray, shape (item, vocab)
+        Log-probabilities, normalised or not.
+    exponent : float
+    uniform : ndarray, shape (item, draw)
+        In [0, 1).
+
+    Returns
+    -------
+    ndarray of int, shape (item, draw)
+    """
+    return np.stack([_sample(exponent * row, u) for row, u in zip(logprob, uniform, strict=True)])
+
+
+def free_answers(players: Players, who: IntArray, exponent: float) -> IntArray:
+    """Draw what participants answer freely: from h^exponent, each from the own h; a bot from all tokens alike.
+
+    Parameters
+    ----------
+    players : Players
+    who : ndarray of int, shape (item, answer)
+        Participants.
+    exponent : float
+
+    Returns
+    -------
+    ndarray of int, shape (item, answer)
+        Tokens.
+    """
+    uniform = random_stream(players.seed, "answer").random(who.shape)
+    if players.private_sd_nats == 0:
+        token = sample_rows(players.belief, exponent, uniform)
+    else:
+        token = np.empty(who.shape, dtype=np.intp)
+        for q, j in np.ndindex(*who.shape):
+            own = players.belief[q] + _private(players, q, who[q, j])
+            token[q, j] = _sample(exponent * own, uniform[q, j : j + 1])[0]
+    anything = (uniform * players.belief.shape[1]).astype(np.intp)
+    return np.where(players.bot[who], anything, token)
+
+
+def report_comparisons(
+    players: Players,
+    who: IntArray,
+    candidate: IntArray,
+    reference: IntArray,
+    scale: RoundingScheme,
+    *,
+    occasion: int,
+) -> FloatArray:
+    """Report the probability of the reference, one comparison an item.
+
+    Parameters
+    ----------
+    players : Players
+    who, candidate, reference : ndarray of int, shape (item,)
+        Participants and tokens; where both tokens are the same, nothing was asked and the report says nothing.
+    scale : RoundingScheme
+    occasion : int
+        Number of the comparison within the item: its noise and lapses are the same whatever is compared.
+
+    Returns
+    -------
+    ndarray, shape (item,)
+        In (0, 1).
+    """
+    row = np.arange(who.size)
+    log_odds = players.belief[row, reference].astype(float) - players.belief[row, candidate]
+    if players.private_sd_nats > 0:
+        for q in np.flatnonzero(reference != candidate):
+            own = _private(players, q, who[q])
+            log_odds[q] += own[reference[q]] - own[candidate[q]]
+    if players.posterior_weight != 0:
+        shift = players.generator[row, reference].astype(float) - players.generator[row, candidate]
+        log_odds += players.posterior_weight * shift
+    people = players.people
+    return simulate_reports(
+        log_odds,
+        rng=random_stream(players.seed, "report", occasion),
+        bias=people.bias[who],
+        slope=people.slope[who],
+        noise_sd=people.noise_sd[who],
+        lapse_rate=people.lapse_rate[who],
+        rounding=scale,
+        clicks=scale.values or LAPSE_REPORTS,
+        # a scale without a middle cannot say that one is undecided
+        undecided_share=0.5 if not scale.values or 0.5 in scale.values else 0.0,
+    )
+
+
+def _private(players: Players, item: int, person: int) -> NDArray[np.float32]:
+    """Own belief less the shared one, (vocab,): made again from its seed, as nobody could keep all of them."""
+    rng = random_stream(players.seed, "private", int(item), int(person))
+    vocab = players.belief.shape[1]
+    return np.float32(players.private_sd_nats) * rng.standard_normal(vocab, dtype=np.float32)
+
+
+def _sample(log_weight: FloatArray, uniform: FloatArray) -> IntArray:
+    cumulated = np.cumsum(np.exp(log_weight - log_weight.max(), dtype=float))
+    drawn = np.searchsorted(cumulated, uniform * cumulated[-1], side="right")
+    # a product that rounds up to the whole mass would fall off the end
+    return np.minimum(drawn, log_weight.size - 1)
