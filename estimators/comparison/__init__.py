@@ -41,6 +41,8 @@ from estimators.comparison.rounding import (
     rounding_scheme,
 )
 from estimators.comparison.score import expected_score, optimal_report, rational_report, score
+from estimators.comparison.simulation.design import QuestionDesign
+from estimators.comparison.simulation.designed_study import simulate_designed_study
 from estimators.comparison.simulation.participants import simulate_reports
 from estimators.comparison.simulation.settings import ParticipantPopulation, SimulationSettings
 from estimators.comparison.simulation.study import simulate_comparison_study
@@ -75,6 +77,7 @@ __all__ = [
     "ParticipantPopulation",
     "PerplexityEstimate",
     "Proposals",
+    "QuestionDesign",
     "ResponsePairs",
     "RoundingScheme",
     "SimulationSettings",
@@ -129,6 +132,7 @@ __all__ = [
     "same_token",
     "score",
     "simulate_comparison_study",
+    "simulate_designed_study",
     "simulate_reports",
     "smooth_tail",
     "study_proposals",

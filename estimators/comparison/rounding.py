@@ -155,8 +155,8 @@ SCHEMES = MappingProxyType(
 )
 """The named schemes. ``interface`` is the game's own (round-half-even of 10 p, clipped to [.01, .99]);
 ``coarse`` and ``coarser`` are the paper's figure 8; the next four are the variants its code compares. ``slider`` and
-``slider_wide`` have steps of .1 nats of log-odds, to 10,000 : 1 and 100,000,000 : 1; ``choice`` says only which token is
-the likelier (below one half the candidate, above it the target)."""
+``slider_wide`` have steps of .1 nats of log-odds, to 10,000 : 1 and 100,000,000 : 1; ``choice`` says only which token
+is the likelier (below one half the candidate, above it the target)."""
 
 
 def rounding_scheme(scheme: RoundingScheme | str) -> RoundingScheme:

@@ -247,7 +247,7 @@ def _log_normalised(logits: Singles) -> Singles:
     return logits
 
 
-def draw_tokens(logprob: Singles, n: int, rng: np.random.Generator) -> NDArray[np.intp]:
+def draw_tokens(logprob: NDArray[np.floating], n: int, rng: np.random.Generator) -> NDArray[np.intp]:
     """Draw `n` tokens for each row, (item, n)."""
     uniform = rng.random((logprob.shape[0], n))
     drawn = np.empty(uniform.shape, dtype=np.intp)
@@ -259,7 +259,9 @@ def draw_tokens(logprob: Singles, n: int, rng: np.random.Generator) -> NDArray[n
     return drawn
 
 
-def looked_up(logprob: Singles, target: NDArray[np.intp], candidate: NDArray[np.intp]) -> tuple[Floats, Floats]:
+def looked_up(
+    logprob: NDArray[np.floating], target: NDArray[np.intp], candidate: NDArray[np.intp]
+) -> tuple[Floats, Floats]:
     """Log-probabilities of the target (item,) and of the candidates (item, candidate), at most 0."""
     of_target = np.take_along_axis(logprob, target, axis=1)[:, 0]
     of_candidate = np.take_along_axis(logprob, candidate, axis=1)

@@ -19,6 +19,7 @@ from estimators.comparison.simulation.settings import ParticipantPopulation, ran
 __all__ = ["Players", "draw_players", "free_answers", "report_comparisons", "sample_rows"]
 
 FloatArray = NDArray[np.float64]
+Logprob = NDArray[np.floating]
 IntArray = NDArray[np.intp]
 BoolArray = NDArray[np.bool_]
 
@@ -44,8 +45,8 @@ class Players:
 
     people: Participants
     bot: BoolArray
-    belief: FloatArray
-    generator: FloatArray
+    belief: Logprob
+    generator: Logprob
     private_sd_nats: float
     posterior_weight: float
     seed: int
@@ -54,8 +55,8 @@ class Players:
 def draw_players(
     population: ParticipantPopulation,
     n_participants: int,
-    belief: FloatArray,
-    generator: FloatArray,
+    belief: Logprob,
+    generator: Logprob,
     *,
     bots: float,
     private_sd_nats: float,
@@ -88,7 +89,7 @@ def draw_players(
     return Players(people, bot, belief, generator, private_sd_nats, posterior_weight, seed)
 
 
-def sample_rows(logprob: FloatArray, exponent: float, uniform: FloatArray) -> IntArray:
+def sample_rows(logprob: Logprob, exponent: float, uniform: FloatArray) -> IntArray:
     """Draw tokens with probabilities proportional to p^exponent, by inversion.
 
     Parameters
@@ -127,7 +128,7 @@ def free_answers(players: Players, who: IntArray, exponent: float) -> IntArray:
     else:
         token = np.empty(who.shape, dtype=np.intp)
         for q, j in np.ndindex(*who.shape):
-            own = players.belief[q] + _private(players, q, who[q, j])
+            own = players.belief[q] + _private(players, q, int(who[q, j]))
             token[q, j] = _sample(exponent * own, uniform[q, j : j + 1])[0]
     anything = (uniform * players.belief.shape[1]).astype(np.intp)
     return np.where(players.bot[who], anything, token)
@@ -161,8 +162,8 @@ def report_comparisons(
     row = np.arange(who.size)
     log_odds = players.belief[row, reference].astype(float) - players.belief[row, candidate]
     if players.private_sd_nats > 0:
-        for q in np.flatnonzero(reference != candidate):
-            own = _private(players, q, who[q])
+        for q in np.flatnonzero(reference != candidate).tolist():
+            own = _private(players, q, int(who[q]))
             log_odds[q] += own[reference[q]] - own[candidate[q]]
     if players.posterior_weight != 0:
         shift = players.generator[row, reference].astype(float) - players.generator[row, candidate]
@@ -184,13 +185,16 @@ def report_comparisons(
 
 def _private(players: Players, item: int, person: int) -> NDArray[np.float32]:
     """Own belief less the shared one, (vocab,): made again from its seed, as nobody could keep all of them."""
-    rng = random_stream(players.seed, "private", int(item), int(person))
+    rng = random_stream(players.seed, "private", item, person)
     vocab = players.belief.shape[1]
-    return np.float32(players.private_sd_nats) * rng.standard_normal(vocab, dtype=np.float32)
+    own = rng.standard_normal(vocab, dtype=np.float32)
+    own *= np.float32(players.private_sd_nats)
+    return own
 
 
-def _sample(log_weight: FloatArray, uniform: FloatArray) -> IntArray:
+def _sample(log_weight: Logprob, uniform: FloatArray) -> IntArray:
     cumulated = np.cumsum(np.exp(log_weight - log_weight.max(), dtype=float))
-    drawn = np.searchsorted(cumulated, uniform * cumulated[-1], side="right")
+    drawn: IntArray = np.searchsorted(cumulated, uniform * cumulated[-1], side="right")
     # a product that rounds up to the whole mass would fall off the end
-    return np.minimum(drawn, log_weight.size - 1)
+    np.minimum(drawn, log_weight.size - 1, out=drawn)
+    return drawn

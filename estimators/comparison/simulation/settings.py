@@ -37,8 +37,8 @@ _PLAYERS = (*LANGUAGE_MODELS, HUMAN)
 
 # One independent stream per purpose, so that a change of one setting leaves everything drawn for another as it was.
 _STREAMS = ("vocabulary", "context", "signal", "shared", "target", "candidate", "participant", "shown", *_PLAYERS)
-# ... of a designed study; at the end, as a stream is known by its position
-_STREAMS += ("bot", "private", "answer", "stone", "order", "who", "report")
+# ... and those of a designed study, at the end: a stream is known by its position.
+_DESIGN_STREAMS = ("bot", "private", "answer", "stone", "order", "who", "report")
 
 
 @dataclass(frozen=True)
@@ -194,7 +194,9 @@ class SimulationSettings:
 
 def random_stream(seed: int, purpose: str, *index: int) -> np.random.Generator:
     """Random numbers of one purpose; `index` tells apart what comes repeatedly."""
-    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_STREAMS.index(purpose), *index)))
+    return np.random.default_rng(
+        np.random.SeedSequence(seed, spawn_key=((*_STREAMS, *_DESIGN_STREAMS).index(purpose), *index))
+    )
 
 
 def sigmoid(log_odds: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -1,0 +1,265 @@
+"""Comparison studies of any design, with known truth: draws, free answers, comparisons, stepping stones.
+
+What people believe and report is :mod:`estimators.comparison.simulation.players`'s, who is asked what
+:mod:`estimators.comparison.simulation.asking`'s, and what is asked next
+:mod:`estimators.comparison.simulation.questions`'s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from estimators.comparison.simulation.asking import (
+    NO_TOKEN,
+    STONE_EXPONENT,
+    Asked,
+    Cells,
+    ask_comparisons,
+    candidate_cells,
+    who_is_asked,
+)
+from estimators.comparison.simulation.design import QuestionDesign
+from estimators.comparison.simulation.language import divergence, looked_up
+from estimators.comparison.simulation.players import Players, draw_players
+from estimators.comparison.simulation.settings import ParticipantPopulation, check_count, check_number
+from estimators.comparison.simulation.study import participant_names
+from estimators.comparison.study import validate_comparison_study
+from estimators.comparison.study_sources import PROPOSAL
+from estimators.errors import InputError, unknown_choice
+from estimators.layout import add_note
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["Player", "simulate_designed_study"]
+
+FloatArray = NDArray[Any]
+IntArray = NDArray[np.intp]
+Player = Literal["belief", "equation_6"]
+
+_MASS_TOLERANCE = 1e-3  # of the probabilities of 50,000 tokens in single precision
+_SLACK_NATS = 1e-6  # float32 softmax can round a probability to a hair above one
+
+
+def simulate_designed_study(
+    generator_logprob: ArrayLike,
+    belief_logprob: ArrayLike,
+    target: ArrayLike,
+    design: QuestionDesign,
+    people: ParticipantPopulation,
+    *,
+    seed: int,
+    tokens: Sequence[str] | None = None,
+    answer_exponent: float = 1.0,
+    private_sd_nats: float = 0.0,
+    bots: float = 0.0,
+    player: Player = "belief",
+    posterior_weight: float = 1.0,
+) -> xr.Dataset:
+    r"""Simulate a comparison study of a given design, by people whose belief is given.
+
+    Each participant is asked at most one comparison of an item, and others answer it freely as far as there are
+    enough people. An item's distinct tokens other than the target come in random order, and again until
+    ``n_comparisons`` are asked. Participant u reports of candidate x and reference b (the target y, or a stone)
+
+    .. math:: \mathrm{logit}\, r = k_u \left(\ln \frac{h_u(b)}{h_u(x)} + \lambda \ln \frac{g(b)}{g(x)} + \mathrm{bias}_u
+              \right) + \mathrm{Normal}(0, \mathrm{noise}_u)
+
+    or lapses, rounded to the scale; :math:`\lambda` is zero for ``belief`` and `posterior_weight` for ``equation_6``.
+
+    Parameters
+    ----------
+    generator_logprob, belief_logprob : array_like, shape (item, vocab)
+        ln g and ln h of every token, nats: finite and normalised.
+    target : array_like of int, shape (item,)
+        The item's target, a position along vocab.
+    design : QuestionDesign
+    people : ParticipantPopulation
+    seed : int
+    tokens : sequence of str, length vocab, optional
+        Their strings; by default " t0", " t1", ...
+    answer_exponent : float
+        Free answers are drawn with probabilities proportional to h^answer_exponent: 3 is near the mode, .5 flatter.
+    private_sd_nats : float
+        Each participant believes ln h + Normal(0, private_sd_nats) of each token, fixed within participant and item.
+    bots : float
+        Share of the participants who answer anything: any token, .5 or any value of the scale.
+    player : {"belief", "equation_6"}
+        Whether people report their belief's h(b) / (h(b) + h(x)), or the posterior probability that b is the true
+        token and x a draw of the generator.
+    posterior_weight : float
+        Of ``equation_6``: 1 is the best report under the plain logarithmic score, 0 that under the proper one.
+
+    Returns
+    -------
+    xarray.Dataset
+        Passes :func:`~estimators.comparison.study.validate_comparison_study`. In addition to the study's own
+        variables: ``human_target_logprob``, ``human_candidate_logprob``, ``human_kl_nats`` of the shared belief;
+        ``true_bias``, ``true_slope``, ``true_noise``, ``true_lapse`` and ``true_bot``, dim ``participant_truth``;
+        attribute ``design``, JSON. Stones have the source "proposal" and are candidates after the last batch.
+
+    Raises
+    ------
+    InputError
+        Names the argument, its value and what would be right.
+
+    Notes
+    -----
+    Whether a stone is asked about depends on earlier reports of the item, so that stones are independent draws of
+    their proposal given the number of them, and that number depends on the reports.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from estimators import comparison
+    >>> logit = np.random.default_rng(0).normal(0, 2, (5, 40))
+    >>> log_g = logit - np.logaddexp.reduce(logit, axis=1, keepdims=True)
+    >>> design = comparison.QuestionDesign(n_draws=4, n_answers=3, n_comparisons=5, n_participants=9)
+    >>> people = comparison.ParticipantPopulation()
+    >>> study = comparison.simulate_designed_study(log_g, log_g, np.zeros(5, int), design, people, seed=0)
+    >>> study.sizes["response"], study.sizes["answer"]
+    (25, 15)
+    """
+    log_g, log_h, y = _checked_arrays(generator_logprob, belief_logprob, target)
+    source = "designed study"
+    for name, value, kind in (("design", design, QuestionDesign), ("people", people, ParticipantPopulation)):
+        if not isinstance(value, kind):
+            raise InputError(f"is {value!r}, should be a {kind.__name__}", source=source, field=name)
+    if tokens is not None and len(tokens) != log_g.shape[1]:
+        raise InputError(
+            f"has {len(tokens)} entries, should have one a token ({log_g.shape[1]})", source=source, field="tokens"
+        )
+    if player not in get_args(Player):
+        raise unknown_choice("player", player, get_args(Player), source=source)
+    check_count("seed", seed, source, at_least=0)
+    check_number("answer_exponent", answer_exponent, source, above=0.0)
+    check_number("private_sd_nats", private_sd_nats, source, at_least=0.0)
+    check_number("bots", bots, source, at_least=0.0, at_most=1.0)
+    check_number("posterior_weight", posterior_weight, source)
+    players = draw_players(
+        people,
+        design.n_participants,
+        log_h,
+        log_g,
+        bots=bots,
+        private_sd_nats=private_sd_nats,
+        posterior_weight=posterior_weight if player == "equation_6" else 0.0,
+        seed=seed,
+    )
+    answering, comparing = who_is_asked(design, y.size, seed)
+    cells = candidate_cells(players, y, design, answering, answer_exponent)
+    asked, cells = ask_comparisons(players, y, design, cells, comparing)
+    study = _dataset(players, y, cells, asked, answering, tokens)
+    study.attrs |= {"seed": seed, "design": design.to_json()}
+    return validate_comparison_study(study)
+
+
+def _dataset(
+    players: Players, target: IntArray, cells: Cells, asked: Asked, answering: IntArray, tokens: Sequence[str] | None
+) -> xr.Dataset:
+    import xarray as xr  # noqa: PLC0415  (an import of estimators needs NumPy and SciPy only)
+
+    n_items, n_people = target.size, players.bot.size
+    at, names, dims = np.arange(n_items), participant_names(n_people), ("item", "candidate")
+    empty = cells.token == NO_TOKEN
+    shown = np.where(empty, target[:, None], cells.token)  # any token, for cells that are emptied below
+
+    def of(logprob: FloatArray) -> tuple[FloatArray, FloatArray]:
+        target_logprob, candidate_logprob = looked_up(logprob, target[:, None], shown)
+        return target_logprob, np.where(empty, np.nan, candidate_logprob)
+
+    g_target, g_candidate = of(players.generator)
+    h_target, h_candidate = of(players.belief)
+    strings = np.array([*(f" t{x}" if tokens is None else tokens[x] for x in (*target, *shown.ravel()))], dtype=object)
+    study = xr.Dataset(
+        {
+            "context": ("item", np.array([f"context {q}" for q in at], dtype=object)),
+            "target_token": ("item", strings[:n_items]),
+            "candidate_token": (dims, np.where(empty, "", strings[n_items:].reshape(shown.shape))),
+            "candidate_source": (dims, cells.source),
+            "target_logprob": (("model", "item"), g_target[None]),
+            "candidate_logprob": (("model", *dims), g_candidate[None]),
+            "human_target_logprob": ("item", h_target),
+            "human_candidate_logprob": (dims, h_candidate),
+            "human_kl_nats": ("item", divergence(players.belief, players.generator)),
+            "item_set": ("item", np.full(n_items, "asked", dtype=object)),
+            "selected": ("item", np.ones(n_items, dtype=bool)),
+            "in_reference": ("item", np.ones(n_items, dtype=bool)),
+            "participant": ("response", names[asked.participant]),
+            "response_item": ("response", asked.item),
+            "response_candidate": ("response", asked.candidate),
+            "response_reference": ("response", asked.reference),
+            "report": ("response", asked.report),
+            "automatic": ("response", np.zeros(asked.item.size, dtype=bool)),
+            "true_bias": ("participant_truth", players.people.bias),
+            "true_slope": ("participant_truth", players.people.slope),
+            "true_noise": ("participant_truth", players.people.noise_sd),
+            "true_lapse": ("participant_truth", players.people.lapse_rate),
+            "true_bot": ("participant_truth", players.bot),
+        },
+        coords={"item": at, "model": np.array(["generator"], dtype=object), "participant_truth": names},
+        attrs={"name": "designed", "generator": "generator"},
+    )
+    if (cells.source == PROPOSAL).any():
+        tempered = STONE_EXPONENT * players.generator
+        top = tempered.max(axis=1, keepdims=True)
+        total = (top + np.log(np.exp(tempered - top).sum(axis=1, keepdims=True, dtype=float)))[:, 0]
+        study["proposal_target_logprob"] = ("item", np.minimum(STONE_EXPONENT * g_target - total, 0))
+        study["proposal_logprob"] = (dims, np.minimum(STONE_EXPONENT * g_candidate - total[:, None], 0))
+    if answering.size:
+        study["candidate_batch"] = (dims, cells.batch)
+        study["answer_item"] = ("answer", np.repeat(at, answering.shape[1]))
+        study["answer_participant"] = ("answer", names[answering.ravel()])
+        study["answer_candidate"] = ("answer", cells.answer_cell.ravel())
+        study["answer_batch"] = ("answer", np.tile(cells.answer_batch, n_items))
+    add_note(study, "simulated: items, all asked", count=n_items)
+    add_note(study, "comparisons", count=asked.item.size)
+    add_note(study, "free answers", count=answering.size)
+    add_note(study, "stepping stones", count=int((cells.source == PROPOSAL).sum()))
+    add_note(study, "participants who answer anything", count=int(players.bot.sum()))
+    return study
+
+
+def _checked_arrays(
+    generator_logprob: ArrayLike, belief_logprob: ArrayLike, target: ArrayLike
+) -> tuple[FloatArray, FloatArray, IntArray]:
+    """Arrays of the right shapes and ranges; single precision stays single."""
+    source = "designed study"
+    log_g, log_h, y = np.asarray(generator_logprob), np.asarray(belief_logprob), np.asarray(target)
+    for name, value in (("generator_logprob", log_g), ("belief_logprob", log_h)):
+        if value.dtype.kind != "f" or value.ndim != 2 or value.shape != log_g.shape or 0 in value.shape:
+            raise InputError(
+                f"has dtype {value.dtype} and shape {value.shape}; both should be floats of one shape (item, vocab)",
+                source=source,
+                field=name,
+            )
+        bad = ~np.isfinite(value) | (value > _SLACK_NATS)
+        if bad.any():
+            raise InputError(
+                f"is {value[bad][0]} ({int(bad.sum())} such), should be finite and at most 0: whatever one of both may "
+                "say has a probability under the other",
+                source=source,
+                field=name,
+            )
+        mass = np.exp(value).sum(axis=1, dtype=float)
+        if np.abs(mass - 1).max() > _MASS_TOLERANCE:
+            item = int(np.abs(mass - 1).argmax())
+            raise InputError(f"sums to {mass[item]:g} at item {item}, should sum to 1", source=source, field=name)
+    if y.dtype.kind not in "iu" or y.shape != log_g.shape[:1]:
+        raise InputError(
+            f"has dtype {y.dtype} and shape {y.shape}, should be integers of shape (item,) = {log_g.shape[:1]}",
+            source=source,
+            field="target",
+        )
+    outside = (y < 0) | (y >= log_g.shape[1])
+    if outside.any():
+        raise InputError(
+            f"is {y[outside][0]}, should be 0 to {log_g.shape[1] - 1}, a position along vocab",
+            source=source,
+            field="target",
+        )
+    return log_g, log_h, y.astype(np.intp)
