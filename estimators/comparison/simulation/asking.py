@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -203,13 +203,5 @@ def ask_comparisons(
         batch[q, used] = design.n_batches if design.n_answers else 0
     kept = np.any(token != NO_TOKEN, axis=0)
     kept[:first_stone] = True
-    cells = Cells(
-        token[:, kept],
-        source[:, kept],
-        batch[:, kept],
-        cells.answer,
-        cells.answer_batch,
-        cells.answer_cell,
-        cells.stone,
-    )
-    return Asked(item, participant, candidate, reference, np.concatenate(reports)), cells
+    asked_about = replace(cells, token=token[:, kept], source=source[:, kept], batch=batch[:, kept])
+    return Asked(item, participant, candidate, reference, np.concatenate(reports)), asked_about

@@ -153,13 +153,19 @@ def simulate_designed_study(
     answering, comparing = who_is_asked(design, y.size, seed)
     cells = candidate_cells(players, y, design, answering, answer_exponent)
     asked, cells = ask_comparisons(players, y, design, cells, comparing)
-    study = _dataset(players, y, cells, asked, answering, tokens)
+    study = _dataset(players, y, cells, asked, answering=answering, tokens=tokens)
     study.attrs |= {"seed": seed, "design": design.to_json()}
     return validate_comparison_study(study)
 
 
 def _dataset(
-    players: Players, target: IntArray, cells: Cells, asked: Asked, answering: IntArray, tokens: Sequence[str] | None
+    players: Players,
+    target: IntArray,
+    cells: Cells,
+    asked: Asked,
+    *,
+    answering: IntArray,
+    tokens: Sequence[str] | None,
 ) -> xr.Dataset:
     import xarray as xr  # noqa: PLC0415  (an import of estimators needs NumPy and SciPy only)
 

@@ -187,7 +187,8 @@ def _private(players: Players, item: int, person: int) -> NDArray[np.float32]:
     """Own belief less the shared one, (vocab,): made again from its seed, as nobody could keep all of them."""
     rng = random_stream(players.seed, "private", item, person)
     vocab = players.belief.shape[1]
-    own = rng.standard_normal(vocab, dtype=np.float32)
+    own: NDArray[np.float32] = np.empty(vocab, dtype=np.float32)
+    rng.standard_normal(dtype=np.float32, out=own)
     own *= np.float32(players.private_sd_nats)
     return own
 
