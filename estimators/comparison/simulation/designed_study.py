@@ -66,7 +66,7 @@ def simulate_designed_study(
     enough people. An item's distinct tokens other than the target come in random order, and again until
     ``n_comparisons`` are asked. Participant u reports of candidate x and reference b (the target y, or a stone)
 
-    .. math:: \mathrm{logit}\, r = k_u \left(\ln \frac{h_u(b)}{h_u(x)} + \lambda \ln \frac{g(b)}{g(x)} + \mathrm{bias}_u
+    .. math:: \mathrm{logit}\, r = k_u \left(\ln \frac{h_u(b)}{h_u(x)} + \lambda \ln \frac{g(x)}{g(b)} + \mathrm{bias}_u
               \right) + \mathrm{Normal}(0, \mathrm{noise}_u)
 
     or lapses, rounded to the scale; :math:`\lambda` is zero for ``belief`` and `posterior_weight` for ``equation_6``.

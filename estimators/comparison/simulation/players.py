@@ -39,7 +39,7 @@ class Players:
     private_sd_nats : float
         Standard deviation of a participant's own ln h around the shared one.
     posterior_weight : float
-        What the generator's log-ratio adds to the log-odds that are reported: 0 for a player who reports the belief.
+        Share of ln g(candidate)/g(reference) in the reported log-odds: 0 for a player who reports the belief.
     seed : int
     """
 
@@ -166,7 +166,7 @@ def report_comparisons(
             own = _private(players, q, int(who[q]))
             log_odds[q] += own[reference[q]] - own[candidate[q]]
     if players.posterior_weight != 0:
-        shift = players.generator[row, reference].astype(float) - players.generator[row, candidate]
+        shift = players.generator[row, candidate].astype(float) - players.generator[row, reference]
         log_odds += players.posterior_weight * shift
     people = players.people
     return simulate_reports(

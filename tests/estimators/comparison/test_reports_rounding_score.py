@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
 
 from estimators.comparison import (
     SCHEMES,
     RoundingScheme,
     expected_score,
+    log_odds_scale,
     log_ratio_from_report,
     optimal_report,
     rational_report,
@@ -97,6 +99,53 @@ def test_rounding_is_idempotent_monotone_and_inside_its_box(name: str, p: list[f
     values = np.asarray(SCHEMES[name].values)
     box = boxes[np.searchsorted(values, rounded)]
     assert np.all((np.sort(p) >= box[:, 0] - 1e-9) & (np.sort(p) <= box[:, 1] + 1e-9))
+
+
+@pytest.mark.parametrize(("name", "odds"), [("slider", 1e4), ("slider_wide", 1e8)])
+def test_sliders_have_equal_steps_of_log_odds(name: str, odds: float) -> None:
+    values = np.asarray(SCHEMES[name].values)
+    log_odds = np.log(values) - np.log1p(-values)
+    steps = np.diff(log_odds)
+    assert_allclose(steps, steps[0], rtol=1e-5)  # 1 - 1e-8 has nine digits
+    assert 0.095 < steps[0] <= 0.1
+    assert_allclose(log_odds[[0, -1]], [-np.log(odds), np.log(odds)], rtol=1e-8)
+    assert values[values.size // 2] == 0.5
+
+
+@given(st.floats(-12, 12))
+def test_a_slider_rounds_to_the_nearest_step(log_odds: float) -> None:
+    values = np.asarray(SCHEMES["slider"].values)
+    places = np.log(values) - np.log1p(-values)
+    rounded = round_reports(1 / (1 + np.exp(-log_odds)), "slider")
+    distance = np.abs(places - log_odds)
+    assert distance[np.searchsorted(values, rounded)] == pytest.approx(distance.min(), abs=1e-9)
+
+
+def test_a_choice_says_which_is_likelier() -> None:
+    assert_array_equal(round_reports([0.001, 0.49, 0.51, 0.9], "choice"), [0.25, 0.25, 0.75, 0.75])
+    assert_allclose(report_boxes("choice"), [[0, 0.5], [0.5, 1]])
+
+
+def test_many_values_round_many_reports_at_once() -> None:
+    scale = log_odds_scale("fine", 1e12, step_nats=0.001)
+    assert len(scale.values) > 50_000
+    report = np.random.default_rng(0).random(200_000)  # 200,000 x 50,000 distances would not fit in memory
+    assert np.abs(round_reports(report, scale) - report).max() < 0.0002
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"odds": 1.0}, "rounding 'own', odds: is 1.0, should be above 1"),
+        ({"odds": np.inf}, "odds: is inf"),
+        ({"odds": np.nan}, "odds: is nan"),
+        ({"odds": 100.0, "step_nats": 0.0}, "step_nats: is 0.0, should be a finite number of at least 9.2e-05"),
+        ({"odds": 100.0, "step_nats": np.nan}, "step_nats: is nan"),
+    ],
+)
+def test_a_malformed_scale_is_refused(arguments: dict[str, float], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        log_odds_scale("own", **arguments)
 
 
 def test_no_rounding_changes_nothing() -> None:

@@ -1,0 +1,427 @@
+"""Simulated studies of any design: they state the truth that they have, and ask what the design says."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import chisquare
+
+from estimators.comparison import (
+    SCHEMES,
+    ParticipantPopulation,
+    QuestionDesign,
+    RoundingScheme,
+    bridge_gap,
+    candidate_tokens,
+    combine_comparisons,
+    log_ratio_from_report,
+    simulate_designed_study,
+    study_proposals,
+    token_log_ratios,
+    validate_comparison_study,
+)
+from estimators.comparison.simulation.questions import next_comparison, note_report, start_questions
+from estimators.errors import InputError
+
+IDEAL = ParticipantPopulation(bias=False, slope=False, noise=False, lapses=False)
+EXACT = QuestionDesign(scale="none")
+
+
+def normalised(logit: np.ndarray) -> np.ndarray:
+    return logit - np.logaddexp.reduce(logit, axis=1, keepdims=True)
+
+
+def language(n_items: int = 30, vocab: int = 60, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """ln g, ln h (flatter, and shifted by token), and targets drawn from g."""
+    rng = np.random.default_rng(seed)
+    logit = rng.normal(0, 2, (n_items, vocab))
+    log_g = normalised(logit)
+    target = np.array([rng.choice(vocab, p=np.exp(row)) for row in log_g])
+    return log_g, normalised(0.6 * logit + rng.normal(0, 0.7, logit.shape)), target
+
+
+LOG_G, LOG_H, TARGET = language()
+
+
+def simulate(design: QuestionDesign = EXACT, people: ParticipantPopulation = IDEAL, **other: Any) -> xr.Dataset:
+    return simulate_designed_study(LOG_G, LOG_H, TARGET, design, people, **{"seed": 0, **other})
+
+
+def token_numbers(study: xr.Dataset) -> np.ndarray:
+    """Positions along the vocabulary of the candidates, -1 in empty cells."""
+    return np.array([[int(x[2:]) if x else -1 for x in row] for row in study["candidate_token"].values.tolist()])
+
+
+def log_odds(report: np.ndarray) -> np.ndarray:
+    return -np.asarray(log_ratio_from_report(report))
+
+
+def far_language(n_items: int = 30, vocab: int = 20_000) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """A vocabulary with a long tail; people put the target 20 nats below their likeliest token."""
+    rng = np.random.default_rng(1)
+    logit = rng.normal(0, 1.5, (n_items, vocab)) - 1.3 * np.log(np.arange(1, vocab + 1))
+    log_g = normalised(logit)
+    target = np.array([rng.choice(vocab, p=np.exp(row)) for row in log_g])
+    logit[np.arange(n_items), target] = logit.max(axis=1) - 20
+    return log_g, normalised(logit), target
+
+
+@given(
+    n_draws=st.integers(1, 5),
+    n_answers=st.integers(0, 6),
+    n_comparisons=st.integers(1, 6),
+    scale=st.sampled_from(sorted(SCHEMES)),
+    chains=st.booleans(),
+    seed=st.integers(0, 10),
+    rest=st.sampled_from([{}, {"bots": 0.5}, {"private_sd_nats": 1.0}, {"player": "equation_6"}]),
+)
+def test_every_design_gives_a_valid_study(
+    n_draws: int, n_answers: int, n_comparisons: int, scale: str, chains: bool, seed: int, rest: dict[str, Any]
+) -> None:
+    design = QuestionDesign(
+        n_draws=n_draws,
+        n_answers=n_answers,
+        n_comparisons=n_comparisons,
+        n_participants=6,
+        scale=scale,
+        chains=chains and scale != "choice",
+    )
+    people = ParticipantPopulation()
+    study = simulate_designed_study(LOG_G[:4], LOG_H[:4], TARGET[:4], design, people, seed=seed, **rest)
+    validate_comparison_study(study)
+    study_proposals(study)  # every probability with which something was drawn is known
+    assert_allclose(study["human_target_logprob"], LOG_H[np.arange(4), TARGET[:4]], atol=1e-12)
+    number = token_numbers(study)
+    there = number >= 0
+    rows = np.nonzero(there)[0]
+    assert_allclose(study["human_candidate_logprob"].values[there], LOG_H[rows, number[there]], atol=1e-12)
+    assert_allclose(study["candidate_logprob"].values[0][there], LOG_G[rows, number[there]], atol=1e-12)
+    assert_array_equal(there, study["candidate_source"].values != "padding")
+    source = study["candidate_source"].values
+    assert_array_equal((source == "generator").sum(axis=1), np.full(4, n_draws))
+    for q in range(4):
+        answered = number[q, source[q] == "answer"]
+        assert np.unique(answered).size == answered.size
+        assert not set(answered) & {*number[q, source[q] == "generator"], TARGET[q]}
+    values = SCHEMES[scale].values
+    assert not values or set(study["report"].values) <= set(values)
+
+
+def test_answers_name_the_tokens_that_were_answered() -> None:
+    study = simulate(QuestionDesign(n_answers=8, n_batches=2))
+    at, number = study["answer_item"].values, token_numbers(study)
+    cell, batch = study["answer_candidate"].values, study["answer_batch"].values
+    assert_array_equal(np.bincount(batch), [0, 120, 120])
+    assert (cell == -1).any()
+    for q in range(30):
+        for column in np.flatnonzero(study["candidate_source"].values[q] == "answer"):
+            mine = (at == q) & (cell == column)
+            assert mine.any()
+            assert study["candidate_batch"].values[q, column] == batch[mine].min()
+    assert (number[at[cell >= 0], cell[cell >= 0]] != TARGET[at[cell >= 0]]).all()
+
+
+def test_the_same_seed_gives_the_same_study_and_another_does_not() -> None:
+    design, people = QuestionDesign(chains=True), ParticipantPopulation()
+    options = {"private_sd_nats": 0.5, "bots": 0.1}
+    first = simulate(design, people, **options)
+    assert first.identical(simulate(design, people, **options))
+    assert not first["report"].equals(simulate(design, people, **options, seed=1)["report"])
+
+
+def test_single_precision_gives_the_same_answers() -> None:
+    single = simulate_designed_study(LOG_G.astype("f4"), LOG_H.astype("f4"), TARGET, EXACT, IDEAL, seed=0)
+    assert_allclose(single["report"], simulate()["report"], rtol=1e-4)
+    assert single["human_target_logprob"].dtype == float
+
+
+def test_ideal_people_report_the_belief() -> None:
+    study = simulate()
+    number = token_numbers(study)
+    at, shown = study["response_item"].values, study["response_candidate"].values
+    truth = LOG_H[at, TARGET[at]] - LOG_H[at, number[at, shown]]
+    assert_allclose(log_odds(study["report"].values), truth, atol=1e-6)
+    assert (study["response_reference"] == -1).all()
+
+
+def test_errors_of_people_are_those_of_their_equation() -> None:
+    people = ParticipantPopulation(noise=False, lapses=False)
+    study = simulate(EXACT, people)
+    at, number = study["response_item"].values, token_numbers(study)
+    names = study["participant_truth"].values.tolist()
+    who = np.array([names.index(name) for name in study["participant"].values])
+    belief = LOG_H[at, TARGET[at]] - LOG_H[at, number[at, study["response_candidate"].values]]
+    expected = study["true_slope"].values[who] * (belief + study["true_bias"].values[who])
+    assert_allclose(log_odds(study["report"].values), expected, atol=1e-6)
+
+
+def test_tokens_are_asked_in_turn_each_by_another_participant() -> None:
+    design = QuestionDesign(n_answers=8, n_comparisons=12, scale="none")
+    study = simulate(design)
+    code = candidate_tokens(study)
+    at, who = study["response_item"].values, study["participant"].values
+    for q in range(30):
+        asked = Counter(code[q, study["response_candidate"].values[at == q]].tolist())
+        tokens = {x for x in code[q].tolist() if x >= 0}
+        counts = [asked[x] for x in tokens]
+        assert sum(counts) == 12
+        assert set(asked) <= tokens
+        assert max(counts) - min(counts) <= 1
+        answering = study["answer_participant"].values[study["answer_item"].values == q]
+        assert len({*who[at == q], *answering}) == 20  # 12 + 8, and none of them both
+    compared = np.unique(who, return_counts=True)[1]
+    assert compared.size == 29
+    assert compared.max() - compared.min() <= 1
+    answered = np.unique(study["answer_participant"].values, return_counts=True)[1]
+    assert answered.max() - answered.min() <= 2
+
+
+def test_people_of_a_small_group_answer_and_compare() -> None:
+    study = simulate(QuestionDesign(n_answers=4, n_comparisons=4, n_participants=4))
+    for dim, item in (("participant", "response_item"), ("answer_participant", "answer_item")):
+        pairs = list(zip(study[dim].values.tolist(), study[item].values.tolist(), strict=True))
+        assert len(set(pairs)) == len(pairs) == 120
+
+
+@pytest.mark.parametrize("exponent", [0.5, 1.0, 3.0])
+def test_frequencies_of_answers_follow_a_power_of_the_belief(exponent: float) -> None:
+    # 400 times the same item; alpha .001 at a fixed seed: one of three seeds in a thousand would fail
+    log_h = np.tile(normalised(np.array([[2.0, 1.5, 1.0, 0.5, 0.0, -0.5]])), (400, 1))
+    log_g = np.full_like(log_h, -np.log(6))
+    design = QuestionDesign(n_answers=20, n_comparisons=1)
+    study = simulate_designed_study(log_g, log_h, np.zeros(400, int), design, IDEAL, seed=3, answer_exponent=exponent)
+    cell, number = study["answer_candidate"].values, token_numbers(study)
+    token = np.where(cell >= 0, number[study["answer_item"].values, np.maximum(cell, 0)], 0)
+    expected = np.exp(exponent * log_h[0])
+    found = chisquare(np.bincount(token, minlength=6), 8000 * expected / expected.sum())
+    assert found.pvalue > 0.001
+
+
+def test_bots_answer_anything_and_the_others_what_they_would() -> None:
+    with_bots, without = simulate(QuestionDesign(), bots=0.4), simulate(QuestionDesign())
+    bot = with_bots["true_bot"].values
+    assert bot.sum() == 12  # .4 of 29
+    assert_array_equal(with_bots["true_lapse"], bot.astype(float))
+    names = with_bots["participant_truth"].values[bot]
+    by_bot = np.isin(with_bots["answer_participant"].values, names)
+    cell, at = with_bots["answer_candidate"].values, with_bots["answer_item"].values
+    number, before = token_numbers(with_bots), token_numbers(without)
+    token = np.where(cell >= 0, number[at, np.maximum(cell, 0)], TARGET[at])
+    cell = without["answer_candidate"].values
+    as_before = token == np.where(cell >= 0, before[at, np.maximum(cell, 0)], TARGET[at])
+    assert as_before[~by_bot].all()
+    # answers of bots are uniform over 60 tokens: their mean surprisal is that of the whole vocabulary
+    surprisal = -LOG_H[at, token]
+    assert surprisal[by_bot].mean() == pytest.approx(-LOG_H.mean(), abs=0.5)
+    assert surprisal[~by_bot].mean() < -LOG_H.mean() - 1
+    # a report of a bot has nothing to do with the belief: half of the lapses are .5
+    mine = np.isin(with_bots["participant"].values, names)
+    assert (with_bots["report"].values[mine] == 0.5).mean() == pytest.approx(0.5, abs=0.12)
+
+
+def test_a_lapse_on_a_scale_without_a_middle_is_either_value() -> None:
+    study = simulate(QuestionDesign(scale="choice"), bots=1.0)
+    # 360 reports: four standard errors
+    assert (study["report"].values == 0.75).mean() == pytest.approx(0.5, abs=4 * 0.5 / np.sqrt(360))
+
+
+def test_private_beliefs_have_their_spread_and_stay_within_participant_and_item() -> None:
+    design = QuestionDesign(n_comparisons=12, scale="none")
+    study = simulate(design, private_sd_nats=0.8)
+    at, number = study["response_item"].values, token_numbers(study)
+    shared = LOG_H[at, TARGET[at]] - LOG_H[at, number[at, study["response_candidate"].values]]
+    own = log_odds(study["report"].values) - shared
+    # a difference of two tokens: sd .8 sqrt 2; 360 reports, four standard errors of a sd
+    assert own.std() == pytest.approx(0.8 * np.sqrt(2), rel=4 / np.sqrt(720))
+    assert abs(own.mean()) < 4 * 0.8 * np.sqrt(2 / 360)
+
+
+def test_a_participant_answers_freely_from_the_belief_that_the_reports_state() -> None:
+    alone = QuestionDesign(n_draws=1, n_answers=1, n_comparisons=1, n_participants=1, scale="none")
+    # to the power of 60 the answer is the participant's own likeliest token, likelier than the target
+    study = simulate(alone, private_sd_nats=3.0, answer_exponent=60.0)
+    at = study["response_item"].values
+    answered = study["answer_candidate"].values[at] == study["response_candidate"].values
+    assert answered.sum() >= 8
+    assert (study["report"].values[answered] < 0.5).all()
+    # ... which the shared belief would often deny
+    number = token_numbers(study)[at, study["response_candidate"].values]
+    assert (LOG_H[at, number] < LOG_H[at, TARGET[at]])[answered].any()
+
+
+def test_a_player_of_equation_6_who_believes_the_generator_reports_one_half() -> None:
+    study = simulate_designed_study(LOG_G, LOG_G, TARGET, EXACT, IDEAL, seed=0, player="equation_6")
+    assert_allclose(study["report"], 0.5, atol=1e-12)
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.4, 1.0])
+def test_equation_6_shifts_by_the_ratio_of_the_generator(weight: float) -> None:
+    study, plain = simulate(player="equation_6", posterior_weight=weight), simulate()
+    at, number = study["response_item"].values, token_numbers(study)
+    shift = LOG_G[at, number[at, study["response_candidate"].values]] - LOG_G[at, TARGET[at]]
+    moved = log_odds(study["report"].values) - log_odds(plain["report"].values)
+    assert_allclose(moved, weight * shift, atol=1e-6)
+
+
+def test_exact_reports_give_the_bridge_the_gap() -> None:
+    log_g, log_h, target = language(n_items=150, seed=4)
+    design = QuestionDesign(n_draws=10, n_answers=15, n_comparisons=25, scale="none")
+    found = bridge_gap(simulate_designed_study(log_g, log_h, target, design, IDEAL, seed=1))
+    at = np.arange(150)
+    true_gap = (log_g[at, target] - log_h[at, target]).mean()
+    assert found.n_unknown_answers == 0
+    # seeds 0 to 19: mean error +.002, sd .02
+    assert found.gap_nats == pytest.approx(true_gap, abs=0.1)
+
+
+def inside_the_scale(study: xr.Dataset) -> Any:
+    """Log-ratios from the reports that lie inside the slider."""
+    values, report = SCHEMES["slider"].values, study["report"].values
+    kept = (report > values[0]) & (report < values[-1])
+    return combine_comparisons(
+        study["response_item"].values[kept],
+        study["response_candidate"].values[kept],
+        study["response_reference"].values[kept],
+        log_ratio_from_report(report[kept]),
+    )
+
+
+def test_chains_reach_tokens_beyond_the_end_of_the_scale() -> None:
+    log_g, log_h, target = far_language()
+    plain = simulate_designed_study(log_g, log_h, target, QuestionDesign(), IDEAL, seed=0)
+    study = simulate_designed_study(log_g, log_h, target, QuestionDesign(chains=True, n_stones=5), IDEAL, seed=0)
+    stones = study["candidate_source"].values == "proposal"
+    assert stones.any(axis=1).mean() > 0.9
+    assert stones.sum(axis=1).max() <= 5
+    assert np.isfinite(study["proposal_logprob"].values[stones]).all()
+    assert np.isfinite(token_log_ratios(study, rounding="slider").log_ratio).all()
+    found = inside_the_scale(study)
+    truth = study["human_candidate_logprob"].values[found.item, found.token]
+    truth = truth - study["human_target_logprob"].values[found.item]
+    reached = found.connected & (truth > 12)
+    # 9.2 nats are the end of the slider; 24 of 30 items have such a token, every step rounded by .05 nats at most
+    assert np.unique(found.item[reached]).size >= 18
+    assert_allclose(found.log_ratio[reached], truth[reached], atol=0.3)
+    alone = inside_the_scale(plain)
+    assert np.abs(alone.log_ratio[alone.connected]).max() < 9.3
+
+
+def test_a_stone_is_a_draw_of_the_square_root_of_the_generator() -> None:
+    log_g, log_h, target = far_language()
+    design = QuestionDesign(chains=True, n_stones=5)
+    study = simulate_designed_study(log_g, log_h, target, design, IDEAL, seed=0)
+    tempered = normalised(0.5 * log_g)
+    number, stones = token_numbers(study), study["candidate_source"].values == "proposal"
+    q = np.nonzero(stones)[0]
+    assert_allclose(study["proposal_logprob"].values[stones], tempered[q, number[stones]], atol=1e-9)
+    assert_allclose(study["proposal_target_logprob"], tempered[np.arange(30), target], atol=1e-9)
+    assert (study["candidate_batch"].values[stones] == 1).all()  # nobody asked about it before the answers came
+
+
+def test_without_far_targets_chains_change_nothing() -> None:
+    plain, chained = simulate(QuestionDesign()), simulate(QuestionDesign(chains=True))
+    assert chained.drop_attrs().identical(plain.drop_attrs())
+
+
+def test_stepping_stones_lead_from_the_target_to_far_tokens() -> None:
+    item = start_questions([0, 1, 2], stones=[5, 1, 6])
+    assert next_comparison(item) == (0, -1)
+    note_report(item, 0, -1, 9.2, end=True)
+    assert next_comparison(item) == (1, -1)  # one far token may be a slip
+    note_report(item, 1, -1, 9.2, end=True)
+    assert next_comparison(item) == (5, -1)  # two of two: a stone
+    note_report(item, 5, -1, 6.0, end=False)
+    assert next_comparison(item) == (0, 5)
+    note_report(item, 0, 5, 5.0, end=False)
+    assert item.place[0] == 11.0
+    assert next_comparison(item) == (1, 0)  # the farthest placed token
+    note_report(item, 1, 0, -9.2, end=True)
+    assert next_comparison(item) == (1, 5)  # between the target and 0: the placed one nearest to the middle
+    note_report(item, 1, 5, -3.0, end=False)
+    assert item.place[1] == 3.0
+    assert next_comparison(item) == (2, 5)  # most were far: a fresh token is compared with the stone
+    assert item.used_stones == 1
+    note_report(item, 2, 5, 9.2, end=True)
+    assert next_comparison(item) == (2, 0)
+    note_report(item, 2, 0, 9.2, end=True)
+    # token 1 is a stone too, of which nothing new is learnt; the next starts from the farthest placed token
+    assert next_comparison(item) == (6, 0)
+    assert item.used_stones == 3
+
+
+def test_an_item_of_nothing_but_its_target_is_not_asked() -> None:
+    log_p = normalised(np.array([[0.0, -60.0, -60.0], [0.0, 0.0, 0.0]]))
+    study = simulate_designed_study(log_p, log_p, [0, 0], QuestionDesign(n_comparisons=5), IDEAL, seed=0)
+    assert_array_equal(np.bincount(study["response_item"].values, minlength=2), [0, 5])
+
+
+def test_strings_of_tokens_and_the_design_are_kept() -> None:
+    words = [f"word{i}" for i in range(60)]
+    study = simulate(QuestionDesign(scale=RoundingScheme("thirds", (0.2, 0.5, 0.8))), tokens=words)
+    assert study["target_token"].values.tolist() == [words[y] for y in TARGET]
+    design = json.loads(study.attrs["design"])
+    assert design["n_draws"] == 6
+    assert design["scale"]["values"] == [0.2, 0.5, 0.8]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"n_draws": 0}, "n_draws: is 0, should be a whole number of at least 1"),
+        ({"n_answers": -1}, "n_answers: is -1"),
+        ({"n_comparisons": 2.5}, "n_comparisons: is 2.5"),
+        ({"n_comparisons": 30}, "n_comparisons: is 30, should be at most n_participants"),
+        ({"n_answers": 30}, "n_answers: is 30, should be at most n_participants"),
+        ({"n_answers": 2, "n_batches": 3}, "n_batches: is 3, should be at most n_answers"),
+        ({"chains": 1}, "chains: is 1, should be true or false"),
+        ({"chains": True, "scale": "choice"}, "both ends"),
+        ({"scale": "sliders"}, "slider"),
+        ({"n_stones": -2}, "n_stones: is -2"),
+    ],
+)
+def test_a_malformed_design_is_refused(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        QuestionDesign(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"generator_logprob": LOG_G[0]}, "generator_logprob: has dtype float64 and shape"),
+        ({"belief_logprob": LOG_H[:, :-1]}, "belief_logprob: has dtype float64 and shape"),
+        ({"belief_logprob": np.where(LOG_H < -5, -np.inf, LOG_H)}, "belief_logprob: is -inf"),
+        ({"generator_logprob": LOG_G + 0.1}, "generator_logprob: (is|sums to)"),
+        ({"belief_logprob": np.full_like(LOG_H, -5.0)}, "belief_logprob: sums to"),
+        ({"target": TARGET.astype(float)}, "target: has dtype float64"),
+        ({"target": TARGET[:-1]}, "target: has dtype"),
+        ({"target": TARGET + 60}, "target: is .*should be 0 to 59"),
+        ({"design": 6}, "design: is 6, should be a QuestionDesign"),
+        ({"people": None}, "people: is None"),
+        ({"tokens": ["a"]}, "tokens: has 1 entries"),
+        ({"answer_exponent": 0}, "answer_exponent: is 0"),
+        ({"private_sd_nats": -1.0}, "private_sd_nats: is -1"),
+        ({"bots": 1.5}, "bots: is 1.5"),
+        ({"player": "equation6"}, "equation_6"),
+        ({"posterior_weight": np.nan}, "posterior_weight: is nan"),
+        ({"seed": -1}, "seed: is -1"),
+    ],
+)
+def test_malformed_arguments_are_refused(arguments: dict[str, Any], message: str) -> None:
+    given_arguments = {
+        "generator_logprob": LOG_G,
+        "belief_logprob": LOG_H,
+        "target": TARGET,
+        "design": EXACT,
+        "people": IDEAL,
+        "seed": 0,
+    }
+    with pytest.raises(InputError, match=message):
+        simulate_designed_study(**{**given_arguments, **arguments})
