@@ -278,7 +278,7 @@ def test_exact_reports_give_the_bridge_the_gap() -> None:
     at = np.arange(150)
     true_gap = (log_g[at, target] - log_h[at, target]).mean()
     assert found.n_unknown_answers == 0
-    # seeds 0 to 19: mean error +.002, sd .02
+    # seeds 0 to 19: mean error +.002, sd .016, none above .03
     assert found.gap_nats == pytest.approx(true_gap, abs=0.1)
 
 
@@ -299,7 +299,7 @@ def test_chains_reach_tokens_beyond_the_end_of_the_scale() -> None:
     plain = simulate_designed_study(log_g, log_h, target, QuestionDesign(), IDEAL, seed=0)
     study = simulate_designed_study(log_g, log_h, target, QuestionDesign(chains=True, n_stones=5), IDEAL, seed=0)
     stones = study["candidate_source"].values == "proposal"
-    assert stones.any(axis=1).mean() > 0.9
+    assert stones.any(axis=1).mean() > 0.7
     assert stones.sum(axis=1).max() <= 5
     assert np.isfinite(study["proposal_logprob"].values[stones]).all()
     assert np.isfinite(token_log_ratios(study, rounding="slider").log_ratio).all()
@@ -307,8 +307,8 @@ def test_chains_reach_tokens_beyond_the_end_of_the_scale() -> None:
     truth = study["human_candidate_logprob"].values[found.item, found.token]
     truth = truth - study["human_target_logprob"].values[found.item]
     reached = found.connected & (truth > 12)
-    # 9.2 nats are the end of the slider; 24 of 30 items have such a token, every step rounded by .05 nats at most
-    assert np.unique(found.item[reached]).size >= 18
+    # 9.2 nats are the end of the slider; steps are rounded by .05 nats at most. Seeds 0 to 7: 24 to 30 items, .13 nats
+    assert np.unique(found.item[reached]).size >= 20
     assert_allclose(found.log_ratio[reached], truth[reached], atol=0.3)
     alone = inside_the_scale(plain)
     assert np.abs(alone.log_ratio[alone.connected]).max() < 9.3
