@@ -96,6 +96,7 @@ def bridge_gap(
     rounding: RoundingScheme | str = "none",
     control: str | None = None,
     ends: tuple[float, float] | None = None,
+    drop_ends: bool = False,
 ) -> BridgeGap:
     """Estimate the loss gap of people from draws, their free answers, and their reports on both.
 
@@ -114,6 +115,8 @@ def bridge_gap(
         From :func:`~estimators.comparison.terms.control_model`; by default the model that drew the candidates.
     ends : tuple of float, optional
         See :func:`~estimators.comparison.chains.token_log_ratios`.
+    drop_ends : bool
+        See :func:`~estimators.comparison.chains.combine_comparisons`.
 
     Returns
     -------
@@ -143,7 +146,7 @@ def bridge_gap(
         )
     control = control_model(study, control, control_only=True)
     code, proposals = candidate_tokens(study), study_proposals(study)
-    ratios = token_log_ratios(study, rounding=rounding, ends=ends)
+    ratios = token_log_ratios(study, rounding=rounding, ends=ends, drop_ends=drop_ends)
     known = _known_ratios(study, code, ratios)
     drawn, answers = _used_draws(study, proposals, known), _answers(study, code, known)
     position = np.concatenate([drawn[0], answers.position[answers.used]])

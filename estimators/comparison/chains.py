@@ -106,6 +106,7 @@ def combine_comparisons(
     weight: ArrayLike | None = None,
     variance: float | None = None,
     censored: ArrayLike | None = None,
+    drop_ends: bool = False,
 ) -> TokenLogRatios:
     """Combine the comparisons of each item into log-ratios to its target.
 
@@ -121,6 +122,9 @@ def combine_comparisons(
         Variance of a comparison of weight one, square nats; by default that of the residuals of all items.
     censored : array_like of bool, shape (comparison,), optional
         Which comparisons lie at an end of the scale; none by default.
+    drop_ends : bool
+        Whether a comparison at an end of the scale is left out where others, inside the scale, connect both of its
+        tokens with the target: it says that a ratio is beyond the end, and would draw it towards the end.
 
     Returns
     -------
@@ -143,6 +147,8 @@ def combine_comparisons(
     array([  50., 2500.])
     """
     edges = _edges(item, candidate, reference, log_ratio, weight=weight, censored=censored, variance=variance)
+    if drop_ends:
+        edges = _without_ends(edges)
     labels, start = np.unique(edges.item, return_index=True)
     parts = [_solve(edges, slice(a, b)) for a, b in zip(start, [*start[1:], edges.item.size], strict=True)]
     free = sum(part.n_free for part in parts)
@@ -175,6 +181,7 @@ def token_log_ratios(
     rounding: RoundingScheme | str = "none",
     ends: tuple[float, float] | None = None,
     variance: float | None = None,
+    drop_ends: bool = False,
 ) -> TokenLogRatios:
     """Combine the reports of a study into one log-ratio a token, whatever each was compared with.
 
@@ -190,6 +197,8 @@ def token_log_ratios(
     ends : tuple of float, optional
         Lowest and highest report of the scale; by default those of the rounding, none where nothing is rounded.
     variance : float, optional
+        See :func:`combine_comparisons`.
+    drop_ends : bool
         See :func:`combine_comparisons`.
 
     Returns
@@ -229,6 +238,7 @@ def token_log_ratios(
         reference,
         log_ratio_from_report(report),
         variance=variance,
+        drop_ends=drop_ends,
         censored=None if ends is None else (report <= ends[0]) | (report >= ends[1]),
     )
 
@@ -295,6 +305,27 @@ def _edges(
         weight=w[order],
         censored=ends[order],
         n_equal=int((~two).sum()),
+    )
+
+
+def _without_ends(edges: _Edges) -> _Edges:
+    """Leave out comparisons at an end of the scale between tokens that others connect with the target."""
+    kept = np.ones(edges.item.size, dtype=bool)
+    for label in np.unique(edges.item[edges.censored]):
+        here = edges.item == label
+        codes = np.stack([edges.candidate[here], edges.reference[here]])
+        nodes, ends = np.unique(np.append(TARGET_POSITION, codes), return_inverse=True)
+        ends, censored = ends[1:].reshape(codes.shape), edges.censored[here]
+        reached = _reached(ends[:, ~censored], nodes.size)
+        kept[here] = ~(censored & reached[ends].all(axis=0))
+    return _Edges(
+        item=edges.item[kept],
+        candidate=edges.candidate[kept],
+        reference=edges.reference[kept],
+        log_ratio=edges.log_ratio[kept],
+        weight=edges.weight[kept],
+        censored=edges.censored[kept],
+        n_equal=edges.n_equal,
     )
 
 

@@ -54,6 +54,30 @@ def test_a_triangle_shares_out_what_does_not_close() -> None:
     np.testing.assert_allclose(weighted.log_ratio, [-2.15, -5.3], atol=1e-6)
 
 
+def test_ends_of_the_scale_can_give_way_to_a_chain() -> None:
+    # token 1 is 9 above the target; the scale ends at 5. Token 2 is known by an end alone.
+    edges: list[tuple[int, int, float]] = [(0, -1, 4.5), (1, 0, 4.5), (1, -1, 5.0), (2, -1, 5.0)]
+    censored = [False, False, True, True]
+    assert solved(edges, censored=censored)[1] == pytest.approx(9 - 4 * 2 / 3)
+    assert solved(edges, censored=censored, drop_ends=True) == pytest.approx({0: 4.5, 1: 9.0, 2: 5.0})
+    a, b, d = zip(*edges, strict=True)
+    found = combine_comparisons([0] * 4, a, b, d, censored=censored, drop_ends=True)
+    assert found.censored.tolist() == [False, False, True]
+    assert found.n_comparisons.tolist() == [2, 1, 1]
+
+
+@given(st.lists(EDGE, min_size=1, max_size=10))
+def test_ends_that_give_way_unconnect_no_token_and_their_order_is_of_no_account(
+    edges: list[tuple[int, int, float]],
+) -> None:
+    censored = [abs(d) > 4 for *_, d in edges]
+    before, after = solved(edges, censored=censored), solved(edges, censored=censored, drop_ends=True)
+    connected = {code for code, value in before.items() if not np.isnan(value)}
+    assert connected == {code for code, value in after.items() if not np.isnan(value)}
+    backwards = solved(edges[::-1], censored=censored[::-1], drop_ends=True)
+    assert backwards == pytest.approx(after, nan_ok=True, abs=1e-9)
+
+
 @given(st.lists(EDGE, min_size=1, max_size=10))
 def test_against_relaxation(edges: list[tuple[int, int, float]]) -> None:
     found = solved(edges)
