@@ -20,6 +20,8 @@ from .comparison.calibration_data import (
     favoured_outcomes,
     reports_on_truth,
 )
+from .comparison.free_answer_data import FreeAnswerData, free_answer_data
+from .comparison.free_answers import FreeAnswerPriors, free_answer_model
 from .comparison.participant_data import ParticipantData, participant_data, without_participants
 from .comparison.participants import ParticipantPriors, participant_model, set_participant_data
 from .comparison.report_process import ReportPriors, report_model
@@ -39,6 +41,8 @@ __all__ = [
     "BeliefPriors",
     "CalibrationPriors",
     "FixedScales",
+    "FreeAnswerData",
+    "FreeAnswerPriors",
     "Measured",
     "OutcomeData",
     "ParticipantData",
@@ -65,6 +69,8 @@ __all__ = [
     "cloze",
     "comparison",
     "favoured_outcomes",
+    "free_answer_data",
+    "free_answer_model",
     "guesses",
     "measured_error",
     "participant_data",

@@ -16,7 +16,14 @@ from models.comparison.tokens import clipped_logit, study_tokens
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["ParticipantData", "participant_data", "with_reports", "without_participants"]
+__all__ = [
+    "ParticipantData",
+    "participant_data",
+    "report_box_edges",
+    "reported_boxes",
+    "with_reports",
+    "without_participants",
+]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
@@ -141,17 +148,13 @@ def participant_data(study: xr.Dataset, grid: RoundingScheme | str = "interface"
     """
     source = f"study {study.attrs.get('name')!r}"
     scheme = rounding_scheme(grid)
-    if not scheme.values:
-        raise InputError(
-            "has no values; the participant model needs the values that could be reported (rounding=custom gives any)",
-            source=f"grid {scheme.name!r}",
-        )
+    box_edges, half_box = report_box_edges(scheme)
     token = study_tokens(study)
     n_tokens, n_items = token.item.size, token.label.size
     informative = (token.response_token >= 0) & ~study["automatic"].values
     if not informative.any():
         raise InputError("has no answer on two tokens that differ", source=source)
-    box = _boxes(study["report"].values[informative], scheme, source)
+    box = reported_boxes(study["report"].values[informative], scheme, source)
     row_token = token.response_token[informative]
     count = np.bincount(row_token, minlength=n_tokens)
     asked = count > 0
@@ -162,9 +165,6 @@ def participant_data(study: xr.Dataset, grid: RoundingScheme | str = "interface"
     shown = np.bincount(token.response_token[token.response_token >= 0], minlength=n_tokens)
 
     people, person = np.unique(study["participant"].values.astype(str)[informative], return_inverse=True)
-    edge = report_boxes(scheme)
-    with np.errstate(divide="ignore"):
-        box_edges = np.log(edge) - np.log1p(-edge)
     return ParticipantData(
         study=str(study.attrs.get("name")),
         generator=str(study.attrs["generator"]),
@@ -189,7 +189,7 @@ def participant_data(study: xr.Dataset, grid: RoundingScheme | str = "interface"
         row_box=box,
         row_response=np.flatnonzero(informative).astype(np.intp),
         box_edges=box_edges,
-        half_box=int(np.searchsorted(edge[:, 1], 0.5)),
+        half_box=half_box,
     )
 
 
@@ -257,7 +257,33 @@ def without_participants(data: ParticipantData, names: Sequence[str]) -> Partici
     )
 
 
-def _boxes(report: FloatArray, scheme: RoundingScheme, source: str) -> IntArray:
+def report_box_edges(scheme: RoundingScheme) -> tuple[FloatArray, int]:
+    """Log-odds between which reports take each value of a grid, (box, 2), and the box of one half.
+
+    Raises
+    ------
+    InputError
+        If the grid has no values.
+    """
+    if not scheme.values:
+        raise InputError(
+            "has no values; the participant model needs the values that could be reported (rounding=custom gives any)",
+            source=f"grid {scheme.name!r}",
+        )
+    edge = report_boxes(scheme)
+    with np.errstate(divide="ignore"):
+        box_edges: FloatArray = np.log(edge) - np.log1p(-edge)
+    return box_edges, int(np.searchsorted(edge[:, 1], 0.5))
+
+
+def reported_boxes(report: FloatArray, scheme: RoundingScheme, source: str) -> IntArray:
+    """Which value of the grid each report is.
+
+    Raises
+    ------
+    InputError
+        If a report is none.
+    """
     values = np.asarray(scheme.values)
     nearest = np.abs(report[:, None] - values).argmin(axis=1)
     off = ~(np.abs(report - values[nearest]) <= _GRID_TOLERANCE)  # a report that is no number is off, too

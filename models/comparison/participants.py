@@ -27,6 +27,7 @@ __all__ = [
     "added_noise",
     "participant_data",
     "participant_model",
+    "participant_parameters",
     "set_participant_data",
 ]
 
@@ -236,27 +237,7 @@ def _reports(
     # participants that are left out keep their parameters, but do not count in what is centred
     present = pm.Data("present", data.answers.astype(float), dims="participant")
     k0 = pm.Data("k0", np.float64(scale))
-
-    def centred(values: Any) -> Any:
-        return values - (present * values).sum() / present.sum()
-
-    slope_spread = pm.HalfNormal("slope_spread", p.slope_spread)
-    slope_unit = pm.Normal("slope_unit", 0, 1, dims="participant")
-    deviation = SLOPE_BOUND * pt.tanh(slope_spread * slope_unit / SLOPE_BOUND)
-    slope = pm.Deterministic("slope", k0 * pt.exp(centred(deviation)), dims="participant")
-    bias_spread = pm.HalfNormal("bias_spread", p.bias_spread)
-    bias_unit = pm.StudentT("bias_unit", nu=4, mu=0, sigma=1, dims="participant")
-    bias = pm.Deterministic("bias", centred(bias_spread * bias_unit), dims="participant")
-    log_noise = pm.Normal("log_noise", np.log(p.noise_median), p.log_noise)
-    noise_spread = pm.HalfNormal("noise_spread", p.noise_spread)
-    noise_unit = pm.Normal("noise_unit", 0, 1, dims="participant")
-    noise = pm.Deterministic("noise", pt.exp(log_noise + noise_spread * noise_unit), dims="participant")
-    logit_lapse = pm.Normal("logit_lapse", np.log(p.lapse_median / (1 - p.lapse_median)), p.logit_lapse)
-    lapse_spread = pm.HalfNormal("lapse_spread", p.lapse_spread)
-    lapse_unit = pm.Normal("lapse_unit", 0, 1, dims="participant")
-    lapse = pm.Deterministic("lapse", pm.math.sigmoid(logit_lapse + lapse_spread * lapse_unit), dims="participant")
-    half = pm.Beta("half", p.half_alpha, p.half_beta)
-
+    slope, bias, noise, lapse, half = participant_parameters(p, k0, present)
     k = slope[row_participant]
     centre = k * (bias[row_participant] - log_ratio[row_pair])
     open_s, ga = open_residual
@@ -277,6 +258,40 @@ def _reports(
         dims="row",
         dtype="int64",
     )
+
+
+def participant_parameters(p: ParticipantPriors, k0: Any, present: Any) -> tuple[Any, Any, Any, Any, Any]:
+    """Slope, bias, noise and lapse rate of every participant, partially pooled, and the share of lapses at "50%".
+
+    Parameters
+    ----------
+    p : ParticipantPriors
+    k0 : tensor
+        Geometric mean of the slopes.
+    present : tensor, shape (participant,)
+        1 for those who count in what is centred, else 0.
+    """
+
+    def centred(values: Any) -> Any:
+        return values - (present * values).sum() / present.sum()
+
+    slope_spread = pm.HalfNormal("slope_spread", p.slope_spread)
+    slope_unit = pm.Normal("slope_unit", 0, 1, dims="participant")
+    deviation = SLOPE_BOUND * pt.tanh(slope_spread * slope_unit / SLOPE_BOUND)
+    slope = pm.Deterministic("slope", k0 * pt.exp(centred(deviation)), dims="participant")
+    bias_spread = pm.HalfNormal("bias_spread", p.bias_spread)
+    bias_unit = pm.StudentT("bias_unit", nu=4, mu=0, sigma=1, dims="participant")
+    bias = pm.Deterministic("bias", centred(bias_spread * bias_unit), dims="participant")
+    log_noise = pm.Normal("log_noise", np.log(p.noise_median), p.log_noise)
+    noise_spread = pm.HalfNormal("noise_spread", p.noise_spread)
+    noise_unit = pm.Normal("noise_unit", 0, 1, dims="participant")
+    noise = pm.Deterministic("noise", pt.exp(log_noise + noise_spread * noise_unit), dims="participant")
+    logit_lapse = pm.Normal("logit_lapse", np.log(p.lapse_median / (1 - p.lapse_median)), p.logit_lapse)
+    lapse_spread = pm.HalfNormal("lapse_spread", p.lapse_spread)
+    lapse_unit = pm.Normal("lapse_unit", 0, 1, dims="participant")
+    lapse = pm.Deterministic("lapse", pm.math.sigmoid(logit_lapse + lapse_spread * lapse_unit), dims="participant")
+    half = pm.Beta("half", p.half_alpha, p.half_beta)
+    return slope, bias, noise, lapse, half
 
 
 def set_participant_data(model: pm.Model, data: ParticipantData, *, scale: float) -> None:
