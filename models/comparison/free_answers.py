@@ -11,6 +11,7 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 from numpy.typing import NDArray
+from scipy.stats import poisson
 
 from models.comparison.free_answer_data import FreeAnswerData
 from models.comparison.participants import ParticipantPriors, participant_parameters
@@ -218,38 +219,57 @@ def _belief(data: FreeAnswerData, p: FreeAnswerPriors) -> tuple[Any, Any]:
 def _answers(data: FreeAnswerData, place: Any, law: Parts, target: Any, token: Any) -> None:
     """Free answers: how often each token of a pool, and each target, was answered."""
     n, entry, drawn = (values[data.token_item] for values in (data.n_answers, data.n_entry, data.n_drawn))
-    with np.errstate(divide="ignore"):
-        log_entry = np.where(entry > 0, np.log(np.maximum(entry, 1)), -_FAR)
+    log_entry = np.where(entry > 0, np.log(np.maximum(entry, 1)), -_FAR)
     missed = 1.0 - sum(
         pt.exp(log_share) * answered_share(log_entry + data.token_log_g + place + shift, spread)
         for log_share, shift, spread in law
     )
-    not_drawn = np.exp(-drawn * np.exp(data.token_log_g))
+    not_drawn = np.where(data.token_given, 0.0, np.exp(-drawn * np.exp(data.token_log_g)))
     log_in_pool = pt.log(pt.clip(1.0 - not_drawn * missed, _TINY, 1.0))
-    log_in_pool = pt.switch(data.token_given, 0.0, log_in_pool)
-    pm.CustomDist(
-        "answers",
-        np.log(n) + data.token_log_g + token,
-        log_in_pool,
-        logp=_log_answers,
-        observed=data.token_answers,
-        dims="token",
-        dtype="int64",
-    )
-    pm.CustomDist(
-        "target_answers",
-        np.log(data.n_answers) + data.target_log_g + target,
-        np.zeros(data.item.size),
-        logp=_log_answers,
-        observed=data.target_answers,
-        dims="item",
-        dtype="int64",
-    )
+    in_any_case = np.zeros(data.item.size)
+    for name, log_rate, selection, dim, counts in (
+        ("answers", np.log(n) + data.token_log_g + token, (log_in_pool, not_drawn), "token", data.token_answers),
+        (
+            "target_answers",
+            np.log(data.n_answers) + data.target_log_g + target,
+            (in_any_case, in_any_case),
+            "item",
+            data.target_answers,
+        ),
+    ):
+        pm.CustomDist(
+            name,
+            log_rate,
+            *selection,
+            logp=_log_answers,
+            random=_random_answers,
+            observed=counts,
+            dims=dim,
+            dtype="int64",
+        )
 
 
-def _log_answers(value: Any, log_rate: Any, log_in_pool: Any) -> Any:
+def _log_answers(value: Any, log_rate: Any, log_in_pool: Any, _not_drawn: Any) -> Any:
     """Log-probability of a Poisson count of a token that is in the pool."""
     return value * log_rate - pt.exp(pt.minimum(log_rate, 10.0)) - pt.gammaln(value + 1) - log_in_pool
+
+
+def _random_answers(
+    log_rate: NDArray[np.float64],
+    _log_in_pool: NDArray[np.float64],
+    not_drawn: NDArray[np.float64],
+    rng: np.random.Generator,
+    size: tuple[int, ...] | None = None,
+) -> NDArray[np.int64]:
+    """Counts of tokens that are in the pool: drawn by the generator, or answered at least once."""
+    shape = np.broadcast_shapes(log_rate.shape, not_drawn.shape) if size is None else size
+    rate = np.broadcast_to(np.exp(np.minimum(log_rate, 10.0)), shape)
+    unanswered = np.exp(-rate)
+    # P(no answer | in the pool): it was drawn, then
+    none = unanswered * (1 - not_drawn) / (1 - unanswered * not_drawn)
+    above = unanswered + (1 - unanswered) * rng.random(shape)
+    count = np.where(rng.random(shape) < none, 0, np.maximum(poisson.ppf(above, rate), 1))
+    return count.astype(np.int64)
 
 
 def answered_share(log_rate: Any, spread: Any) -> Any:
