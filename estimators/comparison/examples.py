@@ -1,4 +1,4 @@
-"""A small simulated study, for the examples of the documentation and for a first try of a model."""
+"""Small simulated studies, for the examples of the documentation and for a first try of a model."""
 
 from __future__ import annotations
 
@@ -8,16 +8,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from estimators.comparison import (
+    HUMAN,
+    ParticipantPopulation,
+    QuestionDesign,
     SimulationSettings,
     report_from_log_ratio,
     simulate_comparison_study,
+    simulate_designed_study,
     validate_comparison_study,
 )
+from estimators.comparison.simulation.language import draw_tokens, simulate_language
 
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["answered_study", "comparison_study"]
+__all__ = ["answered_study", "comparison_study", "designed_study"]
 
 
 @cache
@@ -132,3 +137,32 @@ def answered_study(
         attrs={"name": "answered freely", "generator": "lm"},
     )
     return validate_comparison_study(study)
+
+
+@cache
+def designed_study() -> xr.Dataset:
+    """Comparison study of 8 items with 4 draws, 6 free answers and 12 comparisons each, on a slider.
+
+    Returns
+    -------
+    xarray.Dataset
+        With the generator's whole distribution over 300 tokens, and the people's own log-probabilities, the truth.
+
+    Examples
+    --------
+    >>> from estimators.comparison.examples import designed_study
+    >>> study = designed_study()
+    >>> study.sizes["item"], study.sizes["answer"], study.sizes["response"], study.sizes["token"]
+    (8, 48, 96, 300)
+    """
+    language = simulate_language(SimulationSettings(n_items=8, n_reference_items=8, vocab_size=300))
+    target = draw_tokens(language.true_logprob, 1, np.random.default_rng(0))[:, 0]
+    return simulate_designed_study(
+        language.player_logprob["lm-medium"],
+        language.player_logprob[HUMAN],
+        target,
+        QuestionDesign(n_draws=4, n_answers=6, n_comparisons=12, n_participants=18, scale="slider"),
+        ParticipantPopulation(),
+        seed=0,
+        tokens=language.vocabulary.tolist(),
+    )

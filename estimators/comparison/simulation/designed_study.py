@@ -25,7 +25,7 @@ from estimators.comparison.simulation.asking import (
 from estimators.comparison.simulation.design import QuestionDesign
 from estimators.comparison.simulation.language import divergence, looked_up
 from estimators.comparison.simulation.players import Players, draw_players
-from estimators.comparison.simulation.settings import ParticipantPopulation, check_count, check_number
+from estimators.comparison.simulation.settings import ParticipantPopulation, check_count, check_number, check_switch
 from estimators.comparison.simulation.study import participant_names
 from estimators.comparison.study import validate_comparison_study
 from estimators.comparison.study_sources import PROPOSAL
@@ -59,6 +59,7 @@ def simulate_designed_study(
     bots: float = 0.0,
     player: Player = "belief",
     posterior_weight: float = 1.0,
+    store_reference: bool = True,
 ) -> xr.Dataset:
     r"""Simulate a comparison study of a given design, by people whose belief is given.
 
@@ -93,6 +94,9 @@ def simulate_designed_study(
         token and x a draw of the generator.
     posterior_weight : float
         Of ``equation_6``: 1 is the best report under the plain logarithmic score, 0 that under the proper one.
+    store_reference : bool
+        Also store the generator's whole distribution (item x vocab, as precise as it is given): ``reference_logprob``
+        with the coordinate ``token``. Models of free answers need it.
 
     Returns
     -------
@@ -140,6 +144,7 @@ def simulate_designed_study(
     check_number("private_sd_nats", private_sd_nats, source, at_least=0.0)
     check_number("bots", bots, source, at_least=0.0, at_most=1.0)
     check_number("posterior_weight", posterior_weight, source)
+    check_switch("store_reference", store_reference, source)
     players = draw_players(
         people,
         design.n_participants,
@@ -153,7 +158,11 @@ def simulate_designed_study(
     answering, comparing = who_is_asked(design, y.size, seed)
     cells = candidate_cells(players, y, design, answering, answer_exponent)
     asked, cells = ask_comparisons(players, y, design, cells, comparing)
-    study = _dataset(players, y, cells, asked, answering=answering, tokens=tokens)
+    names = np.array([f" t{x}" for x in range(log_g.shape[1])] if tokens is None else list(tokens), dtype=object)
+    study = _dataset(players, y, cells, asked, answering=answering, tokens=names)
+    if store_reference:
+        study["reference_logprob"] = (("item", "token"), np.minimum(log_g, 0))
+        study = study.assign_coords(token=names)
     study.attrs |= {"seed": seed, "design": design.to_json()}
     return validate_comparison_study(study)
 
@@ -165,7 +174,7 @@ def _dataset(
     asked: Asked,
     *,
     answering: IntArray,
-    tokens: Sequence[str] | None,
+    tokens: NDArray[np.object_],
 ) -> xr.Dataset:
     import xarray as xr  # noqa: PLC0415  (an import of estimators needs NumPy and SciPy only)
 
@@ -180,7 +189,7 @@ def _dataset(
 
     g_target, g_candidate = of(players.generator)
     h_target, h_candidate = of(players.belief)
-    strings = np.array([*(f" t{x}" if tokens is None else tokens[x] for x in (*target, *shown.ravel()))], dtype=object)
+    strings = tokens[np.concatenate([target, shown.ravel()])]
     study = xr.Dataset(
         {
             "context": ("item", np.array([f"context {q}" for q in at], dtype=object)),
