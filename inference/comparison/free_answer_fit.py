@@ -65,6 +65,7 @@ def fit_free_answers(
     data: FreeAnswerData,
     *,
     priors: FreeAnswerPriors | None = None,
+    equation_6: bool = False,
     thresholds: GateThresholds | None = None,
     seed: int = 0,
     **settings: Any,
@@ -76,6 +77,8 @@ def fit_free_answers(
     data : FreeAnswerData
         From :func:`models.free_answer_data`.
     priors : FreeAnswerPriors, optional
+    equation_6 : bool
+        Whether reports may lean against the generator; see :func:`models.free_answer_model`.
     thresholds : GateThresholds, optional
     seed : int
     **settings
@@ -99,7 +102,7 @@ def fit_free_answers(
     >>> fit.gap_nats.shape, list(fit.summary().index)
     ((100,), ['gap_nats', 'k0'])
     """
-    model = free_answer_model(data, priors)
+    model = free_answer_model(data, priors, equation_6=equation_6)
     program = compile_model(model) if settings.get("sampler", "nutpie") == "nutpie" else model
     idata = sample(program, **settings, seed=seed)
     posterior = group(idata, "posterior")

@@ -55,6 +55,8 @@ class FreeAnswerPriors:
         Standard deviations of the logit of the broad part's share and of its slope on ln g.
     target_level, target_slope : float
         Standard deviations of how far the target lies from its item's law, and of its slope on ln g.
+    generator_weight : float
+        Standard deviation of the weight of the generator in what is reported, where it is estimated.
     people : ParticipantPriors
         Of the participants; those of its fields that concern the belief are not used.
     """
@@ -73,6 +75,7 @@ class FreeAnswerPriors:
     share_slope: float = 0.3
     target_level: float = 1.0
     target_slope: float = 0.3
+    generator_weight: float = 0.5
     people: ParticipantPriors = field(default_factory=ParticipantPriors)
 
     def __post_init__(self) -> None:
@@ -80,7 +83,9 @@ class FreeAnswerPriors:
         check_priors(SimpleNamespace(**own), "free answer priors")
 
 
-def free_answer_model(data: FreeAnswerData, priors: FreeAnswerPriors | None = None) -> pm.Model:
+def free_answer_model(
+    data: FreeAnswerData, priors: FreeAnswerPriors | None = None, *, equation_6: bool = False
+) -> pm.Model:
     r"""Build the model of free answers and reports.
 
     What is wanted is :math:`w_{qy} = \ln h(y)/g(y)` of every target: the item's loss gap is its negative. For a token
@@ -117,10 +122,16 @@ def free_answer_model(data: FreeAnswerData, priors: FreeAnswerPriors | None = No
     :func:`~models.comparison.participants.participant_model`; but k0, the geometric mean of the slopes, is a
     parameter. The reports carry :math:`k_0 D` and the answers carry :math:`D`, so that together they say what k0 is.
 
+    Who is paid by a plain logarithmic score and knows the generator does best to report which of two tokens is of the
+    text, :math:`\ln h(x')/h(x) - \ln g(x')/g(x)` (equation 6 of Shlegeris et al. 2022). With `equation_6` the second
+    term has a weight that is estimated: 0 for those who report their belief, 1 for those who play like that.
+
     Parameters
     ----------
     data : FreeAnswerData
     priors : FreeAnswerPriors, optional
+    equation_6 : bool
+        Whether reports may lean against the generator.
 
     Returns
     -------
@@ -155,7 +166,8 @@ def free_answer_model(data: FreeAnswerData, priors: FreeAnswerPriors | None = No
         k0 = pm.Deterministic("k0", pt.exp(pm.Normal("log_k0", 0, p.log_k0)))
         target, token = _belief(data, p)
         pm.Deterministic("item_gap_nats", -target, dims="item")
-        _reports(data, p.people, k0, pt.concatenate([target, token]) + data.log_g)  # type: ignore[no-untyped-call]
+        weight = pm.Normal("generator_weight", 0, p.generator_weight) if equation_6 else 0.0
+        _reports(data, p.people, k0, pt.concatenate([target, token]) + (1.0 - weight) * data.log_g)  # type: ignore[no-untyped-call]
     return model
 
 
@@ -300,12 +312,12 @@ def answered_share(log_rate: Any, spread: Any) -> Any:
     return pt.clip(rare + first + second, _TINY, 1.0)
 
 
-def _reports(data: FreeAnswerData, p: ParticipantPriors, k0: Any, log_h: Any) -> None:
-    """Participants and their comparisons, given ln h of every token up to a constant an item."""
+def _reports(data: FreeAnswerData, p: ParticipantPriors, k0: Any, evidence: Any) -> None:
+    """Participants and their comparisons, given what they go by for every token, up to a constant an item."""
     slope, bias, noise, lapse, half = participant_parameters(p, k0, np.ones(data.participant.size))
     person = data.row_participant
     against_target = data.row_reference < data.item.size
-    log_odds = log_h[data.row_reference] - log_h[data.row_token]
+    log_odds = evidence[data.row_reference] - evidence[data.row_token]
     edges = np.clip(data.box_edges, -_FAR, _FAR)
     pm.CustomDist(
         "box",

@@ -39,7 +39,7 @@ def data_of() -> FreeAnswerData:
 
 @cache
 def model_of() -> pm.Model:
-    return free_answer_model(data_of())
+    return free_answer_model(data_of(), equation_6=True)
 
 
 def test_the_pool_and_its_counts_by_a_loop() -> None:
@@ -195,7 +195,8 @@ def test_density_of_answers_and_reports_by_loops_and_integrals() -> None:
     edges = np.clip(data.box_edges, -60, 60)
     for row in range(data.row_box.size):
         u, x, y = data.row_participant[row], data.row_token[row], data.row_reference[row]
-        odds = log_h[y] - log_h[x] + (of("bias")[u] if y < data.item.size else 0)
+        odds = log_h[y] - log_h[x] - of("generator_weight") * (data.log_g[y] - data.log_g[x])
+        odds += of("bias")[u] if y < data.item.size else 0
         low, high = (edges[data.row_box[row]] - of("slope")[u] * odds) / of("noise")[u]
         inside = stats.norm.sf(low) - stats.norm.sf(high) if low > 0 else stats.norm.cdf(high) - stats.norm.cdf(low)
         slip = of("half") * (data.row_box[row] == data.half_box) + (1 - of("half")) / len(edges)
