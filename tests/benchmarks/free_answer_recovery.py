@@ -1,0 +1,130 @@
+"""Recover the loss gap of simulated people, whose beliefs are those of language models, from reports and free answers.
+
+Usage: python tests/benchmarks/free_answer_recovery.py FOLDER RESULT.csv [PLAYERS] [K0S] [FIRST_STUDY N_STUDIES]
+
+FOLDER is that of the public data of the comparison game (its documents are the contexts). Every study has 120 contexts,
+29 people, 5% lapses, noise of .9 nats, slopes whose ln has the standard deviation .6, and 6 draws, 8 free answers and
+12 comparisons an item on a slider to 100,000,000 : 1. Adds a row a study to RESULT.csv and leaves out what it has
+already: a run that was stopped goes on. The beliefs, minutes of computing, are kept beside it.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+import inference
+import models
+from estimators.comparison import ParticipantPopulation, QuestionDesign, simulate_designed_study
+from experiments.studies.documents.lm_game_documents import LmGameDocumentsSettings, lm_game_documents
+from inference.lm import ModelSettings, encode, load_language_model, next_token_distributions
+
+N_CONTEXTS, N_ITEMS, MIXED = 360, 120, 0.4
+PLAYERS = ("hot", "cold", "shallow", "unigrams", "noisy")
+"""Temperature 2 and .7, without the last block, with 40% unigrams, and half of the logits of 28 blocks with Laplace
+noise, on which nothing was tuned."""
+
+
+def beliefs(folder: Path, kept: Path) -> dict[str, np.ndarray]:
+    """Log-probabilities of the generator and of every player, (context, token), and the targets."""
+    if kept.exists():
+        return dict(np.load(kept, allow_pickle=False))
+    settings = ModelSettings(name="g", source="smollm2", bos="<|endoftext|>")
+    generator = load_language_model(settings)
+    texts = lm_game_documents(LmGameDocumentsSettings(root=folder))["text"].to_numpy().tolist()
+    documents = [ids for ids in encode(generator, texts) if len(ids) > 70]
+    rng = np.random.default_rng(7)
+    chosen = [documents[at] for at in np.resize(rng.permutation(len(documents)), N_CONTEXTS)]
+    ends = rng.integers(25, 61, N_CONTEXTS).tolist()
+    contexts = [ids[:end] for ids, end in zip(chosen, ends, strict=True)]
+    found = {"target": np.array([ids[end] for ids, end in zip(chosen, ends, strict=True)])}
+    for name, layers in (("g", None), ("shallow", 29), ("28 blocks", 28)):
+        model = load_language_model(settings.model_copy(update={"name": name, "n_layers": layers}))
+        found[name] = next_token_distributions(model, contexts, whole=True)["logprob"].to_numpy().astype(np.float32)
+    g = found["g"].astype(float)
+    count = np.bincount(np.concatenate(documents), minlength=g.shape[1]) + 0.05
+    found |= {
+        "hot": normalised(g / 2),
+        "cold": normalised(g / 0.7),
+        "unigrams": np.logaddexp(np.log(1 - MIXED) + g, np.log(MIXED * count / count.sum())),
+        "noisy": normalised(0.5 * (found.pop("28 blocks") + g) + rng.laplace(0, 0.8, g.shape)),
+    }
+    np.savez(kept, **found)
+    return found
+
+
+def normalised(logit: np.ndarray) -> np.ndarray:
+    """Log-probabilities."""
+    return logit - np.logaddexp.reduce(logit, axis=1, keepdims=True)
+
+
+def row(found: dict[str, np.ndarray], player: str, k0: float, study: int) -> dict[str, object]:
+    """Simulate and fit one study."""
+    rng = np.random.default_rng(np.random.SeedSequence(study, spawn_key=(PLAYERS.index(player), int(1000 * k0))))
+    items = np.sort(rng.choice(N_CONTEXTS, N_ITEMS, replace=False))
+    people = ParticipantPopulation(
+        bias_sd_nats=0.5, slope_median=k0, slope_log_sd=0.6, noise_median_nats=0.9, noise_log_sd=0.3, lapse_mean=0.05
+    )
+    simulated = simulate_designed_study(
+        normalised(found["g"][items].astype(float)),
+        normalised(found[player][items].astype(float)),
+        found["target"][items],
+        QuestionDesign(scale="slider_wide"),
+        people,
+        seed=int(rng.integers(2**31)),
+    )
+    true_k0 = float(np.exp(np.log(simulated["true_slope"].to_numpy()).mean()))
+    start = time.perf_counter()
+    fit = inference.fit_free_answers(
+        models.free_answer_data(simulated, "slider_wide"),
+        draws=400,
+        tune=400,
+        chains=2,
+        cores=1,
+        target_accept=0.85,
+        seed=study,
+        progress=False,
+    )
+    g_loss = simulated["target_logprob"].sel(model=simulated.attrs["generator"]).to_numpy()
+    truth = float((g_loss - simulated["human_target_logprob"].to_numpy()).mean())
+    lower, median, upper = np.quantile(fit.gap_nats, [0.05, 0.5, 0.95])
+    return {
+        "player": player,
+        "k0": k0,
+        "study": study,
+        "truth_nats": truth,
+        "gap_median_nats": median,
+        "gap_lower_nats": lower,
+        "gap_upper_nats": upper,
+        "covers": lower <= truth <= upper,
+        "k0_ratio": float(np.median(fit.k0)) / true_k0,
+        "converged": fit.convergence.passed,
+        "r_hat": fit.convergence.r_hat_max,
+        "seconds": round(time.perf_counter() - start),
+    }
+
+
+def main(arguments: list[str]) -> None:
+    """Add the rows that are missing."""
+    folder, result = Path(arguments[0]), Path(arguments[1])
+    players = arguments[2].split(",") if len(arguments) > 2 else list(PLAYERS)
+    scales = [float(k0) for k0 in arguments[3].split(",")] if len(arguments) > 3 else [1.0, 0.3, 2.0]
+    first, n = (int(number) for number in arguments[4:6]) if len(arguments) > 5 else (0, 5)
+    found = beliefs(folder, result.with_suffix(".beliefs.npz"))
+    done = pd.read_csv(result) if result.exists() else pd.DataFrame({"player": [], "k0": [], "study": []})
+    there = set(zip(done["player"], done["k0"], done["study"], strict=True))
+    for study in range(first, first + n):
+        for k0 in scales:
+            for player in players:
+                if (player, k0, study) not in there:
+                    one = pd.DataFrame([row(found, player, k0, study)])
+                    one.to_csv(result, mode="a", header=not result.exists(), index=False)
+                    print(one.to_string(index=False, header=False), flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
