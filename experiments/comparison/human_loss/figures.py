@@ -92,8 +92,7 @@ def loss_figure(
     shown = player_rows(main_rows(table)).sort_values("player", key=lambda player: player == HUMAN, kind="stable")
     is_human = (shown["player"] == HUMAN).to_numpy()
     labels = [
-        (row.label if row.method == "belief model" else _human_label(row, main.anchor))
-        + ("" if row.converged else " (not converged)")
+        (row.label if row.method == "belief model" else _human_label(row, main.anchor)) + _missed(row)
         for row in rows_of(shown)
     ]
     shown = shown.assign(
@@ -210,9 +209,17 @@ def sensitivity_figure(table: pd.DataFrame, study_name: str = "", interval: floa
 
 def _sensitivity_label(row: Any) -> str:
     if row.what == "everyone":
-        return "all participants"
-    if row.what == "without":
-        return f"without the unusual: {row.left_out_label}"
-    if row.what.startswith("priors:"):
-        return f"priors {'half as wide' if row.priors == 'narrow' else 'twice as wide'}"
-    return f"without {row.left_out_label}"
+        label = "all participants"
+    elif row.what == "without":
+        label = f"without the unusual: {row.left_out_label}"
+    elif row.what.startswith("priors:"):
+        label = f"priors {'half as wide' if row.priors == 'narrow' else 'twice as wide'}"
+    else:
+        label = f"without {row.left_out_label}"
+    # weights that are no good have a look of their own
+    return label + _missed(row) if row.method.startswith("participant") else label
+
+
+def _missed(row: Any) -> str:
+    """Say where a fit missed the gate."""
+    return "" if row.converged else " (not converged)"

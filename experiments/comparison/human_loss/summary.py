@@ -142,6 +142,7 @@ def _like_with_like(humans: dict[str, Any], simulated: dict[str, Any]) -> str:
             f"humans' posterior is above theirs with probability {human.p_worse_as_people:.3f}: that humans are worse "
             f"{verdict} follow. Against the exact loss, not corrected for that bias, the probability is "
             f"{getattr(human, f'p_worse_than_{its.player}'):.3f}"
+            f"{'' if its.converged else '. The short fits to the simulated people did NOT all converge'}"
         )
     return (
         f"**The order of humans and the weakest model ({label}).** Like with like, posterior against posterior (it "
@@ -163,10 +164,13 @@ def _sensitivity(humans: dict[str, Any], table: pd.DataFrame) -> str:
         return ""
     main = humans["everyone"]
     weak = (ones["method"] == "importance weights") & ~(ones["pareto_k_left_out"] <= _K_BAD)
-    refitted = ones["method"].str.startswith("participant")
+    refitted = ones["method"] == "participant model, short fit"
+    fitted = ones["method"] == "participant model"
     good = ones[~weak]
     text = f"**Sensitivity.** Leaving out one participant at a time by importance weights: {len(ones)} participants"
     text += f", {refitted.sum()} of them by a new fit because their Pareto k is above {_K_BAD:g}"
+    if fitted.any():
+        text += f", {fitted.sum()} by the fit above without them"
     if weak.any():
         text += f", and {weak.sum()} with such a k but no new fit, whose rows are not to be believed"
     if len(good):
@@ -183,5 +187,6 @@ def _sensitivity(humans: dict[str, Any], table: pd.DataFrame) -> str:
             text += (
                 f". With priors {how} it is {row.gap_median_nats:.2f} "
                 f"[{row.gap_lower_nats:.2f}, {row.gap_upper_nats:.2f}]"
+                f"{'' if row.converged else ' (a short fit that did NOT converge)'}"
             )
     return text + "."

@@ -16,7 +16,9 @@ from estimators.comparison.examples import comparison_study
 from estimators.errors import InputError
 from experiments.comparison.estimates import TABLE_COLUMNS
 from experiments.comparison.human_loss.experiment import HUMAN_LOSS_COLUMNS, HumanLossSettings
+from experiments.comparison.human_loss.figures import sensitivity_figure
 from experiments.comparison.human_loss.rows import Rows
+from experiments.comparison.human_loss.summary import summary
 from experiments.harness.outputs import clear_outputs, write_outputs
 from experiments.harness.result import ExperimentResult
 from inference.comparison.participant_sensitivity import scaled_priors, unusual_participants, weighted_quantile
@@ -193,6 +195,48 @@ def test_posterior_against_posterior() -> None:
         simulated=np.array([3.0, 0.5, 1.5, 0.5]),
     )
     assert row.cells["p_worse_as_people"] == pytest.approx((0 + 2 + 3) / 12)
+
+
+def sensitivity_table() -> pd.DataFrame:
+    """What the sensitivity analysis of three people finds: one fitted before, one fitted now, one by weights."""
+    rows = [
+        ("everyone", "participant model", "", "default", np.nan, False),
+        ("without", "participant model", "a", "default", np.nan, True),
+        ("without one", "participant model", "a", "default", 0.4, True),
+        ("without one", "participant model, short fit", "b", "default", 1.5, False),
+        ("without one", "importance weights", "c", "default", 0.9, False),
+        ("priors: narrow", "participant model", "", "narrow", np.nan, False),
+        ("priors: wide", "participant model", "", "wide", np.nan, True),
+    ]
+    table = pd.DataFrame(rows, columns=["what", "method", "left_out", "priors", "pareto_k_left_out", "converged"])
+    quantities = ("k0{}", "gap{}_nats", "top1_model{}", "tail_share{}", "above_floor{}_nats")
+    ends = {"_lower": 0.3, "_median": 0.4, "_upper": 0.5}
+    table = table.assign(**{name.format(end): at for name in quantities for end, at in ends.items()})
+    table = table.assign(player="human", anchor="outcomes", left_out_label=table["left_out"], gap_nats=1.0)
+    return table.assign(true_gap_nats=np.nan, p_worse_than_weak=0.5)
+
+
+def test_fits_of_the_sensitivity_analysis_that_missed_the_gate_are_named() -> None:
+    table = sensitivity_table()
+    text = summary(table, xr.Dataset(attrs={"k0_true": np.nan, "true_gap_nats_weak": 0.9}))
+    for said in (
+        "3 participants, 1 of them by a new fit because their Pareto k is above 0.7, 1 by the fit above without them, "
+        "and 1 with such a k but no new fit",
+        "half as wide it is 0.40 [0.30, 0.50] (a short fit that did NOT converge)",
+        "twice as wide it is 0.40 [0.30, 0.50].",
+    ):
+        assert said in text, text
+    (axes,) = sensitivity_figure(table).axes
+    labels = [label.get_text() for label in axes.get_yticklabels()]
+    assert labels == [
+        "all participants (not converged)",
+        "without the unusual: a",
+        "priors half as wide (not converged)",
+        "priors twice as wide",
+        "without a",
+        "without b (not converged)",
+        "without c",
+    ]
 
 
 def test_weighted_quantiles() -> None:
