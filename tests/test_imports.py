@@ -108,6 +108,12 @@ def test_imports_point_down(package):
     assert {path: lines for path, lines in found.items() if lines} == {}
 
 
+def test_every_folder_with_modules_is_a_package():
+    """The reference has no page of a module in a folder that is none."""
+    folders = {path.parent for package in FLOORS for path in (ROOT / package).rglob("*.py")}
+    assert [str(folder.relative_to(ROOT)) for folder in sorted(folders) if not (folder / "__init__.py").is_file()] == []
+
+
 def test_conf_has_no_code():
     assert [path.name for path in (ROOT / "conf").rglob("*.py")] == ["__init__.py"]
     assert list(imported(ast.parse((ROOT / "conf/__init__.py").read_text(encoding="utf-8")))) == []

@@ -1,0 +1,1 @@
+"""Guesses: how often people and language models name the true next token."""
