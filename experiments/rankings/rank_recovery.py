@@ -66,8 +66,8 @@ class RankRecoverySettings(BayesianSettings, ReplicationSettings):
     """What draws from the posteriors: short chains, one at a time."""
 
 
-# one compiled program a process; the counts are exchanged
-_programs: dict[str, Any] = {}
+# one program a process and design; the counts are exchanged
+_programs: dict[tuple[object, ...], Any] = {}
 
 
 def simulate_ranks(
@@ -147,6 +147,17 @@ def rank_recovery(study: xr.Dataset, settings: RankRecoverySettings) -> Experime
     return _result(pd.DataFrame(rows), settings.interval, truth)
 
 
+def _program(design: RankData, *, compiled: bool) -> Any:
+    """Model of a design, for nutpie compiled; one process may fit several."""
+    arrays = (design.window_text, design.window_length, design.cell_model, design.cell_window)
+    names = (design.model, design.text, design.window)
+    key = (*(array.tobytes() for array in arrays), *(tuple(name.tolist()) for name in names), design.k, compiled)
+    if key not in _programs:
+        model = rank_slope_model(design)
+        _programs[key] = compile_model(model) if compiled else model
+    return _programs[key]
+
+
 def fit_one(
     task: Task,
     *,
@@ -158,10 +169,7 @@ def fit_one(
     """Simulate and fit one study; a row a model's slope, and a row a difference of two."""
     rng = np.random.default_rng(np.random.SeedSequence(int(settings["seed"]), spawn_key=(int(task["seed"]),)))
     data, true = simulate_ranks(design, baseline, settings["truth"], rng)
-    if "ranks" not in _programs:
-        model = rank_slope_model(data)
-        _programs["ranks"] = compile_model(model) if sampler["sampler"] == "nutpie" else model
-    program = _programs["ranks"]
+    program = _program(data, compiled=sampler["sampler"] == "nutpie")
     set_counts(getattr(program, "model", program), data)
     idata = sample(program, seed=int(rng.integers(2**31)), progress=False, **sampler)
     found = check_convergence(idata, GateThresholds(r_hat=1.05, ess_bulk=0, ess_tail=0, divergent=1_000_000, bfmi=0))

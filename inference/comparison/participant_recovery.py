@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from estimators.comparison import HUMAN
 from estimators.comparison.rounding import RoundingScheme, round_reports
@@ -248,8 +247,10 @@ def participant_rows(
 
 
 def _model(data: ParticipantData, priors: ParticipantPriors) -> CompiledModel:
-    arrays: tuple[NDArray[np.generic], ...] = (data.item, data.pair_item, data.pair_log_g, data.row_pair)
-    key = (*(array.tobytes() for array in arrays), priors)
+    # all that a compiled model has as constants
+    arrays = (data.pair_item, data.pair_log_g, data.target_log_g, data.surprisal, data.row_pair, data.box_edges)
+    names = (data.item, data.participant)
+    key = (*(array.tobytes() for array in arrays), *(tuple(name.tolist()) for name in names), priors)
     if key not in _compiled:
         _compiled[key] = compile_participants(data, priors)
     return _compiled[key]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from experiments.harness.job import Job
 from experiments.harness.outputs import write_outputs
 from experiments.harness.result import ExperimentResult
 from experiments.papers.ranks_published import compare_with_published
-from experiments.rankings.rank_recovery import TruthSettings, simulate_ranks
+from experiments.rankings.rank_recovery import TruthSettings, _program, simulate_ranks
 from experiments.rankings.ranks.experiment import ranks
 from experiments.rankings.windows import scores_by_window
 from models.rankings.slopes import rank_data
@@ -141,6 +142,18 @@ def test_simulated_studies_have_the_populations_asked_for(tiny_root: Path) -> No
     assert slopes.std() == pytest.approx(truth.slope_spread, rel=0.09)
     data, _ = simulate_ranks(design, baseline, truth.model_dump(), np.random.default_rng(0))
     assert (data.count.sum(axis=1) == design.count.sum(axis=1)).all()
+
+
+def test_studies_of_two_designs_in_one_process(tiny_root: Path) -> None:
+    """A program of another design, even of the same size, would give its slopes for this one's."""
+    study = prepared("+exp=ranks", f"study.root={tiny_root}").study
+    scores = score_study(study)
+    design = rank_data(study, scores.rank, scores.k)
+    longer = replace(design, window_length=design.window_length**2)
+    first, other = (_program(each, compiled=False) for each in (design, longer))
+    assert other is not first
+    # the same design with other counts has the same program
+    assert _program(design.with_counts(design.count[::-1]), compiled=False) is first
 
 
 @pytest.mark.slow

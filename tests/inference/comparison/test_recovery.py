@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import beta
@@ -18,6 +20,7 @@ from estimators.comparison import (
 from estimators.comparison.examples import comparison_study
 from estimators.comparison.simulation.participants import Participants
 from estimators.errors import InputError
+from inference.comparison import participant_recovery
 from inference.comparison.participant_fit import Anchor, ParticipantFit
 from inference.comparison.participant_gap import loss_gap, shared_belief
 from inference.comparison.participant_recovery import answers_of, fitted_people, simulate_answers
@@ -25,8 +28,8 @@ from inference.comparison.recovery import fresh_items, fresh_study, summarise, s
 from inference.examples import stand_in_posterior
 from inference.posterior.arviz_adapter import group
 from inference.posterior.convergence import Convergence
-from models.comparison.participant_data import participant_data
-from models.comparison.participants import participant_model
+from models.comparison.participant_data import participant_data, with_reports
+from models.comparison.participants import ParticipantPriors, participant_model
 from tests.estimators.comparison.comparison_studies import small_study
 
 
@@ -213,3 +216,19 @@ def test_people_of_a_fit_report_alike_at_the_scale_of_the_anchor() -> None:
         np.testing.assert_allclose(people.slope * (c[draw] * 0.7 + people.bias), slope * (0.7 + bias))
         np.testing.assert_array_equal(people.noise_sd, own["noise"].isel(sample=draw).values)
         np.testing.assert_array_equal(people.lapse_rate, own["lapse"].isel(sample=draw).values)
+
+
+def test_a_program_serves_the_studies_that_it_was_compiled_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(participant_recovery, "_compiled", {})
+    monkeypatch.setattr(participant_recovery, "compile_participants", lambda data, priors: object())
+    data, priors = participant_data(small_study()), ParticipantPriors()
+    first = participant_recovery._model(data, priors)
+    # equal labels that are other objects
+    alike = replace(data, item=np.array(data.item.tolist(), dtype=object))
+    assert participant_recovery._model(with_reports(alike, data.row_box[::-1]), priors) is first
+    for other in (
+        replace(data, box_edges=data.box_edges / 2),
+        replace(data, participant=data.participant[::-1]),
+        replace(data, surprisal=data.surprisal + 1),
+    ):
+        assert participant_recovery._model(other, priors) is not first
