@@ -26,7 +26,7 @@ from inference.lm.language_model import LanguageModel, encode, token_strings
 from inference.lm.settings import ModelSettings
 from inference.lm.translation import shares_tokenizer, translate
 from inference.lm.vocabulary import vocabulary
-from inference.store.keys import OperationKey
+from inference.store.keys import OperationKey, canonical_json
 from inference.store.store import open_store
 from tests.experiments.command import command, config, environment, prepared, run_experiment
 from tests.experiments.tiny_language_models import cached_loading, named, write_models, write_texts
@@ -363,9 +363,9 @@ def test_killed_and_run_again_nothing_is_computed_twice(root: Path, tmp_path: Pa
     assert f"{40 - before} results were computed, {before} were in the store" in result.text
     (folder,) = store.glob("candidates-*")
     # the code of what was computed is in the key too, and stands beside the results
-    operation = OperationKey("candidates", (folder / "operation.json").read_text(encoding="ascii"))
+    described = json.loads((folder / "operation.json").read_text(encoding="ascii"))
+    operation = OperationKey("candidates", canonical_json(described))
     assert folder.name.endswith(operation.digest[:16])
-    described = json.loads(operation.description)
     assert described["model"] == tiny_models.load(root / "a", bos=tiny_models.END).identity
     assert described["parameters"] == {"n_candidates": 9, "seed": 0}
     counts = open_store(store).counts(operation)
