@@ -11,6 +11,7 @@ from .comparison.belief import belief as belief
 from .comparison.bootstrap import bootstrap as bootstrap
 from .comparison.build_study.experiment import build_study as build_study
 from .comparison.calibration.experiment import calibration as calibration
+from .comparison.free_answers.experiment import free_answers as free_answers
 from .comparison.human_loss.experiment import human_loss as human_loss
 from .comparison.perplexity import perplexity as perplexity
 from .comparison.recovery.experiment import recovery as recovery
@@ -41,6 +42,7 @@ from .studies.cloze.provo import provo as provo
 from .studies.cloze.simulated import cloze_simulated as cloze_simulated
 from .studies.cloze.table import cloze_study as cloze_study
 from .studies.cloze.table import cloze_table as cloze_table
+from .studies.comparison.designed import designed_simulated as designed_simulated
 from .studies.comparison.file import comparison_file as comparison_file
 from .studies.comparison.lm_game import lm_game as lm_game
 from .studies.comparison.simulated import simulated as simulated

@@ -8,6 +8,7 @@ from .cloze.ard_sbc import ard_sbc, interval_coverage
 from .cloze.tvd import TvdPosterior, tvd_posterior
 from .comparison.belief_gap import BeliefGap, belief_gap, compile_belief
 from .comparison.calibration_curves import predicted_reports, reliability_curves, report_shares
+from .comparison.expected_answers import ExpectedAnswers, expected_answers
 from .comparison.free_answer_fit import FreeAnswerFit, fit_free_answers
 from .comparison.participant_fit import Anchor, ParticipantFit, compile_participants, fit_participants, top1_weights
 from .comparison.participant_gap import SharedBelief, loss_gap, outcome_temperature, shared_belief, tail_share
@@ -43,6 +44,7 @@ __all__ = [
     "CompiledModel",
     "Convergence",
     "EcdfBand",
+    "ExpectedAnswers",
     "FreeAnswerFit",
     "GateThresholds",
     "HeldOutLosses",
@@ -79,6 +81,7 @@ __all__ = [
     "compile_participants",
     "complete",
     "ecdf_band",
+    "expected_answers",
     "expected_scores",
     "expected_target",
     "fit_free_answers",

@@ -1,0 +1,1 @@
+"""The human loss where people also answered freely."""

@@ -1,0 +1,78 @@
+"""What the experiment on free answers found, in words, and what a reader should doubt."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from estimators.comparison.study_sources import NOT_A_CANDIDATE
+from estimators.layout import HUMAN, item_labels, item_positions
+from experiments.comparison.free_answers.figures import METHOD_LABELS
+from experiments.comparison.free_answers.rows import MODEL_METHOD
+from experiments.harness.figures import player_label
+from experiments.harness.settings import rows_of
+from models.comparison.free_answer_data import FreeAnswerData
+
+__all__ = ["answer_warnings", "summary"]
+
+
+def summary(table: pd.DataFrame, bins: pd.DataFrame, interval: float = 0.9) -> str:
+    """Say people's gap, what the other estimators say, who is worse, and whether answers and reports agree."""
+    main: Any = rows_of(table[table["method"] == MODEL_METHOD])[0]
+    known = np.isfinite(main.true_gap_nats)
+    truth = f", in truth {main.true_gap_nats:.3f}" if known else ""
+    k0_truth = f" (in truth {main.k0_true:.2f})" if np.isfinite(main.k0_true) else ""
+    unsure = "" if main.converged else " The posterior did NOT converge."
+    lines = [
+        f"- **people**, answers and reports: gap {main.gap_nats:.3f} [{main.gap_lower_nats:.3f}, "
+        f"{main.gap_upper_nats:.3f}] nats to {player_label(main.generator)}{truth}; perplexity {main.perplexity:.1f} "
+        f"[{main.perplexity_lower:.1f}, {main.perplexity_upper:.1f}]; k0 {main.k0_median:.2f} "
+        f"[{main.k0_lower:.2f}, {main.k0_upper:.2f}]{k0_truth}.{unsure}"
+    ]
+    for row in rows_of(table[table["method"] != MODEL_METHOD]):
+        if row.player == HUMAN:
+            label = METHOD_LABELS.get(row.method, row.method)
+            lines.append(f"- people, {label}: {row.gap_nats:.3f} nats on {row.n_items} items.")
+        else:
+            lines.append(
+                f"- {player_label(row.player)}: exactly {row.gap_nats:.3f} nats; people are worse with probability "
+                f"{row.p_people_worse:.3f}."
+            )
+    outside = bins[(bins["observed"] < bins["predicted_lower"]) | (bins["observed"] > bins["predicted_upper"])]
+    return (
+        "Reports say what people believe up to one scale, k0; free answers, taken for draws of the same belief, say "
+        f"what it is. Posterior medians with {interval:.0%} intervals (equal tails), for the items asked.\n\n"
+        + "\n".join(lines)
+        + f"\n\nOf {len(bins)} groups of tokens, by how many answers the posterior expects of them, {len(outside)} "
+        f"{'has' if len(outside) == 1 else 'have'} a number of answers outside {interval:.0%} of what it predicts. The "
+        "posterior has seen these answers: many such groups say that answers and reports are not of one belief."
+    )
+
+
+def answer_warnings(study: xr.Dataset, data: FreeAnswerData, max_at_ends: float) -> tuple[str, ...]:
+    """Warn of what is assumed, of comparisons at the ends of the scale, and of what is left out."""
+    found = [
+        "a free answer is taken for a draw of what people believe; where people rather answer with the most probable "
+        "token, what is found is the loss of a sharper distribution than theirs",
+    ]
+    ends = int(np.isin(data.row_box, (0, len(data.box_edges) - 1)).sum())
+    if ends > max_at_ends * data.row_box.size:
+        found.append(
+            f"{ends} of {data.row_box.size} comparisons are at an end of the scale, which only bounds their ratio; ask "
+            "about pairs that are closer, or on a wider scale"
+        )
+    mine = np.isin(item_labels(study)[item_positions(study, "answer_item")], data.item)
+    unknown = int((mine & (study["answer_candidate"].to_numpy() == NOT_A_CANDIDATE)).sum())
+    if unknown:
+        found.append(
+            f"{unknown} of {int(mine.sum())} free answers are no candidates: they count as answers, and nobody "
+            "compared their tokens"
+        )
+    left_out = np.unique(item_labels(study)[item_positions(study, "response_item")])
+    number = int((~np.isin(left_out, data.item)).sum())
+    if number:
+        found.append(f"{number} items are left out: nobody answered them freely, or no two tokens were compared")
+    return tuple(found)
