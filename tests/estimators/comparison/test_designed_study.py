@@ -417,3 +417,17 @@ def test_malformed_arguments_are_refused(arguments: dict[str, Any], message: str
     }
     with pytest.raises(InputError, match=message):
         simulate_designed_study(**{**given_arguments, **arguments})
+
+
+def test_the_whole_distribution_is_stored_unless_it_is_not_wanted() -> None:
+    study = simulate()
+    assert_allclose(study["reference_logprob"], LOG_G)
+    assert study["token"].values.tolist() == [f" t{x}" for x in range(LOG_G.shape[1])]
+    at = (0, str(study["target_token"].values[0]))
+    assert_allclose(study["reference_logprob"].sel(item=at[0], token=at[1]), study["target_logprob"].values[0, 0])
+    without = simulate(store_reference=False)
+    assert without.identical(study.drop_vars(["reference_logprob", "token"]))
+    single = simulate_designed_study(LOG_G.astype("f4"), LOG_H.astype("f4"), TARGET, EXACT, IDEAL, seed=0)
+    assert single["reference_logprob"].dtype == np.float32
+    with pytest.raises(InputError, match="store_reference: is 1, should be true or false"):
+        simulate(store_reference=1)
