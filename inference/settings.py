@@ -154,8 +154,15 @@ def _changed(default: Any, given: Any) -> Any:
     if isinstance(default, Settings):
         return {name: getattr(default, name) for name in default.model_fields_set} | given
     if is_dataclass(default):
-        return {each.name: v for each in fields(default) if (v := getattr(default, each.name)) != each.default} | given
+        changed = {name: v for name, v in vars(default).items() if v != _default_of(type(default), name)}
+        return changed | given
     return given
+
+
+def _default_of(kind: type[Any], name: str) -> Any:
+    """Value that a field of a dataclass has where none is given."""
+    field = next(each for each in fields(kind) if each.name == name)
+    return field.default if field.default_factory is MISSING else field.default_factory()
 
 
 def _tuples(value: Any) -> Any:
