@@ -16,7 +16,7 @@ from .comparison.participant_prediction import log_score, predicted_boxes
 from .comparison.participant_recovery import SimulatedAnswers, simulate_answers
 from .comparison.participant_sensitivity import WithoutOne, leave_one_out, scaled_priors, unusual_participants
 from .comparison.recovery import RecoverySummary, summarise
-from .comparison.sbc import belief_sbc, calibration_sbc, participant_sbc, report_sbc
+from .comparison.sbc import belief_sbc, calibration_sbc, free_answer_sbc, participant_sbc, report_sbc
 from .examples import stand_in_posterior
 from .guesses.accuracy import (
     ModelGuesses,
@@ -86,6 +86,7 @@ __all__ = [
     "expected_target",
     "fit_free_answers",
     "fit_participants",
+    "free_answer_sbc",
     "guesses",
     "held_out_losses",
     "interval_coverage",

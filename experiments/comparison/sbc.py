@@ -51,7 +51,10 @@ SBC_COLUMNS = (
 MODELS: Mapping[str, str] = {
     **{
         name: f"experiments.comparison.sbc_designs.{name}"
-        for name in ("belief", "belief_rounded", "calibration", "calibration_beta", "reports", "participants")
+        for name in (
+            *("belief", "belief_rounded", "calibration", "calibration_beta", "reports", "participants"),
+            "free_answers",
+        )
     },
     "accuracy": "experiments.guesses.sbc_designs.accuracy",
     "recalibration": "experiments.bets.sbc_designs.recalibration",
@@ -66,9 +69,9 @@ class SbcSettings(ReplicationSettings, Seeded):
     """Settings of :func:`sbc`."""
 
     model: str = "belief"
-    """belief, belief_rounded (to rounding=...), calibration, calibration_beta, reports, participants, accuracy or
-    recalibration, or the dotted name of a function of your own: takes the study and these settings, gives an
-    SbcModel."""
+    """belief, belief_rounded (to rounding=...), calibration, calibration_beta, reports, participants,
+    free_answers (with study=designed rounding=slider), accuracy or recalibration, or the dotted name of a function of
+    your own: takes the study and these settings, gives an SbcModel."""
     n_fits: Count = 200
     """Data sets drawn and fitted."""
     n_items: Count = 16

@@ -11,6 +11,8 @@ from inference.settings import from_numbers
 from models.comparison.belief import BeliefPriors, belief_data
 from models.comparison.calibration import CalibrationPriors, favoured_outcomes
 from models.comparison.calibration_data import reports_on_truth
+from models.comparison.free_answer_data import free_answer_data
+from models.comparison.free_answers import FreeAnswerPriors
 from models.comparison.participant_data import participant_data
 from models.comparison.participants import ParticipantPriors
 from models.comparison.report_process import ReportPriors
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from experiments.comparison.sbc import SbcSettings
     from inference.posterior.sbc import SbcModel
 
-__all__ = ["belief", "belief_rounded", "calibration", "calibration_beta", "participants", "reports"]
+__all__ = ["belief", "belief_rounded", "calibration", "calibration_beta", "free_answers", "participants", "reports"]
 
 
 def belief(study: xr.Dataset, settings: SbcSettings, scheme: str = "none") -> SbcModel:
@@ -61,6 +63,12 @@ def participants(study: xr.Dataset, settings: SbcSettings) -> SbcModel:
     """Participants with a shared belief."""
     data = participant_data(_small(study, settings), settings.rounding.scheme)
     return sbc.participant_sbc(data, from_numbers(ParticipantPriors, settings.priors))
+
+
+def free_answers(study: xr.Dataset, settings: SbcSettings) -> SbcModel:
+    """Free answers and reports of one belief, the pools held fixed."""
+    data = free_answer_data(_small(study, settings), settings.rounding.scheme)
+    return sbc.free_answer_sbc(data, from_numbers(FreeAnswerPriors, settings.priors))
 
 
 def _small(study: xr.Dataset, settings: SbcSettings) -> xr.Dataset:

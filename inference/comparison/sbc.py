@@ -14,6 +14,8 @@ from models.comparison.belief import BeliefPriors, belief_model, start_values
 from models.comparison.belief_data import BeliefData
 from models.comparison.calibration import CalibrationPriors, calibration_model
 from models.comparison.calibration_data import OutcomeData, ReportData
+from models.comparison.free_answer_data import FreeAnswerData
+from models.comparison.free_answers import FreeAnswerPriors, free_answer_model
 from models.comparison.participant_data import ParticipantData
 from models.comparison.participants import ParticipantPriors, participant_model
 from models.comparison.report_process import ReportPriors, report_model
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = [
     "belief_sbc",
     "calibration_sbc",
+    "free_answer_sbc",
     "participant_sbc",
     "report_sbc",
     "small_belief_design",
@@ -218,4 +221,38 @@ def participant_sbc(data: ParticipantData, priors: ParticipantPriors | None = No
         build=partial(participant_model, data, priors),
         quantities=(*scalars, "A[0]", "s[0]", "slope[0]", "bias[0]", "noise[0]", "lapse[0]"),
         key=fingerprint(vars(data), vars(priors or ParticipantPriors())),
+    )
+
+
+def free_answer_sbc(data: FreeAnswerData, priors: FreeAnswerPriors | None = None) -> SbcModel:
+    """Free answers and reports of one belief, in pools that are held fixed.
+
+    Which tokens stand in a pool depends on what people answered. Every token is therefore taken for a candidate in any
+    case, whose answers select nothing; the answers and reports of `data` are only the shape of those simulated.
+
+    Parameters
+    ----------
+    data, priors
+        See :func:`models.free_answer_model`.
+
+    Returns
+    -------
+    SbcModel
+        Named "free_answers".
+
+    Examples
+    --------
+    >>> import inference, models
+    >>> from estimators.comparison.examples import designed_study
+    >>> inference.free_answer_sbc(models.free_answer_data(designed_study())).name
+    'free_answers'
+    """
+    fixed = replace(data, token_given=np.ones_like(data.token_given))
+    scalars = ("log_k0", "level", "g_slope", "rare_g_slope", "level_spread", "narrow", "broad", "shift", "share")
+    scalars += ("share_slope", "target_level", "target_slope", "slope_spread", "bias_spread", "log_noise")
+    return SbcModel(
+        name="free_answers",
+        build=partial(free_answer_model, fixed, priors),
+        quantities=(*scalars, "item_gap_nats[0]", "token_log_ratio[0]", "slope[0]", "bias[0]"),
+        key=fingerprint(vars(fixed), vars(priors or FreeAnswerPriors())),
     )
