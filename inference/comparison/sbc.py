@@ -248,7 +248,17 @@ def free_answer_sbc(data: FreeAnswerData, priors: FreeAnswerPriors | None = None
     'free_answers'
     """
     fixed = replace(data, token_given=np.ones_like(data.token_given))
-    scalars = ("log_k0", "level", "g_slope", "rare_g_slope", "level_spread", "narrow", "broad", "shift", "share")
+    scalars: tuple[str, ...] = (
+        "log_k0",
+        "level",
+        "g_slope",
+        "rare_g_slope",
+        "level_spread",
+        "narrow",
+        "broad",
+        "shift",
+        "share",
+    )
     scalars += ("share_slope", "target_level", "target_slope", "slope_spread", "bias_spread", "log_noise")
     return SbcModel(
         name="free_answers",
