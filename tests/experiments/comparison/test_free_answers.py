@@ -24,9 +24,11 @@ from experiments.comparison.free_answers.summary import answer_warnings
 from experiments.harness import bayes
 from experiments.harness.outputs import write_outputs
 from experiments.harness.result import ExperimentResult
+from experiments.studies.comparison.table_write import write_comparison_tables
 from inference.examples import stand_in_posterior
 from models.comparison.free_answer_data import free_answer_data
-from tests.experiments.command import config, prepared, run_experiment
+from tests.docs.pages import blocks
+from tests.experiments.command import ROOT, config, prepared, run_experiment
 
 TINY = (
     *("study.n_items=6", "study.vocab_size=150", "study.design.n_draws=3", "study.design.n_answers=4"),
@@ -171,6 +173,26 @@ def test_mistakes_are_named(override: str, part: str) -> None:
         )
     with pytest.raises(InputError, match=part):
         run_experiment("+exp=free_answers", override, *tiny)
+
+
+def test_tables_and_the_pages_function_give_the_same_data(tmp_path: Path) -> None:
+    simulated = experiments.designed_simulated(
+        n_items=6, vocab_size=150, design={"n_draws": 3, "n_answers": 4, "n_comparisons": 5, "n_participants": 9}
+    )
+    paths = [tmp_path / f"{name}.csv" for name in ("pairs", "answers", "free")]
+    write_comparison_tables(simulated, paths[0], paths[1], free_answers=paths[2])
+    pairs, answers, free = (pd.read_csv(path, keep_default_na=False, na_values=[""]) for path in paths)
+    study = experiments.comparison_study(answers, pairs, generator="lm-medium", free_answers=free)
+    page: dict[str, Any] = {}
+    text = (ROOT / "docs" / "free_answers.md").read_text(encoding="utf-8")
+    exec(next(block.code for block in blocks(text) if block.language == "python"), page)
+    # the built study has its items in another order
+    found = free_answer_data(page["with_distribution"](study, simulated.isel(item=np.arange(6)[::-1])))
+    expected = free_answer_data(simulated)
+    assert found.item.tolist() == expected.item.astype(str).tolist()
+    for name, value in vars(expected).items():
+        if name not in {"study", "item", "row_response"} and isinstance(value, np.ndarray) and value.dtype.kind != "U":
+            assert_allclose(getattr(found, name), value, atol=1e-6, err_msg=name)
 
 
 def test_studies_that_lack_something_are_refused() -> None:
