@@ -123,6 +123,16 @@ def test_words_and_warnings(result: ExperimentResult) -> None:
     assert answers["observed"].sum() <= 24
 
 
+def test_files_of_a_run(study: xr.Dataset, result: ExperimentResult, tmp_path: Path) -> None:
+    write_outputs(tmp_path, config("+exp=free_answers", *TINY), study, result)
+    assert list(pd.read_csv(tmp_path / "table.csv").columns) == list(FREE_ANSWER_COLUMNS)
+    assert len(pd.read_csv(tmp_path / "items.csv")) == 6
+    assert pd.read_csv(tmp_path / "answers.csv")["observed"].sum() == result.tables["answers"]["observed"].sum()
+    assert (tmp_path / "figures" / "answers.png").is_file()
+    with xr.open_dataset(tmp_path / "results.nc", engine="h5netcdf") as dataset:
+        assert dataset["gap_draws_nats"].sizes == {"draw": 120}
+
+
 def test_a_study_that_equation_5_cannot_use_says_so(study: xr.Dataset) -> None:
     # every comparison of a draw of the generator is left out
     drawn = study["candidate_source"].to_numpy()[
