@@ -120,7 +120,8 @@ def free_answer_model(
     :math:`k_u(\ln h(x')/h(x) + \mathrm{bias}_u) + \mathrm{noise}_u`, of which the box of the scale is seen; the bias
     is for the target alone. Lapses, and how participants differ, are as in
     :func:`~models.comparison.participants.participant_model`; but k0, the geometric mean of the slopes, is a
-    parameter. The reports carry :math:`k_0 D` and the answers carry :math:`D`, so that together they say what k0 is.
+    parameter, and the biases of the participants at hand need not cancel: only in the population is their mean 0.
+    The reports carry :math:`k_0 D` and the answers carry :math:`D`, so that together they say what k0 is.
 
     Who is paid by a plain logarithmic score and knows the generator does best to report which of two tokens is of the
     text, :math:`\ln h(x')/h(x) - \ln g(x')/g(x)` (equation 6 of Shlegeris et al. 2022). With `equation_6` the second
@@ -314,7 +315,8 @@ def answered_share(log_rate: Any, spread: Any) -> Any:
 
 def _reports(data: FreeAnswerData, p: ParticipantPriors, k0: Any, evidence: Any) -> None:
     """Participants and their comparisons, given what they go by for every token, up to a constant an item."""
-    slope, bias, noise, lapse, half = participant_parameters(p, k0, np.ones(data.participant.size))
+    everybody = np.ones(data.participant.size)
+    slope, bias, noise, lapse, half = participant_parameters(p, k0, everybody, mean_bias=True)
     person = data.row_participant
     against_target = data.row_reference < data.item.size
     log_odds = evidence[data.row_reference] - evidence[data.row_token]

@@ -260,7 +260,9 @@ def _reports(
     )
 
 
-def participant_parameters(p: ParticipantPriors, k0: Any, present: Any) -> tuple[Any, Any, Any, Any, Any]:
+def participant_parameters(
+    p: ParticipantPriors, k0: Any, present: Any, *, mean_bias: bool = False
+) -> tuple[Any, Any, Any, Any, Any]:
     """Slope, bias, noise and lapse rate of every participant, partially pooled, and the share of lapses at "50%".
 
     Parameters
@@ -270,6 +272,8 @@ def participant_parameters(p: ParticipantPriors, k0: Any, present: Any) -> tuple
         Geometric mean of the slopes.
     present : tensor, shape (participant,)
         1 for those who count in what is centred, else 0.
+    mean_bias : bool
+        Whether the biases of these participants may have a mean; else it is 0, and what they share is in the belief.
     """
 
     def centred(values: Any) -> Any:
@@ -281,7 +285,8 @@ def participant_parameters(p: ParticipantPriors, k0: Any, present: Any) -> tuple
     slope = pm.Deterministic("slope", k0 * pt.exp(centred(deviation)), dims="participant")
     bias_spread = pm.HalfNormal("bias_spread", p.bias_spread)
     bias_unit = pm.StudentT("bias_unit", nu=4, mu=0, sigma=1, dims="participant")
-    bias = pm.Deterministic("bias", centred(bias_spread * bias_unit), dims="participant")
+    biases = bias_spread * bias_unit
+    bias = pm.Deterministic("bias", biases if mean_bias else centred(biases), dims="participant")
     log_noise = pm.Normal("log_noise", np.log(p.noise_median), p.log_noise)
     noise_spread = pm.HalfNormal("noise_spread", p.noise_spread)
     noise_unit = pm.Normal("noise_unit", 0, 1, dims="participant")
