@@ -142,7 +142,7 @@ def free_answer_data(study: xr.Dataset, grid: RoundingScheme | str = "slider") -
     >>> from estimators.comparison.examples import designed_study
     >>> data = models.free_answer_data(designed_study())
     >>> data.item.size, int(data.n_answers.sum()), data.row_box.size
-    (8, 64, 96)
+    (8, 48, 96)
     """
     source = COMPARISON.source(study)
     if not has_free_answers(study):
