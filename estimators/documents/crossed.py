@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from estimators.display import Result
-from estimators.errors import InputError
+from estimators.errors import InputError, require_packages
 
 __all__ = ["CrossedMean", "crossed_mean"]
 
@@ -146,6 +146,7 @@ def _variance(left: FloatArray, cluster: NDArray[np.int64]) -> float:
 
 
 def _t_quantile(probability: float, freedom: int) -> float:
+    require_packages(("scipy",), "cloze", source="a two-way standard error")
     from scipy.special import stdtrit  # noqa: PLC0415 - importing estimators needs no scipy
 
     return float(stdtrit(freedom, probability)) if freedom > 0 else np.nan
