@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from estimators.comparison.bridge import BridgeMeans
 from estimators.comparison.chains import TokenLogRatios
+from estimators.comparison.study_tokens import compared_tokens
 from estimators.layout import response_positions
 
 if TYPE_CHECKING:
@@ -131,13 +132,8 @@ def _per_response(
     by_token = np.zeros(code.shape)
     np.add.at(by_token, (position[token >= 0], token[token >= 0]), influence[token >= 0])
     item = response_positions(study)
-    ends = [study["response_candidate"].values]
-    if "response_reference" in study:
-        ends.append(study["response_reference"].values)
-    rows = np.tile(item, len(ends))
-    columns = np.concatenate(ends)
-    number = np.tile(np.arange(item.size), len(ends))
-    compared = np.where(columns >= 0, code[rows, np.maximum(columns, 0)], columns)
+    rows, number = np.tile(item, 2), np.tile(np.arange(item.size), 2)
+    compared = np.concatenate(compared_tokens(study, code))
     real = compared >= 0
     rows, compared, number = rows[real], compared[real], number[real]
     n_compared = np.zeros(code.shape)

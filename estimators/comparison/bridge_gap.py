@@ -17,7 +17,7 @@ from estimators.comparison.log_means import group_terms
 from estimators.comparison.overlap import OverlapDiagnostics, diagnose_overlap
 from estimators.comparison.rounding import RoundingScheme
 from estimators.comparison.study import COMPARISON
-from estimators.comparison.study_sources import NOT_A_CANDIDATE, TARGET_POSITION, has_free_answers
+from estimators.comparison.study_sources import NOT_A_CANDIDATE, TARGET_POSITION, has_free_answers, response_references
 from estimators.comparison.study_tokens import candidate_tokens
 from estimators.comparison.terms import control_model
 from estimators.errors import InputError
@@ -221,9 +221,8 @@ def _used_draws(study: xr.Dataset, proposals: Proposals, known: FloatArray) -> t
     shown = np.zeros(drawn.shape, dtype=bool)
     position = response_positions(study)
     shown[position, study["response_candidate"].values] = True
-    if "response_reference" in study:
-        compared = study["response_reference"].values >= 0
-        shown[position[compared], study["response_reference"].values[compared]] = True
+    reference = response_references(study)
+    shown[position[reference >= 0], reference[reference >= 0]] = True
     valued: BoolArray = ~np.isnan(known)
     # reports on some of the draws: a token that was drawn twice is not known twice as often
     every: BoolArray = np.all(valued | ~drawn, axis=1)

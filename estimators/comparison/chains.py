@@ -22,7 +22,7 @@ from estimators.comparison.reports import log_ratio_from_report
 from estimators.comparison.rounding import RoundingScheme, round_reports, rounding_scheme
 from estimators.comparison.study import COMPARISON
 from estimators.comparison.study_sources import TARGET_POSITION
-from estimators.comparison.study_tokens import candidate_tokens
+from estimators.comparison.study_tokens import candidate_tokens, compared_tokens
 from estimators.display import Result
 from estimators.errors import InputError
 from estimators.layout import response_positions
@@ -228,13 +228,10 @@ def token_log_ratios(
         ends = scheme.values[0], scheme.values[-1]
     position, code = response_positions(study), candidate_tokens(study)
     report = round_reports(study["report"].values, scheme)
-    reference = np.full(position.size, TARGET_POSITION)
-    if "response_reference" in study:
-        given = study["response_reference"].values
-        reference = np.where(given == TARGET_POSITION, given, code[position, np.maximum(given, 0)])
+    candidate, reference = compared_tokens(study, code)
     return combine_comparisons(
         study["item"].values[position],
-        code[position, study["response_candidate"].values],
+        candidate,
         reference,
         log_ratio_from_report(report),
         variance=variance,

@@ -28,6 +28,7 @@ from estimators.comparison.study_sources import (
     PROPOSAL,
     TARGET_POSITION,
     candidate_sources,
+    response_references,
 )
 from estimators.display import Result
 from estimators.errors import InputError
@@ -274,8 +275,7 @@ def drawn_response_mask(study: xr.Dataset) -> NDArray[np.bool_]:
     drawn: NDArray[np.bool_] = ~np.isin(kind, (ANSWER, PADDING))[
         response_positions(study), study["response_candidate"].values
     ]
-    if "response_reference" in study:
-        drawn &= study["response_reference"].values == TARGET_POSITION
+    drawn &= response_references(study) == TARGET_POSITION
     return drawn
 
 

@@ -30,7 +30,10 @@ __all__ = [
     "candidate_sources",
     "check_sources",
     "has_free_answers",
+    "response_references",
 ]
+
+IntArray = NDArray[np.intp]
 
 GENERATOR, PROPOSAL, DISTINCT, ANSWER, PADDING = "generator", "proposal", "distinct", "answer", "padding"
 SOURCES = (GENERATOR, PROPOSAL, DISTINCT, ANSWER, PADDING)
@@ -190,6 +193,23 @@ def candidate_sources(study: xr.Dataset) -> NDArray[np.object_]:
         if name in study:
             source[~np.isnan(study[name].values)] = kind
     return source
+
+
+def response_references(study: xr.Dataset) -> IntArray:
+    """With what each response compares its candidate: a position along ``candidate``, or -1 for the target.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A comparison study; one without ``response_reference`` compares with the target alone.
+
+    Returns
+    -------
+    ndarray of int, shape (response,)
+    """
+    if "response_reference" in study:
+        return study["response_reference"].values.astype(np.intp)
+    return np.full(study.sizes["response"], TARGET_POSITION, dtype=np.intp)
 
 
 def check_sources(study: xr.Dataset, source: str, same: NDArray[np.bool_]) -> None:

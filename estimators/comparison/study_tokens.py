@@ -8,12 +8,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimators.comparison.study import SAME_TOKEN_TOLERANCE_NATS, same_token
-from estimators.comparison.study_sources import NOT_A_CANDIDATE, PADDING, TARGET_POSITION, candidate_sources
+from estimators.comparison.study_sources import (
+    NOT_A_CANDIDATE,
+    PADDING,
+    TARGET_POSITION,
+    candidate_sources,
+    response_references,
+)
+from estimators.layout import response_positions
 
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["candidate_tokens"]
+__all__ = ["candidate_tokens", "compared_tokens"]
 
 IntArray = NDArray[np.intp]
 
@@ -62,3 +69,22 @@ def candidate_tokens(study: xr.Dataset) -> IntArray:
     code[target] = TARGET_POSITION
     code[candidate_sources(study) == PADDING] = NOT_A_CANDIDATE
     return code
+
+
+def compared_tokens(study: xr.Dataset, code: IntArray) -> tuple[IntArray, IntArray]:
+    """Codes of the two tokens that each response compares: its candidate's, and that of its reference.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A comparison study.
+    code : ndarray of int, shape (item, candidate)
+        From :func:`candidate_tokens`.
+
+    Returns
+    -------
+    tuple of ndarray of int, shape (response,)
+    """
+    position, reference = response_positions(study), response_references(study)
+    against = np.where(reference < 0, TARGET_POSITION, code[position, np.maximum(reference, 0)])
+    return code[position, study["response_candidate"].values], against

@@ -12,7 +12,7 @@ from estimators.comparison.importance import drawn_responses
 from estimators.comparison.perplexity import estimate_perplexity
 from estimators.comparison.score import score
 from estimators.comparison.study import COMPARISON
-from estimators.comparison.study_sources import TARGET_POSITION
+from estimators.comparison.study_sources import TARGET_POSITION, response_references
 from estimators.comparison.terms import log_terms, player_names, response_pairs
 from estimators.errors import InputError
 from estimators.layout import HUMAN, item_labels, response_positions
@@ -71,9 +71,7 @@ def comparison_items(study: xr.Dataset, players: Sequence[str] | None = None, **
     COMPARISON.source(study)
     labels, n_items = item_labels(study), study.sizes["item"]
     position = response_positions(study)
-    on_target = ~study["automatic"].to_numpy()
-    if "response_reference" in study:
-        on_target &= study["response_reference"].to_numpy() == TARGET_POSITION
+    on_target = ~study["automatic"].to_numpy() & (response_references(study) == TARGET_POSITION)
     report = np.where(on_target, study["report"].to_numpy(), np.nan)
     answers = pd.DataFrame({"report": report, "participant": study["participant"].to_numpy()})
     by_item = answers.groupby(position).agg({"report": "mean", "participant": "nunique"}).reindex(range(n_items))

@@ -20,7 +20,7 @@ from estimators.comparison.study_sources import (
     candidate_sources,
     has_free_answers,
 )
-from estimators.comparison.study_tokens import candidate_tokens
+from estimators.comparison.study_tokens import candidate_tokens, compared_tokens
 from estimators.errors import InputError
 from estimators.layout import item_labels, item_positions, response_positions
 from models.comparison.participant_data import report_box_edges, reported_boxes
@@ -155,7 +155,10 @@ def free_answer_data(study: xr.Dataset, grid: RoundingScheme | str = "slider") -
         )
     scheme = rounding_scheme(grid)
     asked, answered = response_positions(study), item_positions(study, "answer_item")
-    informative = _informative(study, asked)
+    code, origin = candidate_tokens(study), candidate_sources(study)
+    candidate, reference = compared_tokens(study, code)
+    # a person's answer on two tokens that differ
+    informative = (candidate != reference) & (candidate != NOT_A_CANDIDATE) & ~study["automatic"].values
     items = np.intersect1d(asked[informative], answered)
     if not items.size:
         raise InputError("has no item with both a comparison of two different tokens and a free answer", source=source)
@@ -163,7 +166,6 @@ def free_answer_data(study: xr.Dataset, grid: RoundingScheme | str = "slider") -
     place[items] = np.arange(items.size)
 
     log_g = study["candidate_logprob"].sel(model=study.attrs["generator"]).values.astype(float)
-    code, origin = candidate_tokens(study), candidate_sources(study)
     first = code == np.arange(code.shape[1])
     token_position, column = np.nonzero(first & (place >= 0)[:, None])
     at = np.full(code.shape, -1, dtype=np.intp)
@@ -181,13 +183,10 @@ def free_answer_data(study: xr.Dataset, grid: RoundingScheme | str = "slider") -
         return np.bincount(place[answered[kept]], minlength=items.size).astype(np.intp)
 
     given = np.zeros(code.shape, dtype=bool)
-    for position, cell in zip(*np.nonzero(np.isin(origin, (PROPOSAL, DISTINCT))), strict=True):
-        if code[position, cell] >= 0:
-            given[position, code[position, cell]] = True
+    position, cell = np.nonzero(np.isin(origin, (PROPOSAL, DISTINCT)) & (code >= 0))
+    given[position, code[position, cell]] = True
 
     used = np.flatnonzero(informative & (place[asked] >= 0))
-    reference = study["response_reference"].values[used] if "response_reference" in study else None
-    rows = study["response_candidate"].values[used]
     people, person = np.unique(study["participant"].values.astype(str)[used], return_inverse=True)
     edges, half_box = report_box_edges(scheme)
     token_item, token_log_g = place[token_position], log_g[token_position, column]
@@ -195,10 +194,10 @@ def free_answer_data(study: xr.Dataset, grid: RoundingScheme | str = "slider") -
     pool = np.concatenate([np.arange(items.size), token_item]), np.concatenate([target_log_g, token_log_g])
     bins = _bins(study["reference_logprob"].values[items].astype(float), *pool)
 
-    def pool_position(position: IntArray, cell: IntArray) -> IntArray:
-        """Place along (targets, tokens)."""
-        here = np.where(cell < 0, TARGET_POSITION, code[position, np.maximum(cell, 0)])
-        found: IntArray = np.where(here < 0, place[position], items.size + at[position, np.maximum(here, 0)])
+    def in_pool(token: IntArray) -> IntArray:
+        """Place of a token of each row along (targets, tokens)."""
+        item = asked[used]
+        found: IntArray = np.where(token < 0, place[item], items.size + at[item, np.maximum(token, 0)])
         return found
 
     return FreeAnswerData(
@@ -219,27 +218,13 @@ def free_answer_data(study: xr.Dataset, grid: RoundingScheme | str = "slider") -
         token_column=column.astype(np.intp),
         participant=people,
         row_participant=person.astype(np.intp),
-        row_token=pool_position(asked[used], rows),
-        row_reference=pool_position(
-            asked[used], np.full(used.size, TARGET_POSITION) if reference is None else reference
-        ),
+        row_token=in_pool(candidate[used]),
+        row_reference=in_pool(reference[used]),
         row_box=reported_boxes(study["report"].values[used], scheme, source),
         row_response=used.astype(np.intp),
         box_edges=edges,
         half_box=half_box,
     )
-
-
-def _informative(study: xr.Dataset, asked: IntArray) -> NDArray[np.bool_]:
-    """Responses that a person gave on two tokens that differ."""
-    code = candidate_tokens(study)
-    token = code[asked, study["response_candidate"].values]
-    reference = np.full(asked.size, TARGET_POSITION)
-    if "response_reference" in study:
-        cell = study["response_reference"].values
-        reference = np.where(cell < 0, TARGET_POSITION, code[asked, np.maximum(cell, 0)])
-    informative: NDArray[np.bool_] = (token != reference) & (token != NOT_A_CANDIDATE) & ~study["automatic"].values
-    return informative
 
 
 def _bins(log_g: FloatArray, pool_item: IntArray, pool_log_g: FloatArray) -> tuple[FloatArray, FloatArray]:
