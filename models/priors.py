@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import is_dataclass
 
 import numpy as np
 
@@ -31,6 +32,8 @@ def check_priors(priors: object, source: str, *, any_sign: Collection[str] = (),
         Names the field and its value.
     """
     for name, value in vars(priors).items():
+        if is_dataclass(value):  # priors of a part, which have checked themselves
+            continue
         if not np.isfinite(value) or (value <= 0 and name not in any_sign):
             raise InputError(f"is {value}, should be a positive number", source=source, field=name)
         if name in shares and value >= 1:

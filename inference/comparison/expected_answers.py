@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.stats import poisson
 
 from estimators.display import Result
 from inference.posterior.item_draws import flat_draws, thinned
+from models.comparison.free_answers import draw_pool_answers
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -130,19 +130,12 @@ def expected_answers(posterior: xr.Dataset, data: FreeAnswerData, rng: np.random
     # of the target, and of candidates in any case, there is nothing to know from their being there
     given = np.concatenate([np.ones(data.item.size, dtype=bool), data.token_given])
     not_drawn = np.where(given, 0.0, np.exp(drawn * np.log1p(-np.minimum(np.exp(data.log_g), 1 - 1e-9))))
-    none = np.exp(-entry * h)
-    in_pool = 1 - not_drawn * none
+    in_pool = 1 - not_drawn * np.exp(-entry * h)
     first = entry * h / np.maximum(in_pool, 1e-12)
-    # the first answers given that the token is in the pool: none where it was drawn, else at least one
-    above = none + (1 - none) * rng.random(h.shape)
-    predicted = np.where(
-        rng.random(h.shape) < none * (1 - not_drawn) / np.maximum(in_pool, 1e-12),
-        0,
-        np.maximum(poisson.ppf(above, entry * h), 1),
-    ) + rng.poisson((n - entry) * h)
+    predicted = draw_pool_answers(entry * h, not_drawn, rng) + rng.poisson((n - entry) * h)
     return ExpectedAnswers(
         item=data.item[at],
         observed=np.concatenate([data.target_answers, data.token_answers]).astype(np.int64),
         expected=(first + (n - entry) * h).mean(axis=0),
-        predicted=predicted.astype(np.int64),
+        predicted=predicted,
     )

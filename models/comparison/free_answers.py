@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import partial
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,10 +13,11 @@ from numpy.typing import NDArray
 from scipy.stats import poisson
 
 from models.comparison.free_answer_data import FreeAnswerData
-from models.comparison.participants import ParticipantPriors, participant_parameters
+from models.comparison.participants import ParticipantPriors, participant_parameters, random_box
+from models.comparison.two_piece_tensor import normal_box_probability
 from models.priors import check_priors
 
-__all__ = ["FreeAnswerPriors", "answered_share", "free_answer_model", "pool_table"]
+__all__ = ["FreeAnswerPriors", "answered_share", "draw_pool_answers", "free_answer_model", "pool_table"]
 
 Parts = tuple[tuple[Any, Any, Any], ...]
 """Log share, place and spread of the parts of a mixture of normals."""
@@ -79,8 +79,7 @@ class FreeAnswerPriors:
     people: ParticipantPriors = field(default_factory=ParticipantPriors)
 
     def __post_init__(self) -> None:
-        own = {name: value for name, value in vars(self).items() if name != "people"}
-        check_priors(SimpleNamespace(**own), "free answer priors")
+        check_priors(self, "free answer priors")
 
 
 def free_answer_model(
@@ -277,11 +276,27 @@ def _random_answers(
     """Counts of tokens that are in the pool: drawn by the generator, or answered at least once."""
     shape = np.broadcast_shapes(log_rate.shape, not_drawn.shape) if size is None else size
     rate = np.broadcast_to(np.exp(np.minimum(log_rate, 10.0)), shape)
+    return draw_pool_answers(rate, not_drawn, rng)
+
+
+def draw_pool_answers(
+    rate: NDArray[np.float64], not_drawn: NDArray[np.float64], rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Draw Poisson counts of tokens that are in the pool: drawn by the generator, or answered at least once.
+
+    Parameters
+    ----------
+    rate : ndarray
+        Expected numbers of answers.
+    not_drawn : ndarray, broadcastable
+        Probability that the generator did not draw it; 0 for one that is in the pool in any case.
+    rng : numpy.random.Generator
+    """
     unanswered = np.exp(-rate)
     # P(no answer | in the pool): it was drawn, then
-    none = unanswered * (1 - not_drawn) / (1 - unanswered * not_drawn)
-    above = unanswered + (1 - unanswered) * rng.random(shape)
-    count = np.where(rng.random(shape) < none, 0, np.maximum(poisson.ppf(above, rate), 1))
+    none = unanswered * (1 - not_drawn) / np.maximum(1 - unanswered * not_drawn, _TINY)
+    above = np.minimum(unanswered + (1 - unanswered) * rng.random(rate.shape), np.nextafter(1.0, 0.0))
+    count = np.where(rng.random(rate.shape) < none, 0, np.maximum(poisson.ppf(above, rate), 1))
     return count.astype(np.int64)
 
 
@@ -339,25 +354,15 @@ def _log_box(value: Any, *parameters: Any, edges: NDArray[np.float64], half_box:
     """Log-probability of a box, of normal noise."""
     centre, noise, lapse, half = parameters
     low, high = ((pt.as_tensor(edges[:, side])[value] - centre) / noise for side in (0, 1))
-    # both tails as lower ones, where the CDF keeps its relative precision
-    flip = pt.switch(low + high > 0, -1.0, 1.0)
-    inside = pt.abs(pt.erfc(-flip * high / _ROOT_2) - pt.erfc(-flip * low / _ROOT_2)) / 2
+    inside = normal_box_probability(low, high)
     slip = half * pt.eq(value, half_box) + (1 - half) / len(edges)
     return pt.log((1 - lapse) * inside + lapse * slip + _TINY)
 
 
 def _random_box(
-    *parameters: NDArray[np.float64],
-    rng: np.random.Generator,
-    size: tuple[int, ...] | None = None,
-    edges: NDArray[np.float64],
-    half_box: int,
+    centre: NDArray[np.float64], noise: NDArray[np.float64], *others: NDArray[np.float64], **settings: Any
 ) -> NDArray[np.int64]:
-    shape = np.broadcast_shapes(*map(np.shape, parameters)) if size is None else size
-    centre, noise, lapse, half = (np.broadcast_to(x, shape) for x in parameters)
-    box = np.searchsorted(edges[1:, 0], centre + noise * rng.standard_normal(shape))
-    slipped = np.where(rng.random(shape) < half, half_box, rng.integers(0, len(edges), shape))
-    return np.where(rng.random(shape) < lapse, slipped, box).astype(np.int64)
+    return random_box(centre, noise, noise, *others, **settings)
 
 
 def _mixture(name: str, law: Parts, dim: str) -> Any:

@@ -28,6 +28,7 @@ __all__ = [
     "participant_data",
     "participant_model",
     "participant_parameters",
+    "random_box",
     "set_participant_data",
 ]
 
@@ -253,7 +254,7 @@ def _reports(
         lapse[row_participant],
         half,
         logp=partial(_log_box, edges=edges, half_box=data.half_box),
-        random=partial(_random_box, edges=edges, half_box=data.half_box),
+        random=partial(random_box, edges=edges, half_box=data.half_box),
         observed=row_box,
         dims="row",
         dtype="int64",
@@ -404,13 +405,14 @@ def _log_box(value: Any, *parameters: Any, edges: NDArray[np.float64], half_box:
     return pt.log((1 - lapse) * inside + lapse * slip + _TINY)
 
 
-def _random_box(
+def random_box(
     *parameters: NDArray[np.float64],
     rng: np.random.Generator,
     size: tuple[int, ...] | None = None,
     edges: NDArray[np.float64],
     half_box: int,
 ) -> NDArray[np.int64]:
+    """Draw boxes: of two-piece noise around a centre, or of a lapse."""
     shape = np.broadcast_shapes(*map(np.shape, parameters)) if size is None else size
     centre, left, right, lapse, half = (np.broadcast_to(x, shape) for x in parameters)
     box = np.searchsorted(edges[1:, 0], centre + draw(left, right, rng))

@@ -12,6 +12,7 @@ import pytensor.tensor as pt
 from numpy.typing import NDArray
 
 from models.comparison.calibration_data import ReportData, binary_reports, reports_on_truth, with_reports
+from models.comparison.two_piece_tensor import normal_box_probability
 from models.priors import check_priors
 
 __all__ = [
@@ -196,9 +197,7 @@ def _observe(data: ReportData, mean: Any, sd: Any, lapse: Any, half_share: Any) 
         box = pt.cast(value, "int64")
         low = (pt.as_tensor(edges)[box] - mean) / sd
         high = (pt.as_tensor(edges)[box + 1] - mean) / sd
-        # both tails as lower ones, where the CDF keeps its relative precision
-        flip = pt.switch(low + high > 0, -1.0, 1.0)
-        inside = pt.abs(pt.erfc(-flip * high / np.sqrt(2)) - pt.erfc(-flip * low / np.sqrt(2))) / 2
+        inside = normal_box_probability(low, high)
         slip = half_share * pt.as_tensor(half)[box] + (1 - half_share) / half.size
         return pt.log((1 - lapse) * inside + lapse * slip)
 

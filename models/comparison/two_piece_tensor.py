@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytensor.tensor as pt
 
-__all__ = ["box_probability", "log_density"]
+__all__ = ["box_probability", "log_density", "normal_box_probability"]
 
 
 def log_density(value: Any, mean: Any, s_left: Any, s_right: Any) -> Any:
@@ -29,3 +29,10 @@ def box_probability(mean: Any, s_left: Any, s_right: Any, lower: Any, upper: Any
     left = tail(-pt.minimum(high, 0) / s_left) - tail(-pt.minimum(low, 0) / s_left)
     right = tail(pt.maximum(low, 0) / s_right) - tail(pt.maximum(high, 0) / s_right)
     return (s_left * left + s_right * right) / (s_left + s_right)
+
+
+def normal_box_probability(low: Any, high: Any) -> Any:
+    """Probability that a standard normal lies between two edges; far ones should be finite, or there is no gradient."""
+    # both tails as lower ones, where the CDF keeps its relative precision
+    flip = pt.switch(low + high > 0, -1.0, 1.0)
+    return pt.abs(pt.erfc(-flip * high / np.sqrt(2)) - pt.erfc(-flip * low / np.sqrt(2))) / 2
