@@ -30,6 +30,7 @@ __all__ = [
     "candidate_sources",
     "check_sources",
     "has_free_answers",
+    "require_generator_draws",
     "response_references",
 ]
 
@@ -210,6 +211,39 @@ def response_references(study: xr.Dataset) -> IntArray:
     if "response_reference" in study:
         return study["response_reference"].values.astype(np.intp)
     return np.full(study.sizes["response"], TARGET_POSITION, dtype=np.intp)
+
+
+def require_generator_draws(study: xr.Dataset, source: str, what: str) -> None:
+    """Refuse a study whose candidates are not all draws of the generator, or that compares two of them.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A comparison study.
+    source : str
+        What the message calls it.
+    what : str
+        What needs such a study, in the plural.
+
+    Raises
+    ------
+    InputError
+        Says how many candidates or responses are others.
+    """
+    other = candidate_sources(study) != GENERATOR
+    if other.any():
+        raise InputError(
+            f"is not {GENERATOR!r} for {int(other.sum())} candidates; {what} need draws from it",
+            source=source,
+            field="candidate_source",
+        )
+    between = response_references(study) != TARGET_POSITION
+    if between.any():
+        raise InputError(
+            f"is a candidate for {int(between.sum())} responses; {what} need comparisons with the target",
+            source=source,
+            field="response_reference",
+        )
 
 
 def check_sources(study: xr.Dataset, source: str, same: NDArray[np.bool_]) -> None:

@@ -13,7 +13,7 @@ from estimators.comparison.importance import drawn_responses, pair_logprob, stud
 from estimators.comparison.reports import log_ratio_from_report, report_from_log_ratio
 from estimators.comparison.rounding import RoundingScheme, round_reports, rounding_scheme
 from estimators.comparison.study import COMPARISON, SAME_TOKEN_TOLERANCE_NATS
-from estimators.comparison.study_sources import GENERATOR, candidate_sources
+from estimators.comparison.study_sources import require_generator_draws
 from estimators.display import Result
 from estimators.errors import InputError, unknown_choice
 from estimators.layout import HUMAN, response_positions
@@ -326,13 +326,7 @@ def candidate_log_terms(study: xr.Dataset, player: str, rounding: RoundingScheme
     (8, 12)
     """
     target_q, candidate_q = player_logprobs(study, player)
-    other = candidate_sources(study) != GENERATOR
-    if other.any():
-        raise InputError(
-            f"is not {GENERATOR!r} for {int(other.sum())} candidates; terms of every candidate need draws from it",
-            source=COMPARISON.source(study),
-            field="candidate_source",
-        )
+    require_generator_draws(study, COMPARISON.source(study), "terms of every candidate")
     if target_q is None or candidate_q is None:
         raise InputError(
             f"the study has no log-probabilities of player {player!r}, only its answers",

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimators.comparison import response_positions, same_token
+from estimators.comparison.study_sources import require_generator_draws
 from estimators.errors import InputError
 from estimators.layout import item_labels
 
@@ -102,8 +103,10 @@ def study_tokens(study: xr.Dataset) -> StudyTokens:
     Raises
     ------
     InputError
-        If the generator's whole distribution lacks one of the candidates, or its tokens have no strings.
+        If candidates are not draws of the generator, responses compare two of them, the generator's whole distribution
+        lacks one of the candidates, or its tokens have no strings.
     """
+    require_generator_draws(study, f"study {study.attrs.get('name')!r}", "the models of beliefs and of participants")
     items, row_item = np.unique(response_positions(study), return_inverse=True)
     sampler = study["model"].values.tolist().index(study.attrs["generator"])
     target_log_g = study["target_logprob"].values[sampler, items].astype(float)

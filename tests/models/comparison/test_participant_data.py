@@ -11,6 +11,7 @@ import pytest
 import xarray as xr
 
 from estimators.comparison import rounding_scheme
+from estimators.comparison.examples import comparison_study, designed_study
 from estimators.comparison.rounding import RoundingScheme
 from estimators.comparison.simulation.settings import SimulationSettings
 from estimators.comparison.simulation.study import simulate_comparison_study
@@ -186,3 +187,16 @@ def test_participants_are_left_out_of_the_answers_alone() -> None:
     with pytest.raises(InputError, match="nobody"):
         without_participants(data, data.participant.tolist())
     assert replace(less, study="x").answers.sum() == 2
+
+
+def test_candidates_that_the_generator_did_not_draw_are_refused() -> None:
+    with pytest.raises(InputError, match=r"candidate_source: is not 'generator' for \d+ candidates"):
+        participant_data(designed_study(), "slider")
+
+
+def test_a_comparison_of_two_candidates_is_refused() -> None:
+    study = comparison_study()
+    reference = np.full(study.sizes["response"], -1)
+    reference[0] = 1
+    with pytest.raises(InputError, match="response_reference: is a candidate for 1 responses"):
+        participant_data(study.assign(response_reference=("response", reference)))
