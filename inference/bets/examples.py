@@ -15,4 +15,4 @@ def recalibration_posterior() -> tuple[InferenceData, models.RecalibrationData]:
     """All groups of a posterior of the recalibration model, and its data."""
     data = models.recalibration_data(bet_study())
     model = models.recalibration_model(data)
-    return complete(stand_in_posterior(model), model, seed=1, n_prior=8, n_predictive=8), data
+    return complete(stand_in_posterior(model, n_draws=20), model, seed=1, n_prior=8, n_predictive=8), data

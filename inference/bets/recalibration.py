@@ -74,7 +74,7 @@ def recalibrated_losses(posterior: xr.Dataset, data: RecalibrationData) -> Float
     >>> from inference.bets.examples import recalibration_posterior
     >>> idata, data = recalibration_posterior()
     >>> inference.recalibrated_losses(idata.posterior, data).shape
-    (16, 6)
+    (40, 6)
     """
     if not np.array_equal(posterior["participant"].to_numpy().astype(str), data.participant):
         raise InputError("are not those of the data", source="posterior", field="participant")

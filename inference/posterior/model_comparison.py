@@ -34,6 +34,9 @@ FloatArray = NDArray[np.float64]
 K_BAD = 0.7
 """Pareto k above which the estimate of a group is not to be believed."""
 
+MIN_DRAWS = 25
+"""Of all chains: a fifth of the draws is smoothed, by a distribution fitted to at least five of them."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LooByGroup(Result):
@@ -109,7 +112,8 @@ def loo_by(idata: InferenceData, by: ArrayLike | str, *, variable: str | None = 
     Raises
     ------
     InputError
-        For an unknown variable or dim, labels of another length, or a log-likelihood that is NaN or infinite.
+        For an unknown variable or dim, labels of another length, a log-likelihood that is NaN or infinite, or fewer
+        than 25 draws.
 
     Examples
     --------
@@ -141,6 +145,9 @@ def loo_by(idata: InferenceData, by: ArrayLike | str, *, variable: str | None = 
         values = np.add.reduceat(values[:, :, order], start, axis=2)
     if not np.isfinite(values).all():
         raise InputError("is not finite at every draw", source=source)
+    n_draws = values.shape[0] * values.shape[1]
+    if n_draws < MIN_DRAWS:
+        raise InputError(f"has {n_draws} draws, Pareto smoothing needs {MIN_DRAWS} or more", source=source)
     elpd, pareto_k, p_loo = psis_loo(values, group(idata, "posterior"))
     return LooByGroup(label=label, n_rows=n_rows.astype(np.intp), elpd_nats=elpd, pareto_k=pareto_k, p_loo=p_loo)
 
