@@ -10,6 +10,7 @@ from .comparison.belief_gap import BeliefGap, belief_gap, compile_belief
 from .comparison.calibration_curves import predicted_reports, reliability_curves, report_shares
 from .comparison.expected_answers import ExpectedAnswers, expected_answers
 from .comparison.free_answer_fit import FreeAnswerFit, fit_free_answers
+from .comparison.free_answer_gap import answered_temperature, tempered_gap
 from .comparison.participant_fit import Anchor, ParticipantFit, compile_participants, fit_participants, top1_weights
 from .comparison.participant_gap import SharedBelief, loss_gap, outcome_temperature, shared_belief, tail_share
 from .comparison.participant_prediction import log_score, predicted_boxes
@@ -62,6 +63,7 @@ __all__ = [
     "TvdPosterior",
     "WithoutOne",
     "accuracy_sbc",
+    "answered_temperature",
     "api",
     "ard_sbc",
     "average_effects",
@@ -130,6 +132,7 @@ __all__ = [
     "store",
     "summarise",
     "tail_share",
+    "tempered_gap",
     "top1_weights",
     "tvd_posterior",
     "unusual_participants",

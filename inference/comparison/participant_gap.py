@@ -13,6 +13,7 @@ discrepancy :math:`\sigma \delta`, as in :mod:`inference.comparison.belief_gap`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -230,25 +231,65 @@ def outcome_temperature(belief: SharedBelief, item_weight: ArrayLike, *, objecti
     ratio, shift = belief.pair_log_ratio[:, shown], data.pair_log_g_ratio[shown]
     weight = np.broadcast_to(np.asarray(item_weight, dtype=float), belief.item_left.shape)
     start = np.flatnonzero(np.diff(item, prepend=-1))
-    group = np.cumsum(np.diff(item, prepend=-1) > 0) - 1
     asked = item[start]
+
+    shown_tokens = ShownTokens(shift, np.log(times), start, np.log1p(data.n_same[asked]))
 
     def slope(c: FloatArray) -> FloatArray:
         """Derivative of the objective, which grows with c."""
-        term = c[:, None] * ratio - shift
-        if objective == "pair":
-            by_pair: FloatArray = (weight[:, item] * times * ratio * expit(term)).sum(axis=1)
-            return by_pair
-        own = np.log1p(data.n_same[asked])
-        term = term + np.log(times)
-        top = np.maximum(np.maximum.reduceat(term, start, axis=1), own)
-        part = np.exp(term - top[:, group])
-        total = np.add.reduceat(part, start, axis=1) + np.exp(own - top)
-        by_item = np.add.reduceat(part * ratio, start, axis=1) / total
-        total_slope: FloatArray = (weight[:, asked] * by_item).sum(axis=1)
-        return total_slope
+        if objective == "rank":
+            return rank_slope(c, ratio, shown_tokens, weight[:, asked])
+        by_pair: FloatArray = (weight[:, item] * times * ratio * expit(c[:, None] * ratio - shift)).sum(axis=1)
+        return by_pair
 
-    low, high = (np.full(belief.n_draws, end) for end in _TEMPERATURES)
+    return best_temperature(slope, belief.n_draws)
+
+
+@dataclass(frozen=True, eq=False)
+class ShownTokens:
+    """What the generator drew, the tokens of one item together.
+
+    Attributes
+    ----------
+    shift, log_times : ndarray, shape (token,)
+        ln g(x)/g(y), and ln of how often x was shown.
+    start : ndarray of int, shape (item,)
+        First token of every item that has one.
+    own : ndarray, shape (item,)
+        ln of how often the target was shown, once more than it was drawn.
+    """
+
+    shift: FloatArray
+    log_times: FloatArray
+    start: IntArray
+    own: FloatArray
+
+
+def rank_slope(c: FloatArray, ratio: FloatArray, shown: ShownTokens, weight: FloatArray) -> FloatArray:
+    """Derivative by c of the objective ``rank`` of :func:`outcome_temperature`, (draw,).
+
+    Parameters
+    ----------
+    c : ndarray, shape (draw,)
+    ratio : ndarray, shape (draw, token)
+        D.
+    shown : ShownTokens
+    weight : ndarray, shape (draw, item)
+    """
+    start, own = shown.start, shown.own
+    group = np.repeat(np.arange(start.size), np.diff(np.append(start, shown.shift.size)))
+    term = c[:, None] * ratio - shown.shift + shown.log_times
+    top = np.maximum(np.maximum.reduceat(term, start, axis=1), own)
+    part = np.exp(term - top[:, group])
+    total = np.add.reduceat(part, start, axis=1) + np.exp(own - top)
+    by_item = np.add.reduceat(part * ratio, start, axis=1) / total
+    slope: FloatArray = (weight * by_item).sum(axis=1)
+    return slope
+
+
+def best_temperature(slope: Callable[[FloatArray], FloatArray], n_draws: int) -> FloatArray:
+    """Find where a function that grows with c is 0, draw by draw, between .001 and 30."""
+    low, high = (np.full(n_draws, end) for end in _TEMPERATURES)
     for _ in range(_HALVINGS):
         middle = np.sqrt(low * high)
         too_low = slope(middle) < 0

@@ -67,6 +67,10 @@ class FreeAnswerData:
     token_log_g : ndarray, shape (token,)
     token_answers : ndarray of int, shape (token,)
         How often people answered it.
+    target_drawn : ndarray of int, shape (item,)
+        Draws of the generator that were the target itself.
+    token_drawn : ndarray of int, shape (token,)
+        How often the generator drew it.
     token_given : ndarray of bool, shape (token,)
         It is a candidate whatever people answered (a stepping stone, a draw of another proposal).
     token_column : ndarray of int, shape (token,)
@@ -99,6 +103,8 @@ class FreeAnswerData:
     token_item: IntArray
     token_log_g: FloatArray
     token_answers: IntArray
+    target_drawn: IntArray
+    token_drawn: IntArray
     token_given: NDArray[np.bool_]
     token_column: IntArray
     participant: NDArray[np.str_]
@@ -186,6 +192,10 @@ def free_answer_data(study: xr.Dataset, grid: RoundingScheme | str = "slider") -
     position, cell = np.nonzero(np.isin(origin, (PROPOSAL, DISTINCT)) & (code >= 0))
     given[position, code[position, cell]] = True
 
+    drawn = origin == GENERATOR
+    drawn_item, drawn_column = np.nonzero(drawn & (code >= 0) & (place >= 0)[:, None])
+    drawn_token = at[drawn_item, code[drawn_item, drawn_column]]
+
     used = np.flatnonzero(informative & (place[asked] >= 0))
     people, person = np.unique(study["participant"].values.astype(str)[used], return_inverse=True)
     edges, half_box = report_box_edges(scheme)
@@ -208,12 +218,14 @@ def free_answer_data(study: xr.Dataset, grid: RoundingScheme | str = "slider") -
         target_answers=by_item(is_target),
         n_answers=by_item(mine),
         n_entry=by_item(mine & entry),
-        n_drawn=(origin[items] == GENERATOR).sum(axis=1).astype(np.intp),
+        n_drawn=drawn[items].sum(axis=1).astype(np.intp),
         bin_log_mass=bins[0],
         bin_log_g=bins[1],
         token_item=token_item,
         token_log_g=token_log_g,
         token_answers=np.bincount(answered_token, minlength=column.size).astype(np.intp),
+        target_drawn=(drawn & (code == TARGET_POSITION))[items].sum(axis=1).astype(np.intp),
+        token_drawn=np.bincount(drawn_token, minlength=column.size).astype(np.intp),
         token_given=given[token_position, column],
         token_column=column.astype(np.intp),
         participant=people,

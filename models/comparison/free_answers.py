@@ -182,14 +182,15 @@ def _belief(data: FreeAnswerData, p: FreeAnswerPriors) -> tuple[Any, Any]:
     level_spread = pm.HalfNormal("level_spread", p.level_spread)
     level_unit = pm.Normal("level_unit", 0, 1, dims="item")
     divergence_spread = pm.HalfNormal("divergence_spread", p.divergence_spread)
-    divergence = pt.exp(divergence_spread * pm.Normal("divergence_unit", 0, 1, dims="item"))
+    unit = pm.Normal("divergence_unit", 0, 1, dims="item")
+    divergence = pm.Deterministic("divergence", pt.exp(divergence_spread * unit), dims="item")
 
     def line(log_g: NDArray[np.float64]) -> Any:
-        return slope * (log_g + _CENTRE) + rare_slope * np.maximum(-log_g - _RARE, 0)
+        return line_of(log_g, slope, rare_slope)
 
     def parts(log_g: NDArray[np.float64], scale: Any) -> Parts:
         """Log share, place and spread of the two parts."""
-        logit = share + share_slope * (log_g + _CENTRE)
+        logit = logit_of(log_g, share, share_slope)
         zero = pt.zeros_like(logit)  # type: ignore[no-untyped-call]
         return (
             (-pt.softplus(logit), zero, narrow * scale + zero),
@@ -220,12 +221,23 @@ def _belief(data: FreeAnswerData, p: FreeAnswerPriors) -> tuple[Any, Any]:
     token = line(data.token_log_g) + residual
     table = pool_table(data)
     pool = pt.concatenate([target + data.target_log_g, token + data.token_log_g, [-_FAR]])[table]  # type: ignore[no-untyped-call]
-    item_level = level + level_spread * level_unit - pt.logaddexp(rest, pt.logsumexp(pool, axis=1))  # type: ignore[no-untyped-call]
+    total = pt.logaddexp(rest, pt.logsumexp(pool, axis=1))  # type: ignore[no-untyped-call]
+    item_level = pm.Deterministic("item_level", level + level_spread * level_unit - total, dims="item")
     target += item_level
     place = item_level[data.token_item] + line(data.token_log_g)
     token = pm.Deterministic("token_log_ratio", place + residual, dims="token")
     _answers(data, place, law, target, token)
     return target, token
+
+
+def line_of(log_g: NDArray[np.float64], slope: Any, rare_slope: Any) -> Any:
+    """Regression of ln h/g on ln g, steeper or flatter for rare tokens; tensors or arrays that broadcast."""
+    return slope * (log_g + _CENTRE) + rare_slope * np.maximum(-log_g - _RARE, 0)
+
+
+def logit_of(log_g: NDArray[np.float64], share: Any, slope: Any) -> Any:
+    """Logit of the share of the broad part of the residuals; tensors or arrays that broadcast."""
+    return share + slope * (log_g + _CENTRE)
 
 
 def _answers(data: FreeAnswerData, place: Any, law: Parts, target: Any, token: Any) -> None:

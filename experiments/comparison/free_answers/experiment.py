@@ -23,7 +23,7 @@ from experiments.comparison.free_answers.rows import (
     table_of,
 )
 from experiments.comparison.free_answers.settings import FreeAnswersSettings
-from experiments.comparison.free_answers.summary import answer_warnings, summary
+from experiments.comparison.free_answers.summary import anchor_warnings, answer_warnings, summary
 from experiments.harness.bayes import (
     KEPT,
     Fit,
@@ -38,7 +38,8 @@ from experiments.harness.result import ExperimentResult, experiment
 from experiments.harness.settings import rng_for
 from experiments.harness.tables import table_variables
 from inference.comparison.expected_answers import expected_answers
-from inference.posterior.item_draws import flat_draws
+from inference.comparison.free_answer_gap import answered_temperature, tempered_gap
+from inference.posterior.item_draws import flat_draws, thinned
 from inference.posterior.sampling import compile_model
 from models.comparison.free_answer_data import FreeAnswerData, free_answer_data
 from models.comparison.free_answers import free_answer_model
@@ -88,7 +89,7 @@ def free_answers(study: xr.Dataset, settings: FreeAnswersSettings) -> Experiment
     data = free_answer_data(study, settings.grid)
     classical, problems = classical_estimates(study, settings)
     fit, posterior = _fitted(data, settings)
-    people = _people(study, data, fit, control)
+    people = _people(study, data, fit, control, settings)
     answers = expected_answers(fit.posterior, data, rng_for(settings.seed, "expected answers"))
     bins = answers.summary(settings.interval)
     table = table_of(study, people, classical, models, settings)
@@ -106,7 +107,8 @@ def free_answers(study: xr.Dataset, settings: FreeAnswersSettings) -> Experiment
         text=summary(table, bins, settings.interval),
         warnings=(
             *unconverged(verdict),
-            *answer_warnings(study, data, settings.max_at_ends),
+            *answer_warnings(study, data, settings.max_at_ends, settings.answer_exponent),
+            *anchor_warnings(table, settings.interval),
             *problems,
             *bridge_warnings(classical),
             *left_out_warnings(study, [each for each in classical if each.gap.estimator != "bridge"]),
@@ -131,15 +133,25 @@ def _fitted(data: FreeAnswerData, settings: FreeAnswersSettings) -> tuple[Fit, I
     return fit, with_all_groups(fit.idata, program, settings.seed, _PURPOSE, keep=KEPT)
 
 
-def _people(study: xr.Dataset, data: FreeAnswerData, fit: Fit, control: str) -> People:
+def _people(study: xr.Dataset, data: FreeAnswerData, fit: Fit, control: str, settings: FreeAnswersSettings) -> People:
     """Gaps to the control model; the model measures those to the model that drew the candidates."""
-    draws = flat_draws(fit.posterior, ("item_gap_nats", "k0"), data.item, source="posterior of free answers")
+    posterior = thinned(fit.posterior, KEPT)
+    k0 = flat_draws(posterior, ("k0",), data.item, source="posterior of free answers")["k0"].ravel()
+    low, high = np.log(np.broadcast_to(settings.answer_exponent, 2))
+    exponent = np.exp(rng_for(settings.seed, "answer exponent").uniform(low, high, k0.size))
+    scale = outcome_gap = None
+    if data.token_drawn.any():
+        weight = rng_for(settings.seed, "outcomes").exponential(size=(k0.size, data.item.size))
+        wanted = answered_temperature(posterior, data, weight)
+        scale, outcome_gap = wanted * exponent, tempered_gap(posterior, data, wanted).mean(axis=1)
     target = study["target_logprob"].assign_coords(item=item_labels(study)).sel(item=data.item)
     shift = (target.sel(model=control) - target.sel(model=data.generator)).to_numpy()
     return People(
         data=data,
-        item_gap_nats=draws["item_gap_nats"] + shift,
-        k0=draws["k0"].ravel(),
+        item_gap_nats=tempered_gap(posterior, data, 1 / exponent) + shift,
+        k0=k0 * exponent,
+        scale=scale,
+        outcome_gap_nats=None if outcome_gap is None else outcome_gap + shift.mean(),
         asked=np.isin(item_labels(study), data.item),
         control=control,
         convergence=fit.convergence,

@@ -8,13 +8,18 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from estimators.layout import HUMAN
-from experiments.comparison.free_answers.rows import MODEL_METHOD
+from experiments.comparison.free_answers.rows import MODEL_METHOD, OUTCOMES
 from experiments.harness.figures import STYLE, TRUTH_ASKED, Series, forest, new_figure, player_colours, player_label
 from experiments.harness.marks import arms, light_grid, mark, named
 
 __all__ = ["METHOD_LABELS", "answer_figure", "gap_figure"]
 
-METHOD_LABELS = {MODEL_METHOD: "answers and reports", "bridge": "bridge", "importance": "equation 5"}
+METHOD_LABELS = {
+    MODEL_METHOD: "answers and reports",
+    OUTCOMES: "scale from outcomes",
+    "bridge": "bridge",
+    "importance": "equation 5",
+}
 """What figures and words call the rows of people; other estimators have their own names."""
 
 
@@ -31,7 +36,7 @@ def gap_figure(table: pd.DataFrame, study_name: str = "", interval: float = 0.9,
         colour=table["player"].map(player_colours(list(dict.fromkeys(table["player"])))),
         group=people.astype(str),
         alpha=np.where(people & (table["method"] != MODEL_METHOD), 0.5, 1.0),
-        marker=np.where(people, np.where(table["method"] == MODEL_METHOD, "o", "s"), "D"),
+        marker=np.where(people, np.where(table["method"].isin([MODEL_METHOD, OUTCOMES]), "o", "s"), "D"),
     )
     value = Series("gap_nats", "gap_lower_nats", "gap_upper_nats", marker=None)
     truth = Series("true_gap_nats", label=TRUTH_ASKED, marker="|", size=20, colour="0.35")

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from estimators.comparison import HUMAN, PerplexityEstimate, estimate_perplexity, reference_loss, true_loss
 from estimators.errors import InputError
@@ -21,18 +22,21 @@ if TYPE_CHECKING:
     from inference.posterior.convergence import Convergence
     from models.comparison.free_answer_data import FreeAnswerData
 
-__all__ = ["FREE_ANSWER_COLUMNS", "MODEL_METHOD", "People", "classical_estimates", "item_table", "table_of"]
+__all__ = ["FREE_ANSWER_COLUMNS", "MODEL_METHOD", "OUTCOMES", "People", "classical_estimates", "item_table", "table_of"]
 
 FloatArray = NDArray[np.float64]
 
 MODEL_METHOD = "free_answers"
 """What the column ``method`` says of the model's own row; ``exact`` where nothing was estimated."""
+OUTCOMES = "outcomes"
+"""The same posterior at the scale at which belief fits the outcomes best, whatever the free answers say."""
 
 FREE_ANSWER_COLUMNS = (
     *("player", "method", "generator", "n_items", "n_responses", "n_answers"),
     *("gap_nats", "gap_lower_nats", "gap_upper_nats", "reference_loss_nats"),
     *("perplexity", "perplexity_lower", "perplexity_upper", "true_gap_nats", "error_nats", "p_people_worse"),
     *("k0_median", "k0_lower", "k0_upper", "k0_true", "verdict"),
+    *("scale_median", "scale_lower", "scale_upper", "agrees"),
     *CONVERGENCE_COLUMNS,
 )
 """Columns of the table.
@@ -40,6 +44,8 @@ FREE_ANSWER_COLUMNS = (
 People's gap by the model is the posterior median with an equal-tailed interval for the items asked; by the bridge and
 equation 5 it is the estimate with as many standard errors on both sides as ``estimator.n_se`` says.
 ``p_people_worse``, of a language model: posterior probability that people's mean loss on these items is above its own.
+``scale_*``, of the outcomes: the log-odds of belief that fit best which token was the text's, over those that the free
+answers say. ``agrees``: 1 lies within their interval; for a gap by other means, 0 within that of the difference.
 """
 
 
@@ -53,6 +59,10 @@ class People:
     item_gap_nats : ndarray, shape (draw, item)
         To the control model.
     k0 : ndarray, shape (draw,)
+    scale : ndarray, shape (draw,), optional
+        Factor of the log-odds at which they fit the outcomes best; None where nothing was drawn from the generator.
+    outcome_gap_nats : ndarray, shape (draw,), optional
+        Mean over the items at that scale.
     asked : ndarray of bool, shape (item of the study,)
         The items of the model.
     control : str
@@ -62,6 +72,8 @@ class People:
     data: FreeAnswerData
     item_gap_nats: FloatArray
     k0: FloatArray
+    scale: FloatArray | None
+    outcome_gap_nats: FloatArray | None
     asked: NDArray[np.bool_]
     control: str
     convergence: Convergence
@@ -108,7 +120,8 @@ def table_of(
 ) -> pd.DataFrame:
     """Make the table: people by the model, people by the classical estimators, language models."""
     base = reference_loss(study, people.control, settings.estimator.reference, people.asked)
-    rows = [_people_row(study, people, settings.tail)]
+    truth = true_loss(study, HUMAN, people.asked) - true_loss(study, people.control, people.asked)
+    rows = [_people_row(study, people, settings.tail, truth), *_anchor_rows(people, settings, truth)]
     rows += [_classical_row(result, settings.estimator.n_se, settings.estimator.uncertainty) for result in classical]
     own = true_loss(study, people.control, people.asked)
     for name in models:
@@ -133,7 +146,7 @@ def table_of(
     return table.reindex(columns=list(FREE_ANSWER_COLUMNS))
 
 
-def _people_row(study: xr.Dataset, people: People, tail: float) -> dict[str, Any]:
+def _people_row(study: xr.Dataset, people: People, tail: float, truth: float) -> dict[str, Any]:
     gap = np.quantile(people.gap_nats, [0.5, tail, 1 - tail])
     k0 = np.quantile(people.k0, [0.5, tail, 1 - tail])
     return {
@@ -143,11 +156,42 @@ def _people_row(study: xr.Dataset, people: People, tail: float) -> dict[str, Any
         "n_responses": people.data.row_box.size,
         "n_answers": int(people.data.n_answers.sum()),
         **dict(zip(("gap_nats", "gap_lower_nats", "gap_upper_nats"), gap.tolist(), strict=True)),
-        "true_gap_nats": true_loss(study, HUMAN, people.asked) - true_loss(study, people.control, people.asked),
+        "true_gap_nats": truth,
         **dict(zip(("k0_median", "k0_lower", "k0_upper"), k0.tolist(), strict=True)),
         "k0_true": _true_k0(study, people.data),
         **convergence_columns(people.convergence),
     }
+
+
+def _anchor_rows(people: People, settings: FreeAnswersSettings, truth: float) -> list[dict[str, Any]]:
+    """What outcomes and other means say, and whether that agrees with the free answers."""
+    levels = [0.5, settings.tail, 1 - settings.tail]
+    rows: list[dict[str, Any]] = []
+    if people.scale is not None and people.outcome_gap_nats is not None:
+        row: dict[str, Any] = {"method": OUTCOMES, "n_responses": people.data.row_box.size}
+        for name, draws in (("scale", people.scale), ("k0", people.k0 / people.scale)):
+            found = np.quantile(draws, levels).tolist()
+            row |= dict(zip((f"{name}_median", f"{name}_lower", f"{name}_upper"), found, strict=True))
+        gap = np.quantile(people.outcome_gap_nats, levels).tolist()
+        row |= dict(zip(("gap_nats", "gap_lower_nats", "gap_upper_nats"), gap, strict=True))
+        row |= {"agrees": row["scale_lower"] <= 1 <= row["scale_upper"], **convergence_columns(people.convergence)}
+        rows.append(row)
+    z = float(ndtri(1 - settings.tail))
+    for name, other in settings.other_gaps.items():
+        arm = z * other.se_nats
+        # the posterior's own spread and the other's error, taken for independent
+        reach = z * float(np.hypot(people.gap_nats.std(), other.se_nats))
+        rows.append(
+            {
+                "method": name,
+                "gap_nats": other.gap_nats,
+                "gap_lower_nats": other.gap_nats - arm,
+                "gap_upper_nats": other.gap_nats + arm,
+                "agrees": bool(abs(other.gap_nats - people.gap_nats.mean()) <= reach),
+            }
+        )
+    common = {"player": HUMAN, "n_items": people.data.item.size, "true_gap_nats": truth}
+    return [{**common, **row} for row in rows]
 
 
 def _true_k0(study: xr.Dataset, data: FreeAnswerData) -> float:

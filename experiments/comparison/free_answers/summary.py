@@ -11,7 +11,7 @@ import xarray as xr
 from estimators.comparison.study_sources import NOT_A_CANDIDATE
 from estimators.layout import HUMAN, item_labels, item_positions
 from experiments.comparison.free_answers.figures import METHOD_LABELS
-from experiments.comparison.free_answers.rows import MODEL_METHOD
+from experiments.comparison.free_answers.rows import MODEL_METHOD, OUTCOMES
 from experiments.harness.figures import player_label
 from experiments.harness.settings import rows_of
 from models.comparison.free_answer_data import FreeAnswerData
@@ -33,7 +33,15 @@ def summary(table: pd.DataFrame, bins: pd.DataFrame, interval: float = 0.9) -> s
         f"[{main.k0_lower:.2f}, {main.k0_upper:.2f}]{k0_truth}.{unsure}"
     ]
     for row in rows_of(table[table["method"] != MODEL_METHOD]):
-        if row.player == HUMAN:
+        if row.method == OUTCOMES:
+            lines.append(
+                f"- people, scale from the outcomes: {row.gap_nats:.3f} [{row.gap_lower_nats:.3f}, "
+                f"{row.gap_upper_nats:.3f}] nats; log-odds {row.scale_median:.2f} [{row.scale_lower:.2f}, "
+                f"{row.scale_upper:.2f}] times those of the free answers, which {_agreement(row.agrees)}."
+            )
+        elif row.player == HUMAN and isinstance(row.agrees, bool):
+            lines.append(f"- people, {row.method}: {row.gap_nats:.3f} nats, which {_agreement(row.agrees)}.")
+        elif row.player == HUMAN:
             label = METHOD_LABELS.get(row.method, row.method)
             lines.append(f"- people, {label}: {row.gap_nats:.3f} nats on {row.n_items} items.")
         else:
@@ -52,11 +60,40 @@ def summary(table: pd.DataFrame, bins: pd.DataFrame, interval: float = 0.9) -> s
     )
 
 
-def answer_warnings(study: xr.Dataset, data: FreeAnswerData, max_at_ends: float) -> tuple[str, ...]:
+def _agreement(agrees: bool) -> str:
+    return "agrees" if agrees else "does NOT agree"
+
+
+def anchor_warnings(table: pd.DataFrame, interval: float) -> tuple[str, ...]:
+    """Warn where outcomes, or a gap by other means, contradict the free answers."""
+    found = []
+    for row in rows_of(table[table["agrees"].isin([False])]):
+        if row.method == OUTCOMES:
+            found.append(
+                f"the outcomes want log-odds {row.scale_median:.2f} [{row.scale_lower:.2f}, {row.scale_upper:.2f}] "
+                f"times those that the free answers say ({interval:.0%}). Either free answers are draws of belief to "
+                f"the power {1 / row.scale_median:.2f} (experiment.answer_exponent), or people are "
+                f"{'less' if row.scale_median > 1 else 'more'} sure than they are right; data of this kind do not say "
+                "which"
+            )
+        else:
+            found.append(
+                f"the gap by {row.method}, {row.gap_nats:.3f} nats, is further from that of the free answers than "
+                f"both errors explain ({interval:.0%})"
+            )
+    return tuple(found)
+
+
+def answer_warnings(
+    study: xr.Dataset, data: FreeAnswerData, max_at_ends: float, exponent: float | tuple[float, float] = 1.0
+) -> tuple[str, ...]:
     """Warn of what is assumed, of comparisons at the ends of the scale, and of what is left out."""
+    tau = f"between {exponent[0]:g} and {exponent[1]:g}" if isinstance(exponent, tuple) else f"{exponent:g}"
     found = [
         "a free answer is taken for a draw of what people believe; where people rather answer with the most probable "
-        "token, what is found is the loss of a sharper distribution than theirs",
+        "token, what is found is the loss of a sharper distribution than theirs"
+        if exponent == 1
+        else f"free answers are taken for draws of belief to a power that is assumed, {tau}",
     ]
     ends = int(np.isin(data.row_box, (0, len(data.box_edges) - 1)).sum())
     if ends > max_at_ends * data.row_box.size:

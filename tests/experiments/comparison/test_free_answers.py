@@ -66,9 +66,9 @@ def result(study: xr.Dataset) -> ExperimentResult:
 def test_rows_of_people_and_models(study: xr.Dataset, result: ExperimentResult) -> None:
     table = result.table
     assert list(table.columns) == list(FREE_ANSWER_COLUMNS)
-    assert table["player"].tolist() == [HUMAN] * 3 + ["lm-weak", "lm-medium", "lm-strong"]
-    assert table["method"].tolist() == ["free_answers", "bridge", "importance", "exact", "exact", "exact"]
-    model, bridge, classical = (table.iloc[row] for row in range(3))
+    assert table["player"].tolist() == [HUMAN] * 4 + ["lm-weak", "lm-medium", "lm-strong"]
+    assert table["method"].tolist() == ["free_answers", "outcomes", "bridge", "importance", *["exact"] * 3]
+    model, outcomes, bridge, classical = (table.iloc[row] for row in range(4))
     draws = result.dataset["gap_draws_nats"].to_numpy()
     assert_allclose(
         model[["gap_lower_nats", "gap_nats", "gap_upper_nats"]].astype(float), np.quantile(draws, [0.05, 0.5, 0.95])
@@ -76,13 +76,15 @@ def test_rows_of_people_and_models(study: xr.Dataset, result: ExperimentResult) 
     assert_allclose(model["perplexity"], np.exp(model["reference_loss_nats"] + model["gap_nats"]))
     truth = float((study["target_logprob"].sel(model="lm-medium") - study["human_target_logprob"]).mean())
     assert_allclose(model["true_gap_nats"], truth)
+    assert outcomes["true_gap_nats"] == model["true_gap_nats"]
+    assert outcomes["agrees"] == (outcomes["scale_lower"] <= 1 <= outcomes["scale_upper"])
     for row in (bridge, classical):
         other = estimate_perplexity(study, estimator=row["method"])
         expected = [other.gap.gap_nats, other.perplexity, other.perplexity_lower, other.perplexity_upper]
         names = ["gap_nats", "perplexity", "perplexity_lower", "perplexity_upper"]
         assert_allclose(row[names].astype(float), expected)
         assert row["true_gap_nats"] == other.true_gap_nats
-    for _, row in table[3:].iterrows():
+    for _, row in table[4:].iterrows():
         exact = study["target_logprob"].sel(model="lm-medium") - study["target_logprob"].sel(model=row["player"])
         assert_allclose(row["gap_nats"], exact.mean())
         assert row["p_people_worse"] == np.mean(draws > float(exact.mean()))
@@ -97,7 +99,7 @@ def test_items_bear_their_owners_ids(study: xr.Dataset, result: ExperimentResult
     assert items["n_answers"].tolist() == [4] * 6
     assert items["n_comparisons"].sum() == result.table["n_responses"].iloc[0]
     assert_allclose(items["true_gap_nats"].mean(), result.table["true_gap_nats"].iloc[0])
-    assert_allclose(items["gap_nats_lm-weak"].mean(), result.table["gap_nats"].iloc[3])
+    assert_allclose(items["gap_nats_lm-weak"].mean(), result.table["gap_nats"].iloc[4])
     assert (items["gap_lower_nats"] <= items["gap_upper_nats"]).all()
 
 
@@ -108,7 +110,47 @@ def test_another_control_shifts_every_gap(study: xr.Dataset, result: ExperimentR
     )
     assert_allclose(other.dataset["gap_draws_nats"], result.dataset["gap_draws_nats"] + shift)
     assert_allclose(other.table["perplexity"].iloc[0], result.table["perplexity"].iloc[0])
-    assert_allclose(other.table["p_people_worse"][3:], result.table["p_people_worse"][3:])
+    assert_allclose(other.table["p_people_worse"][4:], result.table["p_people_worse"][4:])
+
+
+def test_answers_sharper_than_belief(study: xr.Dataset, result: ExperimentResult) -> None:
+    """With tau = 2 belief is flatter than the answers: people report twice as much of it, outcomes want more of it."""
+    sharp = without_a_sampler(study, answer_exponent=2.0)
+    model, outcomes = (sharp.table.iloc[row] for row in range(2))
+    before, outcomes_before = (result.table.iloc[row] for row in range(2))
+    assert model["gap_nats"] != before["gap_nats"]
+    ends = ["median", "lower", "upper"]
+    assert_allclose(
+        model[[f"k0_{end}" for end in ends]].astype(float), 2 * before[[f"k0_{end}" for end in ends]].astype(float)
+    )
+    assert_allclose(
+        outcomes[[f"scale_{end}" for end in ends]].astype(float),
+        2 * outcomes_before[[f"scale_{end}" for end in ends]].astype(float),
+    )
+    # what the outcomes want does not depend on what is assumed of the answers
+    same = ["gap_nats", "gap_lower_nats", "gap_upper_nats", *(f"k0_{end}" for end in ends)]
+    assert_allclose(outcomes[same].astype(float), outcomes_before[same].astype(float))
+    assert any("to a power that is assumed, 2" in warning for warning in sharp.warnings)
+    bounded = without_a_sampler(study, answer_exponent=(1.0, 2.0)).table.iloc[0]
+    assert before["k0_median"] < bounded["k0_median"] < model["k0_median"]
+    with pytest.raises(InputError, match="lower bound should come first"):
+        without_a_sampler(study, answer_exponent=(2.0, 1.0))
+
+
+def test_other_gaps_agree_or_not(study: xr.Dataset, result: ExperimentResult) -> None:
+    gap = result.dataset["gap_draws_nats"].to_numpy()
+    far = float(gap.mean() + 3 * np.hypot(gap.std(), 0.1))
+    other = without_a_sampler(
+        study,
+        other_gaps={"bets": {"gap_nats": far, "se_nats": 0.1}, "recall": {"gap_nats": gap.mean(), "se_nats": 0.1}},
+    )
+    rows = other.table.set_index("method")
+    assert rows.loc[["bets", "recall"], "agrees"].tolist() == [False, True]
+    assert_allclose(rows.loc["bets", "gap_upper_nats"] - rows.loc["bets", "gap_nats"], 0.1 * 1.6449, rtol=1e-4)
+    assert any("the gap by bets" in warning for warning in other.warnings)
+    assert not any("the gap by recall" in warning for warning in other.warnings)
+    assert "recall: " in other.text
+    assert "which agrees" in other.text
 
 
 def test_words_and_warnings(result: ExperimentResult) -> None:
