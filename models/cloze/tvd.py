@@ -67,6 +67,7 @@ _WORD_LOG_WEIGHTS = np.log(_WORD_WEIGHTS / _WORD_WEIGHTS.sum()) + _WORD_NODES**2
 
 _MOST_POINTS = 20_000  # of a process that a simulation draws one by one
 _LARGEST_LOG = 300.0  # of a ratio of weights: beyond it one side has all answers, and floats overflow
+_LEAST_DISCOUNT = 1e-9  # and 1 minus it the largest
 
 
 @dataclass(frozen=True)
@@ -422,7 +423,8 @@ def simulate_word_pairs(
 
 def _one_pair(theta: Floats, n_a: int, n_b: int, rng: np.random.Generator) -> NDArray[np.int64]:
     """Counts (2, word) of one context."""
-    discounts = expit(theta[3:5])
+    # at a discount of 0 or 1 within rounding the formulas below divide by zero
+    discounts = np.clip(expit(theta[3:5]), _LEAST_DISCOUNT, 1 - _LEAST_DISCOUNT)
     first, second, dust = [], [], np.zeros(2)
     for process, log_mass in enumerate(theta[:3]):
         size, rest = _sizes(np.exp(log_mass), discounts[min(process, 1)], rng)
@@ -447,7 +449,7 @@ def _one_pair(theta: Floats, n_a: int, n_b: int, rng: np.random.Generator) -> ND
 def _sizes(mass: float, discount: float, rng: np.random.Generator) -> tuple[Floats, float]:
     """Draw the points of a generalised gamma process that are not tiny; and the expected total of the tiny ones."""
     # points between z and z + dz: mass z^(-1-d) e^(-z) dz; below `least` they have a thousandth of the expected total
-    least = (1e-3 * (1 - discount) * gamma(1 - discount)) ** (1 / (1 - discount))
+    least = (1e-3 * gamma(2 - discount)) ** (1 / (1 - discount))
     least = max(least, (mass / (discount * _MOST_POINTS)) ** (1 / discount))
     # thinning: from z^(-1-d) above `least`, kept with probability e^(-z)
     n = rng.poisson(mass * least**-discount / discount)

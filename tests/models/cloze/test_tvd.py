@@ -12,6 +12,7 @@ from models.cloze.tvd import (
     PARAMETERS,
     WordPairPriors,
     set_word_pairs,
+    simulate_word_pairs,
     word_pair_data,
     word_pair_model,
 )
@@ -103,3 +104,15 @@ def test_mistakes() -> None:
         WordPairPriors(sd=dict.fromkeys(PARAMETERS, 1.0) | {"log_sigma": -1})
     with pytest.raises(InputError, match="mean: names"):
         WordPairPriors(mean={"log_mass": 1.0})
+
+
+@pytest.mark.parametrize("logits", [(40.0, 0.0), (800.0, 800.0), (-40.0, -800.0), (18.0, -18.0)])
+def test_words_are_drawn_at_discounts_of_zero_and_one(logits: tuple[float, float]) -> None:
+    """A posterior may hold discounts that are 1 in floats; all answers are drawn, and with one of 1 each is a word."""
+    theta = np.array([[0.5], [-0.5], [-0.5], [logits[0]], [logits[1]], [-0.7]])
+    data = simulate_word_pairs(theta, np.array([30]), np.array([20]), np.random.default_rng(0))
+    assert (data.a * data.words).sum() == 30
+    assert (data.b * data.words).sum() == 20
+    if min(logits) > 30:
+        assert data.a.max() <= 1
+        assert data.b.max() <= 1
