@@ -65,15 +65,16 @@ class Break(Callback):
         import experiments.comparison.perplexity as module
 
         # a worker may do several jobs: mend what an earlier one broke
-        real = getattr(module, "real_run", module.run)
-        module.real_run = real
+        real = getattr(module, "real", module.perplexity)
+        module.real = real
 
-        def broken(cfg, study):
-            if cfg.seed == 1:
+        def broken(study, settings):
+            if settings.seed == 1:
                 raise RuntimeError("the roof is leaking")
-            return real(cfg, study)
+            return real(study, settings)
 
-        module.run = broken
+        broken.settings_class = real.settings_class
+        module.perplexity = broken
 """
 
 # Ray's log lines do not tell where a job ran: on one machine, every node forwards all of them.
