@@ -112,9 +112,9 @@ def test_the_real_data_converge(provo_root: Path, tmp_path: Path) -> None:
     assert not result.gate_failed
     assert main["r_hat_max"].max() <= 1.01
     assert min(main["ess_bulk_min"].min(), main["ess_tail_min"].min()) >= 400
-    # about .12 of TVD for one standard deviation of the model's entropy. The two predictors that people's answers measure
-    # go together and have wide intervals, so that one of them is larger now and then: how often depends on which 18 people
-    # are drawn (p_largest .96 and .94 at two seeds)
+    # about .12 of TVD for one standard deviation of the model's entropy. The two predictors that people's answers
+    # measure go together and have wide intervals, so that one of them is larger now and then: how often depends on
+    # which 18 people are drawn (p_largest .96 and .94 at two seeds)
     assert 0.1 < main.loc["model_entropy", "effect_tvd_lower"] < main.loc["model_entropy", "effect_tvd_upper"] < 0.15
     assert main.loc["model_entropy", "p_largest"] > 0.8
     assert main.loc["context_length", "p_largest"] < 0.01
