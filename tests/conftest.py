@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -38,7 +39,14 @@ def pytest_configure() -> None:
     # how long an example takes is the machine's affair
     hypothesis.settings.register_profile("any machine", deadline=None)
     hypothesis.settings.load_profile("any machine")
+    # what is imported stays: to look through it for cycles after every 700 objects took up to a fifth of a session
+    gc.set_threshold(20_000)
     sys.addaudithook(_keep_tiers)
+
+
+def pytest_collection_finish() -> None:
+    """Leave the modules and the tests out of every later search for cycles."""
+    gc.freeze()
 
 
 def _keep_tiers(event: str, arguments: tuple[object, ...]) -> None:

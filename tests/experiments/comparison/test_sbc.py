@@ -27,6 +27,9 @@ SMALL = (
     "sampler.tune=100",
     "output.dpi=40",
 )
+QUICK = ("study.n_items=40", "study.n_reference_items=40", "study.vocab_size=300", "study.n_candidates=40")
+"""A study that takes no second, with enough pairs an item for the default design."""
+
 QUANTITIES = ["right", "wrong", JOINT_LOG_LIKELIHOOD]
 
 
@@ -82,7 +85,7 @@ def fake(monkeypatch: pytest.MonkeyPatch, n_fits: int = 200) -> None:
 @pytest.mark.parametrize("bands", ["each", "together"])
 def test_wrong_ranks_fail_the_gate(bands: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     fake(monkeypatch)
-    settings = ("experiment.n_items=6", "experiment.n_pairs=4", f"experiment.replicates={tmp_path / 'r.jsonl'}")
+    settings = (*QUICK, "experiment.n_items=6", "experiment.n_pairs=4", f"experiment.replicates={tmp_path / 'r.jsonl'}")
     result = result_of(*settings, f"experiment.bands={bands}")
     assert result.table.set_index("quantity")["inside"].tolist() == [True, False, True]
     assert result.gate_failed
@@ -125,7 +128,7 @@ def test_small_study_keeps_who_answered_most() -> None:
 def test_models_of_participants_are_built() -> None:
     """Cheap part of those that take long to compile: the design, and that every quantity is there."""
     for name in ("calibration", "calibration_beta", "reports", "participants", "recalibration", "free_answers"):
-        own = ("study=designed", "rounding=slider") if name == "free_answers" else ()
+        own = ("study=designed", "rounding=slider") if name == "free_answers" else QUICK
         job = prepared("+exp=sbc", f"experiment.model={name}", "experiment.n_participants=3", *own)
         model = get_method(MODELS[name])(job.study, job.settings)
         program = model.build()
@@ -152,4 +155,4 @@ def test_models_of_participants_are_built() -> None:
 )
 def test_mistakes_are_named(overrides: tuple[str, ...], part: str) -> None:
     with pytest.raises(InputError, match=part):
-        result_of(*overrides)
+        result_of(*QUICK, *overrides)

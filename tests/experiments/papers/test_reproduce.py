@@ -110,6 +110,7 @@ def test_every_value_has_one_verdict(first) -> None:
     assert (row["ours"], row["published"], row["verdict"]) == (8, "67", DIFFERS)
 
 
+@pytest.mark.subprocess
 def test_what_went_wrong_is_said(first, data: Path) -> None:
     _, _, result = first
     assert result.gate_failed

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pymc as pm
 import pytest
@@ -32,10 +34,10 @@ TWO = contexts(([2, 3, 0, 1, 1], [1, 0, 2, 0, 0]), ([5, 1], [7, 1]))
 OTHER = contexts(([1, 1, 400], [0, 1, 90]), ([3, 2000], [2, 1500]))
 
 
-def values_of(model: pm.Model, point: dict[str, np.ndarray], *names: str) -> list[np.ndarray]:
-    """Deterministic variables at a point of the sampler's space."""
+def values_of(model: pm.Model, *names: str) -> Any:
+    """Function that gives deterministic variables at a point of the sampler's space."""
     found = model.replace_rvs_by_values([model[name] for name in names])
-    return model.compile_fn(found, inputs=model.continuous_value_vars, on_unused_input="ignore")(point)
+    return model.compile_fn(found, inputs=model.continuous_value_vars, on_unused_input="ignore")
 
 
 def a_point(seed: int) -> dict[str, np.ndarray]:
@@ -48,17 +50,23 @@ def a_point(seed: int) -> dict[str, np.ndarray]:
     }
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_potential_is_the_likelihood_of_loops(seed: int) -> None:
-    data, other = word_pair_data(*TWO), word_pair_data(*OTHER)
-    model = word_pair_model(data)
+@pytest.fixture(scope="module")
+def compiled() -> Any:
+    """A model, and what it is compiled to: its potential, its variables and its gradient at a point."""
+    model = word_pair_model(word_pair_data(*TWO))
     potential = model.compile_fn(model.potentiallogp, inputs=model.continuous_value_vars, on_unused_input="ignore")
-    for given in (data, other):
+    return model, potential, values_of(model, "theta", "log_u"), model.compile_dlogp()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_potential_is_the_likelihood_of_loops(compiled: Any, seed: int) -> None:
+    model, potential, values, gradient = compiled
+    for given in (word_pair_data(*TWO), word_pair_data(*OTHER)):
         set_word_pairs(model, given)
         point = a_point(seed)
-        theta, log_u = values_of(model, point, "theta", "log_u")
+        theta, log_u = values(point)
         assert potential(point) == pytest.approx(reference.log_likelihood(theta, log_u, given).sum(), abs=5e-3)
-        assert np.isfinite(model.compile_dlogp()(point)).all()
+        assert np.isfinite(gradient(point)).all()
 
 
 def test_likelihood_of_a_word_is_its_integral() -> None:
@@ -86,7 +94,7 @@ def test_words_with_the_same_counts_are_one_row() -> None:
 def test_alone_the_parameters_have_the_priors() -> None:
     model = word_pair_model(word_pair_data(*TWO), pooled=False)
     assert [variable.name for variable in model.free_RVs] == ["unit", "scale"]
-    (theta,) = values_of(model, {"unit": np.ones((6, 2)), "scale": np.zeros((2, 2))}, "theta")
+    (theta,) = values_of(model, "theta")({"unit": np.ones((6, 2)), "scale": np.zeros((2, 2))})
     mean, sd = WordPairPriors().vectors()
     np.testing.assert_allclose(theta, np.tile((mean + sd)[:, None], 2))
 

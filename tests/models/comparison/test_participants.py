@@ -40,6 +40,21 @@ def model_of() -> pm.Model:
     return participant_model(data_of())
 
 
+@cache
+def log_p_of_model() -> Any:
+    """Log density of ``model_of()`` in terms one by one, as PyTensor's Python mode cannot add up more than 32."""
+    return terms_log_p(model_of())
+
+
+def terms_log_p(model: pm.Model) -> Any:
+    return model.compile_logp(jacobian=False, sum=False, mode="FAST_COMPILE")
+
+
+@cache
+def row_log_p_of_model() -> Any:
+    return row_log_p(model_of())
+
+
 def random_point(data: ParticipantData, rng: np.random.Generator, ga: float | None = None) -> Point:
     point: Point = {name: rng.normal(0, 0.3) for name in ("mu", "a", "b", "b2", "c", "kap", "log_noise", "delta")}
     point |= {name: rng.uniform(0.2, 1.2) for name in ("sigma", "omega", "t_b", "rho")}
@@ -72,7 +87,7 @@ def test_log_density_is_the_reference_s_where_the_sum_with_the_noise_is_exact(sc
     data, model = data_of(), model_of()
     assert 0 < data.n_shared < data.pair_item.size
     set_participant_data(model, data, scale=scale)
-    log_p = model.compile_logp(jacobian=False, sum=False, mode="FAST_COMPILE")
+    log_p = log_p_of_model()
     rng = np.random.default_rng(3)
     for _ in range(3):
         point = random_point(data, rng, ga=0.0)
@@ -88,7 +103,7 @@ def test_skewed_residuals_are_integrated_out_to_a_hundredth() -> None:
     """Pairs with several answers are exact; the others' probabilities are within .01, and 4% where above .02."""
     data, model = data_of(), model_of()
     set_participant_data(model, data, scale=1.0)
-    log_p = row_log_p(model)
+    log_p = row_log_p_of_model()
     rng = np.random.default_rng(5)
     single = data.row_pair >= data.n_shared
     assert single.any()
@@ -138,7 +153,7 @@ def test_simulated_answers_have_the_probabilities_of_the_density() -> None:
     n = 4000
     drawn = pm.draw(with_parameters(model, point)["box"], draws=n, random_seed=1)
     assert drawn.shape == (n, data.row_box.size)
-    log_p = row_log_p(model)
+    log_p = row_log_p_of_model()
     probability = []
     for box in range(11):
         set_participant_data(model, with_reports(data, np.full_like(data.row_box, box)), scale=1.0)
@@ -192,21 +207,20 @@ def test_a_model_with_other_data_is_the_model_built_of_them(what: str) -> None:
         other = without_participants(other, ["p2"])
     if what in {"scale", "all"}:
         scale = 0.4
-    model = participant_model(data)
-    set_participant_data(model, other, scale=scale)
-    assert len(model.coords["row"]) == other.row_box.size
-    fresh = participant_model(other, scale=scale)
+    model, log_p = model_of(), log_p_of_model()
     point = random_point(data, np.random.default_rng(7))
     values = on_sampler_s_scale(model, point)
-    # terms one by one, as PyTensor's Python mode cannot add up more than 32
-    found, wanted, before = (
-        sum(term.sum() for term in each.compile_logp(sum=False, mode="FAST_COMPILE")(values))
-        for each in (model, fresh, participant_model(data))
-    )
+    set_participant_data(model, data, scale=1.0)
+    before = sum(term.sum() for term in log_p(values))
+    set_participant_data(model, other, scale=scale)
+    assert len(model.coords["row"]) == other.row_box.size
+    found = sum(term.sum() for term in log_p(values))
+    fresh = participant_model(other, scale=scale)
+    wanted = sum(term.sum() for term in terms_log_p(fresh)(values))
     assert found == pytest.approx(wanted, rel=1e-12)
     assert abs(found - before) > 1e-3
     # and who does not answer does not count in what is centred
-    slope, bias = pm.draw([with_parameters(model, point)[name] for name in ("slope", "bias")])
+    slope, bias = pm.draw([with_parameters(model, point)[name] for name in ("slope", "bias")], mode="FAST_COMPILE")
     here = other.answers
     assert np.log(slope[here]).mean() == pytest.approx(np.log(scale))
     assert bias[here].mean() == pytest.approx(0, abs=1e-12)

@@ -109,9 +109,10 @@ def test_counts_are_exchanged() -> None:
     other = data.with_counts(np.tile([5, 0, 0, 0], (8, 1)))
     model = rank_slope_model(data)
     point = {name: value + 0.3 for name, value in model.initial_point().items()}
-    before = compiled(model, model.logp())(point)
+    log_p = compiled(model, model.logp())
+    before = log_p(point)
     set_counts(model, other)
-    after = compiled(model, model.logp())(point)
+    after = log_p(point)
     fresh = rank_slope_model(other)
     assert after == pytest.approx(compiled(fresh, fresh.logp())(point))
     assert after != pytest.approx(before)
