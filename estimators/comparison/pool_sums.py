@@ -139,9 +139,7 @@ def even_slopes(log_ratio: FloatArray, person: IntArray) -> FloatArray:
     return evened
 
 
-def pool_errors(
-    influence: FloatArray, change: FloatArray, draw_variance: FloatArray, n_groups: int
-) -> PoolErrors:
+def pool_errors(influence: FloatArray, change: FloatArray, draw_variance: FloatArray, n_groups: int) -> PoolErrors:
     r"""Standard errors of the mean over items.
 
     .. math:: V_{contexts} = V_{items} + V_{people} - V_{cells}, \qquad V_{asked} = V_{people} + V_{draws}

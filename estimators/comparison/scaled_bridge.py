@@ -45,7 +45,11 @@ BoolArray = NDArray[np.bool_]
 _FLATTER = 16**2 * 3 / (15 * np.pi) ** 2  # .346: a logistic curve beside a normal one
 _STEPS = 60
 _TOLERANCE = 1e-7
-_SLOPES = (0.05, 20.0)
+_STEPS_WITHOUT = 3
+_BRACKET_NATS = 60.0
+_SLOPES = (0.05, 20.0)  # of 1/k
+_FIRST_SLOPE = 0.8
+_LEAST_SPREAD = 0.05  # of the variance of reports within an item, however noisy they are
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -181,11 +185,15 @@ def scaled_bridge(pool: TokenPool, *, slope: float | None = None, n_groups: int 
 
 @dataclass(frozen=True, eq=False)
 class _Curve:
-    """What reports are worth: the best guess of k D, and the variance that is left of it; (group, token)."""
+    """What reports are worth, and the labels; (group, token) or (group, item)."""
 
-    best: FloatArray
-    left: FloatArray
+    best: FloatArray  # best guess of k D
+    left: FloatArray  # variance that is left of it
     known: BoolArray
+    answered: FloatArray  # 0 where nothing is known
+    drawn: FloatArray
+    share: FloatArray  # ln n_h / n_g of the item
+    used: BoolArray  # whether the item has known tokens of both kinds
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,6 +203,8 @@ class _Solution:
     inverse_slope: FloatArray  # (group, 1)
     p_answer: FloatArray  # (group, token)
     flatter: FloatArray  # (group, token)
+    step: FloatArray  # (group, item): Newton's, on the log scale
+    excess: FloatArray  # (group, item): expected less observed answers
     steep: FloatArray  # (group, item): derivative of the item's equation
     middle: FloatArray  # (group, item): d gap / d inverse slope
     score: FloatArray  # (group, item): of the inverse slope
@@ -203,118 +213,113 @@ class _Solution:
 
 def _curve(sums: PoolSums, plain: bool) -> _Curve:
     """Shrink the mean reports of each item towards a line in ln g."""
-    target = sums.pool.is_target
+    pool, start, target = sums.pool, sums.start, sums.pool.is_target
     known = target | (sums.n_reports > 0)
-    d = np.where(known, sums.log_ratio, 0.0)
-    if plain:
-        return _Curve(d, np.zeros(d.shape), known)
-    item, seen = sums.pool.item, (sums.n_reports > 0) & ~target
-    count = np.maximum(by_item(seen * 1.0, sums.start), 1.0)
-    o = np.where(seen, sums.pool.offset_nats, 0.0)
-    mean_d, mean_o = (by_item(np.where(seen, x, 0.0), sums.start) / count for x in (d, o))
-    d_in, o_in = (np.where(seen, x - mean[:, item], 0.0) for x, mean in ((d, mean_d), (o, mean_o)))
+    best, left = (np.where(known, sums.log_ratio, 0.0), np.zeros(known.shape)) if plain else _shrunk(sums)
+    answered, drawn = sums.n_answered, np.broadcast_to(pool.n_drawn.astype(float), known.shape)
+    n_h, n_g = by_item(answered, start), by_item(drawn, start)
     with np.errstate(divide="ignore", invalid="ignore"):
-        line = np.nan_to_num((d_in * o_in).sum(axis=1) / (o_in**2).sum(axis=1))[:, None]
-        off_line = np.where(seen, d_in - line * o_in, 0.0)
+        share = np.where((n_h > 0) & (n_g > 0), np.log(n_h) - np.log(n_g), 0.0)
+    answered, drawn = np.where(known, answered, 0.0), np.where(known, drawn, 0.0)
+    used = (by_item(answered, start) > 0) & (by_item(drawn, start) > 0)
+    return _Curve(best, left, known, answered, drawn, share, used)
+
+
+def _shrunk(sums: PoolSums) -> tuple[FloatArray, FloatArray]:
+    """Best guess of k D of every token, and the variance that is left of it."""
+    item, start = sums.pool.item, sums.start
+    seen = (sums.n_reports > 0) & ~sums.pool.is_target
+    d, o = np.where(seen, sums.log_ratio, 0.0), np.where(seen, sums.pool.offset_nats, 0.0)
+    count = np.maximum(by_item(seen * 1.0, start), 1.0)
+    mean_d, mean_o = by_item(d, start) / count, by_item(o, start) / count
+    d_in, o_in = np.where(seen, d - mean_d[:, item], 0.0), np.where(seen, o - mean_o[:, item], 0.0)
+    number = np.maximum(seen.sum(axis=1, keepdims=True), 1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        line = np.nan_to_num((d_in * o_in).sum(axis=1, keepdims=True) / (o_in**2).sum(axis=1, keepdims=True))
+        off_line = d_in - line * o_in
         total = (off_line**2).sum(axis=1, keepdims=True) / np.maximum((count - 1).sum(axis=1, keepdims=True), 1)
-        noise = np.nan_to_num(sums.noise)
-        error = np.where(seen, noise / np.maximum(sums.n_reports, 1), 0.0)
-        spread = np.maximum(total - error.sum(axis=1, keepdims=True) / np.maximum(seen.sum(axis=1), 1)[:, None], 0.05 * total)
+        error = np.where(seen, np.nan_to_num(sums.noise) / np.maximum(sums.n_reports, 1), 0.0)
+        spread = np.maximum(total - error.sum(axis=1, keepdims=True) / number, _LEAST_SPREAD * total)
         worth = np.where(spread + error > 0, spread / (spread + error), 1.0)
     best = np.where(seen, mean_d[:, item] + line * o_in + worth * off_line, 0.0)
-    return _Curve(best, np.where(seen, spread * (1 - worth), 0.0), known)
+    return best, np.where(seen, spread * (1 - worth), 0.0)
 
 
 def _solved(curve: _Curve, sums: PoolSums, inverse_slope: float | None) -> _Solution:
     """Newton's steps on all gaps and the slope, each gap inside a bracket."""
-    beta = np.full((curve.best.shape[0], 1), 0.8 if inverse_slope is None else inverse_slope)
-    low = high = None
-    found = _at(curve, sums, beta, _first(curve, sums, beta))
+    beta = np.full((curve.best.shape[0], 1), _FIRST_SLOPE if inverse_slope is None else inverse_slope)
+    u = np.where(curve.known, beta * curve.best + sums.pool.offset_nats, 0.0)
+    gap = by_item(u, sums.start) / np.maximum(by_item(curve.known * 1.0, sums.start), 1)
+    low, high = gap - _BRACKET_NATS, gap + _BRACKET_NATS
+    found = _at(curve, sums, beta, gap)
     for _ in range(_STEPS):
+        gap = found.gap
         # the root lies above where more is expected than was answered
-        excess = found.score_gap
-        gap = found.solution.gap
-        if low is None or high is None:
-            low, high = gap - 60.0, gap + 60.0
-        low, high = np.where(excess >= 0, gap, low), np.where(excess <= 0, gap, high)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            newton = gap + excess / found.solution.steep
+        low, high = np.where(found.excess >= 0, gap, low), np.where(found.excess <= 0, gap, high)
+        newton = gap + found.step
         step = np.where((newton > low) & (newton < high), newton, (low + high) / 2)
-        step = np.where(found.solution.used, step, gap)
-        moved = float(np.abs(step - gap).max())
-        shift = np.zeros_like(beta)
+        step = np.where(curve.used, step, gap)
+        moved, shift = float(np.abs(step - gap).max()), np.zeros_like(beta)
         if inverse_slope is None:
-            with np.errstate(divide="ignore", invalid="ignore"):
-                shift = np.nan_to_num(found.solution.score.sum(axis=1) / found.solution.information)[:, None]
-            shift = np.clip(np.clip(shift, -0.3 * beta, 0.5 * beta), _SLOPES[0] - beta, _SLOPES[1] - beta)
+            shift = np.clip(_slope_step(found), -0.3 * beta, 0.5 * beta)
+            shift = np.clip(shift, _SLOPES[0] - beta, _SLOPES[1] - beta)
             # each gap follows the slope along its own line; the bracket moves with it, and a bit farther
-            follow = found.solution.middle * shift
-            step, low, high = step + follow, low + follow - np.abs(shift) * 5, high + follow + np.abs(shift) * 5
+            follow, room = found.middle * shift, 5 * np.abs(shift)
+            step, low, high = step + follow, low + follow - room, high + follow + room
         beta = beta + shift
         found = _at(curve, sums, beta, step)
         if max(moved, float(np.abs(shift).max())) < _TOLERANCE:
             break
-    return found.solution
+    return found
 
 
 def _moved(curve: _Curve, sums: PoolSums, whole: _Solution, *, free: bool) -> _Solution:
-    """Gaps without each group of people: three steps from those of all."""
+    """Gaps without each group of people: a few steps from those of all."""
     beta = np.repeat(whole.inverse_slope, curve.best.shape[0], axis=0)
     found = _at(curve, sums, beta, np.repeat(whole.gap, curve.best.shape[0], axis=0))
-    for _ in range(3):
-        with np.errstate(divide="ignore", invalid="ignore"):
-            step = np.nan_to_num(np.clip(found.score_gap / found.solution.steep, -1.0, 1.0))
-            shift = np.nan_to_num(found.solution.score.sum(axis=1) / found.solution.information)[:, None]
-        shift = np.clip(shift, -0.2 * beta, 0.2 * beta) * free
+    for _ in range(_STEPS_WITHOUT):
+        step = np.clip(found.step, -1.0, 1.0)
+        shift = np.clip(_slope_step(found), -0.2 * beta, 0.2 * beta) * free
         beta = beta + shift
-        found = _at(curve, sums, beta, found.solution.gap + step + found.solution.middle * shift)
-    return found.solution
+        found = _at(curve, sums, beta, found.gap + step + found.middle * shift)
+    return found
 
 
-@dataclass(frozen=True, eq=False)
-class _Place:
-    solution: _Solution
-    score_gap: FloatArray  # (group, item): expected less observed answers
+def _slope_step(found: _Solution) -> FloatArray:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        step: FloatArray = np.nan_to_num(found.score.sum(axis=1) / found.information)[:, None]
+    return step
 
 
-def _first(curve: _Curve, sums: PoolSums, beta: FloatArray) -> FloatArray:
-    u = np.where(curve.known, beta * curve.best + sums.pool.offset_nats, np.nan)
-    total = by_item(np.nan_to_num(u), sums.start) / np.maximum(by_item(curve.known * 1.0, sums.start), 1)
-    return total
-
-
-def _at(curve: _Curve, sums: PoolSums, beta: FloatArray, gap: FloatArray) -> _Place:
+def _at(curve: _Curve, sums: PoolSums, beta: FloatArray, gap: FloatArray) -> _Solution:
     """Evaluate the equations at a slope and gaps."""
-    pool, item, start = sums.pool, sums.pool.item, sums.start
-    answered, drawn = sums.n_answered, pool.n_drawn[None].astype(float)
-    n_h, n_g = by_item(answered, start), by_item(drawn, start)
-    with np.errstate(divide="ignore"):
-        share = np.where((n_h > 0) & (n_g > 0), np.log(n_h) - np.log(n_g), 0.0)
+    item, start = sums.pool.item, sums.start
     flatter = 1 / np.sqrt(1 + _FLATTER * beta**2 * curve.left)
-    logit = beta * curve.best + pool.offset_nats + (share - gap)[:, item]
-    small = np.exp(-np.abs(flatter * logit))
-    p = np.where(logit >= 0, 1.0, small) / (1 + small)
-    count = np.where(curve.known, answered + drawn, 0.0)
-    off = np.where(curve.known, flatter * (count * p - answered), 0.0)
-    weight = flatter**2 * count * p * (1 - p)
-    known_h, known_g = (by_item(np.where(curve.known, x, 0.0), start) for x in (answered, np.broadcast_to(drawn, answered.shape)))
-    used = (known_h > 0) & (known_g > 0)
-    steep = by_item(weight, start)
+    logit = flatter * (beta * curve.best + sums.pool.offset_nats + (curve.share - gap)[:, item])
+    small = np.exp(-np.abs(logit))
+    p, other = np.where(logit >= 0, 1.0, small) / (1 + small), np.where(logit >= 0, small, 1.0) / (1 + small)
+    weight = flatter**2 * p * other
+    drawn, given = by_item(flatter * curve.drawn * p, start), by_item(flatter * curve.answered * other, start)
+    steep_drawn, steep_given = by_item(weight * curve.drawn, start), by_item(weight * curve.answered, start)
+    steep = steep_drawn + steep_given
+    weight = weight * (curve.drawn + curve.answered)
     with np.errstate(divide="ignore", invalid="ignore"):
         middle = np.nan_to_num(by_item(weight * curve.best, start) / steep)
-    apart = np.where(used[:, item], curve.best - middle[:, item], 0.0)
-    solution = _Solution(
+        step = np.nan_to_num((np.log(drawn) - np.log(given)) / (steep_drawn / drawn + steep_given / given))
+    apart = np.where(curve.used[:, item], curve.best - middle[:, item], 0.0)
+    return _Solution(
         gap=gap,
-        used=used,
+        used=curve.used,
         inverse_slope=beta,
         p_answer=np.where(curve.known, p, np.nan),
         flatter=flatter,
+        step=np.where(curve.used, step, 0.0),
+        excess=np.where(curve.used, drawn - given, 0.0),
         steep=steep,
         middle=middle,
-        score=by_item(-off * apart, start),
+        score=by_item(flatter * (curve.answered * other - curve.drawn * p) * apart, start),
         information=np.sum(weight * apart**2, axis=1),
     )
-    return _Place(solution, np.where(used, by_item(off, start), 0.0))
 
 
 def _draw_variance(whole: _Solution, sums: PoolSums) -> FloatArray:

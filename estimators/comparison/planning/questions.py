@@ -73,7 +73,7 @@ def simulate_questions(
     ...     known, np.arange(4), comparison.ParticipantPopulation(), n_people=8, n_draws=6, n_answers=6,
     ...     n_comparisons=4, rng=np.random.default_rng(0)
     ... )
-    TokenPool(11 tokens of 4 items, 24 draws, 24 answers, 16 reports)
+    TokenPool(12 tokens of 4 items, 24 draws, 24 answers, 16 reports)
     """
     KnownContexts.require(known=known)
     for name, value, least in (

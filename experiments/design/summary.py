@@ -1,0 +1,202 @@
+"""What was planned, in words: the recommendation, or the frontier, and a paragraph to preregister."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from experiments.design.figures import GAME_LABELS
+from experiments.design.points import SHARE_GAMES
+from experiments.design.settings import DesignSettings
+from experiments.design.worlds import StudyContexts
+from experiments.harness.figures import player_label
+from experiments.harness.settings import rows_of
+
+__all__ = ["design_warnings", "preregistration", "summary"]
+
+_LOSS_GAMES = ("comparison", "bridge_as_reported", "bridge", "bets", "mixed")
+
+
+def summary(table: pd.DataFrame, contexts: StudyContexts, settings: DesignSettings) -> str:
+    """Say which design is recommended and what it promises; where there is none, how far the budget reaches."""
+    best = _cheapest(table, _LOSS_GAMES)
+    lines = [_recommended(best, settings) if best is not None else _frontier(table, settings)]
+    for game in dict.fromkeys(table["game"]):
+        own = table[(table["game"] == game) & table["recommended"]]
+        if len(own):
+            row = rows_of(own)[0]
+            lines.append(f"- **{GAME_LABELS[game]}**: {_sizes(row)}; {_cost(row)}. {_promise(row, settings)}")
+        else:
+            lines.append(
+                f"- **{GAME_LABELS[game]}**: no design within the budget keeps its promise. {_reached(table, game)}"
+            )
+    worlds = "a pilot's posterior" if settings.pilot else "the assumptions that the settings state"
+    lines.append(
+        f"\nPeople's beliefs and reports were drawn from {worlds}, {settings.assumed.n_beliefs} worlds in all; contexts "
+        f"are the {contexts.target.size} of study {contexts.name}. Bets estimate what was really lost, with the generator "
+        "filling in for words that nobody named; the column `bias_to_belief` says how far that is from the loss of the "
+        "belief. Free answers are taken for draws of the belief."
+    )
+    if best is not None:
+        lines.append("\n## To preregister\n\n" + preregistration(best, contexts, settings))
+    return "\n".join(lines)
+
+
+def preregistration(row: Any, contexts: StudyContexts, settings: DesignSettings) -> str:
+    """Write the paragraph that fixes a design before its study.
+
+    Parameters
+    ----------
+    row : named tuple
+        Of the table.
+    contexts : StudyContexts
+    settings : DesignSettings
+
+    Returns
+    -------
+    str
+        Plain English with every number in it.
+    """
+    unit = _unit(row.game)
+    of = "all contexts of this kind" if settings.loss_of == "contexts" else "the contexts asked"
+    return (
+        f"We will ask {row.n_people} people about {row.n_contexts} contexts drawn at random from those of {contexts.name}. "
+        f"{_what_is_asked(row)} All questions together take {row.minutes:,.0f} minutes of people's time and cost "
+        f"${row.money:,.0f} at ${settings.costs.pay_per_hour:g} an hour. The estimate is {_estimator(row.game)}, with a "
+        f"{settings.interval:.0%} interval for {of} from standard errors clustered over contexts and people and Student's "
+        f"t. No participant, context or answer will be left out that this paragraph does not name, and the sample will not "
+        f"be enlarged after the data have been seen. In {row.n_replicates} simulated studies with known truth this design "
+        f"gave an interval of {row.width:.3f} {unit} on average and of at most {row.wanted_width:g} {unit} in "
+        f"{row.p_width:.0%} of them; the interval held the truth in {row.coverage:.0%} of them, and the estimate was off "
+        f"by {row.bias:+.3f} {unit} on average (root mean square {row.rmse:.3f})." + _order(row, contexts)
+    )
+
+
+def design_warnings(table: pd.DataFrame, settings: DesignSettings) -> tuple[str, ...]:
+    """Warn of what was not reached and of too few simulations."""
+    found = []
+    if _cheapest(table, _LOSS_GAMES) is None and set(table["game"]) & set(_LOSS_GAMES):
+        found.append(
+            f"no design of people's loss within the budget has an interval of {settings.width_nats:g} nats or less in "
+            f"{settings.assurance:.0%} of the studies together with its coverage"
+        )
+    if settings.n_replicates < 100:
+        found.append(
+            f"n_replicates is {settings.n_replicates}: a coverage of 90% is known to "
+            f"{(0.09 / settings.n_replicates) ** 0.5:.0%} only"
+        )
+    return tuple(found)
+
+
+def _cheapest(table: pd.DataFrame, games: tuple[str, ...]) -> Any:
+    """Cheapest recommended design of some games, as a named tuple; None where there is none."""
+    own = table[table["game"].isin(games) & table["recommended"]].sort_values("minutes")
+    return rows_of(own)[0] if len(own) else None
+
+
+def _recommended(row: Any, settings: DesignSettings) -> str:
+    return (
+        f"**Recommended for people's loss: {GAME_LABELS[row.game]}**, {_sizes(row)}; {_cost(row)}. "
+        f"{_promise(row, settings)}\n\nThe cheapest design of every game that keeps the wanted width in "
+        f"{settings.assurance:.0%} of the studies, and its coverage:\n"
+    )
+
+
+def _frontier(table: pd.DataFrame, settings: DesignSettings) -> str:
+    games = [game for game in dict.fromkeys(table["game"]) if game in _LOSS_GAMES]
+    lines = "\n".join(f"- {GAME_LABELS[game]}: {_reached(table, game)}" for game in games)
+    return (
+        f"**No design of people's loss within the budget keeps a width of {settings.width_nats:g} nats in "
+        f"{settings.assurance:.0%} of the studies together with its coverage.** What the budget reaches:\n\n{lines}\n\n"
+        "Ask for a wider interval, a larger budget, or more contexts (`experiment.contexts`).\n\nBy game:\n"
+    )
+
+
+def _reached(table: pd.DataFrame, game: str) -> str:
+    """Say what the narrowest design within the budget would be."""
+    own = table[(table["game"] == game) & table["in_budget"]].sort_values("width")
+    if not len(own):
+        cheapest = rows_of(table[table["game"] == game].sort_values("minutes"))[0]
+        return f"Every design costs more than the budget; the cheapest takes {cheapest.minutes:,.0f} minutes."
+    row = rows_of(own)[0]
+    return (
+        f"The narrowest in the budget, {_sizes(row)}, takes {row.minutes:,.0f} minutes: width {row.width:.3f}, coverage "
+        f"{row.coverage:.0%}, bias {row.bias:+.3f} {_unit(game)}."
+    )
+
+
+def _sizes(row: Any) -> str:
+    parts = [f"{row.n_people} people, {row.n_contexts} contexts"]
+    if row.game == "cloze":
+        parts.append(f"{row.n_answers} cloze answers and as many samples of the model each")
+    else:
+        named = {
+            "n_draws": "draws",
+            "n_answers": "free answers",
+            "n_comparisons": "comparisons",
+            "n_bets": "bets",
+            "n_guesses": "guessers",
+        }
+        each = [f"{getattr(row, name)} {word}" for name, word in named.items() if getattr(row, name)]
+        parts.append(" and ".join([", ".join(each[:-1]), each[-1]] if len(each) > 1 else each) + " each")
+    return ", ".join(parts) + (f", scale {row.scale}" if row.scale else "")
+
+
+def _what_is_asked(row: Any) -> str:
+    half = "Half of the contexts are asked in each of two games. " if row.game == "mixed" else ""
+    parts = []
+    if row.game == "cloze":
+        return f"Each context is continued freely by {row.n_answers} people, and {row.n_answers} times by the model."
+    if row.n_draws:
+        parts.append(f"the generator draws {row.n_draws} tokens")
+    if row.n_answers:
+        parts.append(f"{row.n_answers} people answer freely before anybody sees a candidate")
+    if row.n_comparisons:
+        parts.append(
+            f"{row.n_comparisons} comparisons of the true token with the distinct other ones are made, by other people, on "
+            f"the scale {row.scale}"
+        )
+    if row.n_bets:
+        parts.append(f"{row.n_bets} people bet on the next word")
+    if row.n_guesses:
+        what = "guess until they are right, twenty times at most" if row.game == "ranks" else "guess once"
+        parts.append(f"{row.n_guesses} people {what}")
+    return half + "For each context " + "; ".join(parts) + "."
+
+
+def _estimator(game: str) -> str:
+    return {
+        "comparison": "the mean log importance weight (equation 5)",
+        "bridge_as_reported": "the bridge between draws and free answers, reports taken as they are",
+        "bridge": "the bridge between draws and free answers, the scale of reports found from which tokens were answered",
+        "bets": "the mean loss of bets less the generator's, the generator filling in for words not named",
+        "mixed": "the mean of the bridge and of bets, weighed by their variances",
+        "cloze": "the mean TVD, corrected for the size of the samples",
+        "accuracy": "the share of guesses that are right",
+        "ranks": "Shannon's upper bound from the numbers of guesses",
+    }[game]
+
+
+def _order(row: Any, contexts: StudyContexts) -> str:
+    if not row.p_right_order >= 0:
+        return ""
+    against = "the generator" if row.game == "accuracy" else player_label(contexts.against)
+    return f" It put people and {against} in the right order in {row.p_right_order:.0%}."
+
+
+def _promise(row: Any, settings: DesignSettings) -> str:
+    right = f", right order in {row.p_right_order:.0%}" if row.p_right_order >= 0 else ""
+    return (
+        f"Width {row.width:.3f} on average, at most {row.wanted_width:g} {_unit(row.game)} in {row.p_width:.0%} of "
+        f"{row.n_replicates} simulated studies; {settings.interval:.0%} intervals cover {row.coverage:.0%}; bias "
+        f"{row.bias:+.3f}{right}."
+    )
+
+
+def _cost(row: Any) -> str:
+    return f"{row.minutes:,.0f} minutes of people's time, ${row.money:,.0f}"
+
+
+def _unit(game: str) -> str:
+    return "of 1" if game in SHARE_GAMES else "nats"
