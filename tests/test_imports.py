@@ -50,7 +50,7 @@ def at_import(tree: ast.Module) -> Iterator[str]:
 
 
 def kind_of(module: str) -> str | None:
-    """Kind of study that a module belongs to; ``papers`` and ``design`` are of their own, and shared rooms have none."""
+    """Kind of study that a module belongs to; ``papers`` and ``design`` are their own, shared rooms have none."""
     parts = module.split(".")
     place = 2 if parts[:2] == ["experiments", "studies"] else 1
     room = parts[place] if len(parts) > place and parts[0] in FLOORS else None

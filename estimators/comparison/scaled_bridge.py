@@ -25,7 +25,6 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.comparison.token_pool import TokenPool
 from estimators.comparison.pool_sums import (
     PoolSums,
     by_item,
@@ -34,6 +33,7 @@ from estimators.comparison.pool_sums import (
     pool_errors,
     pool_sums,
 )
+from estimators.comparison.token_pool import TokenPool
 from estimators.display import Result
 from estimators.errors import InputError
 

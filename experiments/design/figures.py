@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 
 from experiments.design.points import SHARE_GAMES
 from experiments.design.settings import GAMES
-from experiments.harness.figures import STYLE, new_figure, plain_log
-from experiments.harness.marks import light_grid, mark, named
+from experiments.harness.figures import STYLE, new_figure
+from experiments.harness.marks import light_grid, mark, named, number_ticks
 
 __all__ = ["GAME_LABELS", "cost_figure"]
 
@@ -90,10 +90,18 @@ def _panel(axes: Axes, table: pd.DataFrame, unit: str, interval: float) -> None:
     axes.axhline(float(table["wanted_width"].iloc[0]), color="0.3", linestyle="--", linewidth=1, zorder=1)
     axes.set_xscale("log")
     axes.set_yscale("log")
-    plain_log(axes.xaxis)
-    plain_log(axes.yaxis)
     light_grid(axes, "both")
     axes.set_xlabel("people's time, minutes (log scale)")
     axes.set_ylabel(f"mean width of the {interval:.0%} interval, {unit} (log scale)")
     low, high = np.array([table["width"].min(), table["width"].max()], dtype=float)
-    axes.set_ylim(low / 1.3, max(high, float(table["wanted_width"].iloc[0])) * 1.3)
+    low, high = low / 1.3, max(high, float(table["wanted_width"].iloc[0])) * 1.3
+    axes.set_ylim(low, high)
+    for axis, ends in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, (low, high))):
+        number_ticks(axis, _round_numbers(*ends))
+
+
+def _round_numbers(low: float, high: float) -> list[float]:
+    """Numbers 1, 2 and 5 times a power of ten; 1 alone where they would be many."""
+    steps = (1, 2, 5) if high / low < 1000 else (1,)
+    powers = range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)
+    return [step * 10.0**power for power in powers for step in steps if low <= step * 10.0**power <= high]

@@ -49,7 +49,7 @@ def pilot_populations(path: Path, n: int, rng: np.random.Generator) -> list[Part
         raise InputError(
             f"{path} has no {', '.join(missing)}; should be posterior_human.nc of +exp=free_answers", field="pilot"
         )
-    flat = draws.stack(draw_number=("chain", "draw"))  # noqa: PD013 - of xarray
+    flat = draws.stack(draw_number=("chain", "draw"))
     chosen = rng.choice(flat.sizes["draw_number"], n, replace=flat.sizes["draw_number"] < n)
     found = []
     for at in chosen.tolist():

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from experiments.design.games import Outcome, play
+from experiments.design.games import Outcome, Planned, play
 from experiments.design.points import DesignPoint, n_people, people_minutes, wanted_width
 from experiments.design.settings import DesignSettings
 from experiments.design.worlds import World
@@ -46,7 +46,7 @@ def design_table(points: Sequence[DesignPoint], worlds: Sequence[World], setting
             minutes = people_minutes(point, settings.costs, guesses)
             people = n_people(point, minutes, settings.costs)
             rng = rng_for(settings.seed, f"screen {point}")
-            found = _simulated(point, people, worlds, settings, settings.n_screen, rng)
+            found = _simulated([Planned(world, point, people, settings) for world in worlds], settings.n_screen, rng)
             rows.append(_row(point, people, minutes, found, settings))
     table = pd.DataFrame(rows)
     recommended: list[int] = []
@@ -57,7 +57,9 @@ def design_table(points: Sequence[DesignPoint], worlds: Sequence[World], setting
                 show(number)
                 people, minutes = int(rows[at]["n_people"]), float(rows[at]["minutes"])
                 rng = rng_for(settings.seed, f"many {points[at]}")
-                found = _simulated(points[at], people, worlds, settings, settings.n_replicates, rng)
+                found = _simulated(
+                    [Planned(world, points[at], people, settings) for world in worlds], settings.n_replicates, rng
+                )
                 rows[at] = _row(points[at], people, minutes, found, settings)
                 if keeps_promise(rows[at], settings):
                     recommended.append(at)
@@ -104,7 +106,7 @@ def fresh_studies(
         From :func:`summarise`.
     """
     rng = rng_for(settings.seed, f"fresh {point}")
-    found = _simulated(point, people, worlds, settings, n, rng)
+    found = _simulated([Planned(world, point, people, settings) for world in worlds], n, rng)
     return summarise(found, wanted_width(point.game, settings), settings.interval)
 
 
@@ -167,15 +169,9 @@ def _share_mcse(hits: Any) -> float:
     return float(np.sqrt(middle * (1 - middle) / n))
 
 
-def _simulated(
-    point: DesignPoint,
-    people: int,
-    worlds: Sequence[World],
-    settings: DesignSettings,
-    n: int,
-    rng: np.random.Generator,
-) -> list[Outcome]:
-    return [play(worlds[number % len(worlds)], point, people, settings, rng) for number in range(n)]
+def _simulated(planned: Sequence[Planned], n: int, rng: np.random.Generator) -> list[Outcome]:
+    """Simulated studies of one design; worlds take turns."""
+    return [play(planned[number % len(planned)], rng) for number in range(n)]
 
 
 def _row(

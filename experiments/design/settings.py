@@ -11,7 +11,7 @@ from estimators.errors import unknown_choice
 from experiments.harness.settings import Seeded
 from inference.settings import Count, Counts, Names, Positive, Probability, Settings, UserPath, settings_of
 
-__all__ = ["AssumedPeople", "Costs", "DesignSettings", "GAMES", "Game"]
+__all__ = ["GAMES", "AssumedPeople", "Costs", "DesignSettings", "Game"]
 
 Game = Literal["comparison", "bridge_as_reported", "bridge", "bets", "mixed", "cloze", "accuracy", "ranks"]
 GAMES: tuple[str, ...] = get_args(Game)
@@ -109,13 +109,13 @@ class DesignSettings(Seeded):
     n_replicates: Count = 200
     """Simulated studies of the designs that may be recommended."""
     against: str | None = None
-    """Language model of the study whose loss people's is compared with; by default the best that is not the generator."""
+    """Model whose loss people's is compared with; by default the study's best that is not the generator."""
     assumed: AssumedPeople = AssumedPeople()
     """What people may be like."""
     costs: Costs = Costs()
     """People's time, and pay."""
     pilot: UserPath | None = None
-    """A pilot's posterior (posterior_human.nc of +exp=free_answers): its k0, spreads, noise and lapses are those of people."""
+    """A pilot's posterior (posterior_human.nc of +exp=free_answers), which says k0, spreads, noise and lapses."""
 
     @field_validator("games")
     @classmethod

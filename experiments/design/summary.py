@@ -33,8 +33,10 @@ def summary(table: pd.DataFrame, contexts: StudyContexts, settings: DesignSettin
             )
     worlds = "a pilot's posterior" if settings.pilot else "the assumptions that the settings state"
     lines.append(
-        f"\nPeople's beliefs and reports were drawn from {worlds}, {settings.assumed.n_beliefs} worlds in all; contexts "
-        f"are the {contexts.target.size} of study {contexts.name}. Bets estimate what was really lost, with the generator "
+        f"\nPeople's beliefs and reports were drawn from {worlds}, {settings.assumed.n_beliefs} "
+        f"worlds in all; contexts "
+        f"are the {contexts.target.size} of study {contexts.name}. Bets estimate what was really "
+        f"lost, with the generator "
         "filling in for words that nobody named; the column `bias_to_belief` says how far that is from the loss of the "
         "belief. Free answers are taken for draws of the belief."
     )
@@ -61,14 +63,20 @@ def preregistration(row: Any, contexts: StudyContexts, settings: DesignSettings)
     unit = _unit(row.game)
     of = "all contexts of this kind" if settings.loss_of == "contexts" else "the contexts asked"
     return (
-        f"We will ask {row.n_people} people about {row.n_contexts} contexts drawn at random from those of {contexts.name}. "
+        f"We will ask {row.n_people} people about {row.n_contexts} contexts drawn at random from "
+        f"those of {contexts.name}. "
         f"{_what_is_asked(row)} All questions together take {row.minutes:,.0f} minutes of people's time and cost "
-        f"${row.money:,.0f} at ${settings.costs.pay_per_hour:g} an hour. The estimate is {_estimator(row.game)}, with a "
-        f"{settings.interval:.0%} interval for {of} from standard errors clustered over contexts and people and Student's "
-        f"t. No participant, context or answer will be left out that this paragraph does not name, and the sample will not "
-        f"be enlarged after the data have been seen. In {row.n_replicates} simulated studies with known truth this design "
+        f"${row.money:,.0f} at ${settings.costs.pay_per_hour:g} an hour. The estimate is "
+        f"{_estimator(row.game)}, with a "
+        f"{settings.interval:.0%} interval for {of} from standard errors clustered over contexts and "
+        f"people and Student's "
+        f"t. No participant, context or answer will be left out that this paragraph does not name, "
+        f"and the sample will not "
+        f"be enlarged after the data have been seen. In {row.n_replicates} simulated studies with "
+        f"known truth this design "
         f"gave an interval of {row.width:.3f} {unit} on average and of at most {row.wanted_width:g} {unit} in "
-        f"{row.p_width:.0%} of them; the interval held the truth in {row.coverage:.0%} of them, and the estimate was off "
+        f"{row.p_width:.0%} of them; the interval held the truth in {row.coverage:.0%} of them, and "
+        f"the estimate was off "
         f"by {row.bias:+.3f} {unit} on average (root mean square {row.rmse:.3f})." + _order(row, contexts)
     )
 
@@ -121,7 +129,8 @@ def _reached(table: pd.DataFrame, game: str) -> str:
         return f"Every design costs more than the budget; the cheapest takes {cheapest.minutes:,.0f} minutes."
     row = rows_of(own)[0]
     return (
-        f"The narrowest in the budget, {_sizes(row)}, takes {row.minutes:,.0f} minutes: width {row.width:.3f}, coverage "
+        f"The narrowest in the budget, {_sizes(row)}, takes {row.minutes:,.0f} minutes: width "
+        f"{row.width:.3f}, coverage "
         f"{row.coverage:.0%}, bias {row.bias:+.3f} {_unit(game)}."
     )
 
@@ -154,7 +163,8 @@ def _what_is_asked(row: Any) -> str:
         parts.append(f"{row.n_answers} people answer freely before anybody sees a candidate")
     if row.n_comparisons:
         parts.append(
-            f"{row.n_comparisons} comparisons of the true token with the distinct other ones are made, by other people, on "
+            f"{row.n_comparisons} comparisons of the true token with the distinct other ones are "
+            f"made, by other people, on "
             f"the scale {row.scale}"
         )
     if row.n_bets:
@@ -169,7 +179,8 @@ def _estimator(game: str) -> str:
     return {
         "comparison": "the mean log importance weight (equation 5)",
         "bridge_as_reported": "the bridge between draws and free answers, reports taken as they are",
-        "bridge": "the bridge between draws and free answers, the scale of reports found from which tokens were answered",
+        "bridge": "the bridge between draws and free answers, the scale of reports found from which "
+        "tokens were answered",
         "bets": "the mean loss of bets less the generator's, the generator filling in for words not named",
         "mixed": "the mean of the bridge and of bets, weighed by their variances",
         "cloze": "the mean TVD, corrected for the size of the samples",

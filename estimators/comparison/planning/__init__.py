@@ -1,1 +1,1 @@
-"""Designs of comparison studies: simulated quickly, valued by closed forms, and questions that are chosen one by one."""
+"""Designs of comparison studies: simulated quickly, and questions chosen one by one."""

@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimators.comparison.planning.contexts import KnownContexts
-from estimators.comparison.token_pool import TokenPool
 from estimators.comparison.reports import log_ratio_from_report
 from estimators.comparison.rounding import RoundingScheme, rounding_scheme
 from estimators.comparison.simulation.participants import (
@@ -16,6 +15,7 @@ from estimators.comparison.simulation.participants import (
     simulate_reports,
 )
 from estimators.comparison.simulation.settings import ParticipantPopulation
+from estimators.comparison.token_pool import TokenPool
 from estimators.errors import InputError
 
 __all__ = ["report_log_ratios", "simulate_questions", "token_table"]
