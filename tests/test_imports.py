@@ -16,7 +16,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 FLOORS = ("estimators", "models", "inference", "experiments")
 KINDS = ("comparison", "cloze", "guesses", "rankings", "bets", "documents")
-ABOVE = ("papers", "design")
+ABOVE = ("papers", "planning")
 HEAVY = ("torch", "pymc", "hydra", "omegaconf", "matplotlib", "pandas", "xarray", "scipy.stats")
 
 
@@ -50,7 +50,7 @@ def at_import(tree: ast.Module) -> Iterator[str]:
 
 
 def kind_of(module: str) -> str | None:
-    """Kind of study that a module belongs to; ``papers`` and ``design`` are their own, shared rooms have none."""
+    """Kind of study that a module belongs to; ``papers`` and ``planning`` are their own, shared rooms have none."""
     parts = module.split(".")
     place = 2 if parts[:2] == ["experiments", "studies"] else 1
     room = parts[place] if len(parts) > place and parts[0] in FLOORS else None
@@ -58,7 +58,7 @@ def kind_of(module: str) -> str | None:
 
 
 def other_kinds(module: str, source: str) -> set[str]:
-    """Kinds that a module imports and may not: papers and design see every kind, documents are open to all kinds."""
+    """Kinds that a module imports and may not: papers and planning see every kind, documents are open to all kinds."""
     own = kind_of(module)
     if module in FLOORS:
         return set()
@@ -153,9 +153,9 @@ def test_kinds_of_study_do_not_import_each_other():
         ("experiments.studies.guesses.table", "import experiments.studies.comparison.file", {"comparison"}),
         ("inference.store.store", "from estimators.documents import document_tokens", {"documents"}),
         ("experiments.cloze.tvd", "from experiments.papers import published", {"papers"}),
-        ("experiments.cloze.tvd", "from experiments.design import points", {"design"}),
-        ("experiments.design.games", "from experiments.papers import published", {"papers"}),
-        ("experiments.design.games", "from estimators import bets, cloze", set()),
+        ("experiments.cloze.tvd", "from experiments.planning import points", {"planning"}),
+        ("experiments.planning.games", "from experiments.papers import published", {"papers"}),
+        ("experiments.planning.games", "from estimators import bets, cloze", set()),
         ("estimators.documents.study", "from estimators.cloze.study import SAMPLES", {"cloze"}),
         ("estimators.guesses.study", "from estimators.documents import document_tokens", set()),
         ("experiments.papers.published", "from estimators import cloze, comparison", set()),

@@ -27,6 +27,14 @@ from estimators.comparison.log_means import (
 )
 from estimators.comparison.overlap import OverlapDiagnostics, diagnose_overlap, overlap_verdict
 from estimators.comparison.perplexity import PerplexityEstimate, estimate_perplexity, reference_loss, true_loss
+from estimators.comparison.planning.adaptive import (
+    FREE_ANSWER,
+    QuestionState,
+    next_question,
+    question_gains,
+    question_state,
+)
+from estimators.comparison.planning.adaptive_study import AdaptiveStudy, QuestionPlan, simulate_adaptive
 from estimators.comparison.planning.contexts import KnownContexts, assumed_belief, known_contexts
 from estimators.comparison.planning.questions import simulate_questions
 from estimators.comparison.pool_importance import PoolImportance, pool_importance
@@ -69,9 +77,11 @@ from estimators.layout import HUMAN, response_positions
 
 __all__ = [
     "ESTIMATORS",
+    "FREE_ANSWER",
     "HUMAN",
     "SCHEMES",
     "SOURCES",
+    "AdaptiveStudy",
     "BootstrapGap",
     "BridgeGap",
     "BridgeMeans",
@@ -85,6 +95,8 @@ __all__ = [
     "PoolImportance",
     "Proposals",
     "QuestionDesign",
+    "QuestionPlan",
+    "QuestionState",
     "ResponsePairs",
     "RoundingScheme",
     "ScaledBridge",
@@ -125,6 +137,7 @@ __all__ = [
     "log_ratio_from_report",
     "log_terms",
     "mixture_logprob",
+    "next_question",
     "optimal_report",
     "overlap_verdict",
     "pareto_khat",
@@ -132,6 +145,8 @@ __all__ = [
     "player_names",
     "pool_importance",
     "psis_log_mean",
+    "question_gains",
+    "question_state",
     "rao_blackwell_log_mean",
     "rational_report",
     "reference_loss",
@@ -144,6 +159,7 @@ __all__ = [
     "same_token",
     "scaled_bridge",
     "score",
+    "simulate_adaptive",
     "simulate_comparison_study",
     "simulate_designed_study",
     "simulate_questions",

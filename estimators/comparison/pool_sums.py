@@ -42,7 +42,7 @@ class PoolSums:
     noise: FloatArray
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PoolErrors:
     """Standard errors of a mean over items.
 
@@ -54,11 +54,14 @@ class PoolErrors:
         For these very items: people, their answers and reports, and draws are samples.
     freedom : int
         Of Student's t: the smaller number of clusters, less one.
+    item_variance : ndarray, shape (item,)
+        Variance of each item's own value, square nats: people and draws are samples.
     """
 
     se_contexts_nats: float
     se_asked_nats: float
     freedom: int
+    item_variance: FloatArray
 
 
 def pool_sums(pool: TokenPool, log_ratio: FloatArray, group: IntArray | None = None) -> PoolSums:
@@ -170,4 +173,5 @@ def pool_errors(influence: FloatArray, change: FloatArray, draw_variance: FloatA
         se_contexts_nats=float(np.sqrt(of_items + max(of_people - of_cells, 0.0))),
         se_asked_nats=float(np.sqrt(of_people + draw_variance.sum() / n**2)),
         freedom=max(min(n, n_groups) - 1, 1),
+        item_variance=factor * np.sum(centred**2, axis=0) + draw_variance,
     )

@@ -73,7 +73,8 @@ class ScaledBridge(Result):
         Items without a known token on either side.
     item : ndarray of int, shape (item,)
         Those used.
-    item_gap_nats : ndarray, shape (item,)
+    item_gap_nats, item_se_nats : ndarray, shape (item,)
+        Of each, and its standard error: people and draws are samples.
     p_answer : ndarray, shape (token,)
         Probability that one draw or answer of this token is an answer; NaN where nothing is known of it.
 
@@ -96,6 +97,7 @@ class ScaledBridge(Result):
     n_left_out: int
     item: NDArray[np.intp]
     item_gap_nats: FloatArray
+    item_se_nats: FloatArray
     p_answer: FloatArray = field(repr=False)
 
     def headline(self) -> str:
@@ -179,6 +181,7 @@ def scaled_bridge(pool: TokenPool, *, slope: float | None = None, n_groups: int 
         n_left_out=int((~used).sum()),
         item=np.flatnonzero(used),
         item_gap_nats=gap[used],
+        item_se_nats=np.sqrt(errors.item_variance),
         p_answer=whole.p_answer[0],
     )
 

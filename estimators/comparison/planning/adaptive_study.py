@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,12 +17,18 @@ from estimators.comparison.simulation.participants import Participants, draw_par
 from estimators.comparison.simulation.settings import ParticipantPopulation
 from estimators.comparison.token_pool import TokenPool
 from estimators.display import Result
-from estimators.errors import InputError
+from estimators.errors import InputError, unknown_choice
 
 __all__ = ["AdaptiveStudy", "QuestionPlan", "half_width", "simulate_adaptive"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
+
+
+Rule = Literal["gain", "neyman", "fixed"]
+
+_PRIOR_ANSWERS = 3.0  # how many answers of an item its variance is worth that all items have together
+_MOST = 8.0  # variance of an item, in units of that of all together: a bridge without overlap has no end
 
 
 @dataclass(frozen=True)
@@ -36,9 +43,10 @@ class QuestionPlan:
         Free answers and comparisons of every item at the start, before the first look.
     questions_a_look : int
         Questions between two looks.
-    adaptive : bool
-        Whether they are chosen by what they are expected to say; else every item is asked alike, free answers and
-        comparisons in turn as at the start.
+    rule : {"gain", "neyman", "fixed"}
+        ``gain``: each by what it is expected to say in its time (:func:`next_question`); ``neyman``: one free answer
+        and one more comparison of the items by how much their own variance would fall; ``fixed``: every item alike,
+        free answers and comparisons in the proportions of the start.
     floor : float
         Share of the probability that is the same for every question.
     width_nats : float
@@ -57,15 +65,15 @@ class QuestionPlan:
     Examples
     --------
     >>> from estimators import comparison
-    >>> comparison.QuestionPlan(width_nats=0.4).adaptive
-    True
+    >>> comparison.QuestionPlan(width_nats=0.4).rule
+    'gain'
     """
 
     n_draws: int = 8
     n_answers: int = 3
     n_comparisons: int = 4
     questions_a_look: int = 120
-    adaptive: bool = True
+    rule: Rule = "gain"
     floor: float = 0.1
     width_nats: float = 0.4
     interval: float = 0.9
@@ -80,6 +88,8 @@ class QuestionPlan:
         for name in ("width_nats", "max_minutes", "comparison_seconds", "answer_seconds"):
             if not getattr(self, name) > 0:
                 raise InputError(f"is {getattr(self, name)}, should be above 0", source="plan", field=name)
+        if self.rule not in get_args(Rule):
+            raise unknown_choice("rule", self.rule, get_args(Rule), source="plan")
         if not (0 < self.floor <= 1 and 0 < self.interval < 1):
             raise InputError("floor and interval should lie between 0 and 1", source="plan")
 
@@ -286,8 +296,10 @@ def simulate_adaptive(
             truth = float(known.gap_nats[place[found.item]].mean())
             probability = np.concatenate(recorded) if recorded else np.empty(0)
             return AdaptiveStudy(found, truth, half, minutes, looks, narrow == 2, probability)
-        if plan.adaptive:
-            recorded.append(_chosen(course, pool, key, plan))
+        if plan.rule == "gain":
+            recorded.append(_by_gain(course, pool, key, plan))
+        elif plan.rule == "neyman":
+            recorded.append(_by_variance(course, pool, plan, found))
         else:
             recorded.append(np.ones(_fixed_batch(course, plan)))
 
@@ -328,17 +340,41 @@ def _fixed_batch(course: _Course, plan: QuestionPlan) -> int:
     return course.answer_key.size + course.report_key.size - before
 
 
-def _chosen(course: _Course, pool: TokenPool, key: IntArray, plan: QuestionPlan) -> FloatArray:
-    """Ask one batch of questions by their probabilities, which are given back."""
+def _by_gain(course: _Course, pool: TokenPool, key: IntArray, plan: QuestionPlan) -> FloatArray:
+    """Ask one batch of questions by what they are expected to say; their probabilities are given back."""
     both = plan.answer_seconds + plan.comparison_seconds
     probability = question_probabilities(
         question_state(pool), floor=plan.floor, comparison_seconds=plan.comparison_seconds, answer_seconds=both
     )
     size = min(plan.questions_a_look, int((probability > 0).sum()))
     chosen = course.rng.choice(probability.size, size, replace=False, p=probability / probability.sum())
-    tokens = chosen[chosen < key.size]
-    course.compare(key[tokens])
+    course.compare(key[chosen[chosen < key.size]])
     answered = course.answer((chosen[chosen >= key.size] - key.size).astype(np.intp))
     # the token of an answer is compared where nobody compared it yet
     course.compare(np.setdiff1d(answered, course.report_key))
     return probability[chosen]
+
+
+def _by_variance(course: _Course, pool: TokenPool, plan: QuestionPlan, found: ScaledBridge) -> FloatArray:
+    """Ask more about the items whose variance would fall most (Neyman 1934, one unit at a time)."""
+    n_items = pool.n_items
+    n_answers = np.bincount(pool.item[pool.answer_token], minlength=n_items)
+    each = np.full(n_items, np.nan)
+    each[found.item] = found.item_se_nats**2
+    each = each * n_answers
+    typical = float(np.nanmean(each))
+    worth = n_answers / (n_answers + _PRIOR_ANSWERS)
+    each = np.minimum(worth * np.nan_to_num(each, nan=typical) + (1 - worth) * typical, _MOST * typical)
+    value = each / (n_answers * (n_answers + 1.0))
+    probability = plan.floor / n_items + (1 - plan.floor) * value / value.sum()
+    item = course.rng.choice(n_items, max(plan.questions_a_look // 2, 1), p=probability / probability.sum())
+    answered = course.answer(item)
+    course.compare(np.setdiff1d(answered, course.report_key))
+    left = np.sort(item)
+    while left.size:
+        once, at = np.unique(left, return_index=True)
+        left = np.delete(left, at)
+        now, key = course.pool()
+        least = _least_compared(now, course.rng)
+        course.compare(key[least[np.isin(now.item[least], once)]])
+    return probability[item]

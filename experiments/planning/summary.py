@@ -6,12 +6,12 @@ from typing import Any
 
 import pandas as pd
 
-from experiments.design.figures import GAME_LABELS
-from experiments.design.points import SHARE_GAMES
-from experiments.design.settings import DesignSettings
-from experiments.design.worlds import StudyContexts
 from experiments.harness.figures import player_label
 from experiments.harness.settings import rows_of
+from experiments.planning.figures import GAME_LABELS
+from experiments.planning.points import SHARE_GAMES
+from experiments.planning.settings import DesignSettings
+from experiments.planning.worlds import StudyContexts
 
 __all__ = ["design_warnings", "preregistration", "summary"]
 

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from experiments.design.games import Outcome, Planned, play
-from experiments.design.points import DesignPoint, n_people, people_minutes, wanted_width
-from experiments.design.settings import DesignSettings
-from experiments.design.worlds import World
 from experiments.harness.settings import rng_for
+from experiments.planning.games import Outcome, Planned, play
+from experiments.planning.points import DesignPoint, n_people, people_minutes, wanted_width
+from experiments.planning.settings import DesignSettings
+from experiments.planning.worlds import World
 from inference.progress import stage
 
 __all__ = ["COVERAGE_SLACK", "design_table", "fresh_studies", "keeps_promise", "summarise"]

@@ -8,10 +8,10 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from experiments.design.points import SHARE_GAMES
-from experiments.design.settings import GAMES
 from experiments.harness.figures import STYLE, new_figure
 from experiments.harness.marks import light_grid, mark, named, number_ticks
+from experiments.planning.points import SHARE_GAMES
+from experiments.planning.settings import GAMES
 
 __all__ = ["GAME_LABELS", "cost_figure"]
 
@@ -39,7 +39,7 @@ def cost_figure(table: pd.DataFrame, study_name: str = "", interval: float = 0.9
     Parameters
     ----------
     table : pandas.DataFrame
-        Of :func:`~experiments.design.replicates.design_table`.
+        Of :func:`~experiments.planning.replicates.design_table`.
     study_name : str
     interval : float
         Stated coverage.

@@ -19,9 +19,9 @@ from estimators.comparison import (
 )
 from estimators.documents import CrossedMean, crossed_mean
 from estimators.rankings import guess_bounds
-from experiments.design.points import DesignPoint
-from experiments.design.settings import DesignSettings
-from experiments.design.worlds import N_TRIED, World, guessed_ranks
+from experiments.planning.points import DesignPoint
+from experiments.planning.settings import DesignSettings
+from experiments.planning.worlds import N_TRIED, World, guessed_ranks
 
 __all__ = ["PLAYED", "Outcome", "Planned", "play"]
 

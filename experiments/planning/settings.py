@@ -70,7 +70,7 @@ class Costs(Settings):
 
 
 class DesignSettings(Seeded):
-    """Settings of :func:`~experiments.design.experiment.design`."""
+    """Settings of :func:`~experiments.planning.experiment.design`."""
 
     games: Names = GAMES
     """Games that are planned."""

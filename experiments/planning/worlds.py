@@ -13,9 +13,9 @@ from estimators.bets import expected_bet_losses
 from estimators.comparison import KnownContexts, ParticipantPopulation, assumed_belief, known_contexts
 from estimators.errors import InputError, unknown_choice
 from estimators.rankings import guess_bounds
-from experiments.design.pilot import pilot_populations
-from experiments.design.settings import AssumedPeople, DesignSettings
 from experiments.harness.settings import rng_for
+from experiments.planning.pilot import pilot_populations
+from experiments.planning.settings import AssumedPeople, DesignSettings
 from inference.settings import to_dataclass
 
 __all__ = ["N_TRIED", "StudyContexts", "World", "draw_worlds", "guessed_ranks", "study_contexts"]

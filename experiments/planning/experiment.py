@@ -5,14 +5,14 @@ from __future__ import annotations
 import xarray as xr
 
 from estimators.errors import InputError
-from experiments.design.figures import cost_figure
-from experiments.design.points import design_points
-from experiments.design.replicates import design_table
-from experiments.design.settings import DesignSettings
-from experiments.design.summary import design_warnings, summary
-from experiments.design.worlds import draw_worlds, study_contexts
 from experiments.harness.result import ExperimentResult, experiment
 from experiments.harness.tables import table_variables
+from experiments.planning.figures import cost_figure
+from experiments.planning.points import design_points
+from experiments.planning.replicates import design_table
+from experiments.planning.settings import DesignSettings
+from experiments.planning.summary import design_warnings, summary
+from experiments.planning.worlds import draw_worlds, study_contexts
 
 __all__ = ["design"]
 
