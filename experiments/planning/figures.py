@@ -69,10 +69,10 @@ def cost_figure(table: pd.DataFrame, study_name: str = "", interval: float = 0.9
 
 def _panel(axes: Axes, table: pd.DataFrame, unit: str, interval: float) -> None:
     for game in dict.fromkeys(table["game"]):
-        own = table[table["game"] == game].sort_values("minutes")
+        own = table[table["game"] == game].sort_values(["minutes", "width"])
         colour = _COLOURS[game]
         # no other design of the game is both cheaper and narrower
-        frontier = own[own["width"] <= own["width"].cummin()]
+        frontier = own[own["width"] <= own["width"].cummin()].drop_duplicates("minutes")
         axes.plot(frontier["minutes"], frontier["width"], color=colour, zorder=2)
         covers = (own["coverage"] >= _LOW_COVERAGE).to_numpy()
         for these, face in ((covers, colour), (~covers, "white")):
@@ -92,7 +92,7 @@ def _panel(axes: Axes, table: pd.DataFrame, unit: str, interval: float) -> None:
     axes.set_yscale("log")
     light_grid(axes, "both")
     axes.set_xlabel("people's time, minutes (log scale)")
-    axes.set_ylabel(f"mean width of the {interval:.0%} interval, {unit} (log scale)")
+    axes.set_ylabel(f"width of the {interval:.0%} interval, {unit} (log scale)")
     low, high = np.array([table["width"].min(), table["width"].max()], dtype=float)
     low, high = low / 1.3, max(high, float(table["wanted_width"].iloc[0])) * 1.3
     axes.set_ylim(low, high)

@@ -21,7 +21,7 @@ _LOSS_GAMES = ("comparison", "bridge_as_reported", "bridge", "bets", "mixed")
 def summary(table: pd.DataFrame, contexts: StudyContexts, settings: DesignSettings) -> str:
     """Say which design is recommended and what it promises; where there is none, how far the budget reaches."""
     best = _cheapest(table, _LOSS_GAMES)
-    lines = [_recommended(best, settings) if best is not None else _frontier(table, settings)]
+    lines = [_recommended(best, settings) if best is not None else _frontier(settings)]
     for game in dict.fromkeys(table["game"]):
         own = table[(table["game"] == game) & table["recommended"]]
         if len(own):
@@ -111,13 +111,11 @@ def _recommended(row: Any, settings: DesignSettings) -> str:
     )
 
 
-def _frontier(table: pd.DataFrame, settings: DesignSettings) -> str:
-    games = [game for game in dict.fromkeys(table["game"]) if game in _LOSS_GAMES]
-    lines = "\n".join(f"- {GAME_LABELS[game]}: {_reached(table, game)}" for game in games)
+def _frontier(settings: DesignSettings) -> str:
     return (
         f"**No design of people's loss within the budget keeps a width of {settings.width_nats:g} nats in "
-        f"{settings.assurance:.0%} of the studies together with its coverage.** What the budget reaches:\n\n{lines}\n\n"
-        "Ask for a wider interval, a larger budget, or more contexts (`experiment.contexts`).\n\nBy game:\n"
+        f"{settings.assurance:.0%} of the studies together with its coverage.** Ask for a wider interval, a larger "
+        "budget, or more contexts (`experiment.contexts`). What the budget reaches, by game:\n"
     )
 
 

@@ -1,8 +1,8 @@
 """Adaptive against fixed questions: people's time for the same width, and coverage under stopping.
 
 ``adaptive_questions.py RULE RESULT.csv [STUDIES]`` simulates studies of 100 contexts that stop at a width of .5 nats,
-in the worlds that ``+exp=design`` assumes (six beliefs, six typical slopes), under one rule: ``gain``, ``neyman``, ``fixed``
-(:class:`estimators.comparison.QuestionPlan`), or ``bets``: bets on chosen contexts
+in the worlds that ``+exp=design`` assumes (six beliefs, six typical slopes), under one rule: ``gain``, ``neyman``,
+``fixed`` (:class:`estimators.comparison.QuestionPlan`), or ``bets``: bets on chosen contexts
 (:func:`estimators.documents.context_choice`), ``bets_fixed``: on contexts drawn alike.
 """
 

@@ -33,7 +33,8 @@ FREE_ANSWER = -2
 """Candidate of a question that asks for a free answer."""
 
 _FLATTER = 16**2 * 3 / (15 * np.pi) ** 2
-_LEAST_WEIGHT = 0.1  # an item of which nothing is known has the variance of ten nats squared, and no more
+_LEAST_WEIGHT = 0.1
+_PRIOR_WEIGHT = 0.5  # an item of which nothing is known has a variance of two square nats, as gaps differ by about that
 _STEPS = 8
 
 
@@ -200,15 +201,15 @@ def question_gains(state: QuestionState) -> tuple[FloatArray, FloatArray]:
     p = _logistic(flatter * (u - gap[item]))
     weight = flatter**2 * count * p * (1 - p)
     inside = by_item(np.where(known, weight, 0.0))
-    total = np.maximum(inside, _LEAST_WEIGHT)[item]
+    total = (inside + _PRIOR_WEIGHT)[item]
     open_part = by_item(np.where(known, weight**2 * left, 0.0))[item]
-    more = np.maximum(inside[item] + weight, _LEAST_WEIGHT)
+    more = total + weight
     fresh = 1 / total - 1 / more + open_part / total**2 - (open_part + weight**2 * after) / more**2
     again = weight**2 * (left - after) / total**2
     comparison = np.where(target, 0.0, np.maximum(np.where(known, again, fresh), 0.0))
     # an answer is expected to weigh what answers so far weigh, each
     each = by_item(state.n_answered * flatter**2 * p * (1 - p)) / np.maximum(n_h, 1)
-    whole = np.maximum(by_item(weight), _LEAST_WEIGHT)
+    whole = by_item(weight) + _PRIOR_WEIGHT
     missing = 1 / np.maximum(n_h, 0.5) - 1 / (np.maximum(n_h, 0.5) + 1)
     answer = (
         1 / whole - 1 / (whole + each) - missing + by_item(weight**2 * left) * (1 / whole**2 - 1 / (whole + each) ** 2)

@@ -59,7 +59,8 @@ class KnownContexts(Result):
         place = rng.random((context.size, n)) + context[:, None]
         found = np.searchsorted(self.drawing[what], place, side="right") - context[:, None] * vocab
         # a sum that rounds to less than one leaves a hair above the last token
-        return np.clip(found, 0, vocab - 1).astype(np.intp)
+        drawn: IntArray = np.clip(found, 0, vocab - 1).astype(np.intp)
+        return drawn
 
 
 def known_contexts(generator_logprob: ArrayLike, belief_logprob: ArrayLike, target: ArrayLike) -> KnownContexts:

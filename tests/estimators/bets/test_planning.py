@@ -12,7 +12,7 @@ from estimators.errors import InputError
 
 
 def test_one_chip_more_or_less_from_the_belief_itself() -> None:
-    """With many chips and sharpness one the stake is the belief, and what was not named the back-off's share of the rest."""
+    """With many chips and sharpness one stakes are the belief; unnamed words have the back-off's share of the rest."""
     rng = np.random.default_rng(0)
     h, m = (np.log(rng.dirichlet(np.ones(8), 50)) for _ in range(2))
     target = rng.integers(0, 8, 50)

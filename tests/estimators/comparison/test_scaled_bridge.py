@@ -81,7 +81,7 @@ def test_the_unit_of_reports_does_not_matter(factor: float, seed: int) -> None:
 
 @pytest.mark.parametrize("k", [0.4, 1.0, 2.5])
 def test_labels_in_their_exact_shares_give_slope_and_gaps(k: float) -> None:
-    """h = (.5, .3, .2) and g = (.25, .25, .5), y the first token; a hundred draws and a hundred answers of each item."""
+    """h = (.5, .3, .2) and g = (.25, .25, .5), y the first token; a hundred draws and a hundred answers an item."""
     h, g = np.array([0.5, 0.3, 0.2]), np.array([0.25, 0.25, 0.5])
     n = 3
     count = np.tile(np.rint(100 * h).astype(int), n)
@@ -105,7 +105,7 @@ def test_labels_in_their_exact_shares_give_slope_and_gaps(k: float) -> None:
 
 
 def test_without_a_group_is_what_a_new_fit_gives() -> None:
-    """The jackknife takes three steps from the fit of all; refitting without each group, the slow way, is the reference."""
+    """The jackknife takes three steps from the fit of all; fitting anew without each group is the slow reference."""
     pool, _ = asked(2, ParticipantPopulation(), n=30)
     group = people_groups(pool.n_people, 6)
     means = []

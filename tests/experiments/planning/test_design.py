@@ -202,7 +202,7 @@ def test_a_pilot_says_how_people_report(tmp_path: Path, contexts: xr.Dataset) ->
 
 
 def test_a_pilot_without_its_variables_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="has no log_noise; should be posterior_human.nc"):
+    with pytest.raises(InputError, match=r"has no log_noise; should be posterior_human\.nc"):
         pilot_populations(pilot(tmp_path / "a.nc", log_noise=None), 2, np.random.default_rng(0))
     (tmp_path / "b.nc").write_text("nothing", encoding="utf-8")
     with pytest.raises(InputError, match="has no group 'posterior' that can be read"):
@@ -234,7 +234,7 @@ def test_a_question_that_carries_everything() -> None:
 
 @pytest.mark.slow
 def test_a_recommended_design_keeps_its_promise_elsewhere() -> None:
-    """200 studies of other contexts and other worlds: the width in 90%, coverage 85 to 95%, both by two standard errors."""
+    """200 studies of other contexts and worlds: the width in 90%, coverage 85 to 95%, by two standard errors each."""
     small = {"n_items": 300, "vocab_size": 300, "design": ONE}
     settings = DesignSettings(
         games=("bridge", "bets"), width_nats=0.8, contexts=(60, 120, 240), answers=(8,), comparisons=(14,), bets=(1,)
