@@ -49,6 +49,7 @@ _STEPS_WITHOUT = 3
 _BRACKET_NATS = 60.0
 _SLOPES = (0.05, 20.0)  # of 1/k
 _FIRST_SLOPE = 0.8
+_MOST_VARIANCE = 100.0  # square nats, of an item whose draws and answers hardly overlap
 _LEAST_SPREAD = 0.05  # of the variance of reports within an item, however noisy they are
 
 
@@ -334,4 +335,4 @@ def _draw_variance(whole: _Solution, sums: PoolSums) -> FloatArray:
     square = by_item(n * (part - mean[sums.pool.item]) ** 2, sums.start)
     with np.errstate(divide="ignore", invalid="ignore"):
         found: FloatArray = np.where(whole.steep[0] > 0, square / whole.steep[0] ** 2, 0.0)
-    return found
+    return np.minimum(found, _MOST_VARIANCE)

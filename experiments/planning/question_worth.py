@@ -202,7 +202,7 @@ def _points(n_items: int, n_responses: int, costs: Costs) -> list[tuple[str, Des
         ("as it was asked: 11 boxes", asked),
         ("the same, a slider", replace(asked, scale="slider")),
         ("half free answers, a slider", bridge),
-        ("bets", bets),
+        ("one bet a context", bets),
     ]
 
 

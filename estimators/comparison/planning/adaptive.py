@@ -2,10 +2,11 @@ r"""The next question, by how much it is expected to narrow the mean gap's inter
 
 The gap of an item is known from its tokens' labels (drawn or answered) up to the variance
 
-.. math:: v_q = \frac{1}{W} - \frac{1}{n_h} - \frac{1}{n_g} + \sum_x a_x^2 \tau_x^2,
-          \qquad W = \sum_x w_x, \quad w_x = n_x P_x (1 - P_x), \quad a_x = w_x / W
+.. math:: v_q = \frac{1}{W + W_0} - \frac{1}{n_h} - \frac{1}{n_g} + \sum_x a_x^2 \tau_x^2,
+          \qquad W = \sum_x w_x, \quad w_x = n_x P_x (1 - P_x), \quad a_x = w_x / (W + W_0)
 
-over the tokens whose log-ratio reports say: the first three terms are the bridge's (Meng & Wong 1996), the last is
+over the tokens whose log-ratio reports say, :math:`W_0 = .5` standing for what is known of an item without them: the
+first three terms are the bridge's (Meng & Wong 1996), the last is
 what reports leave open, :math:`\tau_x^2 = \beta^2 / (1/S^2 + m_x/\sigma^2)` after m reports. A comparison of a new
 token adds its :math:`w_x`; one more of a known token lowers its :math:`\tau_x^2`; a free answer adds a label. What is
 asked next is drawn with probabilities proportional to the expected reduction a second, mixed with equal ones, and the

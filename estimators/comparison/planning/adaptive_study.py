@@ -275,7 +275,16 @@ def simulate_adaptive(
 
     Examples
     --------
-    See :class:`AdaptiveStudy`.
+    >>> import numpy as np
+    >>> from estimators import comparison
+    >>> known = comparison.known_contexts(np.log([[0.5, 0.3, 0.2]] * 9), np.log([[0.6, 0.2, 0.2]] * 9), [0, 1, 2] * 3)
+    >>> plan = comparison.QuestionPlan(max_minutes=60.0, width_nats=5.0)
+    >>> people = comparison.ParticipantPopulation()
+    >>> study = comparison.simulate_adaptive(
+    ...     known, np.arange(9), people, plan, n_people=20, rng=np.random.default_rng(0)
+    ... )
+    >>> study.reached, study.n_looks
+    (True, 2)
     """
     KnownContexts.require(known=known)
     if n_people < 2:
@@ -361,8 +370,9 @@ def _by_variance(course: _Course, pool: TokenPool, plan: QuestionPlan, found: Sc
     n_answers = np.bincount(pool.item[pool.answer_token], minlength=n_items)
     each = np.full(n_items, np.nan)
     each[found.item] = found.item_se_nats**2
-    each = each * n_answers
-    typical = float(np.nanmean(each))
+    # an item without overlap has no finite variance
+    each = np.where(np.isfinite(each), each * n_answers, np.nan)
+    typical = max(float(np.nanmean(each)), 1e-6)
     worth = n_answers / (n_answers + _PRIOR_ANSWERS)
     each = np.minimum(worth * np.nan_to_num(each, nan=typical) + (1 - worth) * typical, _MOST * typical)
     value = each / (n_answers * (n_answers + 1.0))

@@ -128,17 +128,17 @@ def test_without_a_group_is_what_a_new_fit_gives() -> None:
     assert whole.se_asked_nats**2 - of_people < 0.3 * whole.se_asked_nats**2
 
 
-@pytest.mark.parametrize("k0", [0.5, 1.0, 2.0])
-def test_the_gap_is_found_whatever_the_slope_of_reports(k0: float) -> None:
-    """Mean over 12 studies, whose standard error is .03; shrinkage leaves a bias of about -.1 where k0 is one half."""
-    errors, plain = [], []
-    for seed in range(12):
-        pool, truth = asked(seed, ParticipantPopulation(slope_median=k0), n=60)
-        errors.append(scaled_bridge(pool).gap_nats - truth)
-        plain.append(scaled_bridge(pool, slope=1.0).gap_nats - truth)
-    assert abs(np.mean(errors)) < 0.22
-    if k0 != 1.0:
-        assert abs(np.mean(errors)) < abs(np.mean(plain)) / 1.5
+def test_the_gap_does_not_hang_on_the_slope_of_reports() -> None:
+    """Means over 12 studies, whose standard errors are .03: the plain bridge moves by a quarter of a nat with k0."""
+    found, plain, error = [], [], []
+    for k0 in (0.5, 2.0):
+        studies = [asked(seed, ParticipantPopulation(slope_median=k0), n=60) for seed in range(12)]
+        found.append(np.mean([scaled_bridge(pool).gap_nats for pool, _ in studies]))
+        plain.append(np.mean([scaled_bridge(pool, slope=1.0).gap_nats for pool, _ in studies]))
+        error.append(found[-1] - np.mean([truth for _, truth in studies]))
+    assert abs(found[1] - found[0]) < 0.12 < 0.18 < abs(plain[1] - plain[0])
+    # noise and lapses leave a bias of about a tenth of a nat
+    assert max(np.abs(error)) < 0.22
 
 
 def test_intervals_for_contexts_cover() -> None:
