@@ -100,7 +100,7 @@ def pool_sums(pool: TokenPool, log_ratio: FloatArray, group: IntArray | None = N
     return PoolSums(pool, start, count.astype(float), mean, answered, noise)
 
 
-def by_item(values: FloatArray, start: IntArray) -> FloatArray:
+def by_item(values: NDArray[np.floating], start: IntArray) -> FloatArray:
     """Sums over the tokens of each item, (group, token) to (group, item)."""
     sums: FloatArray = np.add.reduceat(values, start, axis=-1)
     return sums

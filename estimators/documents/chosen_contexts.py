@@ -145,7 +145,6 @@ def chosen_mean(
 
 def _ridge(design: FloatArray, values: FloatArray) -> FloatArray:
     """Least squares with a small ridge on all but the mean."""
-    penalty = _RIDGE * np.eye(design.shape[1])
+    penalty: FloatArray = _RIDGE * np.eye(design.shape[1])
     penalty[0, 0] = 0.0
-    found: FloatArray = np.linalg.solve(design.T @ design + penalty, design.T @ values)
-    return found
+    return np.asarray(np.linalg.solve(design.T @ design + penalty, design.T @ values), dtype=float)

@@ -19,7 +19,7 @@ GAME_LABELS = {
     "comparison": "comparisons, equation 5",
     "bridge_as_reported": "bridge, reports as they are",
     "bridge": "bridge, scale from free answers",
-    "bets": "bets",
+    "bets": "bets: what was really lost",
     "mixed": "bridge and bets",
     "cloze": "cloze answers: TVD",
     "accuracy": "one guess: accuracy",

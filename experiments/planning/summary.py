@@ -15,33 +15,37 @@ from experiments.planning.worlds import StudyContexts
 
 __all__ = ["design_warnings", "preregistration", "summary"]
 
-_LOSS_GAMES = ("comparison", "bridge_as_reported", "bridge", "bets", "mixed")
+_OF = {
+    "the loss of people's belief": ("comparison", "bridge_as_reported", "bridge", "mixed"),
+    "what people lose in bets": ("bets",),
+    "the TVD of people and the generator": ("cloze",),
+    "people's accuracy": ("accuracy",),
+    "Shannon's upper bound": ("ranks",),
+}
 
 
 def summary(table: pd.DataFrame, contexts: StudyContexts, settings: DesignSettings) -> str:
     """Say which design is recommended and what it promises; where there is none, how far the budget reaches."""
-    best = _cheapest(table, _LOSS_GAMES)
-    lines = [_recommended(best, settings) if best is not None else _frontier(settings)]
-    for game in dict.fromkeys(table["game"]):
-        own = table[(table["game"] == game) & table["recommended"]]
-        if len(own):
-            row = rows_of(own)[0]
-            lines.append(f"- **{GAME_LABELS[game]}**: {_sizes(row)}; {_cost(row)}. {_promise(row, settings)}")
+    found = {what: _cheapest(table, games) for what, games in _OF.items() if set(games) & set(table["game"])}
+    lines = []
+    for what, row in found.items():
+        if row is None:
+            lines.append(_frontier(table, what, settings))
         else:
-            lines.append(
-                f"- **{GAME_LABELS[game]}**: no design within the budget keeps its promise. {_reached(table, game)}"
-            )
+            promise = _promise(row, settings)
+            lines.append(f"**For {what}: {GAME_LABELS[row.game]}**, {_sizes(row)}; {_cost(row)}. {promise}\n")
     worlds = "a pilot's posterior" if settings.pilot else "the assumptions that the settings state"
     lines.append(
-        f"\nPeople's beliefs and reports were drawn from {worlds}, {settings.assumed.n_beliefs} "
-        f"worlds in all; contexts "
-        f"are the {contexts.target.size} of study {contexts.name}. Bets estimate what was really "
-        f"lost, with the generator "
-        "filling in for words that nobody named; the column `bias_to_belief` says how far that is from the loss of the "
-        "belief. Free answers are taken for draws of the belief."
+        f"People's beliefs and reports were drawn from {worlds}, {settings.assumed.n_beliefs} worlds in all; contexts "
+        f"are the {contexts.target.size} of study {contexts.name}. A recommended design is the cheapest that keeps the "
+        f"wanted width in {settings.assurance:.0%} of the simulated studies, and its coverage. Bets estimate what was "
+        "really lost, with the generator filling in for words that nobody named; the column `bias_to_belief` says how "
+        "far that is from the loss of the belief. Free answers are taken for draws of the belief."
     )
-    if best is not None:
-        lines.append("\n## To preregister\n\n" + preregistration(best, contexts, settings))
+    chosen = [row for row in found.values() if row is not None]
+    if chosen:
+        lines.append("\n## To preregister")
+        lines += ["\n" + preregistration(row, contexts, settings) for row in chosen]
     return "\n".join(lines)
 
 
@@ -83,12 +87,12 @@ def preregistration(row: Any, contexts: StudyContexts, settings: DesignSettings)
 
 def design_warnings(table: pd.DataFrame, settings: DesignSettings) -> tuple[str, ...]:
     """Warn of what was not reached and of too few simulations."""
-    found = []
-    if _cheapest(table, _LOSS_GAMES) is None and set(table["game"]) & set(_LOSS_GAMES):
-        found.append(
-            f"no design of people's loss within the budget has an interval of {settings.width_nats:g} nats or less in "
-            f"{settings.assurance:.0%} of the studies together with its coverage"
-        )
+    found = [
+        f"no design for {what} within the budget keeps the wanted width in {settings.assurance:.0%} of the studies "
+        "together with its coverage"
+        for what, games in _OF.items()
+        if set(games) & set(table["game"]) and _cheapest(table, games) is None
+    ]
     if settings.n_replicates < 100:
         found.append(
             f"n_replicates is {settings.n_replicates}: a coverage of 90% is known to "
@@ -103,19 +107,14 @@ def _cheapest(table: pd.DataFrame, games: tuple[str, ...]) -> Any:
     return rows_of(own)[0] if len(own) else None
 
 
-def _recommended(row: Any, settings: DesignSettings) -> str:
+def _frontier(table: pd.DataFrame, what: str, settings: DesignSettings) -> str:
+    games = [game for game in dict.fromkeys(table["game"]) if game in _OF[what]]
+    wanted = float(table.loc[table["game"].isin(games), "wanted_width"].iloc[0])
+    reached = "\n".join(f"- {GAME_LABELS[game]}: {_reached(table, game)}" for game in games)
     return (
-        f"**Recommended for people's loss: {GAME_LABELS[row.game]}**, {_sizes(row)}; {_cost(row)}. "
-        f"{_promise(row, settings)}\n\nThe cheapest design of every game that keeps the wanted width in "
-        f"{settings.assurance:.0%} of the studies, and its coverage:\n"
-    )
-
-
-def _frontier(settings: DesignSettings) -> str:
-    return (
-        f"**No design of people's loss within the budget keeps a width of {settings.width_nats:g} nats in "
-        f"{settings.assurance:.0%} of the studies together with its coverage.** Ask for a wider interval, a larger "
-        "budget, or more contexts (`experiment.contexts`). What the budget reaches, by game:\n"
+        f"**For {what}, no design within the budget** keeps a width of {wanted:g} {_unit(games[0])} in "
+        f"{settings.assurance:.0%} of the studies together with its coverage. Ask for a wider interval, a larger "
+        f"budget, or more contexts (`experiment.contexts`). What the budget reaches:\n\n{reached}\n"
     )
 
 

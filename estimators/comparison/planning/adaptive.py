@@ -175,8 +175,9 @@ def question_gains(state: QuestionState) -> tuple[FloatArray, FloatArray]:
     item, n_items, target = state.item, state.gap_nats.size, state.is_target
     m = np.where(target, 0, state.n_reports)
 
-    def by_item(values: FloatArray) -> FloatArray:
-        return np.bincount(item, values, minlength=n_items)
+    def by_item(values: NDArray[np.floating]) -> FloatArray:
+        sums: FloatArray = np.bincount(item, values, minlength=n_items).astype(float)
+        return sums
 
     # each item's own level, pulled towards the line of all as far as its reports are few
     fitted = state.intercept + state.line * state.offset_nats

@@ -191,13 +191,14 @@ class _Course:
 
     def persons(self, n: int) -> IntArray:
         """People in turn: everybody is asked alike often."""
-        found = (self.turn + np.arange(n)) % self.n_people
+        turn = (self.turn + np.arange(n)) % self.n_people
         self.turn += n
-        return self.rng.permutation(found).astype(np.intp)
+        found: IntArray = self.rng.permutation(turn).astype(np.intp)
+        return found
 
     def answer(self, item: IntArray) -> IntArray:
         token = self.known.draw("belief", self.context[item], 1, self.rng)[:, 0]
-        key = item * self.known.belief.shape[1] + token
+        key: IntArray = item * self.known.belief.shape[1] + token
         self.answer_key = np.concatenate([self.answer_key, key])
         self.answer_person = np.concatenate([self.answer_person, self.persons(item.size)])
         return key
@@ -387,4 +388,5 @@ def _by_variance(course: _Course, pool: TokenPool, plan: QuestionPlan, found: Sc
         now, key = course.pool()
         least = _least_compared(now, course.rng)
         course.compare(key[least[np.isin(now.item[least], once)]])
-    return probability[item]
+    chosen: FloatArray = probability[item]
+    return chosen

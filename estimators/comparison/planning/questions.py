@@ -91,11 +91,11 @@ def simulate_questions(
             source="design",
             field="n_people",
         )
-    n_items = context.size
-    drawn = known.draw("generator", context, n_draws, rng)
-    answered = known.draw("belief", context, n_answers, rng)
+    place, n_items = np.asarray(context, dtype=np.intp), context.size
+    drawn = known.draw("generator", place, n_draws, rng)
+    answered = known.draw("belief", place, n_answers, rng)
     item, token, of_draw, of_answer = token_table(drawn, answered)
-    is_target = token == known.target[context[item]]
+    is_target = token == known.target[place[item]]
     order = np.flatnonzero(~is_target)
     order = order[np.lexsort((rng.random(order.size), item[order]))]
     count = np.bincount(item[order], minlength=n_items)
@@ -106,9 +106,9 @@ def simulate_questions(
     report_person = _dealt(n_items, n_comparisons, n_people, rng)[asked].ravel()
     everybody = draw_participants(people, n_people, int(rng.integers(2**31)))
     log_ratio = report_log_ratios(
-        known, context[item[report_token]], token[report_token], report_person, everybody, scale=scale, rng=rng
+        known, place[item[report_token]], token[report_token], report_person, everybody, scale=scale, rng=rng
     )
-    row = context[item]
+    row = place[item]
     return TokenPool(
         item=item,
         offset_nats=known.generator[row, known.target[row]] - known.generator[row, token],
