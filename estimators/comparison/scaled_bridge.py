@@ -290,7 +290,7 @@ def _moved(curve: _Curve, sums: PoolSums, whole: _Solution, *, free: bool) -> _S
 
 
 def _slope_step(found: _Solution) -> FloatArray:
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         step: FloatArray = np.nan_to_num(found.score.sum(axis=1) / found.information)[:, None]
     return step
 
@@ -307,7 +307,7 @@ def _at(curve: _Curve, sums: PoolSums, beta: FloatArray, gap: FloatArray) -> _So
     steep_drawn, steep_given = by_item(weight * curve.drawn, start), by_item(weight * curve.answered, start)
     steep = steep_drawn + steep_given
     weight = weight * (curve.drawn + curve.answered)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         middle = np.nan_to_num(by_item(weight * curve.best, start) / steep)
         step = np.nan_to_num((np.log(drawn) - np.log(given)) / (steep_drawn / drawn + steep_given / given))
     apart = np.where(curve.used[:, item], curve.best - middle[:, item], 0.0)
@@ -333,6 +333,6 @@ def _draw_variance(whole: _Solution, sums: PoolSums) -> FloatArray:
     total = by_item(n, sums.start)
     mean = by_item(n * part, sums.start) / np.maximum(total, 1)
     square = by_item(n * (part - mean[sums.pool.item]) ** 2, sums.start)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         found: FloatArray = np.where(whole.steep[0] > 0, square / whole.steep[0] ** 2, 0.0)
     return np.minimum(found, _MOST_VARIANCE)
