@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from experiments.harness.figures import STYLE, new_figure
 from experiments.harness.marks import light_grid, mark, named, number_ticks
 from experiments.planning.points import SHARE_GAMES
-from experiments.planning.settings import GAMES
+from experiments.planning.settings import ADAPTIVE, GAMES
 
 __all__ = ["GAME_LABELS", "cost_figure"]
 
@@ -19,6 +19,7 @@ GAME_LABELS = {
     "comparison": "comparisons, equation 5",
     "bridge_as_reported": "bridge, reports as they are",
     "bridge": "bridge, scale from free answers",
+    ADAPTIVE: "the same, adaptive questions",
     "bets": "bets: what was really lost",
     "mixed": "bridge and bets",
     "cloze": "cloze answers: TVD",
@@ -29,7 +30,8 @@ GAME_LABELS = {
 
 _COLOURS = dict(
     zip(GAMES, ("#D55E00", "#E69F00", "#0072B2", "#009E73", "#56B4E9", "#CC79A7", "#000000", "0.5"), strict=True)
-)
+) | {ADAPTIVE: "#8C564B"}
+
 _LOW_COVERAGE = 0.8
 
 
@@ -56,7 +58,7 @@ def cost_figure(table: pd.DataFrame, study_name: str = "", interval: float = 0.9
             axes = fig.add_subplot(1, len(parts), number + 1)
             _panel(axes, part, unit, interval)
         fig.suptitle(f"What a narrower interval costs ({study_name})", x=0.01, ha="left", fontsize=10.5)
-        games = [game for game in GAMES if game in set(table["game"])]
+        games = [game for game in GAME_LABELS if game in set(table["game"])]
         handles = [mark(GAME_LABELS[game], _COLOURS[game], "o", line="-") for game in games]
         handles += [
             mark("covers less than 80%", "0.3", "o", hollow=True),

@@ -12,15 +12,17 @@ from scipy.special import stdtrit
 from estimators.cloze import count_words, tvd_with_baseline
 from estimators.comparison import (
     PoolImportance,
+    QuestionPlan,
     ScaledBridge,
     pool_importance,
     scaled_bridge,
+    simulate_adaptive,
     simulate_questions,
 )
 from estimators.documents import CrossedMean, crossed_mean
 from estimators.rankings import guess_bounds
-from experiments.planning.points import DesignPoint
-from experiments.planning.settings import DesignSettings
+from experiments.planning.points import DesignPoint, people_minutes
+from experiments.planning.settings import ADAPTIVE, DesignSettings
 from experiments.planning.worlds import N_TRIED, World, guessed_ranks
 
 __all__ = ["PLAYED", "Outcome", "Planned", "play"]
@@ -73,6 +75,8 @@ class Outcome:
     belief : float
         What the truth would be if people's belief were asked itself: their gap, where the game is about a loss, or the
         TVD of whole distributions; NaN elsewhere.
+    minutes : float
+        People's time, where the study itself decides when to stop; NaN elsewhere.
     right_order : float
         Whether people and the named model are put in the right order: 1 or 0; NaN where the game says nothing of it.
     """
@@ -83,6 +87,7 @@ class Outcome:
     truth: float
     belief: float = float("nan")
     right_order: float = float("nan")
+    minutes: float = float("nan")
 
     def width(self, interval: float) -> float:
         """Width of the interval."""
@@ -133,6 +138,25 @@ def _pool_game(
         return Outcome(found.gap_nats, se, found.freedom, truth, truth, _order(world, found.gap_nats, gap, context))
 
     return run
+
+
+def _adaptive(planned: Planned, rng: np.random.Generator) -> Outcome:
+    world, settings, context = planned.world, planned.settings, planned.contexts(rng)
+    plan = QuestionPlan(
+        n_draws=planned.point.n_draws,
+        width_nats=settings.width_nats,
+        interval=settings.interval,
+        max_minutes=people_minutes(planned.point, settings.costs, 1.0),
+        comparison_seconds=settings.costs.comparison_seconds,
+        answer_seconds=settings.costs.answer_seconds,
+    )
+    study = simulate_adaptive(
+        world.known, context, world.people, plan, n_people=planned.n_people, scale=planned.point.scale, rng=rng
+    )
+    found, gap = study.estimate, world.known.gap_nats
+    order = _order(world, found.gap_nats, gap, context)
+    truth = study.truth_nats
+    return Outcome(found.gap_nats, found.se_asked_nats, found.freedom, truth, truth, order, study.minutes)
 
 
 def _in_turn(n_items: int, n_each: int, n_people: int) -> tuple[IntArray, IntArray]:
@@ -220,6 +244,7 @@ PLAYED: Mapping[str, Callable[[Planned, np.random.Generator], Outcome]] = {
     "comparison": _pool_game(pool_importance),
     "bridge_as_reported": _pool_game(scaled_bridge, slope=1.0),
     "bridge": _pool_game(scaled_bridge),
+    ADAPTIVE: _adaptive,
     "bets": _bets,
     "mixed": _mixed,
     "cloze": _cloze,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.planning.settings import Costs, DesignSettings
+from experiments.planning.settings import ADAPTIVE, Costs, DesignSettings
 
 __all__ = ["SHARE_GAMES", "DesignPoint", "design_points", "n_people", "people_minutes", "wanted_width"]
 
@@ -74,13 +74,15 @@ def design_points(settings: DesignSettings) -> list[DesignPoint]:
                 found += [DesignPoint(game, n, n_draws=a, n_answers=a) for a in settings.cloze_answers]
             elif game in ("accuracy", "ranks"):
                 found += [DesignPoint(game, n, n_guesses=m) for m in settings.guesses]
+    if settings.questions == "adaptive":
+        found += [DesignPoint(ADAPTIVE, n, scale, **most) for n in settings.contexts for scale in settings.scales]
     return list(dict.fromkeys(found))
 
 
 def people_minutes(point: DesignPoint, costs: Costs, guesses_a_token: float) -> float:
     """Time of all participants together, minutes.
 
-    A mixed study asks half of its contexts in each game.
+    A mixed study asks half of its contexts in each game; of an adaptive one this is what its sizes would take at most.
     """
     guess = costs.guess_seconds
     if point.game == "ranks":

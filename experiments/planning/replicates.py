@@ -177,6 +177,9 @@ def _simulated(planned: Sequence[Planned], n: int, rng: np.random.Generator) -> 
 def _row(
     point: DesignPoint, people: int, minutes: float, found: Sequence[Outcome], settings: DesignSettings
 ) -> dict[str, Any]:
+    own = [one.minutes for one in found]
+    # a study that stops by itself takes what it takes
+    minutes = float(np.mean(own)) if np.isfinite(own).all() else minutes
     money = minutes / 60 * settings.costs.pay_per_hour
     in_budget = (settings.budget_minutes is None or minutes <= settings.budget_minutes) and (
         settings.budget_money is None or money <= settings.budget_money

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, get_args
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from estimators.comparison import ParticipantPopulation, rounding_scheme
-from estimators.errors import unknown_choice
+from estimators.errors import InputError, unknown_choice
 from experiments.harness.settings import Seeded
 from inference.settings import Count, Counts, Names, Positive, Probability, Settings, UserPath, settings_of
 
-__all__ = ["GAMES", "AssumedPeople", "Costs", "DesignSettings", "Game"]
+__all__ = ["ADAPTIVE", "GAMES", "AssumedPeople", "Costs", "DesignSettings", "Game"]
 
 Game = Literal["comparison", "bridge_as_reported", "bridge", "bets", "mixed", "cloze", "accuracy", "ranks"]
 GAMES: tuple[str, ...] = get_args(Game)
 """Games that are planned, in the order of the table."""
+
+ADAPTIVE = "bridge_adaptive"
+"""What the table calls the bridge with questions that are chosen, and that stop at the width."""
 
 ZeroOrMore = Annotated[float, Field(ge=0)]
 Population = settings_of(ParticipantPopulation, "Population", base=Settings)
@@ -88,6 +91,8 @@ class DesignSettings(Seeded):
     """Stated coverage."""
     assurance: Probability = 0.9
     """Share of the simulated studies in which the wanted width has to be kept."""
+    questions: Literal["fixed", "adaptive"] = "fixed"
+    """Whether the bridge is also planned with adaptive questions; then loss_of has to be asked."""
     contexts: Counts = (60, 120, 240, 480)
     """Items of a study."""
     draws: Counts = (8,)
@@ -124,6 +129,15 @@ class DesignSettings(Seeded):
             if game not in GAMES:
                 raise unknown_choice("game", game, GAMES)
         return tuple(game for game in GAMES if game in games)
+
+    @model_validator(mode="after")
+    def _adaptive_is_for_items(self) -> DesignSettings:
+        if self.questions == "adaptive" and self.loss_of != "asked":
+            raise InputError(
+                "is 'adaptive', which narrows the interval for the items asked: loss_of should be 'asked'",
+                field="questions",
+            )
+        return self
 
     @field_validator("scales")
     @classmethod

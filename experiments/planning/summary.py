@@ -10,13 +10,13 @@ from experiments.harness.figures import player_label
 from experiments.harness.settings import rows_of
 from experiments.planning.figures import GAME_LABELS
 from experiments.planning.points import SHARE_GAMES
-from experiments.planning.settings import DesignSettings
+from experiments.planning.settings import ADAPTIVE, DesignSettings
 from experiments.planning.worlds import StudyContexts
 
 __all__ = ["design_warnings", "preregistration", "summary"]
 
 _OF = {
-    "the loss of people's belief": ("comparison", "bridge_as_reported", "bridge", "mixed"),
+    "the loss of people's belief": ("comparison", "bridge_as_reported", "bridge", ADAPTIVE, "mixed"),
     "what people lose in bets": ("bets",),
     "the TVD of people and the generator": ("cloze",),
     "people's accuracy": ("accuracy",),
@@ -65,23 +65,18 @@ def preregistration(row: Any, contexts: StudyContexts, settings: DesignSettings)
         Plain English with every number in it.
     """
     unit = _unit(row.game)
+    fixed = "" if row.game == ADAPTIVE else ", and the sample will not be enlarged after the data have been seen"
     of = "all contexts of this kind" if settings.loss_of == "contexts" else "the contexts asked"
     return (
-        f"We will ask {row.n_people} people about {row.n_contexts} contexts drawn at random from "
-        f"those of {contexts.name}. "
-        f"{_what_is_asked(row)} All questions together take {row.minutes:,.0f} minutes of people's time and cost "
-        f"${row.money:,.0f} at ${settings.costs.pay_per_hour:g} an hour. The estimate is "
-        f"{_estimator(row.game)}, with a "
-        f"{settings.interval:.0%} interval for {of} from standard errors clustered over contexts and "
-        f"people and Student's "
-        f"t. No participant, context or answer will be left out that this paragraph does not name, "
-        f"and the sample will not "
-        f"be enlarged after the data have been seen. In {row.n_replicates} simulated studies with "
-        f"known truth this design "
-        f"gave an interval of {row.width:.3f} {unit} on average and of at most {row.wanted_width:g} {unit} in "
-        f"{row.p_width:.0%} of them; the interval held the truth in {row.coverage:.0%} of them, and "
-        f"the estimate was off "
-        f"by {row.bias:+.3f} {unit} on average (root mean square {row.rmse:.3f})." + _order(row, contexts)
+        f"We will ask {row.n_people} people about {row.n_contexts} contexts drawn at random from those of "
+        f"{contexts.name}. {_what_is_asked(row)} All questions together take {row.minutes:,.0f} minutes of people's time "
+        f"and cost ${row.money:,.0f} at ${settings.costs.pay_per_hour:g} an hour. The estimate is {_estimator(row.game)}, "
+        f"with a {settings.interval:.0%} interval for {of} from standard errors clustered over contexts and people and "
+        "Student's t. No participant, context or answer will be left out that this paragraph does not name"
+        f"{fixed}. In {row.n_replicates} simulated studies with known truth this design gave an interval of "
+        f"{row.width:.3f} {unit} on average and of at most {row.wanted_width:g} {unit} in {row.p_width:.0%} of them; the "
+        f"interval held the truth in {row.coverage:.0%} of them, and the estimate was off by {row.bias:+.3f} {unit} on "
+        f"average (root mean square {row.rmse:.3f})." + _order(row, contexts)
     )
 
 
@@ -152,6 +147,13 @@ def _sizes(row: Any) -> str:
 def _what_is_asked(row: Any) -> str:
     half = "Half of the contexts are asked in each of two games. " if row.game == "mixed" else ""
     parts = []
+    if row.game == ADAPTIVE:
+        return (
+            f"For each context the generator draws {row.n_draws} tokens, 3 people answer freely, and 4 comparisons on "
+            f"the scale {row.scale} are made; what is asked next is drawn with recorded probabilities that favour what "
+            "narrows the interval most. Questions end at the second look in a row at which it is at most "
+            f"{row.wanted_width:g} nats wide."
+        )
     if row.game == "cloze":
         return f"Each context is continued freely by {row.n_answers} people, and {row.n_answers} times by the model."
     if row.n_draws:
@@ -160,9 +162,8 @@ def _what_is_asked(row: Any) -> str:
         parts.append(f"{row.n_answers} people answer freely before anybody sees a candidate")
     if row.n_comparisons:
         parts.append(
-            f"{row.n_comparisons} comparisons of the true token with the distinct other ones are "
-            f"made, by other people, on "
-            f"the scale {row.scale}"
+            f"{row.n_comparisons} comparisons of the true token with the distinct other ones are made, by other people, "
+            f"on the scale {row.scale}"
         )
     if row.n_bets:
         parts.append(f"{row.n_bets} people bet on the next word")
@@ -177,6 +178,8 @@ def _estimator(game: str) -> str:
         "comparison": "the mean log importance weight (equation 5)",
         "bridge_as_reported": "the bridge between draws and free answers, reports taken as they are",
         "bridge": "the bridge between draws and free answers, the scale of reports found from which "
+        "tokens were answered",
+        ADAPTIVE: "the bridge between draws and free answers, the scale of reports found from which "
         "tokens were answered",
         "bets": "the mean loss of bets less the generator's, the generator filling in for words not named",
         "mixed": "the mean of the bridge and of bets, weighed by their variances",

@@ -77,6 +77,17 @@ def test_a_budget_that_reaches_nothing_says_how_far_it_reaches(contexts: xr.Data
     assert "Every design costs more than the budget; the cheapest takes 13 minutes." in poor.text
 
 
+def test_adaptive_questions_take_what_they_take(contexts: xr.Dataset) -> None:
+    changes = {"contexts": 30, "answers": 8, "comparisons": 14, "n_screen": 3, "n_replicates": 4, "width_nats": 2.5}
+    result = design(contexts, games="bridge", questions="adaptive", loss_of="asked", **changes)
+    table = result.table.set_index("game")
+    assert table.loc["bridge_adaptive", "minutes"] < table.loc["bridge", "minutes"]
+    assert table.loc["bridge_adaptive", "n_people"] == table.loc["bridge", "n_people"]
+    assert "recorded probabilities" in result.text or not table.loc["bridge_adaptive", "recommended"]
+    with pytest.raises(InputError, match="questions: is 'adaptive', which narrows the interval for the items asked"):
+        DesignSettings(questions="adaptive")
+
+
 def test_money_is_a_budget_too(contexts: xr.Dataset) -> None:
     changes = {"games": "bets", "contexts": (20, 40), "bets": 1, "n_screen": 3, "n_replicates": 3}
     table = design(contexts, budget_minutes=None, budget_money=10.0, **changes).table
