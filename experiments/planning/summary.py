@@ -69,13 +69,13 @@ def preregistration(row: Any, contexts: StudyContexts, settings: DesignSettings)
     of = "all contexts of this kind" if settings.loss_of == "contexts" else "the contexts asked"
     return (
         f"We will ask {row.n_people} people about {row.n_contexts} contexts drawn at random from those of "
-        f"{contexts.name}. {_what_is_asked(row)} All questions together take {row.minutes:,.0f} minutes of people's time "
-        f"and cost ${row.money:,.0f} at ${settings.costs.pay_per_hour:g} an hour. The estimate is {_estimator(row.game)}, "
-        f"with a {settings.interval:.0%} interval for {of} from standard errors clustered over contexts and people and "
+        f"{contexts.name}. {_what_is_asked(row)} All questions together take {row.minutes:,.0f} minutes of people's "
+        f"time and cost ${row.money:,.0f} at ${settings.costs.pay_per_hour:g} an hour. The estimate is "
+        f"{_estimator(row.game)}, with a {settings.interval:.0%} interval for {of} from standard errors clustered over contexts and people and "
         "Student's t. No participant, context or answer will be left out that this paragraph does not name"
         f"{fixed}. In {row.n_replicates} simulated studies with known truth this design gave an interval of "
-        f"{row.width:.3f} {unit} on average and of at most {row.wanted_width:g} {unit} in {row.p_width:.0%} of them; the "
-        f"interval held the truth in {row.coverage:.0%} of them, and the estimate was off by {row.bias:+.3f} {unit} on "
+        f"{row.width:.3f} {unit} on average and of at most {row.wanted_width:g} {unit} in {row.p_width:.0%} of them; "
+        f"the interval held the truth in {row.coverage:.0%} of them, and the estimate was off by {row.bias:+.3f} {unit} on "
         f"average (root mean square {row.rmse:.3f})." + _order(row, contexts)
     )
 
@@ -162,8 +162,8 @@ def _what_is_asked(row: Any) -> str:
         parts.append(f"{row.n_answers} people answer freely before anybody sees a candidate")
     if row.n_comparisons:
         parts.append(
-            f"{row.n_comparisons} comparisons of the true token with the distinct other ones are made, by other people, "
-            f"on the scale {row.scale}"
+            f"{row.n_comparisons} comparisons of the true token with the distinct other ones are made, by other "
+            f"people, on the scale {row.scale}"
         )
     if row.n_bets:
         parts.append(f"{row.n_bets} people bet on the next word")
