@@ -67,16 +67,17 @@ def preregistration(row: Any, contexts: StudyContexts, settings: DesignSettings)
     unit = _unit(row.game)
     fixed = "" if row.game == ADAPTIVE else ", and the sample will not be enlarged after the data have been seen"
     of = "all contexts of this kind" if settings.loss_of == "contexts" else "the contexts asked"
+    money = f"${row.money:,.0f} at ${settings.costs.pay_per_hour:g} an hour"
     return (
         f"We will ask {row.n_people} people about {row.n_contexts} contexts drawn at random from those of "
         f"{contexts.name}. {_what_is_asked(row)} All questions together take {row.minutes:,.0f} minutes of people's "
-        f"time and cost ${row.money:,.0f} at ${settings.costs.pay_per_hour:g} an hour. The estimate is "
-        f"{_estimator(row.game)}, with a {settings.interval:.0%} interval for {of} from standard errors clustered over contexts and people and "
-        "Student's t. No participant, context or answer will be left out that this paragraph does not name"
-        f"{fixed}. In {row.n_replicates} simulated studies with known truth this design gave an interval of "
-        f"{row.width:.3f} {unit} on average and of at most {row.wanted_width:g} {unit} in {row.p_width:.0%} of them; "
-        f"the interval held the truth in {row.coverage:.0%} of them, and the estimate was off by {row.bias:+.3f} {unit} on "
-        f"average (root mean square {row.rmse:.3f})." + _order(row, contexts)
+        f"time and cost {money}. The estimate is {_estimator(row.game)}, with a {settings.interval:.0%} interval for "
+        f"{of} from standard errors clustered over contexts and people and Student's t. No participant, context or "
+        f"answer will be left out that this paragraph does not name{fixed}. In {row.n_replicates} simulated studies "
+        f"with known truth this design gave an interval of {row.width:.3f} {unit} on average and of at most "
+        f"{row.wanted_width:g} {unit} in {row.p_width:.0%} of them; the interval held the truth in "
+        f"{row.coverage:.0%} of them, and the estimate was off by {row.bias:+.3f} {unit} on average (root mean square "
+        f"{row.rmse:.3f})." + _order(row, contexts)
     )
 
 
