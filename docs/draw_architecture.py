@@ -21,6 +21,7 @@ FLOORS = {
     "estimators": "numbers from arrays",
 }
 COLOURS = {"kind": "#d9e8f5", "documents": "#d8efe3", "shared": "#f3ead3", "papers": "#f3dcd9", "conf": "#eeeeee"}
+ABOVE = ("papers", "planning")
 WIDTH, HEIGHT, LEFT, GAP = 1.35, 0.95, 2.9, 0.12
 SHARED_LEFT = LEFT + (len(KINDS) + 1) * (WIDTH + GAP)
 SHARED_WIDTH = 4.0
@@ -66,7 +67,7 @@ def floor_of(axes: Axes, floor: str, bottom: float) -> None:
         return
     kinds, shared = rooms(floor)
     if floor == "experiments":
-        shared = ["studies (loaders, by kind)" if name == "studies" else name for name in shared if name != "papers"]
+        shared = ["studies (loaders, by kind)" if name == "studies" else name for name in shared if name not in ABOVE]
     for at, kind in enumerate((*KINDS, "documents")):
         if kind in kinds:
             colour = COLOURS["documents" if kind == "documents" else "kind"]
@@ -75,20 +76,16 @@ def floor_of(axes: Axes, floor: str, bottom: float) -> None:
 
 
 def architecture_figure() -> Figure:
-    """Draw all floors, papers above those of experiments."""
+    """Draw all floors, the rooms above the kinds above those of experiments."""
     figure = Figure(figsize=(11.4, 6.6), layout="constrained")
     axes = figure.add_subplot()
     levels = {"conf": 6.6, "experiments": 4.05, "inference": 2.7, "models": 1.35, "estimators": 0.0}
     for floor, bottom in levels.items():
         floor_of(axes, floor, bottom)
-    box(
-        axes,
-        LEFT,
-        5.25,
-        SHARED_LEFT - GAP - LEFT,
-        "papers: repeats three papers; may import every kind",
-        colour=COLOURS["papers"],
-    )
+    half = (SHARED_LEFT - GAP - LEFT - GAP) / 2
+    for at, what in enumerate(("papers: repeats three papers", "planning: which questions to ask")):
+        text = f"{what};\nmay import every kind"
+        box(axes, LEFT + at * (half + GAP), 5.25, half, text, colour=COLOURS["papers"])
     for upper, lower in ((6.6, 5.0), (4.05, 3.65), (2.7, 2.3), (1.35, 0.95)):
         axes.annotate("", (0.35, lower), (0.35, upper), arrowprops={"arrowstyle": "-|>", "color": "#333333", "lw": 1.6})
     axes.text(0.12, 3.9, "imports", rotation=90, ha="center", va="center", fontsize=9)

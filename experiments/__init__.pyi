@@ -30,6 +30,8 @@ from .papers.provo.tvd_sample_size import tvd_sample_size_legacy as tvd_sample_s
 from .papers.published import published as published
 from .papers.ranks_published import ranks_published as ranks_published
 from .papers.reproduce.experiment import reproduce as reproduce
+from .planning.experiment import design as design
+from .planning.question_worth import question_worth as question_worth
 from .rankings.api_ranks import api_ranks as api_ranks
 from .rankings.context_length.experiment import context_length as context_length
 from .rankings.rank_bounds import rank_bounds as rank_bounds

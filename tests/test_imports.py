@@ -16,6 +16,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 FLOORS = ("estimators", "models", "inference", "experiments")
 KINDS = ("comparison", "cloze", "guesses", "rankings", "bets", "documents")
+ABOVE = ("papers", "planning")
 HEAVY = ("torch", "pymc", "hydra", "omegaconf", "matplotlib", "pandas", "xarray", "scipy.stats")
 
 
@@ -49,19 +50,21 @@ def at_import(tree: ast.Module) -> Iterator[str]:
 
 
 def kind_of(module: str) -> str | None:
-    """Kind of study that a module belongs to; ``papers`` is a kind of its own, and shared rooms have none."""
+    """Kind of study that a module belongs to; ``papers`` and ``planning`` are their own, shared rooms have none."""
     parts = module.split(".")
     place = 2 if parts[:2] == ["experiments", "studies"] else 1
     room = parts[place] if len(parts) > place and parts[0] in FLOORS else None
-    return room if room in KINDS or (parts[0] == "experiments" and room == "papers") else None
+    return room if room in KINDS or (parts[0] == "experiments" and room in ABOVE) else None
 
 
 def other_kinds(module: str, source: str) -> set[str]:
-    """Kinds that a module imports and may not: only papers sees every kind, and documents are open to all kinds."""
+    """Kinds that a module imports and may not: papers and planning see every kind, documents are open to all kinds."""
     own = kind_of(module)
-    if own == "papers" or module in FLOORS:
+    if module in FLOORS:
         return set()
     found = {kind_of(name) for name in imported_names(ast.parse(source))} - {None, own}
+    if own in ABOVE:
+        return found & set(ABOVE)
     return found - {"documents"} if own else found
 
 
@@ -150,6 +153,9 @@ def test_kinds_of_study_do_not_import_each_other():
         ("experiments.studies.guesses.table", "import experiments.studies.comparison.file", {"comparison"}),
         ("inference.store.store", "from estimators.documents import document_tokens", {"documents"}),
         ("experiments.cloze.tvd", "from experiments.papers import published", {"papers"}),
+        ("experiments.cloze.tvd", "from experiments.planning import points", {"planning"}),
+        ("experiments.planning.games", "from experiments.papers import published", {"papers"}),
+        ("experiments.planning.games", "from estimators import bets, cloze", set()),
         ("estimators.documents.study", "from estimators.cloze.study import SAMPLES", {"cloze"}),
         ("estimators.guesses.study", "from estimators.documents import document_tokens", set()),
         ("experiments.papers.published", "from estimators import cloze, comparison", set()),

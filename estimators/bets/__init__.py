@@ -4,6 +4,7 @@ from estimators.bets.calibration import StakeCalibration, calibrate_stakes, stak
 from estimators.bets.gambling import GamblingEstimate, gambling_estimate
 from estimators.bets.loss import BetLoss, LossBracket, bracket_losses, estimate_bet_loss
 from estimators.bets.losses import bet_losses, model_losses, outcome_stakes, spread_nats
+from estimators.bets.planning import expected_bet_losses
 from estimators.bets.ranks import stake_ranks
 from estimators.bets.simulation import BetSimulation, simulate_bet_study
 from estimators.bets.study import validate_bet_study
@@ -21,6 +22,7 @@ __all__ = [
     "bracket_losses",
     "calibrate_stakes",
     "estimate_bet_loss",
+    "expected_bet_losses",
     "gambling_estimate",
     "model_losses",
     "outcome_stakes",

@@ -27,6 +27,17 @@ from estimators.comparison.log_means import (
 )
 from estimators.comparison.overlap import OverlapDiagnostics, diagnose_overlap, overlap_verdict
 from estimators.comparison.perplexity import PerplexityEstimate, estimate_perplexity, reference_loss, true_loss
+from estimators.comparison.planning.adaptive import (
+    FREE_ANSWER,
+    QuestionState,
+    next_question,
+    question_gains,
+    question_state,
+)
+from estimators.comparison.planning.adaptive_study import AdaptiveStudy, QuestionPlan, simulate_adaptive
+from estimators.comparison.planning.contexts import KnownContexts, assumed_belief, known_contexts
+from estimators.comparison.planning.questions import simulate_questions
+from estimators.comparison.pool_importance import PoolImportance, pool_importance
 from estimators.comparison.reports import (
     log_ratio_from_report,
     report_from_log_ratio,
@@ -40,6 +51,7 @@ from estimators.comparison.rounding import (
     round_reports,
     rounding_scheme,
 )
+from estimators.comparison.scaled_bridge import ScaledBridge, scaled_bridge
 from estimators.comparison.score import expected_score, optimal_report, rational_report, score
 from estimators.comparison.simulation.design import QuestionDesign
 from estimators.comparison.simulation.designed_study import simulate_designed_study
@@ -59,30 +71,40 @@ from estimators.comparison.terms import (
     response_pairs,
     subsample_responses,
 )
+from estimators.comparison.token_pool import TokenPool, token_pool
 from estimators.documents.tokens import is_word_token
 from estimators.layout import HUMAN, response_positions
 
 __all__ = [
     "ESTIMATORS",
+    "FREE_ANSWER",
     "HUMAN",
     "SCHEMES",
     "SOURCES",
+    "AdaptiveStudy",
     "BootstrapGap",
     "BridgeGap",
     "BridgeMeans",
     "ItemTerms",
+    "KnownContexts",
     "LogMeans",
     "LossGap",
     "OverlapDiagnostics",
     "ParticipantPopulation",
     "PerplexityEstimate",
+    "PoolImportance",
     "Proposals",
     "QuestionDesign",
+    "QuestionPlan",
+    "QuestionState",
     "ResponsePairs",
     "RoundingScheme",
+    "ScaledBridge",
     "SimulationSettings",
     "TokenLogRatios",
+    "TokenPool",
     "WeightDiagnostics",
+    "assumed_belief",
     "balanced_log_terms",
     "bias_curve",
     "bridge_gap",
@@ -110,16 +132,21 @@ __all__ = [
     "has_free_answers",
     "is_word_token",
     "jackknife_log_mean",
+    "known_contexts",
     "log_odds_scale",
     "log_ratio_from_report",
     "log_terms",
     "mixture_logprob",
+    "next_question",
     "optimal_report",
     "overlap_verdict",
     "pareto_khat",
     "plain_log_mean",
     "player_names",
+    "pool_importance",
     "psis_log_mean",
+    "question_gains",
+    "question_state",
     "rao_blackwell_log_mean",
     "rational_report",
     "reference_loss",
@@ -130,14 +157,18 @@ __all__ = [
     "round_reports",
     "rounding_scheme",
     "same_token",
+    "scaled_bridge",
     "score",
+    "simulate_adaptive",
     "simulate_comparison_study",
     "simulate_designed_study",
+    "simulate_questions",
     "simulate_reports",
     "smooth_tail",
     "study_proposals",
     "subsample_responses",
     "token_log_ratios",
+    "token_pool",
     "true_loss",
     "two_alternative_report",
     "validate_comparison_study",

@@ -12,9 +12,12 @@ from estimators.comparison import (
     ParticipantPopulation,
     QuestionDesign,
     SimulationSettings,
+    TokenPool,
+    known_contexts,
     report_from_log_ratio,
     simulate_comparison_study,
     simulate_designed_study,
+    simulate_questions,
     validate_comparison_study,
 )
 from estimators.comparison.simulation.language import draw_tokens, simulate_language
@@ -22,7 +25,7 @@ from estimators.comparison.simulation.language import draw_tokens, simulate_lang
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["answered_study", "comparison_study", "designed_study"]
+__all__ = ["answered_study", "comparison_study", "designed_study", "token_pool_example"]
 
 
 @cache
@@ -165,4 +168,30 @@ def designed_study() -> xr.Dataset:
         ParticipantPopulation(),
         seed=0,
         tokens=language.vocabulary.tolist(),
+    )
+
+
+def token_pool_example() -> TokenPool:
+    """Draws, answers and reports of eight people on four items of three tokens.
+
+    Returns
+    -------
+    TokenPool
+
+    Examples
+    --------
+    >>> from estimators.comparison.examples import token_pool_example
+    >>> token_pool_example().n_items
+    4
+    """
+    known = known_contexts(np.log([[0.5, 0.3, 0.2]] * 4), np.log([[0.6, 0.2, 0.2]] * 4), [0, 1, 2, 0])
+    return simulate_questions(
+        known,
+        np.arange(4),
+        ParticipantPopulation(),
+        n_people=8,
+        n_draws=6,
+        n_answers=6,
+        n_comparisons=4,
+        rng=np.random.default_rng(0),
     )

@@ -1,5 +1,6 @@
 """Documents: the texts that studies are made from, and corpora that models are scored on."""
 
+from estimators.documents.chosen_contexts import chosen_context_terms, chosen_mean, context_choice
 from estimators.documents.corpus import ClusteredMean, CorpusScores, clustered_mean, corpus_scores
 from estimators.documents.crossed import CrossedMean, crossed_mean
 from estimators.documents.study import document_tokens, validate_documents_study
@@ -8,7 +9,10 @@ __all__ = [
     "ClusteredMean",
     "CorpusScores",
     "CrossedMean",
+    "chosen_context_terms",
+    "chosen_mean",
     "clustered_mean",
+    "context_choice",
     "corpus_scores",
     "crossed_mean",
     "document_tokens",

@@ -1,0 +1,1 @@
+"""Designs of comparison studies: simulated quickly, and questions chosen one by one."""

@@ -1,0 +1,338 @@
+r"""A bridge whose scale the free answers say: reports on any scale, shrunk to what they are worth, then a bridge.
+
+Whether a token of the pool was answered or drawn depends on :math:`D = \ln h(x)/h(y)` with coefficient one (reverse
+logistic regression, Geyer 1994),
+
+.. math:: \mathrm{logit}\, P(\mathrm{answer}) = D_x + \ln \frac{g(y)}{g(x)} - \mathrm{gap}_q + \ln \frac{n_h}{n_g},
+
+and given the token it does not depend on whether the token was asked about: any rule that chooses tokens by what is
+known of them leaves this equation true. Reports say :math:`d_x = k D_x` plus noise. Within an item, log-ratios vary
+around a line in ln g with the variance :math:`S^2`, and the mean of m reports around :math:`k D_x` with
+:math:`\sigma^2/m`, so that the best guess of :math:`k D_x` is
+
+.. math:: c_x = \bar d_q + b\,(o_x - \bar o_q) + \lambda_x\, (d_x - \bar d_q - b\,(o_x - \bar o_q)),
+          \qquad \lambda_x = \frac{S^2}{S^2 + \sigma^2/m_x}, \quad o = \ln \frac{g(y)}{g(x)}
+
+and :math:`D_x = \beta c_x` up to an error of variance :math:`\tau_x^2 = \beta^2 S^2 (1 - \lambda_x)`. One slope
+:math:`\beta = 1/k` for the whole study and one gap an item are found together from the labels; a normal error in a
+logistic curve makes it flatter by :math:`\kappa = (1 + .346\, \tau^2)^{-1/2}` (Zeger, Liang & Albert 1988).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimators.comparison.pool_sums import (
+    PoolSums,
+    by_item,
+    even_slopes,
+    people_groups,
+    pool_errors,
+    pool_sums,
+)
+from estimators.comparison.token_pool import TokenPool
+from estimators.display import Result
+from estimators.errors import InputError
+
+__all__ = ["ScaledBridge", "scaled_bridge"]
+
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+
+_FLATTER = 16**2 * 3 / (15 * np.pi) ** 2  # .346: a logistic curve beside a normal one
+_STEPS = 60
+_TOLERANCE = 1e-7
+_STEPS_WITHOUT = 3
+_BRACKET_NATS = 60.0
+_SLOPES = (0.05, 20.0)  # of 1/k
+_FIRST_SLOPE = 0.8
+_MOST_VARIANCE = 100.0  # square nats, of an item whose draws and answers hardly overlap
+_LEAST_SPREAD = 0.05  # of the variance of reports within an item, however noisy they are
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ScaledBridge(Result):
+    """People's mean loss gap by the scaled bridge.
+
+    Attributes
+    ----------
+    gap_nats : float
+        Mean over the items used.
+    se_contexts_nats, se_asked_nats : float
+        Standard error for contexts of which the items are a sample, and for these very items
+        (:class:`~estimators.comparison.pool_sums.PoolErrors`).
+    freedom : int
+        Of Student's t.
+    slope : float
+        k: how large the log-odds of reports are beside those of the belief; 1 where it was given as that.
+    noise_nats : float
+        Standard deviation of a report around its token's mean; NaN where no token was compared twice.
+    n_left_out : int
+        Items without a known token on either side.
+    item : ndarray of int, shape (item,)
+        Those used.
+    item_gap_nats, item_se_nats : ndarray, shape (item,)
+        Of each, and its standard error: people and draws are samples.
+    p_answer : ndarray, shape (token,)
+        Probability that one draw or answer of this token is an answer; NaN where nothing is known of it.
+
+    Examples
+    --------
+    >>> from estimators import comparison
+    >>> from estimators.comparison.examples import token_pool_example
+    >>> comparison.scaled_bridge(token_pool_example(), slope=1.0).n_left_out
+    0
+    """
+
+    made_by = "scaled_bridge(pool)"
+
+    gap_nats: float
+    se_contexts_nats: float
+    se_asked_nats: float
+    freedom: int
+    slope: float
+    noise_nats: float
+    n_left_out: int
+    item: NDArray[np.intp]
+    item_gap_nats: FloatArray
+    item_se_nats: FloatArray
+    p_answer: FloatArray = field(repr=False)
+
+    def headline(self) -> str:
+        """The gap, its error, and the scale of the reports."""
+        return (
+            f"gap {self.gap_nats:.3f} +- {self.se_contexts_nats:.3f} nats over {self.item.size} items, slope of "
+            f"reports {self.slope:.2f}"
+        )
+
+
+def scaled_bridge(pool: TokenPool, *, slope: float | None = None, n_groups: int = 20) -> ScaledBridge:
+    r"""Estimate people's mean loss gap from draws, free answers and reports, on the scale that the answers say.
+
+    Everybody's reports are first divided by how large they are beside the others'. With `slope` 1 nothing is divided,
+    shrunk or corrected, and the estimate is the plain bridge
+    (:func:`~estimators.comparison.bridge.bridge_log_means`) on reports taken as they are.
+
+    Parameters
+    ----------
+    pool : TokenPool
+    slope : float, optional
+        k, where it is known; by default found from the labels.
+    n_groups : int
+        Groups of people that are left out in turn for the standard error.
+
+    Returns
+    -------
+    ScaledBridge
+
+    Raises
+    ------
+    InputError
+        If there are no reports or answers, fewer than two people, or no item with known tokens on both sides.
+
+    Examples
+    --------
+    h = (.8, .2), g = (.5, .5), y the first token, draws and answers in just these shares, reports twice too large:
+
+    >>> import numpy as np
+    >>> from estimators import comparison
+    >>> pool = comparison.token_pool(
+    ...     item=[0, 0], offset_nats=[0, 0], is_target=[True, False], n_drawn=[5, 5],
+    ...     answer_token=[0] * 8 + [1] * 2, answer_person=np.arange(10),
+    ...     report_token=[1] * 4, report_person=np.arange(4), report_log_ratio=[2 * np.log(0.25)] * 4,
+    ... )
+    >>> found = comparison.scaled_bridge(pool)
+    >>> round(found.gap_nats, 4), round(found.slope, 3)
+    (-0.47, 2.0)
+    """
+    TokenPool.require(pool=pool)
+    if not pool.report_token.size or not pool.answer_token.size:
+        raise InputError("has no reports or no free answers; a bridge needs both", field="pool")
+    if pool.n_people < 2:
+        raise InputError("has answers of one person, should have those of two at least", field="pool")
+    if slope is not None and not (np.isfinite(slope) and slope > 0):
+        raise InputError(f"is {slope}, should be above 0", field="slope")
+    plain = slope == 1.0
+    log_ratio = pool.report_log_ratio if plain else even_slopes(pool.report_log_ratio, pool.report_person)
+    sums = pool_sums(pool, log_ratio)
+    whole = _solved(_curve(sums, plain), sums, None if slope is None else 1 / slope)
+    if not whole.used[0].any():
+        raise InputError("has no item with known tokens among both draws and answers", field="pool")
+    group = people_groups(pool.n_people, n_groups)
+    without = pool_sums(pool, log_ratio, group)
+    left = _moved(_curve(without, plain), without, whole, free=slope is None)
+    used, gap = whole.used[0], whole.gap[0]
+    mean = float(gap[used].mean())
+    n = int(used.sum())
+    influence = (gap[used] - mean) / n
+    if slope is None:
+        influence = influence + whole.middle[0, used].mean() * whole.score[0, used] / whole.information[0]
+    change = np.where(left.used, left.gap - gap, 0.0)[:, used]
+    errors = pool_errors(influence, change, _draw_variance(whole, sums)[used], int(group.max()) + 1)
+    return ScaledBridge(
+        gap_nats=mean,
+        se_contexts_nats=errors.se_contexts_nats,
+        se_asked_nats=errors.se_asked_nats,
+        freedom=errors.freedom,
+        slope=float(1 / whole.inverse_slope[0, 0]),
+        noise_nats=float(np.sqrt(sums.noise[0, 0])),
+        n_left_out=int((~used).sum()),
+        item=np.flatnonzero(used),
+        item_gap_nats=gap[used],
+        item_se_nats=np.sqrt(errors.item_variance),
+        p_answer=whole.p_answer[0],
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Curve:
+    """What reports are worth, and the labels; (group, token) or (group, item)."""
+
+    best: FloatArray  # best guess of k D
+    left: FloatArray  # variance that is left of it
+    known: BoolArray
+    answered: FloatArray  # 0 where nothing is known
+    drawn: FloatArray
+    share: FloatArray  # ln n_h / n_g of the item
+    used: BoolArray  # whether the item has known tokens of both kinds
+
+
+@dataclass(frozen=True, eq=False)
+class _Solution:
+    gap: FloatArray  # (group, item)
+    used: BoolArray  # (group, item)
+    inverse_slope: FloatArray  # (group, 1)
+    p_answer: FloatArray  # (group, token)
+    flatter: FloatArray  # (group, token)
+    step: FloatArray  # (group, item): Newton's, on the log scale
+    excess: FloatArray  # (group, item): expected less observed answers
+    steep: FloatArray  # (group, item): derivative of the item's equation
+    middle: FloatArray  # (group, item): d gap / d inverse slope
+    score: FloatArray  # (group, item): of the inverse slope
+    information: FloatArray  # (group,)
+
+
+def _curve(sums: PoolSums, plain: bool) -> _Curve:
+    """Shrink the mean reports of each item towards a line in ln g."""
+    pool, start, target = sums.pool, sums.start, sums.pool.is_target
+    known = target | (sums.n_reports > 0)
+    best, left = (np.where(known, sums.log_ratio, 0.0), np.zeros(known.shape)) if plain else _shrunk(sums)
+    answered, drawn = sums.n_answered, np.broadcast_to(pool.n_drawn.astype(float), known.shape)
+    n_h, n_g = by_item(answered, start), by_item(drawn, start)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = np.where((n_h > 0) & (n_g > 0), np.log(n_h) - np.log(n_g), 0.0)
+    answered, drawn = np.where(known, answered, 0.0), np.where(known, drawn, 0.0)
+    used = (by_item(answered, start) > 0) & (by_item(drawn, start) > 0)
+    return _Curve(best, left, known, answered, drawn, share, used)
+
+
+def _shrunk(sums: PoolSums) -> tuple[FloatArray, FloatArray]:
+    """Best guess of k D of every token, and the variance that is left of it."""
+    item, start = sums.pool.item, sums.start
+    seen = (sums.n_reports > 0) & ~sums.pool.is_target
+    d, o = np.where(seen, sums.log_ratio, 0.0), np.where(seen, sums.pool.offset_nats, 0.0)
+    count = np.maximum(by_item(seen * 1.0, start), 1.0)
+    mean_d, mean_o = by_item(d, start) / count, by_item(o, start) / count
+    d_in, o_in = np.where(seen, d - mean_d[:, item], 0.0), np.where(seen, o - mean_o[:, item], 0.0)
+    number = np.maximum(seen.sum(axis=1, keepdims=True), 1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        line = np.nan_to_num((d_in * o_in).sum(axis=1, keepdims=True) / (o_in**2).sum(axis=1, keepdims=True))
+        off_line = d_in - line * o_in
+        total = (off_line**2).sum(axis=1, keepdims=True) / np.maximum((count - 1).sum(axis=1, keepdims=True), 1)
+        error = np.where(seen, np.nan_to_num(sums.noise) / np.maximum(sums.n_reports, 1), 0.0)
+        spread = np.maximum(total - error.sum(axis=1, keepdims=True) / number, _LEAST_SPREAD * total)
+        worth = np.where(spread + error > 0, spread / (spread + error), 1.0)
+    best = np.where(seen, mean_d[:, item] + line * o_in + worth * off_line, 0.0)
+    return best, np.where(seen, spread * (1 - worth), 0.0)
+
+
+def _solved(curve: _Curve, sums: PoolSums, inverse_slope: float | None) -> _Solution:
+    """Newton's steps on all gaps and the slope, each gap inside a bracket."""
+    beta = np.full((curve.best.shape[0], 1), _FIRST_SLOPE if inverse_slope is None else inverse_slope)
+    u = np.where(curve.known, beta * curve.best + sums.pool.offset_nats, 0.0)
+    gap = by_item(u, sums.start) / np.maximum(by_item(curve.known * 1.0, sums.start), 1)
+    low, high = gap - _BRACKET_NATS, gap + _BRACKET_NATS
+    found = _at(curve, sums, beta, gap)
+    for _ in range(_STEPS):
+        gap = found.gap
+        # the root lies above where more is expected than was answered
+        low, high = np.where(found.excess >= 0, gap, low), np.where(found.excess <= 0, gap, high)
+        newton = gap + found.step
+        step = np.where((newton > low) & (newton < high), newton, (low + high) / 2)
+        step = np.where(curve.used, step, gap)
+        moved, shift = float(np.abs(step - gap).max()), np.zeros_like(beta)
+        if inverse_slope is None:
+            shift = np.clip(_slope_step(found), -0.3 * beta, 0.5 * beta)
+            shift = np.clip(shift, _SLOPES[0] - beta, _SLOPES[1] - beta)
+            # each gap follows the slope along its own line; the bracket moves with it, and a bit farther
+            follow, room = found.middle * shift, 5 * np.abs(shift)
+            step, low, high = step + follow, low + follow - room, high + follow + room
+        beta = beta + shift
+        found = _at(curve, sums, beta, step)
+        if max(moved, float(np.abs(shift).max())) < _TOLERANCE:
+            break
+    return found
+
+
+def _moved(curve: _Curve, sums: PoolSums, whole: _Solution, *, free: bool) -> _Solution:
+    """Gaps without each group of people: a few steps from those of all."""
+    beta = np.repeat(whole.inverse_slope, curve.best.shape[0], axis=0)
+    found = _at(curve, sums, beta, np.repeat(whole.gap, curve.best.shape[0], axis=0))
+    for _ in range(_STEPS_WITHOUT):
+        step = np.clip(found.step, -1.0, 1.0)
+        shift = np.clip(_slope_step(found), -0.2 * beta, 0.2 * beta) * free
+        beta = beta + shift
+        found = _at(curve, sums, beta, found.gap + step + found.middle * shift)
+    return found
+
+
+def _slope_step(found: _Solution) -> FloatArray:
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        step: FloatArray = np.nan_to_num(found.score.sum(axis=1) / found.information)[:, None]
+    return step
+
+
+def _at(curve: _Curve, sums: PoolSums, beta: FloatArray, gap: FloatArray) -> _Solution:
+    """Evaluate the equations at a slope and gaps."""
+    item, start = sums.pool.item, sums.start
+    flatter = 1 / np.sqrt(1 + _FLATTER * beta**2 * curve.left)
+    logit = flatter * (beta * curve.best + sums.pool.offset_nats + (curve.share - gap)[:, item])
+    small = np.exp(-np.abs(logit))
+    p, other = np.where(logit >= 0, 1.0, small) / (1 + small), np.where(logit >= 0, small, 1.0) / (1 + small)
+    weight = flatter**2 * p * other
+    drawn, given = by_item(flatter * curve.drawn * p, start), by_item(flatter * curve.answered * other, start)
+    steep_drawn, steep_given = by_item(weight * curve.drawn, start), by_item(weight * curve.answered, start)
+    steep = steep_drawn + steep_given
+    weight = weight * (curve.drawn + curve.answered)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        middle = np.nan_to_num(by_item(weight * curve.best, start) / steep)
+        step = np.nan_to_num((np.log(drawn) - np.log(given)) / (steep_drawn / drawn + steep_given / given))
+    apart = np.where(curve.used[:, item], curve.best - middle[:, item], 0.0)
+    return _Solution(
+        gap=gap,
+        used=curve.used,
+        inverse_slope=beta,
+        p_answer=np.where(curve.known, p, np.nan),
+        flatter=flatter,
+        step=np.where(curve.used, step, 0.0),
+        excess=np.where(curve.used, drawn - given, 0.0),
+        steep=steep,
+        middle=middle,
+        score=by_item(flatter * (curve.answered * other - curve.drawn * p) * apart, start),
+        information=np.sum(weight * apart**2, axis=1),
+    )
+
+
+def _draw_variance(whole: _Solution, sums: PoolSums) -> FloatArray:
+    """Variance of each item's gap because its draws are a sample, (item,)."""
+    part = np.nan_to_num(whole.flatter[0] * whole.p_answer[0])
+    n = np.where(np.isnan(whole.p_answer[0]), 0.0, sums.pool.n_drawn)
+    total = by_item(n, sums.start)
+    mean = by_item(n * part, sums.start) / np.maximum(total, 1)
+    square = by_item(n * (part - mean[sums.pool.item]) ** 2, sums.start)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        found: FloatArray = np.where(whole.steep[0] > 0, square / whole.steep[0] ** 2, 0.0)
+    return np.minimum(found, _MOST_VARIANCE)

@@ -1,0 +1,166 @@
+"""What a study of draws, free answers and comparisons knows, token by token: the arrays that planning works on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from estimators.display import Result
+from estimators.errors import InputError
+
+__all__ = ["TokenPool", "token_pool"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TokenPool(Result):
+    """Distinct tokens of every item, and what was asked about them.
+
+    Attributes
+    ----------
+    item : ndarray of int, shape (token,)
+        Position of the item, 0 to n_items - 1, rising; every item has a token.
+    offset_nats : ndarray, shape (token,)
+        ln g(y|c) - ln g(x|c).
+    is_target : ndarray of bool, shape (token,)
+    n_drawn : ndarray of int, shape (token,)
+        Draws of the generator that are this token.
+    answer_token, answer_person : ndarray of int, shape (answer,)
+        Token of each free answer, and who gave it.
+    report_token, report_person : ndarray of int, shape (report,)
+        Token that was compared with its item's target, and who compared.
+    report_log_ratio : ndarray, shape (report,)
+        ln h(x|c)/h(y|c) as reported, nats.
+
+    Examples
+    --------
+    >>> from estimators.comparison.examples import token_pool_example
+    >>> token_pool_example()
+    TokenPool(12 tokens of 4 items, 24 draws, 24 answers, 16 reports)
+    """
+
+    made_by = "token_pool(...) or simulate_questions(...)"
+
+    item: IntArray
+    offset_nats: FloatArray
+    is_target: NDArray[np.bool_]
+    n_drawn: IntArray
+    answer_token: IntArray
+    answer_person: IntArray
+    report_token: IntArray
+    report_person: IntArray
+    report_log_ratio: FloatArray
+
+    @property
+    def n_items(self) -> int:
+        """Number of items."""
+        return int(self.item[-1]) + 1
+
+    @property
+    def n_people(self) -> int:
+        """Number of people who may have answered: one more than the highest number."""
+        return int(max(self.answer_person.max(initial=-1), self.report_person.max(initial=-1))) + 1
+
+    @property
+    def n_answered(self) -> IntArray:
+        """Free answers that are each token, (token,)."""
+        return np.bincount(self.answer_token, minlength=self.item.size)
+
+    @property
+    def n_reports(self) -> IntArray:
+        """Comparisons of each token with the target, (token,)."""
+        return np.bincount(self.report_token, minlength=self.item.size)
+
+    def headline(self) -> str:
+        """How many of everything."""
+        return (
+            f"{self.item.size} tokens of {self.n_items} items, {self.n_drawn.sum()} draws, {self.answer_token.size} "
+            f"answers, {self.report_token.size} reports"
+        )
+
+
+def token_pool(
+    *,
+    item: ArrayLike,
+    offset_nats: ArrayLike,
+    is_target: ArrayLike,
+    n_drawn: ArrayLike,
+    answer_token: ArrayLike = (),
+    answer_person: ArrayLike = (),
+    report_token: ArrayLike = (),
+    report_person: ArrayLike = (),
+    report_log_ratio: ArrayLike = (),
+) -> TokenPool:
+    """Check the arrays of a :class:`TokenPool`.
+
+    Parameters
+    ----------
+    item, offset_nats, is_target, n_drawn : array_like, shape (token,)
+    answer_token, answer_person : array_like of int, shape (answer,)
+    report_token, report_person, report_log_ratio : array_like, shape (report,)
+        See :class:`TokenPool`.
+
+    Returns
+    -------
+    TokenPool
+
+    Raises
+    ------
+    InputError
+        If shapes disagree, items do not rise from 0 without gaps, a number of a token or person is none, a number is
+        not finite, or the target is reported on.
+
+    Examples
+    --------
+    >>> from estimators import comparison
+    >>> comparison.token_pool(item=[0, 0], offset_nats=[0, 1.2], is_target=[True, False], n_drawn=[1, 2])
+    TokenPool(2 tokens of 1 items, 3 draws, 0 answers, 0 reports)
+    """
+    place, offset = _whole("item", item), np.asarray(offset_nats, dtype=float)
+    target, drawn = np.asarray(is_target), _whole("n_drawn", n_drawn)
+    pool = TokenPool(
+        item=place,
+        offset_nats=offset,
+        is_target=target,
+        n_drawn=drawn,
+        answer_token=_whole("answer_token", answer_token),
+        answer_person=_whole("answer_person", answer_person),
+        report_token=_whole("report_token", report_token),
+        report_person=_whole("report_person", report_person),
+        report_log_ratio=np.asarray(report_log_ratio, dtype=float),
+    )
+    for names, size in (
+        (("offset_nats", "is_target", "n_drawn"), place.size),
+        (("answer_person",), pool.answer_token.size),
+        (("report_person", "report_log_ratio"), pool.report_token.size),
+    ):
+        for name in names:
+            if getattr(pool, name).shape != (size,):
+                raise InputError(f"has shape {getattr(pool, name).shape}, should be ({size},)", field=name)
+    if not place.size or place[0] != 0 or not np.isin(np.diff(place), (0, 1)).all():
+        raise InputError("should begin at 0 and rise by 0 or 1 from token to token", field="item")
+    if target.dtype.kind != "b":
+        raise InputError(f"has dtype {target.dtype}, should be bool", field="is_target")
+    for name in ("answer_token", "report_token"):
+        if (getattr(pool, name) >= place.size).any():
+            raise InputError(f"is {getattr(pool, name).max()}, but there are {place.size} tokens", field=name)
+    for name in ("offset_nats", "report_log_ratio"):
+        if not np.isfinite(getattr(pool, name)).all():
+            raise InputError("should be finite everywhere", field=name)
+    if target[pool.report_token].any():
+        raise InputError("is a target, whose log-ratio to itself nobody can report", field="report_token")
+    return pool
+
+
+def _whole(name: str, values: ArrayLike) -> IntArray:
+    """Whole numbers of at least 0, as positions."""
+    given = np.asarray(values)
+    if given.ndim != 1:
+        raise InputError(f"has shape {given.shape}, should have one dimension", field=name)
+    if given.size and (given.dtype.kind not in "iu" or (given < 0).any()):
+        raise InputError("should be whole numbers of at least 0", field=name)
+    return given.astype(np.intp)

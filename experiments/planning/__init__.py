@@ -1,0 +1,1 @@
+"""Which questions to ask, and how many people."""

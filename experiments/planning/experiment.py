@@ -1,0 +1,71 @@
+"""``+exp=design``: which questions to ask, of how many people."""
+
+from __future__ import annotations
+
+import xarray as xr
+
+from estimators.errors import InputError
+from experiments.harness.result import ExperimentResult, experiment
+from experiments.harness.tables import table_variables
+from experiments.planning.figures import cost_figure
+from experiments.planning.points import design_points
+from experiments.planning.replicates import design_table
+from experiments.planning.settings import DesignSettings
+from experiments.planning.summary import design_warnings, summary
+from experiments.planning.worlds import draw_worlds, study_contexts
+
+__all__ = ["design"]
+
+_ON_SCREEN = (
+    *("game", "n_contexts", "n_answers", "n_comparisons", "n_bets", "n_guesses", "n_people", "minutes", "money"),
+    *("width", "p_width", "coverage", "bias", "rmse", "p_right_order", "recommended"),
+)
+
+
+@experiment(DesignSettings)
+def design(study: xr.Dataset, settings: DesignSettings) -> ExperimentResult:
+    """Simulate studies of many designs with known truth, and recommend the cheapest that keeps its promise.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A comparison study with the generator's whole distribution (``reference_logprob``); what people answered in it
+        is not used.
+    settings : DesignSettings, optional
+        Or its fields by name.
+
+    Returns
+    -------
+    ExperimentResult
+        One row a design.
+
+    Raises
+    ------
+    InputError
+        If the study has no whole distribution, a model is unknown, a pilot cannot be read, or there is no budget.
+
+    Examples
+    --------
+    >>> from experiments import design, designed_simulated
+    >>> study = designed_simulated(n_items=40, vocab_size=100)
+    >>> result = design(study, games="bets", contexts=[20, 80], bets=1, n_screen=10, n_replicates=20, width_nats=2.0)
+    >>> result.table[["game", "n_contexts", "n_people", "minutes"]].round(1)
+       game  n_contexts  n_people  minutes
+    0  bets          20         2     13.3
+    1  bets          80         2     53.3
+    """
+    if settings.budget_minutes is None and settings.budget_money is None:
+        raise InputError("is null, and budget_money too; one should be a number", field="budget_minutes")
+    contexts = study_contexts(study, settings.against)
+    worlds = draw_worlds(contexts, settings)
+    table = design_table(design_points(settings), worlds, settings)
+    dataset = xr.Dataset(table_variables(table, "row"), attrs={"against": contexts.against, "study": contexts.name})
+    recommended = table[table["recommended"]]
+    return ExperimentResult(
+        table=table,
+        dataset=dataset,
+        figures={"costs": cost_figure(table, contexts.name, settings.interval)},
+        text=summary(table, contexts, settings),
+        warnings=design_warnings(table, settings),
+        on_screen=(recommended if len(recommended) else table)[list(_ON_SCREEN)],
+    )

@@ -1,0 +1,254 @@
+"""One simulated study of each game: what it estimates, its interval, and the truth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import stdtrit
+
+from estimators.cloze import count_words, tvd_with_baseline
+from estimators.comparison import (
+    PoolImportance,
+    QuestionPlan,
+    ScaledBridge,
+    pool_importance,
+    scaled_bridge,
+    simulate_adaptive,
+    simulate_questions,
+)
+from estimators.documents import CrossedMean, crossed_mean
+from estimators.rankings import guess_bounds
+from experiments.planning.points import DesignPoint, people_minutes
+from experiments.planning.settings import ADAPTIVE, DesignSettings
+from experiments.planning.worlds import N_TRIED, World, guessed_ranks
+
+__all__ = ["PLAYED", "Outcome", "Planned", "play"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+
+_GROUPS = 12  # of people, left out in turn
+_TVD_REPEATS = 20  # samples of every context, for what samples of that size have on average
+
+
+@dataclass(frozen=True, eq=False)
+class Planned:
+    """A study to be simulated.
+
+    Parameters
+    ----------
+    world : World
+    point : DesignPoint
+    n_people : int
+    settings : DesignSettings
+    """
+
+    world: World
+    point: DesignPoint
+    n_people: int
+    settings: DesignSettings
+
+    @property
+    def asked(self) -> bool:
+        """Whether the loss is that on the items asked."""
+        return self.settings.loss_of == "asked"
+
+    def contexts(self, rng: np.random.Generator) -> IntArray:
+        """Items: contexts drawn with replacement, as the study's own are the population."""
+        return rng.integers(0, self.world.known.target.size, self.point.n_contexts)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one simulated study found.
+
+    Parameters
+    ----------
+    value, se : float
+        Estimate and standard error, nats or a share.
+    freedom : int
+        Of Student's t.
+    truth : float
+    belief : float
+        What the truth would be if people's belief were asked itself: their gap, where the game is about a loss, or the
+        TVD of whole distributions; NaN elsewhere.
+    minutes : float
+        People's time, where the study itself decides when to stop; NaN elsewhere.
+    right_order : float
+        Whether people and the named model are put in the right order: 1 or 0; NaN where the game says nothing of it.
+    """
+
+    value: float
+    se: float
+    freedom: int
+    truth: float
+    belief: float = float("nan")
+    right_order: float = float("nan")
+    minutes: float = float("nan")
+
+    def width(self, interval: float) -> float:
+        """Width of the interval."""
+        return float(2 * self.se * stdtrit(self.freedom, (1 + interval) / 2))
+
+
+def play(planned: Planned, rng: np.random.Generator) -> Outcome:
+    """Simulate one study in its game.
+
+    Parameters
+    ----------
+    planned : Planned
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    Outcome
+    """
+    return PLAYED[planned.point.game](planned, rng)
+
+
+def _order(world: World, value: float, truth: FloatArray, context: IntArray) -> float:
+    """Whether people's estimate lies on the right side of the model's loss on the same items."""
+    right = np.sign(truth.mean() - world.against_gap_nats.mean())
+    return float(np.sign(value - world.against_gap_nats[context].mean()) == right)
+
+
+def _pool_game(
+    estimate: Callable[..., ScaledBridge | PoolImportance], **settled: float
+) -> Callable[[Planned, np.random.Generator], Outcome]:
+    def run(planned: Planned, rng: np.random.Generator) -> Outcome:
+        world, point, context = planned.world, planned.point, planned.contexts(rng)
+        pool = simulate_questions(
+            world.known,
+            context,
+            world.people,
+            n_people=planned.n_people,
+            n_draws=point.n_draws,
+            n_answers=point.n_answers,
+            n_comparisons=point.n_comparisons,
+            scale=point.scale,
+            rng=rng,
+        )
+        found = estimate(pool, n_groups=_GROUPS, **settled)
+        gap = world.known.gap_nats
+        truth = float(gap[context].mean() if planned.asked else gap.mean())
+        se = found.se_asked_nats if planned.asked else found.se_contexts_nats
+        return Outcome(found.gap_nats, se, found.freedom, truth, truth, _order(world, found.gap_nats, gap, context))
+
+    return run
+
+
+def _adaptive(planned: Planned, rng: np.random.Generator) -> Outcome:
+    world, settings, context = planned.world, planned.settings, planned.contexts(rng)
+    plan = QuestionPlan(
+        n_draws=planned.point.n_draws,
+        width_nats=settings.width_nats,
+        interval=settings.interval,
+        max_minutes=people_minutes(planned.point, settings.costs, 1.0),
+        comparison_seconds=settings.costs.comparison_seconds,
+        answer_seconds=settings.costs.answer_seconds,
+    )
+    study = simulate_adaptive(
+        world.known, context, world.people, plan, n_people=planned.n_people, scale=planned.point.scale, rng=rng
+    )
+    found, gap = study.estimate, world.known.gap_nats
+    order = _order(world, found.gap_nats, gap, context)
+    truth = study.truth_nats
+    return Outcome(found.gap_nats, found.se_asked_nats, found.freedom, truth, truth, order, study.minutes)
+
+
+def _in_turn(n_items: int, n_each: int, n_people: int) -> tuple[IntArray, IntArray]:
+    """Item and person of every answer; people answer in turn."""
+    item = np.repeat(np.arange(n_items), n_each)
+    return item, np.arange(item.size) % n_people
+
+
+def _freedom(found: CrossedMean) -> int:
+    return max(min(found.n_participants, found.n_items) - 1, 1)
+
+
+def _bets(planned: Planned, rng: np.random.Generator) -> Outcome:
+    world, context = planned.world, planned.contexts(rng)
+    item, person = _in_turn(context.size, planned.point.n_bets, planned.n_people)
+    kind = rng.integers(0, world.bet_gap_nats.shape[0], planned.n_people)
+    found = crossed_mean(world.bet_gap_nats[kind[person], context[item]], person, item)
+    of_context, belief = world.bet_gap_nats.mean(axis=0), world.known.gap_nats
+    right = _order(world, found.mean, of_context, context)
+    se = found.se
+    if planned.asked:
+        se, of_context, belief = found.se_participants, of_context[context], belief[context]
+    return Outcome(found.mean, se, _freedom(found), float(of_context.mean()), float(belief.mean()), right)
+
+
+def _mixed(planned: Planned, rng: np.random.Generator) -> Outcome:
+    """Half of the contexts in each game; the estimates weighed by their variances, for the belief's gap."""
+    half = replace(planned, point=replace(planned.point, n_contexts=max(planned.point.n_contexts // 2, 2)))
+    bridge, bets = PLAYED["bridge"](half, rng), PLAYED["bets"](half, rng)
+    weight = np.array([1 / bridge.se**2, 1 / bets.se**2])
+    value = float(weight @ [bridge.value, bets.value] / weight.sum())
+    world = planned.world
+    truth = (bridge.belief + bets.belief) / 2 if planned.asked else float(world.known.gap_nats.mean())
+    right = np.sign(world.known.gap_nats.mean() - world.against_gap_nats.mean())
+    order = float(np.sign(value - world.against_gap_nats.mean()) == right)
+    return Outcome(value, float(weight.sum() ** -0.5), min(bridge.freedom, bets.freedom), truth, truth, order)
+
+
+def _cloze(planned: Planned, rng: np.random.Generator) -> Outcome:
+    world, n = planned.world, planned.point.n_answers
+    tvd = _corrected_tvd(world, planned.contexts(rng), n, rng)
+    if n not in world.tvd_at:
+        everything = np.tile(np.arange(world.known.target.size), _TVD_REPEATS)
+        world.tvd_at[n] = float(np.nanmean(_corrected_tvd(world, everything, n, rng)))
+    # the same people answer other contexts too, but an answer says nothing of them: what contexts differ by is all
+    found = tvd[np.isfinite(tvd)]
+    se = float(found.std(ddof=1) / np.sqrt(found.size))
+    return Outcome(float(found.mean()), se, found.size - 1, world.tvd_at[n], belief=float(world.tvd.mean()))
+
+
+def _corrected_tvd(world: World, context: IntArray, n: int, rng: np.random.Generator) -> FloatArray:
+    """Corrected TVD between n of people's answers and as many samples of the generator, (item,)."""
+    counts = []
+    item = np.repeat(np.arange(context.size), n)
+    for what in ("belief", "generator"):
+        token = world.known.draw(what, context, n, rng).ravel()
+        counts.append(count_words(item, token, np.ones(token.size), n_contexts=context.size))
+    return tvd_with_baseline(*counts).corrected
+
+
+def _accuracy(planned: Planned, rng: np.random.Generator) -> Outcome:
+    world, context = planned.world, planned.contexts(rng)
+    item, person = _in_turn(context.size, planned.point.n_guesses, planned.n_people)
+    kind = rng.integers(0, world.p_hit.shape[0], planned.n_people)
+    hit = rng.random(item.size) < world.p_hit[kind[person], context[item]]
+    found = crossed_mean(hit * 1.0, person, item)
+    truth = float(world.p_hit.mean())
+    right = np.sign(truth - world.model_hit.mean())
+    order = float(np.sign(found.mean - world.model_hit[context].mean()) == right)
+    return Outcome(found.mean, found.se, _freedom(found), truth, right_order=order)
+
+
+def _ranks(planned: Planned, rng: np.random.Generator) -> Outcome:
+    world, context = planned.world, planned.contexts(rng)
+    item, person = _in_turn(context.size, planned.point.n_guesses, planned.n_people)
+    exponent = world.guess_exponents[rng.integers(0, world.guess_exponents.size, planned.n_people)]
+    ranks = guessed_ranks(world.known, context[item], exponent[person], rng)
+    vocab = world.known.generator.shape[1]
+    found = guess_bounds(ranks, item=item, participant=person, n_tried=N_TRIED, vocab_size=vocab)
+    freedom = max(min(found.n_participants, found.n_items) - 1, 1)
+    return Outcome(found.upper_nats, found.upper_se_nats, freedom, world.rank_bound_nats)
+
+
+PLAYED: Mapping[str, Callable[[Planned, np.random.Generator], Outcome]] = {
+    "comparison": _pool_game(pool_importance),
+    "bridge_as_reported": _pool_game(scaled_bridge, slope=1.0),
+    "bridge": _pool_game(scaled_bridge),
+    ADAPTIVE: _adaptive,
+    "bets": _bets,
+    "mixed": _mixed,
+    "cloze": _cloze,
+    "accuracy": _accuracy,
+    "ranks": _ranks,
+}
+"""Game -> one simulated study."""

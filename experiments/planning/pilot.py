@@ -1,0 +1,69 @@
+"""What a pilot's posterior says of people."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import xarray as xr
+
+from estimators.comparison import ParticipantPopulation
+from estimators.errors import InputError
+
+__all__ = ["pilot_populations"]
+
+_NEEDED = ("slope_spread", "bias_spread", "log_noise", "noise_spread", "logit_lapse")
+_LAPSE_CONCENTRATION = 40.0
+
+
+def pilot_populations(path: Path, n: int, rng: np.random.Generator) -> list[ParticipantPopulation]:
+    """Draw populations of participants from the posterior of a pilot.
+
+    Parameters
+    ----------
+    path : Path
+        ``posterior_human.nc`` of ``+exp=free_answers``, or any posterior with its variables of participants. Without
+        ``k0``, as where reports alone were fitted, the typical slope is 1.
+    n : int
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    list of ParticipantPopulation
+
+    Raises
+    ------
+    InputError
+        If there is no such file, it has no posterior, or a variable is missing.
+    """
+    if not path.is_file():
+        raise InputError(f"{path} is no file; should be a posterior that a run wrote", field="pilot")
+    try:
+        with xr.open_dataset(path, group="posterior", engine="h5netcdf") as opened:
+            draws = opened.load()
+    except (OSError, ValueError, KeyError) as error:
+        reason = " ".join(str(error).split())
+        raise InputError(f"{path} has no group 'posterior' that can be read: {reason}", field="pilot") from error
+    missing = [name for name in _NEEDED if name not in draws]
+    if missing:
+        raise InputError(
+            f"{path} has no {', '.join(missing)}; should be posterior_human.nc of +exp=free_answers", field="pilot"
+        )
+    flat = draws.stack(draw_number=("chain", "draw"))
+    chosen = rng.choice(flat.sizes["draw_number"], n, replace=flat.sizes["draw_number"] < n)
+    found = []
+    for at in chosen.tolist():
+        one = {name: float(flat[name].to_numpy()[at]) for name in _NEEDED}
+        k0 = float(flat["k0"].to_numpy()[at]) if "k0" in flat else 1.0
+        found.append(
+            ParticipantPopulation(
+                bias_sd_nats=one["bias_spread"],
+                slope_median=k0,
+                slope_log_sd=one["slope_spread"],
+                noise_median_nats=float(np.exp(one["log_noise"])),
+                noise_log_sd=one["noise_spread"],
+                lapse_mean=float(1 / (1 + np.exp(-one["logit_lapse"]))),
+                lapse_concentration=_LAPSE_CONCENTRATION,
+            )
+        )
+    return found

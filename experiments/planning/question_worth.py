@@ -1,0 +1,264 @@
+"""``+exp=question_worth``: which questions of a study were worth their time, and what would have been better ones."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from estimators.comparison import log_terms, response_pairs
+from estimators.layout import item_labels
+from experiments.harness.figures import STYLE, new_figure
+from experiments.harness.marks import light_grid, percent
+from experiments.harness.result import ExperimentResult, experiment
+from experiments.harness.settings import Seeded, rng_for, rows_of
+from experiments.harness.tables import table_variables
+from experiments.planning.figures import GAME_LABELS
+from experiments.planning.games import Planned, play
+from experiments.planning.points import DesignPoint, n_people, people_minutes
+from experiments.planning.replicates import summarise
+from experiments.planning.settings import AssumedPeople, Costs, DesignSettings
+from experiments.planning.worlds import draw_worlds, study_contexts
+from experiments.studies.comparison.designed import designed_simulated
+from inference.progress import stage
+from inference.settings import Count, Probability
+
+__all__ = ["QuestionWorthSettings", "question_worth", "question_worth_figure"]
+
+
+_PLAYED = 29  # people whose answers were published
+
+
+class QuestionWorthSettings(Seeded):
+    """Settings of :func:`question_worth`."""
+
+    interval: Probability = 0.9
+    """Stated coverage of the intervals of the designs."""
+    n_replicates: Count = 100
+    """Simulated studies of every design."""
+    n_contexts: Count = 400
+    """Contexts of the embedded study, of which the designs are made."""
+    vocab_size: Count = 1000
+    """Tokens of its language."""
+    assumed: AssumedPeople = AssumedPeople()
+    """What people may be like."""
+    costs: Costs = Costs()
+    """People's time."""
+
+
+@experiment(QuestionWorthSettings)
+def question_worth(study: xr.Dataset, settings: QuestionWorthSettings) -> ExperimentResult:
+    """Say how much of equation 5's estimate each question carries, and what other games give for the same time.
+
+    A question is an item and a candidate. What it carries is its share of the item's sum of importance weights: a
+    share near 0 says only that the candidate is nothing to people, a share near 1 that the item's number is one
+    report. The other designs are simulated on the embedded study, with people as the settings assume them.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A comparison study with people's reports on draws of its generator.
+    settings : QuestionWorthSettings, optional
+        Or its fields by name.
+
+    Returns
+    -------
+    ExperimentResult
+        One row a design; its ``tables`` have one row a question.
+
+    Raises
+    ------
+    InputError
+        If the study has no reports that equation 5 can use.
+
+    Examples
+    --------
+    >>> from experiments import question_worth, simulated
+    >>> study = simulated(n_items=20, n_reference_items=20, vocab_size=100, n_candidates=20)
+    >>> result = question_worth(study, n_replicates=3, n_contexts=40, vocab_size=100)
+    >>> result.table["game"].tolist()
+    ['comparison', 'comparison', 'bridge', 'bets']
+    """
+    questions = _questions(study)
+    n_items, n_responses = int(questions["item"].nunique()), int(questions["n_responses"].sum())
+    table = _designs(n_items, n_responses, settings)
+    about = str(study.attrs["name"])
+    dataset = xr.Dataset({**table_variables(table, "row"), "share": ("question", questions["share"].to_numpy())})
+    return ExperimentResult(
+        table=table,
+        dataset=dataset,
+        tables={"questions": questions},
+        figures={"question_worth": question_worth_figure(questions, table, about, settings.interval)},
+        text=_summary(questions, table, settings.interval),
+    )
+
+
+def question_worth_figure(
+    questions: pd.DataFrame, table: pd.DataFrame, study_name: str = "", interval: float = 0.9
+) -> Figure:
+    """What each answer carries, and what the same time buys in other games.
+
+    Parameters
+    ----------
+    questions : pandas.DataFrame
+        A row a question, with ``n_responses`` and ``share``.
+    table : pandas.DataFrame
+        A row a design.
+    study_name : str
+    interval : float
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    with mpl.rc_context(STYLE):
+        fig = new_figure(10.6, 3.7)
+        left, right = fig.subplots(1, 2, width_ratios=[1, 1.1])
+        _carried(left, _by_answer(questions))
+        _bought(right, table, interval)
+        left.set_title(f"What each answer carried ({study_name})")
+        right.set_title(f"What {table['minutes'].iloc[0]:,.0f} minutes of people's time buy (simulated)")
+    return fig
+
+
+def _questions(study: xr.Dataset) -> pd.DataFrame:
+    """One row a question, with its owner's item id: answers, and their share of the item's weights."""
+    pairs = response_pairs(study)
+    weight = np.exp(log_terms(pairs) - _item_top(log_terms(pairs), pairs.item))
+    frame = pd.DataFrame({"item": pairs.item, "candidate": pairs.candidate, "weight": weight})
+    frame = frame.groupby(["item", "candidate"], sort=False)["weight"].agg(["sum", "size"]).reset_index()
+    total = frame.groupby("item")["sum"].transform("sum")
+    place = {label: at for at, label in enumerate(study["item"].to_numpy().tolist())}
+    position = np.array([place[label] for label in frame["item"].tolist()])
+    return pd.DataFrame(
+        {
+            "item": item_labels(study)[position],
+            "target": study["target_token"].to_numpy()[position],
+            "candidate": frame["candidate"],
+            "n_responses": frame["size"],
+            "share": frame["sum"] / total,
+        }
+    ).sort_values("share", ascending=False, ignore_index=True)
+
+
+def _item_top(log_term: NDArray[np.float64], item: NDArray[np.generic]) -> NDArray[np.float64]:
+    """Largest log-weight of each term's item."""
+    top: NDArray[np.float64] = pd.Series(log_term).groupby(np.asarray(item)).transform("max").to_numpy(dtype=float)
+    return top
+
+
+def _by_answer(questions: pd.DataFrame) -> NDArray[np.float64]:
+    """Share of each answer, largest first: answers to one question have equal parts of its."""
+    each = questions["share"] / questions["n_responses"]
+    return np.sort(np.repeat(each.to_numpy(), questions["n_responses"].to_numpy()))[::-1]
+
+
+def _carry(share: NDArray[np.float64], part: float) -> int:
+    """How many answers carry a part of the estimate."""
+    return int(np.searchsorted(np.cumsum(share) / share.sum(), part)) + 1
+
+
+def _designs(n_items: int, n_responses: int, settings: QuestionWorthSettings) -> pd.DataFrame:
+    """What the time of the study would buy in every game, by simulation."""
+    embedded = designed_simulated(
+        n_items=settings.n_contexts,
+        vocab_size=settings.vocab_size,
+        seed=settings.seed,
+        design={"n_draws": 1, "n_answers": 1, "n_comparisons": 1},
+    )
+    planned = DesignSettings(seed=settings.seed, assumed=settings.assumed, costs=settings.costs)
+    worlds = draw_worlds(study_contexts(embedded), planned, "question worth")
+    rows = []
+    points = _points(n_items, n_responses, settings.costs)
+    with stage("designs", len(points)) as show:
+        for number, (label, point) in enumerate(points):
+            show(number)
+            minutes = people_minutes(point, settings.costs, 1.0)
+            people = n_people(point, minutes, settings.costs.changed(least_people=_PLAYED))
+            rng = rng_for(settings.seed, f"question worth {point}")
+            each = [Planned(world, point, people, planned) for world in worlds]
+            found = [play(each[i % len(each)], rng) for i in range(settings.n_replicates)]
+            own = summarise(found, planned.width_nats, settings.interval)
+            rows.append({"label": label, **point.row(), "n_people": people, "minutes": minutes, **own})
+    return pd.DataFrame(rows)
+
+
+def _points(n_items: int, n_responses: int, costs: Costs) -> list[tuple[str, DesignPoint]]:
+    """Designs of about the time of the study's comparisons."""
+    each = max(round(n_responses / n_items), 1)
+    seconds = n_responses * costs.comparison_seconds
+    asked = DesignPoint("comparison", n_items, "interface", n_draws=each, n_comparisons=each)
+    half = max(round(seconds / n_items / (costs.answer_seconds + costs.comparison_seconds)), 2)
+    bridge = DesignPoint("bridge", n_items, "slider", n_draws=half, n_answers=half, n_comparisons=half)
+    bets = DesignPoint("bets", max(round(seconds / costs.bet_seconds), 2), n_bets=1)
+    return [
+        ("as it was asked: 11 boxes", asked),
+        ("the same, a slider", replace(asked, scale="slider")),
+        ("half free answers, a slider", bridge),
+        ("one bet a context", bets),
+    ]
+
+
+def _carried(axes: Axes, share: NDArray[np.float64]) -> None:
+    n = share.size
+    carried = np.concatenate([[0.0], np.cumsum(share) / share.sum()])
+    axes.plot(np.arange(n + 1), carried, color="#0072B2")
+    for part in (0.5, 0.9):
+        count = _carry(share, part)
+        axes.plot([count, count], [0, part], color="0.6", linewidth=0.8, linestyle=":")
+        axes.plot(count, part, "o", color="#0072B2", markersize=5)
+        axes.annotate(
+            f"{count:,} answers carry {part:.0%}", (count, part), (8, -12), textcoords="offset points", fontsize=8.5
+        )
+    axes.set_xlim(0, n)
+    axes.set_ylim(0, 1.02)
+    percent(axes.yaxis)
+    light_grid(axes, "y")
+    axes.set_xlabel(f"answers, the weightiest first (of {n:,})")
+    axes.set_ylabel("share of the estimate that they carry")
+
+
+def _bought(axes: Axes, table: pd.DataFrame, interval: float) -> None:
+    rows = rows_of(table)
+    for at, row in enumerate(rows):
+        good = row.coverage >= interval - 0.1
+        axes.barh(-at, row.width, 0.55, color="#0072B2" if good else "white", edgecolor="#0072B2", zorder=2)
+        said = f"covers {row.coverage:.0%}, off by {row.bias:+.2f}"
+        axes.annotate(said, (row.width, -at), (5, 0), textcoords="offset points", va="center", fontsize=8.5)
+    labels = [f"{row.label}\n{_words(row)}" for row in rows]
+    axes.set_yticks([-at for at in range(len(rows))], labels, fontsize=8.5)
+    axes.tick_params(axis="y", length=0)
+    axes.set_xlim(0, float(table["width"].max()) * 1.75)
+    light_grid(axes, "x")
+    axes.set_xlabel(f"mean width of the {interval:.0%} interval, nats; hollow: covers too little")
+
+
+def _words(row: Any) -> str:
+    return f"{GAME_LABELS[row.game]}; {row.n_contexts} contexts"
+
+
+def _summary(questions: pd.DataFrame, table: pd.DataFrame, interval: float) -> str:
+    share = _by_answer(questions)
+    lines = [
+        f"Of {share.size:,} answers, {_carry(share, 0.5):,} carry half of equation 5's estimate and "
+        f"{_carry(share, 0.9):,} carry 90% of it, each item counting the same. An answer that carries next to nothing "
+        "says only that people give its candidate next to nothing.\n",
+        "What the same time would buy, simulated on the embedded study with the people that the settings assume:\n",
+    ]
+    lines += [
+        f"- **{row.label}** ({row.n_people} people, {row.n_contexts} contexts, {row.minutes:,.0f} minutes): mean width "
+        f"{row.width:.2f} nats, {interval:.0%} intervals cover {row.coverage:.0%}, bias {row.bias:+.2f}, right order "
+        f"in {row.p_right_order:.0%}."
+        for row in rows_of(table)
+    ]
+    lines.append(
+        "\nBets estimate what was really lost, with the generator filling in; the others the loss of the belief."
+    )
+    return "\n".join(lines)

@@ -1,0 +1,196 @@
+"""Simulated studies of every design, and which design is recommended."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from experiments.harness.settings import rng_for
+from experiments.planning.games import Outcome, Planned, play
+from experiments.planning.points import DesignPoint, n_people, people_minutes, wanted_width
+from experiments.planning.settings import DesignSettings
+from experiments.planning.worlds import World
+from inference.progress import stage
+
+__all__ = ["COVERAGE_SLACK", "design_table", "fresh_studies", "keeps_promise", "summarise"]
+
+COVERAGE_SLACK = 0.05
+"""How far below the stated coverage that of a recommended design may lie: 85% for intervals of 90%."""
+
+
+def design_table(points: Sequence[DesignPoint], worlds: Sequence[World], settings: DesignSettings) -> pd.DataFrame:
+    """Simulate every design a few times, and those that may be recommended many times.
+
+    Of each game, designs are taken from the cheapest on; the first that keeps its promise
+    (:func:`keeps_promise`) in the many new simulations is the game's recommended one.
+
+    Parameters
+    ----------
+    points : sequence of DesignPoint
+    worlds : sequence of World
+    settings : DesignSettings
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a design.
+    """
+    guesses = float(np.mean([world.guesses_a_token for world in worlds]))
+    rows = []
+    with stage("designs", len(points)) as show:
+        for number, point in enumerate(points):
+            show(number, now=point.game)
+            minutes = people_minutes(point, settings.costs, guesses)
+            people = n_people(point, minutes, settings.costs)
+            rng = rng_for(settings.seed, f"screen {point}")
+            found = _simulated([Planned(world, point, people, settings) for world in worlds], settings.n_screen, rng)
+            rows.append(_row(point, people, minutes, found, settings))
+    table = pd.DataFrame(rows)
+    recommended: list[int] = []
+    for game in dict.fromkeys(table["game"]):
+        own = table[(table["game"] == game) & table["in_budget"] & (table["p_width"] > 0.5)].sort_values("minutes")
+        with stage(f"{game}: designs that may keep their promise", len(own)) as show:
+            for number, at in enumerate(own.index.tolist()):
+                show(number)
+                people, minutes = int(rows[at]["n_people"]), float(rows[at]["minutes"])
+                rng = rng_for(settings.seed, f"many {points[at]}")
+                found = _simulated(
+                    [Planned(world, points[at], people, settings) for world in worlds], settings.n_replicates, rng
+                )
+                rows[at] = _row(points[at], people, minutes, found, settings)
+                if keeps_promise(rows[at], settings):
+                    recommended.append(at)
+                    break
+    return pd.DataFrame(rows).assign(recommended=[at in recommended for at in range(len(rows))])
+
+
+def keeps_promise(row: Any, settings: DesignSettings) -> bool:
+    """Whether width and coverage are as promised, by a standard error of the simulation.
+
+    Parameters
+    ----------
+    row : mapping
+        Of the table.
+    settings : DesignSettings
+
+    Returns
+    -------
+    bool
+    """
+    wide_enough = row["p_width"] - row["p_width_mcse"] >= settings.assurance
+    covers = row["coverage"] - row["coverage_mcse"] >= settings.interval - COVERAGE_SLACK
+    return bool(wide_enough and covers)
+
+
+def fresh_studies(
+    point: DesignPoint, people: int, worlds: Sequence[World], settings: DesignSettings, n: int
+) -> dict[str, Any]:
+    """Simulate a design in other worlds than those it was recommended in.
+
+    Parameters
+    ----------
+    point : DesignPoint
+    people : int
+    worlds : sequence of World
+        Of other contexts and another seed.
+    settings : DesignSettings
+    n : int
+        Simulated studies.
+
+    Returns
+    -------
+    dict
+        From :func:`summarise`.
+    """
+    rng = rng_for(settings.seed, f"fresh {point}")
+    found = _simulated([Planned(world, point, people, settings) for world in worlds], n, rng)
+    return summarise(found, wanted_width(point.game, settings), settings.interval)
+
+
+def summarise(found: Sequence[Outcome], wanted: float, interval: float) -> dict[str, Any]:
+    """Width, coverage, bias, error and order over simulated studies, each with its Monte-Carlo standard error.
+
+    Parameters
+    ----------
+    found : sequence of Outcome
+    wanted : float
+        Width.
+    interval : float
+        Stated coverage.
+
+    Returns
+    -------
+    dict of str to float
+
+    Examples
+    --------
+    >>> found = [Outcome(1.0, 0.1, 30, 1.1), Outcome(1.3, 0.1, 30, 1.1)]
+    >>> summary = summarise(found, wanted=0.4, interval=0.9)
+    >>> round(summary["width"], 2), summary["p_width"], summary["coverage"], round(summary["bias"], 2)
+    (0.34, 1.0, 0.5, 0.05)
+    """
+    width = np.array([one.width(interval) for one in found])
+    error = np.array([one.value - one.truth for one in found])
+    kept, covered = (width <= wanted) * 1.0, (np.abs(error) <= width / 2) * 1.0
+    right, belief = np.array([one.right_order for one in found]), np.array([one.value - one.belief for one in found])
+    n = error.size
+    rmse = float(np.sqrt(np.mean(error**2)))
+    return {
+        "n_replicates": n,
+        "truth": float(np.mean([one.truth for one in found])),
+        "width": float(np.mean(width)),
+        "width_mcse": _mcse(width),
+        "width_90": float(np.quantile(width, 0.9)),
+        "p_width": float(kept.mean()),
+        "p_width_mcse": _share_mcse(kept),
+        "coverage": float(covered.mean()),
+        "coverage_mcse": _share_mcse(covered),
+        "bias": float(error.mean()),
+        "bias_mcse": _mcse(error),
+        "rmse": rmse,
+        "rmse_mcse": _mcse(error**2) / (2 * rmse) if rmse > 0 else 0.0,
+        "bias_to_belief": float(belief.mean()),
+        "p_right_order": float(right.mean()),
+        "p_right_order_mcse": _share_mcse(right),
+    }
+
+
+def _mcse(values: Any) -> float:
+    return float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("nan")
+
+
+def _share_mcse(hits: Any) -> float:
+    """Of a share, half a case added on either side: no share of a few is known for sure."""
+    n, p = len(hits), float(np.mean(hits))
+    middle = (n * p + 0.5) / (n + 1)
+    return float(np.sqrt(middle * (1 - middle) / n))
+
+
+def _simulated(planned: Sequence[Planned], n: int, rng: np.random.Generator) -> list[Outcome]:
+    """Simulated studies of one design; worlds take turns."""
+    return [play(planned[number % len(planned)], rng) for number in range(n)]
+
+
+def _row(
+    point: DesignPoint, people: int, minutes: float, found: Sequence[Outcome], settings: DesignSettings
+) -> dict[str, Any]:
+    own = [one.minutes for one in found]
+    # a study that stops by itself takes what it takes
+    minutes = float(np.mean(own)) if np.isfinite(own).all() else minutes
+    money = minutes / 60 * settings.costs.pay_per_hour
+    in_budget = (settings.budget_minutes is None or minutes <= settings.budget_minutes) and (
+        settings.budget_money is None or money <= settings.budget_money
+    )
+    wanted = wanted_width(point.game, settings)
+    return {
+        **point.row(),
+        "n_people": people,
+        "minutes": minutes,
+        "money": money,
+        "in_budget": in_budget,
+        "wanted_width": wanted,
+        **summarise(found, wanted, settings.interval),
+    }

@@ -1,0 +1,147 @@
+"""Settings of the planner of studies."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, get_args
+
+from pydantic import Field, field_validator, model_validator
+
+from estimators.comparison import ParticipantPopulation, rounding_scheme
+from estimators.errors import InputError, unknown_choice
+from experiments.harness.settings import Seeded
+from inference.settings import Count, Counts, Names, Positive, Probability, Settings, UserPath, settings_of
+
+__all__ = ["ADAPTIVE", "GAMES", "AssumedPeople", "Costs", "DesignSettings", "Game"]
+
+Game = Literal["comparison", "bridge_as_reported", "bridge", "bets", "mixed", "cloze", "accuracy", "ranks"]
+GAMES: tuple[str, ...] = get_args(Game)
+"""Games that are planned, in the order of the table."""
+
+ADAPTIVE = "bridge_adaptive"
+"""What the table calls the bridge with questions that are chosen, and that stop at the width."""
+
+ZeroOrMore = Annotated[float, Field(ge=0)]
+Population = settings_of(ParticipantPopulation, "Population", base=Settings)
+
+
+class AssumedPeople(Settings):
+    """What people may be like: every simulated world draws its own."""
+
+    n_beliefs: Count = 6
+    """Worlds that are drawn; replicates take turns with them."""
+    exponent: Positive = 0.9
+    """Belief is proportional to the generator's to this power (median): below 1 people are less sure."""
+    exponent_log_sd: ZeroOrMore = 0.2
+    """Standard deviation of its logarithm over worlds."""
+    noise_nats: ZeroOrMore = 1.5
+    """How far the belief's log-probability of a token is from the generator's (standard deviation, Laplace)."""
+    unigram_share: Annotated[float, Field(ge=0, lt=1)] = 0.05
+    """Share of the belief that knows how frequent tokens are and nothing of the context."""
+    slope_log_sd: ZeroOrMore = 0.5
+    """Uncertainty of k0, the typical slope of reports: sd over worlds of ln k0 around ln people.slope_median."""
+    people: Population = Population()  # type: ignore[valid-type]
+    """How participants of one world differ."""
+    sharpness: Positive = 1.4
+    """Stakes of bets are beliefs to this power (median)."""
+    sharpness_log_sd: ZeroOrMore = 0.3
+    """Standard deviation of its logarithm over participants."""
+    guess_exponent: Positive = 3.0
+    """A guess is drawn from the belief to this power: 3 is near the most probable token."""
+    guess_log_sd: ZeroOrMore = 0.3
+    """Standard deviation of its logarithm over participants."""
+
+
+class Costs(Settings):
+    """People's time by question, and what an hour costs."""
+
+    comparison_seconds: Positive = 15.0
+    """The game's 120 rounds took about 30 minutes."""
+    answer_seconds: Positive = 10.0
+    """A free answer, and a cloze answer: read a context and write a word."""
+    bet_seconds: Positive = 40.0
+    """Name five words and stake chips on them."""
+    guess_seconds: Positive = 8.0
+    """One guess at the next token."""
+    further_guess_seconds: Positive = 4.0
+    """Every further guess at the same token."""
+    session_minutes: Positive = 30.0
+    """Time of one person; a design has as many people as its questions fill sessions."""
+    least_people: Annotated[int, Field(ge=2)] = 12
+    """However short the study: an interval for people needs some."""
+    pay_per_hour: ZeroOrMore = 30.0
+    """What the game paid, dollars."""
+
+
+class DesignSettings(Seeded):
+    """Settings of :func:`~experiments.planning.experiment.design`."""
+
+    games: Names = GAMES
+    """Games that are planned."""
+    width_nats: Positive = 0.5
+    """Wanted width of the 90% interval of people's loss gap, and of Shannon's upper bound."""
+    width_share: Positive = 0.1
+    """Wanted width of that of a TVD, and of an accuracy."""
+    budget_minutes: Positive | None = 3000.0
+    """People's time that there is."""
+    budget_money: Positive | None = None
+    """Dollars that there are; a design has to keep both budgets."""
+    loss_of: Literal["contexts", "asked"] = "contexts"
+    """What the interval of a gap is for: all contexts of which the items are a sample, or the items asked."""
+    interval: Probability = 0.9
+    """Stated coverage."""
+    assurance: Probability = 0.9
+    """Share of the simulated studies in which the wanted width has to be kept."""
+    questions: Literal["fixed", "adaptive"] = "fixed"
+    """Whether the bridge is also planned with adaptive questions; then loss_of has to be asked."""
+    contexts: Counts = (60, 120, 240, 480)
+    """Items of a study."""
+    draws: Counts = (8,)
+    """Draws of the generator an item."""
+    answers: Counts = (4, 8)
+    """Free answers an item (bridge)."""
+    comparisons: Counts = (8, 14)
+    """Comparisons an item (comparison, bridge)."""
+    bets: Counts = (1, 3)
+    """Bets an item."""
+    cloze_answers: Counts = (10, 20, 40)
+    """Cloze answers an item, and as many samples of the model."""
+    guesses: Counts = (1, 3)
+    """Guesses an item, each by another person (accuracy, ranks)."""
+    scales: Names = ("slider",)
+    """Scales on which people report."""
+    n_screen: Count = 16
+    """Simulated studies of every design."""
+    n_replicates: Count = 200
+    """Simulated studies of the designs that may be recommended."""
+    against: str | None = None
+    """Model whose loss people's is compared with; by default the study's best that is not the generator."""
+    assumed: AssumedPeople = AssumedPeople()
+    """What people may be like."""
+    costs: Costs = Costs()
+    """People's time, and pay."""
+    pilot: UserPath | None = None
+    """A pilot's posterior (posterior_human.nc of +exp=free_answers), which says k0, spreads, noise and lapses."""
+
+    @field_validator("games")
+    @classmethod
+    def _games_exist(cls, games: tuple[str, ...]) -> tuple[str, ...]:
+        for game in games:
+            if game not in GAMES:
+                raise unknown_choice("game", game, GAMES)
+        return tuple(game for game in GAMES if game in games)
+
+    @model_validator(mode="after")
+    def _adaptive_is_for_items(self) -> DesignSettings:
+        if self.questions == "adaptive" and self.loss_of != "asked":
+            raise InputError(
+                "is 'adaptive', which narrows the interval for the items asked: loss_of should be 'asked'",
+                field="questions",
+            )
+        return self
+
+    @field_validator("scales")
+    @classmethod
+    def _scales_exist(cls, scales: tuple[str, ...]) -> tuple[str, ...]:
+        for scale in scales:
+            _ = rounding_scheme(scale)
+        return scales

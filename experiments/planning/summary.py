@@ -1,0 +1,214 @@
+"""What was planned, in words: the recommendation, or the frontier, and a paragraph to preregister."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from experiments.harness.figures import player_label
+from experiments.harness.settings import rows_of
+from experiments.planning.figures import GAME_LABELS
+from experiments.planning.points import SHARE_GAMES
+from experiments.planning.settings import ADAPTIVE, DesignSettings
+from experiments.planning.worlds import StudyContexts
+
+__all__ = ["design_warnings", "preregistration", "summary"]
+
+_OF = {
+    "the loss of people's belief": ("comparison", "bridge_as_reported", "bridge", ADAPTIVE, "mixed"),
+    "what people lose in bets": ("bets",),
+    "the TVD of people and the generator": ("cloze",),
+    "people's accuracy": ("accuracy",),
+    "Shannon's upper bound": ("ranks",),
+}
+
+
+def summary(table: pd.DataFrame, contexts: StudyContexts, settings: DesignSettings) -> str:
+    """Say which design is recommended and what it promises; where there is none, how far the budget reaches."""
+    found = {what: _cheapest(table, games) for what, games in _OF.items() if set(games) & set(table["game"])}
+    lines = []
+    for what, row in found.items():
+        if row is None:
+            lines.append(_frontier(table, what, settings))
+        else:
+            promise = _promise(row, settings)
+            lines.append(f"**For {what}: {GAME_LABELS[row.game]}**, {_sizes(row)}; {_cost(row)}. {promise}\n")
+    worlds = "a pilot's posterior" if settings.pilot else "the assumptions that the settings state"
+    lines.append(
+        f"People's beliefs and reports were drawn from {worlds}, {settings.assumed.n_beliefs} worlds in all; contexts "
+        f"are the {contexts.target.size} of study {contexts.name}. A recommended design is the cheapest that keeps the "
+        f"wanted width in {settings.assurance:.0%} of the simulated studies, and its coverage. Bets estimate what was "
+        "really lost, with the generator filling in for words that nobody named; the column `bias_to_belief` says how "
+        "far that is from the loss of the belief. Free answers are taken for draws of the belief."
+    )
+    chosen = [row for row in found.values() if row is not None]
+    if chosen:
+        lines.append("\n## To preregister")
+        lines += ["\n" + preregistration(row, contexts, settings) for row in chosen]
+    return "\n".join(lines)
+
+
+def preregistration(row: Any, contexts: StudyContexts, settings: DesignSettings) -> str:
+    """Write the paragraph that fixes a design before its study.
+
+    Parameters
+    ----------
+    row : named tuple
+        Of the table.
+    contexts : StudyContexts
+    settings : DesignSettings
+
+    Returns
+    -------
+    str
+        Plain English with every number in it.
+    """
+    unit = _unit(row.game)
+    fixed = "" if row.game == ADAPTIVE else ", and the sample will not be enlarged after the data have been seen"
+    of = "all contexts of this kind" if settings.loss_of == "contexts" else "the contexts asked"
+    money = f"${row.money:,.0f} at ${settings.costs.pay_per_hour:g} an hour"
+    return (
+        f"We will ask {row.n_people} people about {row.n_contexts} contexts drawn at random from those of "
+        f"{contexts.name}. {_what_is_asked(row)} All questions together take {row.minutes:,.0f} minutes of people's "
+        f"time and cost {money}. The estimate is {_estimator(row.game)}, with a {settings.interval:.0%} interval for "
+        f"{of} from standard errors clustered over contexts and people and Student's t. No participant, context or "
+        f"answer will be left out that this paragraph does not name{fixed}. In {row.n_replicates} simulated studies "
+        f"with known truth this design gave an interval of {row.width:.3f} {unit} on average and of at most "
+        f"{row.wanted_width:g} {unit} in {row.p_width:.0%} of them; the interval held the truth in "
+        f"{row.coverage:.0%} of them, and the estimate was off by {row.bias:+.3f} {unit} on average (root mean square "
+        f"{row.rmse:.3f})." + _order(row, contexts)
+    )
+
+
+def design_warnings(table: pd.DataFrame, settings: DesignSettings) -> tuple[str, ...]:
+    """Warn of what was not reached and of too few simulations."""
+    found = [
+        f"no design for {what} within the budget keeps the wanted width in {settings.assurance:.0%} of the studies "
+        "together with its coverage"
+        for what, games in _OF.items()
+        if set(games) & set(table["game"]) and _cheapest(table, games) is None
+    ]
+    if settings.n_replicates < 100:
+        found.append(
+            f"n_replicates is {settings.n_replicates}: a coverage of 90% is known to "
+            f"{(0.09 / settings.n_replicates) ** 0.5:.0%} only"
+        )
+    return tuple(found)
+
+
+def _cheapest(table: pd.DataFrame, games: tuple[str, ...]) -> Any:
+    """Cheapest recommended design of some games, as a named tuple; None where there is none."""
+    own = table[table["game"].isin(games) & table["recommended"]].sort_values("minutes")
+    return rows_of(own)[0] if len(own) else None
+
+
+def _frontier(table: pd.DataFrame, what: str, settings: DesignSettings) -> str:
+    games = [game for game in dict.fromkeys(table["game"]) if game in _OF[what]]
+    wanted = float(table.loc[table["game"].isin(games), "wanted_width"].iloc[0])
+    reached = "\n".join(f"- {GAME_LABELS[game]}: {_reached(table, game)}" for game in games)
+    return (
+        f"**For {what}, no design within the budget** keeps a width of {wanted:g} {_unit(games[0])} in "
+        f"{settings.assurance:.0%} of the studies together with its coverage. Ask for a wider interval, a larger "
+        f"budget, or more contexts (`experiment.contexts`). What the budget reaches:\n\n{reached}\n"
+    )
+
+
+def _reached(table: pd.DataFrame, game: str) -> str:
+    """Say what the narrowest design within the budget would be."""
+    own = table[(table["game"] == game) & table["in_budget"]].sort_values("width")
+    if not len(own):
+        cheapest = rows_of(table[table["game"] == game].sort_values("minutes"))[0]
+        return f"Every design costs more than the budget; the cheapest takes {cheapest.minutes:,.0f} minutes."
+    row = rows_of(own)[0]
+    return (
+        f"The narrowest in the budget, {_sizes(row)}, takes {row.minutes:,.0f} minutes: width "
+        f"{row.width:.3f}, coverage "
+        f"{row.coverage:.0%}, bias {row.bias:+.3f} {_unit(game)}."
+    )
+
+
+def _sizes(row: Any) -> str:
+    parts = [f"{row.n_people} people, {row.n_contexts} contexts"]
+    if row.game == "cloze":
+        parts.append(f"{row.n_answers} cloze answers and as many samples of the model each")
+    else:
+        named = {
+            "n_draws": "draws",
+            "n_answers": "free answers",
+            "n_comparisons": "comparisons",
+            "n_bets": "bets",
+            "n_guesses": "guessers",
+        }
+        each = [f"{getattr(row, name)} {word}" for name, word in named.items() if getattr(row, name)]
+        parts.append(" and ".join([", ".join(each[:-1]), each[-1]] if len(each) > 1 else each) + " each")
+    return ", ".join(parts) + (f", scale {row.scale}" if row.scale else "")
+
+
+def _what_is_asked(row: Any) -> str:
+    half = "Half of the contexts are asked in each of two games. " if row.game == "mixed" else ""
+    parts = []
+    if row.game == ADAPTIVE:
+        return (
+            f"For each context the generator draws {row.n_draws} tokens, 3 people answer freely, and 4 comparisons on "
+            f"the scale {row.scale} are made; what is asked next is drawn with recorded probabilities that favour what "
+            "narrows the interval most. Questions end at the second look in a row at which it is at most "
+            f"{row.wanted_width:g} nats wide."
+        )
+    if row.game == "cloze":
+        return f"Each context is continued freely by {row.n_answers} people, and {row.n_answers} times by the model."
+    if row.n_draws:
+        parts.append(f"the generator draws {row.n_draws} tokens")
+    if row.n_answers:
+        parts.append(f"{row.n_answers} people answer freely before anybody sees a candidate")
+    if row.n_comparisons:
+        parts.append(
+            f"{row.n_comparisons} comparisons of the true token with the distinct other ones are made, by other "
+            f"people, on the scale {row.scale}"
+        )
+    if row.n_bets:
+        parts.append(f"{row.n_bets} people bet on the next word")
+    if row.n_guesses:
+        what = "guess until they are right, twenty times at most" if row.game == "ranks" else "guess once"
+        parts.append(f"{row.n_guesses} people {what}")
+    return half + "For each context " + "; ".join(parts) + "."
+
+
+def _estimator(game: str) -> str:
+    return {
+        "comparison": "the mean log importance weight (equation 5)",
+        "bridge_as_reported": "the bridge between draws and free answers, reports taken as they are",
+        "bridge": "the bridge between draws and free answers, the scale of reports found from which "
+        "tokens were answered",
+        ADAPTIVE: "the bridge between draws and free answers, the scale of reports found from which "
+        "tokens were answered",
+        "bets": "the mean loss of bets less the generator's, the generator filling in for words not named",
+        "mixed": "the mean of the bridge and of bets, weighed by their variances",
+        "cloze": "the mean TVD, corrected for the size of the samples",
+        "accuracy": "the share of guesses that are right",
+        "ranks": "Shannon's upper bound from the numbers of guesses",
+    }[game]
+
+
+def _order(row: Any, contexts: StudyContexts) -> str:
+    if not row.p_right_order >= 0:
+        return ""
+    against = "the generator" if row.game == "accuracy" else player_label(contexts.against)
+    return f" It put people and {against} in the right order in {row.p_right_order:.0%}."
+
+
+def _promise(row: Any, settings: DesignSettings) -> str:
+    right = f", right order in {row.p_right_order:.0%}" if row.p_right_order >= 0 else ""
+    return (
+        f"Width {row.width:.3f} on average, at most {row.wanted_width:g} {_unit(row.game)} in {row.p_width:.0%} of "
+        f"{row.n_replicates} simulated studies; {settings.interval:.0%} intervals cover {row.coverage:.0%}; bias "
+        f"{row.bias:+.3f}{right}."
+    )
+
+
+def _cost(row: Any) -> str:
+    return f"{row.minutes:,.0f} minutes of people's time, ${row.money:,.0f}"
+
+
+def _unit(game: str) -> str:
+    return "of 1" if game in SHARE_GAMES else "nats"

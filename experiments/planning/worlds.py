@@ -1,0 +1,246 @@
+"""Worlds of known truth: contexts of the study, a belief that people may have, and what that makes true."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from statistics import NormalDist
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from estimators.bets import expected_bet_losses
+from estimators.comparison import KnownContexts, ParticipantPopulation, assumed_belief, known_contexts
+from estimators.errors import InputError, unknown_choice
+from estimators.rankings import guess_bounds
+from experiments.harness.settings import rng_for
+from experiments.planning.pilot import pilot_populations
+from experiments.planning.settings import AssumedPeople, DesignSettings
+from inference.settings import to_dataclass
+
+__all__ = ["N_TRIED", "StudyContexts", "World", "draw_worlds", "guessed_ranks", "study_contexts"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+
+N_TRIED = 20
+"""Guesses at one token before it is given up."""
+_KINDS_OF_PEOPLE = 9  # equally frequent values of what differs between people who bet or guess
+_RANKS_TRUTH = 40  # people who guess every context, for the true distribution of ranks
+
+
+@dataclass(frozen=True, eq=False)
+class StudyContexts:
+    """What a study says of its contexts.
+
+    Attributes
+    ----------
+    generator : ndarray, shape (context, token)
+        ln g, nats.
+    target : ndarray of int, shape (context,)
+    against : str
+        The language model whose loss people's is compared with.
+    against_gap_nats : ndarray, shape (context,)
+        Its loss less the generator's.
+    name : str
+        Of the study.
+    """
+
+    generator: FloatArray
+    target: IntArray
+    against: str
+    against_gap_nats: FloatArray
+    name: str
+
+
+@dataclass(frozen=True, eq=False)
+class World:
+    """One belief that people may have, and everything that is true then.
+
+    Attributes
+    ----------
+    known : KnownContexts
+    people : ParticipantPopulation
+        With this world's k0.
+    against_gap_nats : ndarray, shape (context,)
+    bet_gap_nats : ndarray, shape (kind of people, context)
+        Loss of bets less the generator's, the generator filling in.
+    p_hit : ndarray, shape (kind of people, context)
+        Probability that a guess is right.
+    model_hit : ndarray of bool, shape (context,)
+        Whether the generator's most probable token came.
+    guess_exponents : ndarray, shape (kind of people,)
+    tvd : ndarray, shape (context,)
+        Between people's belief and the generator.
+    rank_bound_nats : float
+        Shannon's upper bound, as infinitely many guesses would give it.
+    guesses_a_token : float
+        Mean number of guesses at one token.
+    tvd_at : dict of int to float
+        Mean corrected TVD of samples of a size; filled when asked for.
+    """
+
+    known: KnownContexts
+    people: ParticipantPopulation
+    against_gap_nats: FloatArray
+    bet_gap_nats: FloatArray
+    p_hit: FloatArray
+    model_hit: NDArray[np.bool_]
+    guess_exponents: FloatArray
+    tvd: FloatArray
+    rank_bound_nats: float
+    guesses_a_token: float
+    tvd_at: dict[int, float] = field(default_factory=dict)
+
+
+def study_contexts(study: xr.Dataset, against: str | None = None) -> StudyContexts:
+    """Read from a comparison study what the planner needs.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        With the generator's whole distribution (``reference_logprob``).
+    against : str, optional
+        A model of the study; by default the one of the least loss that is not the generator.
+
+    Returns
+    -------
+    StudyContexts
+
+    Raises
+    ------
+    InputError
+        If the distribution is missing, or the model is unknown.
+    """
+    source = f"study {study.attrs['name']!r}"
+    if "reference_logprob" not in study:
+        raise InputError(
+            "is missing; planning needs the generator's whole distribution in every context: study=designed, "
+            "study=simulated study.store_reference=true, or a study of your texts that +exp=build_study "
+            "experiment.reference=true wrote",
+            source=source,
+            field="reference_logprob",
+        )
+    kept = study["in_reference"].to_numpy() & study["selected"].to_numpy()
+    logprob = study["reference_logprob"].transpose("item", "token").to_numpy().astype(float)
+    kept &= np.isfinite(logprob).all(axis=1)
+    place = {token: number for number, token in enumerate(study["token"].to_numpy().tolist())}
+    target = np.array([place.get(token, -1) for token in study["target_token"].to_numpy().tolist()], dtype=np.intp)
+    kept &= target >= 0
+    if kept.sum() < 2:
+        raise InputError(
+            f"{int(kept.sum())} items have a whole distribution that holds their target; two at least are needed",
+            source=source,
+        )
+    logprob, target = logprob[kept], target[kept]
+    logprob = logprob - np.logaddexp.reduce(logprob, axis=1, keepdims=True)
+    models = study["model"].to_numpy().tolist()
+    generator = str(study.attrs["generator"])
+    losses = -study["target_logprob"].transpose("model", "item").to_numpy()[:, kept]
+    others = [name for name in models if name != generator]
+    if against is None:
+        against = min(others, key=lambda name: losses[models.index(name)].mean()) if others else generator
+    elif against not in models:
+        raise unknown_choice("against", against, models, source=source)
+    gap = losses[models.index(against)] - losses[models.index(generator)]
+    return StudyContexts(logprob, target, str(against), gap, str(study.attrs["name"]))
+
+
+def draw_worlds(contexts: StudyContexts, settings: DesignSettings, purpose: str = "worlds") -> list[World]:
+    """Draw what people may believe and how they may report.
+
+    Parameters
+    ----------
+    contexts : StudyContexts
+    settings : DesignSettings
+    purpose : str
+        Of the random numbers.
+
+    Returns
+    -------
+    list of World
+    """
+    assumed = settings.assumed
+    rng = rng_for(settings.seed, f"design {purpose}")
+    if settings.pilot is None:
+        people = _populations(assumed, rng)
+    else:
+        people = pilot_populations(settings.pilot, assumed.n_beliefs, rng)
+    # evenly spread values, in random order: a few worlds then stand for all of the prior
+    exponents = assumed.exponent * np.exp(assumed.exponent_log_sd * rng.permutation(_normal_nodes(assumed.n_beliefs)))
+    return [_world(contexts, float(each), own, assumed, rng) for each, own in zip(exponents, people, strict=True)]
+
+
+def guessed_ranks(
+    known: KnownContexts, context: IntArray, exponent: FloatArray, rng: np.random.Generator
+) -> FloatArray:
+    """Number of guesses until each target was found, ``inf`` beyond :data:`N_TRIED`.
+
+    A guesser draws tokens from the belief to a power, one after the other, none twice.
+
+    Parameters
+    ----------
+    known : KnownContexts
+    context : ndarray of int, shape (answer,)
+    exponent : ndarray, shape (answer,)
+        The guesser's.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    ndarray, shape (answer,)
+    """
+    key = exponent[:, None] * known.belief[context] + rng.gumbel(size=(context.size, known.belief.shape[1]))
+    own = np.take_along_axis(key, known.target[context][:, None], axis=1)
+    rank = 1.0 + (key > own).sum(axis=1)
+    return np.where(rank > N_TRIED, np.inf, rank)
+
+
+def _normal_nodes(n: int) -> FloatArray:
+    """Equally probable values of a standard normal."""
+    return np.array([NormalDist().inv_cdf((i + 0.5) / n) for i in range(n)])
+
+
+def _populations(assumed: AssumedPeople, rng: np.random.Generator) -> list[ParticipantPopulation]:
+    base = to_dataclass(ParticipantPopulation, assumed.people)
+    slopes = base.slope_median * np.exp(assumed.slope_log_sd * rng.permutation(_normal_nodes(assumed.n_beliefs)))
+    fields = {name: getattr(base, name) for name in base.__dataclass_fields__}
+    return [ParticipantPopulation(**fields | {"slope_median": float(slope)}) for slope in slopes]
+
+
+def _world(
+    contexts: StudyContexts,
+    exponent: float,
+    people: ParticipantPopulation,
+    assumed: AssumedPeople,
+    rng: np.random.Generator,
+) -> World:
+    g, target = contexts.generator, contexts.target
+    h = assumed_belief(
+        g, exponent=exponent, unigram_share=assumed.unigram_share, noise_nats=assumed.noise_nats, rng=rng
+    )
+    known = known_contexts(g, h, target)
+    row = np.arange(target.size)
+    nodes = _normal_nodes(_KINDS_OF_PEOPLE)
+    sharpness = assumed.sharpness * np.exp(assumed.sharpness_log_sd * nodes)
+    guess = assumed.guess_exponent * np.exp(assumed.guess_log_sd * nodes)
+    losses = expected_bet_losses(h, g, target, sharpness, n_named=min(5, g.shape[1] - 2))
+    top = h.max(axis=1, keepdims=True)
+    hits = np.stack([np.exp(e * (h[row, target] - top[:, 0])) / np.exp(e * (h - top)).sum(axis=1) for e in guess])
+    everybody = np.tile(row, _RANKS_TRUTH)
+    ranks = np.concatenate(
+        [guessed_ranks(known, row, guess[rng.integers(0, guess.size, row.size)], rng) for _ in range(_RANKS_TRUTH)]
+    )
+    bounds = guess_bounds(ranks, item=everybody, n_tried=N_TRIED, vocab_size=g.shape[1])
+    return World(
+        known=known,
+        people=people,
+        against_gap_nats=contexts.against_gap_nats,
+        bet_gap_nats=losses + g[row, target],
+        p_hit=hits,
+        model_hit=g.argmax(axis=1) == target,
+        guess_exponents=guess,
+        tvd=np.abs(np.exp(h) - np.exp(g)).sum(axis=1) / 2,
+        rank_bound_nats=bounds.upper_plug_in_nats,
+        guesses_a_token=float(np.minimum(ranks, N_TRIED).mean()),
+    )

@@ -1,0 +1,43 @@
+"""Does a recommended design keep its promise in other contexts and other worlds? ``design_promise.py RESULT.csv``.
+
+Plans with the defaults of ``+exp=design``, then simulates every recommended design 200 times on a study of another
+seed, whose worlds are drawn anew, and writes both rows one below the other.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pandas as pd
+
+from experiments import design, designed_simulated
+from experiments.planning.points import DesignPoint
+from experiments.planning.replicates import fresh_studies
+from experiments.planning.settings import DesignSettings
+from experiments.planning.worlds import draw_worlds, study_contexts
+
+N_FRESH = 200
+STUDY = {"n_items": 400, "vocab_size": 1000, "design": {"n_draws": 1, "n_answers": 1, "n_comparisons": 1}}
+
+
+def main(path: Path, **changes: object) -> pd.DataFrame:
+    """Plan, simulate anew, and write the table."""
+    settings = DesignSettings(**changes)
+    result = design(designed_simulated(seed=0, **STUDY), settings)
+    result.table.to_csv(path.with_name(path.stem + "_designs.csv"), index=False)
+    path.with_name(path.stem + "_report.md").write_text(result.report, encoding="utf-8")
+    result.figures["costs"].savefig(path.with_name(path.stem + "_costs.png"), dpi=100)
+    fresh = settings.changed(seed=settings.seed + 1000)
+    worlds = draw_worlds(study_contexts(designed_simulated(seed=1000, **STUDY)), fresh)
+    rows = []
+    for row in result.table[result.table["recommended"]].to_dict("records"):
+        point = DesignPoint(**{name: row[name] for name in DesignPoint.__dataclass_fields__})
+        found = fresh_studies(point, int(row["n_people"]), worlds, fresh, N_FRESH)
+        rows += [{"studies": "planned", **row}, {"studies": "fresh", **point.row(), **found}]
+        pd.DataFrame(rows).to_csv(path, index=False)
+    return pd.DataFrame(rows)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

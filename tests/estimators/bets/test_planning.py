@@ -1,0 +1,54 @@
+"""What bets will cost people of a known belief."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from estimators.bets import expected_bet_losses
+from estimators.errors import InputError
+
+
+def test_one_chip_more_or_less_from_the_belief_itself() -> None:
+    """With many chips and sharpness one stakes are the belief; unnamed words have the back-off's share of the rest."""
+    rng = np.random.default_rng(0)
+    h, m = (np.log(rng.dirichlet(np.ones(8), 50)) for _ in range(2))
+    target = rng.integers(0, 8, 50)
+    found = expected_bet_losses(h, m, target, [1.0], n_named=3, n_chips=10_000_000)[0]
+    for q in range(50):
+        named = np.argsort(-h[q])[:3]
+        if target[q] in named:
+            expected = -h[q, target[q]]
+        else:
+            rest = 1 - np.exp(h[q, named]).sum()
+            expected = -np.log(rest) - m[q, target[q]] + np.log(1 - np.exp(m[q, named]).sum())
+        assert found[q] == pytest.approx(expected, abs=1e-3)
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 1000), sharpness=st.floats(0.2, 4.0))
+def test_losses_lie_between_all_chips_and_one(seed: int, sharpness: float) -> None:
+    rng = np.random.default_rng(seed)
+    h = np.log(rng.dirichlet(np.ones(9), 5))
+    found = expected_bet_losses(h, h, rng.integers(0, 9, 5), [sharpness, 1.0], n_named=4, n_chips=50)
+    assert found.shape == (2, 5)
+    assert (found >= -np.log(46 / 50) - 1e-9).all()
+    assert np.isfinite(found).all()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"target": [0, 1]}, "have shapes"),
+        ({"n_named": 3}, "n_named: is 3"),
+        ({"n_named": 2, "n_chips": 2}, "n_named: is 2"),
+        ({"sharpness": [0.0]}, "sharpness: should be"),
+    ],
+)
+def test_what_is_refused(changes: dict, message: str) -> None:
+    h = np.log([[0.4, 0.3, 0.2, 0.1]])
+    given_ = {"target": [0], "sharpness": [1.0], "n_named": 2} | changes
+    with pytest.raises(InputError, match=message):
+        expected_bet_losses(h, h, **given_)

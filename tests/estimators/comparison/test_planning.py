@@ -1,0 +1,348 @@
+"""Contexts of known truth, quick questions about them, and questions that are chosen one by one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from estimators.comparison import (
+    FREE_ANSWER,
+    KnownContexts,
+    ParticipantPopulation,
+    QuestionPlan,
+    QuestionState,
+    assumed_belief,
+    known_contexts,
+    next_question,
+    question_gains,
+    question_state,
+    rounding_scheme,
+    simulate_adaptive,
+    simulate_questions,
+)
+from estimators.comparison.planning.adaptive import question_probabilities
+from estimators.comparison.planning.questions import token_table
+from estimators.errors import InputError
+
+EXACT = ParticipantPopulation(bias=False, slope=False, noise=False, lapses=False)
+
+
+def contexts(n: int, vocab: int, seed: int, spread: float = 1.0) -> KnownContexts:
+    rng = np.random.default_rng(seed)
+    g = 1.5 * rng.normal(size=(n, vocab))
+    g -= np.logaddexp.reduce(g, axis=1, keepdims=True)
+    h = assumed_belief(g, noise_nats=spread, rng=rng)
+    target = (np.exp(h).cumsum(axis=1) > rng.random((n, 1))).argmax(axis=1)
+    return known_contexts(g, h, target)
+
+
+@settings(max_examples=30, deadline=None)
+@given(exponent=st.floats(0.2, 4.0), share=st.floats(0.0, 0.9), noise=st.floats(0.0, 3.0), seed=st.integers(0, 1000))
+def test_an_assumed_belief_is_a_distribution(exponent: float, share: float, noise: float, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    g = np.log(rng.dirichlet(np.ones(7), 4))
+    h = assumed_belief(g, exponent=exponent, unigram_share=share, noise_nats=noise, rng=rng)
+    np.testing.assert_allclose(np.exp(h).sum(axis=1), 1)
+    if share > 0.01:
+        assert (np.exp(h) >= share * np.exp(g).mean(axis=0) - 1e-12).all()
+
+
+def test_an_assumed_belief_without_changes_is_the_generator() -> None:
+    g = np.log(np.random.default_rng(0).dirichlet(np.ones(5), 3))
+    np.testing.assert_allclose(assumed_belief(g), g)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"exponent": 0.0}, "exponent: is 0.0, should be above 0"),
+        ({"unigram_share": 1.0}, "unigram_share: is 1.0"),
+        ({"noise_nats": -1.0}, "noise_nats: is -1.0"),
+        ({"noise_nats": 1.0}, "rng: is missing"),
+        ({"exponent": float("nan")}, "exponent: is nan"),
+    ],
+)
+def test_beliefs_that_are_refused(given: dict, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        assumed_belief(np.log([[0.5, 0.5]]), **given)
+
+
+@pytest.mark.parametrize(
+    ("generator", "belief", "target", "message"),
+    [
+        ([0.5, 0.5], [[0.5, 0.5]], [0], "generator_logprob: has shape"),
+        ([[0.5, 0.6]], [[0.5, 0.5]], [0], "generator_logprob: sums to 1.1 in context 0"),
+        ([[0.5, 0.5]], [[0.5, 0.3, 0.2]], [0], "belief_logprob: has shape"),
+        ([[0.5, 0.5]], [[0.5, 0.5]], [2], "target: should be 1 whole numbers, 0 to 1"),
+        ([[1.0, 0.0]], [[1.0, 0.0]], [1], "target: has no probability"),
+    ],
+)
+def test_contexts_that_cannot_be(generator: list, belief: list, target: list, message: str) -> None:
+    with np.errstate(divide="ignore", invalid="ignore"), pytest.raises(InputError, match=message):
+        known_contexts(np.log(generator), np.log(belief), target)
+
+
+def test_drawing_has_the_right_frequencies() -> None:
+    """Chi square of 40,000 draws over 5 tokens: above 25 with probability 5e-5."""
+    known = contexts(3, 5, 0)
+    drawn = known.draw("belief", np.array([2]), 40_000, np.random.default_rng(1))
+    expected = 40_000 * np.exp(known.belief[2])
+    assert np.sum((np.bincount(drawn[0], minlength=5) - expected) ** 2 / expected) < 25
+
+
+def test_reports_without_errors_are_the_belief() -> None:
+    known = contexts(20, 30, 0)
+    pool = simulate_questions(
+        known, np.arange(20), EXACT, n_people=10, n_draws=5, n_answers=4, n_comparisons=6, scale="none",
+        rng=np.random.default_rng(0),
+    )  # fmt: skip
+    # the offset says which token it is: ln g(y) - ln g(x)
+    for x, value in zip(pool.report_token, pool.report_log_ratio, strict=True):
+        q = pool.item[x]
+        at = np.argmin(np.abs(known.generator[q, known.target[q]] - known.generator[q] - pool.offset_nats[x]))
+        assert value == pytest.approx(known.belief[q, at] - known.belief[q, known.target[q]], abs=1e-6)
+
+
+@settings(max_examples=20, deadline=None)
+@given(draws=st.integers(1, 8), answers=st.integers(0, 6), comparisons=st.integers(1, 9), seed=st.integers(0, 100))
+def test_everybody_is_asked_as_the_design_says(draws: int, answers: int, comparisons: int, seed: int) -> None:
+    known = contexts(12, 25, 1)
+    context = np.random.default_rng(seed).integers(0, 12, 15)
+    pool = simulate_questions(
+        known, context, ParticipantPopulation(), n_people=10, n_draws=draws, n_answers=answers,
+        n_comparisons=comparisons, rng=np.random.default_rng(seed),
+    )  # fmt: skip
+    np.testing.assert_array_equal(np.bincount(pool.item, pool.n_drawn, 15), draws)
+    np.testing.assert_array_equal(np.bincount(pool.item, pool.n_answered, 15), answers)
+    open_items = np.unique(pool.item[~pool.is_target])
+    asked = np.bincount(pool.item[pool.report_token], minlength=15)
+    np.testing.assert_array_equal(asked[open_items], comparisons)
+    # the tokens of an item are compared alike often
+    for q in open_items:
+        counts = pool.n_reports[(pool.item == q) & ~pool.is_target]
+        assert counts.max() - counts.min() <= 1
+        who = pool.report_person[pool.item[pool.report_token] == q]
+        assert np.unique(who).size == who.size
+    scale = rounding_scheme("slider").values
+    report = 1 / (1 + np.exp(pool.report_log_ratio))
+    assert np.abs(report[:, None] - np.array(scale)).min(axis=1, initial=1).max(initial=0) < 1e-9
+
+
+def test_the_table_of_tokens() -> None:
+    item, token, of_draw, of_answer = token_table(np.array([[3, 1], [2, 2]]), np.array([[1], [0]]))
+    assert item.tolist() == [0, 0, 1, 1]
+    assert token.tolist() == [1, 3, 0, 2]
+    assert (of_draw.tolist(), of_answer.tolist()) == ([[1, 0], [3, 3]], [[0], [2]])
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"n_draws": 0}, "n_draws: is 0, should be at least 1"),
+        ({"n_comparisons": 0}, "n_comparisons: is 0"),
+        ({"n_answers": -1}, "n_answers: is -1"),
+        ({"n_comparisons": 9}, "n_people: is 8, should be at least 9"),
+        ({"scale": "sliderr"}, "unknown rounding 'sliderr'"),
+    ],
+)
+def test_designs_that_are_refused(given: dict, message: str) -> None:
+    sizes = {"n_people": 8, "n_draws": 2, "n_answers": 2, "n_comparisons": 2} | given
+    with pytest.raises(InputError, match=message):
+        simulate_questions(contexts(4, 9, 0), np.arange(4), EXACT, rng=np.random.default_rng(0), **sizes)
+
+
+def state(**changes: object) -> QuestionState:
+    """One item: its target, two tokens compared once each, one that nobody compared."""
+    fields = {
+        "item": np.zeros(4, dtype=np.intp),
+        "offset_nats": np.array([0.0, 0.2, 0.8, 0.5]),
+        "is_target": np.array([True, False, False, False]),
+        "n_drawn": np.array([2, 3, 2, 1]),
+        "n_answered": np.array([3, 2, 1, 2]),
+        "n_reports": np.array([0, 1, 1, 0]),
+        "log_ratio": np.array([0.0, -0.4, -1.0, 0.0]),
+        "gap_nats": np.array([0.1]),
+        "inverse_slope": 1.0,
+        "noise": 0.8,
+        "spread": 2.0,
+        "intercept": -0.5,
+        "line": -0.3,
+    }
+    return QuestionState(**fields | changes)
+
+
+def test_one_more_report_where_nothing_else_is_open() -> None:
+    """With a flat prior the variance that a report takes away is a^2 sigma^2 (1/m - 1/(m + 1))."""
+    one = state(spread=1e9, n_reports=np.array([0, 4, 9, 1]), inverse_slope=0.1)
+    gain, _ = question_gains(one)
+    best = np.array([0.0, -0.4, -1.0, 0.0])
+    m = np.array([np.inf, 4, 9, 1])
+    left = 0.01 * 0.8 / m
+    flat = 1 / np.sqrt(1 + 16**2 * 3 / (15 * np.pi) ** 2 * left)
+    u = 0.1 * best + one.offset_nats
+    low, high = -20.0, 20.0
+    for _ in range(200):
+        z = (low + high) / 2
+        p = 1 / (1 + np.exp(-flat * (u - z)))
+        low, high = (z, high) if np.sum(flat * (np.array([5, 5, 3, 3]) * p - one.n_answered)) > 0 else (low, z)
+    weight = flat**2 * np.array([5, 5, 3, 3]) * p * (1 - p)
+    a = weight / (weight.sum() + 0.5)  # half a unit stands for what is known beforehand
+    np.testing.assert_allclose(gain[1:], (a**2 * 0.01 * 0.8 * (1 / m - 1 / (m + 1)))[1:], rtol=1e-3)
+    assert gain[0] == 0
+
+
+def exact_reductions(one: QuestionState, size: int = 81) -> np.ndarray:
+    """Expected reduction of the variance of ln sum e^D by one report on each of two tokens, on a grid.
+
+    D has the normal prior of the state; answers are multinomial over target and two tokens.
+    """
+    axis = np.linspace(-7, 6, size)
+    d1, d2 = np.meshgrid(axis, axis, indexing="ij")
+    fitted = one.intercept + one.line * one.offset_nats
+    gap = np.log1p(np.exp(d1) + np.exp(d2))
+    log_p = -((d1 - fitted[1]) ** 2 + (d2 - fitted[2]) ** 2) / (2 * one.spread)
+    log_p += one.n_answered[1] * d1 + one.n_answered[2] * d2 - one.n_answered.sum() * gap
+    for d, token in ((d1, 1), (d2, 2)):
+        if one.n_reports[token]:
+            log_p -= one.n_reports[token] * (one.log_ratio[token] - d) ** 2 / (2 * one.noise)
+    p = np.exp(log_p - log_p.max())
+    p /= p.sum()
+
+    def variance(weight: np.ndarray) -> float:
+        mean = np.sum(weight * gap)
+        return float(np.sum(weight * (gap - mean) ** 2))
+
+    found = []
+    outcomes = np.linspace(-10, 9, 96)
+    for d in (d1, d2):
+        expected = total = 0.0
+        for r in outcomes:
+            joint = p * np.exp(-((r - d) ** 2) / (2 * one.noise))
+            mass = joint.sum()
+            expected += mass * variance(joint / mass)
+            total += mass
+        found.append(variance(p) - expected / total)
+    return np.array(found)
+
+
+def test_the_surrogate_beside_the_exact_reduction_of_variance() -> None:
+    """Three tokens and all answers among them: which of two questions is the better one, in 80 random cases.
+
+    A guess is right in half of them; 52 or more of 80 by chance has a probability of .005.
+    """
+    rng = np.random.default_rng(3)
+    right, log_exact, log_quick = 0, [], []
+    for _ in range(80):
+        offset = np.concatenate([[0.0], 1.5 * rng.normal(size=2)])
+        answered = rng.multinomial(8, rng.dirichlet(np.ones(3)))
+        reports = np.array([0, *rng.integers(1, 4, 2)])
+        one = state(
+            item=np.zeros(3, dtype=np.intp),
+            offset_nats=offset,
+            is_target=np.array([True, False, False]),
+            n_drawn=rng.multinomial(8, np.exp(-offset) / np.exp(-offset).sum()),
+            n_answered=answered,
+            n_reports=reports,
+            log_ratio=np.concatenate([[0.0], -0.5 - 0.3 * offset[1:] + rng.normal(size=2)]),
+        )
+        quick, exact = question_gains(one)[0][1:], exact_reductions(one, 41)
+        right += int(np.argmax(quick) == np.argmax(exact))
+        log_exact += np.log(np.maximum(exact, 1e-6)).tolist()
+        log_quick += np.log(np.maximum(quick, 1e-6)).tolist()
+    assert right >= 52
+    assert np.corrcoef(log_exact, log_quick)[0, 1] > 0.5
+
+
+@settings(max_examples=25, deadline=None)
+@given(floor=st.floats(0.01, 1.0), seed=st.integers(0, 200))
+def test_every_question_can_be_asked_and_its_probability_is_said(floor: float, seed: int) -> None:
+    known = contexts(6, 15, seed)
+    rng = np.random.default_rng(seed)
+    pool = simulate_questions(
+        known, np.arange(6), ParticipantPopulation(), n_people=9, n_draws=4, n_answers=3, n_comparisons=3, rng=rng
+    )
+    one = question_state(pool)
+    for answer_seconds in (None, 25.0):
+        p = question_probabilities(one, floor=floor, comparison_seconds=15.0, answer_seconds=answer_seconds)
+        assert p.sum() == pytest.approx(1)
+        n_open = int((~one.is_target).sum()) + (6 if answer_seconds else 0)
+        open_ = np.concatenate([~one.is_target, np.full(6, answer_seconds is not None)])
+        assert (p[open_] >= floor / n_open - 1e-12).all()
+        assert (p[~open_] == 0).all()
+        item, candidate, said = next_question(one, rng, floor=floor, answer_seconds=answer_seconds)
+        place = one.item.size + item if candidate == FREE_ANSWER else candidate
+        assert said == p[place]
+        assert candidate == FREE_ANSWER or one.item[candidate] == item
+
+
+def test_questions_come_with_the_probability_that_is_said() -> None:
+    """4,000 questions; a frequency is off by more than 4 standard errors with probability 6e-5 each."""
+    one = state()
+    p = question_probabilities(one, floor=0.2, comparison_seconds=15.0, answer_seconds=25.0)
+    rng = np.random.default_rng(0)
+    asked = np.zeros(5)
+    for _ in range(4000):
+        item, candidate, _ = next_question(one, rng, floor=0.2, answer_seconds=25.0)
+        asked[4 + item if candidate == FREE_ANSWER else candidate] += 1
+    assert (np.abs(asked / 4000 - p) <= 4 * np.sqrt(p * (1 - p) / 4000)).all()
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"floor": 0.0}, "floor: is 0.0"),
+        ({"floor": 1.2}, "floor: is 1.2"),
+        ({"comparison_seconds": 0.0}, "comparison_seconds: is 0.0"),
+        ({"answer_seconds": -1.0}, "answer_seconds: is -1.0"),
+    ],
+)
+def test_questions_that_are_refused(given: dict, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        next_question(state(), np.random.default_rng(0), **given)
+
+
+def test_nothing_to_ask() -> None:
+    with pytest.raises(InputError, match="no token but targets"):
+        next_question(state(is_target=np.ones(4, dtype=bool)), np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("rule", ["gain", "neyman", "fixed"])
+def test_a_study_that_stops_at_its_width(rule: str) -> None:
+    known = contexts(30, 25, 2)
+    plan = QuestionPlan(rule=rule, width_nats=0.9, questions_a_look=60, n_answers=2, n_comparisons=3)
+    found = simulate_adaptive(
+        known, np.arange(30), ParticipantPopulation(), plan, n_people=40, rng=np.random.default_rng(1)
+    )
+    assert found.reached
+    assert 2 * found.half_width_nats <= 0.9
+    assert found.n_looks >= 2
+    assert ((found.probability > 0) & (found.probability <= 1)).all()
+    assert found.truth_nats == pytest.approx(known.gap_nats[found.estimate.item].mean())
+
+
+def test_a_study_that_runs_out_of_time() -> None:
+    known = contexts(10, 25, 2)
+    plan = QuestionPlan(width_nats=0.01, max_minutes=40.0)
+    found = simulate_adaptive(
+        known, np.arange(10), ParticipantPopulation(), plan, n_people=20, rng=np.random.default_rng(1)
+    )
+    assert not found.reached
+    assert 40 <= found.minutes < 100
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"n_answers": 0}, "n_answers: is 0"),
+        ({"width_nats": 0.0}, "width_nats: is 0.0"),
+        ({"floor": 0.0}, "floor and interval"),
+        ({"rule": "best"}, "unknown rule 'best'"),
+    ],
+)
+def test_plans_that_are_refused(given: dict, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        replace(QuestionPlan(), **given)

@@ -1,0 +1,262 @@
+"""The bridge that finds the scale of reports, and equation 5 on the same arrays."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from estimators.comparison import (
+    ParticipantPopulation,
+    TokenPool,
+    bridge_log_means,
+    estimate_gap,
+    known_contexts,
+    pool_importance,
+    scaled_bridge,
+    simulate_questions,
+    token_pool,
+)
+from estimators.comparison.pool_sums import even_slopes, people_groups, pool_errors
+from estimators.errors import InputError
+
+EXACT = ParticipantPopulation(bias=False, slope=False, noise=False, lapses=False)
+
+
+def contexts(n: int, vocab: int, seed: int, spread: float = 1.0):
+    """Contexts whose belief is the generator's with noise."""
+    rng = np.random.default_rng(seed)
+    g = 1.5 * rng.normal(size=(n, vocab))
+    g -= np.logaddexp.reduce(g, axis=1, keepdims=True)
+    h = g + spread * rng.normal(size=g.shape)
+    h -= np.logaddexp.reduce(h, axis=1, keepdims=True)
+    target = (np.exp(h).cumsum(axis=1) > rng.random((n, 1))).argmax(axis=1)
+    return known_contexts(g, h, target)
+
+
+def asked(seed: int, people: ParticipantPopulation, n: int = 40, **sizes: int) -> tuple[TokenPool, float]:
+    """A simulated study and the true gap of its items."""
+    known = contexts(n, 40, seed)
+    each = {"n_people": 24, "n_draws": 8, "n_answers": 8, "n_comparisons": 12} | sizes
+    pool = simulate_questions(known, np.arange(n), people, rng=np.random.default_rng(seed), scale="none", **each)
+    return pool, float(known.gap_nats.mean())
+
+
+def every_draw(pool: TokenPool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Log-weight, item and kind of every draw and answer whose token is known, by loops."""
+    rows = []
+    for x in range(pool.item.size):
+        reports = pool.report_log_ratio[pool.report_token == x]
+        if pool.is_target[x] or reports.size:
+            weight = pool.offset_nats[x] + (0.0 if pool.is_target[x] else reports.mean())
+            rows += [(weight, pool.item[x], False)] * int(pool.n_drawn[x])
+            rows += [(weight, pool.item[x], True)] * int(pool.n_answered[x])
+    weight, item, answered = zip(*rows, strict=True)
+    return np.array(weight), np.array(item), np.array(answered)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_with_slope_one_it_is_the_plain_bridge(seed: int) -> None:
+    pool, _ = asked(seed, ParticipantPopulation(), n_comparisons=20)
+    assert (pool.n_reports[~pool.is_target] > 0).all()
+    means = bridge_log_means(*every_draw(pool))
+    found = scaled_bridge(pool, slope=1.0)
+    np.testing.assert_allclose(found.item_gap_nats, means.value, atol=1e-5)
+    np.testing.assert_array_equal(found.item, means.label)
+
+
+@settings(max_examples=15, deadline=None)
+@given(factor=st.floats(0.2, 5.0), seed=st.integers(0, 50))
+def test_the_unit_of_reports_does_not_matter(factor: float, seed: int) -> None:
+    pool, _ = asked(seed, ParticipantPopulation())
+    found = scaled_bridge(pool)
+    other = scaled_bridge(replace(pool, report_log_ratio=factor * pool.report_log_ratio))
+    if 0.06 < 1 / other.slope < 18:
+        assert other.gap_nats == pytest.approx(found.gap_nats, abs=1e-3)
+        assert other.slope == pytest.approx(factor * found.slope, rel=1e-3)
+
+
+@pytest.mark.parametrize("k", [0.4, 1.0, 2.5])
+def test_labels_in_their_exact_shares_give_slope_and_gaps(k: float) -> None:
+    """h = (.5, .3, .2) and g = (.25, .25, .5), y the first token; a hundred draws and a hundred answers an item."""
+    h, g = np.array([0.5, 0.3, 0.2]), np.array([0.25, 0.25, 0.5])
+    n = 3
+    count = np.tile(np.rint(100 * h).astype(int), n)
+    token = np.repeat(np.arange(3 * n), count)
+    reported = np.repeat(np.flatnonzero(np.arange(3 * n) % 3), 2)
+    pool = token_pool(
+        item=np.repeat(np.arange(n), 3),
+        offset_nats=np.tile(np.log(g[0] / g), n),
+        is_target=np.tile([True, False, False], n),
+        n_drawn=np.tile((100 * g).astype(int), n),
+        answer_token=token,
+        answer_person=np.arange(token.size) % 20,
+        report_token=reported,
+        report_person=np.arange(reported.size),
+        report_log_ratio=k * np.log(h / h[0])[reported % 3],
+    )
+    found = scaled_bridge(pool)
+    # everybody's reports are made equally large first, which costs a little where tokens differ in size
+    assert found.slope == pytest.approx(k, rel=0.1)
+    np.testing.assert_allclose(found.item_gap_nats, np.log(g[0] / h[0]), atol=0.03)
+
+
+def test_without_a_group_is_what_a_new_fit_gives() -> None:
+    """The jackknife takes three steps from the fit of all; fitting anew without each group is the slow reference."""
+    pool, _ = asked(2, ParticipantPopulation(), n=30)
+    group = people_groups(pool.n_people, 6)
+    means = []
+    whole = scaled_bridge(pool, slope=1.0, n_groups=6)
+    for left in range(6):
+        kept_report, kept_answer = group[pool.report_person] != left, group[pool.answer_person] != left
+        part = replace(
+            pool,
+            report_token=pool.report_token[kept_report],
+            report_person=pool.report_person[kept_report],
+            report_log_ratio=pool.report_log_ratio[kept_report],
+            answer_token=pool.answer_token[kept_answer],
+            answer_person=pool.answer_person[kept_answer],
+        )
+        again = scaled_bridge(part, slope=1.0)
+        assert again.n_left_out == 0
+        means.append(again.gap_nats)
+    of_people = 5 / 6 * np.sum((np.array(means) - np.mean(means)) ** 2)
+    assert whole.se_asked_nats**2 > of_people
+    assert whole.se_asked_nats**2 - of_people < 0.3 * whole.se_asked_nats**2
+
+
+def test_the_gap_does_not_hang_on_the_slope_of_reports() -> None:
+    """Means over 12 studies, whose standard errors are .03: the plain bridge moves by a quarter of a nat with k0."""
+    found, plain, error = [], [], []
+    for k0 in (0.5, 2.0):
+        studies = [asked(seed, ParticipantPopulation(slope_median=k0), n=60) for seed in range(12)]
+        found.append(np.mean([scaled_bridge(pool).gap_nats for pool, _ in studies]))
+        plain.append(np.mean([scaled_bridge(pool, slope=1.0).gap_nats for pool, _ in studies]))
+        error.append(found[-1] - np.mean([truth for _, truth in studies]))
+    assert abs(found[1] - found[0]) < 0.12 < 0.18 < abs(plain[1] - plain[0])
+    # noise and lapses leave a bias of about a tenth of a nat
+    assert max(np.abs(error)) < 0.22
+
+
+def test_intervals_for_contexts_cover() -> None:
+    """60 studies of known coverage 90%: fewer than 45 has a probability under .001."""
+    from scipy.special import stdtrit
+
+    known = contexts(300, 40, 9)
+    inside = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        people = ParticipantPopulation(slope_median=float(np.exp(0.5 * rng.normal())))
+        pool = simulate_questions(
+            known, rng.integers(0, 300, 50), people, n_people=20, n_draws=8, n_answers=8, n_comparisons=12, rng=rng
+        )
+        found = scaled_bridge(pool, n_groups=10)
+        half = found.se_contexts_nats * stdtrit(found.freedom, 0.95)
+        inside += abs(found.gap_nats - known.gap_nats.mean()) <= half
+    assert inside >= 45
+
+
+def test_equation_5_on_the_same_arrays() -> None:
+    pool, _ = asked(4, ParticipantPopulation(), n_comparisons=20)
+    weight, item, answered = every_draw(pool)
+    expected = estimate_gap(weight[~answered], item[~answered])
+    found = pool_importance(pool)
+    assert found.gap_nats == pytest.approx(expected.gap_nats)
+    np.testing.assert_allclose(found.item_gap_nats, expected.item_gap_nats)
+
+
+def test_reports_of_those_who_exaggerate_are_made_smaller() -> None:
+    rng = np.random.default_rng(0)
+    person = np.repeat(np.arange(10), 200)
+    slope = np.exp(0.5 * rng.normal(size=10))
+    value = rng.normal(size=person.size)
+    evened = even_slopes(slope[person] * value, person)
+    sizes = [np.median(np.abs(evened[person == u])) for u in range(10)]
+    assert np.std(np.log(sizes)) < 0.15 < np.std(np.log(slope))
+
+
+def test_errors_of_a_mean_by_hand() -> None:
+    """Two items, two groups: V_people = (1/2) sum over groups of (sum of changes / 2)^2 about their mean."""
+    change = np.array([[1.0, 1.0], [-1.0, -1.0]])
+    found = pool_errors(np.array([0.5, -0.5]), change, np.array([0.2, 0.2]), 2)
+    of_people, of_cells, of_items = 0.5 * (4 + 4) / 4, 0.5 * 4 / 4, 2 * 0.5
+    assert found.se_contexts_nats == pytest.approx(np.sqrt(of_items + of_people - of_cells))
+    assert found.se_asked_nats == pytest.approx(np.sqrt(of_people + 0.4 / 4))
+    np.testing.assert_allclose(found.item_variance, 0.5 * 2 + 0.2)
+    assert found.freedom == 1
+
+
+TOKENS = {"item": [0, 0], "offset_nats": [0.0, 1.0], "is_target": [True, False], "n_drawn": [1, 1]}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"item": [1, 1]}, "item: should begin at 0"),
+        ({"item": [0, 2]}, "rise by 0 or 1"),
+        ({"item": [[0, 0]]}, "one dimension"),
+        ({"is_target": [1, 0]}, "should be bool"),
+        ({"n_drawn": [1]}, r"n_drawn: has shape \(1,\), should be \(2,\)"),
+        ({"n_drawn": [1.5, 1]}, "n_drawn: should be whole numbers"),
+        ({"offset_nats": [0.0, np.nan]}, "offset_nats: should be finite"),
+        ({"answer_token": [2], "answer_person": [0]}, "answer_token: is 2, but there are 2 tokens"),
+        ({"answer_token": [1]}, "answer_person: has shape"),
+        ({"report_token": [0], "report_person": [0], "report_log_ratio": [0.0]}, "report_token: is a target"),
+    ],
+)
+def test_a_pool_that_cannot_be(changes: dict, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        token_pool(**TOKENS | changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "options", "message"),
+    [
+        ({}, {}, "no reports or no free answers"),
+        (
+            {
+                "answer_token": [1],
+                "answer_person": [0],
+                "report_token": [1],
+                "report_person": [0],
+                "report_log_ratio": [0.1],
+            },
+            {},
+            "answers of one person",
+        ),
+        (
+            {
+                "answer_token": [1],
+                "answer_person": [0],
+                "report_token": [1],
+                "report_person": [1],
+                "report_log_ratio": [0.1],
+            },
+            {"slope": 0.0},
+            "slope: is 0.0, should be above 0",
+        ),
+        (
+            {
+                "n_drawn": [0, 0],
+                "answer_token": [1],
+                "answer_person": [0],
+                "report_token": [1],
+                "report_person": [1],
+                "report_log_ratio": [0.1],
+            },
+            {},
+            "no item with known tokens",
+        ),
+    ],
+)
+def test_what_a_scaled_bridge_refuses(changes: dict, options: dict, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        scaled_bridge(token_pool(**TOKENS | changes), **options)
+
+
+def test_what_equation_5_refuses() -> None:
+    with pytest.raises(InputError, match="answers of one person or none"):
+        pool_importance(token_pool(**TOKENS))

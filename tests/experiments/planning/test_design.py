@@ -1,0 +1,262 @@
+"""``+exp=design`` and ``+exp=question_worth`` at a tiny size: table, words, refusals, and whether promises are kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+from estimators.errors import InputError
+from experiments import design, designed_simulated, question_worth, simulated
+from experiments.harness.outputs import write_outputs
+from experiments.planning.games import Outcome
+from experiments.planning.pilot import pilot_populations
+from experiments.planning.points import DesignPoint, design_points, n_people, people_minutes
+from experiments.planning.replicates import fresh_studies, keeps_promise, summarise
+from experiments.planning.settings import GAMES, Costs, DesignSettings
+from experiments.planning.worlds import N_TRIED, draw_worlds, guessed_ranks, study_contexts
+from tests.experiments.command import config, prepared, run_experiment
+
+ONE = {"n_draws": 1, "n_answers": 1, "n_comparisons": 1}
+TINY_DESIGN = (
+    *("+exp=design", "study.n_items=30", "study.vocab_size=60", "output.dpi=40"),
+    *("experiment.contexts=[20,30]", "experiment.answers=[4]", "experiment.comparisons=[6]", "experiment.bets=[1]"),
+    *("experiment.cloze_answers=[6]", "experiment.guesses=[1]", "experiment.n_screen=4", "experiment.n_replicates=8"),
+    *("experiment.assumed.n_beliefs=2", "experiment.width_nats=6", "experiment.width_share=0.9"),
+)
+
+
+@pytest.fixture(scope="module")
+def contexts() -> xr.Dataset:
+    return designed_simulated(n_items=40, vocab_size=80, design=ONE)
+
+
+def test_a_run_writes_designs_curves_and_a_paragraph(tmp_path: Path) -> None:
+    job = prepared(*TINY_DESIGN)
+    result = job.run()
+    table = result.table
+    assert list(dict.fromkeys(table["game"])) == list(GAMES)
+    assert len(table) == 2 * len(GAMES)
+    assert set(table["n_replicates"]) <= {4, 8}
+    assert (table["width_90"] > 0).all()
+    assert table["recommended"].sum() >= 1
+    best = table[table["recommended"]]
+    assert (best["n_replicates"] == 8).all()
+    assert best["in_budget"].all()
+    assert best.groupby("game").size().max() == 1
+    assert np.isfinite(table.loc[table["game"] == "bets", "p_right_order"]).all()
+    assert table.loc[table["game"] == "cloze", "p_right_order"].isna().all()
+    write_outputs(tmp_path, config(*TINY_DESIGN), job.study, result)
+    report = (tmp_path / "report.md").read_text(encoding="utf-8")
+    assert "## To preregister" in report
+    assert "We will ask" in report
+    assert (tmp_path / "figures" / "costs.png").is_file()
+    assert pd.read_csv(tmp_path / "table.csv").shape[0] == len(table)
+
+
+def test_the_same_seed_gives_the_same_table(contexts: xr.Dataset) -> None:
+    few = {"games": ("bets", "bridge"), "contexts": 20, "answers": 4, "comparisons": 6, "n_screen": 3}
+    first, second = (design(contexts, n_replicates=3, bets=1, seed=4, **few).table for _ in range(2))
+    pd.testing.assert_frame_equal(first, second)
+
+
+def test_a_budget_that_reaches_nothing_says_how_far_it_reaches(contexts: xr.Dataset) -> None:
+    result = design(
+        contexts, games=("bridge", "bets"), contexts=(20,), answers=4, comparisons=6, bets=1, n_screen=4,
+        n_replicates=4, width_nats=0.01,
+    )  # fmt: skip
+    assert not result.table["recommended"].any()
+    assert "For the loss of people's belief, no design within the budget** keeps a width of 0.01 nats" in result.text
+    assert "The narrowest in the budget" in result.text
+    assert "preregister" not in result.text
+    assert any("no design" in text for text in result.warnings)
+    poor = design(contexts, games="bets", contexts=20, bets=1, n_screen=3, n_replicates=3, budget_minutes=1.0)
+    assert "Every design costs more than the budget; the cheapest takes 13 minutes." in poor.text
+
+
+def test_adaptive_questions_take_what_they_take(contexts: xr.Dataset) -> None:
+    changes = {"contexts": 30, "answers": 8, "comparisons": 14, "n_screen": 3, "n_replicates": 4, "width_nats": 2.5}
+    result = design(contexts, games="bridge", questions="adaptive", loss_of="asked", **changes)
+    table = result.table.set_index("game")
+    assert table.loc["bridge_adaptive", "minutes"] < table.loc["bridge", "minutes"]
+    assert table.loc["bridge_adaptive", "n_people"] == table.loc["bridge", "n_people"]
+    assert "recorded probabilities" in result.text or not table.loc["bridge_adaptive", "recommended"]
+    with pytest.raises(InputError, match="questions: is 'adaptive', which narrows the interval for the items asked"):
+        DesignSettings(questions="adaptive")
+
+
+def test_money_is_a_budget_too(contexts: xr.Dataset) -> None:
+    changes = {"games": "bets", "contexts": (20, 40), "bets": 1, "n_screen": 3, "n_replicates": 3}
+    table = design(contexts, budget_minutes=None, budget_money=10.0, **changes).table
+    np.testing.assert_allclose(table["money"], table["minutes"] / 60 * 30)
+    assert table["in_budget"].tolist() == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ("experiment.games=[bet]", "unknown game 'bet'; did you mean 'bets'"),
+        ("experiment.scales=[sliderr]", "unknown rounding 'sliderr'"),
+        ("experiment.against=gpt2", "unknown against 'gpt2'"),
+        ("experiment.budget_minutes=null", "budget_minutes: is null, and budget_money too"),
+        ("experiment.pilot=nowhere.nc", "nowhere.nc is no file"),
+        ("experiment.assumed.unigram_share=1.0", "unigram_share"),
+        ("experiment.contexts=[]", "contexts"),
+    ],
+)
+def test_what_users_get_wrong(more: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        run_experiment(*TINY_DESIGN, more)
+
+
+def test_a_study_without_whole_distributions_is_refused() -> None:
+    study = simulated(n_items=8, n_reference_items=8, vocab_size=60, n_candidates=10)
+    with pytest.raises(InputError, match="reference_logprob: is missing; planning needs"):
+        design(study)
+
+
+@pytest.mark.parametrize(
+    ("point", "minutes"),
+    [
+        (DesignPoint("comparison", 120, "slider", n_draws=8, n_comparisons=8), 240),
+        (DesignPoint("bridge", 60, "slider", n_draws=8, n_answers=6, n_comparisons=4), 120),
+        (DesignPoint("bets", 90, n_bets=2), 120),
+        (DesignPoint("mixed", 60, "slider", n_draws=8, n_answers=6, n_comparisons=4, n_bets=3), 120),
+        (DesignPoint("cloze", 60, n_draws=20, n_answers=20), 200),
+        (DesignPoint("accuracy", 75, n_guesses=3), 30),
+        (DesignPoint("ranks", 60, n_guesses=1), 28),
+    ],
+)
+def test_what_a_design_costs(point: DesignPoint, minutes: float) -> None:
+    assert people_minutes(point, Costs(), guesses_a_token=6.0) == pytest.approx(minutes)
+
+
+def test_people_fill_sessions_and_an_items_questions() -> None:
+    bridge = DesignPoint("bridge", 60, "slider", n_draws=8, n_answers=6, n_comparisons=14)
+    assert n_people(bridge, 900.0, Costs()) == 30
+    assert n_people(bridge, 10.0, Costs()) == 14
+    assert n_people(DesignPoint("bets", 10, n_bets=1), 10.0, Costs()) == 12
+
+
+def test_designs_are_all_different() -> None:
+    points = design_points(DesignSettings())
+    assert len(points) == len(set(points))
+    assert {point.game for point in points} == set(GAMES)
+
+
+def test_a_summary_by_hand() -> None:
+    found = [Outcome(1.2, 0.1, 1000, 1.0, right_order=1.0), Outcome(0.9, 0.2, 1000, 1.0, right_order=0.0)]
+    said = summarise(found, wanted=0.5, interval=0.9)
+    assert said["bias"] == pytest.approx(0.05)
+    assert said["rmse"] == pytest.approx(np.sqrt((0.04 + 0.01) / 2))
+    assert said["coverage"] == 0.5  # 1.646 standard errors reach .165 and .329
+    assert said["p_width"] == 0.5
+    assert said["width"] == pytest.approx(2 * 1.6464 * 0.15, rel=1e-3)
+    assert said["p_right_order"] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("p_width", "coverage", "kept"), [(0.95, 0.9, True), (0.91, 0.9, False), (0.95, 0.86, False), (0.5, 0.9, False)]
+)
+def test_a_promise_is_kept_by_a_standard_error(p_width: float, coverage: float, kept: bool) -> None:
+    row = {"p_width": p_width, "p_width_mcse": 0.02, "coverage": coverage, "coverage_mcse": 0.02}
+    assert keeps_promise(row, DesignSettings()) is kept
+
+
+def test_worlds_know_their_truth(contexts: xr.Dataset) -> None:
+    settings = DesignSettings(assumed={"n_beliefs": 3})
+    worlds = draw_worlds(study_contexts(contexts), settings)
+    assert len({world.people.slope_median for world in worlds}) == 3
+    for world in worlds:
+        row = np.arange(40)
+        g, h = np.exp(world.known.generator), np.exp(world.known.belief)
+        np.testing.assert_allclose(world.tvd, 0.5 * np.abs(g - h).sum(axis=1))
+        np.testing.assert_allclose(world.p_hit[4], h[row, world.known.target] ** 3 / (h**3).sum(axis=1))
+        assert 1 <= world.guesses_a_token <= N_TRIED
+        assert 0 < world.rank_bound_nats < np.log(80)
+
+
+def test_numbers_of_guesses_have_the_right_distribution(contexts: xr.Dataset) -> None:
+    """The first guess is right with the probability of the target to the power; 20,000 guesses."""
+    world = draw_worlds(study_contexts(contexts), DesignSettings(assumed={"n_beliefs": 1}))[0]
+    rng = np.random.default_rng(0)
+    ranks = guessed_ranks(world.known, np.full(20_000, 3), np.full(20_000, 2.0), rng)
+    h = np.exp(2 * world.known.belief[3])
+    p = h[world.known.target[3]] / h.sum()
+    assert np.mean(ranks == 1) == pytest.approx(p, abs=4 * np.sqrt(p * (1 - p) / 20_000) + 1e-9)
+    assert (np.isinf(ranks) | (ranks <= N_TRIED)).all()
+
+
+def pilot(path: Path, **missing: None) -> Path:
+    rng = np.random.default_rng(0)
+    names = ("k0", "slope_spread", "bias_spread", "log_noise", "noise_spread", "logit_lapse")
+    draws = {name: (("chain", "draw"), np.exp(rng.normal(size=(2, 10)))) for name in names if name not in missing}
+    xr.Dataset(draws).to_netcdf(path, group="posterior", engine="h5netcdf")
+    return path
+
+
+def test_a_pilot_says_how_people_report(tmp_path: Path, contexts: xr.Dataset) -> None:
+    path = pilot(tmp_path / "posterior_human.nc")
+    with xr.open_dataset(path, group="posterior", engine="h5netcdf") as draws:
+        k0 = draws["k0"].to_numpy().ravel()
+        spread = draws["slope_spread"].to_numpy().ravel()
+    found = pilot_populations(path, 5, np.random.default_rng(1))
+    for one in found:
+        at = int(np.argmin(np.abs(k0 - one.slope_median)))
+        assert one.slope_median == pytest.approx(k0[at])
+        assert one.slope_log_sd == pytest.approx(spread[at])
+    result = design(contexts, games="bets", contexts=20, bets=1, n_screen=3, n_replicates=3, pilot=str(path))
+    assert "a pilot's posterior" in result.text
+
+
+def test_a_pilot_without_its_variables_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"has no log_noise; should be posterior_human\.nc"):
+        pilot_populations(pilot(tmp_path / "a.nc", log_noise=None), 2, np.random.default_rng(0))
+    (tmp_path / "b.nc").write_text("nothing", encoding="utf-8")
+    with pytest.raises(InputError, match="has no group 'posterior' that can be read"):
+        pilot_populations(tmp_path / "b.nc", 2, np.random.default_rng(0))
+
+
+def test_what_questions_were_worth() -> None:
+    job = prepared(
+        "+exp=question_worth", "study=simulated", "study.n_items=12", "study.n_reference_items=12",
+        "study.vocab_size=60", "study.n_candidates=20", "study.n_participants=6", "experiment.n_replicates=3",
+        "experiment.n_contexts=20", "experiment.vocab_size=60", "experiment.assumed.n_beliefs=2",
+    )  # fmt: skip
+    result = job.run()
+    questions = result.tables["questions"]
+    np.testing.assert_allclose(questions.groupby("item")["share"].sum(), 1)
+    assert questions["n_responses"].sum() == 12 * 6
+    assert questions["share"].is_monotonic_decreasing
+    assert result.table["n_people"].min() >= 29
+    assert "answers" in result.text
+    assert set(result.figures) == {"question_worth"}
+
+
+def test_a_question_that_carries_everything() -> None:
+    """Twelve items of one candidate each: every question is its item's number."""
+    study = simulated(n_items=12, n_reference_items=12, vocab_size=60, n_candidates=1, n_participants=4)
+    result = question_worth(study, n_replicates=2, n_contexts=20, vocab_size=60, assumed={"n_beliefs": 1})
+    assert (result.tables["questions"]["share"] == 1).all()
+
+
+@pytest.mark.slow
+def test_a_recommended_design_keeps_its_promise_elsewhere() -> None:
+    """200 studies of other contexts and worlds: the width in 90%, coverage 85 to 95%, by two standard errors each."""
+    small = {"n_items": 300, "vocab_size": 300, "design": ONE}
+    settings = DesignSettings(
+        games=("bridge", "bets"), width_nats=0.8, contexts=(60, 120, 240), answers=(8,), comparisons=(14,), bets=(1,)
+    )
+    table = design(designed_simulated(seed=0, **small), settings).table
+    fresh = settings.changed(seed=1000)
+    worlds = draw_worlds(study_contexts(designed_simulated(seed=1000, **small)), fresh)
+    chosen = table[table["recommended"]].to_dict("records")
+    assert {row["game"] for row in chosen} == {"bridge", "bets"}
+    for row in chosen:
+        point = DesignPoint(**{name: row[name] for name in DesignPoint.__dataclass_fields__})
+        found = fresh_studies(point, int(row["n_people"]), worlds, fresh, 200)
+        assert found["p_width"] >= 0.9 - 2 * found["p_width_mcse"]
+        assert 0.85 - 2 * found["coverage_mcse"] <= found["coverage"] <= 0.95 + 2 * found["coverage_mcse"]
