@@ -71,6 +71,7 @@ from estimators.comparison.terms import (
     response_pairs,
     subsample_responses,
 )
+from estimators.comparison.study_pool import study_pool
 from estimators.comparison.token_pool import TokenPool, token_pool
 from estimators.documents.tokens import is_word_token
 from estimators.layout import HUMAN, response_positions
@@ -165,6 +166,7 @@ __all__ = [
     "simulate_questions",
     "simulate_reports",
     "smooth_tail",
+    "study_pool",
     "study_proposals",
     "subsample_responses",
     "token_log_ratios",

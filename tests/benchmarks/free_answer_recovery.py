@@ -1,7 +1,9 @@
 """Recover the loss gap of simulated people, whose beliefs are those of language models, from reports and free answers.
 
-Usage: python tests/benchmarks/free_answer_recovery.py FOLDER RESULT.csv [PLAYERS] [K0S] [FIRST_STUDY N_STUDIES]
+Usage: python tests/benchmarks/free_answer_recovery.py METHOD FOLDER RESULT.csv [PLAYERS] [K0S] [FIRST_STUDY N_STUDIES]
 
+METHOD is `model` (free answers and reports of one belief; minutes a study) or `bridge` (the scaled bridge; simulating takes
+longer than estimating).
 FOLDER is that of the public data of the comparison game (its documents are the contexts). Every study has 120 contexts,
 29 people, 5% lapses, noise of .9 nats, slopes whose ln has the standard deviation .6, and 6 draws, 8 free answers and
 12 comparisons an item on a slider to 100,000,000 : 1. Adds a row a study to RESULT.csv and leaves out what it has
@@ -16,10 +18,18 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import xarray as xr
+from scipy.special import stdtrit
 
 import inference
 import models
-from estimators.comparison import ParticipantPopulation, QuestionDesign, simulate_designed_study
+from estimators.comparison import (
+    ParticipantPopulation,
+    QuestionDesign,
+    scaled_bridge,
+    simulate_designed_study,
+    study_pool,
+)
 from experiments.studies.documents.lm_game_documents import LmGameDocumentsSettings, lm_game_documents
 from inference.lm import ModelSettings, encode, load_language_model, next_token_distributions
 
@@ -62,8 +72,8 @@ def normalised(logit: np.ndarray) -> np.ndarray:
     return logit - np.logaddexp.reduce(logit, axis=1, keepdims=True)
 
 
-def row(found: dict[str, np.ndarray], player: str, k0: float, study: int) -> dict[str, object]:
-    """Simulate and fit one study."""
+def row(method: str, found: dict[str, np.ndarray], player: str, k0: float, study: int) -> dict[str, object]:
+    """Simulate and estimate one study."""
     rng = np.random.default_rng(np.random.SeedSequence(study, spawn_key=(PLAYERS.index(player), int(1000 * k0))))
     items = np.sort(rng.choice(N_CONTEXTS, N_ITEMS, replace=False))
     people = ParticipantPopulation(
@@ -78,42 +88,54 @@ def row(found: dict[str, np.ndarray], player: str, k0: float, study: int) -> dic
         seed=int(rng.integers(2**31)),
     )
     true_k0 = float(np.exp(np.log(simulated["true_slope"].to_numpy()).mean()))
-    start = time.perf_counter()
-    fit = inference.fit_free_answers(
-        models.free_answer_data(simulated, "slider_wide"),
-        draws=400,
-        tune=400,
-        chains=2,
-        cores=1,
-        target_accept=0.85,
-        seed=study,
-        progress=False,
-    )
     g_loss = simulated["target_logprob"].sel(model=simulated.attrs["generator"]).to_numpy()
     truth = float((g_loss - simulated["human_target_logprob"].to_numpy()).mean())
-    lower, median, upper = np.quantile(fit.gap_nats, [0.05, 0.5, 0.95])
+    start = time.perf_counter()
+    estimate = by_bridge(simulated) if method == "bridge" else by_model(simulated, study)
     return {
         "player": player,
         "k0": k0,
         "study": study,
         "truth_nats": truth,
-        "gap_median_nats": median,
-        "gap_lower_nats": lower,
-        "gap_upper_nats": upper,
-        "covers": lower <= truth <= upper,
-        "k0_ratio": float(np.median(fit.k0)) / true_k0,
-        "converged": fit.convergence.passed,
-        "r_hat": fit.convergence.r_hat_max,
-        "seconds": round(time.perf_counter() - start),
+        **estimate,
+        "covers": estimate["gap_lower_nats"] <= truth <= estimate["gap_upper_nats"],
+        "k0_ratio": estimate["k0"] / true_k0,
+        "seconds": round(time.perf_counter() - start, 2),
     }
+
+
+def by_bridge(study: xr.Dataset) -> dict[str, float]:
+    """The scaled bridge, with Student's t and the errors for these very items."""
+    found = scaled_bridge(study_pool(study)[0])
+    arm = float(stdtrit(found.freedom, 0.95)) * found.se_asked_nats
+    ends = {"gap_lower_nats": found.gap_nats - arm, "gap_upper_nats": found.gap_nats + arm}
+    return {"gap_median_nats": found.gap_nats, **ends, "k0": found.slope}
+
+
+def by_model(study: xr.Dataset, seed: int) -> dict[str, float]:
+    """The model of free answers and reports, by short chains."""
+    fit = inference.fit_free_answers(
+        models.free_answer_data(study, "slider_wide"),
+        draws=400,
+        tune=400,
+        chains=2,
+        cores=1,
+        target_accept=0.85,
+        seed=seed,
+        progress=False,
+    )
+    lower, median, upper = np.quantile(fit.gap_nats, [0.05, 0.5, 0.95])
+    checks = {"converged": fit.convergence.passed, "r_hat": fit.convergence.r_hat_max}
+    ends = {"gap_lower_nats": lower, "gap_upper_nats": upper}
+    return {"gap_median_nats": median, **ends, "k0": float(np.median(fit.k0)), **checks}
 
 
 def main(arguments: list[str]) -> None:
     """Add the rows that are missing."""
-    folder, result = Path(arguments[0]), Path(arguments[1])
-    players = arguments[2].split(",") if len(arguments) > 2 else list(PLAYERS)
-    scales = [float(k0) for k0 in arguments[3].split(",")] if len(arguments) > 3 else [1.0, 0.3, 2.0]
-    first, n = (int(number) for number in arguments[4:6]) if len(arguments) > 5 else (0, 5)
+    method, folder, result = arguments[0], Path(arguments[1]), Path(arguments[2])
+    players = arguments[3].split(",") if len(arguments) > 3 else list(PLAYERS)
+    scales = [float(k0) for k0 in arguments[4].split(",")] if len(arguments) > 4 else [1.0, 0.3, 2.0]
+    first, n = (int(number) for number in arguments[5:7]) if len(arguments) > 6 else (0, 5)
     found = beliefs(folder, result.with_suffix(".beliefs.npz"))
     done = pd.read_csv(result) if result.exists() else pd.DataFrame({"player": [], "k0": [], "study": []})
     there = set(zip(done["player"], done["k0"], done["study"], strict=True))
@@ -121,7 +143,7 @@ def main(arguments: list[str]) -> None:
         for k0 in scales:
             for player in players:
                 if (player, k0, study) not in there:
-                    one = pd.DataFrame([row(found, player, k0, study)])
+                    one = pd.DataFrame([row(method, found, player, k0, study)])
                     one.to_csv(result, mode="a", header=not result.exists(), index=False)
                     print(one.to_string(index=False, header=False), flush=True)
 
