@@ -59,6 +59,7 @@ from estimators.comparison.simulation.participants import simulate_reports
 from estimators.comparison.simulation.settings import ParticipantPopulation, SimulationSettings
 from estimators.comparison.simulation.study import simulate_comparison_study
 from estimators.comparison.study import same_token, validate_comparison_study
+from estimators.comparison.study_pool import study_pool
 from estimators.comparison.study_sources import SOURCES, candidate_sources, has_free_answers
 from estimators.comparison.study_tokens import candidate_tokens
 from estimators.comparison.tables import comparison_items, comparison_participants
@@ -71,7 +72,6 @@ from estimators.comparison.terms import (
     response_pairs,
     subsample_responses,
 )
-from estimators.comparison.study_pool import study_pool
 from estimators.comparison.token_pool import TokenPool, token_pool
 from estimators.documents.tokens import is_word_token
 from estimators.layout import HUMAN, response_positions

@@ -52,7 +52,8 @@ def study_pool(study: xr.Dataset, *, rounding: RoundingScheme | str = "none") ->
     Raises
     ------
     InputError
-        If the study has no free answers, no item with draws and answers, or a report of 0 or 1 that no rounding keeps finite.
+        If the study has no free answers, no item with draws and answers, or a report of 0 or 1 that no rounding keeps
+        finite.
 
     Examples
     --------

@@ -2,8 +2,8 @@
 
 Usage: python tests/benchmarks/free_answer_recovery.py METHOD FOLDER RESULT.csv [PLAYERS] [K0S] [FIRST_STUDY N_STUDIES]
 
-METHOD is `model` (free answers and reports of one belief; minutes a study) or `bridge` (the scaled bridge; simulating takes
-longer than estimating).
+METHOD is `model` (free answers and reports of one belief; minutes a study) or `bridge` (the scaled bridge, which takes
+less time than the simulation).
 FOLDER is that of the public data of the comparison game (its documents are the contexts). Every study has 120 contexts,
 29 people, 5% lapses, noise of .9 nats, slopes whose ln has the standard deviation .6, and 6 draws, 8 free answers and
 12 comparisons an item on a slider to 100,000,000 : 1. Adds a row a study to RESULT.csv and leaves out what it has
@@ -99,7 +99,7 @@ def row(method: str, found: dict[str, np.ndarray], player: str, k0: float, study
         "truth_nats": truth,
         **estimate,
         "covers": estimate["gap_lower_nats"] <= truth <= estimate["gap_upper_nats"],
-        "k0_ratio": estimate["k0"] / true_k0,
+        "k0_ratio": estimate["k0_found"] / true_k0,
         "seconds": round(time.perf_counter() - start, 2),
     }
 
@@ -109,7 +109,7 @@ def by_bridge(study: xr.Dataset) -> dict[str, float]:
     found = scaled_bridge(study_pool(study)[0])
     arm = float(stdtrit(found.freedom, 0.95)) * found.se_asked_nats
     ends = {"gap_lower_nats": found.gap_nats - arm, "gap_upper_nats": found.gap_nats + arm}
-    return {"gap_median_nats": found.gap_nats, **ends, "k0": found.slope}
+    return {"gap_median_nats": found.gap_nats, **ends, "k0_found": found.slope}
 
 
 def by_model(study: xr.Dataset, seed: int) -> dict[str, float]:
@@ -127,7 +127,7 @@ def by_model(study: xr.Dataset, seed: int) -> dict[str, float]:
     lower, median, upper = np.quantile(fit.gap_nats, [0.05, 0.5, 0.95])
     checks = {"converged": fit.convergence.passed, "r_hat": fit.convergence.r_hat_max}
     ends = {"gap_lower_nats": lower, "gap_upper_nats": upper}
-    return {"gap_median_nats": median, **ends, "k0": float(np.median(fit.k0)), **checks}
+    return {"gap_median_nats": median, **ends, "k0_found": float(np.median(fit.k0)), **checks}
 
 
 def main(arguments: list[str]) -> None:
