@@ -22,7 +22,7 @@ from experiments.collect.play import (
     total_score,
 )
 from experiments.collect.sessions import Refusal, go_on, session_of
-from experiments.collect.tables import Answer, Assignment, Session
+from experiments.collect.tables import OPEN, Answer, Assignment, Session
 from experiments.collect.visit import Visit, page, redirect
 
 __all__ = ["PLAY_PAGES"]
@@ -39,7 +39,9 @@ def play(visit: Visit) -> Response:
         assignment = show(transaction, visit.collection, session) if session.state in _PLAYING else None
         if assignment is None:
             return redirect(session)
-        return _question(visit, transaction, session, assignment)
+        shown = _question(visit, transaction, session, assignment)
+    # rendered after the commit: nobody waits for a page
+    return page(visit, **shown)
 
 
 def answer(visit: Visit) -> Response:
@@ -49,18 +51,21 @@ def answer(visit: Visit) -> Response:
         session = session_of(transaction, token, lock=True)
         if session is None:
             return redirect("/")
+        assignment: Assignment | None
+        shown: dict[str, Any] = {}
         try:
             assignment = submit(transaction, visit.collection, session, visit.form)
         except FormError as problem:
             found = open_assignment(transaction, session)
             if found is None:
                 return redirect(session)
-            return _question(visit, transaction, session, found, problem)
-        is_step = assignment.state == "open"
-        if is_step or assignment.question.attention or not visit.collection.settings.feedback:
-            return redirect("/play")
-        order = assignment.order
-    return redirect(f"/feedback?order={order}")
+            shown = _question(visit, transaction, session, found, problem)
+            assignment = None
+        else:
+            is_step = assignment.state == OPEN
+            if is_step or assignment.question.attention or not visit.collection.settings.feedback:
+                return redirect("/play")
+    return page(visit, **shown) if assignment is None else redirect(f"/feedback?order={assignment.order}")
 
 
 def feedback(visit: Visit) -> Response:
@@ -121,22 +126,21 @@ def _question(
     session: Session,
     assignment: Assignment,
     problem: FormError | None = None,
-) -> Response:
+) -> dict[str, Any]:
     view = game_named(session.game).view(assignment.question.content, assignment.layout, assignment.steps)
-    return page(
-        visit,
-        f"play_{session.game}.html",
-        session=session,
-        status=200 if problem is None else 422,
-        view=view,
-        order=assignment.order,
-        step=len(assignment.steps),
-        training=assignment.training,
-        given=visit.form,
-        problem=problem,
-        may_change_document=visit.collection.settings.order == "cumulative" and session.game != "comparison",
+    return {
+        "template": f"play_{session.game}.html",
+        "session": session,
+        "status": 200 if problem is None else 422,
+        "view": view,
+        "order": assignment.order,
+        "step": len(assignment.steps),
+        "training": assignment.training,
+        "given": visit.form,
+        "problem": problem,
+        "may_change_document": visit.collection.settings.order == "cumulative" and session.game != "comparison",
         **_progress(visit, transaction, session),
-    )
+    }
 
 
 def _answer_of(transaction: Transaction, assignment: Assignment) -> Answer | None:
