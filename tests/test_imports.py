@@ -15,6 +15,8 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 FLOORS = ("estimators", "models", "inference", "experiments")
+# rooms of experiments that may import every kind, and that nothing else imports
+OPEN_ROOMS = ("papers", "collect")
 KINDS = ("comparison", "cloze", "guesses", "rankings", "bets", "documents")
 HEAVY = ("torch", "pymc", "hydra", "omegaconf", "matplotlib", "pandas", "xarray", "scipy.stats")
 
@@ -49,19 +51,21 @@ def at_import(tree: ast.Module) -> Iterator[str]:
 
 
 def kind_of(module: str) -> str | None:
-    """Kind of study that a module belongs to; ``papers`` is a kind of its own, and shared rooms have none."""
+    """Kind of study that a module belongs to; ``papers`` and ``collect`` count as one, and shared rooms have none."""
     parts = module.split(".")
     place = 2 if parts[:2] == ["experiments", "studies"] else 1
     room = parts[place] if len(parts) > place and parts[0] in FLOORS else None
-    return room if room in KINDS or (parts[0] == "experiments" and room == "papers") else None
+    return room if room in KINDS or (parts[0] == "experiments" and room in OPEN_ROOMS) else None
 
 
 def other_kinds(module: str, source: str) -> set[str]:
-    """Kinds that a module imports and may not: only papers sees every kind, and documents are open to all kinds."""
+    """Kinds that a module imports and may not: only papers and collect see every kind, and documents are open to all kinds."""
     own = kind_of(module)
-    if own == "papers" or module in FLOORS:
+    if module in FLOORS:
         return set()
     found = {kind_of(name) for name in imported_names(ast.parse(source))} - {None, own}
+    if own in OPEN_ROOMS:
+        return found & set(OPEN_ROOMS)
     return found - {"documents"} if own else found
 
 
@@ -153,6 +157,9 @@ def test_kinds_of_study_do_not_import_each_other():
         ("estimators.documents.study", "from estimators.cloze.study import SAMPLES", {"cloze"}),
         ("estimators.guesses.study", "from estimators.documents import document_tokens", set()),
         ("experiments.papers.published", "from estimators import cloze, comparison", set()),
+        ("experiments.collect.games.cloze", "from estimators import cloze, comparison", set()),
+        ("experiments.collect.server", "from experiments.papers import published", {"papers"}),
+        ("experiments.studies.cloze.table", "from experiments.collect import tables", {"collect"}),
         ("experiments.studies.cloze.provo", "from estimators.cloze import words", set()),
         ("estimators", "from estimators import cloze", set()),
     ],

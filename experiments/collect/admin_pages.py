@@ -19,7 +19,7 @@ from experiments.collect.visit import Visit, page, redirect
 
 __all__ = ["ADMIN_PAGES", "PASSWORD"]
 
-PASSWORD = "SHANNON_COLLECT_PASSWORD"  # noqa: S105 - the name of the variable
+PASSWORD = "SHANNON_COLLECT_PASSWORD"
 """Environment variable with the password; without it there is no login."""
 
 _ATTEMPTS = Attempts()

@@ -16,6 +16,7 @@ import hashlib
 import hmac
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -86,9 +87,7 @@ def check_places(session: Session, settings: CollectSettings) -> list[int]:
     edges = np.linspace(0, settings.n_questions, n_checks(settings) + 1).astype(int)
     rng = np.random.default_rng([session.seed, 1])
     # not before the first question
-    return [
-        int(rng.integers(max(first, 1), max(last, 2))) for first, last in zip(edges[:-1], edges[1:], strict=True)
-    ]
+    return [int(rng.integers(max(first, 1), max(last, 2))) for first, last in pairwise(edges.tolist())]
 
 
 def choose(
@@ -208,9 +207,7 @@ def _next_of_document(transaction: Transaction, session: Session, *, training: b
     last = transaction.execute(
         select(Question.document, Question.position, Assignment.state)
         .join(Assignment)
-        .where(
-            Assignment.session_id == session.id, Assignment.training == training, Question.attention.is_(False)
-        )
+        .where(Assignment.session_id == session.id, Assignment.training == training, Question.attention.is_(False))
         .order_by(Assignment.order.desc())
         .limit(1)
     ).first()
@@ -259,9 +256,7 @@ def _eligible(session: Session, settings: CollectSettings, *, training: bool) ->
     return query.order_by(Question.id)
 
 
-def _adaptive(
-    transaction: Transaction, session: Session, chooser: Chooser | None, open_ids: Sequence[int]
-) -> Choice:
+def _adaptive(transaction: Transaction, session: Session, chooser: Chooser | None, open_ids: Sequence[int]) -> Choice:
     if chooser is None:
         raise InputError("is 'adaptive', and nothing that chooses was given", field="questions")
     offered = transaction.scalars(select(Question).where(Question.id.in_(open_ids)).order_by(Question.id)).all()

@@ -134,7 +134,7 @@ def upgrade(connection: Connection) -> None:
         raise InputError(problem, field="database")
 
     def steps(revision: Any, _context: Any) -> Any:
-        return script._upgrade_revs("head", revision)  # noqa: SLF001 - what Alembic's own command calls
+        return script._upgrade_revs("head", revision)
 
     with EnvironmentContext(config, script, fn=steps) as environment:
         environment.configure(connection=connection, render_as_batch=True)

@@ -50,6 +50,8 @@ def collect_demo(settings: CollectDemoSettings) -> xr.Dataset:
     study = comparison_file(path=_DATA / "demo.nc")
     names = sorted(path.name for path in (_DATA / "texts").glob("*.txt"))
     texts = [(_DATA / "texts" / name).read_text(encoding="utf-8") for name in names]
-    return study.assign(document_text=("document_name", np.array(texts, dtype=object))).assign_coords(
-        document_name=np.array(names, dtype=object)
-    ).assign_attrs(name="collect_demo")
+    return (
+        study.assign(document_text=("document_name", np.array(texts, dtype=object)))
+        .assign_coords(document_name=np.array(names, dtype=object))
+        .assign_attrs(name="collect_demo")
+    )

@@ -77,9 +77,7 @@ def collected(collection: Collection) -> ExperimentResult:
         A row a session.
     """
     query = (
-        select(
-            Player.pseudonym, Session.game, Session.state, func.count(Answer.id), func.sum(Answer.score)
-        )
+        select(Player.pseudonym, Session.game, Session.state, func.count(Answer.id), func.sum(Answer.score))
         .select_from(Session)
         .join(Player)
         .outerjoin(Assignment, Assignment.session_id == Session.id)

@@ -50,9 +50,7 @@ def answer_rows(transaction: Transaction, study_id: int) -> list[dict[str, Any]]
         own = {"study": name, "participant": pseudonym, "session": session.id, "item": question.item_id}
         own |= {"answer": answer.value, "training": assignment.training}
         holders = (answer, assignment, question, session)
-        rows.append(
-            {column: own[column] if column in own else _first(holders, column) for column in COLUMNS}
-        )
+        rows.append({column: own[column] if column in own else _first(holders, column) for column in COLUMNS})
     return rows
 
 

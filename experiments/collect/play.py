@@ -30,9 +30,7 @@ _MOST_MS = 10**9
 
 def open_assignment(transaction: Transaction, session: Session) -> Assignment | None:
     """Return the question that waits for an answer."""
-    return transaction.scalar(
-        select(Assignment).where(Assignment.session_id == session.id, Assignment.state == OPEN)
-    )
+    return transaction.scalar(select(Assignment).where(Assignment.session_id == session.id, Assignment.state == OPEN))
 
 
 def show(transaction: Transaction, collection: Collection, session: Session) -> Assignment | None:
@@ -65,9 +63,7 @@ def show(transaction: Transaction, collection: Collection, session: Session) -> 
     return found
 
 
-def submit(
-    transaction: Transaction, collection: Collection, session: Session, form: Mapping[str, str]
-) -> Assignment:
+def submit(transaction: Transaction, collection: Collection, session: Session, form: Mapping[str, str]) -> Assignment:
     """Store what was sent for a question; the same thing sent again changes nothing.
 
     Parameters
@@ -220,9 +216,7 @@ def _store(
 
 
 def _value(transaction: Transaction, assignment: Assignment) -> dict[str, Any]:
-    value: dict[str, Any] = transaction.scalars(
-        select(Answer.value).where(Answer.assignment_id == assignment.id)
-    ).one()
+    value: dict[str, Any] = transaction.scalars(select(Answer.value).where(Answer.assignment_id == assignment.id)).one()
     return value
 
 

@@ -39,9 +39,7 @@ log = logging.getLogger("shannon-game")
 _STATIC = Path(__file__).parent / "static"
 
 
-def app(
-    settings: CollectSettings, study: xr.Dataset, database: Database, chooser: Chooser | None = None
-) -> Starlette:
+def app(settings: CollectSettings, study: xr.Dataset, database: Database, chooser: Chooser | None = None) -> Starlette:
     """Make the application of a study: what a test's client or any ASGI server takes.
 
     Parameters

@@ -178,9 +178,7 @@ def withdraw(session: Session, *, declined: bool) -> None:
     session.ended_at = time.time()
 
 
-def store_survey(
-    transaction: Transaction, session: Session, *, moment: str, answers: Mapping[str, str]
-) -> None:
+def store_survey(transaction: Transaction, session: Session, *, moment: str, answers: Mapping[str, str]) -> None:
     """Write the answers to the questions before or after the game."""
     now = time.time()
     transaction.add_all(

@@ -75,7 +75,7 @@ class CollectSettings(Seeded):
     """Who is asked what: balanced (those with the fewest answers first), random, fixed (in the study's order), or
     adaptive (another program chooses)."""
     order: Literal["independent", "cumulative"] = "independent"
-    """Word by word through a text (cumulative), or places in any order (independent); comparison is always independent."""
+    """Word by word through a text (cumulative), or places in any order (independent), as comparison always is."""
     candidates: Count | None = None
     """Comparison: how many of a question's candidates are shown, the first ones; null takes all."""
     max_context_words: Count | None = None

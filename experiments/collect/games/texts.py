@@ -1,4 +1,4 @@
-"""Words of texts as questions, for the games that go through a text; and what a context gives away of other questions."""
+"""Words of texts as questions, for games that go through a text; what a context gives away of other questions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from experiments.collect.settings import CollectSettings
 
-__all__ = ["item_names", "texts_of", "word_questions", "with_reach"]
+__all__ = ["item_names", "texts_of", "with_reach", "word_questions"]
 
 _WORD = re.compile(r"\S+")
 _TAIL_CHARACTERS = 40
