@@ -182,9 +182,7 @@ def test_a_database_of_a_newer_version_is_refused(tmp_path: Path, database: Data
         open_database(f"sqlite:///{tmp_path / 'c.sqlite'}")
 
 
-def test_the_experimenter_logs_in_and_wrong_passwords_end(
-    database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_experimenter_logs_in_and_wrong_passwords_end(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHANNON_COLLECT_PASSWORD", "long enough")
     made = app(CollectSettings(**SMALL), collect_demo(), database)
     player = Player(made, "cloze")
