@@ -59,7 +59,7 @@ def kind_of(module: str) -> str | None:
 
 
 def other_kinds(module: str, source: str) -> set[str]:
-    """Kinds that a module imports and may not: only papers and collect see every kind, and documents are open to all kinds."""
+    """Kinds that a module imports and may not: only papers and collect see every kind, documents are open to all."""
     own = kind_of(module)
     if module in FLOORS:
         return set()

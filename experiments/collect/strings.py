@@ -53,7 +53,10 @@ def read_strings(language: str) -> Mapping[str, str]:
 def _flat(node: Any, prefix: str) -> Iterable[tuple[str, str]]:
     if isinstance(node, dict):
         for key, value in node.items():
-            yield from _flat(value, f"{prefix}.{key}" if prefix else str(key))
+            if not isinstance(key, str):
+                # YAML reads the words on, off, yes and no as truth values
+                raise InputError(f"is {key!r}, should be a text; put it in quotes", source="languages", field=prefix)
+            yield from _flat(value, f"{prefix}.{key}" if prefix else key)
     else:
         yield prefix, str(node)
 
