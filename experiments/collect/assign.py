@@ -16,20 +16,21 @@ import hashlib
 import hmac
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
-from sqlalchemy import ColumnElement, and_, exists, func, select, update
+from sqlalchemy import Row, Select, bindparam, select, update
 from sqlalchemy.orm import Session as Transaction
-from sqlalchemy.orm import aliased
 
 from estimators.errors import InputError
+from experiments.collect.deck import Card, Deck
 from experiments.collect.register import n_checks
 from experiments.collect.settings import CollectSettings
-from experiments.collect.tables import ANSWERED, OPEN, Answer, Assignment, Question, Session, Study
+from experiments.collect.tables import ANSWERED, OPEN, Assignment, Question, Session, Study
 
-__all__ = ["Choice", "Chooser", "check_places", "choose", "count_main", "layout_rng", "release_idle", "take_back"]
+__all__ = ["Choice", "Chooser", "check_places", "choose", "layout_rng", "release_idle", "take_back"]
 
 
 class Chooser(Protocol):
@@ -46,36 +47,43 @@ class Choice:
 
     Parameters
     ----------
-    question : Question
+    card : Card
+    n_served : int
+        Times that it was assigned before.
     probability : float
         With which it was chosen among those that could have been.
     policy : str
         What chose it.
     """
 
-    question: Question
+    card: Card
+    n_served: int
     probability: float
     policy: str
 
 
-def count_main(transaction: Transaction, session: Session, *, training: bool = False) -> int:
-    """Count what a session has answered itself: questions that count, or training rounds."""
-    query = (
-        select(func.count())
-        .select_from(Assignment)
-        .join(Question)
-        .join(Answer)
-        .where(
-            Assignment.session_id == session.id,
-            Assignment.training == training,
-            Question.attention.is_(False),
-            Answer.automatic.is_(False),
-        )
+# built once: SQLAlchemy finds what it made of them by identity of their parts
+_LOCK = select(Study.id).where(Study.id == bindparam("study")).with_for_update()
+_ASKED = (
+    select(Assignment.question_id, Assignment.state)
+    .where(Assignment.session_id == bindparam("session"))
+    .order_by(Assignment.order)
+)
+_SERVED = select(Question.n_served).where(Question.id == bindparam("question"))
+_COUNTS = (
+    select(Question.id, Question.n_held, Question.n_served)
+    .where(
+        Question.study_id == bindparam("study"),
+        Question.game == bindparam("game"),
+        Question.training == bindparam("training"),
+        Question.attention.is_(False),
+        Question.opens,
     )
-    return transaction.scalar(query) or 0
+    .order_by(Question.id)
+)
 
 
-def check_places(session: Session, settings: CollectSettings) -> list[int]:
+def check_places(session: Session, settings: CollectSettings) -> Sequence[int]:
     """Numbers of counted answers after which an attention check comes: one at random in each stretch of the session.
 
     Examples
@@ -84,14 +92,19 @@ def check_places(session: Session, settings: CollectSettings) -> list[int]:
     >>> len(places), 1 <= places[0] < 20 <= places[1] < 40
     (2, True)
     """
-    edges = np.linspace(0, settings.n_questions, n_checks(settings) + 1).astype(int)
-    rng = np.random.default_rng([session.seed, 1])
+    return _check_places(session.seed, settings.n_questions, n_checks(settings))
+
+
+@lru_cache(maxsize=4096)
+def _check_places(seed: int, n_questions: int, n_checks: int) -> Sequence[int]:
+    edges = np.linspace(0, n_questions, n_checks + 1).astype(int)
+    rng = np.random.default_rng([seed, 1])
     # not before the first question
-    return [int(rng.integers(max(first, 1), max(last, 2))) for first, last in pairwise(edges.tolist())]
+    return tuple(int(rng.integers(max(first, 1), max(last, 2))) for first, last in pairwise(edges.tolist()))
 
 
 def choose(
-    transaction: Transaction, session: Session, settings: CollectSettings, chooser: Chooser | None = None
+    transaction: Transaction, session: Session, settings: CollectSettings, deck: Deck, chooser: Chooser | None = None
 ) -> Choice | None:
     """Choose the next question of a session; None where nothing is left for it.
 
@@ -102,6 +115,8 @@ def choose(
     session : Session
         In its training or its play.
     settings : CollectSettings
+    deck : Deck
+        The study's questions.
     chooser : Chooser, optional
         For ``questions: adaptive``.
 
@@ -109,62 +124,47 @@ def choose(
     -------
     Choice or None
     """
-    # SQLite knows no row locks, and needs none: one transaction writes at a time
-    transaction.execute(select(Study.id).where(Study.id == session.study_id).with_for_update())
+    if transaction.get_bind().dialect.name != "sqlite":
+        # SQLite knows no row locks, and needs none: one transaction writes at a time
+        transaction.execute(_LOCK, {"study": session.study_id})
+    rows = transaction.execute(_ASKED, {"session": session.id}).all()
+    asked = {question_id: deck.cards[question_id] for question_id, _ in rows}
     training = session.state == "training"
-    order = next_order(transaction, session)
-    if not training:
-        check = _due_check(transaction, session, settings)
-        if check is not None:
-            return Choice(check, 1.0, "attention")
-    if settings.order == "cumulative" and session.game != "comparison":
-        following = _next_of_document(transaction, session, training=training)
-        if following is not None:
-            return Choice(following, 1.0, "next")
-    rng = np.random.default_rng([session.seed, 2, order])
-    rows = [(int(at), int(held)) for at, held in transaction.execute(_eligible(session, settings, training=training))]
-    if not rows:
-        return None
-    policy = "random" if training else settings.questions
-    if policy == "adaptive":
-        return _adaptive(transaction, session, chooser, [at for at, _ in rows])
-    if policy == "balanced":
-        least = min(held for _, held in rows)
-        rows = [row for row in rows if row[1] == least]
-    if policy == "fixed":
-        rows = rows[:1]
-    question = transaction.get_one(Question, rows[int(rng.integers(len(rows)))][0], populate_existing=True)
-    return Choice(question, 1 / len(rows), policy)
+    following = None if training else _due_check(session, settings, deck, asked)
+    policy = "attention"
+    if following is None and settings.order == "cumulative" and session.game != "comparison":
+        following, policy = _next_of_document(deck, rows, training=training), "next"
+    if following is not None:
+        n_served = transaction.scalar(_SERVED, {"question": following.id}) or 0
+        return Choice(following, n_served, 1.0, policy)
+    return _drawn(transaction, session, settings, deck, asked, chooser)
 
 
-def next_order(transaction: Transaction, session: Session) -> int:
-    """Order of a session's next assignment."""
-    last = transaction.scalar(select(func.max(Assignment.order)).where(Assignment.session_id == session.id))
-    return 0 if last is None else last + 1
-
-
-def layout_rng(key: bytes, question: Question) -> np.random.Generator:
+def layout_rng(key: bytes, question_id: int, n_served: int) -> np.random.Generator:
     """Random numbers for how a question is shown, the same for two people in a row, known to the server alone.
 
     Examples
     --------
-    >>> one, two = (layout_rng(b"key", Question(id=7, n_served=n)).integers(1000) for n in (2, 3))
+    >>> one, two = (layout_rng(b"key", 7, n_served).integers(1000) for n_served in (2, 3))
     >>> bool(one == two)
     True
     """
-    digest = hmac.new(key, f"layout {question.id} {question.n_served // 2}".encode(), hashlib.sha256).digest()
+    digest = hmac.new(key, f"layout {question_id} {n_served // 2}".encode(), hashlib.sha256).digest()
     return np.random.default_rng(int.from_bytes(digest[:16], "big"))
 
 
 def release_idle(transaction: Transaction, study_id: int, *, silent_since: float) -> int:
     """Give the open questions of silent sessions to others, and say how many sessions those were."""
     silent = transaction.scalars(
-        select(Session).where(
+        select(Session)
+        .where(
             Session.study_id == study_id,
             Session.state.in_(("training", "play")),
             Session.released.is_(False),
             Session.active_at < silent_since,
         )
+        # whoever is at work on one now is not silent
+        .with_for_update(skip_locked=True)
     ).all()
     for session in silent:
         _hold(transaction, session, -1)
@@ -187,80 +187,58 @@ def _hold(transaction: Transaction, session: Session, change: int) -> None:
     )
 
 
-def _of(session: Session) -> ColumnElement[bool]:
-    return and_(Question.study_id == session.study_id, Question.game == session.game)
-
-
-def _due_check(transaction: Transaction, session: Session, settings: CollectSettings) -> Question | None:
-    done = count_main(transaction, session)
-    n_due = sum(place <= done for place in check_places(session, settings))
-    asked = select(Assignment.question_id).where(Assignment.session_id == session.id)
-    checks = transaction.scalars(select(Question).where(_of(session), Question.attention).order_by(Question.id)).all()
-    there = set(transaction.scalars(asked))
-    n_asked = sum(check.id in there for check in checks)
-    left = [check for check in checks if check.id not in there]
-    return left[0] if left and n_asked < n_due else None
-
-
-def _next_of_document(transaction: Transaction, session: Session, *, training: bool) -> Question | None:
-    """Find the place after the last one that was answered; none after a document was left."""
-    last = transaction.execute(
-        select(Question.document, Question.position, Assignment.state)
-        .join(Assignment)
-        .where(Assignment.session_id == session.id, Assignment.training == training, Question.attention.is_(False))
-        .order_by(Assignment.order.desc())
-        .limit(1)
-    ).first()
-    if last is None or last.state != ANSWERED:
+def _due_check(session: Session, settings: CollectSettings, deck: Deck, asked: dict[int, Card]) -> Card | None:
+    n_due = sum(place <= session.n_counted for place in check_places(session, settings))
+    if session.n_checks >= n_due:
         return None
-    return transaction.scalar(
-        select(Question)
-        .where(
-            _of(session),
-            Question.training == training,
-            Question.attention.is_(False),
-            Question.document == last.document,
-            Question.position > last.position,
-        )
-        .order_by(Question.position)
-        .limit(1)
-    )
+    return next((check for check in deck.checks(session.game) if check.id not in asked), None)
 
 
-def _eligible(session: Session, settings: CollectSettings, *, training: bool) -> Any:
-    asked = select(Assignment.question_id).where(Assignment.session_id == session.id)
-    seen = aliased(Question)
-    given_away = exists(
-        select(Assignment.id)
-        .join(seen, seen.id == Assignment.question_id)
-        .where(
-            Assignment.session_id == session.id,
-            seen.attention.is_(False),
-            seen.document != "",
-            seen.document == Question.document,
-            seen.position > Question.position,
-            seen.reaches <= Question.position,
-        )
-        .correlate(Question)
-    )
-    query = select(Question.id, Question.n_held).where(
-        _of(session),
-        Question.training == training,
-        Question.attention.is_(False),
-        Question.opens,
-        Question.id.not_in(asked),
-        ~given_away,
-    )
-    if settings.answers_per_question is not None and not training:
-        query = query.where(Question.n_held < settings.answers_per_question)
-    return query.order_by(Question.id)
+def _next_of_document(deck: Deck, rows: Sequence[Row[tuple[int, str]]], *, training: bool) -> Card | None:
+    """Find the place after the last one that was answered; none after a document was left."""
+    for question_id, state in reversed(rows):
+        card = deck.cards[question_id]
+        if not card.attention and card.training == training:
+            return deck.following(card) if state == ANSWERED else None
+    return None
 
 
-def _adaptive(transaction: Transaction, session: Session, chooser: Chooser | None, open_ids: Sequence[int]) -> Choice:
+def _drawn(
+    transaction: Transaction,
+    session: Session,
+    settings: CollectSettings,
+    deck: Deck,
+    asked: dict[int, Card],
+    chooser: Chooser | None,
+) -> Choice | None:
+    training = session.state == "training"
+    quota = None if training else settings.answers_per_question
+    closed = deck.given_away(asked.values()) | asked.keys()
+    counts: Select[tuple[int, int, int]] = _COUNTS
+    found = transaction.execute(counts, {"study": session.study_id, "game": session.game, "training": training})
+    rows = [row for row in found if row[0] not in closed and (quota is None or row[1] < quota)]
+    if not rows:
+        return None
+    policy = "random" if training else settings.questions
+    if policy == "adaptive":
+        return _adaptive(transaction, session, deck, chooser, [row[0] for row in rows])
+    if policy == "balanced":
+        least = min(row[1] for row in rows)
+        rows = [row for row in rows if row[1] == least]
+    if policy == "fixed":
+        rows = rows[:1]
+    rng = np.random.default_rng([session.seed, 2, session.n_asked])
+    question_id, _, n_served = rows[int(rng.integers(len(rows)))]
+    return Choice(deck.cards[question_id], n_served, 1 / len(rows), policy)
+
+
+def _adaptive(
+    transaction: Transaction, session: Session, deck: Deck, chooser: Chooser | None, open_ids: Sequence[int]
+) -> Choice:
     if chooser is None:
         raise InputError("is 'adaptive', and nothing that chooses was given", field="questions")
     offered = transaction.scalars(select(Question).where(Question.id.in_(open_ids)).order_by(Question.id)).all()
     question, probability = chooser.next_question(session, offered)
     if question.id not in set(open_ids):
         raise InputError(f"is question {question.id}, which is not open to this session", field="next_question")
-    return Choice(question, probability, "adaptive")
+    return Choice(deck.cards[question.id], question.n_served, probability, "adaptive")

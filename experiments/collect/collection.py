@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from experiments.collect.assign import Chooser
 from experiments.collect.database import Database
+from experiments.collect.deck import Deck, load_deck
 from experiments.collect.register import register
 from experiments.collect.settings import CollectSettings
 from experiments.collect.strings import Strings, page_version
@@ -35,6 +36,8 @@ class Collection:
     database : Database
     study_id : int
     study_name : str
+    deck : Deck
+        The study's questions.
     key : bytes
         Signs cookies and forms, and draws sides.
     strings : Strings
@@ -52,6 +55,7 @@ class Collection:
     database: Database
     study_id: int
     study_name: str
+    deck: Deck
     key: bytes
     strings: Strings
     consent: dict[str, list[str]]
@@ -104,11 +108,13 @@ def open_collection(
             transaction.add(stored)
         row = register(transaction, study, settings)
         study_id, name, key = row.id, row.name, stored.value
+        deck = load_deck(transaction, study_id)
     return Collection(
         settings=settings,
         database=database,
         study_id=study_id,
         study_name=name,
+        deck=deck,
         key=bytes.fromhex(key),
         strings=strings,
         consent=consent,

@@ -62,7 +62,8 @@ class Database:
     @contextmanager
     def write(self) -> Iterator[Transaction]:
         """Open a transaction that writes: all of it is on the disk when the block ends, or nothing."""
-        with self._queue, Transaction(self._writing, expire_on_commit=False) as transaction, transaction.begin():
+        options: dict[str, Any] = {"expire_on_commit": False, "autoflush": False}
+        with self._queue, Transaction(self._writing, **options) as transaction, transaction.begin():
             yield transaction
 
     def close(self) -> None:

@@ -11,7 +11,6 @@ from sqlalchemy.orm import Session as Transaction
 from starlette.responses import PlainTextResponse, Response
 
 from experiments.collect.games.protocol import FormError
-from experiments.collect.play import total_score
 from experiments.collect.security import new_token
 from experiments.collect.sessions import PLACES, Refusal, enter, go_on, session_of, store_survey, withdraw
 from experiments.collect.surveys import Survey, read_answers
@@ -144,7 +143,7 @@ def thanks(visit: Visit) -> Response:
             return session
         url = visit.collection.settings.recruiter.return_url
         back = url.replace("{code}", session.completion_code or "") if url else None
-        points = total_score(transaction, session)
+        points = session.points
         name = session.player.display_name
         return page(visit, "thanks.html", session=session, return_url=back, points=points, name=name)
 

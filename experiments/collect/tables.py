@@ -142,6 +142,17 @@ class Session(Base):
     released: Mapped[bool] = mapped_column(default=False)
     """Was silent for so long that its open question was given to others."""
     completion_code: Mapped[str | None] = mapped_column(String(64))
+    n_asked: Mapped[int] = mapped_column(default=0)
+    """Assignments so far: the order of the next one."""
+    n_checks: Mapped[int] = mapped_column(default=0)
+    """Attention checks among them."""
+    n_trained: Mapped[int] = mapped_column(default=0)
+    """Training rounds that the person answered."""
+    n_counted: Mapped[int] = mapped_column(default=0)
+    """Questions that count, and that the person answered; attention checks are none."""
+    training_points: Mapped[float] = mapped_column(default=0.0)
+    points: Mapped[float] = mapped_column(default=0.0)
+    """Of the questions that count."""
     player: Mapped[Player] = relationship()
     study: Mapped[Study] = relationship()
 

@@ -80,6 +80,12 @@ def upgrade() -> None:
         sa.Column("active_at", sa.Double(), nullable=False),
         sa.Column("released", sa.Boolean(), nullable=False),
         sa.Column("completion_code", sa.String(length=64), nullable=True),
+        sa.Column("n_asked", sa.Integer(), nullable=False),
+        sa.Column("n_checks", sa.Integer(), nullable=False),
+        sa.Column("n_trained", sa.Integer(), nullable=False),
+        sa.Column("n_counted", sa.Integer(), nullable=False),
+        sa.Column("training_points", sa.Double(), nullable=False),
+        sa.Column("points", sa.Double(), nullable=False),
         sa.ForeignKeyConstraint(
             ["player_id"], ["player.id"], name=op.f("fk_session_player_id_player"), ondelete="CASCADE"
         ),
