@@ -1,8 +1,8 @@
 """One question after the other: which one is open, what is sent for it, and that it is stored once.
 
 An answer and the question after it are two transactions: the answer is on the disk before anything else happens.
-Questions come from memory (:mod:`~experiments.collect.deck`) and a session counts its own answers, so that a transaction
-reads and writes a handful of rows.
+Questions come from memory (:mod:`~experiments.collect.deck`) and a session counts its own answers: a transaction reads
+and writes a handful of rows.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def open_assignment(transaction: Transaction, collection: Collection, session: S
 
 
 def given_answer(transaction: Transaction, collection: Collection, session: Session, order: str | None) -> Given | None:
-    """Return an answer of a session by its order, as an address has it; the last one the person gave where that is None."""
+    """Return an answer of a session by its order, as an address has it; None stands for the person's last one."""
     if order is None:
         row = transaction.execute(_GIVEN_LAST, {"session": session.id}).first()
     elif _is_order(order):

@@ -66,7 +66,8 @@ def app(settings: CollectSettings, study: xr.Dataset, database: Database, choose
 
 def app_of(collection: Collection) -> Starlette:
     """Make the application of a collection that is open."""
-    pages = (*PAGES, *PLAY_PAGES, *ADMIN_PAGES)
+    # routes are tried one after the other: those of the game come first
+    pages = (*PLAY_PAGES, *PAGES, *ADMIN_PAGES)
     routes = [Route(path, _endpoint(collection, handler), methods=[method]) for method, path, handler in pages]
     made = Starlette(
         routes=[*routes, Mount("/static", StaticFiles(directory=_STATIC))],

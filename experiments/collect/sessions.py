@@ -7,7 +7,7 @@ import secrets
 import time
 from collections.abc import Mapping
 
-from sqlalchemy import func, select
+from sqlalchemy import bindparam, func, select
 from sqlalchemy.orm import Session as Transaction
 
 from experiments.collect.collection import Collection
@@ -30,6 +30,8 @@ PLACES: Mapping[str, str] = {
 
 _ENDED = ("done", "declined", "withdrawn")
 _SCREENS = ("small", "medium", "large")
+_FOUND = select(Session).where(Session.token_hash == bindparam("hash"))
+_LOCKED = _FOUND.with_for_update()
 
 
 class Refusal(Exception):  # noqa: N818 - a page, not a mistake of the program
@@ -64,8 +66,7 @@ def session_of(transaction: Transaction, token: str | None, *, lock: bool = Fals
     """Find the session of a cookie; ``lock`` lets nobody else change it until the transaction ends."""
     if token is None:
         return None
-    query = select(Session).where(Session.token_hash == token_hash(token))
-    return transaction.scalar(query.with_for_update() if lock else query)
+    return transaction.scalar(_LOCKED if lock else _FOUND, {"hash": token_hash(token)})
 
 
 def enter(
