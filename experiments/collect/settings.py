@@ -98,6 +98,8 @@ class CollectSettings(Seeded):
     """Questions after the game (YAML); null asks none."""
     languages: _Languages = ("en",)
     """Languages of the pages, the first one where the browser asks for none of them."""
+    text_language: Text | None = None
+    """Language of the texts (en, de, zh-Hans): browsers choose voices and fonts by it; null says none."""
     recruiter: RecruiterSettings = RecruiterSettings()
     """Who sends people here."""
     pay: PaySettings = PaySettings()

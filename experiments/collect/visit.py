@@ -134,6 +134,7 @@ def page(
         "words": lambda words: in_language(words, language),
         "language": language,
         "direction": strings.direction(language),
+        "languages": [(code, strings.say(code, "name")) for code in strings.languages],
         "csrf": csrf_token(collection.key, token),
         "settings": collection.settings,
         "version": collection.page_version,
