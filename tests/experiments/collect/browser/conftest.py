@@ -13,7 +13,7 @@ import xarray as xr
 from experiments.collect.demo import collect_demo
 from experiments.collect.games.registry import GAMES
 from experiments.collect.settings import CollectSettings
-from tests.experiments.collect.browser.site import SIZES, How, Person, Site, chromium, open_browser, serving
+from tests.experiments.collect.browser.people import SIZES, How, Person, Site, chromium, open_browser, serving
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

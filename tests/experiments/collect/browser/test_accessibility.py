@@ -12,7 +12,7 @@ import xarray as xr
 from experiments.collect.admin_pages import PASSWORD
 from experiments.collect.demo import collect_demo
 from experiments.collect.games.registry import GAMES
-from tests.experiments.collect.browser.site import SIZES, Person, Site
+from tests.experiments.collect.browser.people import SIZES, Person, Site
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

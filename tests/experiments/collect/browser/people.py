@@ -94,7 +94,8 @@ def _comparison_keys(page: Page) -> None:
 
 
 def _comparison_mouse(page: Page) -> None:
-    page.check(f"input[name=report][value='{_asked(page, r'(\d+)%', '30')}']")
+    percent = _asked(page, r"(\d+)%", "30")
+    page.check(f"input[name=report][value='{percent}']")
     page.click("form.play button")
 
 
