@@ -21,7 +21,7 @@ from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
-from sqlalchemy import Row, Select, bindparam, select, update
+from sqlalchemy import Row, bindparam, select, update
 from sqlalchemy.orm import Session as Transaction
 
 from estimators.errors import InputError
@@ -127,17 +127,22 @@ def choose(
     if transaction.get_bind().dialect.name != "sqlite":
         # SQLite knows no row locks, and needs none: one transaction writes at a time
         transaction.execute(_LOCK, {"study": session.study_id})
-    rows = transaction.execute(_ASKED, {"session": session.id}).all()
-    asked = {question_id: deck.cards[question_id] for question_id, _ in rows}
+    before = transaction.execute(_ASKED, {"session": session.id}).all()
+    asked = {question_id: deck.cards[question_id] for question_id, _ in before}
     training = session.state == "training"
+    closed = deck.given_away(asked.values()) | asked.keys()
     following = None if training else _due_check(session, settings, deck, asked)
     policy = "attention"
-    if following is None and settings.order == "cumulative" and session.game != "comparison":
-        following, policy = _next_of_document(deck, rows, training=training), "next"
+    if following is None and settings.goes_on(session.game):
+        following, policy = _next_of_document(deck, before, training=training), "next"
+        following = None if following is not None and following.id in closed else following
     if following is not None:
         n_served = transaction.scalar(_SERVED, {"question": following.id}) or 0
         return Choice(following, n_served, 1.0, policy)
-    return _drawn(transaction, session, settings, deck, asked, chooser)
+    quota = None if training else settings.answers_per_question
+    found = transaction.execute(_COUNTS, {"study": session.study_id, "game": session.game, "training": training})
+    rows = [tuple(row) for row in found if row[0] not in closed and (quota is None or row[1] < quota)]
+    return _drawn(transaction, session, settings, deck, rows, chooser) if rows else None
 
 
 def layout_rng(key: bytes, question_id: int, n_served: int) -> np.random.Generator:
@@ -203,22 +208,16 @@ def _next_of_document(deck: Deck, rows: Sequence[Row[tuple[int, str]]], *, train
     return None
 
 
-def _drawn(
+def _drawn(  # noqa: PLR0917 - what a draw needs
     transaction: Transaction,
     session: Session,
     settings: CollectSettings,
     deck: Deck,
-    asked: dict[int, Card],
+    rows: Sequence[tuple[int, int, int]],
     chooser: Chooser | None,
-) -> Choice | None:
+) -> Choice:
+    """Draw one of the questions that are open: id, number of holders, times that it was assigned."""
     training = session.state == "training"
-    quota = None if training else settings.answers_per_question
-    closed = deck.given_away(asked.values()) | asked.keys()
-    counts: Select[tuple[int, int, int]] = _COUNTS
-    found = transaction.execute(counts, {"study": session.study_id, "game": session.game, "training": training})
-    rows = [row for row in found if row[0] not in closed and (quota is None or row[1] < quota)]
-    if not rows:
-        return None
     policy = "random" if training else settings.questions
     if policy == "adaptive":
         return _adaptive(transaction, session, deck, chooser, [row[0] for row in rows])

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 
 from experiments.collect.games.protocol import FormError
 from experiments.collect.games.registry import game_named
+from experiments.collect.games.vocabulary import read_vocabulary
 from experiments.collect.pages import Handler
 from experiments.collect.play import Asked, given_answer, open_assignment, show, skip_open, submit
 from experiments.collect.sessions import Refusal, go_on, session_of
@@ -95,7 +96,7 @@ def change_document(visit: Visit) -> Response:
         session = session_of(transaction, token, lock=True)
         if session is None:
             return redirect("/")
-        if visit.collection.settings.order != "cumulative" or session.game == "comparison":
+        if not visit.collection.settings.goes_on(session.game):
             raise Refusal(404, "error.not_found")
         if session.state in _PLAYING:
             skip_open(transaction, visit.collection, session)
@@ -114,7 +115,7 @@ def _question(visit: Visit, session: Session, asked: Asked, problem: FormError |
         training=asked.training,
         given=visit.form,
         problem=problem,
-        may_change_document=visit.collection.settings.order == "cumulative" and session.game != "comparison",
+        may_change_document=visit.collection.settings.goes_on(session.game),
         **_progress(visit, session),
     )
 
@@ -128,10 +129,21 @@ def _progress(visit: Visit, session: Session) -> dict[str, Any]:
     }
 
 
+def is_token(visit: Visit) -> Response:
+    """Say whether a text is one token of the vocabulary, at every key that somebody presses."""
+    settings = visit.collection.settings
+    if "top1" not in settings.game:
+        raise Refusal(404, "error.not_found")
+    found = visit.query.get("text", "") in read_vocabulary(settings.vocabulary).tokens
+    # nothing of a person or a question: browsers may keep it
+    return JSONResponse({"token": found}, headers={"cache-control": "private, max-age=3600"})
+
+
 PLAY_PAGES: tuple[tuple[str, str, Handler], ...] = (
     ("GET", "/play", play),
     ("POST", "/play", answer),
     ("GET", "/feedback", feedback),
+    ("GET", "/token", is_token),
     ("POST", "/skip-training", skip_training),
     ("POST", "/change-document", change_document),
 )

@@ -15,6 +15,7 @@ from sqlalchemy.orm import Session as Transaction
 
 from estimators.code_identity import package_version
 from estimators.errors import InputError
+from experiments.collect.games import top1
 from experiments.collect.games.protocol import QuestionRow
 from experiments.collect.games.registry import game_named
 from experiments.collect.settings import CollectSettings
@@ -89,7 +90,7 @@ def parts_of(name: str, study: xr.Dataset, settings: CollectSettings) -> list[Pa
     rows = game.questions(study, settings)
     order = rng_for(settings.seed, f"training {name}").permutation(len(rows)).tolist()
     checks = n_checks(settings)
-    if name != "comparison" and settings.order == "cumulative":
+    if settings.goes_on(name):
         document = _training_document(rows, settings.training_rounds) if settings.training_rounds else None
         aside = [at for at, row in enumerate(rows) if row.document == document]
         # an instruction stands in place of the text's question: nothing of the text is given away
@@ -150,6 +151,8 @@ def register(transaction: Transaction, study: xr.Dataset, settings: CollectSetti
     content_hash = hashlib.sha256(json.dumps([name, rows], sort_keys=True).encode()).hexdigest()
     found = transaction.scalar(select(Study).where(Study.content_hash == content_hash))
     stored = settings.model_dump(mode="json", exclude={"database"})
+    if "top1" in settings.game:
+        stored["top1_left_out"] = top1.left_out(study)
     if found is not None:
         found.settings = stored
         return found

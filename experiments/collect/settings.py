@@ -59,7 +59,7 @@ class PaySettings(Settings):
 class CollectSettings(Seeded):
     """Settings of :func:`~experiments.collect.experiment.collect`."""
 
-    game: Games = ("comparison", "cloze")
+    game: Games = ("comparison", "top1", "cloze", "guess_until_right", "bets")
     """Games on offer: comparison, top1, cloze, guess_until_right, bets."""
     n_questions: Count = 40
     """Questions of a session that count; training and attention checks come on top."""
@@ -75,11 +75,17 @@ class CollectSettings(Seeded):
     """Who is asked what: balanced (those with the fewest answers first), random, fixed (in the study's order), or
     adaptive (another program chooses)."""
     order: Literal["independent", "cumulative"] = "independent"
-    """Word by word through a text (cumulative), or places in any order (independent), as comparison always is."""
+    """Word by word through a text (cumulative), as top1 always is, or places in any order (independent), as comparison
+    always is."""
     candidates: Count | None = None
     """Comparison: how many of a question's candidates are shown, the first ones; null takes all."""
     max_context_words: Count | None = None
     """Games on texts: words shown before the place; null shows the text from its beginning."""
+    most_guesses: Count = 10
+    """guess_until_right: guesses after which the word is shown."""
+    vocabulary: UserPath = _FILES / "vocabulary.jsonl.gz"
+    """top1: the tokens that are taken, as one JSON string a line or a byte-level tokenizer.json; the default has
+    SmolLM2's."""
     feedback: bool = True
     """Show the right token and the score after every answer."""
     leaderboard: bool = True
@@ -114,6 +120,17 @@ class CollectSettings(Seeded):
     """Cookies travel by https alone; set it behind a proxy with TLS."""
     proxies: Text = "127.0.0.1"
     """Addresses of proxies whose word on the visitor's address is believed, with commas; * believes all."""
+
+    def goes_on(self, game: str) -> bool:
+        """Whether a game goes on from one place of a text to the next.
+
+        Examples
+        --------
+        >>> settings = CollectSettings(order="independent")
+        >>> settings.goes_on("top1"), settings.goes_on("cloze")
+        (True, False)
+        """
+        return game == "top1" or (game != "comparison" and self.order == "cumulative")
 
     @model_validator(mode="after")
     def _fits(self) -> Self:

@@ -6,9 +6,8 @@ import unicodedata
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from estimators.cloze import normalise_words
+from experiments.collect.games.plain import attention_check, automatic, layout
 from experiments.collect.games.protocol import CHECK, Content, FormError, QuestionRow, Reading, Steps
 from experiments.collect.games.texts import word_questions
 
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["attention_check", "automatic", "feedback", "layout", "questions", "read", "same_word", "typed_word", "view"]
 
-_CHECK_WORDS = ("river", "window", "garden", "bread", "summer")
 _LONGEST = 60
 
 
@@ -34,41 +32,6 @@ def questions(study: xr.Dataset, settings: CollectSettings) -> list[QuestionRow]
     '1:2'
     """
     return word_questions(study, settings, game="cloze")
-
-
-def attention_check(content: Content, number: int) -> Content:
-    """Ask for a certain word.
-
-    Examples
-    --------
-    >>> attention_check({"context": "Call me", "target": "Ishmael"}, 0)["check"]
-    'river'
-    """
-    return {**content, CHECK: _CHECK_WORDS[number % len(_CHECK_WORDS)]}
-
-
-def layout(content: Content, n_served: int, rng: np.random.Generator) -> dict[str, Any]:
-    """Nothing is to be chosen.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> layout({}, 0, np.random.default_rng(0))
-    {}
-    """
-    del content, n_served, rng
-    return {}
-
-
-def automatic(content: Content, layout: Content) -> Reading | None:
-    """Every question is asked.
-
-    Examples
-    --------
-    >>> automatic({}, {}) is None
-    True
-    """
-    del content, layout
 
 
 def view(content: Content, layout: Content, steps: Steps) -> dict[str, Any]:

@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from estimators.errors import unknown_choice
-from experiments.collect.games import cloze, comparison
+from experiments.collect.games import bets, cloze, comparison, guess_until_right, top1
 from experiments.collect.games.protocol import Game
 
 __all__ = ["GAMES", "game_named"]
 
-GAMES: Mapping[str, Game] = {"comparison": comparison, "cloze": cloze}
+GAMES: Mapping[str, Game] = {
+    "comparison": comparison,
+    "top1": top1,
+    "cloze": cloze,
+    "guess_until_right": guess_until_right,
+    "bets": bets,
+}
 """Name -> module."""
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from starlette.testclient import TestClient
 
-__all__ = ["Player", "csrf_of", "order_of"]
+__all__ = ["Player", "csrf_of", "order_of", "step_of"]
 
 
 def csrf_of(page: Any) -> str:
@@ -16,6 +16,13 @@ def csrf_of(page: Any) -> str:
 
 def order_of(page: Any) -> str:
     return re.search(r'name="order" value="(\d+)"', page.text)[1]  # type: ignore[index]
+
+
+def step_of(page: Any) -> str:
+    return re.search(r'name="step" value="(\d+)"', page.text)[1]  # type: ignore[index]
+
+
+FIELDS = {"comparison": "report", "cloze": "word", "top1": "token", "guess_until_right": "word"}
 
 
 class Player:
@@ -50,9 +57,15 @@ class Player:
         found = re.search(r"choose (\d+)%|type the word (\w+)\.", self.page.text)
         return found and (found[1] or found[2])
 
+    def form(self, text: str) -> dict[str, str]:
+        """Fields of the game's answer."""
+        word = self.right_for_check() or text
+        if self.game == "bets":
+            return {"word1": word, "chips1": "60", "chips_other": "40"}
+        return {FIELDS[self.game]: word}
+
     def answer(self, text: str) -> Any:
-        given = {"comparison": "report", "cloze": "word"}[self.game]
-        return self.post("/play", order=order_of(self.page), step="0", **{given: self.right_for_check() or text})
+        return self.post("/play", order=order_of(self.page), step=step_of(self.page), **self.form(text))
 
     def play_all(self, text: str) -> int:
         n = 0

@@ -36,7 +36,7 @@ def answers(database: Database) -> list[tuple[Answer, Assignment, Question]]:
         return [tuple(row) for row in transaction.execute(query.order_by(Assignment.order))]  # type: ignore[misc]
 
 
-@pytest.mark.parametrize(("game", "given"), [("comparison", "70"), ("cloze", "the")])
+@pytest.mark.parametrize(("game", "given"), [("comparison", "70"), ("cloze", "the"), ("top1", " the"), ("bets", "the")])
 def test_a_game_is_played_from_consent_to_completion_code(database: Database, game: str, given: str) -> None:
     player = Player(app(CollectSettings(**SMALL), collect_demo(), database), game)
     player.to_play()
