@@ -16,7 +16,6 @@ from experiments.collect.server import serve
 from experiments.collect.settings import CollectSettings
 from experiments.collect.tables import Answer, Assignment, Player, Session
 from experiments.harness.result import ExperimentResult, experiment
-from inference.progress import say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,7 +51,6 @@ def collect(study: xr.Dataset, settings: CollectSettings) -> ExperimentResult:
     database = open_database(settings.database)
     try:
         collection = open_collection(settings, study, database)
-        say(f"open http://{settings.host}:{settings.port}/ in a browser; Ctrl-C ends")
         try:
             serve(collection)
         except SystemExit as left:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+import signal
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,6 +31,7 @@ from experiments.collect.security import HEADERS
 from experiments.collect.sessions import Refusal
 from experiments.collect.settings import CollectSettings
 from experiments.collect.visit import read_form, refuse, visit_of
+from inference.progress import say
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -79,9 +83,15 @@ def app_of(collection: Collection) -> Starlette:
 
 
 def serve(collection: Collection) -> None:
-    """Serve until Ctrl-C or SIGTERM; requests under way are answered first."""
+    """Serve until Ctrl-C or SIGTERM; requests under way are answered first.
+
+    Raises
+    ------
+    SystemExit
+        If nobody can listen at the address.
+    """
     settings = collection.settings
-    uvicorn.run(
+    config = uvicorn.Config(
         app_of(collection),
         host=settings.host,
         port=settings.port,
@@ -92,6 +102,26 @@ def serve(collection: Collection) -> None:
         log_level="warning",
         timeout_graceful_shutdown=10,
     )
+    with config.bind_socket() as listening:
+        shown = f"[{settings.host}]" if ":" in settings.host else settings.host
+        say(f"open http://{shown}:{listening.getsockname()[1]}/ in a browser; Ctrl-C ends")
+        _Server(config).run(sockets=[listening])
+
+
+class _Server(uvicorn.Server):
+    """Ends by a signal as anything ends: uvicorn's own would raise it again, and what came in would not be counted."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
 
 def _endpoint(collection: Collection, handler: Handler) -> Callable[[Request], Awaitable[Response]]:

@@ -28,8 +28,8 @@ FIELDS = {"comparison": "report", "cloze": "word", "top1": "token", "guess_until
 class Player:
     """One person with cookies of their own."""
 
-    def __init__(self, app: Any, game: str) -> None:
-        self.client = TestClient(app)
+    def __init__(self, app: Any, game: str, client: Any = None) -> None:
+        self.client = client or TestClient(app)
         self.game = game
         self.page: Any = None
 
