@@ -1,4 +1,4 @@
-"""The experimenter's pages: login, who is where, export, deletion of a participant."""
+"""The experimenter's pages: login, who is where and looks wrong, the running estimate, exports, deletion."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from sqlalchemy import func, select
 from starlette.responses import Response
 
 from experiments.collect.deletion import forget
-from experiments.collect.export import answers_csv
+from experiments.collect.export import answers_csv, spreadsheet_cell
+from experiments.collect.export_pay import pay_table
+from experiments.collect.monitor import look
 from experiments.collect.pages import Handler
 from experiments.collect.security import ADMIN_COOKIE, AGES_SECONDS, Attempts, new_token, read_cookie, signed
 from experiments.collect.sessions import Refusal
@@ -89,6 +91,7 @@ def overview(visit: Visit) -> Response:
         .join(Session)
         .where(Session.study_id == study_id, Answer.answered_at > now - 3600)
     )
+    seen = look(visit.collection)
     with visit.collection.database.read() as transaction:
         rows = transaction.execute(of_session).all()
         by_state: dict[str, int] = {}
@@ -100,6 +103,7 @@ def overview(visit: Visit) -> Response:
             rows=rows,
             by_state=by_state,
             per_hour=transaction.scalar(recent) or 0,
+            look=seen,
             study=visit.collection.study_name,
         )
 
@@ -111,6 +115,17 @@ def export(visit: Visit) -> Response:
     with visit.collection.database.read() as transaction:
         text = answers_csv(transaction, visit.collection.study_id)
     headers = {"content-disposition": 'attachment; filename="answers.csv"', "cache-control": "no-store"}
+    return Response(text, media_type="text/csv; charset=utf-8", headers=headers)
+
+
+def pay(visit: Visit) -> Response:
+    """Give what every session earned as a table."""
+    if not is_admin(visit):
+        return redirect("/admin/login")
+    with visit.collection.database.read() as transaction:
+        table = pay_table(transaction, visit.collection.study_id, visit.collection.settings.pay)
+    headers = {"content-disposition": 'attachment; filename="pay.csv"', "cache-control": "no-store"}
+    text = table.map(spreadsheet_cell).to_csv(index=False, lineterminator="\n")
     return Response(text, media_type="text/csv; charset=utf-8", headers=headers)
 
 
@@ -130,6 +145,7 @@ ADMIN_PAGES: tuple[tuple[str, str, Handler], ...] = (
     ("POST", "/admin/login", login_given),
     ("POST", "/admin/logout", logout),
     ("GET", "/admin/answers.csv", export),
+    ("GET", "/admin/pay.csv", pay),
     ("POST", "/admin/delete", delete_player),
 )
 """Method, address, handler."""

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session as Transaction
 
 from experiments.collect.tables import Answer, Assignment, Player, Question, Session, Study
 
-__all__ = ["COLUMNS", "answer_rows", "answers_csv"]
+__all__ = ["COLUMNS", "answer_rows", "answers_csv", "spreadsheet_cell"]
 
 # a spreadsheet runs a cell that begins so
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -60,7 +60,7 @@ def answers_csv(transaction: Transaction, study_id: int) -> str:
     writer = csv.DictWriter(stream, COLUMNS, lineterminator="\n")
     writer.writeheader()
     for row in answer_rows(transaction, study_id):
-        writer.writerow({column: _cell(value) for column, value in row.items()})
+        writer.writerow({column: spreadsheet_cell(value) for column, value in row.items()})
     return stream.getvalue()
 
 
@@ -71,7 +71,14 @@ def _first(holders: tuple[Any, ...], column: str) -> Any:
     return next(getattr(each, column) for each in holders if hasattr(each, column))
 
 
-def _cell(value: Any) -> Any:
+def spreadsheet_cell(value: Any) -> Any:
+    """Write a value so that no spreadsheet runs it.
+
+    Examples
+    --------
+    >>> spreadsheet_cell("=1+1"), spreadsheet_cell({"a": 1}), spreadsheet_cell(-1)
+    ("'=1+1", '{"a": 1}', -1)
+    """
     if isinstance(value, dict | list):
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, str) and value.startswith(_FORMULA):

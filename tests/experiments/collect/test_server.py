@@ -74,7 +74,8 @@ def test_a_killed_server_goes_on_and_one_that_is_told_to_ends_cleanly(tmp_path: 
         said, _ = process.communicate(timeout=60)
     assert process.returncode == 0, said
     assert f"open http://127.0.0.1:{port}/" in said
-    assert "1 sessions of collect_demo, 0 of them complete, with 3 answers" in said
+    report = (tmp_path / "out" / "report.md").read_text()
+    assert "1 sessions of collect_demo, 0 of them complete, with 3 answers" in report
     assert json.loads((tmp_path / "out" / "status.json").read_text())["status"] == "ok"
 
 
@@ -87,7 +88,7 @@ def test_a_port_that_is_taken_is_said(tmp_path: Path) -> None:
         start = [sys.executable, "-m", "experiments.run", "collect", f"experiment.port={port}"]
         done = subprocess.run(start, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert f"experiment.port: is {port}, where the server cannot listen on 127.0.0.1" in done.stderr
+    assert f"port: is {port}, where the server cannot listen on 127.0.0.1" in done.stderr
 
 
 def test_a_notebook_finds_what_it_needs() -> None:
