@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,19 +13,12 @@ from sqlalchemy import select, update
 
 from experiments.collect import play, sessions
 from experiments.collect.collection import Collection, open_collection
-from experiments.collect.database import Database, open_database
+from experiments.collect.database import Database
 from experiments.collect.demo import collect_demo
 from experiments.collect.settings import CollectSettings
 from experiments.collect.tables import ANSWERED, Answer, Assignment, Question, Session
 
 ANSWERS = {"comparison": {"report": "70"}, "cloze": {"word": "the"}, "top1": {"token": " the"}}
-
-
-@pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
-    opened = open_database(f"sqlite:///{tmp_path / 'c.sqlite'}")
-    yield opened
-    opened.close()
 
 
 @pytest.fixture(scope="module")

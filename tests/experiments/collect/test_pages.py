@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,13 +19,6 @@ from experiments.collect.tables import Answer, Assignment, Base, Question, Sessi
 from tests.experiments.collect.players import Player, csrf_of, order_of
 
 SMALL: dict[str, Any] = {"n_questions": 4, "training_rounds": 1, "attention_share": 0.25}
-
-
-@pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
-    opened = open_database(f"sqlite:///{tmp_path / 'c.sqlite'}")
-    yield opened
-    opened.close()
 
 
 def answers(database: Database) -> list[tuple[Answer, Assignment, Question]]:
@@ -175,11 +166,12 @@ def test_the_tables_are_those_of_the_migrations(database: Database) -> None:
         assert compare_metadata(MigrationContext.configure(connection), Base.metadata) == []
 
 
-def test_a_database_of_a_newer_version_is_refused(tmp_path: Path, database: Database) -> None:
+def test_a_database_of_a_newer_version_is_refused(database: Database) -> None:
     with database.write() as transaction:
         transaction.execute(text("update alembic_version set version_num = '9999'"))
+    url = database.engine.url.render_as_string(hide_password=False)
     with pytest.raises(InputError, match="database: has version '9999', this shannon-game knows up to"):
-        open_database(f"sqlite:///{tmp_path / 'c.sqlite'}")
+        open_database(url)
 
 
 def test_the_experimenter_logs_in_and_wrong_passwords_end(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:

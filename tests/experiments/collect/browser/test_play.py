@@ -106,9 +106,7 @@ def test_two_tabs(site: Callable[..., Site], person: Callable[..., Person], game
 
 
 @pytest.mark.parametrize("game", GAMES)
-def test_going_back_asks_no_question_again(
-    site: Callable[..., Site], person: Callable[..., Person], game: str
-) -> None:
+def test_going_back_asks_no_question_again(site: Callable[..., Site], person: Callable[..., Person], game: str) -> None:
     here = site(training_rounds=0, attention_share=0, n_questions=2)
     player = person(here, game)
     player.to_play()
@@ -161,9 +159,7 @@ def test_a_key_that_is_held_answers_one_question(site: Callable[..., Site], pers
     assert player.is_at("/play")
 
 
-def test_a_second_word_is_noticed_while_it_is_typed(
-    site: Callable[..., Site], person: Callable[..., Person]
-) -> None:
+def test_a_second_word_is_noticed_while_it_is_typed(site: Callable[..., Site], person: Callable[..., Person]) -> None:
     player = person(site(training_rounds=0, attention_share=0), "cloze", "keyboard")
     player.to_play()
     player.page.keyboard.type("two words")
