@@ -21,7 +21,7 @@ FLOORS = {
     "estimators": "numbers from arrays",
 }
 COLOURS = {"kind": "#d9e8f5", "documents": "#d8efe3", "shared": "#f3ead3", "papers": "#f3dcd9", "conf": "#eeeeee"}
-ABOVE = ("papers", "planning")
+ABOVE = ("papers", "planning", "collect")
 WIDTH, HEIGHT, LEFT, GAP = 1.35, 0.95, 2.9, 0.12
 SHARED_LEFT = LEFT + (len(KINDS) + 1) * (WIDTH + GAP)
 SHARED_WIDTH = 4.0

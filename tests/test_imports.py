@@ -16,7 +16,8 @@ import pytest
 ROOT = Path(__file__).parents[1]
 FLOORS = ("estimators", "models", "inference", "experiments")
 KINDS = ("comparison", "cloze", "guesses", "rankings", "bets", "documents")
-ABOVE = ("papers", "planning")
+# rooms of experiments that may import every kind, and that nothing else imports
+ABOVE = ("papers", "planning", "collect")
 HEAVY = ("torch", "pymc", "hydra", "omegaconf", "matplotlib", "pandas", "xarray", "scipy.stats")
 
 
@@ -50,7 +51,7 @@ def at_import(tree: ast.Module) -> Iterator[str]:
 
 
 def kind_of(module: str) -> str | None:
-    """Kind of study that a module belongs to; ``papers`` and ``planning`` are their own, shared rooms have none."""
+    """Kind of study that a module belongs to; those above them are of their own, shared rooms have none."""
     parts = module.split(".")
     place = 2 if parts[:2] == ["experiments", "studies"] else 1
     room = parts[place] if len(parts) > place and parts[0] in FLOORS else None
@@ -58,7 +59,7 @@ def kind_of(module: str) -> str | None:
 
 
 def other_kinds(module: str, source: str) -> set[str]:
-    """Kinds that a module imports and may not: papers and planning see every kind, documents are open to all kinds."""
+    """Kinds that a module imports and may not: the rooms above see every kind, documents are open to all kinds."""
     own = kind_of(module)
     if module in FLOORS:
         return set()
@@ -159,6 +160,9 @@ def test_kinds_of_study_do_not_import_each_other():
         ("estimators.documents.study", "from estimators.cloze.study import SAMPLES", {"cloze"}),
         ("estimators.guesses.study", "from estimators.documents import document_tokens", set()),
         ("experiments.papers.published", "from estimators import cloze, comparison", set()),
+        ("experiments.collect.games.cloze", "from estimators import cloze, comparison", set()),
+        ("experiments.collect.server", "from experiments.papers import published", {"papers"}),
+        ("experiments.studies.cloze.table", "from experiments.collect import tables", {"collect"}),
         ("experiments.studies.cloze.provo", "from estimators.cloze import words", set()),
         ("estimators", "from estimators import cloze", set()),
     ],

@@ -157,6 +157,14 @@ def _say_and_leave(text: str) -> None:
     sys.exit(0)
 
 
+def _long_form(arguments: Sequence[str]) -> list[str]:
+    """Read ``shannon-game collect`` as ``shannon-game +exp=collect``: a first word that names an experiment."""
+    first = arguments[0] if arguments else ""
+    if first.isidentifier() and files("conf").joinpath("exp", f"{first}.yaml").is_file():
+        return [f"+exp={first}", *arguments[1:]]
+    return list(arguments)
+
+
 def check_arguments(arguments: Sequence[str]) -> list[str]:
     """Refuse, before Hydra makes a folder, what can only go wrong; give the rest as Hydra reads it.
 
@@ -167,6 +175,7 @@ def check_arguments(arguments: Sequence[str]) -> list[str]:
     SystemExit
         After the version, or the help of one experiment, was asked for and shown.
     """
+    arguments = _long_form(arguments)
     if "--version" in arguments:
         _say_and_leave(f"shannon-game {package_version()}")
     options = get_args_parser().parse_args(list(arguments))

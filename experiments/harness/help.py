@@ -53,7 +53,7 @@ def experiment_help(name: str, search_path: Sequence[str] = (), *, width: int = 
     stream = io.StringIO()
     console = Console(file=stream, width=width, highlight=False, markup=False)
     summary = inspect.cleandoc(function.__doc__ or "").split("\n\n")[0]
-    console.print(f"+exp={name} takes a {entry.kind} study. {summary}\n")
+    console.print(f"+exp={name} takes a {' or '.join(entry.kinds)} study. {summary}\n")
     console.print(table)
     console.print(f"\nOf the run: {read_of_the_run(settings_class)}. The study: study=NAME study.SETTING=VALUE.")
     if entry.extra:

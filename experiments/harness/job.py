@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -90,7 +90,7 @@ def prepare(cfg: DictConfig, overrides: Iterable[str] = (), *, folder: Path | No
         if name in function.settings_class.model_fields and folder is not None and given.get(name) is None:
             given |= {name: folder / default, **({"set_aside": True} if name == "replicates" else {})}
     settings = experiment_settings(function, cfg, given, overrides)
-    return Job(entry, function, settings, load_study(cfg.study, kind=entry.kind, wanted_by=entry.name))
+    return Job(entry, function, settings, load_study(cfg.study, kind=entry.kinds, wanted_by=entry.name))
 
 
 def experiment_settings(
@@ -134,15 +134,15 @@ def _refuse_unread(cls: type[Settings], cfg: DictConfig, overrides: Iterable[str
             )
 
 
-def load_study(node: DictConfig, *, kind: str | None = None, wanted_by: str = "") -> xr.Dataset:
+def load_study(node: DictConfig, *, kind: str | Sequence[str] | None = None, wanted_by: str = "") -> xr.Dataset:
     """Load the study that a config asks for.
 
     Parameters
     ----------
     node : DictConfig
         ``cfg.study``.
-    kind : str, optional
-        The kind of study that the experiment takes; any by default.
+    kind : str or sequence of str, optional
+        The kind of study that the experiment takes, or several; any by default.
     wanted_by : str
         The experiment, for messages.
 
@@ -157,10 +157,11 @@ def load_study(node: DictConfig, *, kind: str | None = None, wanted_by: str = ""
         If there is no such study, it is of another kind, or its loader refuses the data.
     """
     entry = entry_of(node, what="study")
-    if kind is not None and entry.kind != kind:
+    kinds = (kind,) if isinstance(kind, str) else kind
+    if kinds is not None and entry.kind not in kinds:
         raise InputError(
-            f"is {entry.name!r}, a {entry.kind} study; {wanted_by} needs a {kind} study: "
-            f"{', '.join(known('study', kind=kind))}",
+            f"is {entry.name!r}, a {entry.kind} study; {wanted_by} needs a {' or '.join(kinds)} study: "
+            f"{', '.join(known('study', kinds=kinds))}",
             source="settings",
             field="study",
         )

@@ -7,14 +7,14 @@ of study that it takes or gives, ``extra`` what has to be installed. Hydra finds
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from importlib.metadata import entry_points
 from typing import Any, NamedTuple
 
 from hydra.core.global_hydra import GlobalHydra
 from hydra.plugins.config_source import ConfigLoadError
 from hydra.utils import get_object
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig, ListConfig, OmegaConf
 
 from estimators.errors import InputError, require_packages, unknown_choice
 
@@ -35,6 +35,7 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
     "api": ("httpx", "tenacity"),
     "bayes": ("arviz", "joblib", "nutpie", "pymc"),
     "cloze": ("pyarrow", "scipy", "sklearn"),
+    "collect": ("alembic", "itsdangerous", "jinja2", "sqlalchemy", "starlette", "uvicorn"),
     "lm": ("accelerate", "gguf", "pyarrow", "torch", "transformers"),
     "ranks": ("pyarrow", "python_calamine", "scipy"),
 }
@@ -53,6 +54,13 @@ class Entry(NamedTuple):
     """One of :data:`KINDS`."""
     extra: tuple[str, ...]
     """Extras of the project that it needs."""
+    more_kinds: tuple[str, ...] = ()
+    """Further kinds of study that an experiment takes."""
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """All kinds."""
+        return (self.kind, *self.more_kinds)
 
 
 def entry_of(node: DictConfig | None, *, what: str) -> Entry:
@@ -78,13 +86,16 @@ def entry_of(node: DictConfig | None, *, what: str) -> Entry:
     name, target, kind, extra = (own.get(key) for key in ("name", "_target_", "kind", "extra"))
     if not isinstance(target, str):
         raise InputError("has no _target_: the dotted name of a function", source=f"{what} {name!r}", field="_target_")
-    if kind not in KINDS:
-        raise unknown_choice("kind", kind, KINDS, source=f"{what} {name!r}")
+    # an experiment may take studies of several kinds, a loader gives one
+    kinds = tuple(kind) if isinstance(kind, ListConfig) and what == "experiment" and len(kind) else (kind,)
+    for each in kinds:
+        if each not in KINDS:
+            raise unknown_choice("kind", each, KINDS, source=f"{what} {name!r}")
     extras = (extra,) if isinstance(extra, str) else tuple(extra or ())
     for each in extras:
         if each not in EXTRAS:
             raise unknown_choice("extra", each, EXTRAS, source=f"{what} {name!r}")
-    return Entry(str(name), target, str(kind), extras)
+    return Entry(str(name), target, str(kinds[0]), extras, kinds[1:])
 
 
 def given_to(node: DictConfig) -> dict[str, Any]:
@@ -132,15 +143,15 @@ def load_target(entry: Entry, *, what: str) -> Callable[..., Any]:
     return target
 
 
-def known(group: str, *, kind: str | None = None) -> list[str]:
-    """Names in ``conf/GROUP`` and in the user's own folders, of one kind if asked.
+def known(group: str, *, kinds: Collection[str] | None = None) -> list[str]:
+    """Names in ``conf/GROUP`` and in the user's own folders, of some kinds if asked.
 
     Parameters
     ----------
     group : str
         ``exp`` or ``study``.
-    kind : str, optional
-        One of :data:`KINDS`.
+    kinds : collection of str, optional
+        Some of :data:`KINDS`.
 
     Returns
     -------
@@ -148,7 +159,7 @@ def known(group: str, *, kind: str | None = None) -> list[str]:
     """
     loader = GlobalHydra.instance().config_loader()
     names = loader.get_group_options(group)
-    return names if kind is None else [name for name in names if _kind(loader.get_sources(), group, name) == kind]
+    return names if kinds is None else [name for name in names if _kind(loader.get_sources(), group, name) in kinds]
 
 
 def _kind(sources: Iterable[Any], group: str, name: str) -> str | None:

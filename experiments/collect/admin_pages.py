@@ -1,0 +1,151 @@
+"""The experimenter's pages: login, who is where and looks wrong, the running estimate, exports, deletion."""
+
+from __future__ import annotations
+
+import hmac
+import os
+import time
+
+from sqlalchemy import func, select
+from starlette.responses import Response
+
+from experiments.collect.deletion import forget
+from experiments.collect.export import answers_csv, spreadsheet_cell
+from experiments.collect.export_pay import pay_table
+from experiments.collect.monitor import look
+from experiments.collect.pages import Handler
+from experiments.collect.security import ADMIN_COOKIE, AGES_SECONDS, Attempts, new_token, read_cookie, signed
+from experiments.collect.sessions import Refusal
+from experiments.collect.tables import Answer, Assignment, Player, Session
+from experiments.collect.visit import Visit, page, redirect
+
+__all__ = ["ADMIN_PAGES", "PASSWORD"]
+
+PASSWORD = "SHANNON_COLLECT_PASSWORD"
+"""Environment variable with the password; without it there is no login."""
+
+_ATTEMPTS = Attempts()
+_SHORTEST = 8
+
+
+def is_admin(visit: Visit) -> bool:
+    """Whether the visitor has logged in."""
+    return read_cookie(visit.collection.key, ADMIN_COOKIE, visit.cookies.get(ADMIN_COOKIE)) is not None
+
+
+def login(visit: Visit) -> Response:
+    """Ask for the password."""
+    return redirect("/admin") if is_admin(visit) else page(visit, "admin_login.html", problem=None)
+
+
+def login_given(visit: Visit) -> Response:
+    """Check the password."""
+    visit.checked()
+    wanted = os.environ.get(PASSWORD, "")
+    if len(wanted) < _SHORTEST:
+        raise Refusal(403, "admin.no_password")
+    if _ATTEMPTS.is_blocked(visit.address):
+        raise Refusal(429, "admin.blocked")
+    if not hmac.compare_digest(visit.form.get("password", "").encode(), wanted.encode()):
+        _ATTEMPTS.failed(visit.address)
+        return page(visit, "admin_login.html", status=403, problem="admin.wrong_password")
+    response = redirect("/admin")
+    response.set_cookie(
+        ADMIN_COOKIE,
+        signed(visit.collection.key, ADMIN_COOKIE, new_token()),
+        max_age=AGES_SECONDS[ADMIN_COOKIE],
+        path="/admin",
+        httponly=True,
+        samesite="strict",
+        secure=visit.secure,
+    )
+    return response
+
+
+def logout(visit: Visit) -> Response:
+    """Take the login away."""
+    visit.checked()
+    response = redirect("/admin/login")
+    response.delete_cookie(ADMIN_COOKIE, path="/admin")
+    return response
+
+
+def overview(visit: Visit) -> Response:
+    """Show who is where, and how many answers come in."""
+    if not is_admin(visit):
+        return redirect("/admin/login")
+    study_id, now = visit.collection.study_id, time.time()
+    n_answers = func.count(Answer.id)
+    of_session = (
+        select(Session, Player.pseudonym, n_answers, func.sum(Answer.score))
+        .join(Player, Player.id == Session.player_id)
+        .outerjoin(Assignment, Assignment.session_id == Session.id)
+        .outerjoin(Answer)
+        .where(Session.study_id == study_id)
+        .group_by(Session.id, Player.pseudonym)
+        .order_by(Session.id)
+    )
+    recent = (
+        select(n_answers)
+        .join(Assignment)
+        .join(Session)
+        .where(Session.study_id == study_id, Answer.answered_at > now - 3600)
+    )
+    seen = look(visit.collection)
+    with visit.collection.database.read() as transaction:
+        rows = transaction.execute(of_session).all()
+        by_state: dict[str, int] = {}
+        for session, *_ in rows:
+            by_state[session.state] = by_state.get(session.state, 0) + 1
+        return page(
+            visit,
+            "admin.html",
+            rows=rows,
+            by_state=by_state,
+            per_hour=transaction.scalar(recent) or 0,
+            look=seen,
+            study=visit.collection.study_name,
+        )
+
+
+def export(visit: Visit) -> Response:
+    """Give all answers as one table."""
+    if not is_admin(visit):
+        return redirect("/admin/login")
+    with visit.collection.database.read() as transaction:
+        text = answers_csv(transaction, visit.collection.study_id)
+    headers = {"content-disposition": 'attachment; filename="answers.csv"', "cache-control": "no-store"}
+    return Response(text, media_type="text/csv; charset=utf-8", headers=headers)
+
+
+def pay(visit: Visit) -> Response:
+    """Give what every session earned as a table."""
+    if not is_admin(visit):
+        return redirect("/admin/login")
+    with visit.collection.database.read() as transaction:
+        table = pay_table(transaction, visit.collection.study_id, visit.collection.settings.pay)
+    headers = {"content-disposition": 'attachment; filename="pay.csv"', "cache-control": "no-store"}
+    text = table.map(spreadsheet_cell).to_csv(index=False, lineterminator="\n")
+    return Response(text, media_type="text/csv; charset=utf-8", headers=headers)
+
+
+def delete_player(visit: Visit) -> Response:
+    """Delete a participant with all that was answered."""
+    if not is_admin(visit):
+        return redirect("/admin/login")
+    visit.checked()
+    with visit.collection.database.write() as transaction:
+        forget(transaction, visit.form.get("pseudonym", ""))
+    return redirect("/admin")
+
+
+ADMIN_PAGES: tuple[tuple[str, str, Handler], ...] = (
+    ("GET", "/admin", overview),
+    ("GET", "/admin/login", login),
+    ("POST", "/admin/login", login_given),
+    ("POST", "/admin/logout", logout),
+    ("GET", "/admin/answers.csv", export),
+    ("GET", "/admin/pay.csv", pay),
+    ("POST", "/admin/delete", delete_player),
+)
+"""Method, address, handler."""

@@ -1,0 +1,126 @@
+"""What one running server holds: settings, database, study, texts, the key that signs."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from experiments.collect.assign import Chooser
+from experiments.collect.database import Database
+from experiments.collect.deck import Deck, load_deck
+from experiments.collect.register import register
+from experiments.collect.settings import CollectSettings
+from experiments.collect.strings import Strings, page_version
+from experiments.collect.surveys import Survey, consent_paragraphs, read_survey
+from experiments.collect.tables import ServerValue
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["Collection", "open_collection"]
+
+_KEY = "key"
+_RELEASE_EVERY_SECONDS = 10.0
+
+
+@dataclass(eq=False)
+class Collection:
+    """A study that is served.
+
+    Parameters
+    ----------
+    settings : CollectSettings
+    database : Database
+    study_id : int
+    study_name : str
+    deck : Deck
+        The study's questions.
+    key : bytes
+        Signs cookies and forms, and draws sides.
+    strings : Strings
+        All texts of the pages.
+    consent : mapping of str to list of str
+        Paragraphs by language.
+    before, after : Survey
+    page_version : str
+        Hash of templates, texts and scripts: stored with each answer.
+    chooser : Chooser, optional
+        Of ``questions: adaptive``.
+    """
+
+    settings: CollectSettings
+    database: Database
+    study_id: int
+    study_name: str
+    deck: Deck
+    key: bytes
+    strings: Strings
+    consent: dict[str, list[str]]
+    before: Survey
+    after: Survey
+    page_version: str
+    chooser: Chooser | None = None
+    _released_at: float = field(default=0.0, repr=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def release_is_due(self, now: float) -> bool:
+        """Say, once in ten seconds, that silent sessions should be looked for."""
+        with self._lock:
+            if now - self._released_at < _RELEASE_EVERY_SECONDS:
+                return False
+            self._released_at = now
+            return True
+
+
+def open_collection(
+    settings: CollectSettings, study: xr.Dataset, database: Database, chooser: Chooser | None = None
+) -> Collection:
+    """Read the texts and write the study's questions.
+
+    Parameters
+    ----------
+    settings : CollectSettings
+    study : xarray.Dataset
+    database : Database
+        From :func:`~experiments.collect.database.open_database`.
+    chooser : Chooser, optional
+        For ``questions: adaptive``.
+
+    Returns
+    -------
+    Collection
+
+    Raises
+    ------
+    InputError
+        If a file is missing or wrong, or the study has no questions for a game.
+    """
+    strings = Strings(settings.languages)
+    consent = {language: consent_paragraphs(settings.consent, language) for language in settings.languages}
+    before, after = read_survey(settings.before, "before"), read_survey(settings.after, "after")
+    with database.write() as transaction:
+        stored = transaction.get(ServerValue, _KEY)
+        if stored is None:
+            stored = ServerValue(name=_KEY, value=secrets.token_hex(32))
+            transaction.add(stored)
+        row = register(transaction, study, settings)
+        study_id, name, key = row.id, row.name, stored.value
+        deck = load_deck(transaction, study_id)
+    return Collection(
+        settings=settings,
+        database=database,
+        study_id=study_id,
+        study_name=name,
+        deck=deck,
+        key=bytes.fromhex(key),
+        strings=strings,
+        consent=consent,
+        before=before,
+        after=after,
+        page_version=page_version(),
+        chooser=chooser,
+        _released_at=time.time(),
+    )

@@ -1,0 +1,166 @@
+"""The database: SQLite in a file, or PostgreSQL by URL; opened, migrated, and written one thing at a time.
+
+The engine is synchronous and handlers run in the server's thread pool: SQLite writes one transaction at a time whatever
+the driver, and a transaction here takes milliseconds. SQLite runs with a write-ahead log and ``synchronous=FULL``: a
+commit is on the disk before the next page is sent, so that no killed server and no lost power takes an answer back.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.runtime.environment import EnvironmentContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, Engine, create_engine, event, make_url
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError, OperationalError
+from sqlalchemy.orm import Session as Transaction
+
+from estimators.errors import InputError, how_to_install
+
+__all__ = ["Database", "open_database", "upgrade"]
+
+MIGRATIONS = Path(__file__).parent / "migrations"
+_IMMEDIATE = "shannon_immediate"
+_BUSY_SECONDS = 30.0
+
+
+class Database:
+    """An open database.
+
+    Parameters
+    ----------
+    engine : sqlalchemy.Engine
+        From :func:`open_database`.
+
+    Examples
+    --------
+    >>> from sqlalchemy import text
+    >>> database = open_database("sqlite://")
+    >>> with database.write() as transaction:
+    ...     transaction.execute(text("select count(*) from study")).scalar()
+    0
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self._writing = engine.execution_options(**{_IMMEDIATE: True})
+        # SQLite polls for its lock, with sleeps that starve some; the threads of this process wait in a queue instead
+        self._queue: AbstractContextManager[Any] = threading.Lock() if is_sqlite(engine) else nullcontext()
+
+    @contextmanager
+    def read(self) -> Iterator[Transaction]:
+        """Open a transaction that only reads."""
+        with Transaction(self.engine, expire_on_commit=False) as transaction:
+            yield transaction
+
+    @contextmanager
+    def write(self) -> Iterator[Transaction]:
+        """Open a transaction that writes: all of it is on the disk when the block ends, or nothing."""
+        options: dict[str, Any] = {"expire_on_commit": False, "autoflush": False}
+        with self._queue, Transaction(self._writing, **options) as transaction, transaction.begin():
+            yield transaction
+
+    def close(self) -> None:
+        """Give all connections back."""
+        self.engine.dispose()
+
+
+def is_sqlite(engine: Engine) -> bool:
+    """Whether an engine speaks to SQLite."""
+    return engine.dialect.name == "sqlite"
+
+
+def open_database(url: str) -> Database:
+    """Open a database, and create or upgrade its tables.
+
+    Parameters
+    ----------
+    url : str
+        ``sqlite:///FILE`` or ``postgresql+psycopg://USER@HOST/NAME``; ``sqlite://`` is in memory, for tests.
+
+    Returns
+    -------
+    Database
+
+    Raises
+    ------
+    InputError
+        If the URL is none, its driver is not installed, nobody answers there, or a newer version wrote the database.
+    """
+    try:
+        engine = create_engine(url, **_options(url))
+    except ArgumentError as error:
+        problem = f"is {url!r}, should be sqlite:///FILE or postgresql+psycopg://USER:PASSWORD@HOST/NAME"
+        raise InputError(problem, field="database") from error
+    except (NoSuchModuleError, ModuleNotFoundError) as error:
+        problem = how_to_install(f"the driver of {make_url(url).drivername}", "collect-postgres")
+        raise InputError(problem, field="database") from error
+    if is_sqlite(engine):
+        event.listen(engine, "connect", _configure_sqlite)
+        event.listen(engine, "begin", _begin_sqlite)
+    try:
+        with engine.execution_options(**{_IMMEDIATE: True}).begin() as connection:
+            upgrade(connection)
+    except OperationalError as error:
+        # without the password
+        shown = make_url(url).render_as_string()
+        reason = " ".join(str(error.orig).split())
+        raise InputError(f"is {shown!r}, which cannot be opened: {reason}", field="database") from error
+    return Database(engine)
+
+
+def upgrade(connection: Connection) -> None:
+    """Bring the tables to this version; what is there already stays.
+
+    Raises
+    ------
+    InputError
+        If the database is of a version that this one does not know.
+    """
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    script = ScriptDirectory(str(MIGRATIONS))
+    found = MigrationContext.configure(connection).get_current_revision()
+    if found is not None and found not in {revision.revision for revision in script.walk_revisions()}:
+        problem = (
+            f"has version {found!r}, this shannon-game knows up to {script.get_current_head()!r}; update shannon-game, "
+            "or start with another database"
+        )
+        raise InputError(problem, field="database")
+
+    def steps(revision: Any, _context: Any) -> Any:
+        return script._upgrade_revs("head", revision)
+
+    with EnvironmentContext(config, script, fn=steps) as environment:
+        environment.configure(connection=connection, render_as_batch=True)
+        environment.run_migrations()
+
+
+def _options(url: str) -> dict[str, Any]:
+    if not url.startswith("sqlite"):
+        return {"pool_size": 20, "max_overflow": 20, "pool_pre_ping": True}
+    options: dict[str, Any] = {"connect_args": {"check_same_thread": False, "timeout": _BUSY_SECONDS}}
+    if url in ("sqlite://", "sqlite:///:memory:"):
+        from sqlalchemy.pool import StaticPool  # noqa: PLC0415 - one connection is one database, in tests alone
+
+        return options | {"poolclass": StaticPool}
+    return options | {"pool_size": 40, "max_overflow": 10}
+
+
+def _configure_sqlite(connection: Any, _record: Any) -> None:
+    # the driver's own transactions begin too late; _begin_sqlite begins them
+    connection.isolation_level = None
+    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    # a transaction that reads first and writes later would fail where another one wrote between
+    immediate = connection.get_execution_options().get(_IMMEDIATE, False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if immediate else "BEGIN")

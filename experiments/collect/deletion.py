@@ -1,0 +1,54 @@
+"""A participant who wants to be forgotten: everything of theirs goes, and their questions are free for others."""
+
+from __future__ import annotations
+
+from sqlalchemy import case, delete, func, select, update
+from sqlalchemy.orm import Session as Transaction
+
+from experiments.collect.tables import ANSWERED, OPEN, Answer, Assignment, Player, Question, Session, SurveyAnswer
+
+__all__ = ["forget"]
+
+
+def forget(transaction: Transaction, pseudonym: str) -> bool:
+    """Delete a player, the sessions, what was asked and what was answered.
+
+    Parameters
+    ----------
+    transaction : sqlalchemy.orm.Session
+        One that writes.
+    pseudonym : str
+
+    Returns
+    -------
+    bool
+        Whether there was such a player.
+    """
+    player_id = transaction.scalar(select(Player.id).where(Player.pseudonym == pseudonym))
+    if player_id is None:
+        return False
+    sessions = select(Session.id).where(Session.player_id == player_id)
+    held = case((Assignment.state == ANSWERED, 1), ((Assignment.state == OPEN) & ~Session.released, 1), else_=0)
+    counts = transaction.execute(
+        select(Assignment.question_id, func.sum(held), func.sum(case((Assignment.state == ANSWERED, 1), else_=0)))
+        .join(Session)
+        .where(Session.player_id == player_id)
+        .group_by(Assignment.question_id)
+    ).all()
+    for question_id, n_held, n_answered in counts:
+        transaction.execute(
+            update(Question)
+            .where(Question.id == question_id)
+            .values(n_held=Question.n_held - n_held, n_answered=Question.n_answered - n_answered),
+            execution_options={"synchronize_session": False},
+        )
+    assignments = select(Assignment.id).where(Assignment.session_id.in_(sessions))
+    for statement in (
+        delete(Answer).where(Answer.assignment_id.in_(assignments)),
+        delete(Assignment).where(Assignment.session_id.in_(sessions)),
+        delete(SurveyAnswer).where(SurveyAnswer.session_id.in_(sessions)),
+        delete(Session).where(Session.player_id == player_id),
+        delete(Player).where(Player.id == player_id),
+    ):
+        transaction.execute(statement, execution_options={"synchronize_session": False})
+    return True

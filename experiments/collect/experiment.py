@@ -1,0 +1,94 @@
+"""``+exp=collect``: serve a study's questions as games in a browser, and keep what people answer."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+import pandas as pd
+import xarray as xr
+from sqlalchemy import func, select
+
+from estimators.errors import InputError
+from experiments.collect.collection import Collection, open_collection
+from experiments.collect.database import open_database
+from experiments.collect.server import serve
+from experiments.collect.settings import CollectSettings
+from experiments.collect.tables import Answer, Assignment, Player, Session
+from experiments.harness.result import ExperimentResult, experiment
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["CollectSettings", "collect", "collected"]
+
+log = logging.getLogger("shannon-game")
+
+
+@experiment(CollectSettings)
+def collect(study: xr.Dataset, settings: CollectSettings) -> ExperimentResult:
+    """Serve the games of a study until Ctrl-C, then say what was answered.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A comparison, cloze or documents study.
+    settings : CollectSettings, optional
+        Or its fields by name.
+
+    Returns
+    -------
+    ExperimentResult
+        A row a session.
+
+    Raises
+    ------
+    InputError
+        If the study has no questions for a game, a file or the database is wrong, or the port is taken.
+    """
+    if settings.questions == "adaptive":
+        raise InputError("is 'adaptive', which only app(..., chooser=...) can be", field="questions")
+    database = open_database(settings.database)
+    try:
+        collection = open_collection(settings, study, database)
+        try:
+            serve(collection)
+        except SystemExit as left:
+            # uvicorn leaves so when it cannot listen
+            problem = f"is {settings.port}, where the server cannot listen on {settings.host}"
+            raise InputError(problem, field="port") from left
+        return collected(collection)
+    finally:
+        database.close()
+
+
+def collected(collection: Collection) -> ExperimentResult:
+    """Count what a database holds of a study.
+
+    Parameters
+    ----------
+    collection : Collection
+
+    Returns
+    -------
+    ExperimentResult
+        A row a session.
+    """
+    query = (
+        select(Player.pseudonym, Session.game, Session.state, func.count(Answer.id), func.sum(Answer.score))
+        .select_from(Session)
+        .join(Player)
+        .outerjoin(Assignment, Assignment.session_id == Session.id)
+        .outerjoin(Answer)
+        .where(Session.study_id == collection.study_id)
+        .group_by(Session.id, Player.pseudonym, Session.game, Session.state)
+        .order_by(Session.id)
+    )
+    with collection.database.read() as transaction:
+        rows: Sequence[tuple[object, ...]] = [tuple(row) for row in transaction.execute(query)]
+    table = pd.DataFrame(rows, columns=["participant", "game", "state", "n_answers", "score_points"])
+    table["score_points"] = table["score_points"].astype(float)
+    n_done = int((table["state"] == "done").sum())
+    n_answers = int(table["n_answers"].sum())
+    text = f"{len(table)} sessions of {collection.study_name}, {n_done} of them complete, with {n_answers} answers."
+    return ExperimentResult(table, table.to_xarray(), {}, text)

@@ -1,0 +1,167 @@
+"""The betting game (Cover and King 1978): the player spreads 100 chips over up to five words and anything else.
+
+The points grow with the logarithm of the share that lay on the word that came, so that the best bet is what one
+believes. What lies on anything else counts as if it were spread evenly over :data:`N_WORDS` words; analyses spread it
+by other back-offs too (:func:`estimators.bets.bet_losses`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from experiments.collect.games.cloze import same_word, typed_word
+from experiments.collect.games.plain import attention_check, automatic, layout
+from experiments.collect.games.protocol import CHECK, Content, FormError, QuestionRow, Reading, Steps
+from experiments.collect.games.texts import word_questions
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from experiments.collect.settings import CollectSettings
+
+__all__ = ["CHIPS", "N_BETS", "N_WORDS", "attention_check", "automatic", "bet_points", "feedback", "layout"]
+__all__ += ["questions", "read", "view"]
+
+CHIPS = 100
+"""Of every question."""
+N_BETS = 5
+"""Words that can be named."""
+N_WORDS = 50_000
+"""Words over which the points spread what lies on anything else."""
+
+# a bet of nothing would cost all points for ever
+_LEAST_CHIPS = 0.5
+
+
+def questions(study: xr.Dataset, settings: CollectSettings) -> list[QuestionRow]:
+    """Make a question of every place of a text, or of every item of a cloze study.
+
+    Examples
+    --------
+    >>> from estimators.cloze.examples import cloze_study
+    >>> from experiments.collect.settings import CollectSettings
+    >>> questions(cloze_study(), CollectSettings())[0].item_id
+    '1:2'
+    """
+    return word_questions(study, settings, game="bets")
+
+
+def view(content: Content, layout: Content, steps: Steps) -> dict[str, Any]:
+    """The context, the chips and the number of words.
+
+    Examples
+    --------
+    >>> view({"context": "Call me", "target": "Ishmael"}, {}, [])
+    {'context': 'Call me', 'check': None, 'n_bets': 5, 'chips': 100}
+    """
+    del layout, steps
+    return {"context": content["context"], "check": content.get(CHECK), "n_bets": N_BETS, "chips": CHIPS}
+
+
+def bet_points(chips: int, *, named: bool) -> float:
+    r"""Points for the chips that lay on what came: :math:`100 (1 + \ln p / \ln V)`.
+
+    :math:`p` is the share of a word that was named, or that on anything else over the :math:`V` words of
+    :data:`N_WORDS`. No chips count as half a chip. All chips on the word are 100 points, all on anything else 0.
+
+    Parameters
+    ----------
+    chips : int
+        On the word, or on anything else.
+    named : bool
+        Whether the word was named.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> bet_points(100, named=True), bet_points(100, named=False), round(bet_points(10, named=True), 1)
+    (100.0, 0.0, 78.7)
+    """
+    share = max(chips, _LEAST_CHIPS) / CHIPS
+    return 100 * ((1 if named else 0) + math.log(share) / math.log(N_WORDS))
+
+
+def read(content: Content, layout: Content, steps: Steps, form: Mapping[str, str]) -> Reading:
+    """Read ``word1`` to ``word5`` with ``chips1`` to ``chips5``, and ``chips_other``.
+
+    Raises
+    ------
+    FormError
+        If a word has no chips or chips no word, a word is named twice or none, or the chips do not add up to 100.
+
+    Examples
+    --------
+    >>> content = {"context": "Call me", "target": "Ishmael"}
+    >>> reading = read(content, {}, [], {"word1": "later", "chips1": "30", "chips_other": "70"})
+    >>> reading.value
+    {'bets': [{'word': 'later', 'chips': 30}], 'other_chips': 70, 'hit': None}
+    >>> round(reading.score, 1)
+    -3.3
+    """
+    del layout, steps
+    bets: list[dict[str, Any]] = []
+    for number in range(1, N_BETS + 1):
+        word, chips = form.get(f"word{number}", ""), _chips(form.get(f"chips{number}", ""))
+        if not word.strip():
+            if chips:
+                raise FormError("error.chips_without_word", number=number)
+            continue
+        word = typed_word(word)
+        if not chips:
+            raise FormError("error.word_without_chips", word=word.strip())
+        if any(same_word(word, bet["word"]) for bet in bets):
+            raise FormError("error.bet_twice", word=word.strip())
+        bets.append({"word": word, "chips": chips})
+    other = _chips(form.get("chips_other", ""))
+    total = other + sum(bet["chips"] for bet in bets)
+    if total < CHIPS:
+        raise FormError("error.chips_left", total=total, left=CHIPS - total, all=CHIPS)
+    if total > CHIPS:
+        raise FormError("error.chips_over", total=total, over=total - CHIPS, all=CHIPS)
+    if CHECK in content:
+        passed = any(same_word(bet["word"], content[CHECK]) for bet in bets)
+        return Reading({"bets": bets, "other_chips": other}, correct=passed)
+    hit = next((at for at, bet in enumerate(bets) if same_word(bet["word"], content["target"])), None)
+    points = bet_points(other if hit is None else bets[hit]["chips"], named=hit is not None)
+    return Reading({"bets": bets, "other_chips": other, "hit": hit}, correct=hit is not None, score=points)
+
+
+def feedback(content: Content, layout: Content, steps: Steps, value: Content) -> dict[str, Any]:
+    """The word of the text, the bets, the chips that lay on it and the points.
+
+    Examples
+    --------
+    >>> value = {"bets": [{"word": "later", "chips": 30}], "other_chips": 70, "hit": None}
+    >>> shown = feedback({"target": "Ishmael"}, {}, [], value)
+    >>> shown["chips"], round(shown["score"], 1)
+    (70, -3.3)
+    """
+    del layout, steps
+    if CHECK in content:
+        return {"check": content[CHECK]}
+    hit = value["hit"]
+    chips = value["other_chips"] if hit is None else value["bets"][hit]["chips"]
+    return {
+        "target": content["target"],
+        "bets": value["bets"],
+        "other_chips": value["other_chips"],
+        "hit": hit,
+        "chips": chips,
+        "n_words": N_WORDS,
+        "score": bet_points(chips, named=hit is not None),
+    }
+
+
+def _chips(text: str) -> int:
+    """Read a number of chips; an empty field has none."""
+    given = text.strip()
+    if not given:
+        return 0
+    if not (given.isascii() and given.isdecimal() and len(given) <= 4):
+        raise FormError("error.no_chips", all=CHIPS)
+    return int(given)

@@ -1,0 +1,116 @@
+"""The cloze game: a text up to a word, and the player types the word that comes to mind."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from estimators.cloze import normalise_words
+from experiments.collect.games.plain import attention_check, automatic, layout
+from experiments.collect.games.protocol import CHECK, Content, FormError, QuestionRow, Reading, Steps
+from experiments.collect.games.texts import word_questions
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from experiments.collect.settings import CollectSettings
+
+__all__ = ["attention_check", "automatic", "feedback", "layout", "questions", "read", "same_word", "typed_word", "view"]
+
+_LONGEST = 60
+
+
+def questions(study: xr.Dataset, settings: CollectSettings) -> list[QuestionRow]:
+    """Make a question of every place of a text, or of every item of a cloze study.
+
+    Examples
+    --------
+    >>> from estimators.cloze.examples import cloze_study
+    >>> from experiments.collect.settings import CollectSettings
+    >>> questions(cloze_study(), CollectSettings())[0].item_id
+    '1:2'
+    """
+    return word_questions(study, settings, game="cloze")
+
+
+def view(content: Content, layout: Content, steps: Steps) -> dict[str, Any]:
+    """The context.
+
+    Examples
+    --------
+    >>> view({"context": "Call me", "target": "Ishmael"}, {}, [])
+    {'context': 'Call me', 'check': None}
+    """
+    del layout, steps
+    return {"context": content["context"], "check": content.get(CHECK)}
+
+
+def read(content: Content, layout: Content, steps: Steps, form: Mapping[str, str]) -> Reading:
+    """Read ``word`` and keep it as it was typed.
+
+    Raises
+    ------
+    FormError
+        If it is empty, several words, or longer than any word.
+
+    Examples
+    --------
+    >>> read({"context": "Call me", "target": "Ishmael."}, {}, [], {"word": "ishmael"})
+    Reading(value={'word': 'ishmael'}, final=True, correct=True, score=None)
+    """
+    del layout, steps
+    word = typed_word(form.get("word", ""))
+    return Reading({"word": word}, correct=same_word(word, content.get(CHECK, content["target"])))
+
+
+def feedback(content: Content, layout: Content, steps: Steps, value: Content) -> dict[str, Any]:
+    """The word of the text, what was typed, and whether it is the same.
+
+    Examples
+    --------
+    >>> feedback({"target": "Ishmael."}, {}, [], {"word": "Ann"})
+    {'target': 'Ishmael.', 'word': 'Ann', 'correct': False}
+    """
+    del layout, steps
+    if CHECK in content:
+        return {"check": content[CHECK]}
+    return {"target": content["target"], "word": value["word"], "correct": same_word(value["word"], content["target"])}
+
+
+def typed_word(text: str) -> str:
+    """Check that somebody typed one word; blanks around it are kept.
+
+    Raises
+    ------
+    FormError
+        If it is empty, several words, too long, or holds what no keyboard types.
+
+    Examples
+    --------
+    >>> typed_word(" cat ")
+    ' cat '
+    """
+    parts = text.split()
+    if not parts:
+        raise FormError("error.no_word")
+    if len(parts) > 1:
+        raise FormError("error.one_word")
+    if len(text) > _LONGEST:
+        raise FormError("error.long_word", most=_LONGEST)
+    if any(unicodedata.category(sign) in ("Cc", "Cs") for sign in text):
+        raise FormError("error.strange_word")
+    return text
+
+
+def same_word(word: str, other: str) -> bool:
+    """Whether two strings are one word, whatever their case and the punctuation around them.
+
+    Examples
+    --------
+    >>> same_word("Cat", "cat,"), same_word("cats", "cat")
+    (True, False)
+    """
+    one, two = normalise_words([word, other], "clean").words.tolist()
+    # signs alone are no word to the rules
+    return bool(one == two) if one or two else word.strip() == other.strip()

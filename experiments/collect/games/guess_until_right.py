@@ -1,0 +1,107 @@
+"""Guess until right (Shannon 1951): the player guesses the next word until it is right.
+
+Wrong guesses stay on the page. The number of the guess that was right is the rank that the player gives to the word;
+after as many wrong guesses as the settings allow the word is shown, and its rank is higher than their number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from experiments.collect.games.cloze import same_word, typed_word
+from experiments.collect.games.plain import attention_check, automatic, layout
+from experiments.collect.games.protocol import CHECK, Content, FormError, QuestionRow, Reading, Steps
+from experiments.collect.games.texts import word_questions
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from experiments.collect.settings import CollectSettings
+
+__all__ = ["attention_check", "automatic", "feedback", "layout", "questions", "read", "view"]
+
+
+def questions(study: xr.Dataset, settings: CollectSettings) -> list[QuestionRow]:
+    """Make a question of every place of a text, or of every item of a cloze study.
+
+    Examples
+    --------
+    >>> from estimators.cloze.examples import cloze_study
+    >>> from experiments.collect.settings import CollectSettings
+    >>> questions(cloze_study(), CollectSettings(most_guesses=3))[0].content["most_guesses"]
+    3
+    """
+    rows = word_questions(study, settings, game="guess_until_right")
+    return [replace(row, content={**row.content, "most_guesses": settings.most_guesses}) for row in rows]
+
+
+def view(content: Content, layout: Content, steps: Steps) -> dict[str, Any]:
+    """The context, the guesses so far, and how many are left.
+
+    Examples
+    --------
+    >>> content = {"context": "Call me", "target": "Ishmael", "most_guesses": 3}
+    >>> view(content, {}, [{"word": "later"}])
+    {'context': 'Call me', 'check': None, 'guesses': ['later'], 'n_left': 2}
+    """
+    del layout
+    guesses = [step["word"] for step in steps]
+    return {
+        "context": content["context"],
+        "check": content.get(CHECK),
+        "guesses": guesses,
+        "n_left": content["most_guesses"] - len(guesses),
+    }
+
+
+def read(content: Content, layout: Content, steps: Steps, form: Mapping[str, str]) -> Reading:
+    """Read ``word``, one guess; the question stays open until it is right or no guess is left.
+
+    Raises
+    ------
+    FormError
+        If it is no word, or was guessed before.
+
+    Examples
+    --------
+    >>> content = {"context": "Call me", "target": "Ishmael", "most_guesses": 2}
+    >>> read(content, {}, [], {"word": "later"})
+    Reading(value={'word': 'later'}, final=False, correct=None, score=None)
+    >>> read(content, {}, [{"word": "later"}], {"word": "ishmael"}).value
+    {'word': 'ishmael', 'n_guesses': 2, 'found': True}
+    >>> read(content, {}, [{"word": "later"}], {"word": "back"}).value
+    {'word': 'back', 'n_guesses': 2, 'found': False}
+    """
+    del layout
+    word = typed_word(form.get("word", ""))
+    if CHECK in content:
+        return Reading({"word": word}, correct=same_word(word, content[CHECK]))
+    if any(same_word(word, step["word"]) for step in steps):
+        raise FormError("error.guessed_before")
+    found, n_guesses = same_word(word, content["target"]), len(steps) + 1
+    if not found and n_guesses < content["most_guesses"]:
+        return Reading({"word": word}, final=False)
+    return Reading({"word": word, "n_guesses": n_guesses, "found": found}, correct=found)
+
+
+def feedback(content: Content, layout: Content, steps: Steps, value: Content) -> dict[str, Any]:
+    """The word of the text, all guesses, and the number of the right one.
+
+    Examples
+    --------
+    >>> value = {"word": "ishmael", "n_guesses": 2, "found": True}
+    >>> feedback({"target": "Ishmael"}, {}, [{"word": "later"}], value)
+    {'target': 'Ishmael', 'guesses': ['later', 'ishmael'], 'n_guesses': 2, 'found': True}
+    """
+    del layout
+    if CHECK in content:
+        return {"check": content[CHECK]}
+    guesses = [*(step["word"] for step in steps), value["word"]]
+    return {
+        "target": content["target"],
+        "guesses": guesses,
+        "n_guesses": value["n_guesses"],
+        "found": value["found"],
+    }

@@ -1,0 +1,49 @@
+"""What games without options have in common: nothing to lay out, no question that answers itself, a word to check."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from experiments.collect.games.protocol import CHECK, Content, Reading
+
+__all__ = ["CHECK_WORDS", "attention_check", "automatic", "layout"]
+
+CHECK_WORDS = ("river", "window", "garden", "bread", "summer")
+"""What attention checks ask for, one after the other."""
+
+
+def attention_check(content: Content, number: int) -> Content:
+    """Ask for a certain word.
+
+    Examples
+    --------
+    >>> attention_check({"context": "Call me", "target": "Ishmael"}, 0)["check"]
+    'river'
+    """
+    return {**content, CHECK: CHECK_WORDS[number % len(CHECK_WORDS)]}
+
+
+def layout(content: Content, n_served: int, rng: np.random.Generator) -> dict[str, Any]:
+    """Nothing is to be chosen.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> layout({}, 0, np.random.default_rng(0))
+    {}
+    """
+    del content, n_served, rng
+    return {}
+
+
+def automatic(content: Content, layout: Content) -> Reading | None:
+    """Every question is asked.
+
+    Examples
+    --------
+    >>> automatic({}, {}) is None
+    True
+    """
+    del content, layout

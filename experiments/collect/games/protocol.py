@@ -1,0 +1,140 @@
+"""What a game is to the server: six functions, and the three things that they pass on.
+
+The server knows sessions, pages and the database; a game knows its rules. All values are what JSON can hold, because
+they are stored as they are. ``content`` is what :attr:`QuestionRow.content` holds, ``layout`` what the game's own
+:meth:`Game.layout` gave when the question was assigned, ``steps`` the values of the steps answered so far.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from experiments.collect.settings import CollectSettings
+
+__all__ = ["CHECK", "Content", "FormError", "Game", "QuestionRow", "Reading", "Steps"]
+
+Content = Mapping[str, Any]
+"""A JSON object."""
+Steps = Sequence[Mapping[str, Any]]
+"""Values of a question's earlier steps, first one first."""
+
+CHECK = "check"
+"""Content of an attention check: what the instruction asks for. The view has it as ``check``."""
+
+
+class FormError(ValueError):
+    """What a person sent is no answer; the page shows again, with the reason.
+
+    Parameters
+    ----------
+    key : str
+        Of the text in ``languages``, such as ``error.no_answer``.
+    **values : object
+        What the text names.
+    """
+
+    def __init__(self, key: str, **values: object) -> None:
+        super().__init__(key)
+        self.key = key
+        self.values = values
+
+
+@dataclass(frozen=True)
+class QuestionRow:
+    """A question as a game makes it of a study.
+
+    Parameters
+    ----------
+    item_id : str
+        The study's own id of the item.
+    content : mapping
+        Everything that the game needs to ask and to judge, the target too; JSON.
+    document : str
+        Text that it is from; "" where none is known.
+    position : int
+        Place among the questions of its document, from 0.
+    opens : bool
+        May be asked without the questions before it.
+    reaches : int
+        First place of the document that the context shows: the questions from there to here are answered by it.
+    """
+
+    item_id: str
+    content: Content
+    document: str = ""
+    position: int = 0
+    opens: bool = True
+    reaches: int = 0
+
+
+@dataclass(frozen=True)
+class Reading:
+    """An answer that was understood.
+
+    Parameters
+    ----------
+    value : mapping
+        What is stored; JSON.
+    final : bool
+        False for a step of a question with several, such as a wrong guess: the question stays open.
+    correct : bool, optional
+        Whether it is right; None where right and wrong mean nothing.
+    score : float, optional
+        Points.
+    """
+
+    value: Content = field(default_factory=dict)
+    final: bool = True
+    correct: bool | None = None
+    score: float | None = None
+
+
+class Game(Protocol):
+    """A module with these functions is a game; ``experiments.collect.games.comparison`` is one."""
+
+    def questions(self, study: xr.Dataset, settings: CollectSettings) -> list[QuestionRow]:
+        """Make the questions of a study, in its order.
+
+        Raises
+        ------
+        InputError
+            If the study holds nothing that this game can ask.
+        """
+        ...
+
+    def attention_check(self, content: Content, number: int) -> Content:
+        """Make an attention check of a question's content: it has :data:`CHECK`, and says what is right."""
+        ...
+
+    def layout(self, content: Content, n_served: int, rng: np.random.Generator) -> dict[str, Any]:
+        """Choose how a question is shown; ``rng`` is the same for the ``n_served`` 2k and 2k + 1 of a question."""
+        ...
+
+    def automatic(self, content: Content, layout: Content) -> Reading | None:
+        """Answer for the person, where there is nothing to ask; None where there is."""
+        ...
+
+    def view(self, content: Content, layout: Content, steps: Steps) -> dict[str, Any]:
+        """Say what the browser may see before the answer: never the target, its side, or a model's probability."""
+        ...
+
+    def read(self, content: Content, layout: Content, steps: Steps, form: Mapping[str, str]) -> Reading:
+        """Understand what was sent.
+
+        Raises
+        ------
+        FormError
+            If it is no answer.
+        """
+        ...
+
+    def feedback(self, content: Content, layout: Content, steps: Steps, value: Content) -> dict[str, Any]:
+        """Say what the page shows after the answer: the right token, the score and how it came about."""
+        ...

@@ -1,0 +1,38 @@
+"""Which games there are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from estimators.errors import unknown_choice
+from experiments.collect.games import bets, cloze, comparison, guess_until_right, top1
+from experiments.collect.games.protocol import Game
+
+__all__ = ["GAMES", "game_named"]
+
+GAMES: Mapping[str, Game] = {
+    "comparison": comparison,
+    "top1": top1,
+    "cloze": cloze,
+    "guess_until_right": guess_until_right,
+    "bets": bets,
+}
+"""Name -> module."""
+
+
+def game_named(name: str) -> Game:
+    """Return a game by its name.
+
+    Raises
+    ------
+    InputError
+        If there is none of that name.
+
+    Examples
+    --------
+    >>> game_named("cloze").automatic({}, {}) is None
+    True
+    """
+    if name not in GAMES:
+        raise unknown_choice("game", name, GAMES)
+    return GAMES[name]

@@ -1,0 +1,154 @@
+"""Words of texts as questions, for games that go through a text; what a context gives away of other questions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from estimators.cloze.study import context_labels
+from estimators.errors import InputError
+from estimators.layout import ITEM_ID
+from experiments.collect.games.protocol import Content, QuestionRow
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from experiments.collect.settings import CollectSettings
+
+__all__ = ["item_names", "texts_of", "with_reach", "word_questions"]
+
+_WORD = re.compile(r"\S+")
+_TAIL_CHARACTERS = 40
+
+
+def texts_of(study: xr.Dataset) -> dict[str, str]:
+    """Whole texts of a study by name: of a documents study, or of a comparison study with ``document_text``.
+
+    Examples
+    --------
+    >>> from estimators.documents.examples import documents_study
+    >>> next(iter(texts_of(documents_study()).items()))
+    ('a', 'The cat.')
+    """
+    name, text = ("document_name", "document_text") if "document_text" in study else ("document", "text")
+    if text not in study or study[text].dims != study[name].dims:
+        return {}
+    return dict(zip(study[name].values.astype(str).tolist(), study[text].values.tolist(), strict=True))
+
+
+def item_names(study: xr.Dataset) -> list[str]:
+    """The study's own ids of its items: ``item_id`` where it has them, else the labels.
+
+    Examples
+    --------
+    >>> from estimators.comparison.examples import comparison_study
+    >>> item_names(comparison_study())[:2]
+    ['0', '1']
+    """
+    return [str(name) for name in study[ITEM_ID.name if ITEM_ID.name in study else "item"].values.tolist()]
+
+
+def word_questions(study: xr.Dataset, settings: CollectSettings, *, game: str) -> list[QuestionRow]:
+    """Places of texts whose next word is asked for; a word is what stands between blanks.
+
+    Of a study with whole texts every word but the first is a place. A cloze study has its own places; of a comparison
+    study without texts those count whose target begins a word, and the target stands for the word.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A documents, cloze or comparison study.
+    settings : CollectSettings
+        ``order`` and ``max_context_words``.
+    game : str
+        For messages.
+
+    Returns
+    -------
+    list of QuestionRow
+        ``content`` has ``context`` and ``target``.
+
+    Raises
+    ------
+    InputError
+        If there is no such place.
+    """
+    rows = [_shown(row, settings) for row in _places(study)]
+    if settings.order == "cumulative":
+        first = {row.document: row.position for row in reversed(rows)}
+        rows = [replace(row, opens=row.position == first[row.document]) for row in rows]
+    if not rows:
+        problem = f"has no word that {game} could ask for"
+        raise InputError(problem, source=f"study {study.attrs.get('name')!r}", field="game")
+    return rows
+
+
+def with_reach(rows: Sequence[QuestionRow]) -> list[QuestionRow]:
+    """Say from where on each context shows its document, found by the questions whose place it holds.
+
+    Parameters
+    ----------
+    rows : sequence of QuestionRow
+        With ``context`` and ``target``; of any documents.
+
+    Returns
+    -------
+    list of QuestionRow
+
+    Examples
+    --------
+    >>> early = QuestionRow("0", {"context": "Call", "target": " me"}, "moby", 1)
+    >>> late = QuestionRow("1", {"context": "Call me", "target": " Ishmael"}, "moby", 2)
+    >>> [row.reaches for row in with_reach([early, late])]
+    [1, 1]
+    """
+    by_document: dict[str, list[QuestionRow]] = {}
+    for row in rows:
+        by_document.setdefault(row.document, []).append(row)
+    found = []
+    for row in rows:
+        before = [each for each in by_document[row.document] if row.document and each.position < row.position]
+        seen = [each.position for each in before if _is_shown(each.content, row.content)]
+        found.append(replace(row, reaches=min(seen, default=row.position)))
+    return found
+
+
+def _is_shown(asked: Content, later: Content) -> bool:
+    return asked["context"][-_TAIL_CHARACTERS:] + asked["target"] in later["context"]
+
+
+def _places(study: xr.Dataset) -> Iterator[QuestionRow]:
+    texts = texts_of(study)
+    if texts:
+        for document, text in texts.items():
+            for position, found in enumerate(_WORD.finditer(text)):
+                if position:
+                    content = {"context": text[: found.start()].rstrip(" "), "target": found[0]}
+                    yield QuestionRow(f"{document}:{position}", content, document, position)
+    elif "target_word" in study:
+        columns = (context_labels(study).tolist(), *(study[name].values.tolist() for name in _CLOZE))
+        for item, context, target, document, position in zip(*columns, strict=True):
+            yield QuestionRow(item, {"context": context, "target": target}, str(document), int(position))
+    else:
+        documents = study["document"].values.tolist() if "document" in study else [""] * study.sizes["item"]
+        positions = study["target_position"].values.tolist() if "target_position" in study else range(len(documents))
+        tokens = study["target_token"].values.tolist()
+        columns = (item_names(study), study["context"].values.tolist(), tokens, documents, positions)
+        for item, context, token, document, position in zip(*columns, strict=True):
+            if token.startswith(" ") and token.strip():
+                yield QuestionRow(item, {"context": context, "target": token.strip()}, str(document), int(position))
+
+
+_CLOZE = ("context", "target_word", "text_id", "word_num")
+
+
+def _shown(row: QuestionRow, settings: CollectSettings) -> QuestionRow:
+    """Cut the context to the words that are shown."""
+    words = list(_WORD.finditer(row.content["context"]))
+    most = settings.max_context_words
+    if settings.order == "cumulative" or most is None or len(words) <= most:
+        return replace(row, reaches=0)
+    context = row.content["context"][words[-most].start() :]
+    return replace(row, content={**row.content, "context": context}, reaches=row.position - most)

@@ -1,0 +1,161 @@
+"""The top-1 game: a text up to a token, and the player types the one token that is thought most likely.
+
+Only tokens of the vocabulary are taken, with their leading space. After each answer the token of the text is shown, and
+the play goes on with the next place. Tokens that show nothing, such as a line break, cannot be guessed; they are not
+asked for, and counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from estimators.documents.tokens import is_visible_token
+from estimators.errors import InputError
+from experiments.collect.games.plain import attention_check, automatic, layout
+from experiments.collect.games.protocol import CHECK, Content, FormError, QuestionRow, Reading, Steps
+from experiments.collect.games.texts import item_names, with_reach
+from experiments.collect.games.vocabulary import read_vocabulary, vocabulary_of
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from experiments.collect.settings import CollectSettings
+
+__all__ = ["attention_check", "automatic", "feedback", "layout", "left_out", "questions", "read", "view"]
+
+_LONGEST = 200
+
+
+def questions(study: xr.Dataset, settings: CollectSettings) -> list[QuestionRow]:
+    """Make a question of every token that shows something: of whole texts, or of a comparison study's targets.
+
+    A text is begun at any of its places. The first token of a text has no context, and is not asked for.
+
+    Raises
+    ------
+    InputError
+        If the study has no tokens, or some that the vocabulary has not.
+
+    Examples
+    --------
+    >>> from estimators.comparison.examples import comparison_study
+    >>> from experiments.collect.settings import CollectSettings
+    >>> questions(comparison_study(), CollectSettings())[0].content["target"]
+    ','
+    """
+    source = f"study {study.attrs.get('name')!r}"
+    vocabulary = read_vocabulary(settings.vocabulary)
+    rows = []
+    for row in _places(study):
+        target = row.content["target"]
+        if not _can_be_guessed(target):
+            continue
+        if target not in vocabulary.tokens:
+            problem = (
+                f"has no token {target!r}, which the study asks for at {row.item_id}; name the tokenizer.json of the "
+                "model that cut the texts"
+            )
+            raise InputError(problem, source=source, field="vocabulary")
+        rows.append(QuestionRow(**{**vars(row), "content": {**row.content, "vocabulary": vocabulary.name}}))
+    if not rows:
+        problem = "has no tokens that top1 could ask for; a comparison study has, and a documents study cut into tokens"
+        raise InputError(problem, source=source, field="game")
+    return rows
+
+
+def left_out(study: xr.Dataset) -> int:
+    """Count the places that are not asked for, because their token shows nothing.
+
+    Examples
+    --------
+    >>> from estimators.comparison.examples import comparison_study
+    >>> left_out(comparison_study())
+    0
+    """
+    return sum(not _can_be_guessed(row.content["target"]) for row in _places(study))
+
+
+def view(content: Content, layout: Content, steps: Steps) -> dict[str, Any]:
+    """The context.
+
+    Examples
+    --------
+    >>> view({"context": "Call me", "target": " Ishmael"}, {}, [])
+    {'context': 'Call me', 'check': None}
+    """
+    del layout, steps
+    return {"context": content["context"], "check": content.get(CHECK)}
+
+
+def read(content: Content, layout: Content, steps: Steps, form: Mapping[str, str]) -> Reading:
+    """Read ``token``, as it was typed.
+
+    Raises
+    ------
+    FormError
+        If it is empty, or no token of the vocabulary.
+
+    Examples
+    --------
+    >>> from experiments.collect.settings import CollectSettings
+    >>> name = read_vocabulary(CollectSettings().vocabulary).name
+    >>> content = {"context": "Call", "target": " me", "vocabulary": name}
+    >>> read(content, {}, [], {"token": " me"})
+    Reading(value={'token': ' me'}, final=True, correct=True, score=1.0)
+    >>> read(content, {}, [], {"token": "me"}).correct
+    False
+    """
+    del layout, steps
+    token = form.get("token", "")
+    if not token:
+        raise FormError("error.no_token")
+    if CHECK in content:
+        return Reading({"token": token[:_LONGEST]}, correct=token.strip() == content[CHECK])
+    if token not in vocabulary_of(content["vocabulary"]).tokens:
+        raise FormError("error.not_a_token")
+    correct = token == content["target"]
+    return Reading({"token": token}, correct=correct, score=float(correct))
+
+
+def feedback(content: Content, layout: Content, steps: Steps, value: Content) -> dict[str, Any]:
+    """The token of the text, the one that was typed, and whether they are the same.
+
+    Examples
+    --------
+    >>> feedback({"target": " me"}, {}, [], {"token": " it"})
+    {'target': ' me', 'token': ' it', 'correct': False}
+    """
+    del layout, steps
+    if CHECK in content:
+        return {"check": content[CHECK]}
+    return {"target": content["target"], "token": value["token"], "correct": value["token"] == content["target"]}
+
+
+def _can_be_guessed(token: str) -> bool:
+    return is_visible_token(token) and bool(token.strip())
+
+
+def _places(study: xr.Dataset) -> Iterator[QuestionRow]:
+    name = "document_name" if "document_name" in study.coords else "document"
+    if "token" in study and "token_document" in study:
+        names = study[name].values.astype(str).tolist()
+        before, last, position = "", -1, 0
+        columns = (study["token"].values.tolist(), study["token_document"].values.tolist())
+        for token, document in zip(*columns, strict=True):
+            if document != last:
+                before, last, position = "", document, 0
+            if before:
+                content = {"context": before, "target": token}
+                yield QuestionRow(f"{names[document]}:{position}", content, names[document], position)
+            before, position = before + token, position + 1
+    elif "target_token" in study and "context" in study:
+        items = item_names(study)
+        documents = study["document"].values.astype(str).tolist() if "document" in study else [""] * len(items)
+        positions = study["target_position"].values.tolist() if "target_position" in study else range(len(items))
+        columns = (items, study["context"].values.tolist(), study["target_token"].values.tolist(), documents, positions)
+        rows = [
+            QuestionRow(item, {"context": context, "target": token}, document, int(position))
+            for item, context, token, document, position in zip(*columns, strict=True)
+        ]
+        yield from with_reach(rows)

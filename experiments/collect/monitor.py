@@ -1,0 +1,214 @@
+"""What the experimenter watches while people play: flags of sessions that look wrong, and a running estimate.
+
+Everything is computed from the answers in the database, and kept for some seconds: a page that is loaded again and
+again costs the players nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from sqlalchemy import select
+
+from estimators.comparison import estimate_gap
+from experiments.collect.collection import Collection
+from experiments.collect.deck import Deck
+from experiments.collect.tables import Answer, Assignment, Session
+
+__all__ = ["Estimate", "Look", "look", "running_estimate", "session_flags"]
+
+_KEPT_SECONDS = 10.0
+
+FEWEST = 10
+"""Answers of a session from which on it is judged."""
+FASTEST_MS = 1000
+"""Of the median answer; who is faster has not read."""
+ONE_KEY = 0.9
+"""Share of one and the same answer."""
+FAR = 3.5
+"""Distance from the other sessions' median, in robust standard deviations."""
+_FEWEST_OTHERS = 5
+# of a normal distribution: standard deviation over median absolute deviation, and the quantile of 95%
+_OF_MAD, _Z90 = 1.4826, 1.6449
+
+_KEPT: WeakKeyDictionary[Collection, Look] = WeakKeyDictionary()
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Loss of all people together, by the importance estimator on the answers so far.
+
+    Parameters
+    ----------
+    loss_nats : float
+        Nats a token, on the items that were asked.
+    low_nats, high_nats : float
+        90% interval from the spread of the items and of the responses.
+    generator_loss_nats : float
+        Of the generator, on the same items.
+    n_items, n_responses : int
+    """
+
+    loss_nats: float
+    low_nats: float
+    high_nats: float
+    generator_loss_nats: float
+    n_items: int
+    n_responses: int
+
+
+@dataclass(frozen=True)
+class Look:
+    """What is shown at one time.
+
+    Parameters
+    ----------
+    at : float
+        Seconds since 1970.
+    flags : mapping of int to sequence of str
+        By session: "too_fast", "one_key", "outside", "failed_check".
+    estimate : Estimate or None
+        None without answers to the comparison game.
+    """
+
+    at: float
+    flags: Mapping[int, Sequence[str]]
+    estimate: Estimate | None
+
+
+def look(collection: Collection, *, now: float | None = None) -> Look:
+    """Compute what is shown, or return what was computed some seconds ago."""
+    now = time.time() if now is None else now
+    kept = _KEPT.get(collection)
+    if kept is not None and 0 <= now - kept.at < _KEPT_SECONDS:
+        return kept
+    query = (
+        select(Session.id, Session.game, Assignment.question_id, Assignment.layout, Answer.value, Answer.automatic)
+        .add_columns(Answer.correct, Answer.score, Answer.server_ms)
+        .join(Assignment, Assignment.session_id == Session.id)
+        .join(Answer, Answer.assignment_id == Assignment.id)
+        .where(
+            Session.study_id == collection.study_id,
+            Session.pilot == collection.settings.pilot,
+            Session.state != "withdrawn",
+            Assignment.training.is_(False),
+        )
+    )
+    with collection.database.read() as transaction:
+        rows = transaction.execute(query).all()
+    found = Look(now, session_flags(rows, collection.deck), running_estimate(rows, collection.deck))
+    _KEPT[collection] = found
+    return found
+
+
+def session_flags(rows: Sequence[Any], deck: Deck) -> dict[int, list[str]]:
+    """Say which sessions look wrong, and why.
+
+    Parameters
+    ----------
+    rows : sequence
+        Answers with ``id`` (of the session), ``game``, ``question_id``, ``value``, ``automatic``, ``correct``,
+        ``score`` and ``server_ms``.
+    deck : Deck
+
+    Returns
+    -------
+    dict of int to list of str
+        failed_check: an attention check was failed; too_fast: the median answer took less than :data:`FASTEST_MS`;
+        one_key: :data:`ONE_KEY` of the answers are the same; outside: the mean score is :data:`FAR` robust standard
+        deviations from the median of the game's sessions. All but the first need :data:`FEWEST` answers.
+    """
+    flags: dict[int, list[str]] = {}
+    by_session: dict[tuple[str, int], list[Any]] = {}
+    for row in rows:
+        if deck.cards[row.question_id].attention:
+            if row.correct is False and "failed_check" not in flags.setdefault(row.id, []):
+                flags[row.id].append("failed_check")
+        elif not row.automatic:
+            by_session.setdefault((row.game, row.id), []).append(row)
+    means: dict[str, dict[int, float]] = {}
+    for (game, session_id), answers in by_session.items():
+        if len(answers) < FEWEST:
+            continue
+        own = flags.setdefault(session_id, [])
+        if np.median([row.server_ms for row in answers]) < FASTEST_MS:
+            own.append("too_fast")
+        given = Counter(_given(game, row.value) for row in answers)
+        if max(given.values()) >= ONE_KEY * len(answers):
+            own.append("one_key")
+        scores = [_score(row) for row in answers]
+        means.setdefault(game, {})[session_id] = float(np.mean(scores))
+    for of_game in means.values():
+        values = np.array(list(of_game.values()))
+        centre = np.median(values)
+        spread = _OF_MAD * np.median(np.abs(values - centre))
+        if values.size > _FEWEST_OTHERS and spread > 0:
+            for session_id, value in of_game.items():
+                if abs(value - centre) > FAR * spread:
+                    flags[session_id].append("outside")
+    return {session_id: own for session_id, own in flags.items() if own}
+
+
+def running_estimate(rows: Sequence[Any], deck: Deck) -> Estimate | None:
+    """Estimate people's loss from the answers to the comparison game.
+
+    Candidates of the generator alone enter; those of a designed study have weights of their own, which the study's
+    analysis knows.
+
+    Parameters
+    ----------
+    rows : sequence
+        See :func:`session_flags`; with ``layout``.
+    deck : Deck
+
+    Returns
+    -------
+    Estimate or None
+        None without such answers.
+    """
+    log_term, item, target = [], [], {}
+    for row in rows:
+        card = deck.cards[row.question_id]
+        if row.game != "comparison" or card.attention:
+            continue
+        content = card.content
+        candidate, generator = content["candidates"][row.layout["candidate"]], content["generator"]
+        if "proposal_logprob" in candidate:
+            continue
+        p = row.value["percent_target"] / 100
+        of_target = content["target_logprob"][generator]
+        log_term.append(of_target - candidate["logprob"][generator] + np.log((1 - p) / p))
+        item.append(card.id)
+        target[card.id] = -of_target
+    if not log_term:
+        return None
+    gap = estimate_gap(log_term, item)
+    of_generator = np.array([target[label] for label in gap.item.tolist()])
+    losses = gap.item_gap_nats + of_generator
+    se = float(np.hypot(losses.std() / np.sqrt(losses.size), gap.se_samples_nats))
+    loss = float(losses.mean())
+    return Estimate(
+        loss_nats=loss,
+        low_nats=loss - _Z90 * se,
+        high_nats=loss + _Z90 * se,
+        generator_loss_nats=float(of_generator.mean()),
+        n_items=gap.n_items,
+        n_responses=gap.n_responses,
+    )
+
+
+def _given(game: str, value: Mapping[str, Any]) -> str:
+    """What a person did, whatever it meant: the box that was chosen, the word that was typed."""
+    names = {"comparison": "percent_a", "top1": "token", "bets": "bets"}
+    return str(value[names.get(game, "word")]).casefold()
+
+
+def _score(row: Any) -> float:
+    """Points; where a game has none, whether the answer is right."""
+    return float(row.score) if row.score is not None else float(bool(row.correct))

@@ -1,0 +1,252 @@
+"""The pages around the game: the choice, consent, questions before and after, instructions, thanks, leaderboard."""
+
+from __future__ import annotations
+
+import time
+import unicodedata
+from collections.abc import Callable
+
+from sqlalchemy import desc, func, select
+from sqlalchemy.orm import Session as Transaction
+from starlette.responses import PlainTextResponse, Response
+
+from experiments.collect.games.protocol import FormError
+from experiments.collect.security import new_token
+from experiments.collect.sessions import PLACES, Refusal, enter, go_on, session_of, store_survey, withdraw
+from experiments.collect.surveys import Survey, read_answers
+from experiments.collect.tables import Answer, Assignment, Player, Session
+from experiments.collect.visit import Visit, page, redirect, set_cookie
+
+__all__ = ["PAGES", "Handler"]
+
+Handler = Callable[[Visit], Response]
+
+_LONGEST_PARAMETER = 128
+_LONGEST_NAME = 30
+
+
+def healthz(visit: Visit) -> Response:
+    """Say that the server and its database work."""
+    with visit.collection.database.read() as transaction:
+        transaction.execute(select(1))
+    return PlainTextResponse("ok\n")
+
+
+def choose(visit: Visit) -> Response:
+    """Offer the games; somebody who has begun one is offered to go on."""
+    names = visit.collection.settings.recruiter.parameters
+    given = {name: visit.query[name][:_LONGEST_PARAMETER] for name in names if visit.query.get(name)}
+    with visit.collection.database.read() as transaction:
+        session = session_of(transaction, visit.token)
+        place = PLACES[session.state] if session is not None else None
+        return page(visit, "choose.html", recruiter=given, place=place, running=session)
+
+
+def start(visit: Visit) -> Response:
+    """Begin a game, under a new secret: one that was known before the consent is worth nothing."""
+    visit.checked()
+    collection, token = visit.collection, new_token()
+    names = collection.settings.recruiter.parameters
+    given = {name: visit.form[name][:_LONGEST_PARAMETER] for name in names if _is_plain(visit.form.get(name, ""))}
+    wanted = visit.form.get("language", "")
+    with collection.database.write() as transaction:
+        running = session_of(transaction, visit.token)
+        if running is not None and running.state not in ("done", "declined", "withdrawn"):
+            return redirect(running)
+        session = enter(
+            transaction,
+            collection,
+            game=visit.form.get("game", ""),
+            token=token,
+            language=wanted if wanted in collection.strings.languages else visit.language,
+            screen=visit.form.get("screen", ""),
+            recruiter=given,
+        )
+        response = redirect(session)
+    set_cookie(response, visit, token)
+    return response
+
+
+def consent(visit: Visit) -> Response:
+    """Show what people agree to."""
+    with visit.collection.database.read() as transaction:
+        session = _at(transaction, visit, "consent")
+        if isinstance(session, Response):
+            return session
+        return page(visit, "consent.html", session=session, paragraphs=visit.collection.consent[session.language])
+
+
+def consent_given(visit: Visit) -> Response:
+    """Note that somebody agrees, or does not."""
+
+    def done(_: Transaction, session: Session) -> None:
+        if visit.form.get("agree") == "yes":
+            session.consented_at = time.time()
+            go_on(session, visit.collection)
+        elif visit.form.get("agree") == "no":
+            withdraw(session, declined=True)
+        else:
+            raise Refusal(400, "error.no_choice")
+
+    return _post(visit, "consent", done)
+
+
+def survey_page(moment: str) -> Handler:
+    """Make the page with the questions before or after the game."""
+
+    def survey(visit: Visit) -> Response:
+        with visit.collection.database.read() as transaction:
+            session = _at(transaction, visit, moment)
+            if isinstance(session, Response):
+                return session
+            return _survey(visit, session, moment)
+
+    return survey
+
+
+def survey_given(moment: str) -> Handler:
+    """Make what stores the answers to these questions."""
+
+    def given(visit: Visit) -> Response:
+        def done(transaction: Transaction, session: Session) -> None:
+            answers = read_answers(_questions(visit, moment), visit.form)
+            store_survey(transaction, session, moment=moment, answers=answers)
+            go_on(session, visit.collection)
+
+        try:
+            return _post(visit, moment, done)
+        except FormError as problem:
+            with visit.collection.database.read() as transaction:
+                session = _at(transaction, visit, moment)
+                return session if isinstance(session, Response) else _survey(visit, session, moment, problem)
+
+    return given
+
+
+def instructions(visit: Visit) -> Response:
+    """Show the rules of the game."""
+    with visit.collection.database.read() as transaction:
+        session = _at(transaction, visit, "instructions")
+        return session if isinstance(session, Response) else page(visit, "instructions.html", session=session)
+
+
+def instructions_read(visit: Visit) -> Response:
+    """Go on from the rules to the game."""
+    return _post(visit, "instructions", lambda _, session: go_on(session, visit.collection))
+
+
+def thanks(visit: Visit) -> Response:
+    """Show the completion code, the points, and the way back to the recruiter."""
+    with visit.collection.database.read() as transaction:
+        session = _at(transaction, visit, "done")
+        if isinstance(session, Response):
+            return session
+        url = visit.collection.settings.recruiter.return_url
+        back = url.replace("{code}", session.completion_code or "") if url else None
+        points = session.points
+        name = session.player.display_name
+        return page(visit, "thanks.html", session=session, return_url=back, points=points, name=name)
+
+
+def name_given(visit: Visit) -> Response:
+    """Put a name on the leaderboard."""
+    shown = " ".join(visit.form.get("name", "").split())
+    if not shown or len(shown) > _LONGEST_NAME or any(unicodedata.category(sign)[0] == "C" for sign in shown):
+        raise Refusal(400, "error.name")
+
+    def done(_: Transaction, session: Session) -> None:
+        session.player.display_name = shown
+
+    _post(visit, "done", done)
+    return redirect("/leaderboard")
+
+
+def leaderboard(visit: Visit) -> Response:
+    """Show the points of those who gave a name."""
+    if not visit.collection.settings.leaderboard:
+        raise Refusal(404, "error.not_found")
+    points = func.sum(Answer.score).label("points")
+    query = (
+        select(Session.game, Player.display_name, points)
+        .join(Player, Player.id == Session.player_id)
+        .join(Assignment, Assignment.session_id == Session.id)
+        .join(Answer)
+        .where(
+            Session.study_id == visit.collection.study_id,
+            Session.state == "done",
+            Player.display_name.is_not(None),
+            Assignment.training.is_(False),
+        )
+        .group_by(Session.id, Session.game, Player.display_name)
+        .having(points.is_not(None))
+        .order_by(Session.game, desc(points))
+    )
+    with visit.collection.database.read() as transaction:
+        return page(visit, "leaderboard.html", rows=transaction.execute(query).all())
+
+
+def declined(visit: Visit) -> Response:
+    """Say goodbye to somebody who does not take part."""
+    return page(visit, "message.html", key="consent.declined")
+
+
+def _at(transaction: Transaction, visit: Visit, state: str) -> Session | Response:
+    """Return the session if it is in this part, else the way to where it is."""
+    session = session_of(transaction, visit.token)
+    if session is None:
+        return redirect("/")
+    return session if session.state == state else redirect(session)
+
+
+def _post(visit: Visit, state: str, done: Callable[[Transaction, Session], None]) -> Response:
+    """Do something for a session that is in this part; one that is further on (a form sent twice) is sent there."""
+    token = visit.checked()
+    with visit.collection.database.write() as transaction:
+        session = session_of(transaction, token, lock=True)
+        if session is None:
+            return redirect("/")
+        if session.state == state:
+            session.active_at = time.time()
+            done(transaction, session)
+        return redirect(session)
+
+
+def _survey(visit: Visit, session: Session, moment: str, problem: FormError | None = None) -> Response:
+    return page(
+        visit,
+        "survey.html",
+        session=session,
+        status=200 if problem is None else 422,
+        moment=moment,
+        questions=_questions(visit, moment),
+        given=visit.form,
+        problem=problem,
+    )
+
+
+def _questions(visit: Visit, moment: str) -> Survey:
+    return visit.collection.before if moment == "before" else visit.collection.after
+
+
+def _is_plain(text: str) -> bool:
+    return bool(text) and text.isprintable()
+
+
+PAGES: tuple[tuple[str, str, Handler], ...] = (
+    ("GET", "/", choose),
+    ("POST", "/start", start),
+    ("GET", "/consent", consent),
+    ("POST", "/consent", consent_given),
+    ("GET", "/declined", declined),
+    ("GET", "/before", survey_page("before")),
+    ("POST", "/before", survey_given("before")),
+    ("GET", "/instructions", instructions),
+    ("POST", "/instructions", instructions_read),
+    ("GET", "/after", survey_page("after")),
+    ("POST", "/after", survey_given("after")),
+    ("GET", "/thanks", thanks),
+    ("POST", "/name", name_given),
+    ("GET", "/leaderboard", leaderboard),
+    ("GET", "/healthz", healthz),
+)
+"""Method, address, handler."""

@@ -1,0 +1,150 @@
+"""The pages of the game itself: a question, its answer, the feedback."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from starlette.responses import JSONResponse, Response
+
+from experiments.collect.games.protocol import FormError
+from experiments.collect.games.registry import game_named
+from experiments.collect.games.vocabulary import read_vocabulary
+from experiments.collect.pages import Handler
+from experiments.collect.play import Asked, given_answer, open_assignment, show, skip_open, submit
+from experiments.collect.sessions import Refusal, go_on, session_of
+from experiments.collect.tables import OPEN, Session
+from experiments.collect.visit import Visit, page, redirect
+
+__all__ = ["PLAY_PAGES"]
+
+_PLAYING = ("training", "play")
+
+
+def play(visit: Visit) -> Response:
+    """Show the question that waits for an answer, the same one after every reload."""
+    with visit.collection.database.write() as transaction:
+        session = session_of(transaction, visit.token, lock=True)
+        if session is None:
+            return redirect("/")
+        asked = show(transaction, visit.collection, session) if session.state in _PLAYING else None
+    # rendered after the commit: nobody waits for a page
+    return redirect(session) if asked is None else _question(visit, session, asked)
+
+
+def answer(visit: Visit) -> Response:
+    """Store an answer, then show its feedback or the next question."""
+    token, collection = visit.checked(), visit.collection
+    problem: FormError | None = None
+    with collection.database.write() as transaction:
+        session = session_of(transaction, token, lock=True)
+        if session is None:
+            return redirect("/")
+        asked: Asked | None
+        try:
+            asked = submit(transaction, collection, session, visit.form)
+        except FormError as wrong:
+            problem, asked = wrong, open_assignment(transaction, collection, session)
+    if asked is None:
+        return redirect(session)
+    if problem is not None:
+        return _question(visit, session, asked, problem)
+    if asked.state == OPEN or asked.card.attention or not collection.settings.feedback:
+        return redirect("/play")
+    return redirect(f"/feedback?order={asked.order}")
+
+
+def feedback(visit: Visit) -> Response:
+    """Show the right token and the score of an answer that was given; the last one unless another is asked for."""
+    collection = visit.collection
+    with collection.database.read() as transaction:
+        session = session_of(transaction, visit.token)
+        if session is None or not collection.settings.feedback:
+            return redirect("/play")
+        given = given_answer(transaction, collection, session, visit.query.get("order"))
+    if given is None or given.automatic or given.asked.card.attention:
+        return redirect("/play")
+    asked, game = given.asked, game_named(session.game)
+    content = asked.card.content
+    return page(
+        visit,
+        "feedback.html",
+        session=session,
+        feedback=game.feedback(content, asked.layout, asked.steps, given.value),
+        context=game.view(content, asked.layout, asked.steps)["context"],
+        training=asked.training,
+        **_progress(visit, session),
+    )
+
+
+def skip_training(visit: Visit) -> Response:
+    """Go on to the questions that count."""
+    token = visit.checked()
+    with visit.collection.database.write() as transaction:
+        session = session_of(transaction, token, lock=True)
+        if session is None:
+            return redirect("/")
+        if session.state == "training":
+            skip_open(transaction, visit.collection, session)
+            go_on(session, visit.collection)
+        return redirect(session)
+
+
+def change_document(visit: Visit) -> Response:
+    """Leave a text that is gone through word by word for another one."""
+    token = visit.checked()
+    with visit.collection.database.write() as transaction:
+        session = session_of(transaction, token, lock=True)
+        if session is None:
+            return redirect("/")
+        if not visit.collection.settings.goes_on(session.game):
+            raise Refusal(404, "error.not_found")
+        if session.state in _PLAYING:
+            skip_open(transaction, visit.collection, session)
+        return redirect(session)
+
+
+def _question(visit: Visit, session: Session, asked: Asked, problem: FormError | None = None) -> Response:
+    return page(
+        visit,
+        f"play_{session.game}.html",
+        session=session,
+        status=200 if problem is None else 422,
+        view=game_named(session.game).view(asked.card.content, asked.layout, asked.steps),
+        order=asked.order,
+        step=len(asked.steps),
+        training=asked.training,
+        given=visit.form,
+        problem=problem,
+        may_change_document=visit.collection.settings.goes_on(session.game),
+        **_progress(visit, session),
+    )
+
+
+def _progress(visit: Visit, session: Session) -> dict[str, Any]:
+    training, settings = session.state == "training", visit.collection.settings
+    return {
+        "n_done": session.n_trained if training else session.n_counted,
+        "n_all": settings.training_rounds if training else settings.n_questions,
+        "points": session.training_points if training else session.points,
+    }
+
+
+def is_token(visit: Visit) -> Response:
+    """Say whether a text is one token of the vocabulary, at every key that somebody presses."""
+    settings = visit.collection.settings
+    if "top1" not in settings.game:
+        raise Refusal(404, "error.not_found")
+    found = visit.query.get("text", "") in read_vocabulary(settings.vocabulary).tokens
+    # nothing of a person or a question: browsers may keep it
+    return JSONResponse({"token": found}, headers={"cache-control": "private, max-age=3600"})
+
+
+PLAY_PAGES: tuple[tuple[str, str, Handler], ...] = (
+    ("GET", "/play", play),
+    ("POST", "/play", answer),
+    ("GET", "/feedback", feedback),
+    ("GET", "/token", is_token),
+    ("POST", "/skip-training", skip_training),
+    ("POST", "/change-document", change_document),
+)
+"""Method, address, handler."""

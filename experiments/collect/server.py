@@ -1,0 +1,180 @@
+"""The server: routes, errors, headers; ``app`` for a test, ``serve`` for people."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import uvicorn
+from sqlalchemy.exc import DBAPIError
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from experiments.collect.admin_pages import ADMIN_PAGES
+from experiments.collect.assign import Chooser
+from experiments.collect.collection import Collection, open_collection
+from experiments.collect.database import Database
+from experiments.collect.pages import PAGES, Handler
+from experiments.collect.play_pages import PLAY_PAGES
+from experiments.collect.security import HEADERS
+from experiments.collect.sessions import Refusal
+from experiments.collect.settings import CollectSettings
+from experiments.collect.visit import read_form, refuse, visit_of
+from inference.progress import say
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["app", "app_of", "serve"]
+
+log = logging.getLogger("shannon-game")
+
+_STATIC = Path(__file__).parent / "static"
+
+
+def app(settings: CollectSettings, study: xr.Dataset, database: Database, chooser: Chooser | None = None) -> Starlette:
+    """Make the application of a study: what a test's client or any ASGI server takes.
+
+    Parameters
+    ----------
+    settings : CollectSettings
+    study : xarray.Dataset
+    database : Database
+        From :func:`~experiments.collect.database.open_database`.
+    chooser : Chooser, optional
+        For ``questions: adaptive``.
+
+    Returns
+    -------
+    starlette.applications.Starlette
+        ``app.state.collection`` is the :class:`~experiments.collect.collection.Collection`.
+
+    Raises
+    ------
+    InputError
+        If a file is missing or wrong, or the study has no questions for a game.
+    """
+    return app_of(open_collection(settings, study, database, chooser))
+
+
+def app_of(collection: Collection) -> Starlette:
+    """Make the application of a collection that is open."""
+    # routes are tried one after the other: those of the game come first
+    pages = (*PLAY_PAGES, *PAGES, *ADMIN_PAGES)
+    routes = [Route(path, _endpoint(collection, handler), methods=[method]) for method, path, handler in pages]
+    made = Starlette(
+        routes=[*routes, Mount("/static", StaticFiles(directory=_STATIC))],
+        exception_handlers={HTTPException: _http_error(collection), Exception: _unexpected},
+    )
+    made.add_middleware(_Headers)
+    made.state.collection = collection
+    return made
+
+
+def serve(collection: Collection) -> None:
+    """Serve until Ctrl-C or SIGTERM; requests under way are answered first.
+
+    Raises
+    ------
+    SystemExit
+        If nobody can listen at the address.
+    """
+    settings = collection.settings
+    config = uvicorn.Config(
+        app_of(collection),
+        host=settings.host,
+        port=settings.port,
+        proxy_headers=True,
+        forwarded_allow_ips=settings.proxies,
+        server_header=False,
+        access_log=False,
+        log_level="warning",
+        timeout_graceful_shutdown=10,
+    )
+    with config.bind_socket() as listening:
+        shown = f"[{settings.host}]" if ":" in settings.host else settings.host
+        say(f"open http://{shown}:{listening.getsockname()[1]}/ in a browser; Ctrl-C ends")
+        _Server(config).run(sockets=[listening])
+
+
+class _Server(uvicorn.Server):
+    """Ends by a signal as anything ends: uvicorn's own would raise it again, and what came in would not be counted."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+def _endpoint(collection: Collection, handler: Handler) -> Callable[[Request], Awaitable[Response]]:
+    """Run a handler in the thread pool: the database answers it there while other requests go on."""
+
+    async def endpoint(request: Request) -> Response:
+        try:
+            form = await read_form(request) if request.method == "POST" else {}
+        except Refusal as refusal:
+            return refuse(visit_of(request, collection, {}), refusal)
+        return await run_in_threadpool(_handled, handler, request, collection, form)
+
+    return endpoint
+
+
+def _handled(handler: Handler, request: Request, collection: Collection, form: dict[str, str]) -> Response:
+    visit = visit_of(request, collection, form)
+    try:
+        return handler(visit)
+    except Refusal as refusal:
+        return refuse(visit, refusal)
+    except DBAPIError as error:
+        # nothing was stored: the person tries again
+        log.warning("the database refused: %s", type(error.orig).__name__)
+        log.info("database error", exc_info=True)
+        return refuse(visit, Refusal(503, "error.database"))
+
+
+def _http_error(collection: Collection) -> Callable[[Request, Exception], Awaitable[Response]]:
+    async def shown(request: Request, error: Exception) -> Response:
+        status = error.status_code if isinstance(error, HTTPException) else 500
+        key = "error.not_found" if status in (404, 405) else "error.form"
+        return refuse(visit_of(request, collection, {}), Refusal(status, key))
+
+    return shown
+
+
+async def _unexpected(_request: Request, _error: Exception) -> Response:
+    # no template: whatever failed may fail again
+    return Response("Something went wrong here. Please go back and try again.\n", 500, media_type="text/plain")
+
+
+class _Headers:
+    """Puts our headers on every response, those of errors and files too."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                more = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
+                message["headers"] = [*message.get("headers", []), *more]
+            await send(message)
+
+        await self.app(scope, receive, send_with_headers)

@@ -1,0 +1,200 @@
+"""Sessions: who comes in, where a person is, and how it goes on from consent to the completion code."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import time
+from collections.abc import Mapping
+
+from sqlalchemy import bindparam, func, select
+from sqlalchemy.orm import Session as Transaction
+
+from experiments.collect.collection import Collection
+from experiments.collect.tables import Player, Session, SurveyAnswer
+
+__all__ = ["PLACES", "Refusal", "enter", "finish", "go_on", "session_of", "token_hash", "withdraw"]
+
+PLACES: Mapping[str, str] = {
+    "consent": "/consent",
+    "before": "/before",
+    "instructions": "/instructions",
+    "training": "/play",
+    "play": "/play",
+    "after": "/after",
+    "done": "/thanks",
+    "declined": "/declined",
+    "withdrawn": "/declined",
+}
+"""Where the pages of each state are."""
+
+_ENDED = ("done", "declined", "withdrawn")
+_SCREENS = ("small", "medium", "large")
+_FOUND = select(Session).where(Session.token_hash == bindparam("hash"))
+_LOCKED = _FOUND.with_for_update()
+
+
+class Refusal(Exception):  # noqa: N818 - a page, not a mistake of the program
+    """What a person asked for is not given; the page says why.
+
+    Parameters
+    ----------
+    status : int
+        Of HTTP.
+    key : str
+        Of the text.
+    """
+
+    def __init__(self, status: int, key: str) -> None:
+        super().__init__(key)
+        self.status = status
+        self.key = key
+
+
+def token_hash(token: str) -> str:
+    """Hash of a cookie's secret, as the database holds it.
+
+    Examples
+    --------
+    >>> len(token_hash("secret"))
+    64
+    """
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+def session_of(transaction: Transaction, token: str | None, *, lock: bool = False) -> Session | None:
+    """Find the session of a cookie; ``lock`` lets nobody else change it until the transaction ends."""
+    if token is None:
+        return None
+    return transaction.scalar(_LOCKED if lock else _FOUND, {"hash": token_hash(token)})
+
+
+def enter(
+    transaction: Transaction,
+    collection: Collection,
+    *,
+    game: str,
+    token: str,
+    language: str,
+    screen: str,
+    recruiter: Mapping[str, str],
+) -> Session:
+    """Begin a session, or go on with one that a recruiter's person has begun in another browser.
+
+    Parameters
+    ----------
+    transaction : sqlalchemy.orm.Session
+        One that writes.
+    collection : Collection
+    game : str
+    token : str
+        Secret of the cookie.
+    language, screen : str
+    recruiter : mapping of str to str
+        The recruiter's parameters that came.
+
+    Returns
+    -------
+    Session
+
+    Raises
+    ------
+    Refusal
+        If there is no such game here, the recruiter's parameter is missing, the person took part before, or there are
+        enough sessions.
+    """
+    settings, now = collection.settings, time.time()
+    if game not in settings.game:
+        raise Refusal(404, "error.no_game")
+    names = settings.recruiter.parameters
+    recruiter_id = recruiter.get(names[0]) if names else None
+    if settings.recruiter.required and not recruiter_id:
+        raise Refusal(403, "error.no_recruiter")
+    player = transaction.scalar(select(Player).where(Player.recruiter_id == recruiter_id)) if recruiter_id else None
+    if player is not None:
+        before = transaction.scalar(
+            select(Session).where(
+                Session.player_id == player.id, Session.study_id == collection.study_id, Session.game == game
+            )
+        )
+        if before is not None:
+            # all parameters, because the id alone may be known to others
+            if before.state in _ENDED or dict(recruiter) != player.recruiter or len(recruiter) < len(names):
+                raise Refusal(403, "error.took_part")
+            before.token_hash, before.active_at = token_hash(token), now
+            return before
+    if settings.n_sessions is not None and _n_sessions(transaction, collection, game) >= settings.n_sessions:
+        raise Refusal(403, "error.full")
+    if player is None:
+        pseudonym = f"P{secrets.token_hex(5)}"
+        player = Player(
+            pseudonym=pseudonym, recruiter_id=recruiter_id or None, recruiter=dict(recruiter), created_at=now
+        )
+        transaction.add(player)
+        transaction.flush()
+    session = Session(
+        study_id=collection.study_id,
+        player_id=player.id,
+        game=game,
+        token_hash=token_hash(token),
+        state="consent",
+        language=language,
+        screen=screen if screen in _SCREENS else "",
+        seed=secrets.randbits(31),
+        pilot=settings.pilot,
+        created_at=now,
+        active_at=now,
+    )
+    transaction.add(session)
+    transaction.flush()
+    return session
+
+
+def go_on(session: Session, collection: Collection) -> None:
+    """Take a session to its next part; parts without questions are left out."""
+    settings = collection.settings
+    following = {
+        "consent": "before" if collection.before else "instructions",
+        "before": "instructions",
+        "instructions": "training" if settings.training_rounds else "play",
+        "training": "play",
+        "play": "after" if collection.after else "done",
+        "after": "done",
+    }
+    session.state = following[session.state]
+    if session.state == "done":
+        finish(session, collection)
+
+
+def finish(session: Session, collection: Collection) -> None:
+    """End a session: the completion code is there from now on."""
+    session.state = "done"
+    session.ended_at = time.time()
+    session.completion_code = collection.settings.recruiter.completion_code or secrets.token_hex(4).upper()
+
+
+def withdraw(session: Session, *, declined: bool) -> None:
+    """End a session of somebody who does not want to take part, or no longer."""
+    session.state = "declined" if declined else "withdrawn"
+    session.ended_at = time.time()
+
+
+def store_survey(transaction: Transaction, session: Session, *, moment: str, answers: Mapping[str, str]) -> None:
+    """Write the answers to the questions before or after the game."""
+    now = time.time()
+    transaction.add_all(
+        SurveyAnswer(session_id=session.id, moment=moment, question=name, value=value, answered_at=now)
+        for name, value in answers.items()
+    )
+
+
+def _n_sessions(transaction: Transaction, collection: Collection, game: str) -> int:
+    """Count the sessions that are done or go on."""
+    silent_since = time.time() - 60 * collection.settings.idle_minutes
+    query = select(func.count(Session.id)).where(
+        Session.study_id == collection.study_id,
+        Session.game == game,
+        Session.pilot == collection.settings.pilot,
+        (Session.state == "done") | (Session.state.not_in(_ENDED) & (Session.active_at > silent_since)),
+    )
+    return transaction.scalar(query) or 0

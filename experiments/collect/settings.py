@@ -1,0 +1,141 @@
+"""What can be set of a collection."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from estimators.errors import InputError
+from experiments.harness.settings import Seeded
+from inference.settings import Count, Positive, Settings, Text, UserPath
+
+__all__ = ["CollectSettings", "GameName", "PaySettings", "RecruiterSettings"]
+
+GameName = Literal["comparison", "top1", "cloze", "guess_until_right", "bets"]
+"""The games that there are."""
+
+_FILES = Path(__file__).parent / "data"
+
+Games = Annotated[
+    tuple[GameName, ...],
+    Field(min_length=1),
+    BeforeValidator(lambda given: (given,) if isinstance(given, str) else given),
+]
+_Languages = Annotated[
+    tuple[Text, ...],
+    Field(min_length=1),
+    BeforeValidator(lambda given: (given,) if isinstance(given, str) else given),
+]
+
+
+class RecruiterSettings(Settings):
+    """What a recruiter of people puts into the address, and where it wants them back."""
+
+    parameters: tuple[Text, ...] = ("PROLIFIC_PID", "STUDY_ID", "SESSION_ID")
+    """Names of the parameters; the first one is the recruiter's id of the person."""
+    required: bool = False
+    """Let nobody in without the first parameter."""
+    completion_code: Text | None = None
+    """Shown on the last page; null makes a new one for every session."""
+    return_url: Text | None = None
+    """Where the last page leads, {code} stands for the completion code."""
+
+
+class PaySettings(Settings):
+    """What people earn: written to the export, not paid by this program."""
+
+    currency: Text = "USD"
+    """Of all amounts."""
+    base: Annotated[float, Field(ge=0)] = 0.0
+    """For a complete session."""
+    bonus_per_1000_points: Annotated[float, Field(ge=0)] = 0.0
+    """For every 1,000 points above 0."""
+    most: Annotated[float, Field(ge=0)] | None = None
+    """The bonus is no larger; null sets no limit."""
+
+
+class CollectSettings(Seeded):
+    """Settings of :func:`~experiments.collect.experiment.collect`."""
+
+    game: Games = ("comparison", "top1", "cloze", "guess_until_right", "bets")
+    """Games on offer: comparison, top1, cloze, guess_until_right, bets."""
+    n_questions: Count = 40
+    """Questions of a session that count; training and attention checks come on top."""
+    training_rounds: Annotated[int, Field(ge=0)] = 3
+    """Rounds before those that count; people may skip them. Their questions are asked for nothing else."""
+    attention_share: Annotated[float, Field(ge=0, le=0.5)] = 0.05
+    """Attention checks, as a share of the questions that count."""
+    answers_per_question: Count | None = None
+    """A question is asked no more once so many people have answered it or are about to; null sets no limit."""
+    n_sessions: Count | None = None
+    """Sessions of a game that may be under way or complete; null sets no limit."""
+    questions: Literal["balanced", "random", "fixed", "adaptive"] = "balanced"
+    """Who is asked what: balanced (those with the fewest answers first), random, fixed (in the study's order), or
+    adaptive (another program chooses)."""
+    order: Literal["independent", "cumulative"] = "independent"
+    """Word by word through a text (cumulative), as top1 always is, or places in any order (independent), as comparison
+    always is."""
+    candidates: Count | None = None
+    """Comparison: how many of a question's candidates are shown, the first ones; null takes all."""
+    max_context_words: Count | None = None
+    """Games on texts: words shown before the place; null shows the text from its beginning."""
+    most_guesses: Count = 10
+    """guess_until_right: guesses after which the word is shown."""
+    vocabulary: UserPath = _FILES / "vocabulary.jsonl.gz"
+    """top1: the tokens that are taken, as one JSON string a line or a byte-level tokenizer.json; the default has
+    SmolLM2's."""
+    feedback: bool = True
+    """Show the right token and the score after every answer."""
+    leaderboard: bool = True
+    """Keep one, of people who give a name for it."""
+    session_minutes: Positive | None = None
+    """After so long no new question is asked; null sets no limit."""
+    idle_minutes: Positive = 30.0
+    """After so long without a request, a session's open question goes to others; the person may still come back."""
+    pilot: bool = False
+    """Mark all sessions as a pilot's; the export leaves them out unless it is asked for them."""
+    consent: UserPath = _FILES / "consent.md"
+    """Text that people agree to: paragraphs with an empty line between them, in one language or NAME.LANGUAGE.md."""
+    before: UserPath | None = _FILES / "before.yaml"
+    """Questions before the game (YAML); null asks none."""
+    after: UserPath | None = _FILES / "after.yaml"
+    """Questions after the game (YAML); null asks none."""
+    languages: _Languages = ("en",)
+    """Languages of the pages, the first one where the browser asks for none of them."""
+    text_language: Text | None = None
+    """Language of the texts (en, de, zh-Hans): browsers choose voices and fonts by it; null says none."""
+    recruiter: RecruiterSettings = RecruiterSettings()
+    """Who sends people here."""
+    pay: PaySettings = PaySettings()
+    """What people earn."""
+    database: Text = "sqlite:///collect.sqlite"
+    """sqlite:///FILE (relative to the folder of the command), or postgresql+psycopg://USER@HOST/NAME."""
+    host: Text = "127.0.0.1"
+    """Address to listen on; 0.0.0.0 is every one of this machine."""
+    port: Annotated[int, Field(ge=0, le=65535)] = 8000
+    """Port to listen on; 0 takes a free one."""
+    https: bool = False
+    """Cookies travel by https alone; set it behind a proxy with TLS."""
+    proxies: Text = "127.0.0.1"
+    """Addresses of proxies whose word on the visitor's address is believed, with commas; * believes all."""
+
+    def goes_on(self, game: str) -> bool:
+        """Whether a game goes on from one place of a text to the next.
+
+        Examples
+        --------
+        >>> settings = CollectSettings(order="independent")
+        >>> settings.goes_on("top1"), settings.goes_on("cloze")
+        (True, False)
+        """
+        return game == "top1" or (game != "comparison" and self.order == "cumulative")
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if len(set(self.game)) != len(self.game):
+            raise InputError(f"is {list(self.game)}, should name a game once", field="game")
+        if self.recruiter.required and not self.recruiter.parameters:
+            raise InputError("is true, and recruiter.parameters names none", field="recruiter.required")
+        return self

@@ -1,0 +1,120 @@
+// Keys, times by the browser's own clock, and what the page says while somebody answers. Every page works without it.
+"use strict";
+
+const form = document.querySelector("form.play");
+const live = document.querySelector(".live");
+const isTyping = (target) => target.matches("input:not([type=radio]), textarea, select");
+
+function say(text, kind) {
+  if (!live) return;
+  live.className = `live ${kind || ""}`;
+  if (live.textContent !== text) live.textContent = text;
+}
+
+// ---- what the server stores of the browser: the time that an answer took, how often it was changed, the screen's size
+if (form) {
+  let shown = performance.now();
+  let revisions = 0;
+  let sending = false;
+  form.addEventListener("input", () => { revisions += 1; });
+  form.addEventListener("submit", (event) => {
+    if (sending) { event.preventDefault(); return; }
+    sending = true;
+    // where the connection is lost, the button works again; the server takes the same answer once
+    setTimeout(() => { sending = false; }, 4000);
+    form.elements.client_ms.value = String(Math.round(performance.now() - shown));
+    form.elements.revisions.value = String(Math.max(revisions - 1, 0));
+  });
+  // the page came back out of the browser's memory
+  window.addEventListener("pageshow", (event) => { if (event.persisted) { sending = false; shown = performance.now(); } });
+}
+for (const field of document.querySelectorAll("input[name=screen]")) {
+  const width = window.innerWidth;
+  field.value = width < 600 ? "small" : width < 1100 ? "medium" : "large";
+}
+
+// ---- keys
+if (window.matchMedia("(any-pointer: fine)").matches) {
+  for (const hint of document.querySelectorAll(".keys")) hint.hidden = false;
+}
+// a key that is held down shows one answer, not the next question too
+document.addEventListener("keydown", (event) => {
+  if (event.repeat && event.key === "Enter") event.preventDefault();
+});
+
+const boxes = form ? [...form.querySelectorAll("input[name=report]")] : [];
+if (boxes.length) {
+  const choose = (box) => {
+    box.checked = true;
+    box.focus({ preventScroll: true });
+    box.dispatchEvent(new Event("input", { bubbles: true }));
+  };
+  const byKey = (key) => {
+    const chosen = boxes.find((box) => box.checked);
+    // 1 to 9 are tens; the same key again goes on to the end of the scale
+    const values = { 0: ["1"], 1: ["10", "1"], 9: ["90", "99"] }[key] || [`${key}0`];
+    const value = chosen && chosen.value === values[0] && values[1] ? values[1] : values[0];
+    return boxes.find((box) => box.value === value);
+  };
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.altKey || event.metaKey || isTyping(event.target)) return;
+    if (/^[0-9]$/.test(event.key)) {
+      const box = byKey(event.key);
+      if (box) { event.preventDefault(); choose(box); }
+    } else if (event.target === document.body && /^Arrow(Left|Right)$/.test(event.key)) {
+      // a choice that has the focus moves by itself
+      event.preventDefault();
+      const at = boxes.findIndex((box) => box.checked);
+      choose(boxes[at < 0 ? (boxes.length - 1) / 2 : at]);
+    } else if (event.target === document.body && event.key === "Enter") {
+      event.preventDefault();
+      form.requestSubmit();
+    }
+  });
+  form.addEventListener("input", () => {
+    const chosen = boxes.find((box) => box.checked);
+    if (chosen && live) say(live.dataset.said.replace("{a}", chosen.value).replace("{b}", String(100 - chosen.value)));
+  });
+}
+
+// ---- one word, where one word is asked for
+for (const field of document.querySelectorAll("input[data-one-word]")) {
+  field.addEventListener("input", () => {
+    const many = field.value.trim().split(/\s+/u).length > 1;
+    say(many ? field.dataset.oneWord : "", "no");
+  });
+}
+
+// ---- a token: at every key, whether what stands there is one
+const token = document.querySelector("input[data-token-url]");
+if (token && live) {
+  let last = 0;
+  const check = async () => {
+    const text = token.value;
+    const number = (last += 1);
+    if (!text) { say(""); return; }
+    try {
+      const reply = await fetch(`${token.dataset.tokenUrl}?text=${encodeURIComponent(text)}`, { headers: { accept: "application/json" } });
+      const is = reply.ok && (await reply.json()).token;
+      const seen = text.replaceAll(" ", "·");
+      // an earlier letter's answer may come late
+      if (number === last) say((is ? token.dataset.isToken : token.dataset.noToken).replace("{token}", seen), is ? "yes" : "no");
+    } catch {
+      if (number === last) say("");
+    }
+  };
+  token.addEventListener("input", check);
+  check();
+}
+
+// ---- bets: what is left of the chips
+const chips = form ? [...form.querySelectorAll("input[data-chips]")] : [];
+if (chips.length && live) {
+  const all = Number(live.dataset.chips);
+  const count = () => {
+    const left = all - chips.reduce((sum, field) => sum + (Number(field.value) || 0), 0);
+    say((left < 0 ? live.dataset.over : live.dataset.left).replace("{left}", String(Math.abs(left))), left < 0 ? "no" : "");
+  };
+  form.addEventListener("input", count);
+  count();
+}

@@ -1,0 +1,128 @@
+"""All texts of the pages, from one YAML file a language."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from estimators.errors import InputError, unknown_choice
+
+__all__ = ["Strings", "available", "page_version", "read_strings"]
+
+_HERE = Path(__file__).parent
+_LANGUAGES = _HERE / "languages"
+
+
+def available() -> list[str]:
+    """Languages that the pages have.
+
+    Examples
+    --------
+    >>> "en" in available()
+    True
+    """
+    return sorted(path.stem for path in _LANGUAGES.glob("*.yaml"))
+
+
+@cache
+def read_strings(language: str) -> Mapping[str, str]:
+    """Read all texts of a language by key: ``play.next``.
+
+    Raises
+    ------
+    InputError
+        If the pages do not have the language.
+
+    Examples
+    --------
+    >>> read_strings("en")["play.submit"]
+    'Submit'
+    """
+    if language not in available():
+        raise unknown_choice("language", language, available())
+    content = yaml.safe_load((_LANGUAGES / f"{language}.yaml").read_text(encoding="utf-8"))
+    return dict(_flat(content, ""))
+
+
+def _flat(node: Any, prefix: str) -> Iterable[tuple[str, str]]:
+    if isinstance(node, dict):
+        for key, value in node.items():
+            if not isinstance(key, str):
+                # YAML reads the words on, off, yes and no as truth values
+                raise InputError(f"is {key!r}, should be a text; put it in quotes", source="languages", field=prefix)
+            yield from _flat(value, f"{prefix}.{key}" if prefix else key)
+    else:
+        yield prefix, str(node)
+
+
+class Strings:
+    """The texts of a server's languages.
+
+    Parameters
+    ----------
+    languages : sequence of str
+        The first one is used where a browser asks for none of them.
+
+    Raises
+    ------
+    InputError
+        If the pages do not have one of them, or it lacks a text that English has.
+
+    Examples
+    --------
+    >>> Strings(["en"]).say("en", "play.progress", done=3, of=40)
+    'Question 3 of 40'
+    """
+
+    def __init__(self, languages: Iterable[str]) -> None:
+        self.languages = tuple(languages)
+        self._by_language = {language: read_strings(language) for language in self.languages}
+        for language, texts in self._by_language.items():
+            missing = sorted(read_strings("en").keys() - texts.keys())
+            if missing:
+                raise InputError(f"lacks {', '.join(missing)}", source=f"languages/{language}.yaml")
+
+    def say(self, language: str, key: str, **values: object) -> str:
+        """Return a text with its values filled in."""
+        text = self._by_language[language][key]
+        return text.format(**values) if values else text
+
+    def choose(self, wanted: str | None, header: str) -> str:
+        """Choose a language: the one asked for, else the browser's first that there is, else the first one.
+
+        Parameters
+        ----------
+        wanted : str or None
+        header : str
+            ``Accept-Language``.
+        """
+        asked = [wanted or "", *(part.partition(";")[0].strip() for part in header.split(","))]
+        for each in asked:
+            for language in (each, each.partition("-")[0]):
+                if language in self.languages:
+                    return language
+        return self.languages[0]
+
+    def direction(self, language: str) -> str:
+        """Direction of writing: "ltr" or "rtl"."""
+        return self._by_language[language].get("direction", "ltr")
+
+
+@cache
+def page_version() -> str:
+    """Hash of all that a page is made of: templates, texts, scripts and styles.
+
+    Examples
+    --------
+    >>> len(page_version())
+    12
+    """
+    files = sorted(path for name in ("templates", "languages", "static") for path in (_HERE / name).glob("*.*"))
+    hashes = [[path.name, hashlib.sha256(path.read_bytes()).hexdigest()] for path in files]
+    return hashlib.sha256(json.dumps(hashes).encode()).hexdigest()[:12]

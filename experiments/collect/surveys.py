@@ -1,0 +1,152 @@
+"""The experimenter's own files: the consent text, the questions before and after the game."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+
+from estimators.errors import InputError
+from experiments.collect.games.protocol import FormError
+from inference.settings import Settings, Text, settings_from
+
+__all__ = ["Survey", "SurveyQuestion", "consent_paragraphs", "in_language", "read_answers", "read_survey"]
+
+_LONGEST = 2000
+
+Words = Text | dict[str, Text]
+"""A text, or one by language."""
+
+
+class SurveyQuestion(Settings):
+    """One question of a survey."""
+
+    name: Text
+    """In the export."""
+    text: Words
+    """What is asked; a text, or one by language."""
+    kind: Literal["choice", "number", "line", "text"] = "choice"
+    """choice of options, a number, one line, or several lines."""
+    options: tuple[Words, ...] = ()
+    """Of a choice; what is stored is the option in the first language."""
+    required: bool = True
+    """Whether it has to be answered."""
+    lowest: float | None = None
+    """Of a number."""
+    highest: float | None = None
+    """Of a number."""
+
+
+Survey = tuple[SurveyQuestion, ...]
+"""Questions in their order."""
+
+
+def in_language(words: str | Mapping[str, str], language: str) -> str:
+    """Take the text of a language; the first one where it has none.
+
+    Examples
+    --------
+    >>> in_language({"en": "Yes", "de": "Ja"}, "de"), in_language("Yes", "de")
+    ('Ja', 'Yes')
+    """
+    return words if isinstance(words, str) else words.get(language, next(iter(words.values())))
+
+
+def consent_paragraphs(path: Path, language: str) -> list[str]:
+    """Read the consent text of a language: ``consent.de.md`` beside ``consent.md``, where there is one.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read or is empty.
+    """
+    own = path.with_suffix(f".{language}{path.suffix}")
+    text = _read(own if own.is_file() else path, "consent")
+    paragraphs = [" ".join(part.split()) for part in text.split("\n\n") if part.strip()]
+    if not paragraphs:
+        raise InputError("is empty, should say what people agree to", source=path, field="consent")
+    return paragraphs
+
+
+def read_survey(path: Path | None, field: str) -> Survey:
+    """Read the questions of a YAML file, a list of mappings; none without a file.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, or a question is not one.
+    """
+    if path is None:
+        return ()
+    try:
+        content = yaml.safe_load(_read(path, field))
+    except yaml.YAMLError as error:
+        raise InputError(f"is no YAML: {' '.join(str(error).split())}", source=path, field=field) from error
+    if not isinstance(content, list) or not all(isinstance(each, dict) for each in content):
+        raise InputError("should be a list of questions, each with name and text", source=path, field=field)
+    survey = tuple(
+        settings_from(SurveyQuestion, _tuples(each), prefix=f"{field}[{at}].") for at, each in enumerate(content)
+    )
+    names = [question.name for question in survey]
+    for question in survey:
+        if names.count(question.name) > 1:
+            raise InputError(f"{question.name!r} is there twice", source=path, field="name")
+        if (question.kind == "choice") != bool(question.options):
+            problem = f"of {question.name!r} should be there if its kind is choice, and only then"
+            raise InputError(problem, source=path, field="options")
+    return survey
+
+
+def read_answers(survey: Survey, form: Mapping[str, str]) -> dict[str, str]:
+    """Read the answers to a survey from fields ``q-NAME``; a choice is the number of its option.
+
+    Raises
+    ------
+    FormError
+        If one is missing, or is none.
+
+    Examples
+    --------
+    >>> survey = (SurveyQuestion(name="age", text="How old are you?", kind="number", lowest=18),)
+    >>> read_answers(survey, {"q-age": "30"})
+    {'age': '30'}
+    """
+    return {question.name: _answer(question, form.get(f"q-{question.name}", "").strip()) for question in survey}
+
+
+def _answer(question: SurveyQuestion, given: str) -> str:
+    if not given:
+        if question.required:
+            raise FormError("error.survey_missing")
+        return ""
+    if "\x00" in given or len(given) > _LONGEST:
+        raise FormError("error.survey_wrong")
+    if question.kind == "choice":
+        if not given.isdecimal() or int(given) >= len(question.options):
+            raise FormError("error.survey_wrong")
+        words = question.options[int(given)]
+        return in_language(words, "")
+    if question.kind == "number":
+        try:
+            number = float(given)
+        except ValueError:
+            raise FormError("error.survey_number") from None
+        low, high = question.lowest, question.highest
+        if not (math.isfinite(number) and (low is None or number >= low) and (high is None or number <= high)):
+            raise FormError("error.survey_number")
+    return given
+
+
+def _read(path: Path, field: str) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot be read: {error}", source=path, field=field) from error
+
+
+def _tuples(node: Mapping[str, Any]) -> dict[str, Any]:
+    """YAML has lists where settings have tuples."""
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in node.items()}

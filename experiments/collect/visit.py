@@ -1,0 +1,188 @@
+"""A request as the pages see it, and what they answer: a page of a template, or another address."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
+from starlette.datastructures import Headers
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from experiments.collect.collection import Collection
+from experiments.collect.security import COOKIE, csrf_token, is_csrf_token, new_token, read_cookie, signed
+from experiments.collect.sessions import PLACES, Refusal
+from experiments.collect.surveys import in_language
+from experiments.collect.tables import Session
+
+__all__ = ["LARGEST_BODY", "Visit", "cookie_options", "page", "read_form", "redirect", "refuse", "visit_of"]
+
+LARGEST_BODY = 64 * 1024
+"""Bytes of a form; more is refused."""
+_MOST_FIELDS = 200
+
+_MARKS = {" ": ("·", "mark.space"), "\n": ("↵", "mark.newline"), "\t": ("⇥", "mark.tab")}
+
+
+@dataclass(frozen=True)
+class Visit:
+    """A request.
+
+    Parameters
+    ----------
+    collection : Collection
+    path : str
+    query, form : mapping of str to str
+        The last value of each name.
+    token : str or None
+        Secret of the visitor's cookie, if it is one of ours.
+    address : str
+        Of the visitor's machine.
+    language : str
+    secure : bool
+        Whether it came by https.
+    cookies : mapping of str to str
+    """
+
+    collection: Collection
+    path: str
+    query: Mapping[str, str]
+    form: Mapping[str, str]
+    token: str | None
+    address: str
+    language: str
+    secure: bool
+    cookies: Mapping[str, str]
+
+    def checked(self) -> str:
+        """Return the cookie's secret after a look at the form's own token.
+
+        Raises
+        ------
+        Refusal
+            If the form is not from a page of this cookie.
+        """
+        if self.token is None or not is_csrf_token(self.collection.key, self.token, self.form.get("csrf", "")):
+            raise Refusal(403, "error.csrf")
+        return self.token
+
+
+def visit_of(request: Request, collection: Collection, form: Mapping[str, str]) -> Visit:
+    """Read what a request says."""
+    headers = Headers(scope=request.scope)
+    query = dict(request.query_params)
+    return Visit(
+        collection=collection,
+        path=request.url.path,
+        query=query,
+        form=form,
+        token=read_cookie(collection.key, COOKIE, request.cookies.get(COOKIE)),
+        address=request.client.host if request.client else "",
+        language=collection.strings.choose(query.get("lang"), headers.get("accept-language", "")),
+        secure=collection.settings.https or request.url.scheme == "https",
+        cookies=request.cookies,
+    )
+
+
+async def read_form(request: Request) -> dict[str, str]:
+    """Read a form, the last value of each field; nothing but a plain form of a decent size is taken.
+
+    Raises
+    ------
+    Refusal
+        If it is larger, or no such form.
+    """
+    if not request.headers.get("content-type", "").startswith("application/x-www-form-urlencoded"):
+        raise Refusal(415, "error.form")
+    body = b""
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > LARGEST_BODY:
+            raise Refusal(413, "error.too_large")
+    try:
+        text = body.decode("ascii")
+        pairs = parse_qsl(text, keep_blank_values=True, max_num_fields=_MOST_FIELDS, errors="strict")
+    except ValueError:
+        raise Refusal(400, "error.form") from None
+    return dict(pairs)
+
+
+def page(
+    visit: Visit, template: str, *, session: Session | None = None, status: int = 200, **values: object
+) -> Response:
+    """Render a template; a visitor without a cookie gets one, because every form needs it."""
+    collection = visit.collection
+    token = visit.token or new_token()
+    language = session.language if session is not None else visit.language
+    strings = collection.strings
+
+    def t(key: str, **more: object) -> str:
+        return strings.say(language, key, **more)
+
+    def visible(text: str) -> Markup:
+        return _visible(text, {sign: (mark, t(name)) for sign, (mark, name) in _MARKS.items()})
+
+    context: dict[str, Any] = {
+        "t": t,
+        "visible": visible,
+        "words": lambda words: in_language(words, language),
+        "language": language,
+        "direction": strings.direction(language),
+        "languages": [(code, strings.say(code, "name")) for code in strings.languages],
+        "csrf": csrf_token(collection.key, token),
+        "settings": collection.settings,
+        "version": collection.page_version,
+        "session": session,
+        **values,
+    }
+    response = HTMLResponse(_templates().get_template(template).render(context), status_code=status)
+    response.headers["cache-control"] = "no-store"
+    if visit.token is None:
+        set_cookie(response, visit, token)
+    return response
+
+
+def set_cookie(response: Response, visit: Visit, token: str) -> None:
+    """Give a visitor a cookie."""
+    key = visit.collection.key
+    response.set_cookie(COOKIE, signed(key, COOKIE, token), **cookie_options(visit))
+
+
+def cookie_options(visit: Visit) -> dict[str, Any]:
+    """What all cookies of a visitor have in common."""
+    return {"max_age": 90 * 24 * 3600, "httponly": True, "samesite": "lax", "secure": visit.secure}
+
+
+def redirect(to: str | Session) -> Response:
+    """Send on to an address, or to where a session is."""
+    address = to if isinstance(to, str) else PLACES[to.state]
+    return RedirectResponse(address, status_code=303, headers={"cache-control": "no-store"})
+
+
+def refuse(visit: Visit, refusal: Refusal) -> Response:
+    """Say why not, with a way on."""
+    return page(visit, "message.html", status=refusal.status, key=refusal.key)
+
+
+@cache
+def _templates() -> Environment:
+    folder = FileSystemLoader(Path(__file__).parent / "templates")
+    return Environment(loader=folder, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+
+
+def _visible(text: str, marks: Mapping[str, tuple[str, str]]) -> Markup:
+    """Show the blanks of a token as signs, with their names for those who listen."""
+    parts = []
+    for sign in text:
+        if sign in marks:
+            mark, name = marks[sign]
+            parts.append(Markup('<span class="mark" role="img" aria-label="{}">{}</span>').format(name, mark))
+        else:
+            parts.append(escape(sign))
+    return Markup("").join(parts)

@@ -1,0 +1,168 @@
+"""Every game in a real browser, from consent to completion code, as people play it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from sqlalchemy import select
+
+from experiments.collect.games.registry import GAMES
+from experiments.collect.tables import Answer, Assignment, Question, Session
+from tests.experiments.collect.browser.people import HANDS, SIZES, How, Person, Site
+
+pytestmark = [pytest.mark.slow, pytest.mark.subprocess]
+
+
+def answers(site: Site) -> list[tuple[Answer, Assignment, Question]]:
+    """What is stored, in its order; answers that the game gave for the person are left out."""
+    query = select(Answer, Assignment, Question).select_from(Answer).join(Assignment).join(Question)
+    with site.database.read() as transaction:
+        rows = transaction.execute(query.where(Answer.automatic.is_(False)).order_by(Assignment.order))
+        return [tuple(row) for row in rows]  # type: ignore[misc]
+
+
+def test_every_game_is_played() -> None:
+    assert HANDS.keys() == GAMES.keys()
+
+
+@pytest.mark.parametrize("width", SIZES)
+@pytest.mark.parametrize("how", ["keyboard", "mouse"])
+@pytest.mark.parametrize("game", GAMES)
+def test_from_consent_to_completion_code(
+    site: Callable[..., Site], person: Callable[..., Person], game: str, how: How, width: int
+) -> None:
+    here = site()
+    player = person(here, game, how, width)
+    player.to_play()
+    seen: list[str] = []
+
+    def look(one: Person) -> None:
+        if one.is_at("/play"):
+            seen.append(one.order())
+            if len(seen) == 2:
+                one.page.reload()
+                assert one.order() == seen[-1]
+        # nothing is to be scrolled sideways
+        assert one.page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+
+    player.play(look)
+    player.after()
+    assert player.is_at("/thanks")
+    with here.database.read() as transaction:
+        session = transaction.scalars(select(Session)).one()
+        assert session.state == "done"
+        assert player.page.locator(".code").inner_text() == session.completion_code
+        assert session.screen == ("large" if width > 1000 else "small")
+    stored = answers(here)
+    assert [bool(row[1].training) for row in stored].count(True) == 1
+    assert sum(not row[1].training and not row[2].attention for row in stored) == 3
+    checks = [row[0].correct for row in stored if row[2].attention]
+    assert checks
+    assert all(checks)
+    for answer, _, _ in stored:
+        assert answer.client_ms is not None
+        assert answer.server_ms is not None
+        # the browser's clock starts later and stops earlier; a reload starts it again
+        assert 0 <= answer.client_ms <= answer.server_ms + 50
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_without_javascript(site: Callable[..., Site], person: Callable[..., Person], game: str) -> None:
+    here = site(languages=("de", "en"))
+    player = person(here, game, java_script_enabled=False)
+    player.to_play()
+    player.play()
+    player.after()
+    assert player.is_at("/thanks")
+    assert all(row[0].client_ms is None for row in answers(here))
+    player.page.fill("#name", "Ada <b>")
+    player.press("form:has(#name) button")
+    assert player.is_at("/leaderboard")
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_two_tabs(site: Callable[..., Site], person: Callable[..., Person], game: str) -> None:
+    """What the second tab answered stays; the first one is told so, and led to where the game is."""
+    here = site(training_rounds=0, attention_share=0)
+    player = person(here, game)
+    player.to_play()
+    first = player.page
+    player.page = second = player.new_tab()
+    second.goto(f"{here.address}/play")
+    order = player.order()
+    player.answer()
+    player.press("a.next")
+    n_stored, player.page = len(answers(here)), first
+    player.how = "keyboard"
+    assert player.order() == order
+    player.answer()
+    assert len(answers(here)) == n_stored
+    if player.is_at("/play"):
+        player.complaints.clear()
+        player.press("a.button")
+        assert player.is_at("/play")
+        assert player.order() != order
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_going_back_asks_no_question_again(site: Callable[..., Site], person: Callable[..., Person], game: str) -> None:
+    here = site(training_rounds=0, attention_share=0, n_questions=2)
+    player = person(here, game)
+    player.to_play()
+    order = player.order()
+    player.answer()
+    player.page.go_back()
+    if player.order() == order:
+        # the browser kept the page: the same answer is taken once
+        player.answer()
+    player.page.goto(f"{here.address}/play")
+    player.play()
+    assert player.is_at("/after")
+    assert len({row[1].order for row in answers(here)}) == len(answers(here)) == 2
+
+
+def test_keys_choose_boxes_and_the_page_says_what_was_chosen(
+    site: Callable[..., Site], person: Callable[..., Person]
+) -> None:
+    here = site(training_rounds=0, attention_share=0)
+    player = person(here, "comparison", "keyboard")
+    player.to_play()
+    page = player.page
+    assert page.locator("input[name=report]:checked").count() == 0
+    for keys, percent in (("7", 70), ("9", 90), ("9", 99), ("9", 90), ("0", 1), ("1", 10), ("1", 1), ("5", 50)):
+        page.keyboard.press(keys)
+        assert page.locator("input[name=report]:checked").get_attribute("value") == str(percent)
+        assert page.locator(".live").inner_text() == f"Your answer: A {percent}%, B {100 - percent}%"
+    page.keyboard.press("ArrowRight")
+    assert page.locator("input[name=report]:checked").get_attribute("value") == "40"
+    page.keyboard.press("ArrowLeft")
+    player.press("form.play button")
+    stored = answers(here)[0][0]
+    assert stored.value["percent_a"] == 50
+    assert stored.revisions == 9
+
+
+def test_a_key_that_is_held_answers_one_question(site: Callable[..., Site], person: Callable[..., Person]) -> None:
+    here = site(training_rounds=0, attention_share=0)
+    player = person(here, "comparison", "keyboard")
+    player.to_play()
+    player.page.keyboard.press("7")
+    with player.page.expect_navigation():
+        player.page.keyboard.down("Enter")
+    for _ in range(5):
+        # a key that is down already repeats
+        player.page.keyboard.down("Enter")
+    assert player.is_at("/feedback")
+    player.page.keyboard.up("Enter")
+    player.press("a.next")
+    assert player.is_at("/play")
+
+
+def test_a_second_word_is_noticed_while_it_is_typed(site: Callable[..., Site], person: Callable[..., Person]) -> None:
+    player = person(site(training_rounds=0, attention_share=0), "cloze", "keyboard")
+    player.to_play()
+    player.page.keyboard.type("two words")
+    assert player.page.locator(".live").inner_text() == "Please type one word only."
+    player.page.keyboard.press("Control+Backspace")
+    assert player.page.locator(".live").inner_text() == ""

@@ -1,0 +1,40 @@
+"""Databases: SQLite in a file, and in the slow tier PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import create_engine, text
+
+from experiments.collect.database import Database, open_database
+from tests.benchmarks.postgres import private_cluster, programs
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[str]:
+    """URL of a PostgreSQL server of the tests' own."""
+    pytest.importorskip("psycopg")
+    if programs() is None:
+        pytest.skip("no PostgreSQL is installed under /usr/lib/postgresql")
+    with private_cluster() as url:
+        yield url
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
+def database(request: Any, tmp_path: Path) -> Iterator[Database]:
+    """An empty database."""
+    if request.param == "sqlite":
+        url = f"sqlite:///{tmp_path / 'c.sqlite'}"
+    else:
+        url = request.getfixturevalue("cluster")
+        engine = create_engine(url)
+        with engine.begin() as connection:
+            connection.execute(text("drop schema public cascade"))
+            connection.execute(text("create schema public"))
+        engine.dispose()
+    opened = open_database(url)
+    yield opened
+    opened.close()

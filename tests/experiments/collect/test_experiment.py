@@ -1,0 +1,35 @@
+"""The command: what it serves, and what it says at the end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import experiments.collect.experiment as module
+from estimators.errors import InputError
+from experiments.collect.collection import Collection
+from experiments.collect.server import app_of
+from tests.experiments.collect.players import Player
+from tests.experiments.command import prepared, run_experiment
+
+
+def test_the_command_serves_the_demonstration_and_counts_what_came(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def one_player(collection: Collection) -> None:
+        player = Player(app_of(collection), "cloze")
+        player.to_play()
+        player.play_all("the")
+
+    monkeypatch.setattr(module, "serve", one_player)
+    database = f"experiment.database=sqlite:///{tmp_path / 'c.sqlite'}"
+    result = run_experiment("+exp=collect", database, "experiment.n_questions=2", "experiment.training_rounds=0")
+    assert result.table["n_answers"].tolist() == [3]
+    assert result.table["state"].tolist() == ["after"]
+    assert "1 sessions of collect_demo, 0 of them complete, with 3 answers" in result.text
+
+
+def test_a_study_of_another_kind_is_refused() -> None:
+    with pytest.raises(InputError, match="collect needs a comparison or cloze or documents study"):
+        prepared("+exp=collect", "study=bets_simulated")

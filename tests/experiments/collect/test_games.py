@@ -1,0 +1,322 @@
+"""Top-1, guess until right and bets: what is taken, what is refused, and what is stored."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import xarray as xr
+from sqlalchemy import select
+
+from estimators.errors import InputError
+from experiments.collect.database import Database, open_database
+from experiments.collect.demo import collect_demo
+from experiments.collect.games import bets, guess_until_right, top1
+from experiments.collect.games.protocol import FormError
+from experiments.collect.games.vocabulary import read_vocabulary
+from experiments.collect.server import app
+from experiments.collect.settings import CollectSettings
+from experiments.collect.tables import Answer, Assignment, Question, Study
+from tests.experiments.collect.players import Player, order_of, step_of
+
+SMALL: dict[str, Any] = {"n_questions": 3, "training_rounds": 0, "attention_share": 0, "before": None, "after": None}
+ASKED = {"context": "Call me", "target": "Ishmael.", "most_guesses": 3}
+
+
+@dataclass
+class Stored:
+    answer: Answer
+    assignment: Assignment
+    question: Question
+
+
+@pytest.fixture
+def database() -> Iterator[Database]:
+    opened = open_database("sqlite://")
+    yield opened
+    opened.close()
+
+
+@pytest.fixture(scope="module")
+def study() -> xr.Dataset:
+    return collect_demo()
+
+
+def stored(database: Database) -> list[Stored]:
+    with database.read() as transaction:
+        query = select(Answer, Assignment, Question).select_from(Answer).join(Assignment).join(Question)
+        return [Stored(*row) for row in transaction.execute(query.order_by(Assignment.order))]
+
+
+def entered(database: Database, study: xr.Dataset, game: str, **settings: Any) -> Player:
+    player = Player(app(CollectSettings(game=game, **SMALL | settings), study, database), game)
+    player.begin()
+    player.post("/consent", agree="yes")
+    player.post("/instructions")
+    return player
+
+
+def target_of(player: Player, database: Database) -> str:
+    """The target of the question that is open, which no page tells."""
+    with database.read() as transaction:
+        query = select(Question.content).join(Assignment).where(Assignment.state == "open")
+        return str(transaction.scalars(query).one()["target"])
+
+
+# ---- what is refused, in words
+
+
+@pytest.mark.parametrize(
+    ("form", "key"),
+    [
+        ({}, "error.chips_left"),
+        ({"word1": "later", "chips1": "40"}, "error.chips_left"),
+        ({"word1": "later", "chips1": "40", "chips_other": "59"}, "error.chips_left"),
+        ({"word1": "later", "chips1": "40", "chips_other": "61"}, "error.chips_over"),
+        ({"word1": "later", "chips_other": "100"}, "error.word_without_chips"),
+        ({"word1": "later", "chips1": "0", "chips_other": "100"}, "error.word_without_chips"),
+        ({"chips1": "40", "chips_other": "60"}, "error.chips_without_word"),
+        ({"word1": " ", "chips1": "40", "chips_other": "60"}, "error.chips_without_word"),
+        ({"word1": "a", "chips1": "50", "word2": "A,", "chips2": "50"}, "error.bet_twice"),
+        ({"word1": "a b", "chips1": "50", "chips_other": "50"}, "error.one_word"),
+        ({"word1": "a", "chips1": "-50", "chips_other": "150"}, "error.no_chips"),
+        ({"word1": "a", "chips1": "49.5", "chips_other": "50.5"}, "error.no_chips"),
+        ({"word1": "a", "chips1": "५०", "chips_other": "50"}, "error.no_chips"),
+        ({"word1": "a", "chips1": "99999", "chips_other": "1"}, "error.no_chips"),
+        ({"word1": "a\x00", "chips1": "50", "chips_other": "50"}, "error.strange_word"),
+        ({"word1": "a" * 61, "chips1": "50", "chips_other": "50"}, "error.long_word"),
+        ({"word6": "a", "chips6": "100"}, "error.chips_left"),
+    ],
+)
+def test_bets_that_are_none_are_refused(form: dict[str, str], key: str) -> None:
+    with pytest.raises(FormError) as caught:
+        bets.read(ASKED, {}, [], form)
+    assert caught.value.key == key
+
+
+@pytest.mark.parametrize(
+    ("form", "hit", "share"),
+    [
+        ({"word1": "ishmael", "chips1": "100"}, 0, 1.0),
+        ({"word2": " Ishmael", "chips2": "25", "word1": "later", "chips1": "75"}, 1, 0.25),
+        ({"word1": "later", "chips1": "40", "chips_other": "60"}, None, 0.6 / 50_000),
+        ({"word5": "later", "chips5": "100"}, None, 0.005 / 50_000),
+    ],
+)
+def test_the_points_of_a_bet_are_the_log_of_the_share(form: dict[str, str], hit: int | None, share: float) -> None:
+    reading = bets.read(ASKED, {}, [], form)
+    assert reading.value["hit"] == hit
+    assert reading.correct is (hit is not None)
+    assert reading.score == pytest.approx(100 * (1 + math.log(share) / math.log(50_000)))
+
+
+def test_the_best_bet_is_the_belief() -> None:
+    """Of all bets on one word in steps of a chip, the one with the belief's share has the highest expected points."""
+    belief = 0.3
+
+    def expected(chips: int) -> float:
+        return belief * bets.bet_points(chips, named=True) + (1 - belief) * bets.bet_points(100 - chips, named=False)
+
+    assert max(range(101), key=expected) == 30
+
+
+@pytest.mark.parametrize(
+    ("word", "key"),
+    [
+        ("", "error.no_word"),
+        ("a b", "error.one_word"),
+        ("Later", "error.guessed_before"),
+        ("x" * 61, "error.long_word"),
+    ],
+)
+def test_guesses_that_are_none_are_refused(word: str, key: str) -> None:
+    with pytest.raises(FormError) as caught:
+        guess_until_right.read(ASKED, {}, [{"word": "later"}], {"word": word})
+    assert caught.value.key == key
+
+
+@pytest.mark.parametrize("token", ["thequick", " The quick", "  the the", "the ", "\ufffd", "x" * 500, "<script>x"])
+def test_what_is_no_token_is_refused(token: str) -> None:
+    content = {"target": " me", "vocabulary": read_vocabulary(CollectSettings().vocabulary).name}
+    with pytest.raises(FormError, match=r"error\.not_a_token"):
+        top1.read(content, {}, [], {"token": token})
+
+
+def test_an_empty_token_is_refused() -> None:
+    with pytest.raises(FormError, match=r"error\.no_token"):
+        top1.read({"context": "", "target": "a", "vocabulary": ""}, {}, [], {})
+
+
+# ---- vocabularies
+
+
+def test_a_tokenizer_file_has_the_same_tokens_as_the_list(tmp_path: Path) -> None:
+    content = {
+        "pre_tokenizer": {"type": "ByteLevel"},
+        "added_tokens": [{"content": "<|end|>"}],
+        "model": {"vocab": {"<|end|>": 0, "Ġthe": 1, "Ċ": 2, "é": 3, "Ã©": 4}},
+    }
+    (tmp_path / "tokenizer.json").write_text(json.dumps(content), encoding="utf-8")
+    (tmp_path / "list.jsonl").write_text('" the"\n"\\n"\n"é"\n', encoding="utf-8")
+    first, second = (read_vocabulary(tmp_path / name) for name in ("tokenizer.json", "list.jsonl"))
+    # a byte that is no whole character is left out
+    assert first.tokens == second.tokens == {" the", "\n", "é"}
+    assert first.name == second.name
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "message"),
+    [
+        ("a.jsonl", b"the\n", "should have one JSON string a line"),
+        ("a.jsonl", b"3\n", "should have one JSON string a line"),
+        ("a.jsonl", b"", "has no tokens"),
+        ("a.jsonl", b"\xff", "cannot be read"),
+        ("a.jsonl.gz", b"no gzip", "cannot be read"),
+        ("a.jsonl.gz", gzip.compress(b"x" * 1000)[:20], "cannot be read"),
+        ("tokenizer.json", b"{}", "should have one JSON string a line"),
+        ("tokenizer.json", b'{"decoder": "ByteLevel", "model": {}}', "should have one JSON string a line"),
+    ],
+)
+def test_files_that_are_no_vocabulary_are_refused(tmp_path: Path, name: str, data: bytes, message: str) -> None:
+    (tmp_path / name).write_bytes(data)
+    with pytest.raises(InputError, match=message):
+        read_vocabulary(tmp_path / name)
+
+
+def test_a_vocabulary_without_the_studys_tokens_is_refused(tmp_path: Path, study: xr.Dataset) -> None:
+    (tmp_path / "v.jsonl").write_text('" the"\n', encoding="utf-8")
+    with pytest.raises(InputError, match=r"vocabulary: has no token .* name the tokenizer\.json"):
+        top1.questions(study, CollectSettings(vocabulary=tmp_path / "v.jsonl"))
+
+
+# ---- through the pages
+
+
+def test_tokens_that_show_nothing_are_left_out_and_counted(database: Database, study: xr.Dataset) -> None:
+    tokens = study["token"].values.copy()
+    tokens[[5, 700]] = ["\n", " "]
+    changed = study.assign(token=("position", tokens))
+    app(CollectSettings(game="top1", **SMALL), changed, database)
+    with database.read() as transaction:
+        targets = [content["target"] for content in transaction.scalars(select(Question.content))]
+        settings = transaction.scalars(select(Study)).one().settings
+    assert len(targets) + settings["top1_left_out"] == len(tokens) - study.sizes["document_name"]
+    assert settings["top1_left_out"] == 2 + top1.left_out(study)
+    assert all(target.strip() for target in targets)
+
+
+def test_top1_goes_on_place_by_place_and_shows_the_token_of_the_text(database: Database, study: xr.Dataset) -> None:
+    player = entered(database, study, "top1")
+    for given in (" the", None):
+        target = target_of(player, database)
+        player.answer(target if given is None else given)
+        assert player.page.url.path == "/feedback"
+        assert ("✓" in player.page.text) == (given in (None, target))
+        player.get("/play")
+    first, second = stored(database)
+    assert second.question.position > first.question.position
+    assert first.question.document == second.question.document
+    assert second.assignment.policy == "next"
+    assert second.answer.correct
+    assert second.answer.score == 1.0
+    assert second.question.content["context"].startswith(first.question.content["context"])
+
+
+def test_the_document_can_be_changed_at_any_time(database: Database, study: xr.Dataset) -> None:
+    player = entered(database, study, "top1")
+    first = order_of(player.page)
+    player.post("/change-document")
+    assert player.page.url.path == "/play"
+    assert order_of(player.page) != first
+    with database.read() as transaction:
+        left, asked = transaction.scalars(select(Assignment).order_by(Assignment.order)).all()
+        held = transaction.scalars(select(Question.n_held).where(Question.id == left.question_id)).one()
+    assert (left.state, asked.state, asked.policy, held) == ("skipped", "open", "balanced", 0)
+    assert entered(open_database("sqlite://"), study, "bets").post("/change-document").status_code == 404
+
+
+@pytest.mark.parametrize(("text", "is_token"), [(" the", True), ("the", True), (" thequick", False), ("", False)])
+def test_the_page_can_ask_whether_a_text_is_a_token(
+    database: Database, study: xr.Dataset, text: str, is_token: bool
+) -> None:
+    player = entered(database, study, "top1")
+    assert player.client.get("/token", params={"text": text}).json() == {"token": is_token}
+
+
+def test_without_top1_nothing_is_said_of_tokens(database: Database, study: xr.Dataset) -> None:
+    player = entered(database, study, "bets")
+    assert player.client.get("/token?text=the").status_code == 404
+
+
+def test_a_page_that_refuses_a_token_keeps_what_was_typed(database: Database, study: xr.Dataset) -> None:
+    player = entered(database, study, "top1")
+    player.answer("thequick")
+    assert player.page.status_code == 422
+    assert 'value="thequick"' in player.page.text
+    assert "This is no token" in player.page.text
+    assert stored(database) == []
+
+
+def test_guesses_stay_until_the_word_is_right_and_each_has_its_time(database: Database, study: xr.Dataset) -> None:
+    player = entered(database, study, "guess_until_right", most_guesses=4)
+    target = target_of(player, database)
+    for number, guess in enumerate(("zebra", "xylophone")):
+        assert step_of(player.page) == str(number)
+        player.answer(guess)
+        assert player.page.url.path == "/play"
+        assert guess in player.page.text
+    # a reload changes nothing, and the same form sent again neither
+    assert step_of(player.get("/play")) == "2"
+    again = player.post("/play", order=order_of(player.page), step="1", word="xylophone")
+    assert again.url.path == "/play"
+    assert player.post("/play", order="0", step="1", word="other").status_code == 409
+    player.get("/play")
+    player.answer(target)
+    assert player.page.url.path == "/feedback"
+    (row,) = stored(database)
+    assert row.answer.value == {"word": target, "n_guesses": 3, "found": True}
+    assert [step["word"] for step in row.assignment.steps] == ["zebra", "xylophone"]
+    times = [*(step["server_ms"] for step in row.assignment.steps), row.answer.server_ms]
+    assert times == sorted(times)
+    assert times[0] >= 0
+
+
+def test_the_word_is_shown_after_as_many_wrong_guesses_as_are_allowed(database: Database, study: xr.Dataset) -> None:
+    player = entered(database, study, "guess_until_right", most_guesses=2)
+    target = target_of(player, database)
+    player.answer("zebra")
+    assert target not in player.page.text.split("</section>")[1]
+    player.answer("xylophone")
+    assert player.page.url.path == "/feedback"
+    assert "Not found with 2 guesses" in player.page.text
+    (row,) = stored(database)
+    assert row.answer.value == {"word": "xylophone", "n_guesses": 2, "found": False}
+    assert row.answer.correct is False
+
+
+def test_bets_that_do_not_add_up_are_said_in_words_and_kept(database: Database, study: xr.Dataset) -> None:
+    player = entered(database, study, "bets")
+    sent = {"word1": "zebra", "chips1": "30", "chips_other": "50"}
+    player.post("/play", order=order_of(player.page), step="0", **sent)
+    assert player.page.status_code == 422
+    assert "Your chips add up to 80, should be 100: 20 are left." in player.page.text
+    assert 'value="zebra"' in player.page.text
+    player.post("/play", order=order_of(player.page), step="0", **sent | {"chips_other": "70"})
+    assert player.page.url.path == "/feedback"
+    (row,) = stored(database)
+    assert row.answer.value == {"bets": [{"word": "zebra", "chips": 30}], "other_chips": 70, "hit": None}
+
+
+def test_guess_until_right_is_played_to_the_completion_code(database: Database, study: xr.Dataset) -> None:
+    player = entered(database, study, "guess_until_right", most_guesses=1, attention_share=0.3)
+    player.play_all("zebra")
+    assert player.page.url.path == "/thanks"
+    rows = stored(database)
+    assert [row.answer.correct for row in rows if row.question.attention] == [True]
+    assert sum(not row.question.attention for row in rows) == 3

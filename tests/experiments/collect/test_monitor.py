@@ -1,0 +1,158 @@
+"""What the experimenter sees while people play."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+from estimators.comparison import estimate_perplexity
+from experiments.collect.collection import open_collection
+from experiments.collect.database import Database, open_database
+from experiments.collect.deck import Card, Deck
+from experiments.collect.demo import collect_demo
+from experiments.collect.monitor import FEWEST, look, running_estimate, session_flags
+from experiments.collect.server import app, app_of
+from experiments.collect.settings import CollectSettings, PaySettings
+from experiments.studies.comparison.simulated import simulated
+from tests.experiments.collect.players import Player
+
+
+@dataclass
+class Row:
+    id: int
+    question_id: int
+    value: dict[str, Any]
+    score: float | None = None
+    game: str = "comparison"
+    automatic: bool = False
+    correct: bool | None = True
+    server_ms: int = 5000
+    layout: Any = None
+
+
+@pytest.fixture
+def database() -> Iterator[Database]:
+    opened = open_database("sqlite://")
+    yield opened
+    opened.close()
+
+
+def deck(n: int = 40) -> Deck:
+    return Deck(Card(at, "comparison", str(at), "", at, True, at, False, at >= 30, {}) for at in range(n))
+
+
+def usual(session: int, **changes: Any) -> list[Row]:
+    """A session that nobody would flag; its mean score is near those of others."""
+    rng = np.random.default_rng(session)
+    return [
+        Row(session, at, {"percent_a": int(rng.choice([20, 50, 80, 99]))}, float(rng.normal(5, 1)), **changes)
+        for at in range(FEWEST)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rows", "flags"),
+    [
+        ([], {}),
+        (usual(1), {}),
+        (usual(1, server_ms=900), {1: ["too_fast"]}),
+        (usual(1, server_ms=900)[:-1], {}),
+        ([Row(1, at, {"percent_a": 50}, 0.0) for at in range(FEWEST)], {1: ["one_key"]}),
+        ([Row(1, at, {"percent_a": 50 if at < 8 else 60}, 0.0) for at in range(FEWEST)], {}),
+        ([Row(1, at, {"percent_a": 50}, 0.0, automatic=True) for at in range(FEWEST)], {}),
+        ([Row(1, 30, {"percent_a": 50}, correct=False)], {1: ["failed_check"]}),
+        ([Row(1, 30, {"percent_a": 99}, correct=True)], {}),
+        ([Row(1, at, {"word": "The" if at % 2 else "the"}, game="cloze") for at in range(FEWEST)], {1: ["one_key"]}),
+    ],
+)
+def test_sessions_are_flagged_by_the_rules(rows: list[Row], flags: dict[int, list[str]]) -> None:
+    assert session_flags(rows, deck()) == flags
+
+
+def test_a_session_far_from_the_others_is_flagged() -> None:
+    rows = [row for session in range(9) for row in usual(session)]
+    far = [Row(9, row.question_id, row.value, -100.0) for row in usual(9)]
+    assert session_flags(rows, deck()) == {}
+    assert session_flags([*rows, *far], deck()) == {9: ["outside"]}
+
+
+def test_the_running_estimate_is_the_importance_estimate_of_the_same_answers() -> None:
+    study = simulated(n_items=30, seed=3)
+    of_model, generator = study["model"].values.tolist(), study.attrs["generator"]
+    at = of_model.index(generator)
+    cards = [
+        Card(
+            item,
+            "comparison",
+            str(item),
+            "",
+            item,
+            True,
+            item,
+            False,
+            False,
+            {
+                "generator": generator,
+                "target_logprob": {generator: float(study["target_logprob"].values[at, item])},
+                "candidates": [
+                    {"logprob": {generator: float(value)}} for value in study["candidate_logprob"].values[at, item]
+                ],
+            },
+        )
+        for item in range(study.sizes["item"])
+    ]
+    items = study["response_item"].values.tolist()
+    draws, reports = study["response_candidate"].values.tolist(), study["report"].values.tolist()
+    rows = [
+        Row(0, item, {"percent_target": 100 * report}, layout={"candidate": draw})
+        for item, draw, report in zip(items, draws, reports, strict=True)
+    ]
+    found = running_estimate(rows, Deck(cards))
+    wanted = estimate_perplexity(study, reference="asked")
+    assert found is not None
+    assert found.n_responses == len(rows)
+    assert found.loss_nats == pytest.approx(np.log(wanted.perplexity))
+    assert found.low_nats < found.loss_nats < found.high_nats
+
+
+def test_without_comparisons_there_is_no_estimate() -> None:
+    assert running_estimate([Row(1, 1, {"word": "the"}, game="cloze")], deck()) is None
+
+
+def test_a_look_is_kept_for_some_seconds(database: Database) -> None:
+    settings = CollectSettings(game="comparison", n_questions=3, training_rounds=0, attention_share=0)
+    collection = open_collection(settings, collect_demo(), database)
+    first = look(collection, now=100.0)
+    assert first.estimate is None
+    player = Player(app_of(collection), "comparison")
+    player.to_play()
+    player.play_all("70")
+    assert look(collection, now=109.0) is first
+    later = look(collection, now=111.0)
+    assert later.estimate is not None
+    assert later.estimate.n_responses >= 3
+
+
+def test_the_experimenter_sees_the_estimate_and_the_pay(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHANNON_COLLECT_PASSWORD", "long enough")
+    pay = PaySettings(base=2.0, bonus_per_1000_points=50.0)
+    plain: dict[str, Any] = {"n_questions": 3, "training_rounds": 0, "attention_share": 0, "after": None, "pay": pay}
+    made = app(CollectSettings(game="comparison", **plain), collect_demo(), database)
+    player = Player(made, "comparison")
+    player.to_play("?PROLIFIC_PID==cmd&STUDY_ID=s&SESSION_ID=t")
+    player.play_all("70")
+    assert player.page.url.path == "/thanks"
+    admin = Player(made, "comparison")
+    assert admin.get("/admin/pay.csv").url.path == "/admin/login"
+    page = admin.post("/admin/login", password="long enough")
+    assert "90% interval" in page.text
+    (row,) = csv.DictReader(io.StringIO(admin.client.get("/admin/pay.csv").text))
+    assert row["recruiter_id"] == "'=cmd"
+    assert float(row["total"]) == pytest.approx(2.0 + float(row["bonus"]))
+    assert float(row["bonus"]) == pytest.approx(max(float(row["score_points"]), 0) / 20, abs=0.011)

@@ -1,0 +1,195 @@
+"""The games from consent to completion code, by the pages alone."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import func, select, text
+
+from estimators.errors import InputError
+from experiments.collect.database import Database, open_database
+from experiments.collect.demo import collect_demo
+from experiments.collect.server import app
+from experiments.collect.settings import CollectSettings, RecruiterSettings
+from experiments.collect.tables import Answer, Assignment, Base, Question, Session
+from tests.experiments.collect.players import Player, csrf_of, order_of
+
+SMALL: dict[str, Any] = {"n_questions": 4, "training_rounds": 1, "attention_share": 0.25}
+
+
+def answers(database: Database) -> list[tuple[Answer, Assignment, Question]]:
+    with database.read() as transaction:
+        query = select(Answer, Assignment, Question).select_from(Answer).join(Assignment).join(Question)
+        return [tuple(row) for row in transaction.execute(query.order_by(Assignment.order))]  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(("game", "given"), [("comparison", "70"), ("cloze", "the"), ("top1", " the"), ("bets", "the")])
+def test_a_game_is_played_from_consent_to_completion_code(database: Database, game: str, given: str) -> None:
+    player = Player(app(CollectSettings(**SMALL), collect_demo(), database), game)
+    player.to_play()
+    assert player.page.url.path == "/play"
+    player.play_all(given)
+    assert player.page.url.path == "/after"
+    player.post("/after", **{"q-knew_text": "1", "q-remarks": ""})
+    assert player.page.url.path == "/thanks"
+    with database.read() as transaction:
+        session = transaction.scalars(select(Session)).one()
+    assert session.state == "done"
+    assert session.completion_code in player.page.text
+    rows = [row for row in answers(database) if not row[0].automatic]
+    assert sum(row[1].training for row in rows) == 1
+    assert [row[0].correct for row in rows if row[2].attention] == [True]
+    assert sum(not row[1].training and not row[2].attention for row in rows) == 4
+    assert all(row[0].server_ms is not None and row[0].page_version for row in rows)
+
+
+def test_the_score_is_the_rule_of_the_game(database: Database) -> None:
+    player = Player(app(CollectSettings(**SMALL), collect_demo(), database), "comparison")
+    player.to_play()
+    player.play_all("90")
+    counted = [row for row in answers(database) if not row[2].attention and not row[0].automatic]
+    for answer, assignment, question in counted:
+        p = 0.9 if assignment.layout["target_side"] == "A" else 0.1
+        g = math.exp(question.content["target_logprob"]["smollm2"])
+        assert answer.score == pytest.approx(1000 * g * math.log(p / 0.5))
+
+
+def test_a_reload_shows_the_same_question_and_a_second_answer_changes_nothing(database: Database) -> None:
+    player = Player(app(CollectSettings(**SMALL), collect_demo(), database), "comparison")
+    first = player.to_play()
+    again = player.get("/play")
+    assert order_of(again) == order_of(first)
+    sent = {"csrf": csrf_of(again), "order": order_of(again), "step": "0", "report": "80"}
+    assert player.client.post("/play", data=sent).url.path == "/feedback"
+    assert player.client.post("/play", data=sent).url.path == "/feedback"
+    other = player.client.post("/play", data=sent | {"report": "20"})
+    assert other.status_code == 409
+    assert 'href="/play"' in other.text
+    assert [row[0].value["percent_a"] for row in answers(database)] == [80]
+
+
+@pytest.mark.parametrize("order", ["1", "7", "-1", "", "x", "9" * 40])
+def test_a_question_that_was_not_asked_takes_no_answer(database: Database, order: str) -> None:
+    player = Player(app(CollectSettings(**SMALL), collect_demo(), database), "comparison")
+    player.to_play()
+    assert player.post("/play", order=order, step="0", report="80").status_code == 409
+    assert answers(database) == []
+
+
+def test_what_is_no_answer_is_said_and_asked_again(database: Database) -> None:
+    player = Player(app(CollectSettings(**SMALL), collect_demo(), database), "comparison")
+    order = order_of(player.to_play())
+    for wrong in ({}, {"report": "55"}, {"report": "<script>"}):
+        assert player.post("/play", order=order, step="0", **wrong).status_code == 422
+        assert 'role="alert"' in player.page.text
+        assert order_of(player.page) == order
+
+
+def test_forms_of_other_pages_are_refused(database: Database) -> None:
+    player = Player(app(CollectSettings(**SMALL), collect_demo(), database), "comparison")
+    order = order_of(player.to_play())
+    sent = {"order": order, "step": "0", "report": "80"}
+    assert player.client.post("/play", data=sent).status_code == 403
+    assert player.client.post("/play", data=sent | {"csrf": "0" * 64}).status_code == 403
+    assert player.client.post("/play", content=b"x" * 70_000, headers={"content-type": "text/plain"}).status_code == 415
+    form = {"content-type": "application/x-www-form-urlencoded"}
+    assert player.client.post("/play", content=b"x" * 70_000, headers=form).status_code == 413
+    assert answers(database) == []
+
+
+@pytest.mark.parametrize("game", ["comparison", "cloze"])
+def test_no_page_before_the_answer_says_what_is_right(database: Database, game: str) -> None:
+    """Target, its side and models are in nothing that was sent: a game's page depends on the view alone."""
+    player = Player(app(CollectSettings(**SMALL), collect_demo(), database), game)
+    page = player.to_play()
+    with database.read() as transaction:
+        assignment = transaction.scalars(select(Assignment)).one()
+        content = transaction.get_one(Question, assignment.question_id).content
+    if game == "cloze":
+        assert content["target"] not in page.text.split("</section>")[1]
+    assert "target" not in page.text
+    assert "smollm2" not in page.text
+    assert "logprob" not in page.text
+    assert page.headers["content-security-policy"].startswith("default-src 'none'; script-src 'self'")
+    assert "<script>" not in page.text
+
+
+def test_training_can_be_skipped_and_its_questions_are_asked_for_nothing_else(database: Database) -> None:
+    player = Player(app(CollectSettings(**SMALL), collect_demo(), database), "comparison")
+    order = order_of(player.to_play())
+    csrf = csrf_of(player.page)
+    player.post("/skip-training")
+    assert player.page.url.path == "/play"
+    late = player.client.post("/play", data={"csrf": csrf, "order": order, "step": "0", "report": "80"})
+    assert late.status_code == 409
+    player.play_all("70")
+    assert not any(row[1].training for row in answers(database))
+
+
+def test_a_quota_is_kept_and_nobody_is_asked_twice(database: Database) -> None:
+    made = app(CollectSettings(**SMALL | {"answers_per_question": 2, "training_rounds": 0}), collect_demo(), database)
+    for _ in range(5):
+        player = Player(made, "comparison")
+        player.to_play()
+        player.play_all("60")
+    with database.read() as transaction:
+        held, answered = transaction.execute(
+            select(func.max(Question.n_held), func.max(Question.n_answered)).where(Question.attention.is_(False))
+        ).one()
+    assert held == answered <= 2
+
+
+def test_a_recruiters_person_comes_back_but_not_twice(database: Database) -> None:
+    recruiter = RecruiterSettings(required=True, completion_code="DONE", return_url="https://example.org/?cc={code}")
+    made = app(CollectSettings(**SMALL, recruiter=recruiter), collect_demo(), database)
+    assert Player(made, "cloze").begin().status_code == 403
+    query = "?PROLIFIC_PID=abc&STUDY_ID=s&SESSION_ID=t"
+    player = Player(made, "cloze")
+    player.to_play(query)
+    assert Player(made, "cloze").begin(query.replace("=t", "=u")).status_code == 403
+    other_browser = Player(made, "cloze")
+    assert other_browser.begin(query).url.path == "/play"
+    # the first browser's cookie is worth nothing now
+    assert player.get("/play").url.path == "/"
+    other_browser.play_all("the")
+    other_browser.post("/after", **{"q-knew_text": "1"})
+    assert "https://example.org/?cc=DONE" in other_browser.page.text
+    assert Player(made, "cloze").begin(query).status_code == 403
+
+
+def test_the_tables_are_those_of_the_migrations(database: Database) -> None:
+    with database.engine.connect() as connection:
+        assert compare_metadata(MigrationContext.configure(connection), Base.metadata) == []
+
+
+def test_a_database_of_a_newer_version_is_refused(database: Database) -> None:
+    with database.write() as transaction:
+        transaction.execute(text("update alembic_version set version_num = '9999'"))
+    url = database.engine.url.render_as_string(hide_password=False)
+    with pytest.raises(InputError, match="database: has version '9999', this shannon-game knows up to"):
+        open_database(url)
+
+
+def test_the_experimenter_logs_in_and_wrong_passwords_end(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHANNON_COLLECT_PASSWORD", "long enough")
+    made = app(CollectSettings(**SMALL), collect_demo(), database)
+    player = Player(made, "cloze")
+    player.to_play()
+    player.play_all("the")
+    admin = Player(made, "cloze")
+    admin.get("/admin")
+    assert admin.page.url.path == "/admin/login"
+    assert admin.client.get("/admin/answers.csv").url.path == "/admin/login"
+    assert admin.post("/admin/login", password="wrong").status_code == 403
+    assert admin.post("/admin/login", password="long enough").url.path == "/admin"
+    assert admin.client.get("/admin/answers.csv").text.count("\n") > 4
+    with database.read() as transaction:
+        pseudonym = transaction.scalars(select(Session)).one().player.pseudonym
+    admin.post("/admin/delete", pseudonym=pseudonym)
+    assert answers(database) == []
+    with database.read() as transaction:
+        assert transaction.scalar(select(func.sum(Question.n_held))) == 0
