@@ -141,8 +141,8 @@ def _places(study: xr.Dataset) -> Iterator[QuestionRow]:
     if "token" in study and "token_document" in study:
         names = study[name].values.astype(str).tolist()
         before, last, position = "", -1, 0
-        columns = (study["token"].values.tolist(), study["token_document"].values.tolist())
-        for token, document in zip(*columns, strict=True):
+        tokens, of_document = study["token"].values.tolist(), study["token_document"].values.tolist()
+        for token, document in zip(tokens, of_document, strict=True):
             if document != last:
                 before, last, position = "", document, 0
             if before:
