@@ -39,10 +39,11 @@ def questions(study: xr.Dataset, settings: CollectSettings) -> list[QuestionRow]
 
     Examples
     --------
-    >>> from estimators.comparison.examples import comparison_study
+    >>> from experiments.collect.demo import collect_demo
     >>> from experiments.collect.settings import CollectSettings
-    >>> questions(comparison_study(), CollectSettings())[0].content["target"]
-    ','
+    >>> row = questions(collect_demo(), CollectSettings())[0]
+    >>> row.content["context"], row.content["target"], row.position
+    ('Alice', ' was', 1)
     """
     source = f"study {study.attrs.get('name')!r}"
     vocabulary = read_vocabulary(settings.vocabulary)
