@@ -21,7 +21,7 @@ from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
-from sqlalchemy import Row, bindparam, select, update
+from sqlalchemy import bindparam, select, update
 from sqlalchemy.orm import Session as Transaction
 
 from estimators.errors import InputError
@@ -127,7 +127,7 @@ def choose(
     if transaction.get_bind().dialect.name != "sqlite":
         # SQLite knows no row locks, and needs none: one transaction writes at a time
         transaction.execute(_LOCK, {"study": session.study_id})
-    before = transaction.execute(_ASKED, {"session": session.id}).all()
+    before = [(row.question_id, row.state) for row in transaction.execute(_ASKED, {"session": session.id})]
     asked = {question_id: deck.cards[question_id] for question_id, _ in before}
     training = session.state == "training"
     closed = deck.given_away(asked.values()) | asked.keys()
@@ -141,7 +141,7 @@ def choose(
         return Choice(following, n_served, 1.0, policy)
     quota = None if training else settings.answers_per_question
     found = transaction.execute(_COUNTS, {"study": session.study_id, "game": session.game, "training": training})
-    rows = [tuple(row) for row in found if row[0] not in closed and (quota is None or row[1] < quota)]
+    rows = [(at, held, served) for at, held, served in found if at not in closed and (quota is None or held < quota)]
     return _drawn(transaction, session, settings, deck, rows, chooser) if rows else None
 
 
@@ -199,7 +199,7 @@ def _due_check(session: Session, settings: CollectSettings, deck: Deck, asked: d
     return next((check for check in deck.checks(session.game) if check.id not in asked), None)
 
 
-def _next_of_document(deck: Deck, rows: Sequence[Row[tuple[int, str]]], *, training: bool) -> Card | None:
+def _next_of_document(deck: Deck, rows: Sequence[tuple[int, str]], *, training: bool) -> Card | None:
     """Find the place after the last one that was answered; none after a document was left."""
     for question_id, state in reversed(rows):
         card = deck.cards[question_id]

@@ -107,7 +107,11 @@ def open_database(url: str) -> Database:
     try:
         with engine.execution_options(**{_IMMEDIATE: True}).begin() as connection:
             upgrade(connection)
+    except InputError:
+        engine.dispose()
+        raise
     except OperationalError as error:
+        engine.dispose()
         # without the password
         shown = make_url(url).render_as_string()
         reason = " ".join(str(error.orig).split())

@@ -224,23 +224,24 @@ def _next(transaction: Transaction, collection: Collection, session: Session) ->
     card, game = choice.card, game_named(session.game)
     layout = game.layout(card.content, choice.n_served, layout_rng(collection.key, card.id, choice.n_served))
     automatic = game.automatic(card.content, layout)
+    state, shown_at = (OPEN, now) if automatic is None else (ANSWERED, None)
     row = {
         "session_id": session.id,
         "question_id": card.id,
         "order": session.n_asked,
-        "state": OPEN if automatic is None else ANSWERED,
+        "state": state,
         "training": training,
         "layout": layout,
         "probability": choice.probability,
         "policy": choice.policy,
         "steps": [],
         "assigned_at": now,
-        "shown_at": now if automatic is None else None,
+        "shown_at": shown_at,
     }
     key = _inserted(transaction.execute(_ADD_ASSIGNMENT, row))
+    asked = Asked(key, session.n_asked, state, training, layout, [], shown_at, card)
     session.n_asked += 1
     session.n_checks += card.attention
-    asked = Asked(key, row["order"], row["state"], training, layout, [], row["shown_at"], card)
     if automatic is None:
         _count(transaction, card, n_served=1, n_held=1)
         return asked
@@ -256,7 +257,7 @@ def _store(
     session: Session,
     asked: Asked,
     reading: Reading,
-    **sent: int | None,
+    **sent: Any,
 ) -> None:
     """Write what a person answered, and count it."""
     _add_answer(transaction, collection, asked, reading, **sent)
@@ -303,7 +304,8 @@ def _add_points(session: Session, reading: Reading, *, training: bool) -> None:
 def _asked(collection: Collection, row: Row[Any] | None) -> Asked | None:
     if row is None:
         return None
-    return Asked(*row[:7], collection.deck.cards[row.question_id])
+    values = (row.id, row.order, row.state, row.training, row.layout, row.steps, row.shown_at)
+    return Asked(*values, card=collection.deck.cards[row.question_id])
 
 
 def _inserted(result: Any) -> int:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.collect.games.protocol import CHECK, Content, Reading
+from experiments.collect.games.protocol import CHECK, Content
 
 __all__ = ["CHECK_WORDS", "attention_check", "automatic", "layout"]
 
@@ -38,7 +38,7 @@ def layout(content: Content, n_served: int, rng: np.random.Generator) -> dict[st
     return {}
 
 
-def automatic(content: Content, layout: Content) -> Reading | None:
+def automatic(content: Content, layout: Content) -> None:
     """Every question is asked.
 
     Examples

@@ -39,10 +39,11 @@ def questions(study: xr.Dataset, settings: CollectSettings) -> list[QuestionRow]
 
     Examples
     --------
-    >>> from estimators.comparison.examples import comparison_study
+    >>> from experiments.collect.demo import collect_demo
     >>> from experiments.collect.settings import CollectSettings
-    >>> questions(comparison_study(), CollectSettings())[0].content["target"]
-    ','
+    >>> row = questions(collect_demo(), CollectSettings())[0]
+    >>> row.content["context"], row.content["target"], row.position
+    ('Alice', ' was', 1)
     """
     source = f"study {study.attrs.get('name')!r}"
     vocabulary = read_vocabulary(settings.vocabulary)
@@ -141,8 +142,8 @@ def _places(study: xr.Dataset) -> Iterator[QuestionRow]:
     if "token" in study and "token_document" in study:
         names = study[name].values.astype(str).tolist()
         before, last, position = "", -1, 0
-        columns = (study["token"].values.tolist(), study["token_document"].values.tolist())
-        for token, document in zip(*columns, strict=True):
+        tokens, of_document = study["token"].values.tolist(), study["token_document"].values.tolist()
+        for token, document in zip(tokens, of_document, strict=True):
             if document != last:
                 before, last, position = "", document, 0
             if before:

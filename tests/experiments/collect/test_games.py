@@ -141,7 +141,7 @@ def test_guesses_that_are_none_are_refused(word: str, key: str) -> None:
     assert caught.value.key == key
 
 
-@pytest.mark.parametrize("token", ["thequick", " The quick", "  the the", "the ", "\ufffd", "x" * 500, "<script>x"])
+@pytest.mark.parametrize("token", ["thequick", " The quick", "  the the", "the ", "x" * 500, "<script>x"])
 def test_what_is_no_token_is_refused(token: str) -> None:
     content = {"target": " me", "vocabulary": read_vocabulary(CollectSettings().vocabulary).name}
     with pytest.raises(FormError, match=r"error\.not_a_token"):
