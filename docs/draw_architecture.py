@@ -82,10 +82,11 @@ def architecture_figure() -> Figure:
     levels = {"conf": 6.6, "experiments": 4.05, "inference": 2.7, "models": 1.35, "estimators": 0.0}
     for floor, bottom in levels.items():
         floor_of(axes, floor, bottom)
-    half = (SHARED_LEFT - GAP - LEFT - GAP) / 2
-    for at, what in enumerate(("papers: repeats three papers", "planning: which questions to ask")):
+    above = ("papers: repeats three papers", "planning: which questions to ask", "collect: games in a browser")
+    width = (SHARED_LEFT + SHARED_WIDTH - LEFT - (len(above) - 1) * GAP) / len(above)
+    for at, what in enumerate(above):
         text = f"{what};\nmay import every kind"
-        box(axes, LEFT + at * (half + GAP), 5.25, half, text, colour=COLOURS["papers"])
+        box(axes, LEFT + at * (width + GAP), 5.25, width, text, colour=COLOURS["papers"])
     for upper, lower in ((6.6, 5.0), (4.05, 3.65), (2.7, 2.3), (1.35, 0.95)):
         axes.annotate("", (0.35, lower), (0.35, upper), arrowprops={"arrowstyle": "-|>", "color": "#333333", "lw": 1.6})
     axes.text(0.12, 3.9, "imports", rotation=90, ha="center", va="center", fontsize=9)
