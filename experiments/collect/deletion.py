@@ -18,6 +18,7 @@ def forget(transaction: Transaction, pseudonym: str) -> bool:
     transaction : sqlalchemy.orm.Session
         One that writes.
     pseudonym : str
+        Or the recruiter's id of the person.
 
     Returns
     -------
@@ -25,6 +26,8 @@ def forget(transaction: Transaction, pseudonym: str) -> bool:
         Whether there was such a player.
     """
     player_id = transaction.scalar(select(Player.id).where(Player.pseudonym == pseudonym))
+    if player_id is None:
+        player_id = transaction.scalar(select(Player.id).where(Player.recruiter_id == pseudonym))
     if player_id is None:
         return False
     sessions = select(Session.id).where(Session.player_id == player_id)

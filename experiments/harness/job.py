@@ -12,7 +12,7 @@ from hydra.core.config_store import ConfigStore
 from hydra.utils import get_object
 from omegaconf import DictConfig, OmegaConf
 
-from estimators.errors import InputError
+from estimators.errors import InputError, unknown_choice
 from experiments.harness.registry import KINDS, Entry, entry_of, given_to, known, load_target, to_plain
 from experiments.harness.replication import PARTS, REPLICATES
 from experiments.harness.result import Experiment, ExperimentResult
@@ -21,7 +21,7 @@ from inference.settings import Settings, settings_from
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["SHARED", "Job", "before", "experiment_settings", "load_study", "prepare", "read_of_the_run"]
+__all__ = ["SHARED", "Job", "before", "experiment_settings", "load_study", "prepare", "read_of_the_run", "shared_by"]
 
 SHARED = ("seed", "n", "players", "estimator", "rounding", "generator", "sampler", "models", "data")
 """Settings at the root of the config; each experiment takes those that its class has."""
@@ -98,26 +98,36 @@ def experiment_settings(
 ) -> Settings:
     """Settings of an experiment: its own node, and the shared ones that its class has."""
     cls: type[Settings] = function.settings_class
-    shared = [name for name in SHARED if name in cls.model_fields and name in cfg]
+    read = shared_by(cls)
+    shared = [name for name in read if name in cfg]
     _refuse_unread(cls, cfg, overrides)
     for name in given:
-        if name in SHARED:
+        if name in SHARED and (name in read or name not in cls.model_fields):
             raise InputError(f"is a setting of the run: write {name}=", field=f"experiment.{name}")
     return settings_from(
         cls,
         {name: to_plain(cfg, name) for name in shared} | given,
-        prefix=before,
+        prefix=lambda name: before(name, cls),
     )
+
+
+def shared_by(cls: type[Settings]) -> list[str]:
+    """Settings of the run that an experiment reads: those of its class, but for what means something else there.
+
+    ``OWN`` of the class names the latter: ``experiment.players`` of ``+exp=collect`` says who plays a game.
+    """
+    own = getattr(cls, "OWN", ())
+    return [name for name in SHARED if name in cls.model_fields and name not in own]
 
 
 def read_of_the_run(cls: type[Settings]) -> str:
     """Name the settings and groups of the run that an experiment reads, as on the command line."""
-    return ", ".join(_GROUP_OF_FIELD.get(name, name) for name in SHARED if name in cls.model_fields) or "none"
+    return ", ".join(_GROUP_OF_FIELD.get(name, name) for name in shared_by(cls)) or "none"
 
 
-def before(name: str) -> str:
+def before(name: str, cls: type[Settings] | None = None) -> str:
     """What stands before a setting of an experiment on the command line."""
-    return "" if name in SHARED else "experiment."
+    return "" if name in SHARED and name not in getattr(cls, "OWN", ()) else "experiment."
 
 
 def _refuse_unread(cls: type[Settings], cfg: DictConfig, overrides: Iterable[str]) -> None:
@@ -126,7 +136,7 @@ def _refuse_unread(cls: type[Settings], cfg: DictConfig, overrides: Iterable[str
     for text in overrides:
         root = re.split(r"[.=/@]", text.lstrip("+~"), maxsplit=1)[0]
         field = next((name for name, group in _GROUP_OF_FIELD.items() if group == root), root)
-        if field in SHARED and field not in cls.model_fields and f"${{{field}" not in study:
+        if field in SHARED and field not in shared_by(cls) and f"${{{field}" not in study:
             raise InputError(
                 f"does nothing: {cfg.experiment.name} reads of the run's settings {read_of_the_run(cls)}",
                 source="command line",
@@ -158,14 +168,20 @@ def load_study(node: DictConfig, *, kind: str | Sequence[str] | None = None, wan
     """
     entry = entry_of(node, what="study")
     kinds = (kind,) if isinstance(kind, str) else kind
-    if kinds is not None and entry.kind not in kinds:
+    if kinds is not None and not set(entry.kinds) & set(kinds):
         raise InputError(
-            f"is {entry.name!r}, a {entry.kind} study; {wanted_by} needs a {' or '.join(kinds)} study: "
+            f"is {entry.name!r}, a {' or '.join(entry.kinds)} study; {wanted_by} needs a {' or '.join(kinds)} study: "
             f"{', '.join(known('study', kinds=kinds))}",
             source="settings",
             field="study",
         )
     function: Any = load_target(entry, what="study")
     study = function(settings_from(function.settings_class, given_to(node), prefix="study."))
-    validated: xr.Dataset = get_object(KINDS[entry.kind])(study)
+    given = str(study.attrs.get("kind")) if entry.more_kinds else entry.kind
+    if given not in entry.kinds:
+        raise unknown_choice("kind", given, entry.kinds, source=f"study {entry.name!r}")
+    if kinds is not None and given not in kinds:
+        problem = f"is {entry.name!r}, which gave a {given} study; {wanted_by} needs a {' or '.join(kinds)} study"
+        raise InputError(problem, source="settings", field="study")
+    validated: xr.Dataset = get_object(KINDS[given])(study)
     return validated

@@ -1,0 +1,192 @@
+"""What people answered, a row an answer (a guess, a word that was bet on), with everything that was stored.
+
+Exports write these tables, and ``study=collected`` makes its studies of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import pandas as pd
+from sqlalchemy import select
+from sqlalchemy.orm import Session as Transaction
+from sqlalchemy.orm import joinedload
+
+from experiments.collect.games.protocol import CHECK
+from experiments.collect.tables import Answer, Assignment, Player, Question, Session, Study, SurveyAnswer
+
+__all__ = ["COMMON", "GAME_COLUMNS", "games_answered", "survey_answers", "tidy_answers"]
+
+COMMON = (
+    *("study", "game", "item", "document", "position", "participant", "session", "order", "training", "attention"),
+    *("automatic", "correct", "score_points", "server_ms", "client_ms", "revisions", "shown_at", "answered_at"),
+    *("probability", "policy", "page_version", "language", "screen", "pilot", "state", "context", "target"),
+)
+"""Columns of every game: times in seconds since 1970 (UTC) or milliseconds; ``participant`` is the pseudonym,
+``session`` the session's number in the database, ``probability`` that with which ``policy`` chose the question."""
+
+Values = Mapping[str, Any]
+
+_NOT_HERE = dict.fromkeys(("server_ms", "client_ms", "revisions", "correct", "score_points"))
+"""What is of a whole question stands in one of its rows."""
+
+
+def _comparison(content: Values, layout: Values, value: Values, _steps: list[Values]) -> list[dict[str, Any]]:
+    shown = content["candidates"][layout["candidate"]]
+    of_target = value.get("percent_target")
+    return [
+        {
+            "candidate": shown["token"],
+            "candidate_position": shown["position"],
+            "target_side": layout["target_side"],
+            "percent_a": value["percent_a"],
+            "report": None if of_target is None else of_target / 100,
+        }
+    ]
+
+
+def _cloze(_content: Values, _layout: Values, value: Values, _steps: list[Values]) -> list[dict[str, Any]]:
+    return [{"word": value["word"]}]
+
+
+def _top1(_content: Values, _layout: Values, value: Values, _steps: list[Values]) -> list[dict[str, Any]]:
+    return [{"guess": value["token"]}]
+
+
+def _guess_until_right(_content: Values, _layout: Values, value: Values, steps: list[Values]) -> list[dict[str, Any]]:
+    guesses = [*(step["word"] for step in steps), value["word"]]
+    rows = [{"guess": guess, "guess_number": at + 1, "right": False} for at, guess in enumerate(guesses)]
+    rows[-1]["right"] = bool(value.get("found", False))
+    # the clocks, the score and right or wrong are of the whole question: the last row has them
+    return [*(row | _NOT_HERE for row in rows[:-1]), rows[-1]]
+
+
+def _bets(_content: Values, _layout: Values, value: Values, _steps: list[Values]) -> list[dict[str, Any]]:
+    hit = value.get("hit")
+    rows: list[dict[str, Any]] = [
+        {"word": bet["word"], "chips": bet["chips"], "other_chips": value["other_chips"], "right": at == hit}
+        for at, bet in enumerate(value["bets"])
+    ]
+    rows = rows or [{"word": None, "chips": None, "other_chips": value["other_chips"], "right": False}]
+    return [rows[0], *(row | _NOT_HERE for row in rows[1:])]
+
+
+_ROWS: Mapping[str, Callable[[Values, Values, Values, list[Values]], list[dict[str, Any]]]] = {
+    "comparison": _comparison,
+    "top1": _top1,
+    "cloze": _cloze,
+    "guess_until_right": _guess_until_right,
+    "bets": _bets,
+}
+
+GAME_COLUMNS: Mapping[str, tuple[str, ...]] = {
+    "comparison": ("candidate", "candidate_position", "target_side", "percent_a", "report"),
+    "top1": ("guess",),
+    "cloze": ("word",),
+    "guess_until_right": ("guess", "guess_number", "right"),
+    "bets": ("word", "chips", "other_chips", "right"),
+}
+"""Columns of a game beside the common ones."""
+
+
+def tidy_answers(transaction: Transaction, game: str, *, study_ids: Iterable[int]) -> pd.DataFrame:
+    """Read all answers of a game, in the order in which they were asked, by session.
+
+    Parameters
+    ----------
+    transaction : sqlalchemy.orm.Session
+    game : str
+        One of :data:`GAME_COLUMNS`.
+    study_ids : iterable of int
+
+    Returns
+    -------
+    pandas.DataFrame
+        :data:`COMMON`, then the game's :data:`GAME_COLUMNS`. Training rounds, attention checks, pilots and sessions
+        that go on are there; columns say so.
+    """
+    query = (
+        select(Answer, Assignment, Question, Session, Study.name)
+        .select_from(Answer)
+        .join(Assignment, Assignment.id == Answer.assignment_id)
+        .join(Question, Question.id == Assignment.question_id)
+        .join(Session, Session.id == Assignment.session_id)
+        .join(Study, Study.id == Session.study_id)
+        .options(joinedload(Session.player))
+        .where(Study.id.in_(list(study_ids)), Session.game == game)
+        .order_by(Session.id, Assignment.order)
+    )
+    rows = []
+    for answer, assignment, question, session, name in transaction.execute(query):
+        common = _common(answer, assignment, question, session, name)
+        own = _ROWS[game](question.content, assignment.layout, answer.value, list(assignment.steps))
+        rows += [common | each for each in own]
+    return pd.DataFrame(rows, columns=[*COMMON, *GAME_COLUMNS[game]])
+
+
+def games_answered(transaction: Transaction, *, study_ids: Iterable[int]) -> list[str]:
+    """Games of which there are answers, in the order of :data:`GAME_COLUMNS`."""
+    query = select(Session.game).join(Assignment).join(Answer).where(Session.study_id.in_(list(study_ids))).distinct()
+    found = set(transaction.scalars(query))
+    return [game for game in GAME_COLUMNS if game in found]
+
+
+def survey_answers(transaction: Transaction, *, study_ids: Iterable[int]) -> pd.DataFrame:
+    """Read the answers to the questions before and after the game.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``study``, ``participant``, ``session``, ``game``, ``moment``, ``question``, ``value``, ``answered_at``.
+    """
+    query = (
+        select(Study.name, Player.pseudonym, Session.id, Session.game, SurveyAnswer)
+        .select_from(SurveyAnswer)
+        .join(Session, Session.id == SurveyAnswer.session_id)
+        .join(Player, Player.id == Session.player_id)
+        .join(Study, Study.id == Session.study_id)
+        .where(Study.id.in_(list(study_ids)))
+        .order_by(Session.id, SurveyAnswer.id)
+    )
+    rows = [
+        (name, pseudonym, number, game, found.moment, found.question, found.value, found.answered_at)
+        for name, pseudonym, number, game, found in transaction.execute(query)
+    ]
+    return pd.DataFrame(
+        rows, columns=["study", "participant", "session", "game", "moment", "question", "value", "answered_at"]
+    )
+
+
+def _common(answer: Answer, assignment: Assignment, question: Question, session: Session, name: str) -> dict[str, Any]:
+    player: Player = session.player
+    return {
+        "study": name,
+        "game": session.game,
+        "item": question.item_id,
+        "document": question.document,
+        "position": question.position,
+        "participant": player.pseudonym,
+        "session": session.id,
+        "order": assignment.order,
+        "training": assignment.training,
+        "attention": question.attention,
+        "automatic": answer.automatic,
+        "correct": answer.correct,
+        "score_points": answer.score,
+        "server_ms": answer.server_ms,
+        "client_ms": answer.client_ms,
+        "revisions": answer.revisions,
+        "shown_at": assignment.shown_at,
+        "answered_at": answer.answered_at,
+        "probability": assignment.probability,
+        "policy": assignment.policy,
+        "page_version": answer.page_version,
+        "language": session.language,
+        "screen": session.screen,
+        "pilot": session.pilot,
+        "state": session.state,
+        "context": question.content.get("context", ""),
+        # of an attention check what it asks for is the right answer
+        "target": str(question.content.get(CHECK, question.content["target"])),
+    }
