@@ -107,14 +107,17 @@ if (token && live) {
   check();
 }
 
-// ---- bets: what is left of the chips
-const chips = form ? [...form.querySelectorAll("input[data-chips]")] : [];
-if (chips.length && live) {
+// ---- bets: what is not on a word lies on anything else
+const other = form ? form.querySelector("input[name=chips_other]") : null;
+if (other && live) {
   const all = Number(live.dataset.chips);
   const count = () => {
-    const left = all - chips.reduce((sum, field) => sum + (Number(field.value) || 0), 0);
-    say((left < 0 ? live.dataset.over : live.dataset.left).replace("{left}", String(Math.abs(left))), left < 0 ? "no" : "");
+    const fields = [...form.querySelectorAll("input[inputmode=numeric]")].filter((field) => field !== other);
+    const left = all - fields.reduce((sum, field) => sum + (Number(field.value) || 0), 0);
+    other.value = String(Math.max(left, 0));
+    say(left < 0 ? live.dataset.over.replace("{over}", String(-left)) : "", "no");
   };
+  other.readOnly = true;
   form.addEventListener("input", count);
   count();
 }

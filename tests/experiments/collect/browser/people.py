@@ -88,30 +88,72 @@ def _asked(page: Page, pattern: str, otherwise: str) -> str:
 
 def _comparison_keys(page: Page) -> None:
     keys = {"99": "99", "1": "0"}
-    for key in keys.get(_asked(page, r"(\d+)%", ""), "7"):
+    for key in keys.get(_asked(page, r"(\d+) ?%", ""), "7"):
         page.keyboard.press(key)
     page.keyboard.press("Enter")
 
 
 def _comparison_mouse(page: Page) -> None:
-    percent = _asked(page, r"(\d+)%", "30")
+    percent = _asked(page, r"(\d+) ?%", "30")
     page.check(f"input[name=report][value='{percent}']")
     page.click("form.play button")
 
 
 def _cloze_keys(page: Page) -> None:
-    page.keyboard.type(_asked(page, r"word (\w+)\.", "time"))
+    page.keyboard.type(_asked(page, r"(?:word|Wort) (\w+)", "time"))
     page.keyboard.press("Enter")
 
 
 def _cloze_mouse(page: Page) -> None:
-    page.fill("#word", _asked(page, r"word (\w+)\.", "people"))
+    page.fill("#word", _asked(page, r"(?:word|Wort) (\w+)", "people"))
+    page.click("form.play button")
+
+
+def _top1_keys(page: Page) -> None:
+    page.keyboard.type(_asked(page, r"(?:word|Wort) (\w+)", " the"))
+    page.keyboard.press("Enter")
+
+
+def _top1_mouse(page: Page) -> None:
+    page.fill("#token", _asked(page, r"(?:word|Wort) (\w+)", " of"))
+    page.click("form.play button")
+
+
+def _guess_keys(page: Page) -> None:
+    # another word at every guess
+    number = page.locator("input[name=step]").get_attribute("value")
+    page.keyboard.type(_asked(page, r"(?:word|Wort) (\w+)", "abcdefghij"[int(number or 0)] * 3))
+    page.keyboard.press("Enter")
+
+
+def _guess_mouse(page: Page) -> None:
+    number = page.locator("input[name=step]").get_attribute("value")
+    page.fill("#word", _asked(page, r"(?:word|Wort) (\w+)", "klmnopqrst"[int(number or 0)] * 3))
+    page.click("form.play button")
+
+
+def _bets_keys(page: Page) -> None:
+    # the page itself puts what is left on anything else
+    for text in (_asked(page, r"(?:word|Wort) (\w+)", "the"), "30", "a", "20"):
+        page.keyboard.type(text)
+        page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+
+
+def _bets_mouse(page: Page) -> None:
+    page.fill("input[name=word1]", _asked(page, r"(?:word|Wort) (\w+)", "of"))
+    page.fill("input[name=chips1]", "60")
+    if page.locator("input[name=chips_other][readonly]").count() == 0:
+        page.fill("input[name=chips_other]", "40")
     page.click("form.play button")
 
 
 HANDS: Mapping[str, Hand] = {
     "comparison": Hand(_comparison_keys, _comparison_mouse),
+    "top1": Hand(_top1_keys, _top1_mouse),
     "cloze": Hand(_cloze_keys, _cloze_mouse),
+    "guess_until_right": Hand(_guess_keys, _guess_mouse),
+    "bets": Hand(_bets_keys, _bets_mouse),
 }
 """Game -> how it is answered."""
 

@@ -122,6 +122,43 @@ def test_going_back_asks_no_question_again(site: Callable[..., Site], person: Ca
     assert len({row[1].order for row in answers(here)}) == len(answers(here)) == 2
 
 
+def test_the_field_says_at_every_key_whether_it_holds_a_token(
+    site: Callable[..., Site], person: Callable[..., Person]
+) -> None:
+    player = person(site(training_rounds=0, attention_share=0), "top1", "keyboard")
+    player.to_play()
+    live = player.page.locator(".live")
+    for key, text in ((" ", "“·” is a token"), ("t", "“·t” is a token"), ("qx", "“·tqx” is no token")):
+        player.page.keyboard.type(key)
+        live.filter(has_text=text).wait_for()
+
+
+def test_what_is_not_bet_lies_on_anything_else(site: Callable[..., Site], person: Callable[..., Person]) -> None:
+    here = site(training_rounds=0, attention_share=0)
+    player = person(here, "bets", "keyboard")
+    player.to_play()
+    other, live = player.page.locator("#chips_other"), player.page.locator(".live")
+    assert other.input_value() == "100"
+    for text in ("river", "130"):
+        player.page.keyboard.type(text)
+        player.page.keyboard.press("Tab")
+    assert (other.input_value(), live.inner_text()) == ("0", "30 chips too many")
+    player.page.fill("input[name=chips1]", "30")
+    assert (other.input_value(), live.inner_text()) == ("70", "")
+    player.press("form.play button")
+    assert answers(here)[0][0].value["other_chips"] == 70
+
+
+def test_wrong_guesses_stay_and_survive_a_reload(site: Callable[..., Site], person: Callable[..., Person]) -> None:
+    player = person(site(training_rounds=0, attention_share=0), "guess_until_right")
+    player.to_play()
+    player.answer()
+    player.answer()
+    player.page.reload()
+    assert player.page.locator(".guesses .token").all_inner_texts() == ["kkk", "lll"]
+    assert "Guesses left: 8" in player.page.locator("#left").inner_text()
+
+
 def test_keys_choose_boxes_and_the_page_says_what_was_chosen(
     site: Callable[..., Site], person: Callable[..., Person]
 ) -> None:

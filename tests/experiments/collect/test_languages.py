@@ -1,0 +1,82 @@
+"""Every language of the pages has every text, with the same values to fill in; no text is asked for in vain."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import experiments.collect
+from estimators.errors import InputError
+from experiments.collect.games.registry import GAMES
+from experiments.collect.strings import Strings, available, read_strings
+
+HERE = Path(experiments.collect.__file__).parent
+
+
+def fields(text: str) -> set[str]:
+    return set(re.findall(r"\{(\w*)\}", text))
+
+
+def test_english_and_german_are_there() -> None:
+    assert {"en", "de"} <= set(available())
+
+
+@pytest.mark.parametrize("language", available())
+def test_a_language_has_every_text(language: str) -> None:
+    english, own = read_strings("en"), read_strings(language)
+    assert own.keys() == english.keys()
+    assert all(own.values())
+    assert own["direction"] in ("ltr", "rtl")
+    assert {key for key in english if fields(own[key]) != fields(english[key])} == set()
+    # formats without a value left
+    for key, text in own.items():
+        assert "{" not in text.format(**dict.fromkeys(fields(english[key]), "1")), key
+
+
+def test_german_is_translated() -> None:
+    """What is alike in both languages is a name, a sign, or a word that both have."""
+    english, german = read_strings("en"), read_strings("de")
+    alike = {english[key] for key in english if english[key] == german[key]}
+    assert alike == {"A", "B", "A, %", "Chips", "Name", "Start", "Text", "ltr"}
+
+
+@pytest.mark.parametrize("path", sorted((HERE / "templates").glob("*.html")), ids=lambda path: path.stem)
+def test_texts_of_a_page_are_there(path: Path) -> None:
+    """Where a key is put together from parts, the parts that stand there lead to some text."""
+    source, keys = path.read_text(encoding="utf-8"), read_strings("en").keys()
+    for key, more in re.findall(r"\bt\(\"([\w.]+)\"( ~)?", source):
+        assert any(each.startswith(key) for each in keys) if more else key in keys, key
+    # nothing but names, numbers and signs is said in a template itself
+    bare = re.sub(r"\{#.*?#\}|\{%.*?%\}|\{\{.*?\}\}|<[^>]*>", " ", source, flags=re.DOTALL)
+    assert re.findall(r"[^\W\d_]{2,}", bare) == [], path.name
+
+
+def test_texts_of_the_program_are_there() -> None:
+    keys = read_strings("en").keys()
+    for path in HERE.rglob("*.py"):
+        for key in re.findall(r"\"((?:error|admin|consent)\.(?!html|md)\w+)\"", path.read_text(encoding="utf-8")):
+            assert key in keys, f"{path.name}: {key}"
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_a_game_has_its_texts(game: str) -> None:
+    keys = read_strings("en").keys()
+    wanted = {f"game.{game}.name", f"game.{game}.about", f"instructions.{game}_text", f"instructions.{game}_score"}
+    assert wanted | {f"keys.{game}"} <= keys
+
+
+def test_a_language_that_lacks_a_text_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("en", "de"):
+        text = (HERE / "languages" / f"{name}.yaml").read_text(encoding="utf-8")
+        (tmp_path / f"{name}.yaml").write_text(text, encoding="utf-8")
+    (tmp_path / "fr.yaml").write_text("name: Français\n", encoding="utf-8")
+    monkeypatch.setattr("experiments.collect.strings._LANGUAGES", tmp_path)
+    read_strings.cache_clear()
+    try:
+        assert available() == ["de", "en", "fr"]
+        with pytest.raises(InputError, match=r"languages/fr\.yaml: lacks .*play\.submit"):
+            Strings(["en", "fr"])
+    finally:
+        read_strings.cache_clear()
