@@ -17,6 +17,9 @@ from typing import TYPE_CHECKING, Any
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
+from PIL import Image  # noqa: E402
+from playwright.sync_api import sync_playwright  # noqa: E402
+
 from experiments.collect.admin_pages import PASSWORD  # noqa: E402
 from experiments.collect.demo import collect_demo  # noqa: E402
 from experiments.collect.games.registry import GAMES  # noqa: E402
@@ -49,15 +52,13 @@ def person(browser: Browser, site: Site, game: str, width: int, **options: Any) 
 
 def take(one: Person, name: str) -> None:
     """Write what the browser shows, in few colours: the pages have no photographs."""
-    from PIL import Image
-
     shown = Image.open(io.BytesIO(one.page.screenshot(full_page=True))).convert("RGB")
     path = FIGURES / f"collect_{name}.png"
     shown.quantize(64).save(path, optimize=True)
     n_bytes = path.stat().st_size
     if n_bytes > LARGEST_BYTES:
         raise SystemExit(f"error: {path} has {n_bytes:,} bytes, should have at most {LARGEST_BYTES:,}")
-    print(f"{path.relative_to(ROOT)}: {shown.width} x {shown.height}, {n_bytes / 1000:.0f} kB")
+    sys.stdout.write(f"{path.relative_to(ROOT)}: {shown.width} x {shown.height}, {n_bytes / 1000:.0f} kB\n")
 
 
 def open_details(one: Person) -> None:
@@ -99,8 +100,6 @@ def pages(browser: Browser, site: Site) -> None:
 
 def main() -> None:
     """Take all pictures."""
-    from playwright.sync_api import sync_playwright
-
     os.environ.setdefault(PASSWORD, "shown on no picture")
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         browser = open_browser(playwright)

@@ -224,6 +224,10 @@ class Person:
         """Number of the question that stands there."""
         return self.page.locator("input[name=order]").first.get_attribute("value") or ""
 
+    def asked(self) -> tuple[str, str]:
+        """Number of the question that stands there, and of its step."""
+        return self.order(), self.page.locator("input[name=step]").get_attribute("value") or ""
+
     def answer(self) -> None:
         """Answer the question."""
         with self.page.expect_navigation():
