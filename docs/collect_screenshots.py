@@ -40,6 +40,15 @@ SETTINGS: Mapping[str, Any] = {
     "max_context_words": 60,
 }
 
+DRAFTS: Mapping[str, Mapping[str, str]] = {
+    "comparison": {},
+    "top1": {"#token": " the"},
+    "cloze": {"#word": "time"},
+    "guess_until_right": {"#word": "day"},
+    "bets": {"[name=word1]": "the", "[name=chips1]": "40", "[name=word2]": "her", "[name=chips2]": "25"},
+}
+"""What somebody is about to answer in the picture of a game."""
+
 
 @contextmanager
 def person(browser: Browser, site: Site, game: str, width: int, **options: Any) -> Iterator[Person]:
@@ -73,9 +82,20 @@ def games(browser: Browser, site: Site) -> None:
             options = {"color_scheme": scheme, "locale": "en" if width > 1000 else "de"}
             with person(browser, site, game, width, **options) as one:
                 one.to_play()
-                one.answer()
+                if game == "guess_until_right":
+                    for word in ("people", "time"):
+                        one.page.fill("#word", word)
+                        one.press("form.play button")
+                else:
+                    one.answer()
                 if one.is_at("/feedback"):
                     one.press("a.next")
+                if game == "comparison":
+                    one.page.keyboard.press("7")
+                for field, text in DRAFTS[game].items():
+                    one.page.fill(field, text)
+                if game == "top1":
+                    one.page.locator(".live.yes").wait_for()
                 take(one, f"{game}_{place}")
 
 
