@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -154,8 +153,6 @@ def test_pages_of_a_language_from_right_to_left(
         assert one.page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
         assert one.page.locator("main").evaluate("element => getComputedStyle(element).direction") == "rtl"
         assert one.page.locator(".context").evaluate("element => getComputedStyle(element).direction") == "ltr"
-        if folder := os.environ.get("LOOK"):
-            one.page.screenshot(path=f"{folder}/rtl_{game}_{'play' if one.is_at('/play') else 'feedback'}.png")
 
     player.play(look)
     assert found == []
