@@ -42,6 +42,7 @@ from .studies.cloze.provo import provo as provo
 from .studies.cloze.simulated import cloze_simulated as cloze_simulated
 from .studies.cloze.table import cloze_study as cloze_study
 from .studies.cloze.table import cloze_table as cloze_table
+from .studies.collected.loader import collected_study as collected_study
 from .studies.comparison.designed import designed_simulated as designed_simulated
 from .studies.comparison.file import comparison_file as comparison_file
 from .studies.comparison.lm_game import lm_game as lm_game

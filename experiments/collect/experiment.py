@@ -12,6 +12,7 @@ from sqlalchemy import func, select
 from estimators.errors import InputError
 from experiments.collect.collection import Collection, open_collection
 from experiments.collect.database import open_database
+from experiments.collect.players.demonstration import played
 from experiments.collect.server import serve
 from experiments.collect.settings import CollectSettings
 from experiments.collect.tables import Answer, Assignment, Player, Session
@@ -39,7 +40,7 @@ def collect(study: xr.Dataset, settings: CollectSettings) -> ExperimentResult:
     Returns
     -------
     ExperimentResult
-        A row a session.
+        A row a session; of players who are no people, what was estimated beside what they believe.
 
     Raises
     ------
@@ -51,6 +52,8 @@ def collect(study: xr.Dataset, settings: CollectSettings) -> ExperimentResult:
     database = open_database(settings.database)
     try:
         collection = open_collection(settings, study, database)
+        if settings.players != "people":
+            return played(collection, study)
         try:
             serve(collection)
         except SystemExit as left:

@@ -8,6 +8,7 @@ from typing import Annotated, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from estimators.errors import InputError
+from experiments.collect.players.settings import PlayerPopulation
 from experiments.harness.settings import Seeded
 from inference.settings import Count, Positive, Settings, Text, UserPath
 
@@ -110,6 +111,17 @@ class CollectSettings(Seeded):
     """Who sends people here."""
     pay: PaySettings = PaySettings()
     """What people earn."""
+    players: Literal["people", "simulated", "exact"] = "people"
+    """Who plays: people, until Ctrl-C; or, on a free port of this machine and until all are done, players who are none.
+    simulated: people of a known belief with bias, slope, noise and lapses; exact: report what they believe, as a
+    language model of the study."""
+    n_players: Count = 40
+    """Players who are no people."""
+    belief: Text | None = None
+    """What these believe: a language model of the study, or human for a simulation's truth; null takes the truth where
+    the study has it, else its first model that is not the generator."""
+    population: PlayerPopulation = PlayerPopulation()
+    """How simulated players differ."""
     database: Text = "sqlite:///collect.sqlite"
     """sqlite:///FILE (relative to the folder of the command), or postgresql+psycopg://USER@HOST/NAME."""
     host: Text = "127.0.0.1"

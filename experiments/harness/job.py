@@ -12,7 +12,7 @@ from hydra.core.config_store import ConfigStore
 from hydra.utils import get_object
 from omegaconf import DictConfig, OmegaConf
 
-from estimators.errors import InputError
+from estimators.errors import InputError, unknown_choice
 from experiments.harness.registry import KINDS, Entry, entry_of, given_to, known, load_target, to_plain
 from experiments.harness.replication import PARTS, REPLICATES
 from experiments.harness.result import Experiment, ExperimentResult
@@ -158,14 +158,20 @@ def load_study(node: DictConfig, *, kind: str | Sequence[str] | None = None, wan
     """
     entry = entry_of(node, what="study")
     kinds = (kind,) if isinstance(kind, str) else kind
-    if kinds is not None and entry.kind not in kinds:
+    if kinds is not None and not set(entry.kinds) & set(kinds):
         raise InputError(
-            f"is {entry.name!r}, a {entry.kind} study; {wanted_by} needs a {' or '.join(kinds)} study: "
+            f"is {entry.name!r}, a {' or '.join(entry.kinds)} study; {wanted_by} needs a {' or '.join(kinds)} study: "
             f"{', '.join(known('study', kinds=kinds))}",
             source="settings",
             field="study",
         )
     function: Any = load_target(entry, what="study")
     study = function(settings_from(function.settings_class, given_to(node), prefix="study."))
-    validated: xr.Dataset = get_object(KINDS[entry.kind])(study)
+    given = str(study.attrs.get("kind")) if entry.more_kinds else entry.kind
+    if given not in entry.kinds:
+        raise unknown_choice("kind", given, entry.kinds, source=f"study {entry.name!r}")
+    if kinds is not None and given not in kinds:
+        problem = f"is {entry.name!r}, which gave a {given} study; {wanted_by} needs a {' or '.join(kinds)} study"
+        raise InputError(problem, source="settings", field="study")
+    validated: xr.Dataset = get_object(KINDS[given])(study)
     return validated

@@ -35,7 +35,7 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
     "api": ("httpx", "tenacity"),
     "bayes": ("arviz", "joblib", "nutpie", "pymc"),
     "cloze": ("pyarrow", "scipy", "sklearn"),
-    "collect": ("alembic", "itsdangerous", "jinja2", "sqlalchemy", "starlette", "uvicorn"),
+    "collect": ("alembic", "httpx", "itsdangerous", "jinja2", "sqlalchemy", "starlette", "uvicorn"),
     "lm": ("accelerate", "gguf", "pyarrow", "torch", "transformers"),
     "ranks": ("pyarrow", "python_calamine", "scipy"),
 }
@@ -55,7 +55,7 @@ class Entry(NamedTuple):
     extra: tuple[str, ...]
     """Extras of the project that it needs."""
     more_kinds: tuple[str, ...] = ()
-    """Further kinds of study that an experiment takes."""
+    """Further kinds of study that an experiment takes, or that a loader can give."""
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -86,8 +86,8 @@ def entry_of(node: DictConfig | None, *, what: str) -> Entry:
     name, target, kind, extra = (own.get(key) for key in ("name", "_target_", "kind", "extra"))
     if not isinstance(target, str):
         raise InputError("has no _target_: the dotted name of a function", source=f"{what} {name!r}", field="_target_")
-    # an experiment may take studies of several kinds, a loader gives one
-    kinds = tuple(kind) if isinstance(kind, ListConfig) and what == "experiment" and len(kind) else (kind,)
+    # an experiment may take studies of several kinds; of a loader that can give several, the study says which it is
+    kinds = tuple(kind) if isinstance(kind, ListConfig) and len(kind) else (kind,)
     for each in kinds:
         if each not in KINDS:
             raise unknown_choice("kind", each, KINDS, source=f"{what} {name!r}")
@@ -159,18 +159,20 @@ def known(group: str, *, kinds: Collection[str] | None = None) -> list[str]:
     """
     loader = GlobalHydra.instance().config_loader()
     names = loader.get_group_options(group)
-    return names if kinds is None else [name for name in names if _kind(loader.get_sources(), group, name) in kinds]
+    if kinds is None:
+        return names
+    return [name for name in names if set(_kinds(loader.get_sources(), group, name)) & set(kinds)]
 
 
-def _kind(sources: Iterable[Any], group: str, name: str) -> str | None:
+def _kinds(sources: Iterable[Any], group: str, name: str) -> tuple[str, ...]:
     for source in sources:
         try:
             config = source.load_config(f"{group}/{name}").config
         except ConfigLoadError:
             continue
-        found: str | None = OmegaConf.select(config, "kind", default=OmegaConf.select(config, "experiment.kind"))
-        return found
-    return None
+        found = OmegaConf.select(config, "kind", default=OmegaConf.select(config, "experiment.kind"))
+        return tuple(found) if isinstance(found, ListConfig) else (found,)
+    return ()
 
 
 def installed_configs() -> list[str]:

@@ -48,8 +48,9 @@ def test_every_yaml_registers_an_experiment_and_repeats_no_default(name: str) ->
 def test_every_yaml_registers_a_loader(name: str) -> None:
     node = OmegaConf.load(ROOT / f"conf/study/{name}.yaml")
     assert node.name == name
-    assert node.kind in KINDS
-    function = load_target(Entry(name, node._target_, node.kind, ()), what="study")
+    entry = entry_of(node, what="study")
+    assert set(entry.kinds) <= set(KINDS)
+    function = load_target(Entry(name, node._target_, entry.kind, ()), what="study")
     assert set(node) - set(_OWN) <= set(function.settings_class.model_fields)  # type: ignore[attr-defined]
 
 

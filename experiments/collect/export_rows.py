@@ -1,0 +1,137 @@
+"""What people answered, a row an answer (a guess, a word that was bet on), with a column for everything that was stored.
+
+Exports write these tables, and ``study=collected`` makes its studies of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import pandas as pd
+from sqlalchemy import select
+from sqlalchemy.orm import Session as Transaction
+from sqlalchemy.orm import joinedload
+
+from experiments.collect.games.protocol import CHECK
+from experiments.collect.tables import Answer, Assignment, Player, Question, Session, Study
+
+__all__ = ["COMMON", "GAME_COLUMNS", "games_answered", "tidy_answers"]
+
+COMMON = (
+    *("study", "game", "item", "document", "position", "participant", "session", "order", "training", "attention"),
+    *("automatic", "correct", "score_points", "server_ms", "client_ms", "revisions", "shown_at", "answered_at"),
+    *("probability", "policy", "page_version", "language", "screen", "pilot", "state", "context", "target"),
+)
+"""Columns of every game: times in seconds since 1970 (UTC) or milliseconds; ``participant`` is the pseudonym,
+``session`` the session's number in the database, ``probability`` that with which ``policy`` chose the question."""
+
+Values = Mapping[str, Any]
+
+
+def _comparison(content: Values, layout: Values, value: Values, _steps: list[Values]) -> list[dict[str, Any]]:
+    shown = content["candidates"][layout["candidate"]]
+    of_target = value.get("percent_target")
+    return [
+        {
+            "candidate": shown["token"],
+            "candidate_position": shown["position"],
+            "target_side": layout["target_side"],
+            "percent_a": value["percent_a"],
+            "report": None if of_target is None else of_target / 100,
+        }
+    ]
+
+
+def _cloze(_content: Values, _layout: Values, value: Values, _steps: list[Values]) -> list[dict[str, Any]]:
+    return [{"word": value["word"]}]
+
+
+_ROWS: Mapping[str, Callable[[Values, Values, Values, list[Values]], list[dict[str, Any]]]] = {
+    "comparison": _comparison,
+    "cloze": _cloze,
+}
+
+GAME_COLUMNS: Mapping[str, tuple[str, ...]] = {
+    "comparison": ("candidate", "candidate_position", "target_side", "percent_a", "report"),
+    "cloze": ("word",),
+}
+"""Columns of a game beside the common ones."""
+
+
+def tidy_answers(transaction: Transaction, game: str, *, study_ids: Iterable[int]) -> pd.DataFrame:
+    """Read all answers of a game, in the order in which they were asked, by session.
+
+    Parameters
+    ----------
+    transaction : sqlalchemy.orm.Session
+    game : str
+        One of :data:`GAME_COLUMNS`.
+    study_ids : iterable of int
+
+    Returns
+    -------
+    pandas.DataFrame
+        :data:`COMMON`, then the game's :data:`GAME_COLUMNS`. Training rounds, attention checks, pilots and sessions
+        that go on are there; columns say so.
+    """
+    query = (
+        select(Answer, Assignment, Question, Session, Study.name)
+        .select_from(Answer)
+        .join(Assignment, Assignment.id == Answer.assignment_id)
+        .join(Question, Question.id == Assignment.question_id)
+        .join(Session, Session.id == Assignment.session_id)
+        .join(Study, Study.id == Session.study_id)
+        .options(joinedload(Session.player))
+        .where(Study.id.in_(list(study_ids)), Session.game == game)
+        .order_by(Session.id, Assignment.order)
+    )
+    rows = []
+    for answer, assignment, question, session, name in transaction.execute(query):
+        common = _common(answer, assignment, question, session, name)
+        own = _ROWS[game](question.content, assignment.layout, answer.value, list(assignment.steps))
+        rows += [common | each for each in own]
+    return pd.DataFrame(rows, columns=[*COMMON, *GAME_COLUMNS[game]])
+
+
+def games_answered(transaction: Transaction, *, study_ids: Iterable[int]) -> list[str]:
+    """Games of which there are answers, in the order of :data:`GAME_COLUMNS`."""
+    query = select(Session.game).join(Assignment).join(Answer).where(Session.study_id.in_(list(study_ids))).distinct()
+    found = set(transaction.scalars(query))
+    return [game for game in GAME_COLUMNS if game in found]
+
+
+def _common(
+    answer: Answer, assignment: Assignment, question: Question, session: Session, name: str
+) -> dict[str, Any]:
+    player: Player = session.player
+    return {
+        "study": name,
+        "game": session.game,
+        "item": question.item_id,
+        "document": question.document,
+        "position": question.position,
+        "participant": player.pseudonym,
+        "session": session.id,
+        "order": assignment.order,
+        "training": assignment.training,
+        "attention": question.attention,
+        "automatic": answer.automatic,
+        "correct": answer.correct,
+        "score_points": answer.score,
+        "server_ms": answer.server_ms,
+        "client_ms": answer.client_ms,
+        "revisions": answer.revisions,
+        "shown_at": assignment.shown_at,
+        "answered_at": answer.answered_at,
+        "probability": assignment.probability,
+        "policy": assignment.policy,
+        "page_version": answer.page_version,
+        "language": session.language,
+        "screen": session.screen,
+        "pilot": session.pilot,
+        "state": session.state,
+        "context": question.content.get("context", ""),
+        # of an attention check what it asks for is the right answer
+        "target": str(question.content.get(CHECK, question.content["target"])),
+    }

@@ -1,0 +1,124 @@
+"""A browser without JavaScript, and the way from the first page to the completion code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import urlencode
+
+from experiments.collect.players.forms import Form, Page, read_page
+
+if TYPE_CHECKING:
+    import httpx
+
+__all__ = ["Answerer", "Browser", "Played", "play_session"]
+
+_LONGEST_SESSION = 100_000
+
+
+class Answerer(Protocol):
+    """Who answers the questions of a game."""
+
+    def answer(self, game: str, page: Page) -> Mapping[str, str]:
+        """Say what to fill into the form of a question's page."""
+        ...
+
+
+class Browser:
+    """Follows links and sends forms, with cookies of its own.
+
+    Parameters
+    ----------
+    client : httpx.AsyncClient
+        Of one visitor; it follows redirects.
+    """
+
+    def __init__(self, client: httpx.AsyncClient) -> None:
+        self.client = client
+        self.page = Page("", 0)
+
+    async def get(self, address: str) -> Page:
+        """Open an address."""
+        return self._read(await self.client.get(address))
+
+    async def send(self, form: Form, values: Mapping[str, str]) -> Page:
+        """Send a form of the page with some fields filled in."""
+        content = urlencode(form.fields | dict(values))
+        headers = {"content-type": "application/x-www-form-urlencoded"}
+        return self._read(await self.client.post(form.action, content=content, headers=headers))
+
+    def _read(self, response: Any) -> Page:
+        self.page = read_page(response.text, response.url.path, response.status_code)
+        return self.page
+
+
+class Played(Exception):  # noqa: N818 - why a player stops
+    """A page on which a player cannot go on.
+
+    Parameters
+    ----------
+    page : Page
+    """
+
+    def __init__(self, page: Page) -> None:
+        super().__init__(f"{page.status} at {page.path}: {page.problem or page.strong or 'no way on'}")
+        self.page = page
+
+
+async def play_session(browser: Browser, game: str, player: Answerer, recruiter: Mapping[str, str]) -> int:
+    """Play a game from the first page to the last.
+
+    Parameters
+    ----------
+    browser : Browser
+    game : str
+    player : Answerer
+    recruiter : mapping of str to str
+        Parameters of the address, as a recruiter's link has them.
+
+    Returns
+    -------
+    int
+        Answers that were sent, training and attention checks among them.
+
+    Raises
+    ------
+    Played
+        If a page has no way on, or refuses an answer.
+    """
+    page = await browser.get(f"/?{urlencode(dict(recruiter))}")
+    n_answers = 0
+    for _ in range(_LONGEST_SESSION):
+        if page.path == "/thanks":
+            return n_answers
+        if page.status >= 400 or page.problem:
+            raise Played(page)
+        if page.path == "/":
+            form = next((form for form in page.forms if form.fields.get("game") == game), None)
+            page = await _sent(browser, form, {})
+        elif page.path == "/consent":
+            page = await _sent(browser, page.form("/consent"), {"agree": "yes"})
+        elif page.path == "/play":
+            form = page.form("/play")
+            page = await _sent(browser, form, player.answer(game, page))
+            n_answers += 1
+        elif page.path == "/feedback":
+            page = await browser.get("/play")
+        else:
+            form = page.form(page.path)
+            page = await _sent(browser, form, _survey_answers(form))
+    raise Played(page)
+
+
+async def _sent(browser: Browser, form: Form | None, values: Mapping[str, str]) -> Page:
+    if form is None:
+        raise Played(browser.page)
+    return await browser.send(form, values)
+
+
+def _survey_answers(form: Form | None) -> dict[str, str]:
+    """Take the first option of every choice; text stays empty where it may."""
+    if form is None:
+        return {}
+    found = {name: values[0] for name, values in form.choices.items()}
+    return found | {name: "42" for name in form.asked if name in form.required}

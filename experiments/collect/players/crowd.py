@@ -1,0 +1,136 @@
+"""Many players at once against one server: a running one by its address, or an application in this process."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import uvicorn
+
+from estimators.errors import InputError
+from experiments.collect.players.browser import Answerer, Browser, Played, play_session
+from experiments.collect.server import app_of
+
+if TYPE_CHECKING:
+    from experiments.collect.collection import Collection
+
+__all__ = ["Crowd", "play_all", "served"]
+
+_START_SECONDS = 30.0
+_REQUEST_SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """What became of the players.
+
+    Parameters
+    ----------
+    n_answers : int
+        Sent by all of them, training rounds and attention checks among them.
+    seconds : float
+    problems : tuple of str
+        Why players stopped before their completion code.
+    """
+
+    n_answers: int
+    seconds: float
+    problems: tuple[str, ...] = ()
+
+
+def play_all(
+    players: Sequence[tuple[str, Answerer]],
+    game: str,
+    *,
+    address: str | None = None,
+    application: Any = None,
+    parameters: Sequence[str] = (),
+    at_once: int = 40,
+) -> Crowd:
+    """Let players play, each a session from the first page to the completion code.
+
+    Parameters
+    ----------
+    players : sequence of (str, Answerer)
+        Name and what it answers. The name is the first of the recruiter's parameters.
+    game : str
+    address : str, optional
+        Of a running server, such as "http://127.0.0.1:8000".
+    application : ASGI application, optional
+        One in this process, in place of the address.
+    parameters : sequence of str, optional
+        The recruiter's parameters; empty sends none.
+    at_once : int, optional
+
+    Returns
+    -------
+    Crowd
+    """
+    return asyncio.run(_all(players, game, address, application, parameters, at_once))
+
+
+async def _all(
+    players: Sequence[tuple[str, Answerer]],
+    game: str,
+    address: str | None,
+    application: Any,
+    parameters: Sequence[str],
+    at_once: int,
+) -> Crowd:
+    import httpx  # noqa: PLC0415 - only players need it
+
+    gate, began = asyncio.Semaphore(at_once), time.monotonic()
+
+    async def one(name: str, player: Answerer) -> int | str:
+        recruiter = dict.fromkeys(parameters, "simulated") | ({parameters[0]: name} if parameters else {})
+        transport = None if application is None else httpx.ASGITransport(application)
+        base = address or "http://127.0.0.1"
+        async with (
+            gate,
+            httpx.AsyncClient(
+                transport=transport, base_url=base, follow_redirects=True, timeout=_REQUEST_SECONDS, trust_env=False
+            ) as client,
+        ):
+            try:
+                return await play_session(Browser(client), game, player, recruiter)
+            except (Played, httpx.HTTPError) as problem:
+                return f"{name}: {problem or type(problem).__name__}"
+
+    found = await asyncio.gather(*(one(name, player) for name, player in players))
+    n_answers = sum(each for each in found if isinstance(each, int))
+    problems = tuple(each for each in found if isinstance(each, str))
+    return Crowd(n_answers, time.monotonic() - began, problems)
+
+
+@contextmanager
+def served(collection: Collection) -> Iterator[str]:
+    """Serve a collection on a free port of this machine while the block runs; gives the address.
+
+    Raises
+    ------
+    InputError
+        If the server does not start.
+    """
+    config = uvicorn.Config(
+        app_of(collection), host="127.0.0.1", port=0, log_level="warning", access_log=False, server_header=False
+    )
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, name="collect", daemon=True)
+    thread.start()
+    waited_since = time.monotonic()
+    while not server.started:
+        if not thread.is_alive() or time.monotonic() - waited_since > _START_SECONDS:
+            server.should_exit = True
+            raise InputError("did not start on 127.0.0.1", source="collect", field="port")
+        time.sleep(0.02)
+    try:
+        port = server.servers[0].sockets[0].getsockname()[1]
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.should_exit = True
+        thread.join(timeout=_START_SECONDS)

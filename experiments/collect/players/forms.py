@@ -1,0 +1,178 @@
+"""Read a page as a browser does: its forms with all their fields, and what it shows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+
+__all__ = ["Form", "Page", "read_page"]
+
+_SIGNS = {"·": " ", "↵": "\n", "⇥": "\t"}
+"""What a page shows for the blanks of a token -> the blank."""
+_VOID = ("input", "meta", "link", "br", "img", "hr")
+
+
+@dataclass
+class Form:
+    """A form of a page.
+
+    Parameters
+    ----------
+    action, method : str
+    fields : dict of str to str
+        Values that are sent as they are, hidden ones too.
+    choices : dict of str to list of str
+        Radio buttons by name.
+    asked : list of str
+        Names of text fields.
+    required : set of str
+    buttons : dict of str to list of str
+        Named buttons with their values.
+    """
+
+    action: str
+    method: str = "get"
+    fields: dict[str, str] = field(default_factory=dict)
+    choices: dict[str, list[str]] = field(default_factory=dict)
+    asked: list[str] = field(default_factory=list)
+    required: set[str] = field(default_factory=set)
+    buttons: dict[str, list[str]] = field(default_factory=dict)
+
+
+@dataclass
+class Page:
+    """What a page holds for a player.
+
+    Parameters
+    ----------
+    path : str
+        Of its address, after redirects.
+    status : int
+    forms : list of Form
+    links : list of str
+    context : str or None
+        Text of the section with the context; marks of blanks are blanks again.
+    tokens : list of str
+        Tokens that are shown, such as both options.
+    strong : list of str
+        What is emphasised, such as an attention check's instruction.
+    problem : str or None
+        What was wrong with the answer before.
+    text : str
+    """
+
+    path: str
+    status: int
+    forms: list[Form] = field(default_factory=list)
+    links: list[str] = field(default_factory=list)
+    context: str | None = None
+    tokens: list[str] = field(default_factory=list)
+    strong: list[str] = field(default_factory=list)
+    problem: str | None = None
+    text: str = ""
+
+    def form(self, action: str) -> Form | None:
+        """First form with an action; None where there is none."""
+        return next((form for form in self.forms if form.action == action), None)
+
+
+def read_page(html: str, path: str, status: int = 200) -> Page:
+    """Parse a page.
+
+    Parameters
+    ----------
+    html : str
+    path : str
+    status : int, optional
+
+    Returns
+    -------
+    Page
+
+    Examples
+    --------
+    >>> html = '<form method="post" action="/go"><input type="hidden" name="csrf" value="1"><button>Go</button></form>'
+    >>> read_page(html, "/").form("/go").fields
+    {'csrf': '1'}
+    """
+    parser = _Reader(Page(path, status))
+    parser.feed(html)
+    parser.close()
+    parser.page.text = html
+    return parser.page
+
+
+class _Reader(HTMLParser):
+    """Collects what stands in elements of the pages' own classes."""
+
+    def __init__(self, page: Page) -> None:
+        super().__init__(convert_charrefs=True)
+        self.page = page
+        self._open: list[tuple[str, frozenset[str]]] = []
+        self._collected: dict[str, list[str]] = {}
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {name: value or "" for name, value in attrs}
+        classes = set(given.get("class", "").split())
+        if tag == "form":
+            self.page.forms.append(Form(given.get("action", self.page.path), given.get("method", "get").lower()))
+        elif tag == "a" and "href" in given:
+            self.page.links.append(given["href"])
+        elif tag in ("input", "textarea", "button", "select") and self.page.forms and self._inside("form"):
+            self._add_field(tag, given)
+        if tag in _VOID:
+            return
+        if given.get("aria-hidden") == "true" and "mark" not in classes:
+            classes.add("hidden")
+        self._open.append((tag, frozenset(classes)))
+        for kind in self._kinds(tag, classes):
+            self._collected[kind] = []
+
+    def handle_endtag(self, tag: str) -> None:
+        while self._open:
+            last, classes = self._open.pop()
+            for kind in self._kinds(last, set(classes)):
+                self._done(kind, "".join(self._collected.pop(kind, [])))
+            if last == tag:
+                return
+
+    def handle_data(self, data: str) -> None:
+        if any("hidden" in classes for _, classes in self._open):
+            return
+        is_mark = any("mark" in classes for _, classes in self._open)
+        for parts in self._collected.values():
+            parts.append(_SIGNS.get(data, data) if is_mark else data)
+
+    def _inside(self, tag: str) -> bool:
+        return any(name == tag for name, _ in self._open)
+
+    @staticmethod
+    def _kinds(tag: str, classes: set[str]) -> list[str]:
+        found = [kind for kind in ("context", "token", "problem") if kind in classes]
+        return [*found, "strong"] if tag == "strong" and "token" not in classes else found
+
+    def _done(self, kind: str, text: str) -> None:
+        if kind == "context":
+            self.page.context = text
+        elif kind == "token":
+            self.page.tokens.append(text)
+        elif kind == "strong":
+            self.page.strong.append(" ".join(text.split()))
+        else:
+            self.page.problem = " ".join(text.split())
+
+    def _add_field(self, tag: str, given: dict[str, str]) -> None:
+        form, name = self.page.forms[-1], given.get("name", "")
+        kind = given.get("type", "submit" if tag == "button" else "text")
+        if not name:
+            return
+        if "required" in given:
+            form.required.add(name)
+        if tag == "button":
+            form.buttons.setdefault(name, []).append(given.get("value", ""))
+        elif kind in ("radio", "checkbox"):
+            form.choices.setdefault(name, []).append(given.get("value", "on"))
+        else:
+            form.fields[name] = given.get("value", "")
+            if kind != "hidden":
+                form.asked.append(name)

@@ -1,0 +1,131 @@
+"""What simulated players believe: of every item of a study, the tokens that it knows and their log-probabilities."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimators.comparison.study_sources import PADDING
+from estimators.errors import InputError, unknown_choice
+from estimators.layout import HUMAN
+from experiments.collect.games.texts import item_names
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["World", "world_of"]
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class World:
+    """Beliefs of all items of a comparison study.
+
+    Parameters
+    ----------
+    belief : str
+        Whose: "human" (a simulation's truth) or a language model of the study.
+    name : list of str
+        Of the items.
+    target : list of str
+    target_logprob : ndarray, shape (item,)
+        ln h of the targets, nats.
+    candidate : list of list of str
+    candidate_logprob : ndarray, shape (item, candidate)
+        ln h of the candidates, nats; NaN where there is none.
+    tokens : list of list of str
+        Target and distinct candidates of every item.
+    token_logprob : list of ndarray
+        ln h of these, nats; not normalised.
+    by_context : mapping of str to list of int
+        Items of a context, without the blanks at its end.
+    """
+
+    belief: str
+    name: list[str]
+    target: list[str]
+    target_logprob: FloatArray
+    candidate: list[list[str]]
+    candidate_logprob: FloatArray
+    tokens: list[list[str]]
+    token_logprob: list[FloatArray]
+    by_context: Mapping[str, list[int]]
+
+    def find(self, context: str, options: tuple[str, ...] = ()) -> int | None:
+        """Find the item of a context; where there are several, the one that knows the options."""
+        found = self.by_context.get(context.rstrip(" "), [])
+        return next((at for at in found if set(options) <= set(self.tokens[at])), None)
+
+
+def world_of(study: xr.Dataset, belief: str | None = None) -> World:
+    """Read what is believed from a comparison study.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A comparison study.
+    belief : str, optional
+        A language model of the study, or "human" for a simulation's truth. By default the truth where the study has it,
+        else the first model that is not the generator, else the generator.
+
+    Returns
+    -------
+    World
+
+    Raises
+    ------
+    InputError
+        If the study has no candidates, or no such belief.
+
+    Examples
+    --------
+    >>> from estimators.comparison.examples import comparison_study
+    >>> world_of(comparison_study()).belief
+    'human'
+    """
+    source = f"study {study.attrs.get('name')!r}"
+    if "candidate_token" not in study:
+        raise InputError("has no candidates, whose beliefs simulated players need", source=source, field="players")
+    models = study["model"].values.tolist()
+    names = [*([HUMAN] if "human_target_logprob" in study else []), *models]
+    if belief is None:
+        others = [name for name in names if name != study.attrs["generator"]]
+        belief = (others or names)[0]
+    if belief not in names:
+        raise unknown_choice("belief", belief, names, source=source)
+    if belief == HUMAN:
+        of_target, of_candidate = study["human_target_logprob"].values, study["human_candidate_logprob"].values
+    else:
+        of_target = study["target_logprob"].sel(model=belief).values
+        of_candidate = study["candidate_logprob"].sel(model=belief).values
+    target, candidate = study["target_token"].values.tolist(), study["candidate_token"].values.tolist()
+    candidate_logprob = of_candidate.astype(float)
+    if "candidate_source" in study:
+        candidate_logprob = np.where(study["candidate_source"].values == PADDING, np.nan, candidate_logprob)
+    tokens, logprobs = [], []
+    for at, own in enumerate(target):
+        pool = {own: float(of_target[at])}
+        for token, logprob in zip(candidate[at], candidate_logprob[at].tolist(), strict=True):
+            if not np.isnan(logprob):
+                pool.setdefault(token, logprob)
+        tokens.append(list(pool))
+        logprobs.append(np.array(list(pool.values())))
+    by_context: dict[str, list[int]] = {}
+    for at, context in enumerate(study["context"].values.tolist()):
+        by_context.setdefault(context.rstrip(" "), []).append(at)
+    return World(
+        belief,
+        item_names(study),
+        target,
+        of_target.astype(float),
+        candidate,
+        candidate_logprob,
+        tokens,
+        logprobs,
+        by_context,
+    )

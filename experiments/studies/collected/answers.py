@@ -1,0 +1,215 @@
+"""Answers of a collection that count: read from the database, sessions left out by rules, all of it counted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sqlalchemy import func, make_url, select
+from sqlalchemy.exc import ArgumentError
+from sqlalchemy.orm import Session as Transaction
+
+from estimators.errors import InputError
+from experiments.collect.database import open_database
+from experiments.collect.export_rows import tidy_answers
+from experiments.collect.tables import Answer, Assignment, Question, Session, Study
+from experiments.studies.collected.settings import CollectedSettings
+from experiments.studies.parsing import Note
+
+__all__ = ["Collected", "response_variables", "read_collection"]
+
+SOURCE = "study collected"
+_TIMES = ("server_ms", "client_ms", "revisions", "answered_at", "score_points")
+
+
+@dataclass(frozen=True, eq=False)
+class Collected:
+    """What a database holds of one study and game.
+
+    Parameters
+    ----------
+    name : str
+        Of the study that was served.
+    answers : pandas.DataFrame
+        Of sessions and questions that count; see :func:`~experiments.collect.export_rows.tidy_answers`.
+    questions : list of dict
+        Contents of the questions that count, with ``item``, ``document`` and ``position``, answered or not.
+    free_answers : pandas.DataFrame, optional
+        Answers of the cloze game that count, for a comparison study.
+    notes : list of Note
+        What was left out.
+    """
+
+    name: str
+    answers: pd.DataFrame
+    questions: list[dict[str, Any]]
+    free_answers: pd.DataFrame | None
+    notes: list[Note]
+
+
+def read_collection(settings: CollectedSettings) -> Collected:
+    """Read the answers of a game.
+
+    Parameters
+    ----------
+    settings : CollectedSettings
+
+    Returns
+    -------
+    Collected
+
+    Raises
+    ------
+    InputError
+        If the database cannot be opened, has no such study or no answers, or the rules leave none.
+    """
+    database = open_database(_url(settings.url))
+    try:
+        with database.read() as transaction:
+            study_id, name = _study(transaction, settings)
+            notes: list[Note] = []
+            answers = _counted(tidy_answers(transaction, settings.game, study_ids=[study_id]), settings, notes)
+            free = None
+            if settings.game == "comparison" and settings.free_answers:
+                cloze = tidy_answers(transaction, "cloze", study_ids=[study_id])
+                free = _counted(cloze, settings, [], needed=False) if len(cloze) else None
+            return Collected(name, answers, _questions(transaction, settings.game, study_id), free, notes)
+    finally:
+        database.close()
+
+
+def response_variables(answers: pd.DataFrame) -> dict[str, Any]:
+    """Variables along ``response`` that every game has: session, order and times, NaN where they are not known.
+
+    Parameters
+    ----------
+    answers : pandas.DataFrame
+        A row a response.
+
+    Returns
+    -------
+    dict
+        Variable -> dimension, values, attributes.
+    """
+    found: dict[str, Any] = {
+        "session": ("response", answers["session"].to_numpy(dtype=np.int64)),
+        "order": ("response", answers["order"].to_numpy(dtype=np.int64)),
+    }
+    units = {"server_ms": "ms", "client_ms": "ms", "answered_at": "s since 1970"}
+    for name in _TIMES:
+        values = pd.to_numeric(answers[name]).to_numpy(dtype=float)
+        found[name] = ("response", values, {"units": units[name]} if name in units else {})
+    return found
+
+
+def _url(given: str) -> str:
+    try:
+        url = make_url(given)
+    except ArgumentError as error:
+        problem = f"is {given!r}, should be sqlite:///FILE or postgresql://USER@HOST/NAME"
+        raise InputError(problem, source=SOURCE, field="url") from error
+    if url.drivername == "postgresql":
+        url = url.set(drivername="postgresql+psycopg")
+    if url.drivername == "sqlite" and not Path(url.database or "").is_file():
+        problem = f"is {given!r}, and there is no file {url.database!r}; +exp=collect writes one"
+        raise InputError(problem, source=SOURCE, field="url")
+    return url.render_as_string(hide_password=False)
+
+
+def _study(transaction: Transaction, settings: CollectedSettings) -> tuple[int, str]:
+    counted = (
+        select(Study.id, Study.name, Session.game, func.count(Answer.id))
+        .select_from(Answer)
+        .join(Assignment)
+        .join(Session)
+        .join(Study)
+        .group_by(Study.id, Study.name, Session.game)
+        .order_by(Study.id)
+    )
+    rows = [tuple(row) for row in transaction.execute(counted)]
+    if not rows:
+        raise InputError("holds no answer yet", source=SOURCE, field="url")
+    of_game = [(number, name, n) for number, name, game, n in rows if game == settings.game]
+    if not of_game:
+        games = ", ".join(sorted({game for _, _, game, _ in rows}))
+        raise InputError(f"is {settings.game!r}, of which there are no answers; there are of {games}", source=SOURCE,
+                         field="game")
+    wanted = settings.collection
+    found = [row for row in of_game if wanted is None or wanted in (str(row[0]), row[1])]
+    there = ", ".join(f"{number} ({name}, {n:,} answers)" for number, name, n in of_game)
+    if not found:
+        raise InputError(f"is {wanted!r}; there are {there}", source=SOURCE, field="collection")
+    if len(found) > 1:
+        raise InputError(f"should name one of the studies in the database: {there}", source=SOURCE, field="collection")
+    return found[0][0], found[0][1]
+
+
+def _questions(transaction: Transaction, game: str, study_id: int) -> list[dict[str, Any]]:
+    query = (
+        select(Question)
+        .where(
+            Question.study_id == study_id,
+            Question.game == game,
+            Question.training.is_(False),
+            Question.attention.is_(False),
+        )
+        .order_by(Question.id)
+    )
+    return [
+        {**row.content, "item": row.item_id, "document": row.document, "position": row.position}
+        for row in transaction.scalars(query)
+    ]
+
+
+def _counted(
+    table: pd.DataFrame, settings: CollectedSettings, notes: list[Note], *, needed: bool = True
+) -> pd.DataFrame:
+    """Leave out sessions by the rules, then what was no question of the study."""
+    rules = [
+        (table["state"] == "withdrawn", "answers of people who withdrew", None),
+        (table["pilot"] != settings.pilot, f"answers of sessions that are {'no' if settings.pilot else 'a'} pilot's",
+         "pilot"),
+        (table["participant"].isin(settings.exclude_participants), "answers of excluded participants",
+         "exclude_participants"),
+    ]  # fmt: skip
+    if settings.sessions == "complete":
+        rules.append((table["state"] != "done", "answers of sessions that were not completed", "sessions"))
+    for dropped, text, field in (*rules, *_flags(table, settings)):
+        table, dropped = table[~dropped.reindex(table.index)], int(dropped.reindex(table.index).sum())
+        if dropped:
+            notes.append(Note(f"{text}{f' ({field})' if field else ''}, left out", dropped))
+    for column, text in (("training", "answers of training rounds"), ("attention", "answers to attention checks")):
+        dropped = int(table[column].sum())
+        if dropped:
+            notes.append(Note(f"{text}, left out", dropped))
+        table = table[~table[column].astype(bool)]
+    if needed and table.empty:
+        left = "; ".join(f"{note.count} {note.text}" for note in notes)
+        raise InputError(f"holds no answer that counts: {left}", source=SOURCE, field="url")
+    return table.reset_index(drop=True)
+
+
+def _flags(table: pd.DataFrame, settings: CollectedSettings) -> list[tuple[pd.Series, str, str]]:
+    """Rows of sessions that a rule of quality leaves out, for each rule that is on."""
+    found = []
+    session = table["session"]
+    own = table[~table["training"].astype(bool) & ~table["attention"].astype(bool) & ~table["automatic"].astype(bool)]
+    if settings.most_failed_checks is not None:
+        checks = table[table["attention"].astype(bool)]
+        failed = (checks["correct"] == False).groupby(checks["session"]).sum()  # noqa: E712 - None is no failure
+        bad = failed.index[failed > settings.most_failed_checks]
+        text = "answers of sessions that failed attention checks"
+        found.append((session.isin(bad), text, "most_failed_checks"))
+    if settings.fastest_ms is not None:
+        median = pd.to_numeric(own["server_ms"]).groupby(own["session"]).median()
+        bad = median.index[median < settings.fastest_ms]
+        found.append((session.isin(bad), "answers of sessions that were too fast", "fastest_ms"))
+    given = next((name for name in ("percent_a", "word", "guess") if name in table.columns), None)
+    if settings.most_alike is not None and given is not None:
+        share = own.groupby("session")[given].agg(lambda values: values.value_counts(normalize=True).iloc[0])
+        bad = share.index[share > settings.most_alike]
+        found.append((session.isin(bad), "answers of sessions with one answer too often", "most_alike"))
+    return found

@@ -1,0 +1,69 @@
+"""A cloze study of a collection: what was typed in each context, as it was typed."""
+
+from __future__ import annotations
+
+import pandas as pd
+import xarray as xr
+
+from experiments.studies.cloze.table import cloze_study
+from experiments.studies.collected.answers import Collected, response_variables
+from experiments.studies.collected.settings import CollectedSettings
+from experiments.studies.plain_table import table_of
+
+__all__ = ["collected_words"]
+
+_MODEL_COLUMNS = ("item", "model", "word", "count")
+
+
+def collected_words(found: Collected, settings: CollectedSettings) -> xr.Dataset:
+    """Make a cloze study of what a database holds.
+
+    Parameters
+    ----------
+    found : Collected
+    settings : CollectedSettings
+        ``model_words`` and ``word_rules``.
+
+    Returns
+    -------
+    xarray.Dataset
+        Passes :func:`estimators.cloze.validate_cloze_study`; a response is one person's answer, with ``session``,
+        ``order``, ``server_ms``, ``client_ms``, ``revisions`` and ``answered_at`` beside it.
+    """
+    answers = found.answers
+    rows = pd.DataFrame(
+        {
+            "context_id": answers["item"],
+            "context": answers["context"],
+            "target": answers["target"],
+            "participant": answers["participant"],
+            "response": answers["word"],
+        }
+    )
+    if (answers["document"] != "").all():
+        rows = rows.assign(text_id=answers["document"], word_num=answers["position"].astype(int))
+    if settings.model_words is not None:
+        rows = pd.concat([rows.assign(model="", count=1), _model_rows(settings, rows)], ignore_index=True)
+    columns = {name: name for name in rows.columns}
+    study = cloze_study(rows, name=found.name, columns=columns, word_rules=settings.word_rules)
+    return study.assign(response_variables(answers))
+
+
+def _model_rows(settings: CollectedSettings, rows: pd.DataFrame) -> pd.DataFrame:
+    """Words of language models on the contexts that people answered."""
+    path = settings.model_words
+    table = table_of(pd.read_csv(str(path), keep_default_na=False), "model_words", of="word", needed=_MODEL_COLUMNS)
+    for name in _MODEL_COLUMNS:
+        table.check_column(name, name)
+    given = pd.DataFrame({name: table.texts(name) for name in _MODEL_COLUMNS})
+    of_item = rows.drop(columns=["participant", "response"]).drop_duplicates("context_id")
+    merged = given.merge(of_item, left_on="item", right_on="context_id")
+    return pd.DataFrame(
+        {
+            **{name: merged[name] for name in of_item.columns},
+            "participant": "",
+            "response": merged["word"],
+            "model": merged["model"],
+            "count": merged["count"].astype(int),
+        }
+    )

@@ -1,0 +1,132 @@
+"""A comparison study of a collection: candidates from the questions, reports, and free answers on the same contexts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+import xarray as xr
+
+from estimators.comparison import validate_comparison_study
+from estimators.errors import InputError
+from estimators.layout import item_labels
+from experiments.collect.games.cloze import same_word
+from experiments.studies.collected.answers import SOURCE, Collected, response_variables
+from experiments.studies.comparison.file import comparison_file
+from experiments.studies.comparison.table import CANDIDATE, TARGET, comparison_study
+from experiments.studies.parsing import Note
+from inference.settings import UserPath
+
+__all__ = ["collected_comparisons"]
+
+_SOURCES = ("source", "proposal_logprob", "inclusion_logprob")
+
+
+def collected_comparisons(found: Collected, served: UserPath | None) -> xr.Dataset:
+    """Make a comparison study of what a database holds.
+
+    Parameters
+    ----------
+    found : Collected
+    served : Path, optional
+        The study that was served; variables that the database does not hold are taken from it.
+
+    Returns
+    -------
+    xarray.Dataset
+        Passes :func:`estimators.comparison.validate_comparison_study`. Along ``response`` there are ``session``,
+        ``order``, ``target_side`` ("A" or "B"), ``server_ms``, ``client_ms``, ``revisions``, ``answered_at`` and
+        ``score_points`` too.
+    """
+    pairs = _pairs(found.questions)
+    answers = pd.DataFrame(
+        {
+            "item": found.answers["item"],
+            "draw": found.answers["candidate_position"].astype(int),
+            "participant": found.answers["participant"],
+            "report": found.answers["report"].astype(float),
+        }
+    )
+    free, lost = _free_answers(found.free_answers, found.questions)
+    generator = found.questions[0]["generator"]
+    study = comparison_study(answers, pairs, generator=generator, free_answers=free, name=found.name)
+    side = found.answers["target_side"].to_numpy(dtype=object)
+    study = study.assign(response_variables(found.answers) | {"target_side": ("response", side)})
+    if lost:
+        found.notes.append(Note("answers of the cloze game on contexts that no comparison has, not used here", lost))
+    return validate_comparison_study(study if served is None else _with_served(study, served))
+
+
+def _pairs(questions: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    rows = []
+    for question in questions:
+        of_item = {"item": question["item"], "context": question["context"], "target": question["target"]}
+        of_item |= {TARGET + model: value for model, value in question["target_logprob"].items()}
+        for candidate in question["candidates"]:
+            row = of_item | {"draw": candidate["position"], "candidate": candidate["token"]}
+            row |= {CANDIDATE + model: value for model, value in candidate["logprob"].items()}
+            rows.append(row | {name: candidate[name] for name in _SOURCES if name in candidate})
+    return pd.DataFrame(rows)
+
+
+def _free_answers(
+    typed: pd.DataFrame | None, questions: Sequence[Mapping[str, Any]]
+) -> tuple[pd.DataFrame | None, int]:
+    """Words of the cloze game on contexts of comparisons, as the comparisons write them; and how many are on others."""
+    if typed is None or typed.empty:
+        return None, 0
+    at = {(question["document"], _place(question["context"])): question for question in questions}
+    rows = []
+    for document, context, participant, word in zip(
+        typed["document"], typed["context"], typed["participant"], typed["word"], strict=True
+    ):
+        question = at.get((document, _place(context)))
+        if question is not None:
+            token = _token(word, question)
+            rows.append({"item": question["item"], "participant": participant, "answer": token, "batch": 1})
+    lost = len(typed) - len(rows)
+    return (pd.DataFrame(rows) if rows else None), lost
+
+
+def _place(context: str) -> str:
+    return context.rstrip(" ")
+
+
+def _token(word: str, question: Mapping[str, Any]) -> str:
+    """Find the token that a typed word is: the target, or a candidate, whose letters it has; else the word itself."""
+    typed = word.strip()
+    tokens = [question["target"], *(candidate["token"] for candidate in question["candidates"])]
+    for token in tokens:
+        if token == f" {typed}":
+            return str(token)
+    # a token that does not begin a word is not what somebody types
+    for token in tokens:
+        if token.startswith(" ") and same_word(typed, token):
+            return str(token)
+    return f" {typed}"
+
+
+def _with_served(study: xr.Dataset, path: UserPath) -> xr.Dataset:
+    """Add what the study that was served says of items, candidates and tokens, and the database does not hold."""
+    served = comparison_file(path=path)
+    names = item_labels(served).astype(str).tolist()
+    wanted = item_labels(study).astype(str).tolist()
+    missing = [name for name in wanted if name not in set(names)]
+    if missing:
+        problem = f"has no item {missing[0]!r} ({len(missing)} such), which was asked; is it the study that was served?"
+        raise InputError(problem, source=f"{SOURCE}, {path}", field="served")
+    own = served.isel(item=[names.index(name) for name in wanted])
+    if (own["target_token"].values != study["target_token"].values).any():
+        raise InputError("has other targets than were asked", source=f"{SOURCE}, {path}", field="served")
+    of_candidates = own.sizes["candidate"] == study.sizes["candidate"]
+    allowed = {"item", "model", "token", "participant_truth"} | ({"candidate"} if of_candidates else set())
+    more = {
+        name: (variable.dims, variable.values, variable.attrs)
+        for name, variable in own.data_vars.items()
+        if name not in study and name != "item_id" and set(variable.dims) <= allowed
+    }
+    study = study.assign(more)
+    if "token" in own.coords and "token" in study.dims:
+        study = study.assign_coords(token=own["token"].values)
+    return study.assign_attrs({name: own.attrs[name] for name in ("truth", "settings") if name in own.attrs})

@@ -1,0 +1,62 @@
+"""``study=collected``: what people answered in ``+exp=collect``, as the study that its game gives."""
+
+from __future__ import annotations
+
+import xarray as xr
+
+from experiments.collect.settings import GameName
+from experiments.harness.result import loader
+from experiments.studies.collected.answers import read_collection
+from experiments.studies.collected.cloze import collected_words
+from experiments.studies.collected.comparison import collected_comparisons
+from experiments.studies.collected.settings import CollectedSettings
+from experiments.studies.parsing import Note, add_notes
+
+__all__ = ["KIND_OF_GAME", "CollectedSettings", "collected_study"]
+
+KIND_OF_GAME: dict[GameName, str] = {
+    "comparison": "comparison",
+    "cloze": "cloze",
+    "top1": "guess",
+    "guess_until_right": "guess",
+    "bets": "bet",
+}
+"""Kind of study that each game gives."""
+
+
+@loader(CollectedSettings)
+def collected_study(settings: CollectedSettings) -> xr.Dataset:
+    """Load the answers of one game from the database of ``+exp=collect``.
+
+    Parameters
+    ----------
+    settings : CollectedSettings, optional
+        Or its fields by name.
+
+    Returns
+    -------
+    xarray.Dataset
+        A study of the game's kind (:data:`KIND_OF_GAME`), which the attribute ``kind`` names. Participants are
+        pseudonyms. Answers of training rounds, attention checks, pilots and people who withdrew are left out, and
+        counted in the notes.
+
+    Raises
+    ------
+    InputError
+        If the database cannot be opened, holds no such answers, or the rules leave none; names what is missing.
+
+    Examples
+    --------
+    >>> from experiments import collected_study, perplexity
+    >>> study = collected_study(url="sqlite:///collect.sqlite", sessions="complete")  # doctest: +SKIP
+    >>> perplexity(study, players="human").table["perplexity"]  # doctest: +SKIP
+    """
+    found = read_collection(settings)
+    if settings.game == "comparison":
+        study = collected_comparisons(found, settings.served)
+    else:
+        study = collected_words(found, settings)
+    people, items = found.answers["participant"].nunique(), found.answers["item"].nunique()
+    text = f"answers that count, by {people} participants on {items} questions"
+    add_notes(study, [*found.notes, Note(text, len(found.answers))])
+    return study.assign_attrs(kind=KIND_OF_GAME[settings.game], game=settings.game)
