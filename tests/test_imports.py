@@ -160,7 +160,7 @@ def test_kinds_of_study_do_not_import_each_other():
         ("estimators.guesses.study", "from estimators.documents import document_tokens", set()),
         ("experiments.papers.published", "from estimators import cloze, comparison", set()),
         ("experiments.collect.games.cloze", "from estimators import cloze, comparison", set()),
-        ("experiments.studies.collected.cloze", "from experiments.collect import tables; import estimators.cloze", set()),
+        ("experiments.studies.collected.cloze", "import experiments.collect, estimators.cloze", set()),
         ("experiments.collect.server", "from experiments.papers import published", {"papers"}),
         ("experiments.studies.cloze.table", "from experiments.collect import tables", {"collect"}),
         ("experiments.studies.cloze.provo", "from estimators.cloze import words", set()),

@@ -18,13 +18,15 @@ def forget(transaction: Transaction, pseudonym: str) -> bool:
     transaction : sqlalchemy.orm.Session
         One that writes.
     pseudonym : str
+        Or the recruiter's id of the person.
 
     Returns
     -------
     bool
         Whether there was such a player.
     """
-    player_id = transaction.scalar(select(Player.id).where(Player.pseudonym == pseudonym))
+    named = (Player.pseudonym == pseudonym) | (Player.recruiter_id == pseudonym)
+    player_id = transaction.scalar(select(Player.id).where(named))
     if player_id is None:
         return False
     sessions = select(Session.id).where(Session.player_id == player_id)

@@ -1,4 +1,4 @@
-"""What people answered, a row an answer (a guess, a word that was bet on), with a column for everything that was stored.
+"""What people answered, a row an answer (a guess, a word that was bet on), with everything that was stored.
 
 Exports write these tables, and ``study=collected`` makes its studies of them.
 """
@@ -14,9 +14,9 @@ from sqlalchemy.orm import Session as Transaction
 from sqlalchemy.orm import joinedload
 
 from experiments.collect.games.protocol import CHECK
-from experiments.collect.tables import Answer, Assignment, Player, Question, Session, Study
+from experiments.collect.tables import Answer, Assignment, Player, Question, Session, Study, SurveyAnswer
 
-__all__ = ["COMMON", "GAME_COLUMNS", "games_answered", "tidy_answers"]
+__all__ = ["COMMON", "GAME_COLUMNS", "games_answered", "survey_answers", "tidy_answers"]
 
 COMMON = (
     *("study", "game", "item", "document", "position", "participant", "session", "order", "training", "attention"),
@@ -101,9 +101,33 @@ def games_answered(transaction: Transaction, *, study_ids: Iterable[int]) -> lis
     return [game for game in GAME_COLUMNS if game in found]
 
 
-def _common(
-    answer: Answer, assignment: Assignment, question: Question, session: Session, name: str
-) -> dict[str, Any]:
+def survey_answers(transaction: Transaction, *, study_ids: Iterable[int]) -> pd.DataFrame:
+    """Read the answers to the questions before and after the game.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``study``, ``participant``, ``session``, ``game``, ``moment``, ``question``, ``value``, ``answered_at``.
+    """
+    query = (
+        select(Study.name, Player.pseudonym, Session.id, Session.game, SurveyAnswer)
+        .select_from(SurveyAnswer)
+        .join(Session, Session.id == SurveyAnswer.session_id)
+        .join(Player, Player.id == Session.player_id)
+        .join(Study, Study.id == Session.study_id)
+        .where(Study.id.in_(list(study_ids)))
+        .order_by(Session.id, SurveyAnswer.id)
+    )
+    rows = [
+        (name, pseudonym, number, game, found.moment, found.question, found.value, found.answered_at)
+        for name, pseudonym, number, game, found in transaction.execute(query)
+    ]
+    return pd.DataFrame(
+        rows, columns=["study", "participant", "session", "game", "moment", "question", "value", "answered_at"]
+    )
+
+
+def _common(answer: Answer, assignment: Assignment, question: Question, session: Session, name: str) -> dict[str, Any]:
     player: Player = session.player
     return {
         "study": name,

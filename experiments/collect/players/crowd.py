@@ -71,12 +71,15 @@ def play_all(
     -------
     Crowd
     """
-    return asyncio.run(_all(players, game, address, application, parameters, at_once))
+    return asyncio.run(
+        _all(players, game, address=address, application=application, parameters=parameters, at_once=at_once)
+    )
 
 
 async def _all(
     players: Sequence[tuple[str, Answerer]],
     game: str,
+    *,
     address: str | None,
     application: Any,
     parameters: Sequence[str],

@@ -20,6 +20,7 @@ from experiments.collect.players.world import World, world_of
 from experiments.collect.tables import Player, Session
 from experiments.harness.result import ExperimentResult
 from experiments.harness.settings import rows_of
+from experiments.studies.collected.loader import collected_study
 from experiments.studies.comparison.file import save_comparison_study
 from inference.progress import say
 from inference.settings import to_dataclass
@@ -106,9 +107,9 @@ def _refuse_repeat(collection: Collection, names: list[str]) -> None:
     """Nobody plays a game twice, simulated players neither: their answers would be the same ones."""
     with collection.database.read() as transaction:
         there = transaction.scalar(
-            select(func.count(Session.id)).join(Player).where(
-                Player.recruiter_id.in_(names), Session.study_id == collection.study_id
-            )
+            select(func.count(Session.id))
+            .join(Player)
+            .where(Player.recruiter_id.in_(names), Session.study_id == collection.study_id)
         )
     if there:
         url = collection.settings.database
@@ -130,9 +131,6 @@ def played(collection: Collection, study: xr.Dataset) -> ExperimentResult:
     ExperimentResult
         :data:`PLAYED_COLUMNS`, a row a game; the file ``study.nc`` is the comparison study that was collected.
     """
-    # imported here: the loader reads what this package writes
-    from experiments.studies.collected.loader import collected_study  # noqa: PLC0415
-
     crowds, settings = play_games(collection, study), collection.settings
     found = None
     if "comparison" in crowds:

@@ -148,7 +148,7 @@ class _Reader(HTMLParser):
 
     @staticmethod
     def _kinds(tag: str, classes: set[str]) -> list[str]:
-        found = [kind for kind in ("context", "token", "problem") if kind in classes]
+        found: list[str] = [kind for kind in ("context", "token", "problem") if kind in classes]
         return [*found, "strong"] if tag == "strong" and "token" not in classes else found
 
     def _done(self, kind: str, text: str) -> None:

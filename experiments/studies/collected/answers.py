@@ -19,7 +19,7 @@ from experiments.collect.tables import Answer, Assignment, Question, Session, St
 from experiments.studies.collected.settings import CollectedSettings
 from experiments.studies.parsing import Note
 
-__all__ = ["Collected", "response_variables", "read_collection"]
+__all__ = ["Collected", "database_url", "read_collection", "response_variables"]
 
 SOURCE = "study collected"
 _TIMES = ("server_ms", "client_ms", "revisions", "answered_at", "score_points")
@@ -66,7 +66,7 @@ def read_collection(settings: CollectedSettings) -> Collected:
     InputError
         If the database cannot be opened, has no such study or no answers, or the rules leave none.
     """
-    database = open_database(_url(settings.url))
+    database = open_database(database_url(settings.url))
     try:
         with database.read() as transaction:
             study_id, name = _study(transaction, settings)
@@ -105,7 +105,19 @@ def response_variables(answers: pd.DataFrame) -> dict[str, Any]:
     return found
 
 
-def _url(given: str) -> str:
+def database_url(given: str) -> str:
+    """Say how SQLAlchemy finds a database that is there.
+
+    Raises
+    ------
+    InputError
+        If it is no URL of a database, or there is no such file.
+
+    Examples
+    --------
+    >>> database_url("postgresql://ann@localhost/games")
+    'postgresql+psycopg://ann@localhost/games'
+    """
     try:
         url = make_url(given)
     except ArgumentError as error:
@@ -135,8 +147,9 @@ def _study(transaction: Transaction, settings: CollectedSettings) -> tuple[int, 
     of_game = [(number, name, n) for number, name, game, n in rows if game == settings.game]
     if not of_game:
         games = ", ".join(sorted({game for _, _, game, _ in rows}))
-        raise InputError(f"is {settings.game!r}, of which there are no answers; there are of {games}", source=SOURCE,
-                         field="game")
+        raise InputError(
+            f"is {settings.game!r}, of which there are no answers; there are of {games}", source=SOURCE, field="game"
+        )
     wanted = settings.collection
     found = [row for row in of_game if wanted is None or wanted in (str(row[0]), row[1])]
     there = ", ".join(f"{number} ({name}, {n:,} answers)" for number, name, n in of_game)
@@ -177,8 +190,9 @@ def _counted(
     ]  # fmt: skip
     if settings.sessions == "complete":
         rules.append((table["state"] != "done", "answers of sessions that were not completed", "sessions"))
-    for dropped, text, field in (*rules, *_flags(table, settings)):
-        table, dropped = table[~dropped.reindex(table.index)], int(dropped.reindex(table.index).sum())
+    for left_out, text, field in (*rules, *_flags(table, settings)):
+        here = left_out.loc[table.index].astype(bool)
+        table, dropped = table[~here], int(here.sum())
         if dropped:
             notes.append(Note(f"{text}{f' ({field})' if field else ''}, left out", dropped))
     for column, text in (("training", "answers of training rounds"), ("attention", "answers to attention checks")):

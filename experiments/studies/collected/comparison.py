@@ -117,12 +117,12 @@ def _with_served(study: xr.Dataset, path: UserPath) -> xr.Dataset:
         problem = f"has no item {missing[0]!r} ({len(missing)} such), which was asked; is it the study that was served?"
         raise InputError(problem, source=f"{SOURCE}, {path}", field="served")
     own = served.isel(item=[names.index(name) for name in wanted])
-    if (own["target_token"].values != study["target_token"].values).any():
+    if own["target_token"].to_numpy().tolist() != study["target_token"].to_numpy().tolist():
         raise InputError("has other targets than were asked", source=f"{SOURCE}, {path}", field="served")
     of_candidates = own.sizes["candidate"] == study.sizes["candidate"]
     allowed = {"item", "model", "token", "participant_truth"} | ({"candidate"} if of_candidates else set())
     more = {
-        name: (variable.dims, variable.values, variable.attrs)
+        name: (variable.dims, variable.to_numpy(), variable.attrs)
         for name, variable in own.data_vars.items()
         if name not in study and name != "item_id" and set(variable.dims) <= allowed
     }

@@ -1,0 +1,90 @@
+"""``python -m experiments.collect export|public|forget``: what a collection holds, beside the server or after it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from estimators.errors import InputError
+from experiments.collect.database import open_database
+from experiments.collect.deletion import forget
+from experiments.collect.export_files import chosen_study, write_exports
+from experiments.collect.export_public import PUBLIC_GAMES, write_public
+from experiments.studies.collected.answers import database_url
+from experiments.studies.collected.settings import CollectedSettings
+
+__all__ = ["main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one of the three commands.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        Those of the command line by default.
+
+    Returns
+    -------
+    int
+        0, or 2 where something was wrong, which is said on the error stream.
+    """
+    given = _parser().parse_args(arguments)
+    try:
+        given.run(given)
+    except InputError as error:
+        print(f"error: {error}", file=sys.stderr)  # noqa: T201 - a command
+        return 2
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m experiments.collect", description=__doc__)
+    commands = parser.add_subparsers(required=True)
+    export = commands.add_parser("export", help="write answers, surveys and pay as CSV")
+    public = commands.add_parser("public", help="write the public layout of the original site")
+    delete = commands.add_parser("forget", help="delete participants with all that they answered")
+    for command, run in ((export, _export), (public, _public), (delete, _forget)):
+        command.add_argument("--url", default="sqlite:///collect.sqlite", help="the database (%(default)s)")
+        command.set_defaults(run=run)
+    for command in (export, public):
+        command.add_argument("--collection", help="name or number of the study, where there are several")
+        command.add_argument("--folder", type=Path, required=True, help="where to write")
+    export.add_argument("--no-pay", action="store_true", help="write no pay.csv, which has the recruiter's ids")
+    public.add_argument("--game", choices=PUBLIC_GAMES, default=PUBLIC_GAMES[0])
+    delete.add_argument("participant", nargs="+", help="pseudonyms, or the recruiter's ids")
+    return parser
+
+
+def _export(given: argparse.Namespace) -> None:
+    database = open_database(database_url(given.url))
+    try:
+        with database.read() as transaction:
+            study = chosen_study(transaction, given.collection)
+            for path in write_exports(transaction, study, given.folder, pay=not given.no_pay):
+                print(path)  # noqa: T201 - a command
+    finally:
+        database.close()
+
+
+def _public(given: argparse.Namespace) -> None:
+    settings = CollectedSettings(url=given.url, game=given.game, collection=given.collection)
+    print(write_public(settings, given.folder))  # noqa: T201 - a command
+
+
+def _forget(given: argparse.Namespace) -> None:
+    database = open_database(database_url(given.url))
+    try:
+        for name in given.participant:
+            with database.write() as transaction:
+                if not forget(transaction, name):
+                    raise InputError(f"is {name!r}, of whom nothing is stored", field="participant")
+            print(f"deleted {name}")  # noqa: T201 - a command
+    finally:
+        database.close()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

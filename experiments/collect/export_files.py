@@ -1,0 +1,72 @@
+"""Everything that a database holds of a study, as files in a folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session as Transaction
+
+from estimators.errors import InputError
+from experiments.collect.export_csv import guarded_csv
+from experiments.collect.export_pay import pay_table
+from experiments.collect.export_rows import games_answered, survey_answers, tidy_answers
+from experiments.collect.settings import PaySettings
+from experiments.collect.tables import Study
+
+__all__ = ["chosen_study", "write_exports"]
+
+
+def chosen_study(transaction: Transaction, collection: str | None = None) -> Study:
+    """Find the study of a database by its name or number; the only one by default.
+
+    Raises
+    ------
+    InputError
+        If there is none, no such one, or several.
+    """
+    there = transaction.scalars(select(Study).order_by(Study.id)).all()
+    found = [study for study in there if collection is None or collection in (str(study.id), study.name)]
+    if len(found) == 1:
+        return found[0]
+    listed = ", ".join(f"{study.id} ({study.name})" for study in there) or "none"
+    if collection is None or found:
+        problem = f"should name one of the studies in the database: {listed}"
+    else:
+        problem = f"is {collection!r}; there are {listed}"
+    raise InputError(problem, source="database", field="collection")
+
+
+def write_exports(transaction: Transaction, study: Study, folder: Path | str, *, pay: bool = True) -> list[Path]:
+    """Write ``answers_GAME.csv`` for every game that was answered, ``surveys.csv`` and ``pay.csv``.
+
+    Parameters
+    ----------
+    transaction : sqlalchemy.orm.Session
+    study : Study
+        From :func:`chosen_study`.
+    folder : Path or str
+        Made if needed; files of the same names are replaced.
+    pay : bool, optional
+        Write ``pay.csv`` too, the only file with the recruiter's ids.
+
+    Returns
+    -------
+    list of Path
+    """
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    tables = {
+        f"answers_{game}": tidy_answers(transaction, game, study_ids=[study.id])
+        for game in games_answered(transaction, study_ids=[study.id])
+    }
+    tables["surveys"] = survey_answers(transaction, study_ids=[study.id])
+    if pay:
+        tables["pay"] = pay_table(transaction, study.id, PaySettings(**study.settings.get("pay", {})))
+    written = []
+    for name, table in tables.items():
+        path = folder / f"{name}.csv"
+        partial = path.with_name(f".{path.name}.partial")
+        partial.write_text(guarded_csv(table), encoding="utf-8", newline="")
+        written.append(partial.replace(path))
+    return written

@@ -1,0 +1,307 @@
+"""Simulated people through the pages, the loader, and the numbers that the simulator gives without either."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from sqlalchemy import select
+
+from estimators.comparison import estimate_perplexity
+from estimators.comparison.simulation.settings import ParticipantPopulation
+from estimators.comparison.study_tokens import compared_tokens
+from estimators.errors import InputError
+from estimators.layout import item_labels, notes, response_positions
+from experiments.collect.__main__ import main
+from experiments.collect.collection import Collection, open_collection
+from experiments.collect.database import open_database
+from experiments.collect.export_csv import guarded, read_guarded_csv, unguarded
+from experiments.collect.players.crowd import Crowd, play_all
+from experiments.collect.players.people import People, Person, exact_people, simulated_people
+from experiments.collect.players.world import world_of
+from experiments.collect.server import app_of
+from experiments.collect.settings import CollectSettings, PaySettings
+from experiments.collect.tables import Player, Session
+from experiments.studies.cloze.table import cloze_study
+from experiments.studies.collected.loader import collected_study
+from experiments.studies.comparison.file import save_comparison_study
+from experiments.studies.comparison.lm_game import lm_game
+from experiments.studies.comparison.simulated import simulated
+from experiments.studies.comparison.table import comparison_study
+from models.comparison.free_answer_data import free_answer_data
+
+N_PLAYERS = 4
+SEED = 5
+
+
+@dataclass(frozen=True)
+class Played:
+    """One collection, played once for all tests."""
+
+    url: str
+    study: xr.Dataset
+    people: People
+    crowds: dict[str, Crowd]
+    number: dict[str, int]
+    """Pseudonym -> number of the simulated person."""
+    folder: Path
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
+    folder = tmp_path_factory.mktemp("collected")
+    study = simulated(
+        n_items=14,
+        n_reference_items=14,
+        n_candidates=5,
+        n_participants=N_PLAYERS,
+        vocab_size=120,
+        seed=SEED,
+        store_reference=True,
+    )
+    url = f"sqlite:///{folder / 'c.sqlite'}"
+    settings = CollectSettings(
+        game=("comparison", "cloze"),
+        n_questions=8,
+        training_rounds=2,
+        attention_share=0.2,
+        seed=SEED,
+        pay=PaySettings(base=3.0, bonus_per_1000_points=2.0, most=1.0),
+    )
+    database = open_database(url)
+    collection = open_collection(settings, study, database)
+    people = simulated_people(world_of(study), ParticipantPopulation(), N_PLAYERS, SEED)
+    crowds = {game: through_pages(collection, people, game) for game in settings.game}
+    with database.read() as transaction:
+        rows = transaction.execute(select(Player.pseudonym, Player.recruiter_id)).all()
+    database.close()
+    number = {pseudonym: int(str(recruiter_id).rsplit("-", 1)[1]) for pseudonym, recruiter_id in rows}
+    return Played(url, study, people, crowds, number, folder)
+
+
+def through_pages(collection: Collection, people: People, game: str) -> Crowd:
+    players = [(f"p-{number}", Person(people, number)) for number in range(len(people.people.bias))]
+    parameters = collection.settings.recruiter.parameters
+    return play_all(players, game, application=app_of(collection), parameters=parameters)
+
+
+def test_everybody_comes_to_the_completion_code(played: Played) -> None:
+    for crowd in played.crowds.values():
+        assert crowd.problems == ()
+        assert crowd.n_answers >= N_PLAYERS * (2 + 2 + 8) - 8
+
+
+def test_reports_through_the_pages_are_the_simulators_to_the_last_digit(played: Played) -> None:
+    study = collected_study(url=played.url)
+    world, direct = played.people.world, []
+    names = item_labels(study)[response_positions(study)]
+    draws = study["response_candidate"].values.tolist()
+    for pseudonym, name, draw in zip(study["participant"].values.tolist(), names.tolist(), draws, strict=True):
+        item = world.name.index(name)
+        same = world.candidate[item][draw] == world.target[item]
+        direct.append(0.5 if same else played.people.report(played.number[pseudonym], item, draw))
+    assert study.sizes["response"] >= N_PLAYERS * 8
+    np.testing.assert_array_equal(study["report"].values, direct)
+    # the same collection without server and database
+    questions = pd.DataFrame(
+        [
+            {"item": name, "draw": draw, "context": context, "target": world.target[at], "candidate": token}
+            | {f"target_logprob_{m}": float(played.study["target_logprob"].sel(model=m)[at]) for m in played.study.model.values}
+            | {f"candidate_logprob_{m}": float(played.study["candidate_logprob"].sel(model=m)[at, draw]) for m in played.study.model.values}
+            for name in item_labels(study).tolist()
+            for at in [world.name.index(name)]
+            for context in [str(played.study["context"].values[at])]
+            for draw, token in enumerate(world.candidate[at])
+        ]
+    )  # fmt: skip
+    answers = pd.DataFrame({"item": names, "draw": draws, "participant": study["participant"].values, "report": direct})
+    without = comparison_study(answers, questions, generator=played.study.attrs["generator"])
+    for player in ("human", "lm-strong"):
+        ours, theirs = (estimate_perplexity(each, player) for each in (study, without))
+        assert ours.perplexity == theirs.perplexity
+        assert ours.gap.se_nats == theirs.gap.se_nats if hasattr(ours.gap, "se_nats") else True
+
+
+def test_a_simulated_person_reports_as_the_simulator_of_studies(played: Played) -> None:
+    study = played.study
+    shown = study["response_candidate"].values.reshape(N_PLAYERS, -1)[:, 0]
+    report = study["report"].values.reshape(N_PLAYERS, -1)
+    asked = ~study["automatic"].values.reshape(N_PLAYERS, -1)
+    ours = np.array([[played.people.report(i, q, int(shown[i])) for q in range(14)] for i in range(N_PLAYERS)])
+    np.testing.assert_array_equal(ours[asked], report[asked])
+
+
+def test_a_player_without_errors_reports_what_it_believes(played: Played) -> None:
+    world = world_of(played.study, "lm-strong")
+    people = exact_people(world, 1, SEED)
+    odds = np.exp(world.candidate_logprob[3, 2] - world.target_logprob[3])
+    assert people.report(0, 3, 2) == pytest.approx(np.clip(np.rint(10 / (1 + odds)) / 10, 0.01, 0.99))
+
+
+def test_words_through_the_pages_are_those_of_the_simulator(played: Played) -> None:
+    study = collected_study(url=played.url, game="cloze")
+    world = played.people.world
+    typed = study["word_text"].values[study["response_word"].values].tolist()
+    items = study["item_id"].values[study["response_item"].values].tolist()
+    who = study["participant"].values.tolist()
+    direct = [played.people.word(played.number[p], world.name.index(i)).strip() for p, i in zip(who, items, strict=True)]
+    assert typed == direct
+    assert study.attrs["kind"] == "cloze"
+    assert set(study["session"].dims) == {"response"}
+    without = cloze_study(
+        pd.DataFrame({"context_id": items, "participant": who, "response": direct}),
+        columns={"context_id": "context_id", "participant": "participant", "response": "response"},
+    )
+    assert without.sizes["item"] == study.sizes["item"]
+    assert without["response_count"].values.tolist() == study["response_count"].values.tolist()
+
+
+def test_what_is_beside_an_answer_comes_along(played: Played) -> None:
+    study = collected_study(url=played.url)
+    assert set(study["target_side"].values.tolist()) == {"A", "B"}
+    own = study["server_ms"].values[~study["automatic"].values]
+    assert np.isfinite(own).all()
+    assert (own >= 0).all()
+    assert np.isnan(study["client_ms"].values).all()  # a browser without JavaScript
+    assert (study["answered_at"].values > 1.6e9).all()
+    for session in np.unique(study["session"].values):
+        mine = study["order"].values[study["session"].values == session]
+        assert (np.diff(mine) > 0).all()
+    assert all(name.startswith("P") for name in study["participant"].values.tolist())
+
+
+def test_training_rounds_and_checks_are_left_out_and_counted(played: Played) -> None:
+    counted = {note["text"]: note["count"] for note in notes(collected_study(url=played.url))}
+    assert counted["answers of training rounds, left out"] >= 2 * N_PLAYERS
+    assert counted["answers to attention checks, left out"] == 2 * N_PLAYERS
+
+
+def test_free_answers_on_the_same_contexts_come_along(played: Played) -> None:
+    path = save_comparison_study(played.study, played.folder / "served.nc")
+    study = collected_study(url=played.url, served=path)
+    cloze = collected_study(url=played.url, game="cloze")
+    assert study.sizes["answer"] > 0
+    shared = np.isin(cloze["item_id"].values[cloze["response_item"].values], study["item_id"].values).sum()
+    assert study.sizes["answer"] == shared
+    # every word was drawn from the target and the candidates
+    assert (study["answer_candidate"].values >= -1).all()
+    data = free_answer_data(study, "interface")
+    assert data.n_answers.sum() > 0
+    assert compared_tokens is not None
+    assert "answer" not in collected_study(url=played.url, free_answers=False).dims
+
+
+RULES: list[tuple[dict[str, Any], str]] = [
+    ({"sessions": "complete"}, ""),
+    ({"most_failed_checks": 0}, ""),
+    ({"fastest_ms": 1e9}, "holds no answer that counts"),
+    ({"most_alike": 0.01}, "holds no answer that counts"),
+    ({"most_alike": 1.0}, ""),
+    ({"pilot": True}, "holds no answer that counts"),
+    ({"game": "bets"}, "game: is 'bets', of which there are no answers; there are of cloze, comparison"),
+    ({"collection": "other"}, r"collection: is 'other'; there are 1 \(simulated, "),
+    ({"collection": "1"}, ""),
+    ({"url": "sqlite:///nowhere.sqlite"}, "there is no file 'nowhere.sqlite'"),
+    ({"url": "nothing"}, "url: is 'nothing', should be sqlite:///FILE"),
+]
+
+
+@pytest.mark.parametrize(("changes", "problem"), RULES)
+def test_rules_leave_sessions_out(played: Played, changes: dict[str, Any], problem: str) -> None:
+    if problem:
+        with pytest.raises(InputError, match=problem):
+            collected_study(**{"url": played.url} | changes)
+    else:
+        study = collected_study(**{"url": played.url} | changes)
+        assert study.sizes["response"] == collected_study(url=played.url).sizes["response"]
+
+
+def test_an_excluded_participant_is_not_there(played: Played) -> None:
+    whole = collected_study(url=played.url)
+    name = whole["participant"].values[0]
+    study = collected_study(url=played.url, exclude_participants=(name,))
+    assert set(study["participant"].values) == set(whole["participant"].values) - {name}
+    counted = {note["text"]: note["count"] for note in notes(study)}
+    assert counted["answers of excluded participants (exclude_participants), left out"] > 0
+
+
+def test_a_database_without_answers_says_so(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'empty.sqlite'}"
+    open_database(url).close()
+    with pytest.raises(InputError, match="study collected, url: holds no answer yet"):
+        collected_study(url=url)
+
+
+def test_the_public_layout_reads_back_as_the_same_study(played: Played, tmp_path: Path) -> None:
+    assert main(["public", "--url", played.url, "--folder", str(tmp_path)]) == 0
+    ours = collected_study(url=played.url)
+    last = ours.sizes["item"] - 1
+    theirs = lm_game(
+        root=tmp_path,
+        sets={"answered": (0, last)},
+        reference=(0, last),
+        participants="all",
+        repeats="keep",
+        verify=False,
+        cache=False,
+    )
+    for name in ("context", "target_token", "candidate_token", "target_logprob", "candidate_logprob", "participant"):
+        np.testing.assert_array_equal(theirs[name].values, ours[name].values)
+    for name in ("response_item", "response_candidate", "report", "automatic"):
+        np.testing.assert_array_equal(theirs[name].values, ours[name].values)
+    assert estimate_perplexity(theirs, "human").perplexity == estimate_perplexity(ours, "human").perplexity
+
+
+def test_tables_for_spreadsheets_hold_every_answer(played: Played, tmp_path: Path) -> None:
+    assert main(["export", "--url", played.url, "--folder", str(tmp_path)]) == 0
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "answers_comparison.csv",
+        "answers_cloze.csv",
+        "surveys.csv",
+        "pay.csv",
+    }
+    table = read_guarded_csv(tmp_path / "answers_comparison.csv")
+    own = table[(table["training"] == "0") & (table["attention"] == "0")]
+    study = collected_study(url=played.url)
+    assert own["report"].astype(float).tolist() == study["report"].values.tolist()
+    assert own["candidate"].tolist() == [
+        study["candidate_token"].values[i, j]
+        for i, j in zip(response_positions(study), study["response_candidate"].values, strict=True)
+    ]
+    assert not any(name in (tmp_path / "answers_comparison.csv").read_text() for name in ("p-0", "p-1"))
+    pay = read_guarded_csv(tmp_path / "pay.csv")
+    assert set(pay["recruiter_id"]) == {f"p-{number}" for number in range(N_PLAYERS)}
+    assert (pay["base"].astype(float) == 3.0).all()
+    assert pay["bonus"].astype(float).between(0, 1).all()
+    points = own.groupby("participant")["score_points"].agg(lambda cells: cells.replace("", "0").astype(float).sum())
+    paid = pay[pay["game"] == "comparison"].set_index("participant")["score_points"].astype(float)
+    assert (paid - points).abs().max() < 0.06
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "'quoted", "the", "", " -"])
+def test_no_cell_is_a_formula_and_every_one_comes_back(text: str) -> None:
+    assert not guarded(text).startswith(("=", "+", "-", "@", "\t", "\r", "\n"))
+    assert unguarded(guarded(text)) == text
+
+
+def test_one_participant_is_deleted_and_the_others_stay(played: Played, tmp_path: Path) -> None:
+    copy = tmp_path / "copy.sqlite"
+    copy.write_bytes((played.folder / "c.sqlite").read_bytes())
+    url = f"sqlite:///{copy}"
+    whole = collected_study(url=url)
+    gone = str(whole["participant"].values[0])
+    assert main(["forget", "--url", url, gone]) == 0
+    left = collected_study(url=url)
+    kept = whole["participant"].values != gone
+    np.testing.assert_array_equal(left["report"].values, whole["report"].values[kept])
+    assert main(["forget", "--url", url, gone]) == 2
+    assert gone.encode() not in b"".join(row.encode() for row in left["participant"].values)
+    database = open_database(url)
+    with database.read() as transaction:
+        assert transaction.scalars(select(Session).join(Player).where(Player.pseudonym == gone)).all() == []
+    database.close()
