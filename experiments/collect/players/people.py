@@ -120,8 +120,8 @@ class Person:
     def _typed(self, page: Page) -> str:
         item = self.people.world.find(page.context or "")
         typed = "" if item is None else self.people.word(self.number, item).strip()
-        # a token need not be a word
-        return typed if typed.isalpha() else _ANYTHING
+        # a token may be a blank alone
+        return typed if len(typed.split()) == 1 else _ANYTHING
 
 
 def simulated_people(world: World, population: ParticipantPopulation, n_people: int, seed: int) -> People:

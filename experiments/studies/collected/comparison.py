@@ -97,14 +97,12 @@ def _token(word: str, question: Mapping[str, Any]) -> str:
     """Find the token that a typed word is: the target, or a candidate, whose letters it has; else the word itself."""
     typed = word.strip()
     tokens = [question["target"], *(candidate["token"] for candidate in question["candidates"])]
-    for token in tokens:
-        if token == f" {typed}":
-            return str(token)
-    # a token that does not begin a word is not what somebody types
-    for token in tokens:
-        if token.startswith(" ") and same_word(typed, token):
-            return str(token)
-    return f" {typed}"
+    # a word as it was typed first, then in other letter case; a token without a blank before it begins no word
+    for is_same in (lambda token: token == f" {typed}", lambda token: token.startswith(" ") and same_word(typed, token)):
+        for token in tokens:
+            if is_same(token):
+                return str(token)
+    return typed if typed in tokens else f" {typed}"
 
 
 def _with_served(study: xr.Dataset, path: UserPath) -> xr.Dataset:

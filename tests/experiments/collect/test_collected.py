@@ -14,7 +14,6 @@ from sqlalchemy import select
 
 from estimators.comparison import estimate_perplexity
 from estimators.comparison.simulation.settings import ParticipantPopulation
-from estimators.comparison.study_tokens import compared_tokens
 from estimators.errors import InputError
 from estimators.layout import item_labels, notes, response_positions
 from experiments.collect.__main__ import main
@@ -124,7 +123,7 @@ def test_reports_through_the_pages_are_the_simulators_to_the_last_digit(played: 
     for player in ("human", "lm-strong"):
         ours, theirs = (estimate_perplexity(each, player) for each in (study, without))
         assert ours.perplexity == theirs.perplexity
-        assert ours.gap.se_nats == theirs.gap.se_nats if hasattr(ours.gap, "se_nats") else True
+        assert ours.perplexity_upper == theirs.perplexity_upper
 
 
 def test_a_simulated_person_reports_as_the_simulator_of_studies(played: Played) -> None:
@@ -192,7 +191,6 @@ def test_free_answers_on_the_same_contexts_come_along(played: Played) -> None:
     assert (study["answer_candidate"].values >= -1).all()
     data = free_answer_data(study, "interface")
     assert data.n_answers.sum() > 0
-    assert compared_tokens is not None
     assert "answer" not in collected_study(url=played.url, free_answers=False).dims
 
 
@@ -201,7 +199,7 @@ RULES: list[tuple[dict[str, Any], str]] = [
     ({"most_failed_checks": 0}, ""),
     ({"fastest_ms": 1e9}, "holds no answer that counts"),
     ({"most_alike": 0.01}, "holds no answer that counts"),
-    ({"most_alike": 1.0}, ""),
+    ({"most_alike": 0.99}, ""),
     ({"pilot": True}, "holds no answer that counts"),
     ({"game": "bets"}, "game: is 'bets', of which there are no answers; there are of cloze, comparison"),
     ({"collection": "other"}, r"collection: is 'other'; there are 1 \(simulated, "),
@@ -247,7 +245,6 @@ def test_the_public_layout_reads_back_as_the_same_study(played: Played, tmp_path
         reference=(0, last),
         participants="all",
         repeats="keep",
-        verify=False,
         cache=False,
     )
     for name in ("context", "target_token", "candidate_token", "target_logprob", "candidate_logprob", "participant"):
