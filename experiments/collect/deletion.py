@@ -25,8 +25,9 @@ def forget(transaction: Transaction, pseudonym: str) -> bool:
     bool
         Whether there was such a player.
     """
-    named = (Player.pseudonym == pseudonym) | (Player.recruiter_id == pseudonym)
-    player_id = transaction.scalar(select(Player.id).where(named))
+    player_id = transaction.scalar(select(Player.id).where(Player.pseudonym == pseudonym))
+    if player_id is None:
+        player_id = transaction.scalar(select(Player.id).where(Player.recruiter_id == pseudonym))
     if player_id is None:
         return False
     sessions = select(Session.id).where(Session.player_id == player_id)

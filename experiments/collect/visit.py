@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -21,10 +22,12 @@ from experiments.collect.sessions import PLACES, Refusal
 from experiments.collect.surveys import in_language
 from experiments.collect.tables import Session
 
-__all__ = ["LARGEST_BODY", "Visit", "cookie_options", "page", "read_form", "redirect", "refuse", "visit_of"]
+__all__ = ["BODY_SECONDS", "LARGEST_BODY", "Visit", "cookie_options", "page", "read_form", "redirect", "refuse", "visit_of"]
 
 LARGEST_BODY = 64 * 1024
 """Bytes of a form; more is refused."""
+BODY_SECONDS = 20.0
+"""A form that takes longer to come is given up."""
 _MOST_FIELDS = 200
 
 _MARKS = {" ": ("·", "mark.space"), "\n": ("↵", "mark.newline"), "\t": ("⇥", "mark.tab")}
@@ -100,17 +103,27 @@ async def read_form(request: Request) -> dict[str, str]:
     """
     if not request.headers.get("content-type", "").startswith("application/x-www-form-urlencoded"):
         raise Refusal(415, "error.form")
-    body = b""
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > LARGEST_BODY:
-            raise Refusal(413, "error.too_large")
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            body = await _body(request)
+    except TimeoutError:
+        # nobody holds the server by sending a byte a minute
+        raise Refusal(408, "error.form") from None
     try:
         text = body.decode("ascii")
         pairs = parse_qsl(text, keep_blank_values=True, max_num_fields=_MOST_FIELDS, errors="strict")
     except ValueError:
         raise Refusal(400, "error.form") from None
     return dict(pairs)
+
+
+async def _body(request: Request) -> bytes:
+    body = b""
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > LARGEST_BODY:
+            raise Refusal(413, "error.too_large")
+    return body
 
 
 def page(
