@@ -22,7 +22,17 @@ from experiments.collect.sessions import PLACES, Refusal
 from experiments.collect.surveys import in_language
 from experiments.collect.tables import Session
 
-__all__ = ["BODY_SECONDS", "LARGEST_BODY", "Visit", "cookie_options", "page", "read_form", "redirect", "refuse", "visit_of"]
+__all__ = [
+    "BODY_SECONDS",
+    "LARGEST_BODY",
+    "Visit",
+    "cookie_options",
+    "page",
+    "read_form",
+    "redirect",
+    "refuse",
+    "visit_of",
+]
 
 LARGEST_BODY = 64 * 1024
 """Bytes of a form; more is refused."""

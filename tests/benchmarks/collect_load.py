@@ -3,8 +3,8 @@
     python -m tests.benchmarks.collect_load --players 500 --seconds 120 --kills 3
     python -m tests.benchmarks.collect_load --postgres
 
-Players are asynchronous clients on loopback; each thinks for a while, answers, reads the feedback, and asks for the next
-question. The server is a process of its own, which is killed with SIGKILL and started again. A player whose connection
+Players are asynchronous clients on loopback; each thinks for a while, answers, reads the feedback, and asks for the
+next question. The server is a process of its own, which is killed with SIGKILL and started again. A player whose connection
 breaks sends the same form again, as a person does who presses "send again". In the end the database is compared with
 what the players were told was stored.
 """
@@ -117,7 +117,7 @@ class _Client:
             began = time.monotonic()
             try:
                 found = await asyncio.wait_for(self._once(method, path, form), timeout=60)
-            except (OSError, asyncio.IncompleteReadError, asyncio.TimeoutError, ValueError):
+            except (TimeoutError, OSError, asyncio.IncompleteReadError, ValueError):
                 self._close()
                 tries += 1
                 self.run.n_retries += self.run.measuring

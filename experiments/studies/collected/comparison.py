@@ -98,7 +98,10 @@ def _token(word: str, question: Mapping[str, Any]) -> str:
     typed = word.strip()
     tokens = [question["target"], *(candidate["token"] for candidate in question["candidates"])]
     # a word as it was typed first, then in other letter case; a token without a blank before it begins no word
-    for is_same in (lambda token: token == f" {typed}", lambda token: token.startswith(" ") and same_word(typed, token)):
+    for is_same in (
+        lambda token: token == f" {typed}",
+        lambda token: token.startswith(" ") and same_word(typed, token),
+    ):
         for token in tokens:
             if is_same(token):
                 return str(token)

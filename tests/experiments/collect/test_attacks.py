@@ -1,4 +1,4 @@
-"""Attacks on a collection, one a row: what is sent, what has to come back, and that nothing was given away or changed."""
+"""Attacks on a collection, one a row: what is sent, what has to come back, and that nothing changed."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ from typing import Any
 
 import pytest
 from itsdangerous import URLSafeTimedSerializer
+from markupsafe import escape
 from sqlalchemy import func, select
 from starlette.testclient import TestClient
 
 import experiments.collect.admin_pages as admin
 import experiments.collect.visit as visit
+from experiments.collect.assign import layout_rng
 from experiments.collect.database import Database, open_database
 from experiments.collect.deletion import forget
 from experiments.collect.demo import collect_demo
@@ -161,10 +163,7 @@ def twice(who: Visitor) -> Any:
 
 
 def replayed_login(who: Visitor) -> Any:
-    stolen = who.client.cookies.get(COOKIE)
-    forged = URLSafeTimedSerializer(who.site.key, salt=ADMIN_COOKIE)
-    del forged
-    return with_cookie(who, str(stolen), "/admin/answers.csv", ADMIN_COOKIE)
+    return with_cookie(who, str(who.client.cookies.get(COOKIE)), "/admin/answers.csv", ADMIN_COOKIE)
 
 
 def named(name: str) -> Do:
@@ -185,7 +184,8 @@ ATTACKS: list[tuple[str, Do, int | tuple[int, ...]]] = [
     ("consent without a form token", lambda w: (w.get("/"), w.client.post("/consent", data={"agree": "yes"}))[1], 403),
     ("start without a cookie", lambda w: w.client.post("/start", data={"csrf": "x", "game": "cloze"}), 403),
     ("skip the training without a form token", played(lambda w: w.client.post("/skip-training", data={"a": "b"})), 403),
-    ("change the document without a form token", played(lambda w: w.client.post("/change-document", data={"a": "b"})), 403),
+    ("change the document without a form token",
+     played(lambda w: w.client.post("/change-document", data={"a": "b"})), 403),
     ("log in without a form token", lambda w: w.client.post("/admin/login", data={"password": PASSWORD}), 403),
     ("delete as the experimenter without a form token",
      as_admin(lambda w: w.client.post("/admin/delete", data={"pseudonym": "P"})), 403),
@@ -193,11 +193,12 @@ ATTACKS: list[tuple[str, Do, int | tuple[int, ...]]] = [
      as_admin(lambda w: w.post("/admin/delete", csrf=other(w).csrf(), pseudonym="P")), 403),
     # cookies
     ("a cookie that is garbage", lambda w: with_cookie(w, "garbage"), 303),
-    ("a cookie without its signature", lambda w: with_cookie(w, signed(w.site.key, COOKIE, "t").rsplit(".", 1)[0]), 303),
+    ("a cookie without its signature",
+     lambda w: with_cookie(w, signed(w.site.key, COOKIE, "t").rsplit(".", 1)[0]), 303),
     ("a cookie signed with another key", lambda w: with_cookie(w, signed(b"other", COOKIE, "t")), 303),
     ("a cookie of nobody's session", lambda w: with_cookie(w, signed(w.site.key, COOKIE, "t")), 303),
-    ("a cookie that holds a list", lambda w: with_cookie(w, str(URLSafeTimedSerializer(w.site.key, salt=COOKIE).dumps([1]))),
-     303),
+    ("a cookie that holds a list",
+     lambda w: with_cookie(w, str(URLSafeTimedSerializer(w.site.key, salt=COOKIE).dumps([1]))), 303),
     ("a cookie of a megabyte", lambda w: with_cookie(w, "a" * 10**6), (303, 400, 431)),
     ("a player's cookie as the experimenter's", played(replayed_login), 303),
     ("the token as the database holds it as a cookie",
@@ -225,7 +226,7 @@ ATTACKS: list[tuple[str, Do, int | tuple[int, ...]]] = [
     ("a game with a path in its name", lambda w: (w.get("/"), w.post("/start", game="../cloze"))[1], 404),
     # what is no answer
     ("a percentage that is not offered", played(lambda w: w.answer(report="100")), 422),
-    ("a percentage in other digits", played(lambda w: w.answer(report="９０")), 422),
+    ("a percentage in other digits", played(lambda w: w.answer(report="\uff19\uff10")), 422),
     ("SQL as an answer", played(lambda w: w.answer(report="80'; drop table answer; --")), 422),
     ("no number as an answer", played(lambda w: w.answer(report="NaN")), 422),
     ("SQL as a word", played(lambda w: w.answer(word="x';drop/**/table/**/answer;--"), "cloze"), 303),
@@ -238,8 +239,8 @@ ATTACKS: list[tuple[str, Do, int | tuple[int, ...]]] = [
     ("control signs as a word", played(lambda w: w.answer(word="a\x1b[2Jb"), "cloze"), 422),
     # bodies
     ("a body over the limit", played(lambda w: w.raw(b"a=" + b"x" * 70_000)), 413),
-    ("a body over the limit in pieces", played(lambda w: w.client.post("/play", content=iter([b"x" * 9000] * 9), headers=FORM)),
-     413),
+    ("a body over the limit in pieces",
+     played(lambda w: w.client.post("/play", content=iter([b"x" * 9000] * 9), headers=FORM)), 413),
     ("a body that is no form", played(lambda w: w.client.post("/play", json={"report": 80})), 415),
     ("a form with files", played(lambda w: w.client.post("/play", files={"a": b"b"})), 415),
     ("a body without a type", played(lambda w: w.client.post("/play", content=b"a=b")), 415),
@@ -273,7 +274,8 @@ ATTACKS: list[tuple[str, Do, int | tuple[int, ...]]] = [
     ("a deletion without a login", played(lambda w: w.post("/admin/delete", pseudonym="P")), 303),
     ("an empty password", lambda w: (w.get("/admin/login"), w.post("/admin/login", password=""))[1], 403),
     ("a wrong password", lambda w: (w.get("/admin/login"), w.post("/admin/login", password=PASSWORD + " "))[1], 403),
-    ("a password of a megabyte", lambda w: (w.get("/admin/login"), w.post("/admin/login", password="a" * 10**6))[1], 413),
+    ("a password of a megabyte",
+     lambda w: (w.get("/admin/login"), w.post("/admin/login", password="a" * 10**6))[1], 413),
 ]  # fmt: skip
 """What is tried, how, and the status that it gets."""
 
@@ -307,11 +309,8 @@ def counts(site: Site) -> dict[str, int]:
         }
 
 
-@pytest.mark.parametrize("attack", [row[1] for row in ATTACKS if row[2] in (403, 409, 413, 415, 422, 400) and "report=" in
-                                    str(row[0])] or [twice])  # fmt: skip
-def test_a_refused_answer_changes_nothing(visitor: Visitor, attack: Do) -> None:
-    visitor.begin()
-    attack(visitor)
+def test_a_second_answer_changes_nothing(visitor: Visitor) -> None:
+    assert twice(visitor.begin()).status_code == 409
     assert [value["percent_a"] for value in visitor.site.answers(visitor)] == [80]
 
 
@@ -405,12 +404,12 @@ def test_the_way_back_is_the_settings_alone(visitor: Visitor) -> None:
     assert html.unescape(found[0]).startswith("https://recruiter.example/done?cc=")
 
 
-@pytest.mark.parametrize("name", ["<b>x</b>", "{{7*7}}", "=1+1", "'; drop table player; --", "\"><script>alert(1)"])
+@pytest.mark.parametrize("name", ["<b>x</b>", "{{7*7}}", "=1+1", "'; drop table player; --", '"><script>alert(1)'])
 def test_a_name_is_shown_as_it_is(visitor: Visitor, name: str) -> None:
     visitor.begin().finish(report="70")
     assert visitor.post("/name", name=name).status_code == 303
     page = visitor.get("/leaderboard").text
-    assert html.escape(name, quote=False).split("&quot;")[0].split('"')[0] in page
+    assert str(escape(name)) in page
     assert "<script>alert" not in page
     assert "<b>x</b>" not in page
 
@@ -439,7 +438,9 @@ def test_nothing_secret_is_logged(site: Site, caplog: pytest.LogCaptureFixture) 
         who.answer(report="80")
         who.login()
         who.get("/admin/answers.csv")
-    said = "\n".join(record.getMessage() for record in caplog.records if not record.name.startswith(("asyncio", "httpx")))
+    said = "\n".join(
+        record.getMessage() for record in caplog.records if not record.name.startswith(("asyncio", "httpx"))
+    )
     secrets = (who.token, who.csrf(), PASSWORD, site.key.hex(), "recruiter-secret", "forged line")
     assert [secret for secret in secrets if secret in said] == []
 
@@ -449,8 +450,16 @@ def test_a_body_that_comes_too_slowly_is_given_up(site: Site, monkeypatch: pytes
     sent: list[dict[str, Any]] = []
     who = Visitor(site).begin()
     scope = {
-        **{"type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "POST", "scheme": "http"},
-        **{"path": "/play", "raw_path": b"/play", "query_string": b"", "root_path": "", "client": ("127.0.0.1", 1)},
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": "POST",
+        "scheme": "http",
+        "path": "/play",
+        "raw_path": b"/play",
+        "query_string": b"",
+        "root_path": "",
+        "client": ("127.0.0.1", 1),
         "server": ("127.0.0.1", 80),
         "headers": [
             (b"content-type", b"application/x-www-form-urlencoded"),
@@ -474,7 +483,9 @@ def test_a_body_that_comes_too_slowly_is_given_up(site: Site, monkeypatch: pytes
 def test_the_cheaters_view_of_a_comparison_is_the_same_for_both_sides(site: Site) -> None:
     """Nothing of a question but the two tokens depends on which of them is the target's."""
     with site.database.read() as transaction:
-        questions = transaction.scalars(select(Question).where(Question.game == "comparison", ~Question.attention)).all()
+        questions = transaction.scalars(
+            select(Question).where(Question.game == "comparison", ~Question.attention)
+        ).all()
     for question in questions:
         for candidate in range(len(question.content["candidates"])):
             a, b = (
@@ -486,12 +497,13 @@ def test_the_cheaters_view_of_a_comparison_is_the_same_for_both_sides(site: Site
 
 def test_sides_cannot_be_foreseen(site: Site) -> None:
     with site.database.read() as transaction:
-        question = transaction.scalars(select(Question).where(Question.game == "comparison", ~Question.attention)).first()
-    from experiments.collect.assign import layout_rng
-
+        question = transaction.scalars(
+            select(Question).where(Question.game == "comparison", ~Question.attention)
+        ).first()
+    assert question is not None
     sides = []
     for served in range(0, 400, 2):
-        rng = layout_rng(site.key, Question(id=question.id, n_served=served))
+        rng = layout_rng(site.key, question.id, served)
         sides.append(comparison.layout(question.content, served, rng)["target_side"] == "A")
     # 200 fair coins: outside of 65 to 135 once in a million
     assert 65 < sum(sides) < 135
@@ -515,7 +527,15 @@ def test_every_page_and_asset_of_a_session_keeps_the_answer(site: Site, game: st
         pages = crawled(who)
         everything = "\n".join(pages.values())
         content = question.content
-        forbidden = ["logprob", "target", "probability", "candidate", '"layout"', f"question_id={question.id}", "smollm2"]
+        forbidden = [
+            "logprob",
+            "target",
+            "probability",
+            "candidate",
+            '"layout"',
+            f"question_id={question.id}",
+            "smollm2",
+        ]
         if game == "cloze" and not question.attention:
             shown = content["context"]
             target = content["target"].strip(".,;:!?\"'()")
@@ -539,7 +559,7 @@ def test_every_page_and_asset_of_a_session_keeps_the_answer(site: Site, game: st
         who.answer(**{"report" if game == "comparison" else "word": given})
         who.page = who.get("/play")
     assert n_questions >= 4
-    assert any(path.endswith(".js") for path in seen)
+    assert any(path.split("?")[0].endswith(".js") for path in seen)
 
 
 def session_id(transaction: Any, who: Visitor) -> int:
@@ -580,7 +600,7 @@ def crawled(who: Visitor) -> dict[str, str]:
 
 
 def test_a_chosen_recruiters_id_deletes_nobody_else(site: Site) -> None:
-    """Somebody whose recruiter's id is another's pseudonym is not deleted in the other's place, nor the other way round."""
+    """Somebody whose recruiter's id is another's pseudonym is not deleted in the other's place."""
     victim = Visitor(site).begin(PROLIFIC_PID="victim")
     with site.database.read() as transaction:
         pseudonym = transaction.scalar(select(Player.pseudonym).where(Player.recruiter_id == "victim"))
@@ -588,6 +608,8 @@ def test_a_chosen_recruiters_id_deletes_nobody_else(site: Site) -> None:
     with site.database.write() as transaction:
         assert forget(transaction, str(pseudonym))
     with site.database.read() as transaction:
-        left = transaction.scalars(select(Player.recruiter_id).where(Player.recruiter_id.in_(["victim", pseudonym]))).all()
+        left = transaction.scalars(
+            select(Player.recruiter_id).where(Player.recruiter_id.in_(["victim", pseudonym]))
+        ).all()
     assert left == [pseudonym]
     assert victim.get("/play").headers["location"] == "/"

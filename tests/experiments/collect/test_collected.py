@@ -99,26 +99,18 @@ def test_reports_through_the_pages_are_the_simulators_to_the_last_digit(played: 
     study = collected_study(url=played.url)
     world, direct = played.people.world, []
     names = item_labels(study)[response_positions(study)]
-    draws = study["response_candidate"].values.tolist()
-    for pseudonym, name, draw in zip(study["participant"].values.tolist(), names.tolist(), draws, strict=True):
+    draws = study["response_candidate"].to_numpy().tolist()
+    for pseudonym, name, draw in zip(study["participant"].to_numpy().tolist(), names.tolist(), draws, strict=True):
         item = world.name.index(name)
         same = world.candidate[item][draw] == world.target[item]
         direct.append(0.5 if same else played.people.report(played.number[pseudonym], item, draw))
     assert study.sizes["response"] >= N_PLAYERS * 8
-    np.testing.assert_array_equal(study["report"].values, direct)
+    np.testing.assert_array_equal(study["report"].to_numpy(), direct)
     # the same collection without server and database
-    questions = pd.DataFrame(
-        [
-            {"item": name, "draw": draw, "context": context, "target": world.target[at], "candidate": token}
-            | {f"target_logprob_{m}": float(played.study["target_logprob"].sel(model=m)[at]) for m in played.study.model.values}
-            | {f"candidate_logprob_{m}": float(played.study["candidate_logprob"].sel(model=m)[at, draw]) for m in played.study.model.values}
-            for name in item_labels(study).tolist()
-            for at in [world.name.index(name)]
-            for context in [str(played.study["context"].values[at])]
-            for draw, token in enumerate(world.candidate[at])
-        ]
-    )  # fmt: skip
-    answers = pd.DataFrame({"item": names, "draw": draws, "participant": study["participant"].values, "report": direct})
+    questions = pd.DataFrame(question_rows(played, item_labels(study).tolist()))
+    answers = pd.DataFrame(
+        {"item": names, "draw": draws, "participant": study["participant"].to_numpy(), "report": direct}
+    )
     without = comparison_study(answers, questions, generator=played.study.attrs["generator"])
     for player in ("human", "lm-strong"):
         ours, theirs = (estimate_perplexity(each, player) for each in (study, without))
@@ -126,11 +118,26 @@ def test_reports_through_the_pages_are_the_simulators_to_the_last_digit(played: 
         assert ours.perplexity_upper == theirs.perplexity_upper
 
 
+def question_rows(played: Played, names: list[str]) -> list[dict[str, Any]]:
+    """Candidates of some items, as a table of one's own has them."""
+    study, world, rows = played.study, played.people.world, []
+    for name in names:
+        at = world.name.index(name)
+        of_item = {"item": name, "context": str(study["context"].to_numpy()[at]), "target": world.target[at]}
+        for draw, token in enumerate(world.candidate[at]):
+            row: dict[str, Any] = of_item | {"draw": draw, "candidate": token}
+            for m, model in enumerate(study["model"].to_numpy().tolist()):
+                row[f"target_logprob_{model}"] = float(study["target_logprob"].to_numpy()[m, at])
+                row[f"candidate_logprob_{model}"] = float(study["candidate_logprob"].to_numpy()[m, at, draw])
+            rows.append(row)
+    return rows
+
+
 def test_a_simulated_person_reports_as_the_simulator_of_studies(played: Played) -> None:
     study = played.study
-    shown = study["response_candidate"].values.reshape(N_PLAYERS, -1)[:, 0]
-    report = study["report"].values.reshape(N_PLAYERS, -1)
-    asked = ~study["automatic"].values.reshape(N_PLAYERS, -1)
+    shown = study["response_candidate"].to_numpy().reshape(N_PLAYERS, -1)[:, 0]
+    report = study["report"].to_numpy().reshape(N_PLAYERS, -1)
+    asked = ~study["automatic"].to_numpy().reshape(N_PLAYERS, -1)
     ours = np.array([[played.people.report(i, q, int(shown[i])) for q in range(14)] for i in range(N_PLAYERS)])
     np.testing.assert_array_equal(ours[asked], report[asked])
 
@@ -145,10 +152,12 @@ def test_a_player_without_errors_reports_what_it_believes(played: Played) -> Non
 def test_words_through_the_pages_are_those_of_the_simulator(played: Played) -> None:
     study = collected_study(url=played.url, game="cloze")
     world = played.people.world
-    typed = study["word_text"].values[study["response_word"].values].tolist()
-    items = study["item_id"].values[study["response_item"].values].tolist()
-    who = study["participant"].values.tolist()
-    direct = [played.people.word(played.number[p], world.name.index(i)).strip() for p, i in zip(who, items, strict=True)]
+    typed = study["word_text"].to_numpy()[study["response_word"].to_numpy()].tolist()
+    items = study["item_id"].to_numpy()[study["response_item"].to_numpy()].tolist()
+    who = study["participant"].to_numpy().tolist()
+    direct = [
+        played.people.word(played.number[p], world.name.index(i)).strip() for p, i in zip(who, items, strict=True)
+    ]
     assert typed == direct
     assert study.attrs["kind"] == "cloze"
     assert set(study["session"].dims) == {"response"}
@@ -157,21 +166,21 @@ def test_words_through_the_pages_are_those_of_the_simulator(played: Played) -> N
         columns={"context_id": "context_id", "participant": "participant", "response": "response"},
     )
     assert without.sizes["item"] == study.sizes["item"]
-    assert without["response_count"].values.tolist() == study["response_count"].values.tolist()
+    assert without["response_count"].to_numpy().tolist() == study["response_count"].to_numpy().tolist()
 
 
 def test_what_is_beside_an_answer_comes_along(played: Played) -> None:
     study = collected_study(url=played.url)
-    assert set(study["target_side"].values.tolist()) == {"A", "B"}
-    own = study["server_ms"].values[~study["automatic"].values]
+    assert set(study["target_side"].to_numpy().tolist()) == {"A", "B"}
+    own = study["server_ms"].to_numpy()[~study["automatic"].to_numpy()]
     assert np.isfinite(own).all()
     assert (own >= 0).all()
-    assert np.isnan(study["client_ms"].values).all()  # a browser without JavaScript
-    assert (study["answered_at"].values > 1.6e9).all()
-    for session in np.unique(study["session"].values):
-        mine = study["order"].values[study["session"].values == session]
+    assert np.isnan(study["client_ms"].to_numpy()).all()  # a browser without JavaScript
+    assert (study["answered_at"].to_numpy() > 1.6e9).all()
+    for session in np.unique(study["session"].to_numpy()):
+        mine = study["order"].to_numpy()[study["session"].to_numpy() == session]
         assert (np.diff(mine) > 0).all()
-    assert all(name.startswith("P") for name in study["participant"].values.tolist())
+    assert all(name.startswith("P") for name in study["participant"].to_numpy().tolist())
 
 
 def test_training_rounds_and_checks_are_left_out_and_counted(played: Played) -> None:
@@ -185,10 +194,10 @@ def test_free_answers_on_the_same_contexts_come_along(played: Played) -> None:
     study = collected_study(url=played.url, served=path)
     cloze = collected_study(url=played.url, game="cloze")
     assert study.sizes["answer"] > 0
-    shared = np.isin(cloze["item_id"].values[cloze["response_item"].values], study["item_id"].values).sum()
+    shared = np.isin(cloze["item_id"].to_numpy()[cloze["response_item"].to_numpy()], study["item_id"].to_numpy()).sum()
     assert study.sizes["answer"] == shared
     # every word was drawn from the target and the candidates
-    assert (study["answer_candidate"].values >= -1).all()
+    assert (study["answer_candidate"].to_numpy() >= -1).all()
     data = free_answer_data(study, "interface")
     assert data.n_answers.sum() > 0
     assert "answer" not in collected_study(url=played.url, free_answers=False).dims
@@ -221,9 +230,9 @@ def test_rules_leave_sessions_out(played: Played, changes: dict[str, Any], probl
 
 def test_an_excluded_participant_is_not_there(played: Played) -> None:
     whole = collected_study(url=played.url)
-    name = whole["participant"].values[0]
+    name = whole["participant"].to_numpy()[0]
     study = collected_study(url=played.url, exclude_participants=(name,))
-    assert set(study["participant"].values) == set(whole["participant"].values) - {name}
+    assert set(study["participant"].to_numpy()) == set(whole["participant"].to_numpy()) - {name}
     counted = {note["text"]: note["count"] for note in notes(study)}
     assert counted["answers of excluded participants (exclude_participants), left out"] > 0
 
@@ -248,9 +257,9 @@ def test_the_public_layout_reads_back_as_the_same_study(played: Played, tmp_path
         cache=False,
     )
     for name in ("context", "target_token", "candidate_token", "target_logprob", "candidate_logprob", "participant"):
-        np.testing.assert_array_equal(theirs[name].values, ours[name].values)
+        np.testing.assert_array_equal(theirs[name].to_numpy(), ours[name].to_numpy())
     for name in ("response_item", "response_candidate", "report", "automatic"):
-        np.testing.assert_array_equal(theirs[name].values, ours[name].values)
+        np.testing.assert_array_equal(theirs[name].to_numpy(), ours[name].to_numpy())
     assert estimate_perplexity(theirs, "human").perplexity == estimate_perplexity(ours, "human").perplexity
 
 
@@ -265,10 +274,10 @@ def test_tables_for_spreadsheets_hold_every_answer(played: Played, tmp_path: Pat
     table = read_guarded_csv(tmp_path / "answers_comparison.csv")
     own = table[(table["training"] == "0") & (table["attention"] == "0")]
     study = collected_study(url=played.url)
-    assert own["report"].astype(float).tolist() == study["report"].values.tolist()
+    assert own["report"].astype(float).tolist() == study["report"].to_numpy().tolist()
     assert own["candidate"].tolist() == [
-        study["candidate_token"].values[i, j]
-        for i, j in zip(response_positions(study), study["response_candidate"].values, strict=True)
+        study["candidate_token"].to_numpy()[i, j]
+        for i, j in zip(response_positions(study), study["response_candidate"].to_numpy(), strict=True)
     ]
     assert not any(name in (tmp_path / "answers_comparison.csv").read_text() for name in ("p-0", "p-1"))
     pay = read_guarded_csv(tmp_path / "pay.csv")
@@ -291,13 +300,13 @@ def test_one_participant_is_deleted_and_the_others_stay(played: Played, tmp_path
     copy.write_bytes((played.folder / "c.sqlite").read_bytes())
     url = f"sqlite:///{copy}"
     whole = collected_study(url=url)
-    gone = str(whole["participant"].values[0])
+    gone = str(whole["participant"].to_numpy()[0])
     assert main(["forget", "--url", url, gone]) == 0
     left = collected_study(url=url)
-    kept = whole["participant"].values != gone
-    np.testing.assert_array_equal(left["report"].values, whole["report"].values[kept])
+    kept = whole["participant"].to_numpy() != gone
+    np.testing.assert_array_equal(left["report"].to_numpy(), whole["report"].to_numpy()[kept])
     assert main(["forget", "--url", url, gone]) == 2
-    assert gone.encode() not in b"".join(row.encode() for row in left["participant"].values)
+    assert gone.encode() not in b"".join(row.encode() for row in left["participant"].to_numpy())
     database = open_database(url)
     with database.read() as transaction:
         assert transaction.scalars(select(Session).join(Player).where(Player.pseudonym == gone)).all() == []
