@@ -4,9 +4,9 @@
     python -m tests.benchmarks.collect_load --postgres
 
 Players are asynchronous clients on loopback; each thinks for a while, answers, reads the feedback, and asks for the
-next question. The server is a process of its own, which is killed with SIGKILL and started again. A player whose connection
-breaks sends the same form again, as a person does who presses "send again". In the end the database is compared with
-what the players were told was stored.
+next question. The server is a process of its own, which is killed with SIGKILL and started again. A player whose
+connection breaks sends the same form again, as a person does who presses "send again". In the end the database is
+compared with what the players were told was stored.
 """
 
 from __future__ import annotations

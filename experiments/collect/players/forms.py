@@ -122,7 +122,8 @@ class _Reader(HTMLParser):
             self._add_field(tag, given)
         if tag in _VOID:
             return
-        if given.get("aria-hidden") == "true" and "mark" not in classes:
+        # what is shown beside a text and is none of it: a sign at a line's end, "the text begins here"
+        if given.get("aria-hidden") == "true" or "start" in classes:
             classes.add("hidden")
         self._open.append((tag, frozenset(classes)))
         for kind in self._kinds(tag, classes):

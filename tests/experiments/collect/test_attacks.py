@@ -76,9 +76,8 @@ class Visitor:
 
     def finish(self, **answer: str) -> Visitor:
         while self.page.status_code == 200:
-            check = re.search(r"choose (\d+)%|type the word (\w+)\.", self.page.text)
-            fields = {name: next(filter(None, check.groups())) for name in answer} if check else answer
-            self.answer(**fields)
+            check = instruction(self.page)
+            self.answer(**({name: check for name in answer} if check else answer))
             self.page = self.get("/play")
         return self
 
@@ -86,6 +85,12 @@ class Visitor:
         self.get("/admin/login")
         assert self.post("/admin/login", password=PASSWORD).status_code == 303
         return self
+
+
+def instruction(page: Any) -> str | None:
+    """What an attention check asks for."""
+    found = re.search(r"""check">[^<]*(?: (\d+)%| (\w+))\.<""", page.text)
+    return found and (found[1] or found[2])
 
 
 @dataclass
@@ -417,7 +422,7 @@ def test_a_name_is_shown_as_it_is(visitor: Visitor, name: str) -> None:
 def test_words_in_exports_run_nowhere(site: Site, tmp_path: Path) -> None:
     who = Visitor(site).begin("cloze")
     for word in ("=1+1", "@SUM(1)", "+1", "-1"):
-        if who.page.status_code == 200 and "type the word" not in who.page.text:
+        if who.page.status_code == 200 and instruction(who.page) is None:
             who.answer(word=word)
             who.page = who.get("/play")
     with site.database.read() as transaction:
@@ -525,6 +530,8 @@ def test_every_page_and_asset_of_a_session_keeps_the_answer(site: Site, game: st
             ).one()  # fmt: skip
         assignment, question = asked
         pages = crawled(who)
+        # the last answer's feedback says what models gave, and nothing of the open question
+        said = pages.pop("/feedback")
         everything = "\n".join(pages.values())
         content = question.content
         forbidden = [
@@ -550,12 +557,12 @@ def test_every_page_and_asset_of_a_session_keeps_the_answer(site: Site, game: st
                 assert body.count(f"> {html.escape(token.strip())}<") <= 1
             logprob = content["target_logprob"]["smollm2"]
             forbidden += [f"{logprob:.4f}", f"{2.718281828459045**logprob:.5f}"]
+            assert f"{logprob:.4f}" not in said
         found = [word for word in forbidden if word in everything]
         assert found == [], (order, found)
         seen |= pages
         n_questions += 1
-        check = re.search(r"choose (\d+)%|type the word (\w+)\.", who.page.text)
-        given = (check[1] or check[2]) if check else ("70" if game == "comparison" else "the")
+        given = instruction(who.page) or ("70" if game == "comparison" else "the")
         who.answer(**{"report" if game == "comparison" else "word": given})
         who.page = who.get("/play")
     assert n_questions >= 4
