@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -59,6 +59,8 @@ class PaySettings(Settings):
 
 class CollectSettings(Seeded):
     """Settings of :func:`~experiments.collect.experiment.collect`."""
+
+    OWN: ClassVar[tuple[str, ...]] = ("players",)
 
     game: Games = ("comparison", "top1", "cloze", "guess_until_right", "bets")
     """Games on offer: comparison, top1, cloze, guess_until_right, bets."""

@@ -48,7 +48,7 @@ def experiment_help(name: str, search_path: Sequence[str] = (), *, width: int = 
     table = Table(box=None, pad_edge=False, show_header=True, header_style="bold")
     for column in ("setting", "default", "takes", "meaning"):
         table.add_column(column, overflow="fold")
-    for line in setting_lines(settings_class, before):
+    for line in setting_lines(settings_class, lambda name: before(name, settings_class)):
         table.add_row(*line)
     stream = io.StringIO()
     console = Console(file=stream, width=width, highlight=False, markup=False)

@@ -21,7 +21,7 @@ from inference.settings import Settings, settings_from
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["SHARED", "Job", "before", "experiment_settings", "load_study", "prepare", "read_of_the_run"]
+__all__ = ["SHARED", "Job", "before", "experiment_settings", "load_study", "prepare", "read_of_the_run", "shared_by"]
 
 SHARED = ("seed", "n", "players", "estimator", "rounding", "generator", "sampler", "models", "data")
 """Settings at the root of the config; each experiment takes those that its class has."""
@@ -98,26 +98,36 @@ def experiment_settings(
 ) -> Settings:
     """Settings of an experiment: its own node, and the shared ones that its class has."""
     cls: type[Settings] = function.settings_class
-    shared = [name for name in SHARED if name in cls.model_fields and name in cfg]
+    read = shared_by(cls)
+    shared = [name for name in read if name in cfg]
     _refuse_unread(cls, cfg, overrides)
     for name in given:
-        if name in SHARED:
+        if name in SHARED and (name in read or name not in cls.model_fields):
             raise InputError(f"is a setting of the run: write {name}=", field=f"experiment.{name}")
     return settings_from(
         cls,
         {name: to_plain(cfg, name) for name in shared} | given,
-        prefix=before,
+        prefix=lambda name: before(name, cls),
     )
+
+
+def shared_by(cls: type[Settings]) -> list[str]:
+    """Settings of the run that an experiment reads: those of its class, but for what means something else there.
+
+    ``OWN`` of the class names the latter: ``experiment.players`` of ``+exp=collect`` says who plays a game.
+    """
+    own = getattr(cls, "OWN", ())
+    return [name for name in SHARED if name in cls.model_fields and name not in own]
 
 
 def read_of_the_run(cls: type[Settings]) -> str:
     """Name the settings and groups of the run that an experiment reads, as on the command line."""
-    return ", ".join(_GROUP_OF_FIELD.get(name, name) for name in SHARED if name in cls.model_fields) or "none"
+    return ", ".join(_GROUP_OF_FIELD.get(name, name) for name in shared_by(cls)) or "none"
 
 
-def before(name: str) -> str:
+def before(name: str, cls: type[Settings] | None = None) -> str:
     """What stands before a setting of an experiment on the command line."""
-    return "" if name in SHARED else "experiment."
+    return "" if name in SHARED and name not in getattr(cls, "OWN", ()) else "experiment."
 
 
 def _refuse_unread(cls: type[Settings], cfg: DictConfig, overrides: Iterable[str]) -> None:
@@ -126,7 +136,7 @@ def _refuse_unread(cls: type[Settings], cfg: DictConfig, overrides: Iterable[str
     for text in overrides:
         root = re.split(r"[.=/@]", text.lstrip("+~"), maxsplit=1)[0]
         field = next((name for name, group in _GROUP_OF_FIELD.items() if group == root), root)
-        if field in SHARED and field not in cls.model_fields and f"${{{field}" not in study:
+        if field in SHARED and field not in shared_by(cls) and f"${{{field}" not in study:
             raise InputError(
                 f"does nothing: {cfg.experiment.name} reads of the run's settings {read_of_the_run(cls)}",
                 source="command line",

@@ -63,6 +63,8 @@ class Load:
     n_pages : int
     n_retries : int
         Requests whose connection broke and that were sent again.
+    server_cpu_seconds : float
+        That the server's process took while it was measured, its starts left out.
     outage_seconds : float
         From the kills until the server answered again, in sum.
     n_lost, n_doubled, n_changed : int
@@ -81,6 +83,7 @@ class Load:
     p99_ms: float = 0.0
     n_pages: int = 0
     n_retries: int = 0
+    server_cpu_seconds: float = 0.0
     outage_seconds: float = 0.0
     n_lost: int = 0
     n_doubled: int = 0
@@ -245,20 +248,29 @@ async def _measured(url: str, found: Load, *, seconds: float, kills: int, think_
             for player in players:
                 if player.done():
                     player.result()
-        run.measuring, began = True, time.monotonic()
+        run.measuring, began, used = True, time.monotonic(), _cpu_seconds(server)
         run.ends_at = began + seconds
         for kill in range(kills):
             await asyncio.sleep(max(began + seconds * (kill + 1) / (kills + 1) - time.monotonic(), 0))
             killed = time.monotonic()
+            found.server_cpu_seconds += _cpu_seconds(server) - used
             server.send_signal(signal.SIGKILL)
             server.wait()
             server = _start(url, port)
             await _until_up(port, server)
             found.outage_seconds += time.monotonic() - killed
+            used = _cpu_seconds(server)
         await asyncio.sleep(max(run.ends_at - time.monotonic(), 0))
         run.measuring, found.seconds = False, time.monotonic() - began
+        found.server_cpu_seconds += _cpu_seconds(server) - used
         await asyncio.gather(*players)
     return run
+
+
+def _cpu_seconds(server: subprocess.Popen[bytes]) -> float:
+    """Processor time of a process, by Linux's own book."""
+    fields = Path(f"/proc/{server.pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _compare(url: str, run: _Run, found: Load) -> None:

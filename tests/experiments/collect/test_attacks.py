@@ -77,7 +77,7 @@ class Visitor:
     def finish(self, **answer: str) -> Visitor:
         while self.page.status_code == 200:
             check = instruction(self.page)
-            self.answer(**({name: check for name in answer} if check else answer))
+            self.answer(**(dict.fromkeys(answer, check) if check else answer))
             self.page = self.get("/play")
         return self
 

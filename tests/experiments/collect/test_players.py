@@ -1,0 +1,120 @@
+"""Players that are not people: through a real server, by the command, and what their pages say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from estimators.errors import InputError
+from experiments.collect.players.browser import Played
+from experiments.collect.players.demonstration import PLAYED_COLUMNS
+from experiments.collect.players.forms import Page, read_page
+from experiments.collect.players.world import world_of
+from experiments.studies.collected.loader import collected_study
+from experiments.studies.comparison.simulated import simulated
+from tests.experiments.command import run_experiment
+
+TINY = (
+    *("study=simulated", "study.n_items=12", "study.n_reference_items=12", "study.n_candidates=4"),
+    *("study.vocab_size=80", "experiment.n_questions=4", "experiment.training_rounds=1", "experiment.n_players=3"),
+)
+
+
+def test_the_command_serves_lets_them_play_and_sets_the_truth_beside(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'c.sqlite'}"
+    command = ("+exp=collect", *TINY, "experiment.players=simulated", f"experiment.database={url}")
+    result = run_experiment(*command)
+    assert tuple(result.table.columns) == PLAYED_COLUMNS
+    assert result.table["game"].tolist() == ["comparison", "cloze"]
+    row = result.table.iloc[0]
+    study = simulated(n_items=12, n_reference_items=12, n_candidates=4, vocab_size=80)
+    found = collected_study(url=url)
+    asked = found["item_id"].to_numpy().astype(int)
+    truth = np.exp(-study["human_target_logprob"].to_numpy()[asked].mean())
+    assert row["true_perplexity"] == pytest.approx(truth)
+    assert row["n_answers"] >= 3 * (1 + 1 + 4) - 3
+    assert row["perplexity_lower"] < row["perplexity"] < row["perplexity_upper"]
+    assert "3 players gave" in result.text
+    result.files["study.nc"](tmp_path / "study.nc")
+    assert (tmp_path / "study.nc").stat().st_size > 0
+    # what they left is a study like any other
+    again = run_experiment("+exp=perplexity", "study=collected", f"study.url={url}", "players=human")
+    exact = again.table[again.table["rounding"] == "none"]
+    assert exact["perplexity"].item() == pytest.approx(row["perplexity"])
+    with pytest.raises(InputError, match="where these players have played before"):
+        run_experiment(*command)
+
+
+def test_the_loader_gives_the_kind_of_its_game(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'c.sqlite'}"
+    run_experiment(
+        "+exp=collect", *TINY, "experiment.players=exact", f"experiment.database={url}", "experiment.game=cloze"
+    )
+    assert collected_study(url=url, game="cloze").attrs["kind"] == "cloze"
+    with pytest.raises(
+        InputError, match="study: is 'collected', which gave a cloze study; perplexity needs a comparison"
+    ):
+        run_experiment("+exp=perplexity", "study=collected", f"study.url={url}", "study.game=cloze")
+    with pytest.raises(InputError, match="game: is 'comparison', of which there are no answers; there are of cloze"):
+        run_experiment("+exp=perplexity", "study=collected", f"study.url={url}")
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("experiment.belief=nobody", "unknown belief 'nobody'"),
+        ("experiment.n_players=0", "n_players: is 0"),
+        ("experiment.players=robots", "players: is 'robots'"),
+        ("experiment.population.slope_median=0", "slope_median"),
+    ],
+)
+def test_settings_of_players_are_checked(tmp_path: Path, setting: str, message: str) -> None:
+    url = f"experiment.database=sqlite:///{tmp_path / 'c.sqlite'}"
+    with pytest.raises(InputError, match=message):
+        run_experiment("+exp=collect", *TINY, "experiment.players=simulated", url, setting)
+
+
+def test_a_world_knows_every_item_by_its_context() -> None:
+    study = simulated(n_items=6, n_reference_items=6, n_candidates=3, vocab_size=50)
+    world = world_of(study)
+    assert world.belief == "human"
+    for at, context in enumerate(study["context"].to_numpy().tolist()):
+        assert world.find(f"{context}  ", tuple(world.tokens[at])) == at
+        assert len(set(world.tokens[at])) == len(world.token_logprob[at])
+    assert world.find("nowhere") is None
+    assert world_of(study, "lm-weak").target_logprob[2] == study["target_logprob"].sel(model="lm-weak").to_numpy()[2]
+
+
+PAGE = """<!doctype html><main>
+<section class="context"><span class="start">Start</span>Call<span class="mark" aria-hidden="true">↵</span>
+me <span class="gap" role="img"></span></section>
+<dd><bdi class="token"><span class="mark" role="img" aria-label="space">·</span>Ann &amp; co</bdi></dd>
+<bdi class="token">·</bdi>
+<p class="problem">Please  type
+a word.</p><strong class="check">choose 99%.</strong>
+<form method="post" action="/play"><input type="hidden" name="order" value="3"><input name="word" required>
+<input type="radio" name="report" value="99"><input type="radio" name="report" value="1">
+<button name="agree" value="yes">Yes</button></form>
+<form action="/skip"></form><a href="/next">on</a></main>"""
+
+
+def test_a_page_is_read_as_it_is_shown() -> None:
+    page = read_page(PAGE, "/play", 422)
+    assert page.context is not None
+    assert page.context.rstrip() == "Call\nme"
+    # a dot of the text is a dot, one that stands for a blank is a blank
+    assert page.tokens == [" Ann & co", "·"]
+    assert page.problem == "Please type a word."
+    assert page.strong == ["choose 99%."]
+    assert page.links == ["/next"]
+    form = page.form("/play")
+    assert form is not None
+    assert (form.fields, form.choices) == ({"order": "3", "word": ""}, {"report": ["99", "1"]})
+    assert (form.asked, form.required, form.buttons) == (["word"], {"word"}, {"agree": ["yes"]})
+    assert page.form("/nowhere") is None
+
+
+def test_a_player_says_why_it_stopped() -> None:
+    assert str(Played(Page("/play", 409))) == "409 at /play: no way on"
