@@ -13,7 +13,7 @@ from estimators.errors import InputError, check_memory
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["BetSimulation", "simulate_bet_study"]
+__all__ = ["BetSimulation", "simulate_bet_study", "whole_chips"]
 
 FloatArray = NDArray[np.float64]
 
@@ -128,7 +128,7 @@ def simulate_bet_study(simulation: BetSimulation, rng: np.random.Generator) -> x
     cells = np.take_along_axis(belief, named, axis=1)
     rest = np.log1p(-np.minimum(np.exp(cells).sum(axis=1), 1 - 1e-12))
     wanted = sharpness[person, None] * np.column_stack([rest, cells])
-    stake = _whole_chips(np.exp(_normalised(wanted)), sizes.n_chips) / sizes.n_chips
+    stake = whole_chips(np.exp(_normalised(wanted)), sizes.n_chips) / sizes.n_chips
     words = np.array([f"w{word}" for word in range(sizes.vocab_size)], dtype=object)
     answer = np.repeat(np.arange(item.size), sizes.n_named)
     flat = named.ravel()
@@ -166,8 +166,28 @@ def _normalised(log_weight: FloatArray) -> FloatArray:
     return normalised
 
 
-def _whole_chips(share: FloatArray, n_chips: int) -> NDArray[np.int64]:
-    """Whole chips, one at least a cell, the rest by largest remainders."""
+def whole_chips(share: FloatArray, n_chips: int) -> NDArray[np.int64]:
+    """Spread whole chips in proportion to shares: one at least a cell, the rest by largest remainders.
+
+    Parameters
+    ----------
+    share : ndarray, shape (answer, cell)
+        Rows that add up to 1.
+    n_chips : int
+        At least one a cell.
+
+    Returns
+    -------
+    ndarray of int, shape (answer, cell)
+        Rows that add up to `n_chips`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from estimators.bets.simulation import whole_chips
+    >>> whole_chips(np.array([[0.6, 0.3, 0.1]]), 10)
+    array([[5, 3, 2]])
+    """
     free = n_chips - share.shape[1]
     exact = share * free
     chips = np.floor(exact).astype(np.int64)

@@ -28,6 +28,9 @@ COMMON = (
 
 Values = Mapping[str, Any]
 
+_NOT_HERE = dict.fromkeys(("server_ms", "client_ms", "revisions", "correct", "score_points"))
+"""What is of a whole question stands in one of its rows."""
+
 
 def _comparison(content: Values, layout: Values, value: Values, _steps: list[Values]) -> list[dict[str, Any]]:
     shown = content["candidates"][layout["candidate"]]
@@ -47,14 +50,42 @@ def _cloze(_content: Values, _layout: Values, value: Values, _steps: list[Values
     return [{"word": value["word"]}]
 
 
+def _top1(_content: Values, _layout: Values, value: Values, _steps: list[Values]) -> list[dict[str, Any]]:
+    return [{"guess": value["token"]}]
+
+
+def _guess_until_right(_content: Values, _layout: Values, value: Values, steps: list[Values]) -> list[dict[str, Any]]:
+    guesses = [*(step["word"] for step in steps), value["word"]]
+    rows = [{"guess": guess, "guess_number": at + 1, "right": False} for at, guess in enumerate(guesses)]
+    rows[-1]["right"] = bool(value.get("found", False))
+    # the clocks, the score and right or wrong are of the whole question: the last row has them
+    return [*(row | _NOT_HERE for row in rows[:-1]), rows[-1]]
+
+
+def _bets(_content: Values, _layout: Values, value: Values, _steps: list[Values]) -> list[dict[str, Any]]:
+    hit = value.get("hit")
+    rows: list[dict[str, Any]] = [
+        {"word": bet["word"], "chips": bet["chips"], "other_chips": value["other_chips"], "right": at == hit}
+        for at, bet in enumerate(value["bets"])
+    ]
+    rows = rows or [{"word": None, "chips": None, "other_chips": value["other_chips"], "right": False}]
+    return [rows[0], *(row | _NOT_HERE for row in rows[1:])]
+
+
 _ROWS: Mapping[str, Callable[[Values, Values, Values, list[Values]], list[dict[str, Any]]]] = {
     "comparison": _comparison,
+    "top1": _top1,
     "cloze": _cloze,
+    "guess_until_right": _guess_until_right,
+    "bets": _bets,
 }
 
 GAME_COLUMNS: Mapping[str, tuple[str, ...]] = {
     "comparison": ("candidate", "candidate_position", "target_side", "percent_a", "report"),
+    "top1": ("guess",),
     "cloze": ("word",),
+    "guess_until_right": ("guess", "guess_number", "right"),
+    "bets": ("word", "chips", "other_chips", "right"),
 }
 """Columns of a game beside the common ones."""
 

@@ -90,7 +90,8 @@ def parts_of(name: str, study: xr.Dataset, settings: CollectSettings) -> list[Pa
     rows = game.questions(study, settings)
     order = rng_for(settings.seed, f"training {name}").permutation(len(rows)).tolist()
     checks = n_checks(settings)
-    if settings.goes_on(name):
+    # places without a document follow no other
+    if settings.goes_on(name) and any(row.document for row in rows):
         document = _training_document(rows, settings.training_rounds) if settings.training_rounds else None
         aside = [at for at, row in enumerate(rows) if row.document == document]
         # an instruction stands in place of the text's question: nothing of the text is given away

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PLAYED_COLUMNS", "PLAYED_GAMES", "people_of", "play_games", "played_table"]
 
-PLAYED_GAMES = ("comparison", "cloze")
+PLAYED_GAMES = ("comparison", "top1", "cloze", "guess_until_right", "bets")
 """Games that players can play who are not people."""
 
 PLAYED_COLUMNS = (

@@ -13,16 +13,19 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from estimators.bets.simulation import whole_chips
 from estimators.comparison.simulation.participants import Participants, draw_participants, simulate_reports
 from estimators.comparison.simulation.players import sample_rows
 from estimators.comparison.simulation.settings import ParticipantPopulation, random_stream
+from estimators.documents.tokens import is_visible_token
+from experiments.collect.games.bets import CHIPS, N_BETS
 from experiments.collect.players.forms import Page
 from experiments.collect.players.world import World
 from experiments.collect.strings import Strings
 
-__all__ = ["People", "Person", "exact_people", "simulated_people"]
+__all__ = ["ANY_TOKEN", "ANY_WORD", "People", "Person", "exact_people", "simulated_people"]
 
-_ANYTHING = "the"
+ANY_WORD, ANY_TOKEN = "the", " the"
 """What somebody types who has no idea."""
 _CHECKS = {"comparison": "play.check_comparison"}
 
@@ -86,6 +89,66 @@ class People:
         [[at]] = sample_rows(self.world.token_logprob[item][None], 1.0, uniform)
         return self.world.tokens[item][int(at)]
 
+    def token(self, person: int, item: int) -> str:
+        """Token that a person thinks most likely: the top of the belief, with the noise of the person's reports.
+
+        Parameters
+        ----------
+        person, item : int
+
+        Returns
+        -------
+        str
+            One that shows something, so that it can be typed.
+        """
+        tokens = self.world.tokens[item]
+        seen = [at for at, token in enumerate(tokens) if is_visible_token(token) and token.strip()]
+        if not seen:
+            return ANY_TOKEN
+        noisy = self._noisy(person, item, self.world.token_logprob[item])
+        return tokens[max(seen, key=lambda at: float(noisy[at]))]
+
+    def guesses(self, person: int, item: int) -> list[str]:
+        """Words in the order in which a person guesses them: by belief, with noise; then words that nobody says.
+
+        Parameters
+        ----------
+        person, item : int
+
+        Returns
+        -------
+        list of str
+        """
+        words, logprob = self.world.words(item)
+        order = np.argsort(-self._noisy(person, item, logprob), kind="stable")
+        return [words[at] for at in order.tolist()]
+
+    def bets(self, person: int, item: int) -> tuple[dict[str, int], int]:
+        """Chips on the most probable words and on anything else: beliefs to the power of the person's slope.
+
+        Parameters
+        ----------
+        person, item : int
+
+        Returns
+        -------
+        chips : dict of str to int
+            By word.
+        other : int
+        """
+        words, logprob = self.world.words(item)
+        top = np.argsort(-logprob, kind="stable")[:N_BETS].tolist()
+        named = np.exp(logprob[top])
+        # what the belief leaves for words that were not named
+        cells = np.append(named, max(1.0 - named.sum(), 1e-6)) ** self.people.slope[person]
+        [chips] = whole_chips((cells / cells.sum())[None], CHIPS)
+        return dict(zip([words[at] for at in top], chips[:-1].tolist(), strict=True)), int(chips[-1])
+
+    def _noisy(self, person: int, item: int, logprob: NDArray[np.float64]) -> NDArray[np.float64]:
+        noise = random_stream(self.seed, "private", item, person).standard_normal(logprob.size)
+        noisy: NDArray[np.float64] = logprob + self.people.noise_sd[person] * noise
+        return noisy
+
 
 @dataclass(eq=False)
 class Person:
@@ -105,7 +168,14 @@ class Person:
         check = _instruction(game, page)
         if game == "comparison":
             return {"report": check or str(self._percent_a(page))}
-        return {"word": check or self._typed(page)}
+        item = self.people.world.find(page.context or "")
+        if game == "bets":
+            return {"word1": check, "chips1": "100"} if check else self._bets(item)
+        if game == "top1":
+            return {"token": check or (ANY_TOKEN if item is None else self.people.token(self.number, item))}
+        if game == "guess_until_right":
+            return {"word": check or self._guess(item, len(page.tokens))}
+        return {"word": check or self._typed(item)}
 
     def _percent_a(self, page: Page) -> int:
         world, (a, b) = self.people.world, page.tokens[:2]
@@ -117,11 +187,21 @@ class Person:
         percent = round(100 * self.people.report(self.number, item, world.candidate[item].index(other)))
         return percent if a == target else 100 - percent
 
-    def _typed(self, page: Page) -> str:
-        item = self.people.world.find(page.context or "")
+    def _typed(self, item: int | None) -> str:
         typed = "" if item is None else self.people.word(self.number, item).strip()
         # a token may be a blank alone
-        return typed if len(typed.split()) == 1 else _ANYTHING
+        return typed if len(typed.split()) == 1 else ANY_WORD
+
+    def _guess(self, item: int | None, n_before: int) -> str:
+        known = [] if item is None else self.people.guesses(self.number, item)
+        return known[n_before] if n_before < len(known) else f"{ANY_WORD}{n_before}"
+
+    def _bets(self, item: int | None) -> dict[str, str]:
+        chips, other = ({}, CHIPS) if item is None else self.people.bets(self.number, item)
+        fields = {"chips_other": str(other)}
+        for at, (word, number) in enumerate(chips.items(), start=1):
+            fields |= {f"word{at}": word, f"chips{at}": str(number)}
+        return fields
 
 
 def simulated_people(world: World, population: ParticipantPopulation, n_people: int, seed: int) -> People:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from estimators.cloze import normalise_words
 from estimators.comparison.study_sources import PADDING
 from estimators.errors import InputError, unknown_choice
 from estimators.layout import HUMAN
@@ -55,6 +56,33 @@ class World:
     tokens: list[list[str]]
     token_logprob: list[FloatArray]
     by_context: Mapping[str, list[int]]
+    _words: dict[int, tuple[list[str], FloatArray]] = field(default_factory=dict, repr=False)
+
+    def words(self, item: int) -> tuple[list[str], FloatArray]:
+        """Words that can be typed among the tokens of an item, and ln h of each; each word once.
+
+        Parameters
+        ----------
+        item : int
+
+        Returns
+        -------
+        words : list of str
+        logprob : ndarray, shape (word,)
+            That of the more probable spelling.
+        """
+        if item not in self._words:
+            typed = [token.strip() for token in self.tokens[item]]
+            kept = [at for at, word in enumerate(typed) if len(word.split()) == 1]
+            keys = normalise_words([typed[at] for at in kept], "clean").words.tolist() if kept else []
+            best: dict[str, int] = {}
+            for at, cleaned in zip(kept, keys, strict=True):
+                key = cleaned or typed[at]
+                if key not in best or self.token_logprob[item][at] > self.token_logprob[item][best[key]]:
+                    best[key] = at
+            order = list(best.values())
+            self._words[item] = [typed[at] for at in order], self.token_logprob[item][order]
+        return self._words[item]
 
     def find(self, context: str, options: tuple[str, ...] = ()) -> int | None:
         """Find the item of a context; where there are several, the one that knows the options."""

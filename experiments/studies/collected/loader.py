@@ -7,8 +7,10 @@ import xarray as xr
 from experiments.collect.settings import GameName
 from experiments.harness.result import loader
 from experiments.studies.collected.answers import read_collection
+from experiments.studies.collected.bets import collected_bets
 from experiments.studies.collected.cloze import collected_words
 from experiments.studies.collected.comparison import collected_comparisons
+from experiments.studies.collected.guesses import collected_guesses
 from experiments.studies.collected.settings import CollectedSettings
 from experiments.studies.parsing import Note, add_notes
 
@@ -54,9 +56,14 @@ def collected_study(settings: CollectedSettings) -> xr.Dataset:
     found = read_collection(settings)
     if settings.game == "comparison":
         study = collected_comparisons(found, settings.served)
-    else:
+    elif settings.game == "cloze":
         study = collected_words(found, settings)
+    elif settings.game == "bets":
+        study = collected_bets(found)
+    else:
+        study = collected_guesses(found)
     people, items = found.answers["participant"].nunique(), found.answers["item"].nunique()
+    n_answers = len(found.answers.drop_duplicates(["session", "order"]))
     text = f"answers that count, by {people} participants on {items} questions"
-    add_notes(study, [*found.notes, Note(text, len(found.answers))])
+    add_notes(study, [*found.notes, Note(text, n_answers)])
     return study.assign_attrs(kind=KIND_OF_GAME[settings.game], game=settings.game)

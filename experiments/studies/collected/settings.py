@@ -44,5 +44,3 @@ class CollectedSettings(Settings):
     """Cloze: a table with the words of language models: item, model, word, count."""
     word_rules: WordRulesName = "clean"
     """Cloze: what makes strings comparable (estimators.cloze.words.WORD_RULES)."""
-    match: Literal["exact", "folded"] = "exact"
-    """Top-1, guess_until_right, bets: when a word is the target; folded leaves outer blanks and letter case out."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,12 +15,15 @@ from sqlalchemy import select
 
 from estimators.comparison import estimate_perplexity
 from estimators.comparison.simulation.settings import ParticipantPopulation
+from estimators.documents.guess_bounds import guess_bounds
 from estimators.errors import InputError
+from estimators.guesses import guess_ranks
 from estimators.layout import item_labels, notes, response_positions
 from experiments.collect.__main__ import main
 from experiments.collect.collection import Collection, open_collection
 from experiments.collect.database import open_database
 from experiments.collect.export_csv import guarded, read_guarded_csv, unguarded
+from experiments.collect.games.cloze import same_word
 from experiments.collect.players.crowd import Crowd, play_all
 from experiments.collect.players.people import People, Person, exact_people, simulated_people
 from experiments.collect.players.world import world_of
@@ -64,8 +68,12 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
         store_reference=True,
     )
     url = f"sqlite:///{folder / 'c.sqlite'}"
+    tokens = sorted({*study["candidate_token"].to_numpy().ravel().tolist(), *study["target_token"].to_numpy().tolist()})
+    vocabulary = folder / "vocabulary.jsonl"
+    vocabulary.write_text("\n".join(map(json.dumps, [*tokens, " the"])))
     settings = CollectSettings(
-        game=("comparison", "cloze"),
+        vocabulary=vocabulary,
+        most_guesses=4,
         n_questions=8,
         training_rounds=2,
         attention_share=0.2,
@@ -169,6 +177,70 @@ def test_words_through_the_pages_are_those_of_the_simulator(played: Played) -> N
     assert without["response_count"].to_numpy().tolist() == study["response_count"].to_numpy().tolist()
 
 
+def rows_of(study: xr.Dataset) -> list[tuple[str, str]]:
+    """Participant and item of every response of a guess study."""
+    document = study["item_document"].to_numpy()[study["response_item"].to_numpy()]
+    position = study["item_position"].to_numpy()[study["response_item"].to_numpy()]
+    named = zip(study["participant"].to_numpy().tolist(), document.tolist(), position.tolist(), strict=True)
+    return [(who, where) for who, where, _ in named]
+
+
+def test_tokens_through_the_pages_are_those_of_the_simulator(played: Played) -> None:
+    study = collected_study(url=played.url, game="top1")
+    world = played.people.world
+    direct = [played.people.token(played.number[who], world.name.index(item)) for who, item in rows_of(study)]
+    assert study["guess"].to_numpy().tolist() == direct
+    targets = [world.target[world.name.index(item)] for _, item in rows_of(study)]
+    right = [guess == target for guess, target in zip(direct, targets, strict=True)]
+    assert study["correct"].to_numpy().tolist() == right
+    assert float(study["correct"].mean()) == np.mean(right)
+    assert study.attrs["kind"] == "guess"
+
+
+def test_ranks_through_the_pages_are_those_of_the_simulator(played: Played) -> None:
+    study = collected_study(url=played.url, game="guess_until_right")
+    world, expected = played.people.world, {}
+    for who, item in dict.fromkeys(rows_of(study)):
+        at = world.name.index(item)
+        guesses = [*played.people.guesses(played.number[who], at), *(f"the{n}" for n in range(9))]
+        # those that the first four guesses may be, with the numbers that follow the words that are known
+        known = len(played.people.guesses(played.number[who], at))
+        guesses = [guess if n < known else f"the{n}" for n, guess in enumerate(guesses)][:4]
+        found = [same_word(guess, world.target[at]) for guess in guesses]
+        expected[who, item] = found.index(True) + 1 if any(found) else np.inf
+    ranks = guess_ranks(study)
+    items = study["item_document"].to_numpy()[ranks.item].tolist()
+    ours = dict(zip(zip(ranks.participant.tolist(), items, strict=True), ranks.rank.tolist(), strict=True))
+    assert ours == expected
+    assert np.isfinite(ranks.rank).any()
+    direct = guess_bounds(
+        list(expected.values()), item=[item for _, item in expected], participant=[who for who, _ in expected],
+        n_tried=[min(rank, 4) for rank in expected.values()],
+    )  # fmt: skip
+    through = guess_bounds(ranks.rank, item=ranks.item, participant=ranks.participant, n_tried=ranks.n_tried)
+    assert through.lower_nats == pytest.approx(direct.lower_nats, rel=1e-12)
+    # of a question with several guesses the last row has the time
+    assert np.isfinite(study["server_ms"].to_numpy()).sum() == len(expected)
+
+
+def test_bets_through_the_pages_are_those_of_the_simulator(played: Played) -> None:
+    study = collected_study(url=played.url, game="bets")
+    world = played.people.world
+    items = study["item_id"].to_numpy()[study["response_item"].to_numpy()].tolist()
+    stakes = study["bet_stake"].to_numpy()
+    for response, (who, item) in enumerate(zip(study["participant"].to_numpy().tolist(), items, strict=True)):
+        chips, other = played.people.bets(played.number[who], world.name.index(item))
+        mine = np.flatnonzero(study["bet_response"].to_numpy() == response)
+        words = study["bet_word"].to_numpy()[mine].tolist()
+        assert all(same_word(word, theirs) for word, theirs in zip(words, chips, strict=True))
+        np.testing.assert_allclose(stakes[mine], np.array(list(chips.values())) / 100, rtol=1e-15)
+        assert study["other_stake"].to_numpy()[response] == pytest.approx(other / 100, rel=1e-15)
+        hits = [same_word(word, world.target[world.name.index(item)]) for word in chips]
+        assert study["bet_hit"].to_numpy()[mine].tolist() == hits
+    assert study["bet_hit"].to_numpy().any()
+    assert study.attrs["kind"] == "bet"
+
+
 def test_what_is_beside_an_answer_comes_along(played: Played) -> None:
     study = collected_study(url=played.url)
     assert set(study["target_side"].to_numpy().tolist()) == {"A", "B"}
@@ -210,7 +282,6 @@ RULES: list[tuple[dict[str, Any], str]] = [
     ({"most_alike": 0.01}, "holds no answer that counts"),
     ({"most_alike": 0.99}, ""),
     ({"pilot": True}, "holds no answer that counts"),
-    ({"game": "bets"}, "game: is 'bets', of which there are no answers; there are of cloze, comparison"),
     ({"collection": "other"}, r"collection: is 'other'; there are 1 \(simulated, "),
     ({"collection": "1"}, ""),
     ({"url": "sqlite:///nowhere.sqlite"}, "there is no file 'nowhere.sqlite'"),
@@ -267,7 +338,7 @@ def test_tables_for_spreadsheets_hold_every_answer(played: Played, tmp_path: Pat
     assert main(["export", "--url", played.url, "--folder", str(tmp_path)]) == 0
     assert {path.name for path in tmp_path.iterdir()} == {
         "answers_comparison.csv",
-        "answers_cloze.csv",
+        *(f"answers_{game}.csv" for game in ("bets", "cloze", "guess_until_right", "top1")),
         "surveys.csv",
         "pay.csv",
     }

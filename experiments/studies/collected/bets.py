@@ -1,0 +1,46 @@
+"""A bet study of a collection: words that were named, and the chips on them and on anything else."""
+
+from __future__ import annotations
+
+import pandas as pd
+import xarray as xr
+
+from experiments.collect.games.bets import CHIPS
+from experiments.studies.bets.table import bet_study
+from experiments.studies.collected.answers import Collected, response_variables
+
+__all__ = ["collected_bets"]
+
+
+def collected_bets(found: Collected) -> xr.Dataset:
+    """Make a bet study of what a database holds.
+
+    Parameters
+    ----------
+    found : Collected
+
+    Returns
+    -------
+    xarray.Dataset
+        Passes :func:`estimators.bets.validate_bet_study`. A word that was judged to be the target's is written as the
+        target is, whatever its case and the punctuation around it.
+    """
+    answers = found.answers
+    named = answers["word"].notna()
+    rows = pd.DataFrame(
+        {
+            "participant": answers["participant"],
+            "item": answers["item"],
+            "context": answers["context"],
+            "target": answers["target"],
+            "word": answers["word"]
+            .where(~answers["right"].astype(bool), answers["target"])
+            .where(named, "")
+            .str.strip(),
+            "stake": answers["chips"].map(lambda chips: "" if pd.isna(chips) else str(int(chips))),
+            "other": answers["other_chips"].astype(int),
+        }
+    )
+    columns = {"other": "other", "context": "context"}
+    study = bet_study(rows, columns=columns, total=float(CHIPS), name=found.name)
+    return study.assign(response_variables(answers.drop_duplicates(["participant", "item"])))

@@ -1,0 +1,43 @@
+"""A guess study of a collection: of the top-1 game, or of guessing until right, where every guess is a response."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from experiments.studies.collected.answers import Collected, response_variables
+from experiments.studies.guesses.table import guess_study
+
+__all__ = ["collected_guesses"]
+
+
+def collected_guesses(found: Collected) -> xr.Dataset:
+    """Make a guess study of what a database holds.
+
+    Parameters
+    ----------
+    found : Collected
+
+    Returns
+    -------
+    xarray.Dataset
+        Passes :func:`estimators.guesses.validate_guess_study`; ``correct`` is what the player was told. Of a question
+        with several guesses the last one has the times, of the whole question.
+    """
+    answers = found.answers
+    document = answers["document"].where(answers["document"] != "", answers["item"])
+    right = answers["right"] if "right" in answers else answers["correct"]
+    rows = pd.DataFrame(
+        {
+            "participant": answers["participant"],
+            "document": document,
+            "position": answers["position"].astype(int),
+            "target": answers["target"],
+            "guess": answers["guess"],
+            "correct": right.astype(bool).map({True: "1", False: "0"}),
+            "order": np.arange(len(answers)),
+        }
+    )
+    study = guess_study(rows, columns={"correct": "correct", "order": "order"}, name=found.name)
+    return study.assign(response_variables(answers))
