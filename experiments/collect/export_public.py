@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from estimators.errors import InputError
+from experiments.studies.collected.answers import Collected, read_collection
 from experiments.studies.collected.loader import collected_study
 from experiments.studies.collected.settings import CollectedSettings
 from experiments.studies.comparison.lm_game_write import write_lm_game
+from experiments.studies.guesses.lm_game_top1_parse import N_DOCUMENTS, RESPONSE_FILE, document_file
 
-__all__ = ["PUBLIC_GAMES", "write_public"]
+__all__ = ["PUBLIC_GAMES", "document_tokens", "write_public"]
 
-PUBLIC_GAMES = ("comparison",)
-"""Games that the original site had, of those that a collection can hold."""
+PUBLIC_GAMES = ("comparison", "top1")
+"""Games that the original site had."""
 
 
 def write_public(settings: CollectedSettings, folder: Path | str) -> Path:
@@ -21,6 +26,10 @@ def write_public(settings: CollectedSettings, folder: Path | str) -> Path:
     Comparison: ``multi_comparisons/doc{i}.json``, questions numbered from 0 in the order in which they were served, and
     ``results_raw/res_loss_anonym.json``. ``study=lm_game study.root=FOLDER`` reads them, with ``study.sets`` and
     ``study.reference`` [0, number of questions - 1], ``study.participants=all`` and ``study.repeats=keep``.
+
+    Top-1: ``docs/doc{i}.json``, documents numbered from 0, and ``results_raw/res_accuracy_anonym.json``.
+    ``study=lm_game_top1 study.root=FOLDER study.items=all`` reads them. Tokens that were not asked for stand between
+    the others as one string and empty ones, so that every place keeps its number.
 
     Parameters
     ----------
@@ -41,4 +50,62 @@ def write_public(settings: CollectedSettings, folder: Path | str) -> Path:
     if settings.game not in PUBLIC_GAMES:
         problem = f"is {settings.game!r}; the original site had {' and '.join(PUBLIC_GAMES)}"
         raise InputError(problem, field="game")
-    return write_lm_game(collected_study(settings), folder)
+    if settings.game == "comparison":
+        return write_lm_game(collected_study(settings), folder)
+    return _write_top1(read_collection(settings), Path(folder))
+
+
+def _write_top1(found: Collected, folder: Path) -> Path:
+    documents: dict[str, list[Mapping[str, Any]]] = {}
+    for question in found.questions:
+        # a place without a document is one of its own
+        documents.setdefault(question["document"] or question["item"], []).append(question)
+    if len(documents) > N_DOCUMENTS:
+        problem = f"has {len(documents):,} documents; the layout has room for {N_DOCUMENTS:,}"
+        raise InputError(problem, source="study collected", field="document")
+    for number, questions in enumerate(documents.values()):
+        _write(folder / document_file(number), document_tokens(questions))
+    numbers = {name: number for number, name in enumerate(documents)}
+    answers = found.answers
+    columns = (answers["participant"], answers["guess"], answers["document"], answers["item"], answers["position"])
+    rows = [
+        [at, who, guess, "", int(position) + 1, numbers[document or item]]
+        for at, (who, guess, document, item, position) in enumerate(zip(*columns, strict=True))
+    ]
+    _write(folder / RESPONSE_FILE, rows)
+    return folder
+
+
+def document_tokens(questions: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Tokens of a document by their places, as far as its questions show it.
+
+    Parameters
+    ----------
+    questions : sequence of mapping
+        With ``position``, ``context`` and ``target``.
+
+    Returns
+    -------
+    list of str
+
+    Examples
+    --------
+    >>> document_tokens([{"position": 2, "context": "Call me", "target": " Ann"}])
+    ['Call me', '', ' Ann']
+    """
+    tokens: list[str] = []
+    text = ""
+    for question in sorted(questions, key=lambda each: int(each["position"])):
+        n_missing = int(question["position"]) - len(tokens)
+        between = question["context"].removeprefix(text)
+        tokens += [between, *[""] * (n_missing - 1)] if n_missing else []
+        tokens.append(question["target"])
+        text = question["context"] + question["target"]
+    return tokens
+
+
+def _write(path: Path, content: object) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.partial")
+    partial.write_text(json.dumps(content), encoding="ascii")
+    partial.replace(path)

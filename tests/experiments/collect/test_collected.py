@@ -23,6 +23,7 @@ from experiments.collect.__main__ import main
 from experiments.collect.collection import Collection, open_collection
 from experiments.collect.database import open_database
 from experiments.collect.export_csv import guarded, read_guarded_csv, unguarded
+from experiments.collect.export_public import document_tokens
 from experiments.collect.games.cloze import same_word
 from experiments.collect.players.crowd import Crowd, play_all
 from experiments.collect.players.people import People, Person, exact_people, simulated_people
@@ -36,6 +37,7 @@ from experiments.studies.comparison.file import save_comparison_study
 from experiments.studies.comparison.lm_game import lm_game
 from experiments.studies.comparison.simulated import simulated
 from experiments.studies.comparison.table import comparison_study
+from experiments.studies.guesses.lm_game_top1 import lm_game_top1
 from models.comparison.free_answer_data import free_answer_data
 
 N_PLAYERS = 4
@@ -332,6 +334,27 @@ def test_the_public_layout_reads_back_as_the_same_study(played: Played, tmp_path
     for name in ("response_item", "response_candidate", "report", "automatic"):
         np.testing.assert_array_equal(theirs[name].to_numpy(), ours[name].to_numpy())
     assert estimate_perplexity(theirs, "human").perplexity == estimate_perplexity(ours, "human").perplexity
+
+
+def test_the_public_layout_of_top1_reads_back_as_the_same_study(played: Played, tmp_path: Path) -> None:
+    assert main(["public", "--url", played.url, "--game", "top1", "--folder", str(tmp_path)]) == 0
+    ours = collected_study(url=played.url, game="top1")
+    theirs = lm_game_top1(root=tmp_path, items="all", exclude_participants=())
+    world = played.people.world
+    targets = [world.target[world.name.index(item)] for _, item in rows_of(ours)]
+    for name in ("guess", "correct", "participant"):
+        np.testing.assert_array_equal(theirs[name].to_numpy(), ours[name].to_numpy())
+    for study in (ours, theirs):
+        assert study["target_token"].to_numpy()[study["response_item"].to_numpy()].tolist() == targets
+
+
+def test_places_of_a_document_keep_their_numbers() -> None:
+    questions = [
+        {"position": 4, "context": "Call me\n\n Ann", "target": "."},
+        {"position": 1, "context": "Call", "target": " me"},
+    ]
+    tokens = document_tokens(questions)
+    assert (tokens[1], tokens[4], "".join(tokens)) == (" me", ".", "Call me\n\n Ann.")
 
 
 def test_tables_for_spreadsheets_hold_every_answer(played: Played, tmp_path: Path) -> None:
