@@ -10,12 +10,10 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session as Transaction
 
+from experiments.collect.export_csv import guarded
 from experiments.collect.tables import Answer, Assignment, Player, Question, Session, Study
 
 __all__ = ["COLUMNS", "answer_rows", "answers_csv", "spreadsheet_cell"]
-
-# a spreadsheet runs a cell that begins so
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 COLUMNS = (
     *("study", "game", "item", "document", "position", "participant", "session", "order", "training", "attention"),
@@ -81,6 +79,4 @@ def spreadsheet_cell(value: Any) -> Any:
     """
     if isinstance(value, dict | list):
         return json.dumps(value, ensure_ascii=False)
-    if isinstance(value, str) and value.startswith(_FORMULA):
-        return f"'{value}"
-    return value
+    return guarded(value) if isinstance(value, str) else value

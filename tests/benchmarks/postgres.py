@@ -5,10 +5,7 @@ from __future__ import annotations
 import os
 import pwd
 import shutil
-<<<<<<< HEAD
 import signal
-=======
->>>>>>> 5049c6c (Exports of a collection, pay, the public layout, and a load measurement)
 import socket
 import subprocess
 import tempfile
@@ -17,11 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-<<<<<<< HEAD
 __all__ = ["private_cluster", "programs"]
-=======
-__all__ = ["programs", "private_cluster"]
->>>>>>> 5049c6c (Exports of a collection, pay, the public layout, and a load measurement)
 
 
 def programs() -> Path | None:
@@ -58,28 +51,17 @@ def private_cluster() -> Iterator[str]:
         run("initdb", "-D", str(data), "-A", "trust", "-U", "collect", "-E", "UTF8", "--no-locale")
         # fsync stays on: what is committed is on the disk, as on a real server
         options = ["-D", str(data), "-p", str(port), "-h", "127.0.0.1", "-k", str(folder), "-c", "max_connections=120"]
-<<<<<<< HEAD
         with (folder / "log").open("wb") as log:
             server = subprocess.Popen(  # type: ignore[call-overload]
                 [str(folder_of_programs / "postgres"), *options], stdout=log, stderr=log, **as_user
             )
-=======
-        log = (folder / "log").open("wb")
-        server = subprocess.Popen(  # type: ignore[call-overload]
-            [str(folder_of_programs / "postgres"), *options], stdout=log, stderr=log, **as_user
-        )
->>>>>>> 5049c6c (Exports of a collection, pay, the public layout, and a load measurement)
         _wait(folder_of_programs, port, server)
         run("createdb", "-h", "127.0.0.1", "-p", str(port), "-U", "collect", "games")
         yield f"postgresql+psycopg://collect@127.0.0.1:{port}/games"
     finally:
         if server is not None:
-<<<<<<< HEAD
             # fast: it does not wait for connections that somebody left open
             server.send_signal(signal.SIGINT)
-=======
-            server.terminate()
->>>>>>> 5049c6c (Exports of a collection, pay, the public layout, and a load measurement)
             server.wait(timeout=60)
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -87,12 +69,8 @@ def private_cluster() -> Iterator[str]:
 def _wait(folder: Path, port: int, server: subprocess.Popen[bytes]) -> None:
     since = time.monotonic()
     while time.monotonic() - since < 60:
-<<<<<<< HEAD
         command = [folder / "pg_isready", "-h", "127.0.0.1", "-p", str(port)]
         ready = subprocess.run(command, capture_output=True, check=False)
-=======
-        ready = subprocess.run([folder / "pg_isready", "-h", "127.0.0.1", "-p", str(port)], capture_output=True)
->>>>>>> 5049c6c (Exports of a collection, pay, the public layout, and a load measurement)
         if ready.returncode == 0:
             return
         if server.poll() is not None:

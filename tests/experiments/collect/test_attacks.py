@@ -210,7 +210,7 @@ ATTACKS: list[tuple[str, Do, int | tuple[int, ...]]] = [
      played(lambda w: with_cookie(w, signed(w.site.key, COOKIE, "0" * 64))), 303),
     # answers out of turn
     ("a second, other answer", played(twice), 409),
-    ("an answer to a question that was not asked", played(lambda w: w.answer(order="1", report="80")), 409),
+    ("an answer to a question that was not asked", played(lambda w: w.answer(order="99", report="80")), 409),
     ("an answer to question -1", played(lambda w: w.answer(order="-1", report="80")), 409),
     ("an answer to question 10^40", played(lambda w: w.answer(order="9" * 40, report="80")), 409),
     ("an answer to a question of 60,000 digits", played(lambda w: w.answer(order="9" * 60_000, report="80")), 409),
@@ -227,7 +227,7 @@ ATTACKS: list[tuple[str, Do, int | tuple[int, ...]]] = [
     ("the feedback before the answer", played(lambda w: w.get("/feedback?order=0")), 303),
     ("the feedback of a question to come", played(lambda w: w.get("/feedback?order=5")), 303),
     ("the feedback of a question of 5,000 digits", played(lambda w: w.get("/feedback?order=" + "9" * 5000)), 303),
-    ("a game that is not on offer", lambda w: (w.get("/"), w.post("/start", game="bets"))[1], 404),
+    ("a game that is not on offer", lambda w: (w.get("/"), w.post("/start", game="chess"))[1], 404),
     ("a game with a path in its name", lambda w: (w.get("/"), w.post("/start", game="../cloze"))[1], 404),
     # what is no answer
     ("a percentage that is not offered", played(lambda w: w.answer(report="100")), 422),

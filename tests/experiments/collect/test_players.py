@@ -20,11 +20,12 @@ TINY = (
     *("study=simulated", "study.n_items=12", "study.n_reference_items=12", "study.n_candidates=4"),
     *("study.vocab_size=80", "experiment.n_questions=4", "experiment.training_rounds=1", "experiment.n_players=3"),
 )
+BOTH = "experiment.game=[comparison,cloze]"
 
 
 def test_the_command_serves_lets_them_play_and_sets_the_truth_beside(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'c.sqlite'}"
-    command = ("+exp=collect", *TINY, "experiment.players=simulated", f"experiment.database={url}")
+    command = ("+exp=collect", *TINY, BOTH, "experiment.players=simulated", f"experiment.database={url}")
     result = run_experiment(*command)
     assert tuple(result.table.columns) == PLAYED_COLUMNS
     assert result.table["game"].tolist() == ["comparison", "cloze"]
@@ -73,7 +74,7 @@ def test_the_loader_gives_the_kind_of_its_game(tmp_path: Path) -> None:
 def test_settings_of_players_are_checked(tmp_path: Path, setting: str, message: str) -> None:
     url = f"experiment.database=sqlite:///{tmp_path / 'c.sqlite'}"
     with pytest.raises(InputError, match=message):
-        run_experiment("+exp=collect", *TINY, "experiment.players=simulated", url, setting)
+        run_experiment("+exp=collect", *TINY, BOTH, "experiment.players=simulated", url, setting)
 
 
 def test_a_world_knows_every_item_by_its_context() -> None:
