@@ -122,7 +122,7 @@ class CollectSettings(Seeded):
     belief: Text | None = None
     """What these believe: a language model of the study, or human for a simulation's truth; null takes the truth where
     the study has it, else its first model that is not the generator."""
-    population: PlayerPopulation = PlayerPopulation()
+    population: PlayerPopulation = PlayerPopulation()  # type: ignore[valid-type]
     """How simulated players differ."""
     database: Text = "sqlite:///collect.sqlite"
     """sqlite:///FILE (relative to the folder of the command), or postgresql+psycopg://USER@HOST/NAME."""
