@@ -69,7 +69,7 @@ def private_cluster() -> Iterator[str]:
 def _wait(folder: Path, port: int, server: subprocess.Popen[bytes]) -> None:
     since = time.monotonic()
     while time.monotonic() - since < 60:
-        command = [folder / "pg_isready", "-h", "127.0.0.1", "-p", str(port)]
+        command = [str(folder / "pg_isready"), "-h", "127.0.0.1", "-p", str(port)]
         ready = subprocess.run(command, capture_output=True, check=False)
         if ready.returncode == 0:
             return

@@ -42,6 +42,8 @@ PLAYED_COLUMNS = (
 )
 """Columns of the table: what was estimated of the answers (equation 5), beside the perplexity of what was believed."""
 
+_ON_SCREEN = ("game", "n_answers", "perplexity", "perplexity_lower", "perplexity_upper", "true_perplexity")
+
 
 def people_of(study: xr.Dataset, settings: CollectSettings) -> People:
     """Make the players that the settings ask for.
@@ -138,7 +140,8 @@ def played(collection: Collection, study: xr.Dataset) -> ExperimentResult:
     world = world_of(study, settings.belief)
     table = played_table(found, world, crowds, settings.n_players)
     files = {} if found is None else {"study.nc": partial(save_comparison_study, found)}
-    return ExperimentResult(table, table.to_xarray(), {}, _summary(table, settings), files=files)
+    on_screen = table[[*_ON_SCREEN]]
+    return ExperimentResult(table, table.to_xarray(), {}, _summary(table, settings), files=files, on_screen=on_screen)
 
 
 def played_table(study: xr.Dataset | None, world: World, crowds: dict[str, Crowd], n_players: int) -> pd.DataFrame:

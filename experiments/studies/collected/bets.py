@@ -37,7 +37,7 @@ def collected_bets(found: Collected) -> xr.Dataset:
             .where(~answers["right"].astype(bool), answers["target"])
             .where(named, "")
             .str.strip(),
-            "stake": answers["chips"].map(lambda chips: "" if pd.isna(chips) else str(int(chips))),
+            "stake": answers["chips"].astype("Int64").astype("string").fillna("").astype(object),
             "other": answers["other_chips"].astype(int),
         }
     )
