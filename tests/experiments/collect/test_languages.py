@@ -6,11 +6,12 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 
 import experiments.collect
 from estimators.errors import InputError
 from experiments.collect.games.registry import GAMES
-from experiments.collect.strings import Strings, available, read_strings
+from experiments.collect.strings import Strings, available, read_strings, refuse_doubled_keys
 
 HERE = Path(experiments.collect.__file__).parent
 
@@ -80,3 +81,9 @@ def test_a_language_that_lacks_a_text_is_refused(tmp_path: Path, monkeypatch: py
             Strings(["en", "fr"])
     finally:
         read_strings.cache_clear()
+
+
+def test_a_doubled_key_is_refused() -> None:
+    refuse_doubled_keys(yaml.compose("a: {b: 1}\nc: {b: 2}\n"), "en.yaml")
+    with pytest.raises(InputError, match=r"en\.yaml, b: stands twice, again in line 3"):
+        refuse_doubled_keys(yaml.compose("a:\n  b: 1\n  b: 2\n"), "en.yaml")
