@@ -61,6 +61,8 @@ def questions(study: xr.Dataset, settings: CollectSettings) -> list[QuestionRow]
                 "token": token,
                 "position": place,
                 "logprob": {model: float(of_candidates[which, at, place]) for which, model in enumerate(models)},
+                # free answers and draws of other proposals are told apart when the answers are loaded
+                **({} if drawn is None else {"source": str(drawn[at, place])}),
             }
             for place, token in enumerate(study["candidate_token"].values[at].tolist())
             if drawn is None or drawn[at, place] != "padding"

@@ -102,7 +102,7 @@ async def _all(
             try:
                 return await play_session(Browser(client), game, player, recruiter)
             except (Played, httpx.HTTPError) as problem:
-                return f"{name}: {problem or type(problem).__name__}"
+                return f"{name}: {str(problem) or type(problem).__name__}"
 
     found = await asyncio.gather(*(one(name, player) for name, player in players))
     n_answers = sum(each for each in found if isinstance(each, int))

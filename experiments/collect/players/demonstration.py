@@ -90,7 +90,8 @@ def play_games(collection: Collection, study: xr.Dataset) -> dict[str, Crowd]:
     if cannot:
         problem = f"is {settings.players!r}, and nobody but people can play {cannot[0]}"
         raise InputError(problem, field="players")
-    people, found = people_of(study, settings), {}
+    people = people_of(study, settings)
+    found: dict[str, Crowd] = {}
     names = [f"{settings.players}-{settings.seed}-{number:04d}" for number in range(settings.n_players)]
     _refuse_repeat(collection, names)
     with served(collection) as address:

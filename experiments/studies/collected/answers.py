@@ -141,7 +141,7 @@ def _study(transaction: Transaction, settings: CollectedSettings) -> tuple[int, 
         .group_by(Study.id, Study.name, Session.game)
         .order_by(Study.id)
     )
-    rows: list[tuple[int, str, str, int]] = [tuple(row) for row in transaction.execute(counted)]
+    rows = [(number, name, game, n) for number, name, game, n in transaction.execute(counted)]
     if not rows:
         raise InputError("holds no answer yet", source=SOURCE, field="url")
     of_game = [(number, name, n) for number, name, game, n in rows if game == settings.game]

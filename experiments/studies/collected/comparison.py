@@ -18,9 +18,7 @@ from experiments.studies.comparison.table import CANDIDATE, TARGET, comparison_s
 from experiments.studies.parsing import Note
 from inference.settings import UserPath
 
-__all__ = ["collected_comparisons"]
-
-_SOURCES = ("source", "proposal_logprob", "inclusion_logprob")
+__all__ = ["candidate_rows", "collected_comparisons"]
 
 
 def collected_comparisons(found: Collected, served: UserPath | None) -> xr.Dataset:
@@ -39,7 +37,7 @@ def collected_comparisons(found: Collected, served: UserPath | None) -> xr.Datas
         ``order``, ``target_side`` ("A" or "B"), ``server_ms``, ``client_ms``, ``revisions``, ``answered_at`` and
         ``score_points`` too.
     """
-    pairs = _pairs(found.questions)
+    pairs = candidate_rows(found.questions)
     answers = pd.DataFrame(
         {
             "item": found.answers["item"],
@@ -58,7 +56,8 @@ def collected_comparisons(found: Collected, served: UserPath | None) -> xr.Datas
     return validate_comparison_study(study if served is None else _with_served(study, served))
 
 
-def _pairs(questions: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+def candidate_rows(questions: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """Make a table of the candidates of questions, as a table of one's own has them."""
     rows = []
     for question in questions:
         of_item = {"item": question["item"], "context": question["context"], "target": question["target"]}
@@ -66,7 +65,7 @@ def _pairs(questions: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
         for candidate in question["candidates"]:
             row = of_item | {"draw": candidate["position"], "candidate": candidate["token"]}
             row |= {CANDIDATE + model: value for model, value in candidate["logprob"].items()}
-            rows.append(row | {name: candidate[name] for name in _SOURCES if name in candidate})
+            rows.append(row | ({"source": candidate["source"]} if "source" in candidate else {}))
     return pd.DataFrame(rows)
 
 
@@ -98,13 +97,10 @@ def _token(word: str, question: Mapping[str, Any]) -> str:
     typed = word.strip()
     tokens = [question["target"], *(candidate["token"] for candidate in question["candidates"])]
     # a word as it was typed first, then in other letter case; a token without a blank before it begins no word
-    for is_same in (
-        lambda token: token == f" {typed}",
-        lambda token: token.startswith(" ") and same_word(typed, token),
-    ):
-        for token in tokens:
-            if is_same(token):
-                return str(token)
+    written = [token for token in tokens if token == f" {typed}"]
+    written += [token for token in tokens if token.startswith(" ") and same_word(typed, token)]
+    if written:
+        return str(written[0])
     return typed if typed in tokens else f" {typed}"
 
 
@@ -120,7 +116,7 @@ def _with_served(study: xr.Dataset, path: UserPath) -> xr.Dataset:
     own = served.isel(item=[names.index(name) for name in wanted])
     if own["target_token"].to_numpy().tolist() != study["target_token"].to_numpy().tolist():
         raise InputError("has other targets than were asked", source=f"{SOURCE}, {path}", field="served")
-    of_candidates = own.sizes["candidate"] == study.sizes["candidate"]
+    of_candidates = own["candidate_token"].to_numpy().tolist() == study["candidate_token"].to_numpy().tolist()
     allowed = {"item", "model", "token", "participant_truth"} | ({"candidate"} if of_candidates else set())
     more = {
         name: (variable.dims, variable.to_numpy(), variable.attrs)

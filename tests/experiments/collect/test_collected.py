@@ -14,6 +14,7 @@ import xarray as xr
 from sqlalchemy import select
 
 from estimators.comparison import estimate_perplexity
+from estimators.comparison.examples import designed_study
 from estimators.comparison.simulation.settings import ParticipantPopulation
 from estimators.documents.guess_bounds import guess_bounds
 from estimators.errors import InputError
@@ -24,6 +25,7 @@ from experiments.collect.collection import Collection, open_collection
 from experiments.collect.database import open_database
 from experiments.collect.export_csv import guarded, read_guarded_csv, unguarded
 from experiments.collect.export_public import document_tokens
+from experiments.collect.games import comparison
 from experiments.collect.games.cloze import same_word
 from experiments.collect.players.crowd import Crowd, play_all
 from experiments.collect.players.people import People, Person, exact_people, simulated_people
@@ -32,6 +34,7 @@ from experiments.collect.server import app_of
 from experiments.collect.settings import CollectSettings, PaySettings
 from experiments.collect.tables import Player, Session
 from experiments.studies.cloze.table import cloze_study
+from experiments.studies.collected.comparison import candidate_rows
 from experiments.studies.collected.loader import collected_study
 from experiments.studies.comparison.file import save_comparison_study
 from experiments.studies.comparison.lm_game import lm_game
@@ -275,6 +278,20 @@ def test_free_answers_on_the_same_contexts_come_along(played: Played) -> None:
     data = free_answer_data(study, "interface")
     assert data.n_answers.sum() > 0
     assert "answer" not in collected_study(url=played.url, free_answers=False).dims
+
+
+def test_candidates_that_are_no_draws_of_the_generator_say_so() -> None:
+    served = designed_study()
+    rows = comparison.questions(served, CollectSettings())
+    study = comparison_study(
+        None,
+        candidate_rows([{**row.content, "item": row.item_id} for row in rows]),
+        generator=served.attrs["generator"],
+    )
+    assert set(study["candidate_source"].to_numpy().ravel()) >= {"generator", "answer"}
+    drawn = served["candidate_source"].to_numpy()[served["selected"].to_numpy()]
+    for kind in ("generator", "answer", "proposal"):
+        assert (study["candidate_source"].to_numpy() == kind).sum() == (drawn == kind).sum()
 
 
 RULES: list[tuple[dict[str, Any], str]] = [
