@@ -86,7 +86,7 @@ class World:
 
     def find(self, context: str, options: tuple[str, ...] = ()) -> int | None:
         """Find the item of a context; where there are several, the one that knows the options."""
-        found = self.by_context.get(context.rstrip(" "), [])
+        found = self.by_context.get(context.strip(" "), [])
         return next((at for at in found if set(options) <= set(self.tokens[at])), None)
 
 
@@ -145,7 +145,7 @@ def world_of(study: xr.Dataset, belief: str | None = None) -> World:
         logprobs.append(np.array(list(pool.values())))
     by_context: dict[str, list[int]] = {}
     for at, context in enumerate(study["context"].values.tolist()):
-        by_context.setdefault(context.rstrip(" "), []).append(at)
+        by_context.setdefault(context.strip(" "), []).append(at)
     return World(
         belief,
         item_names(study),
