@@ -121,7 +121,7 @@ class _Client:
             try:
                 found = await asyncio.wait_for(self._once(method, path, form), timeout=60)
             except (TimeoutError, OSError, asyncio.IncompleteReadError, ValueError):
-                self._close()
+                self.close()
                 tries += 1
                 self.run.n_retries += self.run.measuring
                 await asyncio.sleep(0.2 + 0.3 * random.random())
@@ -154,7 +154,7 @@ class _Client:
         text = (await reader.readexactly(int(headers.get("content-length", "0")))).decode()
         return status, headers.get("location", ""), text
 
-    def _close(self) -> None:
+    def close(self) -> None:
         if self.streams is not None:
             self.streams[1].close()
             self.streams = None
@@ -193,6 +193,7 @@ async def _player(run: _Run, name: str) -> None:
             run.n_measured += run.measuring
             if path.startswith("/feedback"):
                 path, text = await client.page("GET", "/play")
+        client.close()
 
 
 def _csrf(text: str) -> str:
@@ -264,6 +265,8 @@ async def _measured(url: str, found: Load, *, seconds: float, kills: int, think_
         run.measuring, found.seconds = False, time.monotonic() - began
         found.server_cpu_seconds += _cpu_seconds(server) - used
         await asyncio.gather(*players)
+        # closed connections are gone after the loop's next rounds
+        await asyncio.sleep(0.2)
     return run
 
 
