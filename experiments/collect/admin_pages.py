@@ -6,7 +6,7 @@ import hmac
 import os
 import time
 
-from sqlalchemy import func, select
+from sqlalchemy import delete, func, select
 from starlette.responses import Response
 
 from experiments.collect.deletion import forget
@@ -15,8 +15,8 @@ from experiments.collect.export_pay import pay_table
 from experiments.collect.monitor import look
 from experiments.collect.pages import Handler
 from experiments.collect.security import ADMIN_COOKIE, AGES_SECONDS, Attempts, new_token, read_cookie, signed
-from experiments.collect.sessions import Refusal
-from experiments.collect.tables import Answer, Assignment, Player, Session
+from experiments.collect.sessions import Refusal, token_hash
+from experiments.collect.tables import Answer, Assignment, Player, ServerValue, Session
 from experiments.collect.visit import Visit, page, redirect
 
 __all__ = ["ADMIN_PAGES", "PASSWORD"]
@@ -26,11 +26,25 @@ PASSWORD = "SHANNON_COLLECT_PASSWORD"
 
 _ATTEMPTS = Attempts()
 _SHORTEST = 8
+_LOGIN = "login "
 
 
 def is_admin(visit: Visit) -> bool:
-    """Whether the visitor has logged in."""
-    return read_cookie(visit.collection.key, ADMIN_COOKIE, visit.cookies.get(ADMIN_COOKIE)) is not None
+    """Whether the visitor has logged in, and not out again: a copy of the cookie ends with it."""
+    token = _token(visit)
+    if token is None:
+        return False
+    with visit.collection.database.read() as transaction:
+        return transaction.get(ServerValue, _login_name(token)) is not None
+
+
+def _token(visit: Visit) -> str | None:
+    return read_cookie(visit.collection.key, ADMIN_COOKIE, visit.cookies.get(ADMIN_COOKIE))
+
+
+def _login_name(token: str) -> str:
+    """Under which a login is stored; who reads the database cannot log in with it."""
+    return f"{_LOGIN}{token_hash(token)[:48]}"
 
 
 def login(visit: Visit) -> Response:
@@ -49,10 +63,16 @@ def login_given(visit: Visit) -> Response:
     if not hmac.compare_digest(visit.form.get("password", "").encode(), wanted.encode()):
         _ATTEMPTS.failed(visit.address)
         return page(visit, "admin_login.html", status=403, problem="admin.wrong_password")
+    token, now = new_token(), time.time()
+    with visit.collection.database.write() as transaction:
+        for old in transaction.scalars(select(ServerValue).where(ServerValue.name.startswith(_LOGIN))):
+            if float(old.value) < now - AGES_SECONDS[ADMIN_COOKIE]:
+                transaction.delete(old)
+        transaction.add(ServerValue(name=_login_name(token), value=str(now)))
     response = redirect("/admin")
     response.set_cookie(
         ADMIN_COOKIE,
-        signed(visit.collection.key, ADMIN_COOKIE, new_token()),
+        signed(visit.collection.key, ADMIN_COOKIE, token),
         max_age=AGES_SECONDS[ADMIN_COOKIE],
         path="/admin",
         httponly=True,
@@ -65,6 +85,10 @@ def login_given(visit: Visit) -> Response:
 def logout(visit: Visit) -> Response:
     """Take the login away."""
     visit.checked()
+    token = _token(visit)
+    if token is not None:
+        with visit.collection.database.write() as transaction:
+            transaction.execute(delete(ServerValue).where(ServerValue.name == _login_name(token)))
     response = redirect("/admin/login")
     response.delete_cookie(ADMIN_COOKIE, path="/admin")
     return response
