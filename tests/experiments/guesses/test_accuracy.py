@@ -185,7 +185,7 @@ def test_mistakes_are_named(override: str, part: str, root: Path) -> None:
 
 
 def test_another_kind_of_study_is_refused(root: Path) -> None:
-    with pytest.raises(InputError, match="accuracy needs a guess study: guess_table, lm_game_top1"):
+    with pytest.raises(InputError, match="accuracy needs a guess study: collected, guess_table, lm_game_top1"):
         prepared("+exp=accuracy", "study=simulated")
 
 
