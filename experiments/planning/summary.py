@@ -69,9 +69,10 @@ def preregistration(row: Any, contexts: StudyContexts, settings: DesignSettings)
     of = "all contexts of this kind" if settings.loss_of == "contexts" else "the contexts asked"
     money = f"${row.money:,.0f} at ${settings.costs.pay_per_hour:g} an hour"
     return (
-        f"We will ask {row.n_people} people about {row.n_contexts} contexts drawn at random from those of "
-        f"{contexts.name}. {_what_is_asked(row)} All questions together take {row.minutes:,.0f} minutes of people's "
-        f"time and cost {money}. The estimate is {_estimator(row.game)}, with a {settings.interval:.0%} interval for "
+        f"We will ask {row.n_people} people about {row.n_contexts} contexts drawn at random, with replacement, from "
+        f"those of {contexts.name}. {_what_is_asked(row)} All questions together take {row.minutes:,.0f} minutes of "
+        f"people's time and cost {money}. The estimate is {_estimator(row.game)}, with a {settings.interval:.0%} "
+        "interval for "
         f"{of} from standard errors clustered over contexts and people and Student's t. No participant, context or "
         f"answer will be left out that this paragraph does not name{fixed}. In {row.n_replicates} simulated studies "
         f"with known truth this design gave an interval of {row.width:.3f} {unit} on average and of at most "
@@ -108,9 +109,10 @@ def _frontier(table: pd.DataFrame, what: str, settings: DesignSettings) -> str:
     wanted = float(table.loc[table["game"].isin(games), "wanted_width"].iloc[0])
     reached = "\n".join(f"- {GAME_LABELS[game]}: {_reached(table, game)}" for game in games)
     return (
-        f"**For {what}, no design within the budget** keeps a width of {wanted:g} {_unit(games[0])} in "
-        f"{settings.assurance:.0%} of the studies together with its coverage. Ask for a wider interval, a larger "
-        f"budget, or more contexts (`experiment.contexts`). What the budget reaches:\n\n{reached}\n"
+        f"**For {what}, none of the sizes tried within the budget** keeps a width of {wanted:g} {_unit(games[0])} in "
+        f"{settings.assurance:.0%} of the studies together with its coverage. Try more contexts "
+        "(`experiment.contexts`), ask for a wider interval, or raise the budget. "
+        f"What the budget reaches:\n\n{reached}\n"
     )
 
 
@@ -167,7 +169,7 @@ def _what_is_asked(row: Any) -> str:
             f"people, on the scale {row.scale}"
         )
     if row.n_bets:
-        parts.append(f"{row.n_bets} people bet on the next word")
+        parts.append(f"{row.n_bets} {'person bets' if row.n_bets == 1 else 'people bet'} on the next word")
     if row.n_guesses:
         what = "guess until they are right, twenty times at most" if row.game == "ranks" else "guess once"
         parts.append(f"{row.n_guesses} people {what}")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from sqlalchemy import func, make_url, select
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy.exc import ArgumentError, DatabaseError
 from sqlalchemy.orm import Session as Transaction
 
 from estimators.errors import InputError
@@ -66,8 +66,10 @@ def read_collection(settings: CollectedSettings) -> Collected:
     InputError
         If the database cannot be opened, has no such study or no answers, or the rules leave none.
     """
-    database = open_database(database_url(settings.url))
+    url = database_url(settings.url)
+    database = None
     try:
+        database = open_database(url)
         with database.read() as transaction:
             study_id, name = _study(transaction, settings)
             notes: list[Note] = []
@@ -77,8 +79,13 @@ def read_collection(settings: CollectedSettings) -> Collected:
                 cloze = tidy_answers(transaction, "cloze", study_ids=[study_id])
                 free = _counted(cloze, settings, [], needed=False) if len(cloze) else None
             return Collected(name, answers, _questions(transaction, settings.game, study_id), free, notes)
+    except DatabaseError as error:
+        shown = make_url(url).render_as_string(hide_password=True)
+        problem = f"is {shown!r}, no database that +exp=collect wrote, or out of reach: {error.orig}"
+        raise InputError(problem, source=SOURCE, field="url") from error
     finally:
-        database.close()
+        if database is not None:
+            database.close()
 
 
 def response_variables(answers: pd.DataFrame) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import xarray as xr
 
-from experiments.collect.games.bets import CHIPS
+from experiments.collect.games.bets import CHIPS, N_WORDS
 from experiments.studies.bets.table import bet_study
 from experiments.studies.collected.answers import Collected, response_variables
 
@@ -43,4 +43,6 @@ def collected_bets(found: Collected) -> xr.Dataset:
     )
     columns = {"other": "other", "context": "context"}
     study = bet_study(rows, columns=columns, total=float(CHIPS), name=found.name)
+    # the points spread what lies on anything else over so many words
+    study.attrs.setdefault("vocab_size", N_WORDS)
     return study.assign(response_variables(answers.drop_duplicates(["participant", "item"])))

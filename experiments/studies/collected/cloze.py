@@ -5,8 +5,9 @@ from __future__ import annotations
 import pandas as pd
 import xarray as xr
 
+from estimators.errors import InputError
 from experiments.studies.cloze.table import cloze_study
-from experiments.studies.collected.answers import Collected, response_variables
+from experiments.studies.collected.answers import SOURCE, Collected, response_variables
 from experiments.studies.collected.settings import CollectedSettings
 from experiments.studies.plain_table import table_of
 
@@ -52,7 +53,12 @@ def collected_words(found: Collected, settings: CollectedSettings) -> xr.Dataset
 def _model_rows(settings: CollectedSettings, rows: pd.DataFrame) -> pd.DataFrame:
     """Words of language models on the contexts that people answered."""
     path = settings.model_words
-    table = table_of(pd.read_csv(str(path), keep_default_na=False), "model_words", of="word", needed=_MODEL_COLUMNS)
+    try:
+        words = pd.read_csv(str(path), keep_default_na=False)
+    except (OSError, ValueError) as error:
+        problem = f"is {str(path)!r}, which cannot be read as a table with the columns {', '.join(_MODEL_COLUMNS)}"
+        raise InputError(f"{problem}: {error}", source=SOURCE, field="model_words") from error
+    table = table_of(words, "model_words", of="word", needed=_MODEL_COLUMNS)
     for name in _MODEL_COLUMNS:
         table.check_column(name, name)
     given = pd.DataFrame({name: table.texts(name) for name in _MODEL_COLUMNS})

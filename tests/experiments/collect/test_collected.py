@@ -422,3 +422,9 @@ def test_one_participant_is_deleted_and_the_others_stay(played: Played, tmp_path
     with database.read() as transaction:
         assert transaction.scalars(select(Session).join(Player).where(Player.pseudonym == gone)).all() == []
     database.close()
+
+
+def test_what_is_no_database_is_named(tmp_path: Path) -> None:
+    (tmp_path / "run.log").write_text("no database, but long enough to look like one\n" * 100)
+    with pytest.raises(InputError, match=r"url.*no database that \+exp=collect wrote"):
+        collected_study(url=f"sqlite:///{tmp_path / 'run.log'}")

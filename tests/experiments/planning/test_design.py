@@ -69,7 +69,10 @@ def test_a_budget_that_reaches_nothing_says_how_far_it_reaches(contexts: xr.Data
         n_replicates=4, width_nats=0.01,
     )  # fmt: skip
     assert not result.table["recommended"].any()
-    assert "For the loss of people's belief, no design within the budget** keeps a width of 0.01 nats" in result.text
+    assert (
+        "For the loss of people's belief, none of the sizes tried within the budget** keeps a width of 0.01 nats"
+        in result.text
+    )
     assert "The narrowest in the budget" in result.text
     assert "preregister" not in result.text
     assert any("no design" in text for text in result.warnings)
