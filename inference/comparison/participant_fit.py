@@ -36,8 +36,9 @@ from inference.comparison.participant_gap import (
 )
 from inference.posterior.arviz_adapter import InferenceData, group, thin
 from inference.posterior.convergence import Convergence, GateThresholds, check_convergence
-from inference.posterior.sampling import CompiledModel, compile_model, sample
+from inference.posterior.sampling import CompiledModel, sample, written_model
 from models.comparison.participant_data import ParticipantData
+from models.comparison.participant_density import participant_density
 from models.comparison.participants import ParticipantPriors, participant_model, set_participant_data
 
 __all__ = ["ANCHORS", "Anchor", "ParticipantFit", "compile_participants", "fit_participants", "top1_weights"]
@@ -164,7 +165,7 @@ def compile_participants(data: ParticipantData, priors: ParticipantPriors | None
     >>> float(fit.k0[0])
     0.8
     """
-    return compile_model(participant_model(data, priors))
+    return written_model(participant_model(data, priors), participant_density(data, priors))
 
 
 def fit_participants(

@@ -13,6 +13,7 @@ from types import FrameType
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pymc as pm
 from numpy.typing import NDArray
 
@@ -21,8 +22,9 @@ from inference.posterior.arviz_adapter import InferenceData, add_model_data, com
 from inference.posterior.kept import kept
 from inference.posterior.told import Told
 from inference.progress import Show, stage
+from models.density import WrittenDensity
 
-__all__ = ["SAMPLERS", "CompiledModel", "check_installed", "compile_model", "sample", "whole_or_not_at_all"]
+__all__ = ["SAMPLERS", "CompiledModel", "check_installed", "compile_model", "sample", "whole_or_not_at_all", "written_model"]
 
 SAMPLERS = ("nutpie", "pymc", "numpyro", "blackjax")
 """NUTS by these packages; ``numpyro`` and ``blackjax`` come with the extra ``samplers``."""
@@ -94,6 +96,64 @@ def compile_model(model: pm.Model, *, jitter: bool = True, start: Mapping[str, A
             return CompiledModel(model, nutpie.compile_pymc_model(model))
         program = nutpie.compile_pymc_model(model, jitter_rvs=set(), initial_points=start and dict(start))
     return CompiledModel(model, _moved_a_little(program))
+
+
+def written_model(model: pm.Model, density: WrittenDensity) -> CompiledModel:
+    """Let nutpie sample a model by its density as it was written out, which needs no compiling.
+
+    Parameters
+    ----------
+    model : pymc.Model
+        Says what the density is; its data, dims and coordinates are used.
+    density : WrittenDensity
+
+    Returns
+    -------
+    CompiledModel
+        Chains start at a random distance, up to 1 in every parameter, from the density's start.
+
+    Raises
+    ------
+    InputError
+        If nutpie is not installed.
+
+    Examples
+    --------
+    >>> import inference, models
+    >>> from estimators.comparison.examples import comparison_study
+    >>> from models.comparison.participant_density import participant_density
+    >>> data = models.participant_data(comparison_study())
+    >>> program = inference.written_model(models.participant_model(data), participant_density(data))
+    >>> idata = inference.sample(program, draws=50, tune=50, chains=2, seed=1, progress=False)
+    >>> dict(idata.posterior["slope"].sizes) == {"chain": 2, "draw": 50, "participant": data.participant.size}
+    True
+    """
+    check_installed("nutpie")
+    from nutpie.compiled_pyfunc import from_pyfunc  # noqa: PLC0415
+
+    values = {name: model[name].get_value() for name in density.data}
+    shapes = {name: np.shape(value) for name, value in density.expand(density.start, **values).items()}
+    dims = {name: tuple(map(str, model.named_vars_to_dims.get(name, ()))) for name in shapes}
+
+    def expand(x: NDArray[np.float64], **data: Any) -> dict[str, NDArray[np.float64]]:
+        return {name: np.asarray(value, order="C") for name, value in density.expand(x, **data).items()}
+
+    def start(seed: Any) -> NDArray[np.float64]:
+        return density.start + np.random.default_rng(seed).uniform(-1, 1, density.start.size)
+
+    program = from_pyfunc(
+        density.start.size,
+        lambda: density.evaluate,
+        lambda *_: expand,
+        [np.dtype(float)] * len(shapes),
+        list(shapes.values()),
+        list(shapes),
+        dims={name: found for name, found in dims.items() if found},
+        coords={name: pd.Index(model.coords[name]) for name in {dim for found in dims.values() for dim in found}},
+        shared_data=values,
+        make_initial_point_fn=start,
+    )
+    return CompiledModel(model, program)
 
 
 def _moved_a_little(program: Any) -> Any:

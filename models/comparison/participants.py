@@ -32,8 +32,10 @@ __all__ = [
     "set_participant_data",
 ]
 
-_FAR = 60.0
-_TINY = 1e-12
+FAR = 60.0
+"""Log-odds that stand for the infinite edges of the outermost boxes."""
+TINY = 1e-12
+"""Floor of the probability of an answer, which keeps the sampler moving where a start is far off."""
 
 SCALE_FLOOR = 0.02
 """Smallest spread of an item, nats: players who differ from the generator nowhere have none."""
@@ -245,7 +247,7 @@ def _reports(
     left, right = added_noise(
         k * open_s[row_pair] * pt.exp(-ga), k * open_s[row_pair] * pt.exp(ga), noise[row_participant]
     )
-    edges = np.clip(data.box_edges, -_FAR, _FAR)
+    edges = np.clip(data.box_edges, -FAR, FAR)
     pm.CustomDist(
         "box",
         centre,
@@ -402,7 +404,7 @@ def _log_box(value: Any, *parameters: Any, edges: NDArray[np.float64], half_box:
     low, high = (pt.as_tensor(edges[:, side])[value] for side in (0, 1))
     slip = half * pt.eq(value, half_box) + (1 - half) / len(edges)
     inside = box_probability(centre, left, right, low, high)
-    return pt.log((1 - lapse) * inside + lapse * slip + _TINY)
+    return pt.log((1 - lapse) * inside + lapse * slip + TINY)
 
 
 def random_box(

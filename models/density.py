@@ -1,0 +1,36 @@
+"""A model's log-density and gradient as a function of numbers, where its author wrote them out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["WrittenDensity"]
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class WrittenDensity:
+    """What a sampler needs of a model, without PyTensor; the PyMC model stays the statement of it.
+
+    Attributes
+    ----------
+    start : ndarray, shape (parameter,)
+        Near the middle of the priors, on the scale on which PyMC samples.
+    evaluate : callable
+        Takes parameters and the model's data by name; gives the log-density and its gradient, shape (parameter,).
+    expand : callable
+        Takes the same; gives the values of the model's variables by name, deterministic ones too.
+    data : tuple of str
+        Names of the ``pm.Data`` that both read.
+    """
+
+    start: FloatArray
+    evaluate: Callable[..., tuple[float, FloatArray]]
+    expand: Callable[..., Mapping[str, Any]]
+    data: tuple[str, ...]
