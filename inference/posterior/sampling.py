@@ -49,10 +49,13 @@ class CompiledModel:
     model : pymc.Model
     program : object
         What nutpie made of it.
+    data : tuple of str, optional
+        Names of the ``pm.Data`` that it reads, where nutpie cannot say.
     """
 
     model: pm.Model
     program: Any
+    data: tuple[str, ...] | None = None
 
 
 def compile_model(model: pm.Model, *, jitter: bool = True, start: Mapping[str, Any] | None = None) -> CompiledModel:
@@ -153,7 +156,7 @@ def written_model(model: pm.Model, density: WrittenDensity) -> CompiledModel:
         shared_data=values,
         make_initial_point_fn=start,
     )
-    return CompiledModel(model, program)
+    return CompiledModel(model, program, density.data)
 
 
 def _moved_a_little(program: Any) -> Any:
@@ -305,8 +308,10 @@ def _nutpie(compiled: CompiledModel, settings: dict[str, Any], *, seed: int, sho
     import nutpie  # noqa: PLC0415
 
     program = compiled.program
-    keys = getattr(program, "shared_var_keys", None)  # nutpie 0.16.11 has keys without meaning, earlier ones have names
-    names = set(program.shared_data) if keys is None else {variable.name for variable in keys}
+    names = compiled.data
+    if names is None:  # nutpie 0.16.11 has keys without meaning, earlier ones have names
+        keys = getattr(program, "shared_var_keys", None)
+        names = tuple(program.shared_data) if keys is None else tuple(variable.name for variable in keys)
     values = {data.name: data.get_value() for data in compiled.model.data_vars if data.name in names}
     if values:
         program = program.with_data(**values)

@@ -12,7 +12,8 @@ import pytest
 from numpy.typing import NDArray
 
 from models.comparison.participant_data import ParticipantData, participant_data, without_participants
-from models.comparison.participant_density import NUMBERS, layout, participant_density
+from models.comparison.kernels import PARTICIPANT_NUMBERS as NUMBERS
+from models.comparison.participant_density import layout, participant_density
 from models.comparison.participants import SLOPE_BOUND, ParticipantPriors, participant_model, set_participant_data
 from tests.estimators.comparison.comparison_studies import small_study
 

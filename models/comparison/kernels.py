@@ -1,0 +1,428 @@
+r"""Log-densities of the belief model and the participant model with their gradients, written out for Numba.
+
+All in one file: Numba keeps on disk what it compiled, and compiles anew when the file of a function changes, whatever
+that function calls. Functions called ``add_`` add a gradient to an array and give the log-density. Fast maths is off,
+so that nothing is summed in another order on another day.
+"""
+
+from __future__ import annotations
+
+from math import cosh, exp, lgamma, log, log1p, pi, sinh, sqrt, tanh
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+from scipy.special import erfcx
+
+from models.comparison.participants import ITEM_SCALE_BOUND, SCALE_FLOOR, SLOPE_BOUND, TINY
+
+__all__ = ["BELIEF_NUMBERS", "PARTICIPANT_NUMBERS", "items_of", "participant_log_density", "people_of"]
+
+FloatArray = NDArray[np.float64]
+
+compiled = njit(cache=True, nogil=True, error_model="numpy")
+"""Numba keeps on disk what it compiles, and lets other chains run meanwhile."""
+
+_HALF_LOG_2_PI = 0.5 * log(2 * pi)
+_ROOT_2_PI = sqrt(2 / pi)
+_NOTHING_BEYOND = 38.6
+"""Where e^(-t^2 / 2) is 0."""
+
+
+@compiled
+def _add_normal(x: FloatArray, g: FloatArray, i: int, mean: float, sd: float) -> float:
+    """A normal number."""
+    g[i] -= (x[i] - mean) / sd**2
+    return -0.5 * ((x[i] - mean) / sd) ** 2 - log(sd) - _HALF_LOG_2_PI
+
+
+@compiled
+def _add_half_normal(x: FloatArray, g: FloatArray, i: int, sd: float) -> float:
+    """A half-normal number that is given as its logarithm."""
+    square = (exp(x[i]) / sd) ** 2
+    g[i] += 1 - square
+    return log(2.0) - _HALF_LOG_2_PI - log(sd) - 0.5 * square + x[i]
+
+
+@compiled
+def _add_gamma(x: FloatArray, g: FloatArray, i: int, alpha: float, beta: float) -> float:
+    """A gamma-distributed number that is given as its logarithm."""
+    g[i] += alpha - beta * exp(x[i])
+    return alpha * log(beta) - lgamma(alpha) + alpha * x[i] - beta * exp(x[i])
+
+
+@compiled
+def _add_normals(x: FloatArray, g: FloatArray) -> float:
+    """Standard normals: adds the gradient, gives the log-density."""
+    total = -_HALF_LOG_2_PI * x.size
+    for i in range(x.size):
+        total -= 0.5 * x[i] * x[i]
+        g[i] -= x[i]
+    return total
+
+
+@compiled
+def _add_students(x: FloatArray, g: FloatArray, nu: float) -> float:
+    """Standard Student t: adds the gradient, gives the log-density."""
+    total = (lgamma((nu + 1) / 2) - lgamma(nu / 2) - 0.5 * log(nu * pi)) * x.size
+    for i in range(x.size):
+        total -= 0.5 * (nu + 1) * log1p(x[i] * x[i] / nu)
+        g[i] -= (nu + 1) * x[i] / (nu + x[i] * x[i])
+    return total
+
+
+@compiled
+def _two_piece(offset: float, left: float, right: float) -> tuple[float, float, float, float]:
+    """Log-density of the mean-zero two-piece normal, and its derivatives by value, left and right scale."""
+    from_mode = offset - _ROOT_2_PI * (left - right)
+    scale = left if from_mode < 0 else right
+    standard = from_mode / scale**2
+    by_both = -1 / (left + right)
+    by_left, by_right = by_both + _ROOT_2_PI * standard, by_both - _ROOT_2_PI * standard
+    if from_mode < 0:
+        by_left += from_mode * standard / left
+    else:
+        by_right += from_mode * standard / right
+    density = -0.5 * from_mode * standard - log((left + right) / 2) - _HALF_LOG_2_PI
+    return density, -standard, by_left, by_right
+
+
+def _tail_table() -> FloatArray:
+    """Polynomials of e^(t^2 / 2) erfc(t / sqrt 2) in pieces of equal width in 3 / (3 + t)."""
+    degree = 6
+    node = np.cos(np.pi * (np.arange(degree + 1) + 0.5) / (degree + 1))
+    y = _LAST_PIECE + (np.arange(_PIECES)[:, None] + (node + 1) / 2) * (1 - _LAST_PIECE) / _PIECES
+    value = erfcx((3 / y - 3) * sqrt(0.5))
+    table: FloatArray = np.linalg.solve(np.vander(node, increasing=True), value.T).T
+    return np.ascontiguousarray(table)
+
+
+_PIECES = 64
+_LAST_PIECE = 3 / (3 + _NOTHING_BEYOND)
+_TABLE = _tail_table()
+
+
+@compiled
+def _tail(x: float, scale: float) -> tuple[float, float]:
+    """Of a standard normal beyond \\|x\\| / scale: twice its probability, and e^(-x^2 / 2 scale^2).
+
+    Right to 1e-14 of itself; one exponential serves both.
+    """
+    t = abs(x) / scale
+    if t >= _NOTHING_BEYOND:
+        return 0.0, 0.0
+    place = (3 / (3 + t) - _LAST_PIECE) * (_PIECES / (1 - _LAST_PIECE))
+    piece = min(int(place), _PIECES - 1)
+    v, c = 2 * (place - piece) - 1, _TABLE[piece]
+    bell = exp(-0.5 * t * t)
+    return bell * ((((((c[6] * v + c[5]) * v + c[4]) * v + c[3]) * v + c[2]) * v + c[1]) * v + c[0]), bell
+
+
+@compiled
+def _box(mean: float, left: float, right: float, low: float, high: float) -> tuple[float, float, float, float]:
+    """Probability of a box under a two-piece normal, and its derivatives by mean, left and right scale."""
+    share = 1 / (left + right)
+    centre = mean + _ROOT_2_PI * (left - right)
+    low, high = low - centre, high - centre
+    s_low = left if low < 0 else right
+    s_high = left if high < 0 else right
+    tail_low, bell_low = _tail(low, s_low)
+    tail_high, bell_high = _tail(high, s_high)
+    f_low, f_high = _ROOT_2_PI * share * bell_low, _ROOT_2_PI * share * bell_high
+    # tails are differenced as tails: one minus another would lose them
+    between = tail_high - tail_low
+    if high < 0:
+        inside = left * share * between
+    elif low >= 0:
+        inside = -right * share * between
+    else:
+        inside = 1 - left * share * tail_low - right * share * tail_high
+    by_left, by_right = right * share * share * between, -left * share * share * between
+    if high < 0:
+        by_left -= f_high * high / left
+    else:
+        by_right -= f_high * high / right
+    if low < 0:
+        by_left += f_low * low / left
+    else:
+        by_right += f_low * low / right
+    by_mean = f_low - f_high
+    return inside, by_mean, by_left + _ROOT_2_PI * by_mean, by_right - _ROOT_2_PI * by_mean
+
+
+PARTICIPANT_NUMBERS = (
+    *("mu", "a", "b", "b2", "c", "kap", "delta", "ga", "log_noise", "logit_lapse"),
+    *("rho", "sigma", "omega", "t_b", "slope_spread", "bias_spread", "noise_spread", "lapse_spread", "half"),
+)
+"""The numbers that all share; `rho` to `lapse_spread` as logarithms, `half` as logit."""
+_MU, _A, _B, _B2, _C, _KAP, _DELTA, _GA, _LOG_NOISE, _LOGIT_LAPSE = range(10)
+_RHO, _SIGMA, _OMEGA, _T_B, _SLOPE, _BIAS, _NOISE, _LAPSE, _HALF = range(10, 19)
+
+_BIAS_DF = 4.0
+# a two-piece normal's variance, third moment, and skew from the third moment: see participants.added_noise
+_VARIANCE, _THIRD, _SKEW = 1 - 2 / pi, 4 / pi - 1, 2 - 6 / pi
+
+
+@compiled
+def _add_numbers(x: FloatArray, g: FloatArray, p: Any) -> float:
+    """Priors of the numbers that all share: adds the gradient, gives the log-density."""
+    total = 0.0
+    for i, mean, sd in (
+        (_MU, 0.0, p.mu),
+        (_A, 0.0, p.a),
+        (_B, 0.0, p.b),
+        (_B2, 0.0, p.b2),
+        (_C, 0.0, p.c),
+        (_KAP, p.kap_mean, p.kap),
+        (_DELTA, 0.0, p.delta),
+        (_GA, p.ga_mean, p.ga),
+        (_LOG_NOISE, log(p.noise_median), p.log_noise),
+        (_LOGIT_LAPSE, log(p.lapse_median / (1 - p.lapse_median)), p.logit_lapse),
+        (_RHO, 0.0, p.log_rho),
+    ):
+        total += _add_normal(x, g, i, mean, sd)
+    for i, sd in (
+        (_SIGMA, p.sigma),
+        (_OMEGA, p.omega),
+        (_T_B, p.t_b),
+        (_SLOPE, p.slope_spread),
+        (_BIAS, p.bias_spread),
+        (_NOISE, p.noise_spread),
+        (_LAPSE, p.lapse_spread),
+    ):
+        total += _add_half_normal(x, g, i, sd)
+    half = 1 / (1 + exp(-x[_HALF]))
+    total += lgamma(p.half_alpha + p.half_beta) - lgamma(p.half_alpha) - lgamma(p.half_beta)
+    total += p.half_alpha * log(half) + p.half_beta * log1p(-half)
+    g[_HALF] += p.half_alpha * (1 - half) - p.half_beta * half
+    return total
+
+
+@compiled
+def _add_residuals(e: FloatArray, g: FloatArray, ga: float) -> tuple[float, float]:
+    """Two-piece normals of scales e^ga and e^-ga: adds the gradient in e, gives log-density and gradient in ga."""
+    left, right = exp(ga), exp(-ga)
+    total, g_ga = 0.0, 0.0
+    for i in range(e.size):
+        density, by_value, by_left, by_right = _two_piece(e[i], left, right)
+        total += density
+        g[i] += by_value
+        g_ga += by_left * left - by_right * right
+    return total, g_ga
+
+
+@compiled
+def _added_noise(wide: float, d: float, by_ga: float, noise: float) -> tuple[float, ...]:
+    """Two-piece normal of scales wide e^-ga, wide e^ga, and a normal: two scales, their derivatives.
+
+    See :func:`~models.comparison.participants.added_noise`. `d` is e^ga - e^-ga and `by_ga` its derivative; after left and right follow the derivatives of left in
+    wide, ga and noise, then those of right.
+    """
+    square = wide * wide
+    v, t = _VARIANCE * d * d + 1, d * (_THIRD * d * d + 1)
+    variance = square * v + noise * noise
+    inverse = 1 / variance
+    first = wide * square * t * inverse
+    ratio = _SKEW * first * first * inverse
+    skew = first * (1 + ratio)
+    root = sqrt(skew * skew + 4 * (variance - _VARIANCE * skew * skew))
+    # of skew and root in variance and third moment
+    skew_third = (1 + 3 * ratio) * inverse
+    skew_variance = -first * (1 + 4 * ratio) * inverse
+    root_variance = 2 / root
+    root_skew = skew * (1 - 4 * _VARIANCE) / 2 * root_variance
+    third = wide * square * (3 * _THIRD * d * d + 1) * by_ga, 3 * square * t
+    moved = 2 * _VARIANCE * d * square * by_ga, 2 * wide * v, 2 * noise
+    skew_ga, root_ga = skew_variance * moved[0] + skew_third * third[0], root_variance * moved[0]
+    skew_wide, root_wide = skew_variance * moved[1] + skew_third * third[1], root_variance * moved[1]
+    skew_noise, root_noise = skew_variance * moved[2], root_variance * moved[2]
+    root_ga += root_skew * skew_ga
+    root_wide += root_skew * skew_wide
+    root_noise += root_skew * skew_noise
+    return (
+        *((root - skew) / 2, (root + skew) / 2),
+        *((root_wide - skew_wide) / 2, (root_ga - skew_ga) / 2, (root_noise - skew_noise) / 2),
+        *((root_wide + skew_wide) / 2, (root_ga + skew_ga) / 2, (root_noise + skew_noise) / 2),
+    )
+
+
+@compiled
+def items_of(x: FloatArray, n_items: int, q: Any) -> FloatArray:
+    """Of every item: A, spread s, slope on ln g, s^2 without its floor."""
+    found = np.empty((4, n_items))
+    intercept, spread, slope, free = found
+    sigma, omega, t_b, rho = exp(x[_SIGMA]), exp(x[_OMEGA]), exp(x[_T_B]), exp(x[_RHO])
+    for i in range(n_items):
+        z, zeta = x[19 + i], x[19 + n_items + i]
+        own = ITEM_SCALE_BOUND * tanh(omega * z / ITEM_SCALE_BOUND)
+        free[i] = (sigma * exp(own + x[_C] * (q.surprisal[i] - 4))) ** 2
+        variance = free[i] + SCALE_FLOOR**2
+        spread[i] = sqrt(variance)
+        logit = q.target_logit[i]
+        place = x[_MU] + x[_A] * (logit + 3) - t_b * zeta * (logit + 5) - x[_KAP] * variance / 2
+        intercept[i] = place + rho * spread[i] * x[19 + 2 * n_items + i]
+        slope[i] = x[_B] + t_b * zeta
+    return found
+
+
+@compiled
+def people_of(x: FloatArray, start: int, n: int, present: FloatArray, k0: float) -> FloatArray:
+    """Slope, bias, noise and lapse rate of every participant, standardised bias, and slope without k0 and centre."""
+    found = np.empty((6, n))
+    slope, bias, noise, lapse, unit, steepness = found
+    mean_slope, mean_bias, n_present = 0.0, 0.0, present.sum()
+    for u in range(n):
+        slope[u] = SLOPE_BOUND * tanh(exp(x[_SLOPE]) * x[start + u] / SLOPE_BOUND)
+        steepness[u] = exp(slope[u])
+        unit[u] = sinh(x[start + n + u]) / steepness[u]
+        bias[u] = exp(x[_BIAS]) * unit[u]
+        mean_slope += present[u] * slope[u] / n_present
+        mean_bias += present[u] * bias[u] / n_present
+    for u in range(n):
+        slope[u] = k0 * exp(slope[u] - mean_slope)
+        bias[u] -= mean_bias
+        noise[u] = exp(x[_LOG_NOISE] + exp(x[_NOISE]) * x[start + 2 * n + u])
+        lapse[u] = 1 / (1 + exp(-x[_LOGIT_LAPSE] - exp(x[_LAPSE]) * x[start + 3 * n + u]))
+    return found
+
+
+@compiled
+def participant_log_density(  # noqa: PLR0914, PLR0915 - one pass forward and back; in pieces it would hand on thirty arrays
+    x: FloatArray,
+    g: FloatArray,
+    q: Any,
+    p: Any,
+    row_pair: NDArray[np.int64],
+    row_participant: NDArray[np.int64],
+    row_box: NDArray[np.int64],
+    present: FloatArray,
+    k0: float,
+) -> float:
+    """Log-density at a vector of parameters; its gradient is put into `g`."""
+    n_items, n_pairs, n_people = q.target_logit.size, q.pair_item.size, q.n_participants
+    at_e = 19 + 3 * n_items
+    at_u = at_e + q.n_shared
+    g[:] = 0.0
+    total = _add_numbers(x, g, p)
+    total += _add_normals(x[19 : 19 + 2 * n_items], g[19 : 19 + 2 * n_items])
+    total += _add_students(x[19 + 2 * n_items : at_e], g[19 + 2 * n_items : at_e], p.nu)
+    found, g_ga = _add_residuals(x[at_e:at_u], g[at_e:at_u], x[_GA])
+    total += found
+    total += _add_normals(x[at_u : at_u + n_people], g[at_u : at_u + n_people])
+    total += _add_normals(x[at_u + 2 * n_people :], g[at_u + 2 * n_people :])
+
+    intercept, spread, item_slope, free = items_of(x, n_items, q)
+    slope, bias, noise, lapse, bias_unit, steepness = people_of(x, at_u, n_people, present, k0)
+    g_bias_unit = np.zeros(n_people)
+    total += _add_students(bias_unit, g_bias_unit, _BIAS_DF)
+    half = 1 / (1 + exp(-x[_HALF]))
+    log_odds = np.empty(n_pairs)
+    for j in range(n_pairs):
+        i, log_g = q.pair_item[j], q.pair_log_g[j]
+        log_odds[j] = intercept[i] + item_slope[i] * (log_g + 5) + x[_B2] * max(-log_g - 7, 0.0) + q.pair_log_g_ratio[j]
+        if j < q.n_shared:
+            log_odds[j] += spread[i] * x[at_e + j]
+
+    # answers, and what they say of log-odds of pairs, spreads of items, and log slope, bias, noise, logit lapse
+    g_pair, g_spread = np.zeros(n_pairs), np.zeros(n_items)
+    g_slope, g_bias, g_noise, g_lapse = np.zeros((4, n_people))
+    g_half = 0.0
+    n_boxes = q.edges.shape[0]
+    skewed, skewed_back = 2 * sinh(x[_GA]), 2 * cosh(x[_GA])
+    product = 1.0
+    for row in range(row_pair.size):
+        j, u, given = row_pair[row], row_participant[row], row_box[row]
+        i, k = q.pair_item[j], slope[u]
+        if j < q.n_shared:
+            left = right = noise[u]
+        else:
+            left, right, left_wide, left_ga, left_noise, right_wide, right_ga, right_noise = _added_noise(
+                k * spread[i], skewed, skewed_back, noise[u]
+            )
+        mean = k * (bias[u] - log_odds[j])
+        inside, by_mean, by_left, by_right = _box(mean, left, right, q.edges[given, 0], q.edges[given, 1])
+        at_half = 1.0 if given == q.half_box else 0.0
+        slip = half * at_half + (1 - half) / n_boxes
+        probability = (1 - lapse[u]) * inside + lapse[u] * slip + TINY
+        # a logarithm of twenty rows at once: none has a probability below TINY
+        product *= probability
+        if row % 20 == 19:
+            total += log(product)
+            product = 1.0
+        inverse = 1 / probability
+        g_lapse[u] += (slip - inside) * inverse
+        g_half += lapse[u] * (at_half - 1 / n_boxes) * inverse
+        weight = (1 - lapse[u]) * inverse
+        g_pair[j] -= weight * by_mean * k
+        g_bias[u] += weight * by_mean * k
+        g_slope[u] += weight * by_mean * mean
+        if j < q.n_shared:
+            g_noise[u] += weight * (by_left + by_right)
+        else:
+            by_left, by_right = weight * by_left, weight * by_right
+            by_wide = by_left * left_wide + by_right * right_wide
+            g_noise[u] += by_left * left_noise + by_right * right_noise
+            g_ga += by_left * left_ga + by_right * right_ga
+            g_slope[u] += by_wide * k * spread[i]
+            g_spread[i] += by_wide * k
+
+    total += log(product)
+
+    # back to the vector: pairs, items, participants
+    g_intercept, g_item_slope = np.zeros(n_items), np.zeros(n_items)
+    for j in range(n_pairs):
+        i, log_g = q.pair_item[j], q.pair_log_g[j]
+        g_intercept[i] += g_pair[j]
+        g_item_slope[i] += g_pair[j] * (log_g + 5)
+        g[_B2] += g_pair[j] * max(-log_g - 7, 0.0)
+        if j < q.n_shared:
+            g[at_e + j] += g_pair[j] * spread[i]
+            g_spread[i] += g_pair[j] * x[at_e + j]
+    omega, t_b, rho = exp(x[_OMEGA]), exp(x[_T_B]), exp(x[_RHO])
+    for i in range(n_items):
+        z, zeta = x[19 + i], x[19 + n_items + i]
+        logit, width = q.target_logit[i], rho * spread[i]
+        by_place = g_intercept[i]
+        by_width = by_place * x[19 + 2 * n_items + i]
+        g[19 + 2 * n_items + i] += by_place * width
+        g[_MU] += by_place
+        g[_A] += by_place * (logit + 3)
+        g[_B] += g_item_slope[i]
+        by_zeta = g_item_slope[i] - by_place * (logit + 5)
+        g[19 + n_items + i] += t_b * by_zeta
+        g[_T_B] += t_b * zeta * by_zeta
+        g[_KAP] -= by_place * spread[i] ** 2 / 2
+        g[_RHO] += by_width * width
+        # of ln s^2 without its floor, halved: ln sigma + own + c (E - 4)
+        by_log = ((g_spread[i] + by_width * rho) / spread[i] - by_place * x[_KAP]) * free[i]
+        g[_SIGMA] += by_log
+        g[_C] += by_log * (q.surprisal[i] - 4)
+        by_own = by_log * (1 - tanh(omega * z / ITEM_SCALE_BOUND) ** 2)
+        g[_OMEGA] += by_own * omega * z
+        g[19 + i] += by_own * omega
+    n_present = present.sum()
+    mean_slope, mean_bias = g_slope.sum() / n_present, g_bias.sum() / n_present
+    for u in range(n_people):
+        units = (x[at_u + u], x[at_u + n_people + u], x[at_u + 2 * n_people + u], x[at_u + 3 * n_people + u])
+        # bias_unit = sinh(y) / steepness, whose logarithm is the deviation of ln slope
+        by_unit = g_bias_unit[u] + (g_bias[u] - present[u] * mean_bias) * exp(x[_BIAS])
+        turn = cosh(units[1])
+        total += log(turn / steepness[u])
+        g[at_u + n_people + u] += by_unit * turn / steepness[u] + tanh(units[1])
+        by_slope = g_slope[u] - present[u] * mean_slope - by_unit * bias_unit[u] - 1
+        by_slope *= exp(x[_SLOPE]) * (1 - tanh(exp(x[_SLOPE]) * units[0] / SLOPE_BOUND) ** 2)
+        by_noise = g_noise[u] * noise[u]
+        by_lapse = g_lapse[u] * lapse[u] * (1 - lapse[u])
+        g[at_u + u] += by_slope
+        g[_SLOPE] += by_slope * units[0]
+        g[_BIAS] += (by_unit - g_bias_unit[u]) * bias_unit[u]
+        g[_LOG_NOISE] += by_noise
+        g[at_u + 2 * n_people + u] += by_noise * exp(x[_NOISE])
+        g[_NOISE] += by_noise * exp(x[_NOISE]) * units[2]
+        g[_LOGIT_LAPSE] += by_lapse
+        g[at_u + 3 * n_people + u] += by_lapse * exp(x[_LAPSE])
+        g[_LAPSE] += by_lapse * exp(x[_LAPSE]) * units[3]
+    g[_GA] += g_ga
+    g[_HALF] += g_half * half * (1 - half)
+    return total
