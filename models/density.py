@@ -28,9 +28,12 @@ class WrittenDensity:
         Takes the same; gives the values of the model's variables by name, deterministic ones too.
     data : tuple of str
         Names of the ``pm.Data`` that both read.
+    jitter : float
+        How far from there chains start at most, in every parameter.
     """
 
     start: FloatArray
     evaluate: Callable[..., tuple[float, FloatArray]]
     expand: Callable[..., Mapping[str, Any]]
     data: tuple[str, ...]
+    jitter: float = 1.0

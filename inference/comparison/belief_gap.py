@@ -22,10 +22,11 @@ from numpy.typing import NDArray
 
 from estimators.display import Result, interval_rows
 from inference.posterior.item_draws import flat_draws, log_sum_by_item
-from inference.posterior.sampling import CompiledModel, compile_model
+from inference.posterior.sampling import CompiledModel, written_model
 from models.comparison import two_piece
-from models.comparison.belief import BeliefPriors, belief_model, start_values
+from models.comparison.belief import BeliefPriors, belief_model
 from models.comparison.belief_data import BeliefData
+from models.comparison.belief_density import belief_density
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -100,8 +101,7 @@ def compile_belief(data: BeliefData, priors: BeliefPriors | None = None) -> Comp
     >>> idata.posterior["A"].shape == (1, 20, data.item.size)
     True
     """
-    model = belief_model(data, priors)
-    return compile_model(model, jitter=False, start=start_values(model, priors))
+    return written_model(belief_model(data, priors), belief_density(data, priors))
 
 
 def belief_gap(

@@ -113,7 +113,7 @@ def written_model(model: pm.Model, density: WrittenDensity) -> CompiledModel:
     Returns
     -------
     CompiledModel
-        Chains start at a random distance, up to 1 in every parameter, from the density's start.
+        Chains start at a random distance from the density's start.
 
     Raises
     ------
@@ -142,7 +142,7 @@ def written_model(model: pm.Model, density: WrittenDensity) -> CompiledModel:
         return {name: np.asarray(value, order="C") for name, value in density.expand(x, **data).items()}
 
     def start(seed: Any) -> NDArray[np.float64]:
-        return density.start + np.random.default_rng(seed).uniform(-1, 1, density.start.size)
+        return density.start + np.random.default_rng(seed).uniform(-density.jitter, density.jitter, density.start.size)
 
     program = from_pyfunc(
         density.start.size,

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["BeliefData", "BeliefPriors", "belief_data", "belief_model", "set_answers", "start_values"]
 
-_FAR = 1e4
+FAR = 1e4
+"""Nats that stand for the infinite edges of the outermost boxes."""
 _FLOOR = 1e-12
 _SCALE_FLOOR = 0.02
 
@@ -277,7 +278,7 @@ def _random(
 def _log_box(box: Any, mean: Any, s_left: Any, s_right: Any, shift: Any, *, edges: NDArray[np.float64]) -> Any:
     """Log-probability of a box of the grid."""
     # an infinite edge becomes a far one: infinity times a vanished density has no gradient
-    edge = pt.constant(np.clip(edges, -_FAR, _FAR))
+    edge = pt.constant(np.clip(edges, -FAR, FAR))
     inside = box_probability(mean, s_left, s_right, shift - edge[box + 1], shift - edge[box])
     return pt.log(inside + _FLOOR)
 

@@ -17,7 +17,15 @@ from scipy.special import erfcx
 
 from models.comparison.participants import ITEM_SCALE_BOUND, SCALE_FLOOR, SLOPE_BOUND, TINY
 
-__all__ = ["BELIEF_NUMBERS", "PARTICIPANT_NUMBERS", "items_of", "participant_log_density", "people_of"]
+__all__ = [
+    "BELIEF_NUMBERS",
+    "PARTICIPANT_NUMBERS",
+    "belief_items",
+    "belief_log_density",
+    "items_of",
+    "participant_log_density",
+    "people_of",
+]
 
 FloatArray = NDArray[np.float64]
 
@@ -425,4 +433,131 @@ def participant_log_density(  # noqa: PLR0914, PLR0915 - one pass forward and ba
         g[_LAPSE] += by_lapse * exp(x[_LAPSE]) * units[3]
     g[_GA] += g_ga
     g[_HALF] += g_half * half * (1 - half)
+    return total
+
+
+BELIEF_NUMBERS = (
+    *("mu", "a", "b", "b2", "c", "d", "kap", "ga", "delta", "rho", "sigma", "omega", "t_b", "t_d"),
+)
+"""The numbers that all items of the belief model share; `rho` to `t_d` as logarithms."""
+_B_MU, _B_A, _B_B, _B_B2, _B_C, _B_D, _B_KAP, _B_GA, _B_DELTA, _B_RHO, _B_SIGMA, _B_OMEGA, _B_T_B, _B_T_D = range(14)
+
+
+@compiled
+def belief_items(x: FloatArray, target_logit: FloatArray, surprisal: FloatArray) -> FloatArray:
+    """Of every item of the belief model: the place of A, its spread s, and s^2 without its floor."""
+    n_items = target_logit.size
+    found = np.empty((3, n_items))
+    place, spread, free = found
+    for i in range(n_items):
+        z, zeta, logit = x[14 + i], x[14 + n_items + i], target_logit[i]
+        free[i] = exp(2 * (x[_B_SIGMA] + exp(x[_B_OMEGA]) * z + x[_B_C] * (surprisal[i] - 4)))
+        spread[i] = sqrt(free[i] + SCALE_FLOOR**2)
+        place[i] = x[_B_MU] + x[_B_A] * (logit + 3) - exp(x[_B_T_B]) * zeta * (logit + 5)
+        place[i] -= x[_B_KAP] * spread[i] ** 2 / 2
+    return found
+
+
+@compiled
+def belief_log_density(
+    x: FloatArray,
+    g: FloatArray,
+    p: Any,
+    target_logit: FloatArray,
+    surprisal: FloatArray,
+    pair_item: NDArray[np.int64],
+    pair_log_g: FloatArray,
+    pair_frequency: FloatArray,
+    low: FloatArray,
+    high: FloatArray,
+    centred: bool,
+) -> float:
+    """Log-density of the belief model; its gradient is put into `g`.
+
+    `low` and `high` are the edges of the boxes in which v lies, or v itself both. `centred` says that A is a parameter,
+    not its standardised deviation.
+    """
+    n_items = target_logit.size
+    at_a = 14 + 3 * n_items
+    g[:] = 0.0
+    total = _add_normal(x, g, _B_MU, 0.0, p.mu) + _add_normal(x, g, _B_A, 0.0, p.a) + _add_normal(x, g, _B_B, 0.0, p.b)
+    total += _add_normal(x, g, _B_B2, 0.0, p.b2) + _add_normal(x, g, _B_C, 0.0, p.c) + _add_normal(x, g, _B_D, 0.0, p.d)
+    total += _add_normal(x, g, _B_KAP, p.kap_mean, p.kap) + _add_normal(x, g, _B_GA, 0.0, p.ga)
+    total += _add_normal(x, g, _B_DELTA, 0.0, p.delta) + _add_normal(x, g, _B_RHO, 0.0, p.log_rho)
+    total += _add_half_normal(x, g, _B_SIGMA, p.sigma) + _add_half_normal(x, g, _B_OMEGA, p.omega)
+    total += _add_gamma(x, g, _B_T_B, 2.0, 3 / p.t_b) + _add_gamma(x, g, _B_T_D, 2.0, 3 / p.t_d)
+    total += _add_normals(x[14:at_a], g[14:at_a])
+
+    place, spread, free = belief_items(x, target_logit, surprisal)
+    rho, t_b, t_d, ga = exp(x[_B_RHO]), exp(x[_B_T_B]), exp(x[_B_T_D]), x[_B_GA]
+    unit, g_unit = np.empty(n_items), np.zeros(n_items)
+    intercept = np.empty(n_items)
+    for i in range(n_items):
+        if centred:
+            intercept[i] = x[at_a + i]
+            unit[i] = (x[at_a + i] - place[i]) / (rho * spread[i])
+            total -= log(rho * spread[i])
+        else:
+            unit[i] = x[at_a + i]
+            intercept[i] = place[i] + rho * spread[i] * unit[i]
+    total += _add_students(unit, g_unit, p.nu)
+
+    wide, narrow = exp(ga), exp(-ga)
+    g_intercept, g_spread = np.zeros(n_items), np.zeros(n_items)
+    product = 1.0
+    for j in range(pair_item.size):
+        i, log_g, frequency = pair_item[j], pair_log_g[j], pair_frequency[j]
+        zeta, xi = x[14 + n_items + i], x[14 + 2 * n_items + i]
+        rare = max(-log_g - 7, 0.0)
+        mean = intercept[i] + (x[_B_B] + t_b * zeta) * (log_g + 5) + x[_B_B2] * rare + (x[_B_D] + t_d * xi) * frequency
+        left, right = spread[i] * wide, spread[i] * narrow
+        if low[j] == high[j]:
+            density, by_value, by_left, by_right = _two_piece(low[j] - mean, left, right)
+            total += density
+            by_mean = -by_value
+        else:
+            inside, by_mean, by_left, by_right = _box(mean, left, right, low[j], high[j])
+            probability = inside + TINY
+            product *= probability
+            if j % 20 == 19:
+                total += log(product)
+                product = 1.0
+            by_mean /= probability
+            by_left /= probability
+            by_right /= probability
+        g_intercept[i] += by_mean
+        g_spread[i] += by_left * wide + by_right * narrow
+        g[_B_GA] += by_left * left - by_right * right
+        g[_B_B] += by_mean * (log_g + 5)
+        g[_B_B2] += by_mean * rare
+        g[_B_D] += by_mean * frequency
+        g[14 + n_items + i] += by_mean * t_b * (log_g + 5)
+        g[_B_T_B] += by_mean * t_b * zeta * (log_g + 5)
+        g[14 + 2 * n_items + i] += by_mean * t_d * frequency
+        g[_B_T_D] += by_mean * t_d * xi * frequency
+    total += log(product)
+
+    omega = exp(x[_B_OMEGA])
+    for i in range(n_items):
+        z, zeta, logit, width = x[14 + i], x[14 + n_items + i], target_logit[i], rho * spread[i]
+        if centred:
+            g[at_a + i] += g_intercept[i] + g_unit[i] / width
+            by_place = -g_unit[i] / width
+            by_width = -(g_unit[i] * unit[i] + 1) / width
+        else:
+            g[at_a + i] += g_unit[i] + g_intercept[i] * width
+            by_place = g_intercept[i]
+            by_width = g_intercept[i] * unit[i]
+        g[_B_MU] += by_place
+        g[_B_A] += by_place * (logit + 3)
+        g[14 + n_items + i] -= by_place * t_b * (logit + 5)
+        g[_B_T_B] -= by_place * t_b * zeta * (logit + 5)
+        g[_B_KAP] -= by_place * spread[i] ** 2 / 2
+        g[_B_RHO] += by_width * width
+        # of ln s^2 without its floor, halved: ln sigma + omega z + c (E - 4)
+        by_log = ((g_spread[i] + by_width * rho) / spread[i] - by_place * x[_B_KAP]) * free[i]
+        g[_B_SIGMA] += by_log
+        g[_B_C] += by_log * (surprisal[i] - 4)
+        g[_B_OMEGA] += by_log * omega * z
+        g[14 + i] += by_log * omega
     return total
