@@ -32,7 +32,7 @@ from .guesses.sbc import accuracy_sbc
 from .posterior.convergence import Convergence, GateThresholds, check_convergence
 from .posterior.model_comparison import LooByGroup, compare, comparison_table, loo_by
 from .posterior.predictive import complete, log_likelihood
-from .posterior.sampling import SAMPLERS, CompiledModel, compile_model, sample
+from .posterior.sampling import SAMPLERS, CompiledModel, compile_model, sample, written_model
 from .posterior.sbc import SbcModel, SbcSettings, run_sbc
 from .posterior.sbc_bands import EcdfBand, SbcVerdict, ecdf_band, judge_ranks
 from .posterior.storage import load_posterior, save_posterior
@@ -136,4 +136,5 @@ __all__ = [
     "top1_weights",
     "tvd_posterior",
     "unusual_participants",
+    "written_model",
 ]

@@ -24,7 +24,15 @@ from inference.posterior.told import Told
 from inference.progress import Show, stage
 from models.density import WrittenDensity
 
-__all__ = ["SAMPLERS", "CompiledModel", "check_installed", "compile_model", "sample", "whole_or_not_at_all", "written_model"]
+__all__ = [
+    "SAMPLERS",
+    "CompiledModel",
+    "check_installed",
+    "compile_model",
+    "sample",
+    "whole_or_not_at_all",
+    "written_model",
+]
 
 SAMPLERS = ("nutpie", "pymc", "numpyro", "blackjax")
 """NUTS by these packages; ``numpyro`` and ``blackjax`` come with the extra ``samplers``."""

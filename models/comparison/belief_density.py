@@ -20,7 +20,7 @@ FloatArray = NDArray[np.float64]
 _LOGARITHMS = BELIEF_NUMBERS[BELIEF_NUMBERS.index("rho") :]
 
 # Numba takes named tuples as they are
-_Priors = namedtuple("_Priors", [field.name for field in fields(BeliefPriors)])  # type: ignore[misc]  # noqa: PYI024
+_Priors = namedtuple("_Priors", [field.name for field in fields(BeliefPriors)])  # type: ignore[misc]
 
 
 def belief_density(data: BeliefData, priors: BeliefPriors | None = None) -> WrittenDensity:
@@ -61,9 +61,10 @@ def belief_density(data: BeliefData, priors: BeliefPriors | None = None) -> Writ
             low = values["pair_shift"] - edge[values["box_data"] + 1]
             high = values["pair_shift"] - edge[values["box_data"]]
         item = np.asarray(values["pair_item"], dtype=np.int64)
-        names = ("pair_log_g", "pair_frequency")
-        of_items, of_pairs = (values["target_logit"], values["surprisal"]), (values[name] for name in names)
-        return belief_log_density(x, gradient, known, *of_items, item, *of_pairs, low, high, raw), gradient
+        logit, surprisal = values["target_logit"], values["surprisal"]
+        log_g, frequency = values["pair_log_g"], values["pair_frequency"]
+        value = belief_log_density(x, gradient, known, logit, surprisal, item, log_g, frequency, low, high, raw)
+        return value, gradient
 
     def expand(x: FloatArray, **values: Any) -> dict[str, FloatArray]:
         found: dict[str, Any] = {name: x[part] for name, part in where.items()}
@@ -74,7 +75,8 @@ def belief_density(data: BeliefData, priors: BeliefPriors | None = None) -> Writ
 
     own = ("v_data",) if raw else ("pair_shift", "box_data")
     of_pairs = ("pair_item", "pair_log_g", "pair_frequency", *own)
-    return WrittenDensity(_start(data, p, where), evaluate, expand, ("target_logit", "surprisal", *of_pairs), jitter=1e-3)
+    names_read = ("target_logit", "surprisal", *of_pairs)
+    return WrittenDensity(_start(data, p, where), evaluate, expand, names_read, jitter=1e-3)
 
 
 def layout(n_items: int, raw: bool) -> dict[str, slice]:

@@ -7,8 +7,9 @@ so that nothing is summed in another order on another day.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import cosh, exp, lgamma, log, log1p, pi, sinh, sqrt, tanh
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numba import njit
@@ -29,8 +30,13 @@ __all__ = [
 
 FloatArray = NDArray[np.float64]
 
-compiled = njit(cache=True, nogil=True, error_model="numpy")
-"""Numba keeps on disk what it compiles, and lets other chains run meanwhile."""
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def compiled(function: Function) -> Function:
+    """Compile with Numba, which keeps on disk what it compiled; other chains run meanwhile."""
+    return cast("Function", njit(cache=True, nogil=True, error_model="numpy")(function))
+
 
 _HALF_LOG_2_PI = 0.5 * log(2 * pi)
 _ROOT_2_PI = sqrt(2 / pi)
@@ -42,7 +48,8 @@ _NOTHING_BEYOND = 38.6
 def _add_normal(x: FloatArray, g: FloatArray, i: int, mean: float, sd: float) -> float:
     """A normal number."""
     g[i] -= (x[i] - mean) / sd**2
-    return -0.5 * ((x[i] - mean) / sd) ** 2 - log(sd) - _HALF_LOG_2_PI
+    density: float = -0.5 * ((x[i] - mean) / sd) ** 2 - log(sd) - _HALF_LOG_2_PI
+    return density
 
 
 @compiled
@@ -50,14 +57,16 @@ def _add_half_normal(x: FloatArray, g: FloatArray, i: int, sd: float) -> float:
     """A half-normal number that is given as its logarithm."""
     square = (exp(x[i]) / sd) ** 2
     g[i] += 1 - square
-    return log(2.0) - _HALF_LOG_2_PI - log(sd) - 0.5 * square + x[i]
+    density: float = log(2.0) - _HALF_LOG_2_PI - log(sd) - 0.5 * square + x[i]
+    return density
 
 
 @compiled
 def _add_gamma(x: FloatArray, g: FloatArray, i: int, alpha: float, beta: float) -> float:
     """A gamma-distributed number that is given as its logarithm."""
     g[i] += alpha - beta * exp(x[i])
-    return alpha * log(beta) - lgamma(alpha) + alpha * x[i] - beta * exp(x[i])
+    density: float = alpha * log(beta) - lgamma(alpha) + alpha * x[i] - beta * exp(x[i])
+    return density
 
 
 @compiled
@@ -113,7 +122,7 @@ _TABLE = _tail_table()
 
 @compiled
 def _tail(x: float, scale: float) -> tuple[float, float]:
-    """Of a standard normal beyond \\|x\\| / scale: twice its probability, and e^(-x^2 / 2 scale^2).
+    r"""Of a standard normal beyond \|x\| / scale: twice its probability, and e^(-x^2 / 2 scale^2).
 
     Right to 1e-14 of itself; one exponential serves both.
     """
@@ -175,7 +184,7 @@ _VARIANCE, _THIRD, _SKEW = 1 - 2 / pi, 4 / pi - 1, 2 - 6 / pi
 @compiled
 def _add_numbers(x: FloatArray, g: FloatArray, p: Any) -> float:
     """Priors of the numbers that all share: adds the gradient, gives the log-density."""
-    total = 0.0
+    total: float = 0.0
     for i, mean, sd in (
         (_MU, 0.0, p.mu),
         (_A, 0.0, p.a),
@@ -200,7 +209,7 @@ def _add_numbers(x: FloatArray, g: FloatArray, p: Any) -> float:
         (_LAPSE, p.lapse_spread),
     ):
         total += _add_half_normal(x, g, i, sd)
-    half = 1 / (1 + exp(-x[_HALF]))
+    half: float = 1 / (1 + exp(-x[_HALF]))
     total += lgamma(p.half_alpha + p.half_beta) - lgamma(p.half_alpha) - lgamma(p.half_beta)
     total += p.half_alpha * log(half) + p.half_beta * log1p(-half)
     g[_HALF] += p.half_alpha * (1 - half) - p.half_beta * half
@@ -224,8 +233,8 @@ def _add_residuals(e: FloatArray, g: FloatArray, ga: float) -> tuple[float, floa
 def _added_noise(wide: float, d: float, by_ga: float, noise: float) -> tuple[float, ...]:
     """Two-piece normal of scales wide e^-ga, wide e^ga, and a normal: two scales, their derivatives.
 
-    See :func:`~models.comparison.participants.added_noise`. `d` is e^ga - e^-ga and `by_ga` its derivative; after left and right follow the derivatives of left in
-    wide, ga and noise, then those of right.
+    See :func:`~models.comparison.participants.added_noise`. `d` is e^ga - e^-ga and `by_ga` its derivative; after left
+    and right follow the derivatives of left in wide, ga and noise, then those of right.
     """
     square = wide * wide
     v, t = _VARIANCE * d * d + 1, d * (_THIRD * d * d + 1)
@@ -296,7 +305,7 @@ def people_of(x: FloatArray, start: int, n: int, present: FloatArray, k0: float)
 
 
 @compiled
-def participant_log_density(  # noqa: PLR0914, PLR0915 - one pass forward and back; in pieces it would hand on thirty arrays
+def participant_log_density(  # noqa: PLR0915, PLR0917 - one pass; Numba takes arguments by place alone
     x: FloatArray,
     g: FloatArray,
     q: Any,
@@ -436,9 +445,7 @@ def participant_log_density(  # noqa: PLR0914, PLR0915 - one pass forward and ba
     return total
 
 
-BELIEF_NUMBERS = (
-    *("mu", "a", "b", "b2", "c", "d", "kap", "ga", "delta", "rho", "sigma", "omega", "t_b", "t_d"),
-)
+BELIEF_NUMBERS = (*("mu", "a", "b", "b2", "c", "d", "kap", "ga", "delta", "rho", "sigma", "omega", "t_b", "t_d"),)
 """The numbers that all items of the belief model share; `rho` to `t_d` as logarithms."""
 _B_MU, _B_A, _B_B, _B_B2, _B_C, _B_D, _B_KAP, _B_GA, _B_DELTA, _B_RHO, _B_SIGMA, _B_OMEGA, _B_T_B, _B_T_D = range(14)
 
@@ -459,7 +466,7 @@ def belief_items(x: FloatArray, target_logit: FloatArray, surprisal: FloatArray)
 
 
 @compiled
-def belief_log_density(
+def belief_log_density(  # noqa: PLR0915, PLR0917 - see above; in pieces it would hand on twenty arrays
     x: FloatArray,
     g: FloatArray,
     p: Any,

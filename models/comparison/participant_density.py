@@ -5,8 +5,11 @@ compare the two. PyTensor compiles that statement anew in every process, for a m
 gradient repeats what value and gradient share. Here one pass forward and one back serve any study, and Numba keeps
 what it compiled on disk.
 
-The parameters stand in one vector, on the scale on which PyMC samples them: :data:`~models.comparison.kernels.PARTICIPANT_NUMBERS` first, then those of items
-(z, zeta, A_unit), shared pairs (e_unit) and participants (slope_unit, bias_unit, noise_unit, lapse_unit).
+The parameters stand in one vector, on the scale on which PyMC samples them:
+:data:`~models.comparison.kernels.PARTICIPANT_NUMBERS` first, then those of items (z, zeta, A_unit), shared pairs
+(e_unit) and participants. One is another: :math:`y = \sinh^{-1}(\mathrm{bias\_unit} \cdot k / k_0)` before centring
+takes the place of bias_unit. Somebody who answers at the ends of the scale alone says much of the product of slope and
+bias and little of either, and the Student t lets the bias run far; in y neither is steep.
 """
 
 from __future__ import annotations
@@ -30,10 +33,10 @@ FloatArray = NDArray[np.float64]
 _HALF_NORMAL = ("sigma", "omega", "t_b", "slope_spread", "bias_spread", "noise_spread", "lapse_spread")
 
 # Numba takes named tuples as they are
-Questions = namedtuple(  # noqa: PYI024 - a typed one would repeat the types of ParticipantData
+Questions = namedtuple(
     "Questions", "target_logit surprisal pair_item pair_log_g pair_log_g_ratio n_shared n_participants edges half_box"
 )
-_Priors = namedtuple("_Priors", [field.name for field in fields(ParticipantPriors)])  # type: ignore[misc]  # noqa: PYI024
+_Priors = namedtuple("_Priors", [field.name for field in fields(ParticipantPriors)])  # type: ignore[misc]
 
 
 def participant_density(data: ParticipantData, priors: ParticipantPriors | None = None) -> WrittenDensity:
@@ -75,9 +78,11 @@ def participant_density(data: ParticipantData, priors: ParticipantPriors | None 
 
     def evaluate(x: FloatArray, **answers: Any) -> tuple[float, FloatArray]:
         gradient = np.empty_like(x)
-        rows = (np.asarray(answers[name], dtype=np.int64) for name in ("row_pair", "row_participant", "row_box"))
-        value = participant_log_density(x, gradient, asked, known, *rows, answers["present"], float(answers["k0"]))
-        return value, gradient
+        pair, who, given = (
+            np.asarray(answers[name], dtype=np.int64) for name in ("row_pair", "row_participant", "row_box")
+        )
+        present, k0 = answers["present"], float(answers["k0"])
+        return participant_log_density(x, gradient, asked, known, pair, who, given, present, k0), gradient
 
     def expand(x: FloatArray, **answers: Any) -> dict[str, FloatArray]:
         return _expanded(x, where, asked, answers["present"], float(answers["k0"]))
@@ -106,7 +111,7 @@ def _questions(data: ParticipantData) -> Any:
 
 def layout(n_items: int, n_shared: int, n_participants: int) -> dict[str, slice]:
     """Where every parameter stands in the vector."""
-    sizes = {name: 1 for name in PARTICIPANT_NUMBERS}
+    sizes = dict.fromkeys(PARTICIPANT_NUMBERS, 1)
     sizes |= dict.fromkeys(("z", "zeta", "A_unit"), n_items) | {"e_unit": n_shared}
     sizes |= dict.fromkeys(("slope_unit", "bias_turned", "noise_unit", "lapse_unit"), n_participants)
     ends = np.cumsum(list(sizes.values())).tolist()

@@ -76,7 +76,8 @@ def test_the_gradient_is_that_of_the_model(rounding: str) -> None:
     gradient = model.compile_dlogp(vars=model.free_RVs)
     for x in vectors(rounding):
         there = point(rounding, x)
-        parts = np.split(gradient(there), np.cumsum([there[model.rvs_to_values[rv].name].size for rv in model.free_RVs]))
+        sizes = [there[model.rvs_to_values[rv].name].size for rv in model.free_RVs]
+        parts = np.split(gradient(there), np.cumsum(sizes))
         theirs = {rv.name: part for rv, part in zip(model.free_RVs, parts[:-1], strict=True)}
         ours = written(rounding, x)[1]
         for name, part in where(rounding).items():

@@ -11,8 +11,8 @@ import pymc as pm
 import pytest
 from numpy.typing import NDArray
 
-from models.comparison.participant_data import ParticipantData, participant_data, without_participants
 from models.comparison.kernels import PARTICIPANT_NUMBERS as NUMBERS
+from models.comparison.participant_data import ParticipantData, participant_data, without_participants
 from models.comparison.participant_density import layout, participant_density
 from models.comparison.participants import SLOPE_BOUND, ParticipantPriors, participant_model, set_participant_data
 from tests.estimators.comparison.comparison_studies import small_study
@@ -101,7 +101,8 @@ def test_the_gradient_is_that_of_the_model() -> None:
     gradient = model.compile_dlogp(vars=model.free_RVs)
     for x in vectors(shared):
         there, at = point(shared, x), where(shared)
-        parts = np.split(gradient(there), np.cumsum([there[model.rvs_to_values[rv].name].size for rv in model.free_RVs]))
+        sizes = [there[model.rvs_to_values[rv].name].size for rv in model.free_RVs]
+        parts = np.split(gradient(there), np.cumsum(sizes))
         theirs = {rv.name: part for rv, part in zip(model.free_RVs, parts[:-1], strict=True)}
         # chain rule of bias_unit = sinh(turned) / e^deviation, and of the log of that step
         spread, unit = np.exp(x[at["slope_spread"]]), x[at["slope_unit"]]
