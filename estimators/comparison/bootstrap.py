@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from estimators.comparison.log_means import LOG_MEANS, group_terms
+from estimators.comparison.item_terms import group_terms
+from estimators.comparison.log_means import LOG_MEANS
 from estimators.display import Result
 from estimators.errors import InputError
 

@@ -15,11 +15,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from estimators.comparison.diagnostics import WeightDiagnostics, pareto_khat, verdict
+from estimators.comparison.item_terms import ItemTerms, group_terms
 from estimators.comparison.log_means import (
     LOG_MEANS,
-    ItemTerms,
     LogMeans,
-    group_terms,
     leave_one_out_log_weights,
     plain_log_mean,
     rao_blackwell_log_mean,
