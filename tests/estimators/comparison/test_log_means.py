@@ -273,7 +273,7 @@ def test_terms_are_the_callers_no_more() -> None:
 
 
 def messy_terms(seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Items of one term to a hundred, ties, equal terms; every other seed items whose terms are hundreds of nats apart."""
+    """Items of one term to a hundred, ties, equal terms; with odd seeds, terms that are hundreds of nats apart."""
     rng = np.random.default_rng(seed)
     item = np.repeat(np.arange(90), rng.choice([1, 2, 3, 20, 100], 90))
     term = rng.standard_t(3, item.size) * rng.choice([0.0, 0.01, 1.0, 300.0 if seed % 2 else 2.0], 90)[item]
