@@ -3,9 +3,9 @@
 Usage: python tests/benchmarks/estimators_by_hand.py [--large]
 
 The hand version knows that the items are sorted and that terms are finite; it computes the log-means and both standard
-errors in five passes and no diagnostics. Both sides take turns, and a ratio is the median over turns. Times are those of
-the processor, with one thread. ``--large`` adds a bootstrap of 10,000 people and 100,000 items, whose cells would take
-16 GB.
+errors in five passes and no diagnostics. Both sides take turns, and a ratio is the median over turns. Times are those
+of the processor, with one thread. ``--large`` adds a bootstrap of 10,000 people and 100,000 items, whose cells would
+take 16 GB.
 """
 
 from __future__ import annotations
