@@ -138,7 +138,7 @@ def _lower_bound(terms: ItemTerms, wanted: int) -> float:
     """At most the weight that ``wanted`` weights reach: by the largest of each item, or by a share of all."""
     weights = terms.weights
     if wanted <= np.count_nonzero(terms.n > 1):
-        n, scaled, total = terms.n, 1.0, weights.total
+        n, scaled, total = terms.n, np.ones(terms.n.size), weights.total
     else:
         share = np.arange(0, terms.log_term.size, max(1, int(np.sqrt(terms.log_term.size / wanted))))
         of = np.searchsorted(terms.start, share, side="right") - 1
