@@ -14,12 +14,11 @@ from estimators.comparison.importance import (
     mixture_logprob,
     study_proposals,
 )
+from estimators.comparison.item_terms import ItemTerms, group_terms
 from estimators.comparison.log_means import (
-    ItemTerms,
     LogMeans,
     delta_log_mean,
     expected_counts,
-    group_terms,
     jackknife_log_mean,
     plain_log_mean,
     psis_log_mean,

@@ -1,25 +1,31 @@
 r"""Resampling of comparison studies, as weights instead of loops.
 
 Every participant's terms on an item are summed once; a replicate is then a weight a participant (and one an item),
-and all replicates are two matrix products.
+and all replicates are two matrix products. Where few of very many participants answered each item, the matrices are
+sparse (:mod:`estimators.comparison.participant_table` has the rule): the numbers are the same, to rounding.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from estimators.comparison.log_means import LOG_MEANS, group_terms
+from estimators.comparison.item_terms import group_terms
+from estimators.comparison.log_means import LOG_MEANS
+from estimators.comparison.participant_table import ParticipantTable, participant_table
 from estimators.display import Result
 from estimators.errors import InputError
 
 __all__ = ["BootstrapGap", "bias_curve", "cluster_bootstrap", "half_sample_bootstrap"]
 
 FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.integer[Any]]
 _CHUNK_CELLS = 2_000_000  # replicates are drawn in blocks of this many (replicate, item) cells: 16 MB a matrix
+_CACHED_CELLS = 1 << 16  # and of each block as many are worked on at once as the processor's cache holds
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -94,17 +100,18 @@ def half_sample_bootstrap(
     >>> found.gap_nats.round(2)
     array([-0.15, -0.15,  1.05,  1.05])
     """
-    table = _participant_table(log_term, item, participant)
-    n_participants = table.total.shape[0]
+    table = participant_table(log_term, item, participant)
+    n_participants = table.n_participants
     if not 0 < drop < 1:
         raise InputError(f"is {drop}, should be a share between 0 and 1", field="drop")
     n_dropped = int(drop * n_participants)
     _check_replicates(n_replicates)
     if not 0 < n_dropped < n_participants:
         raise InputError(f"is {drop}: of {n_participants} participants {n_dropped} would be dropped", field="drop")
-    rank = rng.random((n_replicates, n_participants)).argsort(axis=1)
-    weight = (rank >= n_dropped).astype(float)
-    return _replicate(table, weight, None)
+    kept = _in_parts(
+        n_replicates, n_participants, lambda n: rng.random((n, n_participants)).argsort(axis=1) >= n_dropped
+    )
+    return _replicate(table, kept, None)
 
 
 def cluster_bootstrap(
@@ -156,16 +163,16 @@ def cluster_bootstrap(
     if not (resample_participants or resample_items):
         raise InputError("are both false: nothing would be resampled", field="resample_participants, resample_items")
     _check_replicates(n_replicates)
-    table = _participant_table(log_term, item, participant)
-    n_participants, n_items = table.total.shape
+    table = participant_table(log_term, item, participant)
+    n_participants, n_items = table.n_participants, table.log_scale.size
 
-    def draws(size: int, wanted: bool) -> FloatArray | None:
-        return rng.multinomial(size, np.full(size, 1 / size), size=n_replicates).astype(float) if wanted else None
+    def draws(size: int, n: int) -> IntArray:
+        return rng.multinomial(size, np.full(size, 1 / size), size=n)
 
-    people = draws(n_participants, resample_participants)
-    return _replicate(
-        table, np.ones((n_replicates, n_participants)) if people is None else people, draws(n_items, resample_items)
-    )
+    people = np.broadcast_to(np.ones(n_participants), (n_replicates, n_participants))
+    if resample_participants:
+        people = _in_parts(n_replicates, n_participants, lambda n: draws(n_participants, n))
+    return _replicate(table, people, (lambda n: draws(n_items, n)) if resample_items else None)
 
 
 def bias_curve(
@@ -247,48 +254,52 @@ def bias_curve(
     return gaps.reshape(*terms.shape[:-2], len(n), n_repeats)
 
 
-@dataclass(frozen=True, eq=False)
-class _ParticipantTable:
-    total: FloatArray  # (participant, item) sums of terms, each item scaled by its largest
-    count: FloatArray  # (participant, item) numbers of terms
-    log_scale: FloatArray  # (item,)
+def _in_parts(n_replicates: int, n_participants: int, draw: Callable[[int], NDArray[Any]]) -> NDArray[Any]:
+    """Weights of participants in all replicates, drawn in parts, as the narrowest integers that hold them."""
+    weight = np.empty((n_replicates, n_participants), dtype=np.min_scalar_type(n_participants))
+    step = max(1, _CHUNK_CELLS // n_participants)
+    for begin in range(0, n_replicates, step):
+        part = weight[begin : begin + step]
+        part[:] = draw(part.shape[0])
+    return weight
 
 
-def _participant_table(log_term: ArrayLike, item: ArrayLike, participant: ArrayLike) -> _ParticipantTable:
-    terms = group_terms(log_term, item)
-    who = np.asarray(participant)
-    if who.shape != terms.log_term.shape:
-        raise InputError(f"has shape {who.shape}, the terms {terms.log_term.shape}", field="participant")
-    people, code = np.unique(who[terms.order], return_inverse=True)
-    scaled, largest = terms.scaled()
-    shape = (people.size, terms.label.size)
-    cell = code * shape[1] + terms.item
-    size = shape[0] * shape[1]
-    return _ParticipantTable(
-        total=np.bincount(cell, scaled, minlength=size).astype(float).reshape(shape),
-        count=np.bincount(cell, minlength=size).reshape(shape).astype(float),
-        log_scale=largest,
-    )
-
-
-def _replicate(table: _ParticipantTable, people: FloatArray, items: FloatArray | None) -> BootstrapGap:
-    n_items = table.log_scale.size
-    gaps = np.empty(people.shape[0])
+def _replicate(
+    table: ParticipantTable, people: NDArray[Any], draw_items: Callable[[int], NDArray[Any]] | None
+) -> BootstrapGap:
+    """Replicates from a weight a participant, (replicate, participant), and the next n draws of items, (n, item)."""
+    n_items, n_replicates = table.log_scale.size, people.shape[0]
+    gaps = np.empty(n_replicates)
     lost = 0
-    step = max(1, _CHUNK_CELLS // n_items)
-    for begin in range(0, people.shape[0], step):
-        block = slice(begin, begin + step)
-        count = people[block] @ table.count
-        answered = count > 0
-        lost += int((~answered).sum())
-        with np.errstate(divide="ignore", invalid="ignore"):
-            log_mean = np.log((people[block] @ table.total) / count) + table.log_scale
-            weight = answered.astype(float) if items is None else items[block] * answered
-            gaps[block] = np.sum(np.where(weight > 0, log_mean, 0.0) * weight, axis=1) / weight.sum(axis=1)
+    step = min(max(1, _CHUNK_CELLS // n_items), n_replicates)
+    inner = min(max(1, _CACHED_CELLS // n_items), step)
+    # one set of arrays for all blocks: fresh ones cost more than the arithmetic
+    total, count, weight = np.empty((step, n_items)), np.empty((step, n_items)), np.empty((inner, n_items))
+    for begin in range(0, n_replicates, step):
+        drawn = people[begin : begin + step].astype(float)
+        n = drawn.shape[0]
+        table.sums(drawn, total[:n], count[:n])
+        items = None if draw_items is None else draw_items(n)
+        for first in range(0, n, inner):
+            rows = slice(first, min(first + inner, n))
+            log_mean, here = total[rows], weight[: rows.stop - first]
+            answered = count[rows] > 0
+            n_lost = answered.size - int(np.count_nonzero(answered))
+            lost += n_lost
+            here[:] = answered if items is None else items[rows]
+            with np.errstate(divide="ignore", invalid="ignore"):
+                log_mean /= count[rows]
+                np.log(log_mean, out=log_mean)
+                log_mean += table.log_scale
+                if n_lost:
+                    here *= answered
+                if n_lost or np.isneginf(log_mean.min()):
+                    np.copyto(log_mean, 0.0, where=here == 0)
+                gaps[begin + first : begin + rows.stop] = np.einsum("ij,ij->i", log_mean, here) / here.sum(axis=1)
     kept = gaps[np.isfinite(gaps)]
     if kept.size == 0:
         raise InputError("no replicate has an answer: too few participants answered the same items")
-    return BootstrapGap(gap_nats=kept, mean_items_lost=lost / people.shape[0], n_empty=gaps.size - kept.size)
+    return BootstrapGap(gap_nats=kept, mean_items_lost=lost / n_replicates, n_empty=gaps.size - kept.size)
 
 
 def _check_replicates(n: int) -> None:

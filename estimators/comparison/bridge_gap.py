@@ -13,7 +13,7 @@ from estimators.comparison.bridge_errors import clustered_se, report_se
 from estimators.comparison.chains import TokenLogRatios, token_log_ratios
 from estimators.comparison.gap import LossGap
 from estimators.comparison.importance import Proposals, draws_by_item, mixture_logprob, study_proposals
-from estimators.comparison.log_means import group_terms
+from estimators.comparison.item_terms import group_terms
 from estimators.comparison.overlap import OverlapDiagnostics, diagnose_overlap
 from estimators.comparison.rounding import RoundingScheme
 from estimators.comparison.study import COMPARISON

@@ -160,8 +160,13 @@ def pareto_khat(weight: ArrayLike) -> float:
     >>> round(comparison.pareto_khat(weight), 1)
     0.6
     """
-    ordered = np.sort(np.asarray(weight, dtype=float))
-    _, excess = _tail_excess(ordered)
+    values = np.asarray(weight, dtype=float)
+    return tail_shape(values, values.size)
+
+
+def tail_shape(largest: FloatArray, n: int) -> float:
+    """Pareto shape k of n weights, from those of them that are as large as the tail, in any order."""
+    _, excess = _tail_excess(_tail(largest, n))
     return float("nan") if excess.size < _MIN_TAIL else fit_pareto_shape(excess)[0]
 
 
@@ -190,28 +195,41 @@ def smooth_tail(weight: ArrayLike) -> FloatArray:
     True
     """
     values = np.asarray(weight, dtype=float)
-    order = np.argsort(values, kind="stable")
-    ordered = values[order]
-    threshold, excess = _tail_excess(ordered)
-    smoothed = values.copy()
+    return smooth_largest(values, values.size)
+
+
+def smooth_largest(largest: FloatArray, n: int) -> FloatArray:
+    """Smooth the tail of n weights, given those of them that are as large as the tail, in any order."""
+    smoothed = largest.copy()
+    threshold, excess = _tail_excess(_tail(largest, n))
     if excess.size < _MIN_TAIL:
         return smoothed
+    above = np.flatnonzero(largest - threshold >= excess[0])
+    above = above[np.argsort(largest[above], kind="stable")]
     shape, scale = fit_pareto_shape(excess)
     probability = (np.arange(excess.size) + 0.5) / excess.size
     quantile = -np.log1p(-probability) if abs(shape) < 1e-12 else np.expm1(-shape * np.log1p(-probability)) / shape
-    tail = np.minimum(threshold + scale * quantile, ordered[-1])
+    tail = np.minimum(threshold + scale * quantile, largest[above[-1]])
     # Equal weights stay equal: repeated candidates must not be told apart by the order in which they came.
     group = np.concatenate([[0], np.cumsum(np.diff(excess) > _TIE * excess[1:])])
-    smoothed[order[-excess.size :]] = (np.bincount(group, tail) / np.bincount(group))[group]
+    smoothed[above] = (np.bincount(group, tail) / np.bincount(group))[group]
     return smoothed
 
 
-def _tail_excess(ordered: FloatArray) -> tuple[float, FloatArray]:
+def _tail(largest: FloatArray, n: int) -> FloatArray:
+    """The tail of n weights and the largest weight below it, increasing; empty where the tail is too short."""
+    size = tail_size(n)
+    if size < _MIN_TAIL or size >= n:
+        return np.empty(0)
+    cut = largest.size - size - 1
+    return np.sort(np.partition(largest, cut)[cut:])
+
+
+def _tail_excess(tail: FloatArray) -> tuple[float, FloatArray]:
     """Threshold, and the tail's excesses over it, increasing; values that tie with the threshold are left out."""
-    size = tail_size(ordered.size)
-    if size < _MIN_TAIL or size >= ordered.size:
-        return float("nan"), np.empty(0)
-    threshold = float(ordered[-size - 1])
-    excess = ordered[-size:] - threshold
+    if not tail.size:
+        return float("nan"), tail
+    threshold = float(tail[0])
+    excess = tail[1:] - threshold
     # Ties up to rounding are no tail: constant weights differ in the last bits.
     return threshold, excess[excess > _TIE * max(abs(threshold), np.finfo(float).tiny)]

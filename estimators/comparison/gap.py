@@ -14,13 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from estimators.comparison.diagnostics import WeightDiagnostics, pareto_khat, verdict
+from estimators.comparison.diagnostics import WeightDiagnostics, tail_shape, verdict
+from estimators.comparison.item_terms import ItemTerms, group_terms
+from estimators.comparison.leave_one_out import largest_log_weights
 from estimators.comparison.log_means import (
     LOG_MEANS,
-    ItemTerms,
     LogMeans,
-    group_terms,
-    leave_one_out_log_weights,
     plain_log_mean,
     rao_blackwell_log_mean,
 )
@@ -33,6 +32,7 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 
 _ROUNDING_NATS = 1e-9  # log-weights that differ by less are equal
+_ROUNDING = 1e-12  # of effective responses: two equal weights among zeros are two
 
 ESTIMATORS = ("naive", *LOG_MEANS, "rao_blackwell", "bridge")
 """Names of the estimators: ``naive`` is eq. 3, ``importance`` eqs. 4-5, the others replace its log-mean;
@@ -174,11 +174,11 @@ def estimate_gap(
     if estimator == "naive":
         if target_logprob is None:
             raise InputError("needs target_logprob", source="estimator 'naive'")
-        if np.shape(target_logprob) != terms.order.shape:
+        if np.shape(target_logprob) != terms.log_term.shape:
             raise InputError(
-                f"has shape {np.shape(target_logprob)}, the terms {terms.order.shape}", field="target_logprob"
+                f"has shape {np.shape(target_logprob)}, the terms {terms.log_term.shape}", field="target_logprob"
             )
-        spread_of = means.value - np.asarray(target_logprob, dtype=float)[terms.order][terms.start]
+        spread_of = means.value - np.asarray(target_logprob, dtype=float)[terms.order[terms.start]]
     n_items = terms.label.size
     return LossGap(
         estimator=estimator if isinstance(estimator, str) else estimator.__name__,
@@ -213,16 +213,13 @@ def diagnose_weights(terms: ItemTerms) -> WeightDiagnostics:
     WeightDiagnostics(pareto_k=nan, kl_nats=0.1573, n_required=2.238, share_starved=1, verdict='too few')
     """
     ItemTerms.require(terms=terms)
-    scaled, _ = terms.scaled()
-    share = scaled / terms.sum(scaled)[terms.item]
-    log_weight = terms.log_term - plain_log_mean(terms).value[terms.item]
-    kl = np.maximum(terms.sum(share * log_weight), 0.0)
-    spread = np.sqrt(np.maximum(terms.sum(share * (log_weight - kl[terms.item]) ** 2), 0.0))
-    loo = leave_one_out_log_weights(terms)
-    loo = loo[np.isfinite(loo)]
-    pareto_k = pareto_khat(np.exp(loo - loo.max())) if loo.size else float("nan")
+    kl, spread = _divergence(terms)
+    tail = largest_log_weights(terms)
+    pareto_k = float("nan")
+    if tail.n_weights:
+        pareto_k = tail_shape(np.exp(tail.log_weight - tail.log_weight.max()), tail.n_weights)
     n_required = float(np.quantile(np.exp(kl + spread), 0.9))
-    share_starved = float(np.mean(terms.n * np.exp(-kl) < 2))
+    share_starved = float(np.mean(terms.n * np.exp(-kl) < 2 - _ROUNDING))
     return WeightDiagnostics(
         pareto_k=pareto_k,
         kl_nats=float(kl.mean()),
@@ -233,13 +230,34 @@ def diagnose_weights(terms: ItemTerms) -> WeightDiagnostics:
             float(np.median(terms.n)),
             n_required,
             share_starved,
-            constant=_are_constant(terms, log_weight),
+            constant=_are_constant(terms),
         ),
     )
 
 
-def _are_constant(terms: ItemTerms, log_weight: FloatArray) -> bool:
+def _divergence(terms: ItemTerms) -> tuple[FloatArray, FloatArray]:
+    """Self-normalised estimate of KL(h || g), and the standard deviation of ln(h/g) under h; (item,) each, nats."""
+    weights, n = terms.weights, terms.n
+    mean, square = np.empty(n.size), np.empty(n.size)
+    for items, rows in terms.blocks():
+        start = terms.start[items] - rows.start
+        log_weight = terms.spread(weights.largest, items)
+        np.subtract(terms.log_term[rows], log_weight, out=log_weight)
+        product = log_weight * weights.scaled[rows]
+        np.add.reduceat(product, start, out=mean[items])
+        product *= log_weight
+        np.add.reduceat(product, start, out=square[items])
+    mean /= weights.total
+    # the largest weight has logarithm zero, so that nothing cancels but where one of very many differs from the rest
+    spread = np.sqrt(np.maximum(square / weights.total - mean**2, 0.0))
+    # relative to the item's mean instead of its largest weight
+    return np.maximum(mean - np.log(weights.total / n), 0.0), spread
+
+
+def _are_constant(terms: ItemTerms) -> bool:
     """Whether weights do not vary: within items that have several, or over all items where some have one."""
     if bool((terms.n > 1).all()):
-        return bool(np.abs(log_weight).max() < _ROUNDING_NATS)
+        log_mean = np.log(terms.weights.total / terms.n) + terms.weights.largest
+        lowest = np.minimum.reduceat(terms.log_term, terms.start)
+        return bool(max((terms.weights.largest - log_mean).max(), (log_mean - lowest).max()) < _ROUNDING_NATS)
     return bool(np.ptp(terms.log_term) < _ROUNDING_NATS)

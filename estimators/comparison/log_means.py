@@ -10,23 +10,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from estimators.comparison.diagnostics import smooth_tail
+from estimators.comparison.diagnostics import smooth_largest
+from estimators.comparison.item_terms import ItemTerms
+from estimators.comparison.leave_one_out import largest_log_weights, leave_one_out_log_mean
 from estimators.display import Result
 from estimators.errors import InputError
 
 __all__ = [
-    "ItemTerms",
     "LogMeans",
     "delta_log_mean",
     "expected_counts",
-    "group_terms",
     "jackknife_log_mean",
-    "leave_one_out_log_weights",
     "plain_log_mean",
     "psis_log_mean",
     "rao_blackwell_log_mean",
@@ -34,55 +32,6 @@ __all__ = [
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class ItemTerms(Result):
-    """Log-terms sorted by item.
-
-    Attributes
-    ----------
-    log_term : ndarray, shape (response,)
-        ln w, nats, finite.
-    item : ndarray of int, shape (response,)
-        Position in ``label`` of every term's item.
-    order : ndarray of int, shape (response,)
-        Where each term stood in the caller's arrays.
-    label : ndarray, shape (item,)
-        The items that have at least one term, sorted.
-    start : ndarray of int, shape (item,)
-        First term of every item.
-    n : ndarray of int, shape (item,)
-        Terms of every item.
-
-    Examples
-    --------
-    >>> from estimators import comparison
-    >>> terms = comparison.group_terms([0.1, 0.9, -0.4, 1.2], item=[1, 1, 2, 2])
-    >>> terms.label, terms.n
-    (array([1, 2]), array([2, 2]))
-    >>> terms.sum(terms.log_term)
-    array([1. , 0.8])
-    """
-
-    made_by = "group_terms(log_term, item)"
-
-    log_term: FloatArray
-    item: IntArray
-    order: IntArray
-    label: NDArray[Any]
-    start: IntArray
-    n: IntArray
-
-    def sum(self, values: FloatArray) -> FloatArray:
-        """Sum over the terms of each item; (response,) -> (item,)."""
-        total: FloatArray = np.add.reduceat(values, self.start)
-        return total
-
-    def scaled(self) -> tuple[FloatArray, FloatArray]:
-        """Terms divided by the largest of their item, (response,), and the log of that largest, (item,)."""
-        largest: FloatArray = np.maximum.reduceat(self.log_term, self.start)
-        return np.exp(self.log_term - largest[self.item]), largest
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -110,52 +59,6 @@ class LogMeans(Result):
     se: FloatArray
 
 
-def group_terms(log_term: ArrayLike, item: ArrayLike) -> ItemTerms:
-    """Sort log-terms by item.
-
-    Parameters
-    ----------
-    log_term : array_like of float, shape (response,)
-        ln w, nats.
-    item : array_like, shape (response,)
-        Label of the item of each term, integers or strings.
-
-    Returns
-    -------
-    ItemTerms
-
-    Raises
-    ------
-    InputError
-        If the shapes differ, there is no term, or a term is NaN or infinite.
-
-    Examples
-    --------
-    >>> from estimators import comparison
-    >>> comparison.group_terms([0.5, -0.1, 0.2], item=["b", "a", "b"]).log_term
-    array([-0.1,  0.5,  0.2])
-    """
-    terms = np.asarray(log_term, dtype=float)
-    labels = np.asarray(item)
-    if terms.ndim != 1 or labels.shape != terms.shape:
-        raise InputError(f"has shape {labels.shape}, the terms {terms.shape}; both should be (response,)", field="item")
-    if terms.size == 0:
-        raise InputError("is empty; an estimate needs at least one response", field="log_term")
-    if not np.isfinite(terms).all():
-        first = int(np.flatnonzero(~np.isfinite(terms))[0])
-        raise InputError(f"is {terms[first]} at response {first}; should be finite", field="log_term")
-    order = np.argsort(labels, kind="stable")
-    label, start, code, n = np.unique(labels[order], return_index=True, return_inverse=True, return_counts=True)
-    return ItemTerms(
-        log_term=terms[order],
-        item=code.astype(np.intp),
-        order=order,
-        label=label,
-        start=start.astype(np.intp),
-        n=n.astype(np.intp),
-    )
-
-
 def plain_log_mean(terms: ItemTerms) -> LogMeans:
     r"""Compute :math:`\ln \bar w` (eqs. 4-5), with the standard error of its source (ii).
 
@@ -177,10 +80,16 @@ def plain_log_mean(terms: ItemTerms) -> LogMeans:
     array([0.578 , 0.6908])
     """
     ItemTerms.require(terms=terms)
-    scaled, largest = terms.scaled()
-    mean = terms.sum(scaled) / terms.n
-    variance = terms.sum((scaled - mean[terms.item]) ** 2) / terms.n
-    return LogMeans(value=np.log(mean) + largest, se=np.sqrt(variance / terms.n) / mean)
+    weights = terms.weights
+    mean = weights.total / terms.n
+    variance = np.empty_like(mean)
+    for items, rows in terms.blocks():
+        square = terms.spread(mean, items)
+        np.subtract(weights.scaled[rows], square, out=square)
+        square *= square
+        np.add.reduceat(square, terms.start[items] - rows.start, out=variance[items])
+    variance /= terms.n
+    return LogMeans(value=np.log(mean) + weights.largest, se=np.sqrt(variance / terms.n) / mean)
 
 
 def delta_log_mean(terms: ItemTerms) -> LogMeans:
@@ -234,11 +143,15 @@ def jackknife_log_mean(terms: ItemTerms) -> LogMeans:
     plain = plain_log_mean(terms)
     n = terms.n
     many = n > 1
-    loo = plain.value[terms.item].copy()
-    inside = many[terms.item]
-    loo[inside] = _leave_one_out_log_mean(terms)[inside]
-    mean_loo = terms.sum(loo) / n
-    spread = terms.sum((loo - mean_loo[terms.item]) ** 2)
+    mean_loo, spread = np.empty_like(plain.value), np.empty_like(plain.value)
+    for items, rows in terms.blocks():
+        start = terms.start[items] - rows.start
+        loo = leave_one_out_log_mean(terms, items, rows)
+        loo[start[~many[items]]] = 0.0  # there is no other term, and the plain value is kept
+        mean_loo[items] = np.add.reduceat(loo, start) / n[items]
+        loo -= terms.spread(mean_loo, items)
+        loo *= loo
+        np.add.reduceat(loo, start, out=spread[items])
     value = np.where(many, n * plain.value - (n - 1) * mean_loo, plain.value)
     return LogMeans(value=value, se=np.sqrt(np.where(many, (n - 1) / n * spread, 0.0)))
 
@@ -246,7 +159,7 @@ def jackknife_log_mean(terms: ItemTerms) -> LogMeans:
 def psis_log_mean(terms: ItemTerms) -> LogMeans:
     """Log-mean after Pareto smoothing of the tail that all items share.
 
-    The largest leave-one-out weights (:func:`leave_one_out_log_weights`), pooled over items, are replaced by the
+    The largest weights relative to the mean of their item's other terms, pooled over items, are replaced by the
     expected order statistics of a generalised Pareto distribution fitted to them (Vehtari et al. 2024), and each
     item's mean is taken again. Pooling, because a tail cannot be fitted to the 10 or 20 terms of one item.
     Items with a single term, and studies whose tail has fewer than five values, are left as they are.
@@ -271,18 +184,16 @@ def psis_log_mean(terms: ItemTerms) -> LogMeans:
     >>> comparison.plain_log_mean(terms).value[:3].round(2)
     array([1.23, 1.7 , 1.76])
     """
-    log_weight = leave_one_out_log_weights(terms)
-    usable = np.flatnonzero(np.isfinite(log_weight))
-    if usable.size == 0:
+    ItemTerms.require(terms=terms)
+    tail = largest_log_weights(terms)
+    if tail.n_weights == 0:
         return plain_log_mean(terms)
-    weight = np.exp(log_weight[usable] - log_weight[usable].max())
-    smoothed = smooth_tail(weight)
+    weight = np.exp(tail.log_weight - tail.log_weight.max())
+    smoothed = smooth_largest(weight, tail.n_weights)
     moved = smoothed != weight
-    change = np.zeros_like(terms.log_term)
-    change[usable[moved]] = np.log(smoothed[moved]) - np.log(weight[moved])
-    return plain_log_mean(
-        ItemTerms(terms.log_term + change, terms.item, terms.order, terms.label, terms.start, terms.n)
-    )
+    log_term = terms.log_term.copy()
+    log_term[tail.position[moved]] += np.log(smoothed[moved]) - np.log(weight[moved])
+    return plain_log_mean(ItemTerms(log_term, terms.label, terms.start, terms.n, terms.moved))
 
 
 def rao_blackwell_log_mean(
@@ -411,43 +322,6 @@ def expected_counts(logprob: ArrayLike, n: int) -> FloatArray:
         posterior = law[x] * others[::-1]
         counts[x] = 1 + posterior @ excess / posterior.sum()
     return counts
-
-
-def leave_one_out_log_weights(terms: ItemTerms) -> FloatArray:
-    r"""Weights relative to the mean of the item's other terms, :math:`\ln (w_j / \bar w_{-j})`.
-
-    Relative to its own item's mean a weight cannot exceed n, which hides the tail; relative to the others' mean
-    it can, so these are what the pooled Pareto diagnostic is fitted to.
-
-    Returns
-    -------
-    ndarray, shape (response,)
-        Nats; NaN for the term of an item that has no other.
-    """
-    ItemTerms.require(terms=terms)
-    return np.where((terms.n > 1)[terms.item], terms.log_term - _leave_one_out_log_mean(terms), np.nan)
-
-
-def _leave_one_out_log_mean(terms: ItemTerms) -> FloatArray:
-    """Ln of the mean of the item's other terms, (response,); meaningless where there is no other term."""
-    scaled, largest = terms.scaled()
-    # Subtracting the largest term from the total would cancel; the rest is summed without it instead.
-    position = np.arange(scaled.size)
-    top = np.minimum.reduceat(np.where(scaled == 1.0, position, scaled.size), terms.start)
-    is_top = position == top[terms.item]
-    without_top = np.where(is_top, 0.0, scaled)
-    rest_of_top = terms.sum(without_top)
-    # ... and it is scaled by its own largest, for terms that are more than 700 nats apart.
-    runner_up: FloatArray = np.maximum.reduceat(np.where(is_top, -np.inf, terms.log_term), terms.start)
-    shift = np.where(np.isfinite(runner_up), runner_up, 0.0)
-    rescaled = np.where(
-        is_top, 0.0, np.exp(terms.log_term - shift[terms.item], where=~is_top, out=np.zeros(scaled.size))
-    )
-    others = np.maximum(terms.n - 1, 1)
-    with np.errstate(divide="ignore"):
-        log_top = np.log(terms.sum(rescaled)) + shift
-        log_rest = np.log1p(rest_of_top[terms.item] - without_top) + largest[terms.item]
-    return np.where(is_top, log_top[terms.item], log_rest) - np.log(others)[terms.item]
 
 
 LOG_MEANS: dict[str, Callable[[ItemTerms], LogMeans]] = {

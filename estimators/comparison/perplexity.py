@@ -28,7 +28,8 @@ from numpy.typing import NDArray
 from estimators.comparison.bridge_gap import BridgeGap, bridge_gap
 from estimators.comparison.gap import LossGap, estimate_gap
 from estimators.comparison.importance import study_proposals
-from estimators.comparison.log_means import ItemTerms, LogMeans
+from estimators.comparison.item_terms import ItemTerms
+from estimators.comparison.log_means import LogMeans
 from estimators.comparison.rounding import RoundingScheme, rounding_scheme
 from estimators.comparison.study import COMPARISON
 from estimators.comparison.terms import control_model, log_terms, player_logprobs, response_pairs

@@ -22,6 +22,7 @@ biased here as on that paper's 1,000 questions.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -151,7 +152,8 @@ def _errors(rng: np.random.Generator, n_items: int, n_tokens: int) -> tuple[Sing
     """Draw noise (item, vocab), lost part of the signal (item, vocab) and log hardness (item, 1), before scaling."""
     shape = (n_items, n_tokens)
     noise = rng.standard_exponential(shape, dtype=np.float32)
-    noise -= rng.standard_exponential(shape, dtype=np.float32)
+    for rows in _blocks(shape):
+        noise[rows] -= rng.standard_exponential(noise[rows].shape, dtype=np.float32)
     lost = rng.random(shape, dtype=np.float32)
     lost **= _LOSS_POWER
     return noise, lost, rng.standard_normal((n_items, 1), dtype=np.float32)
@@ -163,12 +165,20 @@ def _degradation(
     """Draw what lambda multiplies in a player's log-probabilities, (item, vocab)."""
     noise, lost, hardness = _errors(rng, *signal.shape)
     common, own = np.float32(share), np.float32(np.sqrt(1 - share**2))
-    from_shared = rng.random(signal.shape, dtype=np.float32) < common
     hardness = np.exp(np.float32(_HARDNESS_LOG_SD) * (common * shared[2] + own * hardness))
-    # at most the whole signal is lost, whatever lambda in [0, 1]: a player is never led away from the truth by design
-    lost = np.minimum(hardness * np.where(from_shared, shared[1], lost), np.float32(1))
-    noise = np.float32(_NOISE_SCALE) * hardness * (common * shared[0] + own * noise)
-    return noise - lost * signal
+    scale = np.float32(_NOISE_SCALE) * hardness
+    # in place and in blocks: the arithmetic on arrays of their own would take longer than drawing them
+    for rows in _blocks(signal.shape):
+        np.copyto(lost[rows], shared[1][rows], where=rng.random(lost[rows].shape, dtype=np.float32) < common)
+        lost[rows] *= hardness[rows]
+        # at most the whole signal is lost, whatever lambda in [0, 1]: no player is led away from the truth by design
+        np.minimum(lost[rows], np.float32(1), out=lost[rows])
+        lost[rows] *= signal[rows]
+        noise[rows] *= own
+        noise[rows] += common * shared[0][rows]
+        noise[rows] *= scale[rows]
+        noise[rows] -= lost[rows]
+    return noise
 
 
 def _degraded_view(player: str, excess: float, true_logprob: Singles, direction: Singles) -> Singles:
@@ -291,10 +301,12 @@ def _vocabulary(size: int, rng: np.random.Generator) -> NDArray[np.str_]:
     places = [int(place) for place in np.linspace(0, min(size, 200) - 1, min(len(_MARKS), size // 5))]
     marks = dict(zip(places, _MARKS, strict=False))
     taken = set(_MARKS)
+    cumulated = (np.cumsum(_KIND_PROBABILITIES) / np.cumsum(_KIND_PROBABILITIES)[-1]).tolist()
     tokens: list[str] = []
     for rank in range(size):
         token = marks.get(rank, "")
-        kind = int(rng.choice(len(_KINDS), p=_KIND_PROBABILITIES)) if not token else -1
+        # what rng.choice draws with these probabilities, without checking them for every token
+        kind = bisect_right(cumulated, rng.random()) if not token else -1
         syllables = 1 + int(rng.random() < rank / (rank + 300)) if not token else 0
         while not token or (kind >= 0 and token in taken):
             text = "".join(_pick(rng, part) for _ in range(syllables) for part in (_ONSETS, _VOWELS, _CODAS))

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import sys
+import tracemalloc
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 
 from estimators.comparison import bias_curve, bootstrap, cluster_bootstrap, estimate_gap, half_sample_bootstrap
-from estimators.comparison.bootstrap import _participant_table, _replicate
+from estimators.comparison.bootstrap import _replicate
+from estimators.comparison.participant_table import participant_table
 from estimators.errors import InputError
 from tests.oracles.comparison_game import replicate_gap
+
+participant_table_module = sys.modules["estimators.comparison.participant_table"]
 
 
 def crossed(seed: int, people: int = 7, items: int = 5) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -18,16 +26,22 @@ def crossed(seed: int, people: int = 7, items: int = 5) -> tuple[np.ndarray, np.
     return rng.normal(0, 2, keep.sum()), item[keep] + 10, person[keep]
 
 
+def in_order(rows: np.ndarray) -> Callable[[int], np.ndarray]:
+    """Give the next n rows, as a generator would draw them."""
+    left = iter(rows)
+    return lambda n: np.array([next(left) for _ in range(n)])
+
+
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("with_items", [False, True])
 def test_replicates_are_the_loop(seed: int, with_items: bool) -> None:
     term, item, person = crossed(seed)
     rng = np.random.default_rng(seed)
-    table = _participant_table(term, item, person)
+    table = participant_table(term, item, person)
     labels = np.unique(item)
-    people = rng.multinomial(7, np.full(7, 1 / 7), 6)[:, : table.total.shape[0]].astype(float)
+    people = rng.multinomial(7, np.full(7, 1 / 7), 6)[:, : table.n_participants].astype(float)
     items = rng.multinomial(labels.size, np.full(labels.size, 1 / labels.size), 6).astype(float) if with_items else None
-    ours = _replicate(table, people, items).gap_nats
+    ours = _replicate(table, people, None if items is None else in_order(items)).gap_nats
     answers = list(zip(item.tolist(), person.tolist(), np.exp(term).tolist(), strict=True))
     for row in range(6):
         weights = dict(zip(np.unique(person).tolist(), people[row].astype(int).tolist(), strict=True))
@@ -40,15 +54,15 @@ def test_replicates_are_the_loop(seed: int, with_items: bool) -> None:
 def test_replicates_in_blocks_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     """Seven replicates, five items: all at once, and two at a time with one left over."""
     term, item, person = crossed(2)
-    table = _participant_table(term, item, person)
+    table = participant_table(term, item, person)
     rng = np.random.default_rng(0)
     people = rng.multinomial(1, np.full(7, 1 / 7), 7).astype(float)
     items = rng.multinomial(5, np.full(5, 1 / 5), 7).astype(float)
-    whole = _replicate(table, people, items)
+    whole = _replicate(table, people, in_order(items))
     assert whole.mean_items_lost > 0
     for cells in (10, 1):
         monkeypatch.setattr(bootstrap, "_CHUNK_CELLS", cells)
-        blocks = _replicate(table, people, items)
+        blocks = _replicate(table, people, in_order(items))
         np.testing.assert_array_equal(blocks.gap_nats, whole.gap_nats)
         assert blocks.mean_items_lost == whole.mean_items_lost
         assert blocks.n_empty == whole.n_empty
@@ -191,3 +205,63 @@ def test_bias_curve_of_very_many_candidates() -> None:
 def test_bad_arguments(call: object, message: str) -> None:
     with pytest.raises(InputError, match=message):
         call(np.random.default_rng(0))  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("function", [half_sample_bootstrap, cluster_bootstrap])
+def test_a_sparse_table_gives_the_dense_numbers(seed: int, function: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A crossed study with two answers in some cells; the rule's bound is lowered, so that it chooses sparse."""
+    term, item, person = crossed(seed, people=20, items=30)
+    term, item, person = np.append(term, term[:9] + 1), np.append(item, item[:9]), np.append(person, person[:9])
+    keep = np.random.default_rng(seed).random(term.size) < 0.3
+    arrays = term[keep], item[keep], person[keep]
+    assert not participant_table(*arrays).is_sparse
+    dense = function(*arrays, n_replicates=40, rng=np.random.default_rng(seed))
+    monkeypatch.setattr(participant_table_module, "_DENSE_BYTES", 1)
+    assert participant_table(*arrays).is_sparse
+    sparse = function(*arrays, n_replicates=40, rng=np.random.default_rng(seed))
+    np.testing.assert_allclose(sparse.gap_nats, dense.gap_nats, rtol=0, atol=1e-12)
+    assert (sparse.mean_items_lost, sparse.n_empty) == (dense.mean_items_lost, dense.n_empty)
+    assert dense.mean_items_lost > 0
+
+
+def test_a_table_without_empty_cells_stays_dense(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The cells that have an answer would take more than all cells do."""
+    monkeypatch.setattr(participant_table_module, "_DENSE_BYTES", 1)
+    person, item = (grid.ravel() for grid in np.meshgrid(np.arange(6), np.arange(5)))
+    assert not participant_table(np.zeros(30), item, person).is_sparse
+    assert participant_table(np.zeros(30), item, person, sparse=True).is_sparse
+    assert participant_table(np.zeros(6), np.arange(6), np.arange(6)).is_sparse
+
+
+def test_a_study_whose_cells_do_not_fit() -> None:
+    """20,000 people and 50,000 items would be 16 GB of cells."""
+    rng = np.random.default_rng(4)
+    person, item = np.tile(np.arange(20_000), 5), rng.permutation(np.repeat(np.arange(50_000), 2))
+    term = np.full(100_000, 0.7)
+    tracemalloc.start()
+    try:
+        table = participant_table(term, item, person)
+        found = cluster_bootstrap(term, item, person, n_replicates=2, rng=rng)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert table.is_sparse
+    np.testing.assert_allclose(found.gap_nats, 0.7, atol=1e-12)
+    # each of an item's two answers is lost with probability 1/e, the item with about 1/e^2
+    assert found.mean_items_lost == pytest.approx(50_000 * np.exp(-2), rel=0.03)
+    assert peak < 100e6
+
+
+def test_without_scipy_a_sparse_table_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("estimators.errors.find_spec", lambda name: None)
+    with pytest.raises(InputError, match=r"a bootstrap of 2 participants and 2 items.*scipy"):
+        participant_table([0.0, 1.0], [1, 2], [1, 2], sparse=True)
+
+
+def test_a_replicate_whose_weights_vanish_beside_those_not_drawn_is_left_out_of_items_not_drawn() -> None:
+    """Person 2's term is 2,000 nats below person 1's: without person 1 the item's mean is zero in double precision."""
+    table = participant_table([0.0, -2000.0, 1.0, 1.0], [1, 1, 2, 2], [1, 2, 1, 2])
+    found = _replicate(table, np.array([[0, 2], [0, 2]]), in_order(np.array([[0, 2], [1, 1]])))
+    assert found.gap_nats.tolist() == [1.0]
+    assert found.n_empty == 1

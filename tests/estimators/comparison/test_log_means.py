@@ -12,6 +12,7 @@ from estimators.comparison import (
     diagnose_weights,
     expected_counts,
     group_terms,
+    item_terms,
     jackknife_log_mean,
     pareto_khat,
     plain_log_mean,
@@ -19,7 +20,9 @@ from estimators.comparison import (
     rao_blackwell_log_mean,
     smooth_tail,
 )
-from estimators.comparison.log_means import LOG_MEANS, leave_one_out_log_weights
+from estimators.comparison.diagnostics import tail_size
+from estimators.comparison.leave_one_out import largest_log_weights, leave_one_out_log_weights
+from estimators.comparison.log_means import LOG_MEANS
 from estimators.errors import InputError
 from tests.oracles.comparison_game import expected_counts_by_enumeration, gap_and_errors, jackknife_gap
 
@@ -232,3 +235,107 @@ def test_items_may_be_named() -> None:
     terms = group_terms([0.1, 0.2, 0.3], ["b", "a", "b"])
     assert terms.label.tolist() == ["a", "b"]
     np.testing.assert_array_equal(terms.n, [1, 2])
+
+
+def test_integers_are_sorted_as_strings_are() -> None:
+    """Labels that do not fall, labels in any order, and integers too far apart for a sort of keys: one order."""
+    rng = np.random.default_rng(12)
+    for label in (
+        np.repeat(np.arange(-40, 40, 3), rng.integers(1, 6, 27)),
+        rng.integers(-50, 50, 200),
+        rng.integers(0, 50, 200).astype(np.uint8),
+        np.array([2**63 - 1, -(2**63), 0, 2**63 - 1, 5, -(2**63)]),
+        np.array([2**64 - 1, 3, 2**64 - 1, 0], dtype=np.uint64),
+        np.repeat(np.arange(9), 4)[::-1],
+    ):
+        term = rng.normal(size=label.size)
+        terms = group_terms(term, label)
+        order = np.argsort(label, kind="stable")
+        np.testing.assert_array_equal(terms.order, order)
+        np.testing.assert_array_equal(terms.log_term, term[order])
+        unique, first, code, count = np.unique(label[order], return_index=True, return_inverse=True, return_counts=True)
+        for ours, theirs in ((terms.label, unique), (terms.start, first), (terms.item, code), (terms.n, count)):
+            np.testing.assert_array_equal(ours, theirs)
+
+
+def test_labels_that_are_nan_are_one_item() -> None:
+    assert group_terms([0.0, 1.0, 2.0], [np.nan, 1.0, np.nan]).n.tolist() == [1, 2]
+
+
+def test_terms_are_the_callers_no_more() -> None:
+    """What is computed later is of the terms that were given, not of what the caller has made of them since."""
+    mine = np.random.default_rng(1).normal(size=60)
+    terms = group_terms(mine, np.repeat(np.arange(6), 10))
+    before = plain_log_mean(group_terms(mine.copy(), np.repeat(np.arange(6), 10))).value
+    mine += 5.0
+    terms.scaled()[0][:] = 7.0
+    np.testing.assert_array_equal(plain_log_mean(terms).value, before)
+
+
+def messy_terms(seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Items of one term to a hundred, ties, equal terms; with odd seeds, terms that are hundreds of nats apart."""
+    rng = np.random.default_rng(seed)
+    item = np.repeat(np.arange(90), rng.choice([1, 2, 3, 20, 100], 90))
+    term = rng.standard_t(3, item.size) * rng.choice([0.0, 0.01, 1.0, 300.0 if seed % 2 else 2.0], 90)[item]
+    return np.where(rng.random(item.size) < 0.3, np.round(term), term), item
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("size", [1, 7, 64])
+def test_blocks_change_no_number(seed: int, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    term, item = messy_terms(seed)
+    whole = group_terms(term, item)
+    expected = [LOG_MEANS[name](whole) for name in LOG_MEANS], leave_one_out_log_weights(whole), diagnose_weights(whole)
+    monkeypatch.setattr(item_terms, "_BLOCK_TERMS", size)
+    parts = group_terms(term, item)
+    rows = [row for _, row in parts.blocks()]
+    assert [row.stop for row in rows[:-1]] == [row.start for row in rows[1:]]
+    assert len(rows) > 5
+    for name, there in zip(LOG_MEANS, expected[0], strict=True):
+        here = LOG_MEANS[name](parts)
+        np.testing.assert_array_equal(here.value, there.value)
+        np.testing.assert_array_equal(here.se, there.se)
+    np.testing.assert_array_equal(leave_one_out_log_weights(parts), expected[1])
+    assert repr(diagnose_weights(parts)) == repr(expected[2])
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_tail_is_found_without_the_other_weights(seed: int) -> None:
+    """The largest weights are those of all weights; of many items and of few, of which one has nearly all terms."""
+    rng = np.random.default_rng(seed)
+    term, item = messy_terms(seed)
+    if seed % 3 == 1:
+        item = np.sort(rng.integers(0, 4, term.size))
+    if seed % 3 == 2:
+        item = np.sort(np.where(rng.random(term.size) < 0.9, 0, rng.integers(0, 200, term.size)))
+    terms = group_terms(term, item)
+    every = leave_one_out_log_weights(terms)
+    usable = np.isfinite(every)
+    found = largest_log_weights(terms)
+    assert found.n_weights == usable.sum()
+    assert np.unique(found.position).size == found.position.size
+    np.testing.assert_allclose(found.log_weight, every[found.position], rtol=1e-11, atol=1e-11)
+    tail = tail_size(int(usable.sum())) + 1
+    np.testing.assert_allclose(
+        np.sort(found.log_weight)[-tail:], np.sort(every[usable])[-tail:], rtol=1e-11, atol=1e-11
+    )
+    weight = np.exp(every[usable] - every[usable].max())
+    pareto_k = diagnose_weights(terms).pareto_k
+    assert np.isfinite(pareto_k) or seed % 2
+    np.testing.assert_allclose(pareto_k, pareto_khat(weight), rtol=1e-9)
+
+
+@given(studies)
+def test_divergence_and_starved_items_are_their_definitions(study: dict[int, list[float]]) -> None:
+    found = diagnose_weights(group_terms(*flatten(study)))
+    divergence, wanted, starved = [], [], []
+    for values in as_terms(study).values():
+        share = np.array(values) / np.sum(values)
+        relative = np.log(np.array(values) / np.mean(values))
+        kl = max(share @ relative, 0.0)
+        divergence.append(kl)
+        wanted.append(np.exp(kl + np.sqrt(share @ (relative - kl) ** 2)))
+        starved.append(len(values) * np.exp(-kl) < 2 - 1e-9)
+    assert found.kl_nats == pytest.approx(np.mean(divergence), abs=1e-12)
+    assert found.n_required == pytest.approx(np.quantile(wanted, 0.9), rel=1e-7)
+    assert found.share_starved >= np.mean(starved)

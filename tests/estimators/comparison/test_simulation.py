@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from scipy.stats import chi2, chisquare, kstest
 
 from estimators.comparison import HUMAN, is_word_token, same_token, validate_comparison_study
 from estimators.comparison.diagnostics import pareto_khat
-from estimators.comparison.simulation.language import simulate_language
+from estimators.comparison.simulation.language import _vocabulary, simulate_language
 from estimators.comparison.simulation.participants import LAPSE_REPORTS, draw_participants, simulate_reports
 from estimators.comparison.simulation.settings import (
     DEFAULT_EXCESS_NATS,
@@ -162,6 +163,13 @@ def test_tokens_are_distinct_and_of_every_kind() -> None:
 
 
 # --- what a loader gives
+
+
+def test_a_vocabulary_stays_what_it_was() -> None:
+    """Golden value of what all simulated studies name their tokens, made when kinds were drawn with ``rng.choice``."""
+    tokens = _vocabulary(2000, np.random.default_rng(0)).tolist()
+    assert tokens[200:206] == [" tan", " draickver", " miet", "thengbint", " stiet", "fient"]
+    assert sha256("|".join(tokens).encode()).hexdigest()[:16] == "b90155ff0f9014eb"
 
 
 @pytest.mark.parametrize("generator", LANGUAGE_MODELS)
