@@ -169,7 +169,7 @@ def _box(mean: float, left: float, right: float, low: float, high: float) -> tup
 
 
 PARTICIPANT_NUMBERS = (
-    *("mu", "a", "b", "b2", "c", "kap", "delta", "ga", "log_noise", "logit_lapse"),
+    *("mu_turned", "a", "b", "b2", "c", "kap", "delta", "ga", "log_noise", "logit_lapse"),
     *("rho", "sigma", "omega", "t_b", "slope_spread", "bias_spread", "noise_spread", "lapse_spread", "half"),
 )
 """The numbers that all share; `rho` to `lapse_spread` as logarithms, `half` as logit."""
@@ -186,7 +186,6 @@ def _add_numbers(x: FloatArray, g: FloatArray, p: Any) -> float:
     """Priors of the numbers that all share: adds the gradient, gives the log-density."""
     total: float = 0.0
     for i, mean, sd in (
-        (_MU, 0.0, p.mu),
         (_A, 0.0, p.a),
         (_B, 0.0, p.b),
         (_B2, 0.0, p.b2),
@@ -265,7 +264,7 @@ def _added_noise(wide: float, d: float, by_ga: float, noise: float) -> tuple[flo
 
 
 @compiled
-def items_of(x: FloatArray, n_items: int, q: Any) -> FloatArray:
+def items_of(x: FloatArray, mu: float, n_items: int, q: Any) -> FloatArray:
     """Of every item: A, spread s, slope on ln g, s^2 without its floor."""
     found = np.empty((4, n_items))
     intercept, spread, slope, free = found
@@ -277,15 +276,15 @@ def items_of(x: FloatArray, n_items: int, q: Any) -> FloatArray:
         variance = free[i] + SCALE_FLOOR**2
         spread[i] = sqrt(variance)
         logit = q.target_logit[i]
-        place = x[_MU] + x[_A] * (logit + 3) - t_b * zeta * (logit + 5) - x[_KAP] * variance / 2
+        place = mu + x[_A] * (logit + 3) - t_b * zeta * (logit + 5) - x[_KAP] * variance / 2
         intercept[i] = place + rho * spread[i] * x[19 + 2 * n_items + i]
         slope[i] = x[_B] + t_b * zeta
     return found
 
 
 @compiled
-def people_of(x: FloatArray, start: int, n: int, present: FloatArray, k0: float) -> FloatArray:
-    """Slope, bias, noise and lapse rate of every participant, standardised bias, and slope without k0 and centre."""
+def people_of(x: FloatArray, start: int, n: int, present: FloatArray, k0: float) -> tuple[FloatArray, float]:
+    """Slope, bias, noise, lapse rate, standardised bias and slope without k0 and centre of all; their mean bias."""
     found = np.empty((6, n))
     slope, bias, noise, lapse, unit, steepness = found
     mean_slope, mean_bias, n_present = 0.0, 0.0, present.sum()
@@ -301,7 +300,7 @@ def people_of(x: FloatArray, start: int, n: int, present: FloatArray, k0: float)
         bias[u] -= mean_bias
         noise[u] = exp(x[_LOG_NOISE] + exp(x[_NOISE]) * x[start + 2 * n + u])
         lapse[u] = 1 / (1 + exp(-x[_LOGIT_LAPSE] - exp(x[_LAPSE]) * x[start + 3 * n + u]))
-    return found
+    return found, mean_bias
 
 
 @compiled
@@ -329,8 +328,12 @@ def participant_log_density(  # noqa: PLR0915, PLR0917 - one pass; Numba takes a
     total += _add_normals(x[at_u : at_u + n_people], g[at_u : at_u + n_people])
     total += _add_normals(x[at_u + 2 * n_people :], g[at_u + 2 * n_people :])
 
-    intercept, spread, item_slope, free = items_of(x, n_items, q)
-    slope, bias, noise, lapse, bias_unit, steepness = people_of(x, at_u, n_people, present, k0)
+    people, mean_bias = people_of(x, at_u, n_people, present, k0)
+    slope, bias, noise, lapse, bias_unit, steepness = people
+    mu = x[_MU] - mean_bias
+    total -= 0.5 * (mu / p.mu) ** 2 + log(p.mu) + _HALF_LOG_2_PI
+    g[_MU] -= mu / p.mu**2
+    intercept, spread, item_slope, free = items_of(x, mu, n_items, q)
     g_bias_unit = np.zeros(n_people)
     total += _add_students(bias_unit, g_bias_unit, _BIAS_DF)
     half = 1 / (1 + exp(-x[_HALF]))
@@ -419,11 +422,12 @@ def participant_log_density(  # noqa: PLR0915, PLR0917 - one pass; Numba takes a
         g[_OMEGA] += by_own * omega * z
         g[19 + i] += by_own * omega
     n_present = present.sum()
-    mean_slope, mean_bias = g_slope.sum() / n_present, g_bias.sum() / n_present
+    # the mean of the biases is taken from every bias, and from mu
+    mean_slope, by_mean_bias = g_slope.sum() / n_present, (g_bias.sum() + g[_MU]) / n_present
     for u in range(n_people):
         units = (x[at_u + u], x[at_u + n_people + u], x[at_u + 2 * n_people + u], x[at_u + 3 * n_people + u])
         # bias_unit = sinh(y) / steepness, whose logarithm is the deviation of ln slope
-        by_unit = g_bias_unit[u] + (g_bias[u] - present[u] * mean_bias) * exp(x[_BIAS])
+        by_unit = g_bias_unit[u] + (g_bias[u] - present[u] * by_mean_bias) * exp(x[_BIAS])
         turn = cosh(units[1])
         total += log(turn / steepness[u])
         g[at_u + n_people + u] += by_unit * turn / steepness[u] + tanh(units[1])

@@ -7,9 +7,10 @@ what it compiled on disk.
 
 The parameters stand in one vector, on the scale on which PyMC samples them:
 :data:`~models.comparison.kernels.PARTICIPANT_NUMBERS` first, then those of items (z, zeta, A_unit), shared pairs
-(e_unit) and participants. One is another: :math:`y = \sinh^{-1}(\mathrm{bias\_unit} \cdot k / k_0)` before centring
-takes the place of bias_unit. Somebody who answers at the ends of the scale alone says much of the product of slope and
-bias and little of either, and the Student t lets the bias run far; in y neither is steep.
+(e_unit) and participants. Two are others, for somebody who answers at the ends of the scale alone: such answers say
+much of the product of slope and bias and little of either, and the Student t lets the bias run far, and with it the
+mean of all. ``bias_turned`` is :math:`\sinh^{-1}(k\, \mathrm{bias\_unit})`, with k the slope before it is centred, and
+``mu_turned`` is mu plus the mean of the biases, from which all other answers are as they were.
 """
 
 from __future__ import annotations
@@ -124,6 +125,7 @@ def _expanded(x: FloatArray, where: dict[str, slice], q: Any, present: FloatArra
     found |= {name: x[where[name].start] for name in PARTICIPANT_NUMBERS}
     found |= {name: np.exp(found[name]) for name in ("rho", *_HALF_NORMAL)}
     found["half"] = 1 / (1 + np.exp(-found["half"]))
-    found["A"], found["s"] = items_of(x, q.target_logit.size, q)[:2]
-    people = people_of(x, where["slope_unit"].start, q.n_participants, present, k0)
+    people, mean_bias = people_of(x, where["slope_unit"].start, q.n_participants, present, k0)
+    found["mu"] = found.pop("mu_turned") - mean_bias
+    found["A"], found["s"] = items_of(x, found["mu"], q.target_logit.size, q)[:2]
     return found | dict(zip(("slope", "bias", "noise", "lapse", "bias_unit"), people, strict=False))

@@ -1,7 +1,8 @@
 """Effective draws per second: our densities, our PyMC models with nutpie, PyMC's sampler on the plainest version.
 
 Usage: python tests/benchmarks/ess_per_second.py FOLDER_OF_LM_GAME [--model belief|participants|all]
-       [--against stated|plain|both] [--draws N] [--tune N] [--plain-draws N] [--plain-tune N] [--chains N] [--participants N]
+       [--against stated|plain|both] [--draws N] [--tune N]
+       [--plain-draws N] [--plain-tune N] [--chains N] [--participants N]
 
 The densities that are written out are compared with the PyMC models that state them, compiled by PyTensor for the same
 sampler; compilation counts, on disk or not. The second contest is with the plainest correct version.

@@ -68,6 +68,9 @@ def point(shared: bool, x: FloatArray) -> dict[str, Any]:
     found = {name: x[part][0] if name in NUMBERS else x[part] for name, part in where(shared).items()}
     deviation = SLOPE_BOUND * np.tanh(np.exp(found["slope_spread"]) * found["slope_unit"] / SLOPE_BOUND)
     found["bias_unit"] = np.sinh(found.pop("bias_turned")) / np.exp(deviation)
+    present = model_of(shared)["present"].get_value()
+    mean_bias = np.exp(found["bias_spread"]) * (present * found["bias_unit"]).sum() / present.sum()
+    found["mu"] = found.pop("mu_turned") - mean_bias
     renamed = {name: f"{name}_log__" for name in LOGARITHMS} | {"half": "half_logodds__"}
     return {renamed.get(name, name): np.asarray(value) for name, value in found.items()}
 
@@ -107,6 +110,12 @@ def test_the_gradient_is_that_of_the_model() -> None:
         # chain rule of bias_unit = sinh(turned) / e^deviation, and of the log of that step
         spread, unit = np.exp(x[at["slope_spread"]]), x[at["slope_unit"]]
         bent = 1 - np.tanh(spread * unit / SLOPE_BOUND) ** 2
+        # the mean of the biases is taken from mu
+        present, by_mu = model["present"].get_value(), theirs.pop("mu")
+        scale = np.exp(x[at["bias_spread"]])
+        theirs["bias_spread"] -= by_mu * scale * (present * there["bias_unit"]).sum() / present.sum()
+        theirs["bias_unit"] -= by_mu * scale * present / present.sum()
+        theirs["mu_turned"] = by_mu
         by_deviation = -theirs["bias_unit"] * there["bias_unit"] - 1
         turned = x[at["bias_turned"]]
         theirs["bias_turned"] = theirs.pop("bias_unit") * there["bias_unit"] / np.tanh(turned) + np.tanh(turned)
