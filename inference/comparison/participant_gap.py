@@ -27,7 +27,7 @@ from estimators.errors import unknown_choice
 from inference.posterior.item_draws import flat_draws, log_sum_by_item
 from models.comparison import two_piece
 from models.comparison.participant_data import ParticipantData
-from models.comparison.participants import added_noise
+from models.comparison.participants import FAR, added_noise
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -42,7 +42,6 @@ OBJECTIVES = ("rank", "pair")
 
 _OF_BELIEF = ("A", "s", "zeta", "b", "b2", "t_b", "ga", "sigma", "delta", "e_unit")
 _NEEDED = (*_OF_BELIEF, "slope", "bias", "noise", "lapse", "half")
-_FAR = 60.0
 _TEMPERATURES = (1e-3, 30.0)
 _HALVINGS = 45
 
@@ -156,7 +155,7 @@ def _residuals(
     person, box = data.row_participant[row], data.row_box[row]
     k, noise = draws["slope"][:, person], draws["noise"][:, person]
     centre = k * (draws["bias"][:, person] - mean)
-    low, high = (np.clip(data.box_edges, -_FAR, _FAR)[box, side] - centre for side in (0, 1))
+    low, high = (np.clip(data.box_edges, -FAR, FAR)[box, side] - centre for side in (0, 1))
     # what the report is off by has the sign of -e, so that left and right change places
     report_scales = added_noise(k * right, k * left, noise)
     inside = two_piece.probability_inside(*report_scales, low, high)

@@ -12,7 +12,7 @@ from estimators.errors import InputError
 from inference.comparison.participant_gap import shared_belief
 from models.comparison import two_piece
 from models.comparison.participant_data import ParticipantData
-from models.comparison.participants import ITEM_SCALE_BOUND, SCALE_FLOOR, SLOPE_BOUND, ParticipantPriors
+from models.comparison.participants import FAR, ITEM_SCALE_BOUND, SCALE_FLOOR, SLOPE_BOUND, ParticipantPriors
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 __all__ = ["log_score", "predicted_boxes"]
 
 FloatArray = NDArray[np.float64]
-
-_FAR = 60.0
 
 
 def predicted_boxes(
@@ -80,7 +78,7 @@ def predicted_boxes(
     slope, bias, noise, lapse = (each[:, target.row_participant] for each in _people(draws, fitted, target, rng))
 
     centre = slope * (bias - ratio)
-    edges = np.clip(target.box_edges, -_FAR, _FAR)
+    edges = np.clip(target.box_edges, -FAR, FAR)
     inner = np.stack([ndtr((edge - centre) / noise) for edge in edges[1:, 0]])
     below = np.concatenate([np.zeros((1, *centre.shape)), inner, np.ones((1, *centre.shape))])
     inside = np.diff(below, axis=0)

@@ -20,7 +20,7 @@ from inference.posterior.arviz_adapter import group, psis_weights
 from inference.posterior.item_draws import thinned
 from models.comparison import two_piece
 from models.comparison.participant_data import ParticipantData, without_participants
-from models.comparison.participants import SLOPE_BOUND, ParticipantPriors, added_noise
+from models.comparison.participants import FAR, SLOPE_BOUND, ParticipantPriors, added_noise
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -41,7 +41,6 @@ _UNITS = ("slope_unit", "bias_unit", "noise_unit", "lapse_unit")
 _BIAS_DF = 4
 _POINTS = 128
 _WIDER = 1.4
-_FAR = 60.0
 _TINY = 1e-12
 
 _SCALES = (
@@ -302,7 +301,7 @@ def _own_log_likelihood(
             left = right = noise
         else:
             left, right = added_noise(k * spread * np.exp(-ga), k * spread * np.exp(ga), noise)
-        edges = np.clip(data.box_edges[box], -_FAR, _FAR) - (k * (bias - log_ratio))[..., None]
+        edges = np.clip(data.box_edges[box], -FAR, FAR) - (k * (bias - log_ratio))[..., None]
         inside = two_piece.probability_inside(left, right, edges[..., 0], edges[..., 1])
         slip = (1 - half) / len(data.box_edges) + half * (box == data.half_box)
         total += np.log((1 - lapse) * inside + lapse * slip + _TINY)

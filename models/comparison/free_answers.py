@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.stats import poisson
 
 from models.comparison.free_answer_data import FreeAnswerData
-from models.comparison.participants import ParticipantPriors, participant_parameters, random_box
+from models.comparison.participants import FAR, ParticipantPriors, participant_parameters, random_box
 from models.comparison.two_piece_tensor import normal_box_probability
 from models.priors import check_priors
 
@@ -347,7 +347,7 @@ def _reports(data: FreeAnswerData, p: ParticipantPriors, k0: Any, evidence: Any)
     person = data.row_participant
     against_target = data.row_reference < data.item.size
     log_odds = evidence[data.row_reference] - evidence[data.row_token]
-    edges = np.clip(data.box_edges, -_FAR, _FAR)
+    edges = np.clip(data.box_edges, -FAR, FAR)
     pm.CustomDist(
         "box",
         slope[person] * (log_odds + bias[person] * against_target),

@@ -32,8 +32,9 @@ __all__ = [
     "set_participant_data",
 ]
 
-FAR = 60.0
-"""Log-odds that stand for the infinite edges of the outermost boxes."""
+FAR = 1e4
+"""Log-odds that stand for the infinite edges of the outermost boxes; a smaller one would be a cliff in the posterior of
+somebody who answers 99% only, whose log-odds have no bound."""
 TINY = 1e-12
 """Floor of the probability of an answer, which keeps the sampler moving where a start is far off."""
 

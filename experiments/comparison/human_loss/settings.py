@@ -55,7 +55,7 @@ class CurveSettings(Settings):
 class HumanLossSettings(ComparisonSettings, PosteriorSettings):
     """Settings of :func:`~experiments.comparison.human_loss.experiment.human_loss`."""
 
-    sampler: SamplerSettings = SamplerSettings(draws=9000, tune=1000, target_accept=0.92)
+    sampler: SamplerSettings = SamplerSettings(draws=5000, tune=600, target_accept=0.85)
     """What draws from the posterior of the participants; its name and cores hold for every fit."""
     player_sampler: ChainSettings = ChainSettings()
     """Chains of the fits to language models as players."""
