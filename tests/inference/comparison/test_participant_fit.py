@@ -27,7 +27,7 @@ from inference.posterior.sampling import CompiledModel
 from models.comparison.participant_data import ParticipantData, participant_data, with_reports, without_participants
 from tests.truth import FAR, distance
 
-SETTINGS: dict[str, Any] = {"draws": 400, "tune": 300, "chains": 2, "cores": 1, "progress": False}
+SETTINGS: dict[str, Any] = {"draws": 1000, "tune": 300, "chains": 2, "cores": 1, "progress": False}
 
 
 def design(**changed: Any) -> SimulationSettings:
