@@ -10,7 +10,8 @@ from sqlalchemy import delete, func, select
 from starlette.responses import Response
 
 from experiments.collect.deletion import forget
-from experiments.collect.export import answers_csv, spreadsheet_cell
+from experiments.collect.export import answers_csv
+from experiments.collect.export_csv import guarded_csv
 from experiments.collect.export_pay import pay_table
 from experiments.collect.monitor import look
 from experiments.collect.pages import Handler
@@ -147,9 +148,8 @@ def pay(visit: Visit) -> Response:
     if not is_admin(visit):
         return redirect("/admin/login")
     with visit.collection.database.read() as transaction:
-        table = pay_table(transaction, visit.collection.study_id, visit.collection.settings.pay)
+        text = guarded_csv(pay_table(transaction, visit.collection.study_id, visit.collection.settings.pay))
     headers = {"content-disposition": 'attachment; filename="pay.csv"', "cache-control": "no-store"}
-    text = table.map(spreadsheet_cell).to_csv(index=False, lineterminator="\n")
     return Response(text, media_type="text/csv; charset=utf-8", headers=headers)
 
 

@@ -13,6 +13,7 @@ from estimators.errors import InputError
 from experiments.collect.collection import Collection, open_collection
 from experiments.collect.database import open_database
 from experiments.collect.players.demonstration import played
+from experiments.collect.players.world import known_places
 from experiments.collect.server import serve
 from experiments.collect.settings import CollectSettings
 from experiments.collect.tables import Answer, Assignment, Player, Session
@@ -49,6 +50,8 @@ def collect(study: xr.Dataset, settings: CollectSettings) -> ExperimentResult:
     """
     if settings.questions == "adaptive":
         raise InputError("is 'adaptive', which only app(..., chooser=...) can be", field="questions")
+    if settings.players != "people":
+        study = known_places(study)
     database = open_database(settings.database)
     try:
         collection = open_collection(settings, study, database)

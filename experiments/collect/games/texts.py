@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from estimators.cloze.study import context_labels
 from estimators.errors import InputError
-from estimators.layout import ITEM_ID
+from estimators.layout import item_labels
 from experiments.collect.games.protocol import Content, QuestionRow
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from experiments.collect.settings import CollectSettings
 
-__all__ = ["item_names", "texts_of", "with_reach", "word_questions"]
+__all__ = ["texts_of", "with_reach", "word_questions"]
 
 _WORD = re.compile(r"\S+")
 _TAIL_CHARACTERS = 40
@@ -36,18 +36,6 @@ def texts_of(study: xr.Dataset) -> dict[str, str]:
     if text not in study or study[text].dims != study[name].dims:
         return {}
     return dict(zip(study[name].values.astype(str).tolist(), study[text].values.tolist(), strict=True))
-
-
-def item_names(study: xr.Dataset) -> list[str]:
-    """The study's own ids of its items: ``item_id`` where it has them, else the labels.
-
-    Examples
-    --------
-    >>> from estimators.comparison.examples import comparison_study
-    >>> item_names(comparison_study())[:2]
-    ['0', '1']
-    """
-    return [str(name) for name in study[ITEM_ID.name if ITEM_ID.name in study else "item"].values.tolist()]
 
 
 def word_questions(study: xr.Dataset, settings: CollectSettings, *, game: str) -> list[QuestionRow]:
@@ -135,7 +123,8 @@ def _places(study: xr.Dataset) -> Iterator[QuestionRow]:
         documents = study["document"].values.tolist() if "document" in study else [""] * study.sizes["item"]
         positions = study["target_position"].values.tolist() if "target_position" in study else range(len(documents))
         tokens = study["target_token"].values.tolist()
-        columns = (item_names(study), study["context"].values.tolist(), tokens, documents, positions)
+        names = item_labels(study).astype(str).tolist()
+        columns = (names, study["context"].values.tolist(), tokens, documents, positions)
         for item, context, token, document, position in zip(*columns, strict=True):
             if token.startswith(" ") and token.strip():
                 yield QuestionRow(item, {"context": context, "target": token.strip()}, str(document), int(position))

@@ -31,10 +31,7 @@ if TYPE_CHECKING:
     from experiments.collect.collection import Collection
     from experiments.collect.settings import CollectSettings
 
-__all__ = ["PLAYED_COLUMNS", "PLAYED_GAMES", "people_of", "play_games", "played_table"]
-
-PLAYED_GAMES = ("comparison", "top1", "cloze", "guess_until_right", "bets")
-"""Games that players can play who are not people."""
+__all__ = ["PLAYED_COLUMNS", "people_of", "play_games", "played_table"]
 
 PLAYED_COLUMNS = (
     *("game", "belief", "n_players", "n_answers", "seconds", "perplexity", "perplexity_lower", "perplexity_upper"),
@@ -82,14 +79,10 @@ def play_games(collection: Collection, study: xr.Dataset) -> dict[str, Crowd]:
     Raises
     ------
     InputError
-        If a game cannot be played so, or a player could not go on.
+        If a player could not go on, or these players have played before.
     """
     require_packages(("httpx",), "collect", source="experiment.players")
     settings = collection.settings
-    cannot = [game for game in settings.game if game not in PLAYED_GAMES]
-    if cannot:
-        problem = f"is {settings.players!r}, and nobody but people can play {cannot[0]}"
-        raise InputError(problem, field="players")
     people = people_of(study, settings)
     found: dict[str, Crowd] = {}
     names = [f"{settings.players}-{settings.seed}-{number:04d}" for number in range(settings.n_players)]

@@ -12,13 +12,12 @@ from numpy.typing import NDArray
 from estimators.cloze import normalise_words
 from estimators.comparison.study_sources import PADDING
 from estimators.errors import InputError, unknown_choice
-from estimators.layout import HUMAN
-from experiments.collect.games.texts import item_names
+from estimators.layout import HUMAN, item_labels
 
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["World", "world_of"]
+__all__ = ["World", "known_places", "world_of"]
 
 FloatArray = NDArray[np.float64]
 
@@ -85,9 +84,37 @@ class World:
         return self._words[item]
 
     def find(self, context: str, options: tuple[str, ...] = ()) -> int | None:
-        """Find the item of a context; where there are several, the one that knows the options."""
-        found = self.by_context.get(context.strip(" "), [])
+        """Find the item of a context, or of one that ends so: a page may show its last words alone.
+
+        Where there are several, it is the first one that knows the options.
+        """
+        shown = context.strip(" ")
+        found = self.by_context.get(shown, [])
+        if not found and shown:
+            found = [at for whole, items in self.by_context.items() if whole.endswith(shown) for at in items]
         return next((at for at in found if set(options) <= set(self.tokens[at])), None)
+
+
+def known_places(study: xr.Dataset) -> xr.Dataset:
+    """Leave out a study's whole texts: players who are no people believe something of its items alone.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A comparison study.
+
+    Returns
+    -------
+    xarray.Dataset
+
+    Examples
+    --------
+    >>> from experiments.collect.demo import collect_demo
+    >>> from experiments.collect.games.texts import texts_of
+    >>> len(texts_of(collect_demo())), len(texts_of(known_places(collect_demo())))
+    (9, 0)
+    """
+    return study.drop_vars(["document_text", "token_document"], errors="ignore")
 
 
 def world_of(study: xr.Dataset, belief: str | None = None) -> World:
@@ -148,7 +175,7 @@ def world_of(study: xr.Dataset, belief: str | None = None) -> World:
         by_context.setdefault(context.strip(" "), []).append(at)
     return World(
         belief,
-        item_names(study),
+        item_labels(study).astype(str).tolist(),
         target,
         of_target.astype(float),
         candidate,
