@@ -11,7 +11,7 @@ from experiments.planning.figures import cost_figure
 from experiments.planning.points import design_points
 from experiments.planning.replicates import design_table
 from experiments.planning.settings import DesignSettings
-from experiments.planning.summary import design_warnings, summary
+from experiments.planning.summary import conclusion, design_warnings, summary
 from experiments.planning.worlds import draw_worlds, study_contexts
 
 __all__ = ["design"]
@@ -67,5 +67,6 @@ def design(study: xr.Dataset, settings: DesignSettings) -> ExperimentResult:
         figures={"costs": cost_figure(table, contexts.name, settings.interval)},
         text=summary(table, contexts, settings),
         warnings=design_warnings(table, settings),
+        conclusion=conclusion(table, settings),
         on_screen=(recommended if len(recommended) else table)[list(_ON_SCREEN)],
     )
