@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session as Transaction
 from estimators.code_identity import package_version
 from estimators.errors import InputError
 from experiments.collect.games import top1
-from experiments.collect.games.protocol import QuestionRow
+from experiments.collect.games.protocol import CUT, QuestionRow
 from experiments.collect.games.registry import game_named
 from experiments.collect.settings import CollectSettings
 from experiments.collect.tables import Question, Study
@@ -140,7 +140,9 @@ def register(transaction: Transaction, study: xr.Dataset, settings: CollectSetti
         | {"game": game, "training": part.training, "attention": part.attention, "content": dict(part.row.content)}
         for game, part in parts
     ]
-    content_hash = hashlib.sha256(json.dumps([name, rows], sort_keys=True).encode()).hexdigest()
+    # a sign before a context makes no other study
+    hashed = [row | {"content": {key: value for key, value in row["content"].items() if key != CUT}} for row in rows]
+    content_hash = hashlib.sha256(json.dumps([name, hashed], sort_keys=True).encode()).hexdigest()
     found = transaction.scalar(select(Study).where(Study.content_hash == content_hash))
     stored = settings.model_dump(mode="json", exclude={"database"})
     if "top1" in settings.game:

@@ -15,7 +15,7 @@ from estimators.comparison import optimal_report, round_reports, rounding_scheme
 from estimators.errors import InputError
 from estimators.layout import item_labels
 from experiments.collect.games.protocol import CHECK, Content, FormError, QuestionRow, Reading, Steps
-from experiments.collect.games.texts import with_reach
+from experiments.collect.games.texts import marked_cuts, texts_of, with_reach
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -79,7 +79,7 @@ def questions(study: xr.Dataset, settings: CollectSettings) -> list[QuestionRow]
             rows.append(QuestionRow(names[at], content, str(documents[at]), int(positions[at])))
     if not rows:
         raise InputError("has no item with a candidate", source=source, field="candidate_token")
-    return with_reach(rows)
+    return with_reach(marked_cuts(rows, texts_of(study)))
 
 
 def attention_check(content: Content, number: int) -> Content:

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from estimators.cloze.study import context_labels
 from estimators.errors import InputError
 from estimators.layout import item_labels
-from experiments.collect.games.protocol import Content, QuestionRow
+from experiments.collect.games.protocol import CUT, Content, QuestionRow
 
 if TYPE_CHECKING:
     import xarray as xr
 
     from experiments.collect.settings import CollectSettings
 
-__all__ = ["texts_of", "with_reach", "word_questions"]
+__all__ = ["marked_cuts", "texts_of", "with_reach", "word_questions"]
 
 _WORD = re.compile(r"\S+")
 _TAIL_CHARACTERS = 40
+_ENDS = tuple(",;:.!?)")
 
 
 def texts_of(study: xr.Dataset) -> dict[str, str]:
@@ -63,7 +64,7 @@ def word_questions(study: xr.Dataset, settings: CollectSettings, *, game: str) -
     InputError
         If there is no such place.
     """
-    rows = [_shown(row, settings) for row in _places(study)]
+    rows = [_shown(row, settings) for row in marked_cuts(list(_places(study)), texts_of(study))]
     if settings.order == "cumulative":
         first = {row.document: row.position for row in reversed(rows)}
         rows = [replace(row, opens=row.position == first[row.document]) for row in rows]
@@ -100,6 +101,35 @@ def with_reach(rows: Sequence[QuestionRow]) -> list[QuestionRow]:
         before = [each for each in by_document[row.document] if row.document and each.position < row.position]
         seen = [each.position for each in before if _is_shown(each.content, row.content)]
         found.append(replace(row, reaches=min(seen, default=row.position)))
+    return found
+
+
+def marked_cuts(rows: Sequence[QuestionRow], texts: Mapping[str, str]) -> list[QuestionRow]:
+    """Mark the contexts that begin inside their text, so that pages can say so.
+
+    Parameters
+    ----------
+    rows : sequence of QuestionRow
+    texts : mapping of str to str
+        By document, as far as the study has them; of another a context is cut that begins with a small letter or with
+        a sign that ends something.
+
+    Returns
+    -------
+    list of QuestionRow
+
+    Examples
+    --------
+    >>> whole, part = (QuestionRow("0", {"context": text}, "moby") for text in ("Call", " me"))
+    >>> [row.content.get(CUT, False) for row in marked_cuts([whole, part], {"moby": "Call me Ishmael."})]
+    [False, True]
+    """
+    found = []
+    for row in rows:
+        start, text = row.content["context"].lstrip(), texts.get(row.document)
+        known = text is not None and not text.lstrip().startswith(start)
+        is_cut = known or (text is None and (start[:1].islower() or start[:1] in _ENDS))
+        found.append(replace(row, content={**row.content, CUT: True}) if start and is_cut else row)
     return found
 
 
@@ -140,4 +170,4 @@ def _shown(row: QuestionRow, settings: CollectSettings) -> QuestionRow:
     if settings.order == "cumulative" or most is None or len(words) <= most:
         return replace(row, reaches=0)
     context = row.content["context"][words[-most].start() :]
-    return replace(row, content={**row.content, "context": context}, reaches=row.position - most)
+    return replace(row, content={**row.content, "context": context, CUT: True}, reaches=row.position - most)

@@ -15,7 +15,7 @@ from estimators.errors import InputError
 from estimators.layout import item_labels
 from experiments.collect.games.plain import attention_check, automatic, layout, view
 from experiments.collect.games.protocol import CHECK, Content, FormError, QuestionRow, Reading, Steps
-from experiments.collect.games.texts import with_reach
+from experiments.collect.games.texts import marked_cuts, texts_of, with_reach
 from experiments.collect.games.vocabulary import read_vocabulary, vocabulary_of
 
 if TYPE_CHECKING:
@@ -154,4 +154,4 @@ def _places(study: xr.Dataset) -> Iterator[QuestionRow]:
             QuestionRow(item, {"context": context, "target": token}, document, int(position))
             for item, context, token, document, position in zip(*columns, strict=True)
         ]
-        yield from with_reach(rows)
+        yield from with_reach(marked_cuts(rows, texts_of(study)))

@@ -16,6 +16,7 @@ from experiments.collect.demo import collect_demo
 from experiments.collect.server import app
 from experiments.collect.settings import CollectSettings, RecruiterSettings
 from experiments.collect.tables import Answer, Assignment, Base, Question, Session
+from experiments.collect.visit import _templates
 from tests.experiments.collect.players import Player, csrf_of, order_of
 
 SMALL: dict[str, Any] = {"n_questions": 4, "training_rounds": 1, "attention_share": 0.25}
@@ -45,6 +46,34 @@ def test_a_game_is_played_from_consent_to_completion_code(database: Database, ga
     assert [row[0].correct for row in rows if row[2].attention] == [True]
     assert sum(not row[1].training and not row[2].attention for row in rows) == 4
     assert all(row[0].server_ms is not None and row[0].page_version for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("value", "written"), [(-0.04, "0.0"), (0.0, "0.0"), (-0.06, "\u22120.1"), (12.34, "12.3"), (-3.0, "\u22123.0")]
+)
+def test_what_is_rounded_to_nothing_has_no_minus(value: float, written: str) -> None:
+    parts = _templates().get_template("parts.html").module
+    assert parts.number(lambda _: ".", "%.1f", value).strip() == written  # type: ignore[attr-defined]
+
+
+def test_dots_stand_before_a_context_that_begins_inside_its_text(database: Database) -> None:
+    for words, dots in ((3, 1), (None, 0)):
+        settings = CollectSettings(**SMALL, game="cloze", max_context_words=words)
+        player = Player(app(settings, collect_demo(), database), "cloze")
+        player.to_play()
+        assert player.page.text.count('<span class="cut"') == dots
+        player.answer("the")
+        assert player.page.url.path == "/feedback"
+        assert player.page.text.count('<span class="cut"') == dots
+
+
+def test_dots_make_no_other_study_of_one_that_is_there(database: Database) -> None:
+    settings = CollectSettings(game="cloze", max_context_words=3)
+    first = app(settings, collect_demo(), database).state.collection.study_id
+    with database.write() as transaction:
+        for question in transaction.scalars(select(Question)):
+            question.content = {key: value for key, value in question.content.items() if key != "cut"}
+    assert app(settings, collect_demo(), database).state.collection.study_id == first
 
 
 def test_the_score_is_the_rule_of_the_game(database: Database) -> None:
