@@ -57,12 +57,7 @@ def collect(study: xr.Dataset, settings: CollectSettings) -> ExperimentResult:
         collection = open_collection(settings, study, database)
         if settings.players != "people":
             return played(collection, study)
-        try:
-            serve(collection)
-        except SystemExit as left:
-            # uvicorn leaves so when it cannot listen
-            problem = f"is {settings.port}, where the server cannot listen on {settings.host}"
-            raise InputError(problem, field="port") from left
+        serve(collection)
         return collected(collection)
     finally:
         database.close()

@@ -206,6 +206,11 @@ def test_tokens_through_the_pages_are_those_of_the_simulator(played: Played) -> 
 
 def test_ranks_through_the_pages_are_those_of_the_simulator(played: Played) -> None:
     study = collected_study(url=played.url, game="guess_until_right")
+    # what the game asks for is no doubt about the data
+    assert not [note for note in notes(study) if note["level"] == "warning"]
+    [further] = [note for note in notes(study) if note["text"].startswith("further guesses at a place")]
+    places = set(zip(study["participant"].to_numpy(), study["response_item"].to_numpy(), strict=True))
+    assert further["count"] == study.sizes["response"] - len(places) > 0
     world, expected = played.people.world, {}
     for who, item in dict.fromkeys(rows_of(study)):
         at = world.name.index(item)
