@@ -33,6 +33,7 @@ from experiments.collect.security import HEADERS
 from experiments.collect.sessions import Refusal
 from experiments.collect.settings import CollectSettings
 from experiments.collect.visit import read_form, refuse, visit_of
+from experiments.collect.withdrawal import WITHDRAWAL_PAGES
 from inference.progress import say
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def app(settings: CollectSettings, study: xr.Dataset, database: Database, choose
 def app_of(collection: Collection) -> Starlette:
     """Make the application of a collection that is open."""
     # routes are tried one after the other: those of the game come first
-    pages = (*PLAY_PAGES, *PAGES, *ADMIN_PAGES)
+    pages = (*PLAY_PAGES, *PAGES, *WITHDRAWAL_PAGES, *ADMIN_PAGES)
     routes = [Route(path, _endpoint(collection, handler), methods=[method]) for method, path, handler in pages]
     made = Starlette(
         routes=[*routes, Mount("/static", StaticFiles(directory=_STATIC))],

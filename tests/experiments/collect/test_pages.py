@@ -222,3 +222,69 @@ def test_the_experimenter_logs_in_and_wrong_passwords_end(database: Database, mo
     assert answers(database) == []
     with database.read() as transaction:
         assert transaction.scalar(select(func.sum(Question.n_held))) == 0
+
+
+def test_who_withdraws_is_deleted_and_counted_without_a_name(
+    database: Database, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("SHANNON_COLLECT_PASSWORD", "long enough")
+    made = app(CollectSettings(**SMALL), collect_demo(), database)
+    stays, goes = (Player(made, "cloze") for _ in range(2))
+    stays.to_play("?PROLIFIC_PID=stays")
+    stays.play_all("the")
+    goes.to_play("?PROLIFIC_PID=goes&STUDY_ID=s&SESSION_ID=t")
+    goes.answer("the")
+    n_before = len(answers(database))
+    assert 'href="/withdraw"' in goes.page.text
+    assert Player(made, "cloze").get("/withdraw").url.path == "/"
+    goes.get("/withdraw")
+    assert "Delete everything" in goes.page.text
+    assert len(answers(database)) == n_before
+    csrf = csrf_of(goes.page)
+    assert goes.client.post("/withdraw", data={"csrf": "guessed"}).status_code == 403
+    assert len(answers(database)) == n_before
+    with caplog.at_level("INFO", logger="shannon-game"):
+        goes.page = goes.client.post("/withdraw", data={"csrf": csrf})
+    assert goes.page.url.path == "/withdrawn"
+    assert "Everything that was stored of you is deleted" in goes.page.text
+    assert [record.message for record in caplog.records if record.name == "shannon-game"] == [
+        "a participant withdrew; everything of theirs was deleted"
+    ]
+    assert goes.get("/play").url.path == "/"
+    with database.read() as transaction:
+        [left] = transaction.scalars(select(Session)).all()
+        assert left.player.recruiter_id == "stays"
+        held = transaction.scalar(select(func.sum(Question.n_held)))
+        assert held == transaction.scalar(select(func.count(Assignment.id)).where(Assignment.state != "skipped"))
+    admin = Player(made, "cloze")
+    admin.get("/admin")
+    admin.post("/admin/login", password="long enough")
+    assert "<b>1</b> withdrew" in admin.page.text
+
+
+def test_the_experimenter_finds_a_participant(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHANNON_COLLECT_PASSWORD", "long enough")
+    made = app(CollectSettings(**SMALL), collect_demo(), database)
+    for name in ("ann_1", "anna1", "bob"):
+        Player(made, "cloze").begin(f"?PROLIFIC_PID={name}")
+    admin = Player(made, "cloze")
+    admin.get("/admin")
+    admin.post("/admin/login", password="long enough")
+    with database.read() as transaction:
+        names = {each.player.recruiter_id: each.player.pseudonym for each in transaction.scalars(select(Session))}
+
+    def found(text: str) -> set[str]:
+        page = admin.client.get("/admin", params={"find": text}).text
+        return {name for name, pseudonym in names.items() if pseudonym in page.partition("<tbody>")[2]}
+
+    assert found("") == found("  ") == {"ann_1", "anna1", "bob"}
+    assert found("ANN") == {"ann_1", "anna1"}
+    # signs of a pattern are themselves
+    assert found("n_1") == {"ann_1"}
+    assert found("%") == set()
+    assert found(names["bob"][:7].lower()) == {"bob"}
+    assert found("'; drop table player; --") == set()
+    page = admin.client.get("/admin", params={"find": '"><script>'}).text
+    assert "<script>" not in page
+    assert "<b>3</b> consent" in page
+    assert "Nobody has this" in page
