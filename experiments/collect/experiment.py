@@ -9,11 +9,9 @@ import pandas as pd
 import xarray as xr
 from sqlalchemy import func, select
 
-from estimators.errors import InputError
 from experiments.collect.collection import Collection, open_collection
 from experiments.collect.database import open_database
 from experiments.collect.players.demonstration import played
-from experiments.collect.players.world import known_places
 from experiments.collect.server import serve
 from experiments.collect.settings import CollectSettings
 from experiments.collect.tables import Answer, Assignment, Player, Session
@@ -48,10 +46,6 @@ def collect(study: xr.Dataset, settings: CollectSettings) -> ExperimentResult:
     InputError
         If the study has no questions for a game, a file or the database is wrong, or the port is taken.
     """
-    if settings.questions == "adaptive":
-        raise InputError("is 'adaptive', which only app(..., chooser=...) can be", field="questions")
-    if settings.players != "people":
-        study = known_places(study)
     database = open_database(settings.database)
     try:
         collection = open_collection(settings, study, database)

@@ -22,6 +22,8 @@ _PLAYING = ("training", "play")
 
 def play(visit: Visit) -> Response:
     """Show the question that waits for an answer, the same one after every reload."""
+    if visit.collection.chooser is not None:
+        visit.collection.chooser.look()
     with visit.collection.database.write() as transaction:
         session = session_of(transaction, visit.token, lock=True)
         if session is None:

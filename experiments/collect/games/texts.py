@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from experiments.collect.settings import CollectSettings
 
-__all__ = ["marked_cuts", "texts_of", "with_reach", "word_questions"]
+__all__ = ["items_alone", "marked_cuts", "texts_of", "with_reach", "word_questions"]
 
 _WORD = re.compile(r"\S+")
 _TAIL_CHARACTERS = 40
@@ -37,6 +37,26 @@ def texts_of(study: xr.Dataset) -> dict[str, str]:
     if text not in study or study[text].dims != study[name].dims:
         return {}
     return dict(zip(study[name].values.astype(str).tolist(), study[text].values.tolist(), strict=True))
+
+
+def items_alone(study: xr.Dataset) -> xr.Dataset:
+    """Leave out a study's whole texts, so that games on words ask at its items alone.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+
+    Returns
+    -------
+    xarray.Dataset
+
+    Examples
+    --------
+    >>> from experiments.collect.demo import collect_demo
+    >>> len(texts_of(collect_demo())), len(texts_of(items_alone(collect_demo())))
+    (9, 0)
+    """
+    return study.drop_vars(["document_text", "token_document"], errors="ignore")
 
 
 def word_questions(study: xr.Dataset, settings: CollectSettings, *, game: str) -> list[QuestionRow]:

@@ -94,7 +94,8 @@ def play_games(collection: Collection, study: xr.Dataset) -> dict[str, Crowd]:
             say(f"{len(names)} players play {game} at {address}")
             players: list[tuple[str, Answerer]] = [(name, Person(people, at)) for at, name in enumerate(names)]
             crowd = play_all(players, game, address=address, parameters=settings.recruiter.parameters)
-            if crowd.problems:
+            ended = collection.chooser is not None and collection.chooser.enough
+            if crowd.problems and not ended:
                 problem = f"stopped {len(crowd.problems)} of {len(names)} players; the first one: {crowd.problems[0]}"
                 raise InputError(problem, source=f"game {game}", field="players")
             found[game] = crowd

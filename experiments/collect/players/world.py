@@ -17,7 +17,7 @@ from estimators.layout import HUMAN, item_labels
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["World", "known_places", "world_of"]
+__all__ = ["World", "world_of"]
 
 FloatArray = NDArray[np.float64]
 
@@ -93,28 +93,6 @@ class World:
         if not found and shown:
             found = [at for whole, items in self.by_context.items() if whole.endswith(shown) for at in items]
         return next((at for at in found if set(options) <= set(self.tokens[at])), None)
-
-
-def known_places(study: xr.Dataset) -> xr.Dataset:
-    """Leave out a study's whole texts: players who are no people believe something of its items alone.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A comparison study.
-
-    Returns
-    -------
-    xarray.Dataset
-
-    Examples
-    --------
-    >>> from experiments.collect.demo import collect_demo
-    >>> from experiments.collect.games.texts import texts_of
-    >>> len(texts_of(collect_demo())), len(texts_of(known_places(collect_demo())))
-    (9, 0)
-    """
-    return study.drop_vars(["document_text", "token_document"], errors="ignore")
 
 
 def world_of(study: xr.Dataset, belief: str | None = None) -> World:

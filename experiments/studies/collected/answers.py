@@ -18,7 +18,7 @@ from experiments.collect.tables import Answer, Assignment, Question, Session, St
 from experiments.studies.collected.settings import CollectedSettings
 from experiments.studies.parsing import Note
 
-__all__ = ["Collected", "read_collection", "response_variables"]
+__all__ = ["Collected", "collected_answers", "read_collection", "response_variables"]
 
 SOURCE = "study collected"
 _TIMES = ("server_ms", "client_ms", "revisions", "answered_at", "score_points")
@@ -66,14 +66,35 @@ def read_collection(settings: CollectedSettings) -> Collected:
         If the database cannot be opened, has no such study or no answers, or the rules leave none.
     """
     with existing_database(settings.url, field="study.url") as database, database.read() as transaction:
-        study_id, name = _study(transaction, settings)
-        notes: list[Note] = []
-        answers = _counted(tidy_answers(transaction, settings.game, study_ids=[study_id]), settings, notes)
-        free = None
-        if settings.game == "comparison" and settings.free_answers:
-            cloze = tidy_answers(transaction, "cloze", study_ids=[study_id])
-            free = _counted(cloze, settings, [], needed=False) if len(cloze) else None
-        return Collected(name, answers, _questions(transaction, settings.game, study_id), free, notes)
+        return collected_answers(transaction, settings)
+
+
+def collected_answers(transaction: Transaction, settings: CollectedSettings) -> Collected:
+    """Read the answers of a game from a database that is open.
+
+    Parameters
+    ----------
+    transaction : sqlalchemy.orm.Session
+    settings : CollectedSettings
+        All but its ``url``.
+
+    Returns
+    -------
+    Collected
+
+    Raises
+    ------
+    InputError
+        If there is no such study or no answer, or the rules leave none.
+    """
+    study_id, name = _study(transaction, settings)
+    notes: list[Note] = []
+    answers = _counted(tidy_answers(transaction, settings.game, study_ids=[study_id]), settings, notes)
+    free = None
+    if settings.game == "comparison" and settings.free_answers:
+        cloze = tidy_answers(transaction, "cloze", study_ids=[study_id])
+        free = _counted(cloze, settings, [], needed=False) if len(cloze) else None
+    return Collected(name, answers, _questions(transaction, settings.game, study_id), free, notes)
 
 
 def response_variables(answers: pd.DataFrame) -> dict[str, Any]:

@@ -1,0 +1,46 @@
+"""Simulated people through the pages, from the served study to the fitted model of participants, beside the truth."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from experiments.studies.comparison.file import save_comparison_study
+from experiments.studies.comparison.simulated import simulated
+from tests.experiments.command import run_experiment
+
+pytestmark = [pytest.mark.slow, pytest.mark.mcmc]
+
+STUDY = {"n_items": 30, "n_reference_items": 30, "n_candidates": 6, "vocab_size": 80}
+SAMPLER = (
+    *("sampler.draws=300", "sampler.tune=300", "sampler.chains=2", "sampler.cores=1"),
+    *("players=[human]", "experiment.sensitivity=false", "experiment.curve.points=3", "experiment.n_simulated=20"),
+    "experiment.save_posterior=false",
+)
+
+
+def test_what_people_believe_is_found_again_through_server_and_loader(tmp_path: Path, seed_offset: int) -> None:
+    """12 people with 26 answers each; an estimate 4 standard errors off is a seed in 1,000 or fewer."""
+    url, seed = f"sqlite:///{tmp_path / 'c.sqlite'}", 11 + seed_offset
+    given = [f"study.{name}={value}" for name, value in STUDY.items()]
+    played = run_experiment(
+        "+exp=collect", "study=simulated", *given, f"seed={seed}", "experiment.players=simulated",
+        "experiment.game=comparison", "experiment.n_players=12", "experiment.n_questions=26",
+        "experiment.training_rounds=0", f"experiment.database={url}",
+    )  # fmt: skip
+    row = played.table.iloc[0]
+    truth = np.log(row["true_perplexity"])
+    served = save_comparison_study(simulated(**STUDY, seed=seed), tmp_path / "served.nc")
+    collected = ("study=collected", f"study.url={url}", f"study.served={served}", f"seed={seed}")
+    direct = run_experiment("+exp=perplexity", *collected, "players=human").table
+    exact = direct[direct["rounding"] == "none"].iloc[0]
+    assert exact["perplexity"] == pytest.approx(row["perplexity"])
+    # two standard errors on either side
+    se = np.log(exact["perplexity_upper"] / exact["perplexity_lower"]) / 4
+    assert abs(np.log(exact["perplexity"]) - truth) < 4 * se
+    fitted = run_experiment("+exp=human_loss", *collected, *SAMPLER).table
+    print(fitted.T.to_string())
+    model = fitted[fitted["what"] == "everyone"].iloc[0]
+    assert model["true_loss_nats"] == pytest.approx(truth, abs=1e-6)
