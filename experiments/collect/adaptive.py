@@ -165,9 +165,10 @@ class AdaptiveChooser:
 
     def _probabilities(self, study: xr.Dataset, pool: TokenPool, place: IntArray) -> dict[int, dict[int, float]]:
         """Question -> candidate of its content -> probability of the comparison."""
+        # comparisons come first; free answers are the other game's
         probability = question_probabilities(
             question_state(pool), floor=_FLOOR, comparison_seconds=_COMPARISON_SECONDS, answer_seconds=None
-        )
+        )[: pool.item.size]
         # rows of the pool are each item's target, then its distinct candidates
         code = candidate_tokens(study)[place]
         item, column = np.nonzero(code == np.arange(code.shape[1]))

@@ -125,7 +125,7 @@ def overview(visit: Visit) -> Response:
     )
     seen = look(visit.collection)
     with visit.collection.database.read() as transaction:
-        found = dict(transaction.execute(states).tuples().all())
+        found = {row[0]: row[1] for row in transaction.execute(states)}
         return page(
             visit,
             "admin.html",

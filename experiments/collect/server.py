@@ -114,7 +114,8 @@ def _socket(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except OSError as error:
-        problem = f"is {port}, where the server cannot listen on {host} ({error.strerror or error}); "
+        reason, _, _ = (error.strerror or str(error)).partition(" (while")
+        problem = f"is {port}, where the server cannot listen on {host} ({reason}); "
         problem += "experiment.port=0 takes a free one"
         raise InputError(problem, field="experiment.port") from error
 
