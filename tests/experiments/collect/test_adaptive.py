@@ -73,10 +73,11 @@ def test_comparisons_are_drawn_by_what_they_add_and_the_probability_is_exported(
     adaptive = [assignment for assignment in asked if assignment.policy == "adaptive"]
     assert len(adaptive) >= 3 * 12 - 10
     assert all(0 < assignment.probability < 1 for assignment in adaptive)
-    for assignment in adaptive:
+    # what a person is asked is never a token with itself
+    for assignment in (assignment for _, assignment, answer in rows if not answer.automatic):
         content = contents[assignment.question_id]
-        shown = content["candidates"][assignment.layout["candidate"]]["token"]
-        assert shown != content["target"] or assignment.probability == pytest.approx(1 / 16, rel=1)
+        if assignment.policy == "adaptive":
+            assert content["candidates"][assignment.layout["candidate"]]["token"] != content["target"]
     table = read_guarded_csv(tmp_path / "answers_comparison.csv")
     exported = table.loc[table["policy"] == "adaptive", "probability"].astype(float)
     np.testing.assert_allclose(sorted(exported), sorted(assignment.probability for assignment in adaptive))
@@ -115,8 +116,8 @@ def test_questions_end_at_the_wanted_width_and_nobody_new_comes_in(
     crowd = play(collection, study, "comparison", 6)
     assert collection.chooser is not None
     assert collection.chooser.enough
-    # two looks of ten comparisons, then everybody who plays comes to the code, and others are sent away
-    assert 20 <= crowd.n_answers <= 40
+    # two looks after ten comparisons each (some are of equal strings, which nobody is asked), of 72 that all would give
+    assert 10 <= crowd.n_answers <= 24
     assert crowd.problems
     assert all("403 at /start" in problem for problem in crowd.problems)
     with collection.database.read() as transaction:
