@@ -41,6 +41,10 @@ PLAYED_COLUMNS = (
 """Columns of the table: answers that count, and all that were sent, of training rounds and attention checks too; what
 was estimated of the answers (equation 5) with its verdict, beside the perplexity of what was believed."""
 
+_OF_KNOWN_TOKENS = (
+    "players of cloze draw from the tokens that the study has for a context, its target and candidates: the TVD of "
+    "what they typed to a whole distribution says nothing"
+)
 _ON_SCREEN = ("game", "n_answers", "perplexity", "perplexity_lower", "perplexity_upper", "true_perplexity", "verdict")
 
 
@@ -140,7 +144,15 @@ def played(collection: Collection, study: xr.Dataset) -> ExperimentResult:
     table = played_table(found, world, crowds, n_answers, settings.n_players)
     files = {} if found is None else {"study.nc": partial(save_comparison_study, found)}
     on_screen = table[[*_ON_SCREEN]]
-    return ExperimentResult(table, table.to_xarray(), {}, _summary(table, settings), files=files, on_screen=on_screen)
+    return ExperimentResult(
+        table,
+        table.to_xarray(),
+        {},
+        _summary(table, settings),
+        warnings=(_OF_KNOWN_TOKENS,) if "cloze" in crowds else (),
+        files=files,
+        on_screen=on_screen,
+    )
 
 
 def _answered(collection: Collection) -> dict[str, int]:

@@ -41,6 +41,7 @@ def test_the_command_serves_lets_them_play_and_sets_the_truth_beside(tmp_path: P
     assert row["verdict"] in ("enough draws", "doubtful", "too few")
     assert row["perplexity_lower"] < row["perplexity"] < row["perplexity_upper"]
     assert "3 players gave" in result.text
+    assert any("TVD" in text for text in result.warnings)
     result.files["study.nc"](tmp_path / "study.nc")
     assert (tmp_path / "study.nc").stat().st_size > 0
     # what they left is a study like any other
