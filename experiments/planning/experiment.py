@@ -51,8 +51,8 @@ def design(study: xr.Dataset, settings: DesignSettings) -> ExperimentResult:
     >>> result = design(study, games="bets", contexts=[20, 80], bets=1, n_screen=10, n_replicates=20, width_nats=2.0)
     >>> result.table[["game", "n_contexts", "n_people", "minutes"]].round(1)
        game  n_contexts  n_people  minutes
-    0  bets          20         2     13.3
-    1  bets          80         2     53.3
+    0  bets          20        12     13.3
+    1  bets          80        12     53.3
     """
     if settings.budget_minutes is None and settings.budget_money is None:
         raise InputError("is null, and budget_money too; one should be a number", field="budget_minutes")
