@@ -276,6 +276,10 @@ def test_training_rounds_and_checks_are_left_out_and_counted(played: Played) -> 
 def test_free_answers_on_the_same_contexts_come_along(played: Played) -> None:
     path = save_comparison_study(played.study, played.folder / "served.nc")
     study = collected_study(url=played.url, served=path)
+    # the participants whom the served study simulated are others than those who played
+    assert "true_slope" in played.study
+    assert "true_slope" not in study
+    assert "human_target_logprob" in study
     cloze = collected_study(url=played.url, game="cloze")
     assert study.sizes["answer"] > 0
     shared = np.isin(cloze["item_id"].to_numpy()[cloze["response_item"].to_numpy()], study["item_id"].to_numpy()).sum()

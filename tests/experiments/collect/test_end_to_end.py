@@ -15,8 +15,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.mcmc]
 
 STUDY = {"n_items": 30, "n_reference_items": 30, "n_candidates": 6, "vocab_size": 80}
 SAMPLER = (
-    *("sampler.draws=300", "sampler.tune=300", "sampler.chains=2", "sampler.cores=1"),
-    *("players=[human]", "experiment.sensitivity=false", "experiment.curve.points=3", "experiment.n_simulated=20"),
+    *("sampler.draws=150", "sampler.tune=200", "sampler.chains=2", "sampler.cores=1"),
+    *("players=[human]", "experiment.sensitivity=false", "experiment.curve.points=3", "experiment.n_simulated=4"),
     "experiment.save_posterior=false",
 )
 
@@ -41,6 +41,8 @@ def test_what_people_believe_is_found_again_through_server_and_loader(tmp_path: 
     se = np.log(exact["perplexity_upper"] / exact["perplexity_lower"]) / 4
     assert abs(np.log(exact["perplexity"]) - truth) < 4 * se
     fitted = run_experiment("+exp=human_loss", *collected, *SAMPLER).table
-    print(fitted.T.to_string())
     model = fitted[fitted["what"] == "everyone"].iloc[0]
+    # the truth stands beside it, and lies within twice the width of its 90% interval
     assert model["true_loss_nats"] == pytest.approx(truth, abs=1e-6)
+    low, high = model["gap_lower_nats"], model["gap_upper_nats"]
+    assert abs(model["gap_median_nats"] - model["true_gap_nats"]) < 2 * (high - low)
