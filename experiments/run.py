@@ -259,6 +259,7 @@ def _run(cfg: DictConfig, folder: Path, overrides: Sequence[str], *, prefix: str
     if not prefix:
         if cfg.output.print:
             print_table(result.summary(), f"{cfg.experiment.name}: {job.study.attrs.get('name')}")
+            sys.stdout.writelines(f"{line}\n" for line in result.conclusion)
         for text in warnings:
             log.warning("warning: %s", text)
         stages = ", ".join(f"{stage} {seconds:.2f} s" for stage, seconds in timings.items())

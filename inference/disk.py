@@ -1,4 +1,4 @@
-"""A file that the disk has no room for is refused before it is begun: HDF5 ends the process without a word."""
+"""Files that stand whole or not at all; one that the disk has no room for is refused before it is begun."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import shutil
 from pathlib import Path
 
-__all__ = ["make_room"]
+__all__ = ["make_room", "write_whole"]
 
 _OVERHEAD_BYTES = 2**17
 
@@ -44,3 +44,28 @@ def make_room(path: Path, n_bytes: float) -> None:
                 os.posix_fallocate(file.fileno(), 0, wanted)
         finally:
             trial.unlink(missing_ok=True)
+
+
+def write_whole(path: Path, text: str) -> Path:
+    r"""Write a text as UTF-8 in one step, its line ends as they are: a reader sees the whole file or the one before.
+
+    Parameters
+    ----------
+    path : Path
+        In a folder that exists.
+    text : str
+
+    Returns
+    -------
+    Path
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_whole(Path(folder, "answers.csv"), "word\n").read_text()
+    'word\n'
+    """
+    partial = path.with_name(f".{path.name}.partial")
+    partial.write_text(text, encoding="utf-8", newline="")
+    return partial.replace(path)

@@ -161,8 +161,14 @@ def duration(seconds: float) -> str:
 
 
 def _tick(ended: threading.Event) -> None:
+    said = ""
     while not ended.wait(_EVERY_SECONDS):
-        say(_line(list(_display.stages)))
+        stages = list(_display.stages)
+        line = _line(stages)
+        # after the first minute times are whole minutes, and what stands still would be said twice
+        if line != said or (stages and time.monotonic() - stages[0].start < 60):
+            say(line)
+        said = line
 
 
 def _line(stages: list[_Stage]) -> str:

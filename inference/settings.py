@@ -12,6 +12,7 @@ import re
 import types
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, fields, is_dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -302,7 +303,10 @@ def _input_error(
     if field is None or first["type"] == "value_error":
         return InputError(first["msg"].removeprefix("Value error, "), source=source, field=place or None)
     wanted = _wanted(field.annotation, field.metadata)
-    return InputError(f"is {first['input']!r}, should be {wanted}", source=source, field=place)
+    names = [str(each) for part in _parts(field.annotation) if get_origin(part) is Literal for each in get_args(part)]
+    near = get_close_matches(str(first["input"]), names, n=1) if isinstance(first["input"], str) else []
+    meant = f"; did you mean {near[0]!r}?" if near else ""
+    return InputError(f"is {first['input']!r}, should be {wanted}{meant}", source=source, field=place)
 
 
 def _walk(cls: type[BaseModel], loc: tuple[int | str, ...]) -> tuple[type[BaseModel], FieldInfo | None, list[str]]:

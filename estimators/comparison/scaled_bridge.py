@@ -37,12 +37,14 @@ from estimators.comparison.token_pool import TokenPool
 from estimators.display import Result
 from estimators.errors import InputError
 
-__all__ = ["ScaledBridge", "scaled_bridge"]
+__all__ = ["FLATTER", "ScaledBridge", "scaled_bridge"]
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
-_FLATTER = 16**2 * 3 / (15 * np.pi) ** 2  # .346: a logistic curve beside a normal one
+FLATTER = 16**2 * 3 / (15 * np.pi) ** 2
+""".346: how much a normal error of variance one flattens a logistic curve (Zeger, Liang & Albert 1988)."""
+
 _STEPS = 60
 _TOLERANCE = 1e-7
 _STEPS_WITHOUT = 3
@@ -298,7 +300,7 @@ def _slope_step(found: _Solution) -> FloatArray:
 def _at(curve: _Curve, sums: PoolSums, beta: FloatArray, gap: FloatArray) -> _Solution:
     """Evaluate the equations at a slope and gaps."""
     item, start = sums.pool.item, sums.start
-    flatter = 1 / np.sqrt(1 + _FLATTER * beta**2 * curve.left)
+    flatter = 1 / np.sqrt(1 + FLATTER * beta**2 * curve.left)
     logit = flatter * (beta * curve.best + sums.pool.offset_nats + (curve.share - gap)[:, item])
     small = np.exp(-np.abs(logit))
     p, other = np.where(logit >= 0, 1.0, small) / (1 + small), np.where(logit >= 0, small, 1.0) / (1 + small)

@@ -116,7 +116,7 @@ def crossed_mean(
     n_people, n_items = int(person.max()) + 1, int(place.max()) + 1
     # np.maximum keeps a NaN, which max() may lose
     se = float(np.sqrt(np.maximum(of_people + of_items - of_both, np.maximum(of_people, of_items))))
-    half = se * _t_quantile((1 + probability) / 2, min(n_people, n_items) - 1)
+    half = t_half_width(se, min(n_people, n_items) - 1, probability)
     return CrossedMean(
         mean=mean,
         se=se,
@@ -145,8 +145,27 @@ def _variance(left: FloatArray, cluster: NDArray[np.int64]) -> float:
     return float(n / (n - 1) * (total**2).sum() / left.size**2) if n > 1 else np.nan
 
 
-def _t_quantile(probability: float, freedom: int) -> float:
-    require_packages(("scipy",), "cloze", source="a two-way standard error")
+def t_half_width(se: float, freedom: int, interval: float = 0.9) -> float:
+    """Half of the width of an interval by Student's t; NaN without a degree of freedom.
+
+    Parameters
+    ----------
+    se : float
+        Standard error, in the estimate's unit.
+    freedom : int
+    interval : float
+        Stated coverage.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> round(t_half_width(1.0, 10**6, 0.95), 2)
+    1.96
+    """
+    require_packages(("scipy",), "cloze", source="an interval")
     from scipy.special import stdtrit  # noqa: PLC0415 - importing estimators needs no scipy
 
-    return float(stdtrit(freedom, probability)) if freedom > 0 else np.nan
+    return float(se * stdtrit(freedom, (1 + interval) / 2)) if freedom > 0 else np.nan

@@ -8,11 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from estimators.errors import InputError
-from experiments.collect.database import open_database
+from experiments.collect.database import existing_database
 from experiments.collect.deletion import forget
 from experiments.collect.export_files import chosen_study, write_exports
 from experiments.collect.export_public import PUBLIC_GAMES, write_public
-from experiments.studies.collected.answers import database_url
 from experiments.studies.collected.settings import CollectedSettings
 
 __all__ = ["main"]
@@ -59,14 +58,10 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _export(given: argparse.Namespace) -> None:
-    database = open_database(database_url(given.url))
-    try:
-        with database.read() as transaction:
-            study = chosen_study(transaction, given.collection)
-            for path in write_exports(transaction, study, given.folder, pay=not given.no_pay):
-                print(path)  # noqa: T201 - a command
-    finally:
-        database.close()
+    with existing_database(given.url) as database, database.read() as transaction:
+        study = chosen_study(transaction, given.collection)
+        for path in write_exports(transaction, study, given.folder, pay=not given.no_pay):
+            print(path)  # noqa: T201 - a command
 
 
 def _public(given: argparse.Namespace) -> None:
@@ -75,15 +70,12 @@ def _public(given: argparse.Namespace) -> None:
 
 
 def _forget(given: argparse.Namespace) -> None:
-    database = open_database(database_url(given.url))
-    try:
+    with existing_database(given.url) as database:
         for name in given.participant:
             with database.write() as transaction:
                 if not forget(transaction, name):
                     raise InputError(f"is {name!r}, of whom nothing is stored", field="participant")
             print(f"deleted {name}")  # noqa: T201 - a command
-    finally:
-        database.close()
 
 
 if __name__ == "__main__":

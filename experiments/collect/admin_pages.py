@@ -6,18 +6,20 @@ import hmac
 import os
 import time
 
-from sqlalchemy import delete, func, select
+from sqlalchemy import delete, func, or_, select
 from starlette.responses import Response
 
 from experiments.collect.deletion import forget
-from experiments.collect.export import answers_csv, spreadsheet_cell
+from experiments.collect.export import answers_csv
+from experiments.collect.export_csv import guarded_csv
 from experiments.collect.export_pay import pay_table
 from experiments.collect.monitor import look
 from experiments.collect.pages import Handler
 from experiments.collect.security import ADMIN_COOKIE, AGES_SECONDS, Attempts, new_token, read_cookie, signed
 from experiments.collect.sessions import Refusal, token_hash
-from experiments.collect.tables import Answer, Assignment, Player, ServerValue, Session
+from experiments.collect.tables import STATES, Answer, Assignment, Player, ServerValue, Session
 from experiments.collect.visit import Visit, page, redirect
+from experiments.collect.withdrawal import n_withdrawn
 
 __all__ = ["ADMIN_PAGES", "PASSWORD"]
 
@@ -27,6 +29,7 @@ PASSWORD = "SHANNON_COLLECT_PASSWORD"
 _ATTEMPTS = Attempts()
 _SHORTEST = 8
 _LOGIN = "login "
+_LONGEST_SEARCH = 128
 
 
 def is_admin(visit: Visit) -> bool:
@@ -95,10 +98,11 @@ def logout(visit: Visit) -> Response:
 
 
 def overview(visit: Visit) -> Response:
-    """Show who is where, and how many answers come in."""
+    """Show who is where, all or those whom a search finds, and how many answers come in."""
     if not is_admin(visit):
         return redirect("/admin/login")
     study_id, now = visit.collection.study_id, time.time()
+    wanted = visit.query.get("find", "").strip()[:_LONGEST_SEARCH]
     n_answers = func.count(Answer.id)
     of_session = (
         select(Session, Player.pseudonym, n_answers, func.sum(Answer.score))
@@ -109,6 +113,10 @@ def overview(visit: Visit) -> Response:
         .group_by(Session.id, Player.pseudonym)
         .order_by(Session.id)
     )
+    if wanted:
+        ids = (Player.pseudonym, Player.recruiter_id)
+        of_session = of_session.where(or_(*(column.icontains(wanted, autoescape=True) for column in ids)))
+    states = select(Session.state, func.count(Session.id)).where(Session.study_id == study_id).group_by(Session.state)
     recent = (
         select(n_answers)
         .join(Assignment)
@@ -117,15 +125,16 @@ def overview(visit: Visit) -> Response:
     )
     seen = look(visit.collection)
     with visit.collection.database.read() as transaction:
-        rows = transaction.execute(of_session).all()
-        by_state: dict[str, int] = {}
-        for session, *_ in rows:
-            by_state[session.state] = by_state.get(session.state, 0) + 1
+        found = {row[0]: row[1] for row in transaction.execute(states)}
         return page(
             visit,
             "admin.html",
-            rows=rows,
-            by_state=by_state,
+            rows=transaction.execute(of_session).all(),
+            # in the order of a session's course
+            by_state={state: found[state] for state in STATES if state in found},
+            n_withdrawn=n_withdrawn(transaction, study_id),
+            find=wanted,
+            course=getattr(visit.collection.chooser, "course", None),
             per_hour=transaction.scalar(recent) or 0,
             look=seen,
             study=visit.collection.study_name,
@@ -147,9 +156,8 @@ def pay(visit: Visit) -> Response:
     if not is_admin(visit):
         return redirect("/admin/login")
     with visit.collection.database.read() as transaction:
-        table = pay_table(transaction, visit.collection.study_id, visit.collection.settings.pay)
+        text = guarded_csv(pay_table(transaction, visit.collection.study_id, visit.collection.settings.pay))
     headers = {"content-disposition": 'attachment; filename="pay.csv"', "cache-control": "no-store"}
-    text = table.map(spreadsheet_cell).to_csv(index=False, lineterminator="\n")
     return Response(text, media_type="text/csv; charset=utf-8", headers=headers)
 
 

@@ -30,14 +30,42 @@ from experiments.collect.register import n_checks
 from experiments.collect.settings import CollectSettings
 from experiments.collect.tables import ANSWERED, OPEN, Assignment, Question, Session, Study
 
-__all__ = ["Choice", "Chooser", "check_places", "choose", "layout_rng", "release_idle", "take_back"]
+__all__ = ["Choice", "Chooser", "Chosen", "check_places", "choose", "layout_rng", "release_idle", "take_back"]
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A question that a :class:`Chooser` drew.
+
+    Parameters
+    ----------
+    question : int
+        Its id.
+    probability : float
+        With which it was drawn, and its candidate where one is named.
+    candidate : int, optional
+        Which of its candidates is shown; by default the one whose turn it is.
+    """
+
+    question: int
+    probability: float
+    candidate: int | None = None
 
 
 class Chooser(Protocol):
-    """What ``questions: adaptive`` asks for the next question."""
+    """What ``questions: adaptive`` asks for the next comparison."""
 
-    def next_question(self, session: Session, open: Sequence[Question]) -> tuple[Question, float]:  # noqa: A002
-        """Choose one of the questions that are open to a session, and say with which probability it was drawn."""
+    @property
+    def enough(self) -> bool:
+        """Whether no more questions are asked, of anybody."""
+        ...
+
+    def look(self) -> None:
+        """Take in what was answered; called before every question, outside of all transactions."""
+        ...
+
+    def next_question(self, session: Session, open: Sequence[int]) -> Chosen | None:  # noqa: A002
+        """Choose one of the questions that are open to a session; None leaves it to the balanced order."""
         ...
 
 
@@ -54,12 +82,15 @@ class Choice:
         With which it was chosen among those that could have been.
     policy : str
         What chose it.
+    candidate : int, optional
+        Which candidate is shown, where that was chosen too.
     """
 
     card: Card
     n_served: int
     probability: float
     policy: str
+    candidate: int | None = None
 
 
 # built once: SQLAlchemy finds what it made of them by identity of their parts
@@ -142,7 +173,7 @@ def choose(
     quota = None if training else settings.answers_per_question
     found = transaction.execute(_COUNTS, {"study": session.study_id, "game": session.game, "training": training})
     rows = [(at, held, served) for at, held, served in found if at not in closed and (quota is None or held < quota)]
-    return _drawn(transaction, session, settings, deck, rows, chooser) if rows else None
+    return _drawn(session, settings, deck, rows, chooser) if rows else None
 
 
 def layout_rng(key: bytes, question_id: int, n_served: int) -> np.random.Generator:
@@ -208,8 +239,7 @@ def _next_of_document(deck: Deck, rows: Sequence[tuple[int, str]], *, training: 
     return None
 
 
-def _drawn(  # noqa: PLR0917 - what a draw needs
-    transaction: Transaction,
+def _drawn(
     session: Session,
     settings: CollectSettings,
     deck: Deck,
@@ -220,7 +250,11 @@ def _drawn(  # noqa: PLR0917 - what a draw needs
     training = session.state == "training"
     policy = "random" if training else settings.questions
     if policy == "adaptive":
-        return _adaptive(transaction, session, deck, chooser, [row[0] for row in rows])
+        chosen = _adaptive(session, chooser, [row[0] for row in rows])
+        if chosen is not None:
+            n_served = next(row[2] for row in rows if row[0] == chosen.question)
+            return Choice(deck.cards[chosen.question], n_served, chosen.probability, policy, chosen.candidate)
+        policy = "balanced"
     if policy == "balanced":
         least = min(row[1] for row in rows)
         rows = [row for row in rows if row[1] == least]
@@ -231,13 +265,12 @@ def _drawn(  # noqa: PLR0917 - what a draw needs
     return Choice(deck.cards[question_id], n_served, 1 / len(rows), policy)
 
 
-def _adaptive(
-    transaction: Transaction, session: Session, deck: Deck, chooser: Chooser | None, open_ids: Sequence[int]
-) -> Choice:
+def _adaptive(session: Session, chooser: Chooser | None, open_ids: Sequence[int]) -> Chosen | None:
     if chooser is None:
         raise InputError("is 'adaptive', and nothing that chooses was given", field="questions")
-    offered = transaction.scalars(select(Question).where(Question.id.in_(open_ids)).order_by(Question.id)).all()
-    question, probability = chooser.next_question(session, offered)
-    if question.id not in set(open_ids):
-        raise InputError(f"is question {question.id}, which is not open to this session", field="next_question")
-    return Choice(deck.cards[question.id], question.n_served, probability, "adaptive")
+    if session.game != "comparison":
+        return None
+    chosen = chooser.next_question(session, open_ids)
+    if chosen is not None and chosen.question not in set(open_ids):
+        raise InputError(f"is question {chosen.question}, which is not open to this session", field="next_question")
+    return chosen

@@ -8,9 +8,11 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from experiments.collect.adaptive import AdaptiveChooser
 from experiments.collect.assign import Chooser
 from experiments.collect.database import Database
 from experiments.collect.deck import Deck, load_deck
+from experiments.collect.games.texts import items_alone
 from experiments.collect.register import register
 from experiments.collect.settings import CollectSettings
 from experiments.collect.strings import Strings, page_version
@@ -87,7 +89,7 @@ def open_collection(
     database : Database
         From :func:`~experiments.collect.database.open_database`.
     chooser : Chooser, optional
-        For ``questions: adaptive``.
+        For ``questions: adaptive``, in place of :class:`~experiments.collect.adaptive.AdaptiveChooser`.
 
     Returns
     -------
@@ -101,6 +103,9 @@ def open_collection(
     strings = Strings(settings.languages)
     consent = {language: consent_paragraphs(settings.consent, language) for language in settings.languages}
     before, after = read_survey(settings.before, "before"), read_survey(settings.after, "after")
+    if settings.players != "people" or settings.questions == "adaptive":
+        # players who are no people believe something of the items; free answers are of the comparisons' contexts
+        study = items_alone(study)
     with database.write() as transaction:
         stored = transaction.get(ServerValue, _KEY)
         if stored is None:
@@ -109,6 +114,8 @@ def open_collection(
         row = register(transaction, study, settings)
         study_id, name, key = row.id, row.name, stored.value
         deck = load_deck(transaction, study_id)
+    if settings.questions == "adaptive" and chooser is None:
+        chooser = AdaptiveChooser(settings, deck, database, study_id)
     return Collection(
         settings=settings,
         database=database,

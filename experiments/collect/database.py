@@ -18,12 +18,12 @@ from alembic.migration import MigrationContext
 from alembic.runtime.environment import EnvironmentContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine, create_engine, event, make_url
-from sqlalchemy.exc import ArgumentError, NoSuchModuleError, OperationalError
+from sqlalchemy.exc import ArgumentError, DatabaseError, NoSuchModuleError, OperationalError
 from sqlalchemy.orm import Session as Transaction
 
 from estimators.errors import InputError, how_to_install
 
-__all__ = ["Database", "open_database", "upgrade"]
+__all__ = ["Database", "existing_database", "existing_url", "open_database", "upgrade"]
 
 MIGRATIONS = Path(__file__).parent / "migrations"
 _IMMEDIATE = "shannon_immediate"
@@ -76,13 +76,15 @@ def is_sqlite(engine: Engine) -> bool:
     return engine.dialect.name == "sqlite"
 
 
-def open_database(url: str) -> Database:
+def open_database(url: str, *, field: str = "database") -> Database:
     """Open a database, and create or upgrade its tables.
 
     Parameters
     ----------
     url : str
         ``sqlite:///FILE`` or ``postgresql+psycopg://USER@HOST/NAME``; ``sqlite://`` is in memory, for tests.
+    field : str, optional
+        What messages call it.
 
     Returns
     -------
@@ -91,35 +93,88 @@ def open_database(url: str) -> Database:
     Raises
     ------
     InputError
-        If the URL is none, its driver is not installed, nobody answers there, or a newer version wrote the database.
+        If the URL is none, its driver is not installed, nobody answers there, what is there is no database of a
+        collection, or a newer version wrote it.
     """
     try:
         engine = create_engine(url, **_options(url))
     except ArgumentError as error:
         problem = f"is {url!r}, should be sqlite:///FILE or postgresql+psycopg://USER:PASSWORD@HOST/NAME"
-        raise InputError(problem, field="database") from error
+        raise InputError(problem, field=field) from error
     except (NoSuchModuleError, ModuleNotFoundError) as error:
         problem = how_to_install(f"the driver of {make_url(url).drivername}", "collect-postgres")
-        raise InputError(problem, field="database") from error
+        raise InputError(problem, field=field) from error
     if is_sqlite(engine):
         event.listen(engine, "connect", _configure_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
     try:
         with engine.execution_options(**{_IMMEDIATE: True}).begin() as connection:
-            upgrade(connection)
+            upgrade(connection, field=field)
     except InputError:
         engine.dispose()
         raise
-    except OperationalError as error:
+    except DatabaseError as error:
         engine.dispose()
         # without the password
         shown = make_url(url).render_as_string()
         reason = " ".join(str(error.orig).split())
-        raise InputError(f"is {shown!r}, which cannot be opened: {reason}", field="database") from error
+        # nobody answers, or the tables of another program stand there
+        closed = isinstance(error, OperationalError)
+        what = "which cannot be opened" if closed else "no database that +exp=collect wrote"
+        raise InputError(f"is {shown!r}, {what}: {reason}", field=field) from error
     return Database(engine)
 
 
-def upgrade(connection: Connection) -> None:
+@contextmanager
+def existing_database(url: str, *, field: str = "url") -> Iterator[Database]:
+    """Open a database that is there while the block runs.
+
+    Parameters
+    ----------
+    url : str
+        ``sqlite:///FILE`` or ``postgresql://USER@HOST/NAME``.
+    field : str, optional
+        What messages call it.
+
+    Raises
+    ------
+    InputError
+        As :func:`existing_url` and :func:`open_database`.
+    """
+    database = open_database(existing_url(url, field=field), field=field)
+    try:
+        yield database
+    finally:
+        database.close()
+
+
+def existing_url(given: str, *, field: str = "url") -> str:
+    """Say how SQLAlchemy finds a database that is there.
+
+    Raises
+    ------
+    InputError
+        If it is no URL of a database, or there is no such file.
+
+    Examples
+    --------
+    >>> existing_url("postgresql://ann@localhost/games")
+    'postgresql+psycopg://ann@localhost/games'
+    """
+    try:
+        url = make_url(given)
+    except ArgumentError as error:
+        problem = f"is {given!r}, should be sqlite:///FILE or postgresql://USER@HOST/NAME"
+        raise InputError(problem, field=field) from error
+    if url.drivername == "postgresql":
+        url = url.set(drivername="postgresql+psycopg")
+    if url.drivername == "sqlite" and not Path(url.database or "").is_file():
+        problem = f"is {given!r}, and there is no file {url.database!r}; +exp=collect writes one"
+        raise InputError(problem, field=field)
+    return url.render_as_string(hide_password=False)
+
+
+def upgrade(connection: Connection, *, field: str = "database") -> None:
     """Bring the tables to this version; what is there already stays.
 
     Raises
@@ -136,7 +191,7 @@ def upgrade(connection: Connection) -> None:
             f"has version {found!r}, this shannon-game knows up to {script.get_current_head()!r}; update shannon-game, "
             "or start with another database"
         )
-        raise InputError(problem, field="database")
+        raise InputError(problem, field=field)
 
     def steps(revision: Any, _context: Any) -> Any:
         return script._upgrade_revs("head", revision)

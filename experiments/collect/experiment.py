@@ -9,7 +9,6 @@ import pandas as pd
 import xarray as xr
 from sqlalchemy import func, select
 
-from estimators.errors import InputError
 from experiments.collect.collection import Collection, open_collection
 from experiments.collect.database import open_database
 from experiments.collect.players.demonstration import played
@@ -47,19 +46,12 @@ def collect(study: xr.Dataset, settings: CollectSettings) -> ExperimentResult:
     InputError
         If the study has no questions for a game, a file or the database is wrong, or the port is taken.
     """
-    if settings.questions == "adaptive":
-        raise InputError("is 'adaptive', which only app(..., chooser=...) can be", field="questions")
     database = open_database(settings.database)
     try:
         collection = open_collection(settings, study, database)
         if settings.players != "people":
             return played(collection, study)
-        try:
-            serve(collection)
-        except SystemExit as left:
-            # uvicorn leaves so when it cannot listen
-            problem = f"is {settings.port}, where the server cannot listen on {settings.host}"
-            raise InputError(problem, field="port") from left
+        serve(collection)
         return collected(collection)
     finally:
         database.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from sqlalchemy import select
@@ -13,8 +14,9 @@ from experiments.collect.export_pay import pay_table
 from experiments.collect.export_rows import games_answered, survey_answers, tidy_answers
 from experiments.collect.settings import PaySettings
 from experiments.collect.tables import Study
+from inference.disk import write_whole
 
-__all__ = ["chosen_study", "write_exports"]
+__all__ = ["chosen_number", "chosen_study", "write_exports"]
 
 
 def chosen_study(transaction: Transaction, collection: str | None = None) -> Study:
@@ -26,15 +28,45 @@ def chosen_study(transaction: Transaction, collection: str | None = None) -> Stu
         If there is none, no such one, or several.
     """
     there = transaction.scalars(select(Study).order_by(Study.id)).all()
-    found = [study for study in there if collection is None or collection in (str(study.id), study.name)]
+    named = {study.id: (study.name, study.name) for study in there}
+    chosen = chosen_number(named, collection, source="database")
+    return next(study for study in there if study.id == chosen)
+
+
+def chosen_number(there: Mapping[int, tuple[str, str]], wanted: str | None, *, source: str) -> int:
+    """Find a study by its name or number; the only one by default.
+
+    Parameters
+    ----------
+    there : mapping of int to (str, str)
+        Number -> name, and what a message says of it.
+    wanted : str or None
+    source : str
+        For messages.
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    InputError
+        If there is none, no such one, or several.
+
+    Examples
+    --------
+    >>> chosen_number({1: ("moby", "moby, 30 answers"), 2: ("alice", "alice, 9 answers")}, "alice", source="database")
+    2
+    """
+    found = [number for number, (name, _) in there.items() if wanted is None or wanted in (str(number), name)]
     if len(found) == 1:
         return found[0]
-    listed = ", ".join(f"{study.id} ({study.name})" for study in there) or "none"
-    if collection is None or found:
+    listed = ", ".join(f"{number} ({said})" for number, (_, said) in there.items()) or "none"
+    if wanted is None or found:
         problem = f"should name one of the studies in the database: {listed}"
     else:
-        problem = f"is {collection!r}; there are {listed}"
-    raise InputError(problem, source="database", field="collection")
+        problem = f"is {wanted!r}; there are {listed}"
+    raise InputError(problem, source=source, field="collection")
 
 
 def write_exports(transaction: Transaction, study: Study, folder: Path | str, *, pay: bool = True) -> list[Path]:
@@ -66,7 +98,5 @@ def write_exports(transaction: Transaction, study: Study, folder: Path | str, *,
     written = []
     for name, table in tables.items():
         path = folder / f"{name}.csv"
-        partial = path.with_name(f".{path.name}.partial")
-        partial.write_text(guarded_csv(table), encoding="utf-8", newline="")
-        written.append(partial.replace(path))
+        written.append(write_whole(path, guarded_csv(table)))
     return written

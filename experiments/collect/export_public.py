@@ -13,6 +13,7 @@ from experiments.studies.collected.loader import collected_study
 from experiments.studies.collected.settings import CollectedSettings
 from experiments.studies.comparison.lm_game_write import write_lm_game
 from experiments.studies.guesses.lm_game_top1_parse import N_DOCUMENTS, RESPONSE_FILE, document_file
+from inference.disk import write_whole
 
 __all__ = ["PUBLIC_GAMES", "document_tokens", "write_public"]
 
@@ -106,6 +107,4 @@ def document_tokens(questions: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def _write(path: Path, content: object) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.partial")
-    partial.write_text(json.dumps(content), encoding="ascii")
-    partial.replace(path)
+    write_whole(path, json.dumps(content))

@@ -17,6 +17,7 @@ import numpy as np
 from sqlalchemy import select
 
 from estimators.comparison import estimate_gap
+from estimators.comparison.reports import log_ratio_from_report
 from experiments.collect.collection import Collection
 from experiments.collect.deck import Deck
 from experiments.collect.tables import Answer, Assignment, Session
@@ -172,7 +173,7 @@ def running_estimate(rows: Sequence[Any], deck: Deck) -> Estimate | None:
     Estimate or None
         None without such answers.
     """
-    log_term, item, target = [], [], {}
+    log_odds, report, item, target = [], [], [], {}
     for row in rows:
         card = deck.cards[row.question_id]
         if row.game != "comparison" or card.attention:
@@ -181,14 +182,14 @@ def running_estimate(rows: Sequence[Any], deck: Deck) -> Estimate | None:
         candidate, generator = content["candidates"][row.layout["candidate"]], content["generator"]
         if "proposal_logprob" in candidate:
             continue
-        p = row.value["percent_target"] / 100
         of_target = content["target_logprob"][generator]
-        log_term.append(of_target - candidate["logprob"][generator] + np.log((1 - p) / p))
+        log_odds.append(of_target - candidate["logprob"][generator])
+        report.append(row.value["percent_target"] / 100)
         item.append(card.id)
         target[card.id] = -of_target
-    if not log_term:
+    if not item:
         return None
-    gap = estimate_gap(log_term, item)
+    gap = estimate_gap(np.array(log_odds) + log_ratio_from_report(report), item)
     of_generator = np.array([target[label] for label in gap.item.tolist()])
     losses = gap.item_gap_nats + of_generator
     se = float(np.hypot(losses.std() / np.sqrt(losses.size), gap.se_samples_nats))

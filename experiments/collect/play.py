@@ -213,6 +213,7 @@ def _next(transaction: Transaction, collection: Collection, session: Session) ->
     """Assign the next question, or take the session to its next part."""
     settings, training, now = collection.settings, session.state == "training", time.time()
     enough = session.n_trained >= settings.training_rounds if training else session.n_counted >= settings.n_questions
+    enough = enough or (collection.chooser is not None and collection.chooser.enough)
     late = settings.session_minutes is not None and session.started_at is not None
     late = late and now - (session.started_at or 0) > 60 * (settings.session_minutes or 0)
     choice = None
@@ -223,6 +224,8 @@ def _next(transaction: Transaction, collection: Collection, session: Session) ->
         return None
     card, game = choice.card, game_named(session.game)
     layout = game.layout(card.content, choice.n_served, layout_rng(collection.key, card.id, choice.n_served))
+    if choice.candidate is not None:
+        layout["candidate"] = choice.candidate
     automatic = game.automatic(card.content, layout)
     state, shown_at = (OPEN, now) if automatic is None else (ANSWERED, None)
     row = {

@@ -6,7 +6,7 @@ from typing import Any
 
 from starlette.responses import JSONResponse, Response
 
-from experiments.collect.games.protocol import FormError
+from experiments.collect.games.protocol import CUT, FormError
 from experiments.collect.games.registry import game_named
 from experiments.collect.games.vocabulary import read_vocabulary
 from experiments.collect.pages import Handler
@@ -22,6 +22,8 @@ _PLAYING = ("training", "play")
 
 def play(visit: Visit) -> Response:
     """Show the question that waits for an answer, the same one after every reload."""
+    if visit.collection.chooser is not None:
+        visit.collection.chooser.look()
     with visit.collection.database.write() as transaction:
         session = session_of(transaction, visit.token, lock=True)
         if session is None:
@@ -71,6 +73,7 @@ def feedback(visit: Visit) -> Response:
         session=session,
         feedback=game.feedback(content, asked.layout, asked.steps, given.value),
         context=game.view(content, asked.layout, asked.steps)["context"],
+        cut=content.get(CUT, False),
         training=asked.training,
         **_progress(visit, session),
     )
@@ -110,6 +113,7 @@ def _question(visit: Visit, session: Session, asked: Asked, problem: FormError |
         session=session,
         status=200 if problem is None else 422,
         view=game_named(session.game).view(asked.card.content, asked.layout, asked.steps),
+        cut=asked.card.content.get(CUT, False),
         order=asked.order,
         step=len(asked.steps),
         training=asked.training,

@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session as Transaction
 from estimators.code_identity import package_version
 from estimators.errors import InputError
 from experiments.collect.games import top1
-from experiments.collect.games.protocol import QuestionRow
+from experiments.collect.games.protocol import CUT, QuestionRow
 from experiments.collect.games.registry import game_named
 from experiments.collect.settings import CollectSettings
 from experiments.collect.tables import Question, Study
@@ -136,24 +136,19 @@ def register(transaction: Transaction, study: xr.Dataset, settings: CollectSetti
     name = str(study.attrs.get("name", "study"))
     parts = [(game, part) for game in settings.game for part in parts_of(game, study, settings)]
     rows = [
-        {
-            "game": game,
-            "item_id": part.row.item_id,
-            "document": part.row.document,
-            "position": part.row.position,
-            "opens": part.row.opens,
-            "reaches": part.row.reaches,
-            "training": part.training,
-            "attention": part.attention,
-            "content": dict(part.row.content),
-        }
+        vars(part.row)
+        | {"game": game, "training": part.training, "attention": part.attention, "content": dict(part.row.content)}
         for game, part in parts
     ]
-    content_hash = hashlib.sha256(json.dumps([name, rows], sort_keys=True).encode()).hexdigest()
+    # a sign before a context makes no other study
+    hashed = [row | {"content": {key: value for key, value in row["content"].items() if key != CUT}} for row in rows]
+    content_hash = hashlib.sha256(json.dumps([name, hashed], sort_keys=True).encode()).hexdigest()
     found = transaction.scalar(select(Study).where(Study.content_hash == content_hash))
     stored = settings.model_dump(mode="json", exclude={"database"})
     if "top1" in settings.game:
-        stored["top1_left_out"] = top1.left_out(study)
+        # the same questions have the same places between them
+        known = None if found is None else found.settings.get("top1_left_out")
+        stored["top1_left_out"] = top1.left_out(study) if known is None else known
     if found is not None:
         found.settings = stored
         return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import signal
+import socket
 import threading
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
@@ -21,6 +22,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from estimators.errors import InputError
 from experiments.collect.admin_pages import ADMIN_PAGES
 from experiments.collect.assign import Chooser
 from experiments.collect.collection import Collection, open_collection
@@ -31,6 +33,7 @@ from experiments.collect.security import HEADERS
 from experiments.collect.sessions import Refusal
 from experiments.collect.settings import CollectSettings
 from experiments.collect.visit import read_form, refuse, visit_of
+from experiments.collect.withdrawal import WITHDRAWAL_PAGES
 from inference.progress import say
 
 if TYPE_CHECKING:
@@ -71,7 +74,7 @@ def app(settings: CollectSettings, study: xr.Dataset, database: Database, choose
 def app_of(collection: Collection) -> Starlette:
     """Make the application of a collection that is open."""
     # routes are tried one after the other: those of the game come first
-    pages = (*PLAY_PAGES, *PAGES, *ADMIN_PAGES)
+    pages = (*PLAY_PAGES, *PAGES, *WITHDRAWAL_PAGES, *ADMIN_PAGES)
     routes = [Route(path, _endpoint(collection, handler), methods=[method]) for method, path, handler in pages]
     made = Starlette(
         routes=[*routes, Mount("/static", StaticFiles(directory=_STATIC))],
@@ -87,14 +90,13 @@ def serve(collection: Collection) -> None:
 
     Raises
     ------
-    SystemExit
+    InputError
         If nobody can listen at the address.
     """
     settings = collection.settings
+    listening = _socket(settings.host, settings.port)
     config = uvicorn.Config(
         app_of(collection),
-        host=settings.host,
-        port=settings.port,
         proxy_headers=True,
         forwarded_allow_ips=settings.proxies,
         server_header=False,
@@ -102,10 +104,20 @@ def serve(collection: Collection) -> None:
         log_level="warning",
         timeout_graceful_shutdown=10,
     )
-    with config.bind_socket() as listening:
+    with listening:
         shown = f"[{settings.host}]" if ":" in settings.host else settings.host
         say(f"open http://{shown}:{listening.getsockname()[1]}/ in a browser; Ctrl-C ends")
         _Server(config).run(sockets=[listening])
+
+
+def _socket(host: str, port: int) -> socket.socket:
+    try:
+        return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+    except OSError as error:
+        reason, _, _ = (error.strerror or str(error)).partition(" (while")
+        problem = f"is {port}, where the server cannot listen on {host} ({reason}); "
+        problem += "experiment.port=0 takes a free one"
+        raise InputError(problem, field="experiment.port") from error
 
 
 class _Server(uvicorn.Server):

@@ -123,6 +123,8 @@ def enter(
                 raise Refusal(403, "error.took_part")
             before.token_hash, before.active_at = token_hash(token), now
             return before
+    if collection.chooser is not None and collection.chooser.enough:
+        raise Refusal(403, "error.full")
     if settings.n_sessions is not None and _n_sessions(transaction, collection, game) >= settings.n_sessions:
         raise Refusal(403, "error.full")
     if player is None:

@@ -76,7 +76,12 @@ class CollectSettings(Seeded):
     """Sessions of a game that may be under way or complete; null sets no limit."""
     questions: Literal["balanced", "random", "fixed", "adaptive"] = "balanced"
     """Who is asked what: balanced (those with the fewest answers first), random, fixed (in the study's order), or
-    adaptive (another program chooses)."""
+    adaptive (comparisons by what they are expected to add, once there are free answers; needs the cloze game too)."""
+    width_nats: Positive | None = 0.5
+    """adaptive: questions end once the 90% interval of people's gap on the items asked is at most so wide, at two looks
+    in a row; null does not end them."""
+    look_answers: Count = 60
+    """adaptive: comparisons between two looks at the answers."""
     order: Literal["independent", "cumulative"] = "independent"
     """Word by word through a text (cumulative), as top1 always is, or places in any order (independent), as comparison
     always is."""
@@ -152,4 +157,7 @@ class CollectSettings(Seeded):
             raise InputError(f"is {list(self.game)}, should name a game once", field="game")
         if self.recruiter.required and not self.recruiter.parameters:
             raise InputError("is true, and recruiter.parameters names none", field="recruiter.required")
+        if self.questions == "adaptive" and not {"comparison", "cloze"} <= set(self.game):
+            problem = "is 'adaptive', which needs comparisons and free answers: name comparison and cloze in game"
+            raise InputError(problem, field="questions")
         return self

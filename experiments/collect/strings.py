@@ -9,9 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from estimators.errors import InputError, unknown_choice
+from experiments.collect.yaml_file import parse_yaml
 
 __all__ = ["Strings", "available", "page_version", "read_strings"]
 
@@ -47,26 +46,7 @@ def read_strings(language: str) -> Mapping[str, str]:
     if language not in available():
         raise unknown_choice("language", language, available())
     text = (_LANGUAGES / f"{language}.yaml").read_text(encoding="utf-8")
-    refuse_doubled_keys(yaml.compose(text), f"languages/{language}.yaml")
-    return dict(_flat(yaml.safe_load(text), ""))
-
-
-def refuse_doubled_keys(node: Any, source: str) -> None:
-    """Refuse a YAML file that gives a key twice: of two values YAML takes the last and says nothing.
-
-    Raises
-    ------
-    InputError
-        Names the file, the key and its line.
-    """
-    if not isinstance(node, yaml.MappingNode):
-        return
-    seen = set()
-    for key, value in node.value:
-        if key.value in seen:
-            raise InputError(f"stands twice, again in line {key.start_mark.line + 1}", source=source, field=key.value)
-        seen.add(key.value)
-        refuse_doubled_keys(value, source)
+    return dict(_flat(parse_yaml(text, f"languages/{language}.yaml"), ""))
 
 
 def _flat(node: Any, prefix: str) -> Iterable[tuple[str, str]]:

@@ -7,10 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-import yaml
-
 from estimators.errors import InputError
 from experiments.collect.games.protocol import FormError
+from experiments.collect.yaml_file import parse_yaml
 from inference.settings import Settings, Text, settings_from
 
 __all__ = ["Survey", "SurveyQuestion", "consent_paragraphs", "in_language", "read_answers", "read_survey"]
@@ -77,14 +76,11 @@ def read_survey(path: Path | None, field: str) -> Survey:
     Raises
     ------
     InputError
-        If the file cannot be read, or a question is not one.
+        If the file cannot be read, gives a key twice, or a question is not one.
     """
     if path is None:
         return ()
-    try:
-        content = yaml.safe_load(_read(path, field))
-    except yaml.YAMLError as error:
-        raise InputError(f"is no YAML: {' '.join(str(error).split())}", source=path, field=field) from error
+    content = parse_yaml(_read(path, field), path, field)
     if not isinstance(content, list) or not all(isinstance(each, dict) for each in content):
         raise InputError("should be a list of questions, each with name and text", source=path, field=field)
     survey = tuple(

@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from experiments.collect.collection import Collection
-from experiments.collect.security import COOKIE, csrf_token, is_csrf_token, new_token, read_cookie, signed
+from experiments.collect.security import AGES_SECONDS, COOKIE, csrf_token, is_csrf_token, new_token, read_cookie, signed
 from experiments.collect.sessions import PLACES, Refusal
 from experiments.collect.surveys import in_language
 from experiments.collect.tables import Session
@@ -179,7 +179,7 @@ def set_cookie(response: Response, visit: Visit, token: str) -> None:
 
 def cookie_options(visit: Visit) -> dict[str, Any]:
     """What all cookies of a visitor have in common."""
-    return {"max_age": 90 * 24 * 3600, "httponly": True, "samesite": "lax", "secure": visit.secure}
+    return {"max_age": AGES_SECONDS[COOKIE], "httponly": True, "samesite": "lax", "secure": visit.secure}
 
 
 def redirect(to: str | Session) -> Response:

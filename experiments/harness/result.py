@@ -48,6 +48,8 @@ class ExperimentResult:
         By what follows ``posterior_`` in the name of the file, the main one first.
     on_screen : pandas.DataFrame, optional
         What the command prints, where the table is too long to read.
+    conclusion : tuple of str
+        Lines that the command prints under it.
     tables : mapping of str to pandas.DataFrame
         Further tables, one row an item or a participant; written as ``NAME.csv``.
     files : mapping of str to callable
@@ -68,6 +70,7 @@ class ExperimentResult:
     gate_failed: bool = False
     posteriors: Mapping[str, Any] = field(default_factory=dict)
     on_screen: pd.DataFrame | None = None
+    conclusion: tuple[str, ...] = ()
     tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     files: Mapping[str, Callable[[Path], object]] = field(default_factory=dict)
     body: str | None = None

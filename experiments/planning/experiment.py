@@ -11,7 +11,7 @@ from experiments.planning.figures import cost_figure
 from experiments.planning.points import design_points
 from experiments.planning.replicates import design_table
 from experiments.planning.settings import DesignSettings
-from experiments.planning.summary import design_warnings, summary
+from experiments.planning.summary import conclusion, design_warnings, summary
 from experiments.planning.worlds import draw_worlds, study_contexts
 
 __all__ = ["design"]
@@ -51,8 +51,8 @@ def design(study: xr.Dataset, settings: DesignSettings) -> ExperimentResult:
     >>> result = design(study, games="bets", contexts=[20, 80], bets=1, n_screen=10, n_replicates=20, width_nats=2.0)
     >>> result.table[["game", "n_contexts", "n_people", "minutes"]].round(1)
        game  n_contexts  n_people  minutes
-    0  bets          20         2     13.3
-    1  bets          80         2     53.3
+    0  bets          20        12     13.3
+    1  bets          80        12     53.3
     """
     if settings.budget_minutes is None and settings.budget_money is None:
         raise InputError("is null, and budget_money too; one should be a number", field="budget_minutes")
@@ -67,5 +67,6 @@ def design(study: xr.Dataset, settings: DesignSettings) -> ExperimentResult:
         figures={"costs": cost_figure(table, contexts.name, settings.interval)},
         text=summary(table, contexts, settings),
         warnings=design_warnings(table, settings),
+        conclusion=conclusion(table, settings),
         on_screen=(recommended if len(recommended) else table)[list(_ON_SCREEN)],
     )

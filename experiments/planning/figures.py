@@ -13,7 +13,7 @@ from experiments.harness.marks import light_grid, mark, named, number_ticks
 from experiments.planning.points import SHARE_GAMES
 from experiments.planning.settings import ADAPTIVE, GAMES
 
-__all__ = ["GAME_LABELS", "cost_figure"]
+__all__ = ["COVERS_TOO_LITTLE", "GAME_LABELS", "cost_figure"]
 
 GAME_LABELS = {
     "comparison": "comparisons, equation 5",
@@ -32,7 +32,8 @@ _COLOURS = dict(
     zip(GAMES, ("#D55E00", "#E69F00", "#0072B2", "#009E73", "#56B4E9", "#CC79A7", "#000000", "0.5"), strict=True)
 ) | {ADAPTIVE: "#8C564B"}
 
-_LOW_COVERAGE = 0.8
+COVERS_TOO_LITTLE = 0.1
+"""How far below the stated coverage a design's is drawn hollow."""
 
 
 def cost_figure(table: pd.DataFrame, study_name: str = "", interval: float = 0.9) -> Figure:
@@ -61,7 +62,7 @@ def cost_figure(table: pd.DataFrame, study_name: str = "", interval: float = 0.9
         games = [game for game in GAME_LABELS if game in set(table["game"])]
         handles = [mark(GAME_LABELS[game], _COLOURS[game], "o", line="-") for game in games]
         handles += [
-            mark("covers less than 80%", "0.3", "o", hollow=True),
+            mark(f"covers less than {interval - COVERS_TOO_LITTLE:.0%}", "0.3", "o", hollow=True),
             mark("recommended", "0.3", "*", markersize=11),
             mark("wanted width", "0.3", line="--"),
         ]
@@ -76,7 +77,7 @@ def _panel(axes: Axes, table: pd.DataFrame, unit: str, interval: float) -> None:
         # no other design of the game is both cheaper and narrower
         frontier = own[own["width"] <= own["width"].cummin()].drop_duplicates("minutes")
         axes.plot(frontier["minutes"], frontier["width"], color=colour, zorder=2)
-        covers = (own["coverage"] >= _LOW_COVERAGE).to_numpy()
+        covers = (own["coverage"] >= interval - COVERS_TOO_LITTLE).to_numpy()
         for these, face in ((covers, colour), (~covers, "white")):
             axes.plot(
                 own["minutes"][these],

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtrit
 
 from estimators.cloze import count_words, tvd_with_baseline
 from estimators.comparison import (
@@ -19,7 +18,8 @@ from estimators.comparison import (
     simulate_adaptive,
     simulate_questions,
 )
-from estimators.documents import CrossedMean, crossed_mean
+from estimators.documents import crossed_mean
+from estimators.documents.crossed import t_half_width
 from estimators.rankings import guess_bounds
 from experiments.planning.points import DesignPoint, people_minutes
 from experiments.planning.settings import ADAPTIVE, DesignSettings
@@ -91,7 +91,7 @@ class Outcome:
 
     def width(self, interval: float) -> float:
         """Width of the interval."""
-        return float(2 * self.se * stdtrit(self.freedom, (1 + interval) / 2))
+        return 2 * t_half_width(self.se, self.freedom, interval)
 
 
 def play(planned: Planned, rng: np.random.Generator) -> Outcome:
@@ -165,8 +165,8 @@ def _in_turn(n_items: int, n_each: int, n_people: int) -> tuple[IntArray, IntArr
     return item, np.arange(item.size) % n_people
 
 
-def _freedom(found: CrossedMean) -> int:
-    return max(min(found.n_participants, found.n_items) - 1, 1)
+def _freedom(n_participants: int, n_items: int) -> int:
+    return max(min(n_participants, n_items) - 1, 1)
 
 
 def _bets(planned: Planned, rng: np.random.Generator) -> Outcome:
@@ -179,7 +179,14 @@ def _bets(planned: Planned, rng: np.random.Generator) -> Outcome:
     se = found.se
     if planned.asked:
         se, of_context, belief = found.se_participants, of_context[context], belief[context]
-    return Outcome(found.mean, se, _freedom(found), float(of_context.mean()), float(belief.mean()), right)
+    return Outcome(
+        found.mean,
+        se,
+        _freedom(found.n_participants, found.n_items),
+        float(of_context.mean()),
+        float(belief.mean()),
+        right,
+    )
 
 
 def _mixed(planned: Planned, rng: np.random.Generator) -> Outcome:
@@ -226,7 +233,7 @@ def _accuracy(planned: Planned, rng: np.random.Generator) -> Outcome:
     truth = float(world.p_hit.mean())
     right = np.sign(truth - world.model_hit.mean())
     order = float(np.sign(found.mean - world.model_hit[context].mean()) == right)
-    return Outcome(found.mean, found.se, _freedom(found), truth, right_order=order)
+    return Outcome(found.mean, found.se, _freedom(found.n_participants, found.n_items), truth, right_order=order)
 
 
 def _ranks(planned: Planned, rng: np.random.Generator) -> Outcome:
@@ -236,7 +243,7 @@ def _ranks(planned: Planned, rng: np.random.Generator) -> Outcome:
     ranks = guessed_ranks(world.known, context[item], exponent[person], rng)
     vocab = world.known.generator.shape[1]
     found = guess_bounds(ranks, item=item, participant=person, n_tried=N_TRIED, vocab_size=vocab)
-    freedom = max(min(found.n_participants, found.n_items) - 1, 1)
+    freedom = _freedom(found.n_participants, found.n_items)
     return Outcome(found.upper_nats, found.upper_se_nats, freedom, world.rank_bound_nats)
 
 

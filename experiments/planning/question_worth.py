@@ -20,10 +20,10 @@ from experiments.harness.marks import light_grid, percent
 from experiments.harness.result import ExperimentResult, experiment
 from experiments.harness.settings import Seeded, rng_for, rows_of
 from experiments.harness.tables import table_variables
-from experiments.planning.figures import GAME_LABELS
-from experiments.planning.games import Planned, play
+from experiments.planning.figures import COVERS_TOO_LITTLE, GAME_LABELS
+from experiments.planning.games import Planned
 from experiments.planning.points import DesignPoint, n_people, people_minutes
-from experiments.planning.replicates import summarise
+from experiments.planning.replicates import simulated_studies, summarise
 from experiments.planning.settings import AssumedPeople, Costs, DesignSettings
 from experiments.planning.worlds import draw_worlds, study_contexts
 from experiments.studies.comparison.designed import designed_simulated
@@ -184,8 +184,7 @@ def _designs(n_items: int, n_responses: int, settings: QuestionWorthSettings) ->
             people = n_people(point, minutes, settings.costs.changed(least_people=_PLAYED))
             rng = rng_for(settings.seed, f"question worth {point}")
             each = [Planned(world, point, people, planned) for world in worlds]
-            found = [play(each[i % len(each)], rng) for i in range(settings.n_replicates)]
-            own = summarise(found, planned.width_nats, settings.interval)
+            own = summarise(simulated_studies(each, settings.n_replicates, rng), planned.width_nats, settings.interval)
             rows.append({"label": label, **point.row(), "n_people": people, "minutes": minutes, **own})
     return pd.DataFrame(rows)
 
@@ -228,7 +227,7 @@ def _carried(axes: Axes, share: NDArray[np.float64]) -> None:
 def _bought(axes: Axes, table: pd.DataFrame, interval: float) -> None:
     rows = rows_of(table)
     for at, row in enumerate(rows):
-        good = row.coverage >= interval - 0.1
+        good = row.coverage >= interval - COVERS_TOO_LITTLE
         axes.barh(-at, row.width, 0.55, color="#0072B2" if good else "white", edgecolor="#0072B2", zorder=2)
         said = f"covers {row.coverage:.0%}, off by {row.bias:+.2f}"
         axes.annotate(said, (row.width, -at), (5, 0), textcoords="offset points", va="center", fontsize=8.5)

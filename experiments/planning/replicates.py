@@ -15,7 +15,7 @@ from experiments.planning.settings import DesignSettings
 from experiments.planning.worlds import World
 from inference.progress import stage
 
-__all__ = ["COVERAGE_SLACK", "design_table", "fresh_studies", "keeps_promise", "summarise"]
+__all__ = ["COVERAGE_SLACK", "design_table", "fresh_studies", "keeps_promise", "simulated_studies", "summarise"]
 
 COVERAGE_SLACK = 0.05
 """How far below the stated coverage that of a recommended design may lie: 85% for intervals of 90%."""
@@ -46,7 +46,9 @@ def design_table(points: Sequence[DesignPoint], worlds: Sequence[World], setting
             minutes = people_minutes(point, settings.costs, guesses)
             people = n_people(point, minutes, settings.costs)
             rng = rng_for(settings.seed, f"screen {point}")
-            found = _simulated([Planned(world, point, people, settings) for world in worlds], settings.n_screen, rng)
+            found = simulated_studies(
+                [Planned(world, point, people, settings) for world in worlds], settings.n_screen, rng
+            )
             rows.append(_row(point, people, minutes, found, settings))
     table = pd.DataFrame(rows)
     recommended: list[int] = []
@@ -57,7 +59,7 @@ def design_table(points: Sequence[DesignPoint], worlds: Sequence[World], setting
                 show(number)
                 people, minutes = int(rows[at]["n_people"]), float(rows[at]["minutes"])
                 rng = rng_for(settings.seed, f"many {points[at]}")
-                found = _simulated(
+                found = simulated_studies(
                     [Planned(world, points[at], people, settings) for world in worlds], settings.n_replicates, rng
                 )
                 rows[at] = _row(points[at], people, minutes, found, settings)
@@ -106,7 +108,7 @@ def fresh_studies(
         From :func:`summarise`.
     """
     rng = rng_for(settings.seed, f"fresh {point}")
-    found = _simulated([Planned(world, point, people, settings) for world in worlds], n, rng)
+    found = simulated_studies([Planned(world, point, people, settings) for world in worlds], n, rng)
     return summarise(found, wanted_width(point.game, settings), settings.interval)
 
 
@@ -169,8 +171,20 @@ def _share_mcse(hits: Any) -> float:
     return float(np.sqrt(middle * (1 - middle) / n))
 
 
-def _simulated(planned: Sequence[Planned], n: int, rng: np.random.Generator) -> list[Outcome]:
-    """Simulated studies of one design; worlds take turns."""
+def simulated_studies(planned: Sequence[Planned], n: int, rng: np.random.Generator) -> list[Outcome]:
+    """Simulate a design as often as asked; worlds take turns.
+
+    Parameters
+    ----------
+    planned : sequence of Planned
+        The design in every world.
+    n : int
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    list of Outcome
+    """
     return [play(planned[number % len(planned)], rng) for number in range(n)]
 
 

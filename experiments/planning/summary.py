@@ -6,14 +6,15 @@ from typing import Any
 
 import pandas as pd
 
+from estimators.comparison import QuestionPlan
 from experiments.harness.figures import player_label
 from experiments.harness.settings import rows_of
 from experiments.planning.figures import GAME_LABELS
 from experiments.planning.points import SHARE_GAMES
 from experiments.planning.settings import ADAPTIVE, DesignSettings
-from experiments.planning.worlds import StudyContexts
+from experiments.planning.worlds import N_TRIED, StudyContexts
 
-__all__ = ["design_warnings", "preregistration", "summary"]
+__all__ = ["conclusion", "design_warnings", "preregistration", "summary"]
 
 _OF = {
     "the loss of people's belief": ("comparison", "bridge_as_reported", "bridge", ADAPTIVE, "mixed"),
@@ -26,7 +27,7 @@ _OF = {
 
 def summary(table: pd.DataFrame, contexts: StudyContexts, settings: DesignSettings) -> str:
     """Say which design is recommended and what it promises; where there is none, how far the budget reaches."""
-    found = {what: _cheapest(table, games) for what, games in _OF.items() if set(games) & set(table["game"])}
+    found = _recommended(table)
     lines = []
     for what, row in found.items():
         if row is None:
@@ -47,6 +48,27 @@ def summary(table: pd.DataFrame, contexts: StudyContexts, settings: DesignSettin
         lines.append("\n## To preregister")
         lines += ["\n" + preregistration(row, contexts, settings) for row in chosen]
     return "\n".join(lines)
+
+
+def conclusion(table: pd.DataFrame, settings: DesignSettings) -> tuple[str, ...]:
+    """Say what is recommended, a line a number that is estimated: for the screen.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        Of :func:`~experiments.planning.replicates.design_table`.
+    settings : DesignSettings
+
+    Returns
+    -------
+    tuple of str
+    """
+    return tuple(
+        f"For {what}: {_not_reached(table, what, settings)}."
+        if row is None
+        else f"For {what}: {GAME_LABELS[row.game]}, {_sizes(row)}; {_cost(row)}."
+        for what, row in _recommended(table).items()
+    )
 
 
 def preregistration(row: Any, contexts: StudyContexts, settings: DesignSettings) -> str:
@@ -70,15 +92,15 @@ def preregistration(row: Any, contexts: StudyContexts, settings: DesignSettings)
     money = f"${row.money:,.0f} at ${settings.costs.pay_per_hour:g} an hour"
     return (
         f"We will ask {row.n_people} people about {row.n_contexts} contexts drawn at random, with replacement, from "
-        f"those of {contexts.name}. {_what_is_asked(row)} All questions together take {row.minutes:,.0f} minutes of "
-        f"people's time and cost {money}. The estimate is {_estimator(row.game)}, with a {settings.interval:.0%} "
-        "interval for "
+        f"those of {contexts.name}. {_what_is_asked(row)}{_makes(row)} All questions together take "
+        f"{row.minutes:,.0f} minutes of people's time and cost {money}. The estimate is {_estimator(row.game)}, with a "
+        f"{settings.interval:.0%} interval for "
         f"{of} from standard errors clustered over contexts and people and Student's t. No participant, context or "
         f"answer will be left out that this paragraph does not name{fixed}. In {row.n_replicates} simulated studies "
         f"with known truth this design gave an interval of {row.width:.3f} {unit} on average and of at most "
-        f"{row.wanted_width:g} {unit} in {row.p_width:.0%} of them; the interval held the truth in "
-        f"{row.coverage:.0%} of them, and the estimate was off by {row.bias:+.3f} {unit} on average (root mean square "
-        f"{row.rmse:.3f})." + _order(row, contexts)
+        f"{row.wanted_width:g} {unit} in {_share(row, 'p_width')} of them; the interval held the truth in "
+        f"{_share(row, 'coverage')} of them, and the estimate was off by {row.bias:+.3f} {unit} on average (root mean "
+        f"square {row.rmse:.3f}); ± is the Monte-Carlo standard error." + _order(row, contexts)
     )
 
 
@@ -87,15 +109,29 @@ def design_warnings(table: pd.DataFrame, settings: DesignSettings) -> tuple[str,
     found = [
         f"no design for {what} within the budget keeps the wanted width in {settings.assurance:.0%} of the studies "
         "together with its coverage"
-        for what, games in _OF.items()
-        if set(games) & set(table["game"]) and _cheapest(table, games) is None
+        for what, row in _recommended(table).items()
+        if row is None
     ]
     if settings.n_replicates < 100:
+        error = (settings.interval * (1 - settings.interval) / settings.n_replicates) ** 0.5
         found.append(
-            f"n_replicates is {settings.n_replicates}: a coverage of 90% is known to "
-            f"{(0.09 / settings.n_replicates) ** 0.5:.0%} only"
+            f"n_replicates is {settings.n_replicates}: a coverage of {settings.interval:.0%} is known to "
+            f"{error:.0%} only"
         )
     return tuple(found)
+
+
+def _recommended(table: pd.DataFrame) -> dict[str, Any]:
+    """Cheapest recommended design of every number that is estimated; None where there is none."""
+    return {what: _cheapest(table, games) for what, games in _OF.items() if set(games) & set(table["game"])}
+
+
+def _not_reached(table: pd.DataFrame, what: str, settings: DesignSettings) -> str:
+    row = rows_of(table[table["game"].isin(_OF[what])])[0]
+    return (
+        f"none of the sizes tried within the budget keeps a width of {row.wanted_width:g} {_unit(row.game)} in "
+        f"{settings.assurance:.0%} of the studies together with its coverage"
+    )
 
 
 def _cheapest(table: pd.DataFrame, games: tuple[str, ...]) -> Any:
@@ -106,11 +142,9 @@ def _cheapest(table: pd.DataFrame, games: tuple[str, ...]) -> Any:
 
 def _frontier(table: pd.DataFrame, what: str, settings: DesignSettings) -> str:
     games = [game for game in dict.fromkeys(table["game"]) if game in _OF[what]]
-    wanted = float(table.loc[table["game"].isin(games), "wanted_width"].iloc[0])
     reached = "\n".join(f"- {GAME_LABELS[game]}: {_reached(table, game)}" for game in games)
     return (
-        f"**For {what}, none of the sizes tried within the budget** keeps a width of {wanted:g} {_unit(games[0])} in "
-        f"{settings.assurance:.0%} of the studies together with its coverage. Try more contexts "
+        f"**For {what}, {_not_reached(table, what, settings).replace('budget', 'budget**', 1)}. Try more contexts "
         "(`experiment.contexts`), ask for a wider interval, or raise the budget. "
         f"What the budget reaches:\n\n{reached}\n"
     )
@@ -144,7 +178,20 @@ def _sizes(row: Any) -> str:
         }
         each = [f"{getattr(row, name)} {word}" for name, word in named.items() if getattr(row, name)]
         parts.append(" and ".join([", ".join(each[:-1]), each[-1]] if len(each) > 1 else each) + " each")
-    return ", ".join(parts) + (f", scale {row.scale}" if row.scale else "")
+    scale = [f"scale {row.scale}"] if row.scale else []
+    return ", ".join([*parts, *scale, *_of_one_person(row)])
+
+
+def _makes(row: Any) -> str:
+    return "".join(f" A person makes {each.removesuffix(' a person')}." for each in _of_one_person(row))
+
+
+def _of_one_person(row: Any) -> list[str]:
+    """Say how many bets one person makes: each takes most of a minute."""
+    if not row.n_bets:
+        return []
+    share = 0.5 if row.game == "mixed" else 1.0
+    return [f"about {share * row.n_contexts * row.n_bets / row.n_people:.0f} bets a person"]
 
 
 def _what_is_asked(row: Any) -> str:
@@ -152,8 +199,9 @@ def _what_is_asked(row: Any) -> str:
     parts = []
     if row.game == ADAPTIVE:
         return (
-            f"For each context the generator draws {row.n_draws} tokens, 3 people answer freely, and 4 comparisons on "
-            f"the scale {row.scale} are made; what is asked next is drawn with recorded probabilities that favour what "
+            f"For each context the generator draws {row.n_draws} tokens, {QuestionPlan.n_answers} people answer "
+            f"freely, and {QuestionPlan.n_comparisons} comparisons on the scale {row.scale} are made; what is asked "
+            "next is drawn with recorded probabilities that favour what "
             "narrows the interval most. Questions end at the second look in a row at which it is at most "
             f"{row.wanted_width:g} nats wide."
         )
@@ -171,7 +219,7 @@ def _what_is_asked(row: Any) -> str:
     if row.n_bets:
         parts.append(f"{row.n_bets} {'person bets' if row.n_bets == 1 else 'people bet'} on the next word")
     if row.n_guesses:
-        what = "guess until they are right, twenty times at most" if row.game == "ranks" else "guess once"
+        what = f"guess until they are right, {N_TRIED} times at most" if row.game == "ranks" else "guess once"
         parts.append(f"{row.n_guesses} people {what}")
     return half + "For each context " + "; ".join(parts) + "."
 
@@ -196,16 +244,21 @@ def _order(row: Any, contexts: StudyContexts) -> str:
     if not row.p_right_order >= 0:
         return ""
     against = "the generator" if row.game == "accuracy" else player_label(contexts.against)
-    return f" It put people and {against} in the right order in {row.p_right_order:.0%}."
+    return f" It put people and {against} in the right order in {_share(row, 'p_right_order')}."
 
 
 def _promise(row: Any, settings: DesignSettings) -> str:
-    right = f", right order in {row.p_right_order:.0%}" if row.p_right_order >= 0 else ""
+    right = f", right order in {_share(row, 'p_right_order')}" if row.p_right_order >= 0 else ""
     return (
-        f"Width {row.width:.3f} on average, at most {row.wanted_width:g} {_unit(row.game)} in {row.p_width:.0%} of "
-        f"{row.n_replicates} simulated studies; {settings.interval:.0%} intervals cover {row.coverage:.0%}; bias "
-        f"{row.bias:+.3f}{right}."
+        f"Width {row.width:.3f} on average, at most {row.wanted_width:g} {_unit(row.game)} in "
+        f"{_share(row, 'p_width')} of {row.n_replicates} simulated studies (± Monte-Carlo standard error); "
+        f"{settings.interval:.0%} intervals cover {_share(row, 'coverage')}; bias {row.bias:+.3f}{right}."
     )
+
+
+def _share(row: Any, name: str) -> str:
+    """A share of the simulated studies, with its Monte-Carlo standard error."""
+    return f"{100 * getattr(row, name):.0f} ± {100 * getattr(row, f'{name}_mcse'):.1f}%"
 
 
 def _cost(row: Any) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import NormalDist
 
 import numpy as np
@@ -204,8 +204,7 @@ def _normal_nodes(n: int) -> FloatArray:
 def _populations(assumed: AssumedPeople, rng: np.random.Generator) -> list[ParticipantPopulation]:
     base = to_dataclass(ParticipantPopulation, assumed.people)
     slopes = base.slope_median * np.exp(assumed.slope_log_sd * rng.permutation(_normal_nodes(assumed.n_beliefs)))
-    fields = {name: getattr(base, name) for name in base.__dataclass_fields__}
-    return [ParticipantPopulation(**fields | {"slope_median": float(slope)}) for slope in slopes]
+    return [replace(base, slope_median=float(slope)) for slope in slopes]
 
 
 def _world(

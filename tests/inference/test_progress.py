@@ -56,6 +56,17 @@ def test_a_stage_deep_down_can_count(clock: dict[str, float]) -> None:
         assert line() == "fits 1 of 2, about 7 s left, 7 s so far: draws"
 
 
+def test_after_a_minute_no_line_comes_twice(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(progress, "_EVERY_SECONDS", 0.02)
+    with progress.stage("waiting"):
+        progress._display.stages[0].start -= 90
+        time.sleep(0.3)
+    printed = capsys.readouterr().err
+    assert printed.count("waiting, 1 min so far\n") == 1
+
+
 def test_lines_come_by_themselves_and_end_with_the_work(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

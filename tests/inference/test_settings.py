@@ -67,6 +67,7 @@ class Trial(Settings):
     players: Names | None = None
     label: Text = "trial"
     leave_out: Literal["auto"] | Names = "auto"
+    kinds: tuple[Literal["linear", "quadratic"], ...] = ("linear",)
     gate: Gate = Gate()
     rounding: Rounding = Rounding()
     priors: Annotated[Scales, numbers_of(Scales)] = Scales()
@@ -111,6 +112,8 @@ def test_names_alone_lists_and_parts_of_groups() -> None:
         ({"leave_out": ["a", True]}, "run.leave_out: is ('a', True), should be one of auto or a list"),
         ({"players": [1.5]}, "run.players[0]: is 1.5, should be a list, each a text that is not empty or null"),
         ({"players": True}, "run.players: is True, should be a list"),
+        ({"kinds": ["lin", "quadratc"]}, "one of linear, quadratic; did you mean 'linear'?"),
+        ({"kinds": ["linear", "quadratc"]}, "run.kinds[1]: is 'quadratc', should be a list, each one of linear"),
         ({"label": ""}, "run.label: is '', should be a text that is not empty"),
         ({"label": True}, "run.label: is True, should be a text that is not empty"),
         ({"gate": {"es": 1}}, "run.gate: unknown setting 'es'; did you mean 'ess'? choose one of: ess"),

@@ -20,7 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.comparison.scaled_bridge import scaled_bridge
+from estimators.comparison.scaled_bridge import FLATTER, scaled_bridge
+from estimators.comparison.simulation.settings import sigmoid
 from estimators.comparison.token_pool import TokenPool
 from estimators.display import Result
 from estimators.errors import InputError
@@ -33,7 +34,6 @@ IntArray = NDArray[np.intp]
 FREE_ANSWER = -2
 """Candidate of a question that asks for a free answer."""
 
-_FLATTER = 16**2 * 3 / (15 * np.pi) ** 2
 _LEAST_WEIGHT = 0.1
 _PRIOR_WEIGHT = 0.5  # an item of which nothing is known has a variance of two square nats, as gaps differ by about that
 _STEPS = 8
@@ -189,18 +189,18 @@ def question_gains(state: QuestionState) -> tuple[FloatArray, FloatArray]:
     beta2 = state.inverse_slope**2
     left = np.where(target, 0.0, beta2 * state.spread * (1 - worth))
     after = np.where(target, 0.0, beta2 / (1 / state.spread + (m + 1) / state.noise))
-    flatter = 1 / np.sqrt(1 + _FLATTER * left)
+    flatter = 1 / np.sqrt(1 + FLATTER * left)
     n_h, n_g = by_item(state.n_answered * 1.0), by_item(state.n_drawn * 1.0)
     share = np.log(np.maximum(n_h, 0.5) / np.maximum(n_g, 0.5))
     u = state.inverse_slope * best + state.offset_nats + share[item]
     count, known = (state.n_answered + state.n_drawn) * 1.0, target | (m > 0)
     gap = state.gap_nats
     for _ in range(_STEPS):
-        p = _logistic(flatter * (u - gap[item]))
+        p = sigmoid(flatter * (u - gap[item]))
         off = by_item(np.where(known, flatter * (count * p - state.n_answered), 0.0))
         steep = by_item(np.where(known, flatter**2 * count * p * (1 - p), 0.0))
         gap = gap + np.clip(off / np.maximum(steep, _LEAST_WEIGHT), -1.0, 1.0)
-    p = _logistic(flatter * (u - gap[item]))
+    p = sigmoid(flatter * (u - gap[item]))
     weight = flatter**2 * count * p * (1 - p)
     inside = by_item(np.where(known, weight, 0.0))
     total = (inside + _PRIOR_WEIGHT)[item]
@@ -291,9 +291,3 @@ def question_probabilities(
     total = float(value.sum())
     found: FloatArray = equal if total <= 0 else floor * equal + (1 - floor) * value / total
     return found
-
-
-def _logistic(x: FloatArray) -> FloatArray:
-    small = np.exp(-np.abs(x))
-    chance: FloatArray = np.where(x >= 0, 1.0, small) / (1 + small)
-    return chance

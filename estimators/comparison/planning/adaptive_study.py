@@ -17,9 +17,10 @@ from estimators.comparison.simulation.participants import Participants, draw_par
 from estimators.comparison.simulation.settings import ParticipantPopulation
 from estimators.comparison.token_pool import TokenPool
 from estimators.display import Result
+from estimators.documents.crossed import t_half_width
 from estimators.errors import InputError, unknown_choice
 
-__all__ = ["AdaptiveStudy", "QuestionPlan", "half_width", "simulate_adaptive"]
+__all__ = ["AdaptiveStudy", "QuestionPlan", "simulate_adaptive"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
@@ -148,23 +149,6 @@ class AdaptiveStudy(Result):
             f"{self.estimate.gap_nats:.3f} +- {self.half_width_nats:.3f} nats, in truth {self.truth_nats:.3f}, after "
             f"{self.minutes:.0f} minutes and {self.n_looks} looks"
         )
-
-
-def half_width(found: ScaledBridge, interval: float = 0.9) -> float:
-    """Half of the width of the interval for the items asked, nats.
-
-    Parameters
-    ----------
-    found : ScaledBridge
-    interval : float
-
-    Returns
-    -------
-    float
-    """
-    from scipy.special import stdtrit  # noqa: PLC0415 - importing estimators needs no scipy
-
-    return float(found.se_asked_nats * stdtrit(found.freedom, (1 + interval) / 2))
 
 
 class _Course:
@@ -300,7 +284,7 @@ def simulate_adaptive(
         looks += 1
         pool, key = course.pool()
         found = scaled_bridge(pool, n_groups=n_people)
-        half, minutes = half_width(found, plan.interval), course.minutes(plan)
+        half, minutes = t_half_width(found.se_asked_nats, found.freedom, plan.interval), course.minutes(plan)
         narrow = narrow + 1 if 2 * half <= plan.width_nats else 0
         if narrow == 2 or minutes >= plan.max_minutes:
             truth = float(known.gap_nats[place[found.item]].mean())

@@ -174,14 +174,8 @@ def assumed_belief(
         if rng is None:
             raise InputError("is missing; noise is drawn", source="assumed belief", field="rng")
         h = h + noise_nats * rng.laplace(scale=np.sqrt(0.5), size=g.shape)
-    h = h - _log_sum(h)
+    h = h - np.logaddexp.reduce(h, axis=1, keepdims=True)
     if unigram_share > 0:
         unigram = np.log(np.exp(g).mean(axis=0))
         h = np.logaddexp(np.log1p(-unigram_share) + h, np.log(unigram_share) + unigram)
-    return h - _log_sum(h)
-
-
-def _log_sum(logprob: FloatArray) -> FloatArray:
-    top = logprob.max(axis=1, keepdims=True)
-    total: FloatArray = top + np.log(np.exp(logprob - top).sum(axis=1, keepdims=True))
-    return total
+    return h - np.logaddexp.reduce(h, axis=1, keepdims=True)

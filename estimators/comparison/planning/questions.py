@@ -8,12 +8,7 @@ from numpy.typing import NDArray
 from estimators.comparison.planning.contexts import KnownContexts
 from estimators.comparison.reports import log_ratio_from_report
 from estimators.comparison.rounding import RoundingScheme, rounding_scheme
-from estimators.comparison.simulation.participants import (
-    LAPSE_REPORTS,
-    Participants,
-    draw_participants,
-    simulate_reports,
-)
+from estimators.comparison.simulation.participants import Participants, draw_participants, reports_of
 from estimators.comparison.simulation.settings import ParticipantPopulation
 from estimators.comparison.token_pool import TokenPool
 from estimators.errors import InputError
@@ -154,20 +149,8 @@ def report_log_ratios(
     rng: np.random.Generator,
 ) -> FloatArray:
     """Reports on tokens against their contexts' targets, as log-ratios ln h(x)/h(y), nats; shape (report,)."""
-    scheme = rounding_scheme(scale)
     log_odds = known.belief[context, known.target[context]] - known.belief[context, token]
-    report = simulate_reports(
-        log_odds,
-        rng=rng,
-        bias=people.bias[who],
-        slope=people.slope[who],
-        noise_sd=people.noise_sd[who],
-        lapse_rate=people.lapse_rate[who],
-        rounding=scheme,
-        clicks=scheme.values or LAPSE_REPORTS,
-        undecided_share=0.5 if not scheme.values or 0.5 in scheme.values else 0.0,
-    )
-    found: FloatArray = log_ratio_from_report(report)
+    found: FloatArray = log_ratio_from_report(reports_of(people, who, log_odds, rounding_scheme(scale), rng))
     return found
 
 

@@ -12,7 +12,7 @@ from estimators.comparison.rounding import RoundingScheme, round_reports
 from estimators.comparison.simulation.settings import ParticipantPopulation, random_stream, sigmoid
 from estimators.errors import InputError
 
-__all__ = ["LAPSE_REPORTS", "Participants", "draw_participants", "simulate_reports"]
+__all__ = ["LAPSE_REPORTS", "Participants", "draw_participants", "reports_of", "simulate_reports"]
 
 Floats = NDArray[np.float64]
 
@@ -121,6 +121,51 @@ def simulate_reports(
     report = round_reports(report, rounding)
     report = np.clip(report, np.finfo(float).tiny, np.nextafter(1, 0))
     return np.where(np.broadcast_to(np.asarray(automatic, dtype=bool), shape), 0.5, report)
+
+
+def reports_of(
+    people: Participants,
+    who: NDArray[np.integer],
+    log_odds: ArrayLike,
+    scale: RoundingScheme,
+    rng: np.random.Generator,
+) -> Floats:
+    """Report the probability of the target, each by a participant with the participant's own parameters.
+
+    Parameters
+    ----------
+    people : Participants
+    who : ndarray of int, shape (report,)
+    log_odds : array_like of float, shape (report,)
+        ln h(y) / h(x), nats.
+    scale : RoundingScheme
+        Who clicks anywhere clicks on one of its values; one without a middle cannot say that one is undecided.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    ndarray of float, shape (report,)
+        In (0, 1).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from estimators.comparison import rounding_scheme
+    >>> sure = Participants(np.zeros(2), np.array([0.5, 1.0]), np.zeros(2), np.zeros(2))
+    >>> reports_of(sure, np.array([0, 1]), [1.0, 1.0], rounding_scheme("interface"), np.random.default_rng(0))
+    array([0.6, 0.7])
+    """
+    return simulate_reports(
+        log_odds,
+        rng=rng,
+        bias=people.bias[who],
+        slope=people.slope[who],
+        noise_sd=people.noise_sd[who],
+        lapse_rate=people.lapse_rate[who],
+        rounding=scale,
+        clicks=scale.values or LAPSE_REPORTS,
+        undecided_share=0.5 if not scale.values or 0.5 in scale.values else 0.0,
+    )
 
 
 def draw_participants(population: ParticipantPopulation, n_participants: int, seed: int) -> Participants:

@@ -8,12 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimators.comparison.rounding import RoundingScheme
-from estimators.comparison.simulation.participants import (
-    LAPSE_REPORTS,
-    Participants,
-    draw_participants,
-    simulate_reports,
-)
+from estimators.comparison.simulation.participants import Participants, draw_participants, reports_of
 from estimators.comparison.simulation.settings import ParticipantPopulation, random_stream
 
 __all__ = ["Players", "draw_players", "free_answers", "report_comparisons", "sample_rows"]
@@ -168,19 +163,7 @@ def report_comparisons(
     if players.posterior_weight != 0:
         shift = players.generator[row, candidate].astype(float) - players.generator[row, reference]
         log_odds += players.posterior_weight * shift
-    people = players.people
-    return simulate_reports(
-        log_odds,
-        rng=random_stream(players.seed, "report", occasion),
-        bias=people.bias[who],
-        slope=people.slope[who],
-        noise_sd=people.noise_sd[who],
-        lapse_rate=people.lapse_rate[who],
-        rounding=scale,
-        clicks=scale.values or LAPSE_REPORTS,
-        # a scale without a middle cannot say that one is undecided
-        undecided_share=0.5 if not scale.values or 0.5 in scale.values else 0.0,
-    )
+    return reports_of(players.people, who, log_odds, scale, random_stream(players.seed, "report", occasion))
 
 
 def _private(players: Players, item: int, person: int) -> NDArray[np.float32]:

@@ -142,8 +142,6 @@ def feedback(content: Content, layout: Content, steps: Steps, value: Content) ->
     (70, -3.3)
     """
     del layout, steps
-    if CHECK in content:
-        return {"check": content[CHECK]}
     hit = value["hit"]
     chips = value["other_chips"] if hit is None else value["bets"][hit]["chips"]
     return {

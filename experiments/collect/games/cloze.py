@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from estimators.cloze import normalise_words
-from experiments.collect.games.plain import attention_check, automatic, layout
+from experiments.collect.games.plain import attention_check, automatic, layout, view
 from experiments.collect.games.protocol import CHECK, Content, FormError, QuestionRow, Reading, Steps
 from experiments.collect.games.texts import word_questions
 
@@ -32,18 +32,6 @@ def questions(study: xr.Dataset, settings: CollectSettings) -> list[QuestionRow]
     '1:2'
     """
     return word_questions(study, settings, game="cloze")
-
-
-def view(content: Content, layout: Content, steps: Steps) -> dict[str, Any]:
-    """The context.
-
-    Examples
-    --------
-    >>> view({"context": "Call me", "target": "Ishmael"}, {}, [])
-    {'context': 'Call me', 'check': None}
-    """
-    del layout, steps
-    return {"context": content["context"], "check": content.get(CHECK)}
 
 
 def read(content: Content, layout: Content, steps: Steps, form: Mapping[str, str]) -> Reading:
@@ -73,8 +61,6 @@ def feedback(content: Content, layout: Content, steps: Steps, value: Content) ->
     {'target': 'Ishmael.', 'word': 'Ann', 'correct': False}
     """
     del layout, steps
-    if CHECK in content:
-        return {"check": content[CHECK]}
     return {"target": content["target"], "word": value["word"], "correct": same_word(value["word"], content["target"])}
 
 

@@ -13,8 +13,9 @@ import numpy as np
 
 from estimators.comparison import optimal_report, round_reports, rounding_scheme, score
 from estimators.errors import InputError
+from estimators.layout import item_labels
 from experiments.collect.games.protocol import CHECK, Content, FormError, QuestionRow, Reading, Steps
-from experiments.collect.games.texts import item_names, with_reach
+from experiments.collect.games.texts import marked_cuts, texts_of, with_reach
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -48,7 +49,7 @@ def questions(study: xr.Dataset, settings: CollectSettings) -> list[QuestionRow]
         problem = "has no candidates, which the comparison game needs; +exp=build_study draws some"
         raise InputError(problem, source=source, field="game")
     models = study["model"].values.tolist()
-    names = item_names(study)
+    names = item_labels(study).astype(str).tolist()
     documents = study["document"].values.tolist() if "document" in study else [""] * len(names)
     positions = study["target_position"].values.tolist() if "target_position" in study else list(range(len(names)))
     drawn = study["candidate_source"].values if "candidate_source" in study else None
@@ -78,7 +79,7 @@ def questions(study: xr.Dataset, settings: CollectSettings) -> list[QuestionRow]
             rows.append(QuestionRow(names[at], content, str(documents[at]), int(positions[at])))
     if not rows:
         raise InputError("has no item with a candidate", source=source, field="candidate_token")
-    return with_reach(rows)
+    return with_reach(marked_cuts(rows, texts_of(study)))
 
 
 def attention_check(content: Content, number: int) -> Content:
@@ -194,8 +195,6 @@ def feedback(content: Content, layout: Content, steps: Steps, value: Content) ->
     ('B', 0.3, 20)
     """
     del steps
-    if CHECK in content:
-        return {"check": content[CHECK]}
     options, candidate = _options(content, layout), _candidate(content, layout)
     of_generator = content["target_logprob"][content["generator"]]
     models = []

@@ -96,8 +96,6 @@ def feedback(content: Content, layout: Content, steps: Steps, value: Content) ->
     {'target': 'Ishmael', 'guesses': ['later', 'ishmael'], 'n_guesses': 2, 'found': True}
     """
     del layout
-    if CHECK in content:
-        return {"check": content[CHECK]}
     guesses = [*(step["word"] for step in steps), value["word"]]
     return {
         "target": content["target"],

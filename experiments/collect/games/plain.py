@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from experiments.collect.games.protocol import CHECK, Content
+from experiments.collect.games.protocol import CHECK, Content, Steps
 
-__all__ = ["CHECK_WORDS", "attention_check", "automatic", "layout"]
+__all__ = ["CHECK_WORDS", "attention_check", "automatic", "layout", "view"]
 
 CHECK_WORDS = ("river", "window", "garden", "bread", "summer")
 """What attention checks ask for, one after the other."""
@@ -47,3 +47,15 @@ def automatic(content: Content, layout: Content) -> None:
     True
     """
     del content, layout
+
+
+def view(content: Content, layout: Content, steps: Steps) -> dict[str, Any]:
+    """The context.
+
+    Examples
+    --------
+    >>> view({"context": "Call me", "target": "Ishmael"}, {}, [])
+    {'context': 'Call me', 'check': None}
+    """
+    del layout, steps
+    return {"context": content["context"], "check": content.get(CHECK)}

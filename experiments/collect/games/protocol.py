@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from experiments.collect.settings import CollectSettings
 
-__all__ = ["CHECK", "Content", "FormError", "Game", "QuestionRow", "Reading", "Steps"]
+__all__ = ["CHECK", "CUT", "Content", "FormError", "Game", "QuestionRow", "Reading", "Steps"]
 
 Content = Mapping[str, Any]
 """A JSON object."""
@@ -27,6 +27,9 @@ Steps = Sequence[Mapping[str, Any]]
 
 CHECK = "check"
 """Content of an attention check: what the instruction asks for. The view has it as ``check``."""
+
+CUT = "cut"
+"""Content of a question whose context begins inside its text: true, and the page says so."""
 
 
 class FormError(ValueError):

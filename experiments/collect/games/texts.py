@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from estimators.cloze.study import context_labels
 from estimators.errors import InputError
-from estimators.layout import ITEM_ID
-from experiments.collect.games.protocol import Content, QuestionRow
+from estimators.layout import item_labels
+from experiments.collect.games.protocol import CUT, Content, QuestionRow
 
 if TYPE_CHECKING:
     import xarray as xr
 
     from experiments.collect.settings import CollectSettings
 
-__all__ = ["item_names", "texts_of", "with_reach", "word_questions"]
+__all__ = ["items_alone", "marked_cuts", "texts_of", "with_reach", "word_questions"]
 
 _WORD = re.compile(r"\S+")
 _TAIL_CHARACTERS = 40
+_ENDS = tuple(",;:.!?)")
 
 
 def texts_of(study: xr.Dataset) -> dict[str, str]:
@@ -38,16 +39,24 @@ def texts_of(study: xr.Dataset) -> dict[str, str]:
     return dict(zip(study[name].values.astype(str).tolist(), study[text].values.tolist(), strict=True))
 
 
-def item_names(study: xr.Dataset) -> list[str]:
-    """The study's own ids of its items: ``item_id`` where it has them, else the labels.
+def items_alone(study: xr.Dataset) -> xr.Dataset:
+    """Leave out a study's whole texts, so that games on words ask at its items alone.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+
+    Returns
+    -------
+    xarray.Dataset
 
     Examples
     --------
-    >>> from estimators.comparison.examples import comparison_study
-    >>> item_names(comparison_study())[:2]
-    ['0', '1']
+    >>> from experiments.collect.demo import collect_demo
+    >>> len(texts_of(collect_demo())), len(texts_of(items_alone(collect_demo())))
+    (9, 0)
     """
-    return [str(name) for name in study[ITEM_ID.name if ITEM_ID.name in study else "item"].values.tolist()]
+    return study.drop_vars(["document_text", "token_document"], errors="ignore")
 
 
 def word_questions(study: xr.Dataset, settings: CollectSettings, *, game: str) -> list[QuestionRow]:
@@ -75,7 +84,7 @@ def word_questions(study: xr.Dataset, settings: CollectSettings, *, game: str) -
     InputError
         If there is no such place.
     """
-    rows = [_shown(row, settings) for row in _places(study)]
+    rows = [_shown(row, settings) for row in marked_cuts(list(_places(study)), texts_of(study))]
     if settings.order == "cumulative":
         first = {row.document: row.position for row in reversed(rows)}
         rows = [replace(row, opens=row.position == first[row.document]) for row in rows]
@@ -115,6 +124,35 @@ def with_reach(rows: Sequence[QuestionRow]) -> list[QuestionRow]:
     return found
 
 
+def marked_cuts(rows: Sequence[QuestionRow], texts: Mapping[str, str]) -> list[QuestionRow]:
+    """Mark the contexts that begin inside their text, so that pages can say so.
+
+    Parameters
+    ----------
+    rows : sequence of QuestionRow
+    texts : mapping of str to str
+        By document, as far as the study has them; of another a context is cut that begins with a small letter or with
+        a sign that ends something.
+
+    Returns
+    -------
+    list of QuestionRow
+
+    Examples
+    --------
+    >>> whole, part = (QuestionRow("0", {"context": text}, "moby") for text in ("Call", " me"))
+    >>> [row.content.get(CUT, False) for row in marked_cuts([whole, part], {"moby": "Call me Ishmael."})]
+    [False, True]
+    """
+    found = []
+    for row in rows:
+        start, text = row.content["context"].lstrip(), texts.get(row.document)
+        known = text is not None and not text.lstrip().startswith(start)
+        is_cut = known or (text is None and (start[:1].islower() or start[:1] in _ENDS))
+        found.append(replace(row, content={**row.content, CUT: True}) if start and is_cut else row)
+    return found
+
+
 def _is_shown(asked: Content, later: Content) -> bool:
     return asked["context"][-_TAIL_CHARACTERS:] + asked["target"] in later["context"]
 
@@ -135,7 +173,8 @@ def _places(study: xr.Dataset) -> Iterator[QuestionRow]:
         documents = study["document"].values.tolist() if "document" in study else [""] * study.sizes["item"]
         positions = study["target_position"].values.tolist() if "target_position" in study else range(len(documents))
         tokens = study["target_token"].values.tolist()
-        columns = (item_names(study), study["context"].values.tolist(), tokens, documents, positions)
+        names = item_labels(study).astype(str).tolist()
+        columns = (names, study["context"].values.tolist(), tokens, documents, positions)
         for item, context, token, document, position in zip(*columns, strict=True):
             if token.startswith(" ") and token.strip():
                 yield QuestionRow(item, {"context": context, "target": token.strip()}, str(document), int(position))
@@ -151,4 +190,4 @@ def _shown(row: QuestionRow, settings: CollectSettings) -> QuestionRow:
     if settings.order == "cumulative" or most is None or len(words) <= most:
         return replace(row, reaches=0)
     context = row.content["context"][words[-most].start() :]
-    return replace(row, content={**row.content, "context": context}, reaches=row.position - most)
+    return replace(row, content={**row.content, "context": context, CUT: True}, reaches=row.position - most)

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from estimators.documents.tokens import is_visible_token
 from estimators.errors import InputError
-from experiments.collect.games.plain import attention_check, automatic, layout
+from estimators.layout import item_labels
+from experiments.collect.games.plain import attention_check, automatic, layout, view
 from experiments.collect.games.protocol import CHECK, Content, FormError, QuestionRow, Reading, Steps
-from experiments.collect.games.texts import item_names, with_reach
+from experiments.collect.games.texts import marked_cuts, texts_of, with_reach
 from experiments.collect.games.vocabulary import read_vocabulary, vocabulary_of
 
 if TYPE_CHECKING:
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 
     from experiments.collect.settings import CollectSettings
 
-__all__ = ["attention_check", "automatic", "feedback", "layout", "left_out", "questions", "read", "view"]
+__all__ = ["attention_check", "automatic", "can_be_guessed", "feedback", "layout", "left_out", "questions", "read"]
+__all__ += ["view"]
 
 _LONGEST = 200
 
@@ -50,7 +52,7 @@ def questions(study: xr.Dataset, settings: CollectSettings) -> list[QuestionRow]
     rows = []
     for row in _places(study):
         target = row.content["target"]
-        if not _can_be_guessed(target):
+        if not can_be_guessed(target):
             continue
         if target not in vocabulary.tokens:
             problem = (
@@ -74,19 +76,7 @@ def left_out(study: xr.Dataset) -> int:
     >>> left_out(comparison_study())
     0
     """
-    return sum(not _can_be_guessed(row.content["target"]) for row in _places(study))
-
-
-def view(content: Content, layout: Content, steps: Steps) -> dict[str, Any]:
-    """The context.
-
-    Examples
-    --------
-    >>> view({"context": "Call me", "target": " Ishmael"}, {}, [])
-    {'context': 'Call me', 'check': None}
-    """
-    del layout, steps
-    return {"context": content["context"], "check": content.get(CHECK)}
+    return sum(not can_be_guessed(row.content["target"]) for row in _places(study))
 
 
 def read(content: Content, layout: Content, steps: Steps, form: Mapping[str, str]) -> Reading:
@@ -128,12 +118,17 @@ def feedback(content: Content, layout: Content, steps: Steps, value: Content) ->
     {'target': ' me', 'token': ' it', 'correct': False}
     """
     del layout, steps
-    if CHECK in content:
-        return {"check": content[CHECK]}
     return {"target": content["target"], "token": value["token"], "correct": value["token"] == content["target"]}
 
 
-def _can_be_guessed(token: str) -> bool:
+def can_be_guessed(token: str) -> bool:
+    r"""Whether a token shows something, so that it can be typed.
+
+    Examples
+    --------
+    >>> can_be_guessed(" the"), can_be_guessed("\n")
+    (True, False)
+    """
     return is_visible_token(token) and bool(token.strip())
 
 
@@ -151,7 +146,7 @@ def _places(study: xr.Dataset) -> Iterator[QuestionRow]:
                 yield QuestionRow(f"{names[document]}:{position}", content, names[document], position)
             before, position = before + token, position + 1
     elif "target_token" in study and "context" in study:
-        items = item_names(study)
+        items = item_labels(study).astype(str).tolist()
         documents = study["document"].values.astype(str).tolist() if "document" in study else [""] * len(items)
         positions = study["target_position"].values.tolist() if "target_position" in study else range(len(items))
         columns = (items, study["context"].values.tolist(), study["target_token"].values.tolist(), documents, positions)
@@ -159,4 +154,4 @@ def _places(study: xr.Dataset) -> Iterator[QuestionRow]:
             QuestionRow(item, {"context": context, "target": token}, document, int(position))
             for item, context, token, document, position in zip(*columns, strict=True)
         ]
-        yield from with_reach(rows)
+        yield from with_reach(marked_cuts(rows, texts_of(study)))

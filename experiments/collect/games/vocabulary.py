@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from estimators.errors import InputError
+from experiments.studies.parsing import parse_json
 
 __all__ = ["Vocabulary", "read_vocabulary", "vocabulary_of"]
 
@@ -55,7 +56,9 @@ def read_vocabulary(path: Path) -> Vocabulary:
     try:
         data = path.read_bytes()
         text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8")
-        tokens = _of_tokenizer(json.loads(text)) if path.suffix == ".json" else _of_lines(text)
+        tokens = _of_tokenizer(parse_json(text, path, "vocabulary")) if path.suffix == ".json" else _of_lines(text)
+    except InputError:
+        raise
     except (OSError, EOFError, UnicodeDecodeError) as error:
         raise InputError(f"cannot be read: {error}", source=path, field="vocabulary") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:

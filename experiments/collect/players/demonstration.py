@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -31,18 +32,20 @@ if TYPE_CHECKING:
     from experiments.collect.collection import Collection
     from experiments.collect.settings import CollectSettings
 
-__all__ = ["PLAYED_COLUMNS", "PLAYED_GAMES", "people_of", "play_games", "played_table"]
-
-PLAYED_GAMES = ("comparison", "top1", "cloze", "guess_until_right", "bets")
-"""Games that players can play who are not people."""
+__all__ = ["PLAYED_COLUMNS", "people_of", "play_games", "played_table"]
 
 PLAYED_COLUMNS = (
-    *("game", "belief", "n_players", "n_answers", "seconds", "perplexity", "perplexity_lower", "perplexity_upper"),
-    "true_perplexity",
+    *("game", "belief", "n_players", "n_answers", "n_sent", "seconds"),
+    *("perplexity", "perplexity_lower", "perplexity_upper", "true_perplexity", "verdict"),
 )
-"""Columns of the table: what was estimated of the answers (equation 5), beside the perplexity of what was believed."""
+"""Columns of the table: answers that count, and all that were sent, of training rounds and attention checks too; what
+was estimated of the answers (equation 5) with its verdict, beside the perplexity of what was believed."""
 
-_ON_SCREEN = ("game", "n_answers", "perplexity", "perplexity_lower", "perplexity_upper", "true_perplexity")
+_OF_KNOWN_TOKENS = (
+    "players of cloze draw from the tokens that the study has for a context, its target and candidates: the TVD of "
+    "what they typed to a whole distribution says nothing"
+)
+_ON_SCREEN = ("game", "n_answers", "perplexity", "perplexity_lower", "perplexity_upper", "true_perplexity", "verdict")
 
 
 def people_of(study: xr.Dataset, settings: CollectSettings) -> People:
@@ -82,14 +85,10 @@ def play_games(collection: Collection, study: xr.Dataset) -> dict[str, Crowd]:
     Raises
     ------
     InputError
-        If a game cannot be played so, or a player could not go on.
+        If a player could not go on, or these players have played before.
     """
     require_packages(("httpx",), "collect", source="experiment.players")
     settings = collection.settings
-    cannot = [game for game in settings.game if game not in PLAYED_GAMES]
-    if cannot:
-        problem = f"is {settings.players!r}, and nobody but people can play {cannot[0]}"
-        raise InputError(problem, field="players")
     people = people_of(study, settings)
     found: dict[str, Crowd] = {}
     names = [f"{settings.players}-{settings.seed}-{number:04d}" for number in range(settings.n_players)]
@@ -99,7 +98,8 @@ def play_games(collection: Collection, study: xr.Dataset) -> dict[str, Crowd]:
             say(f"{len(names)} players play {game} at {address}")
             players: list[tuple[str, Answerer]] = [(name, Person(people, at)) for at, name in enumerate(names)]
             crowd = play_all(players, game, address=address, parameters=settings.recruiter.parameters)
-            if crowd.problems:
+            ended = collection.chooser is not None and collection.chooser.enough
+            if crowd.problems and not ended:
                 problem = f"stopped {len(crowd.problems)} of {len(names)} players; the first one: {crowd.problems[0]}"
                 raise InputError(problem, source=f"game {game}", field="players")
             found[game] = crowd
@@ -116,8 +116,8 @@ def _refuse_repeat(collection: Collection, names: list[str]) -> None:
         )
     if there:
         url = collection.settings.database
-        problem = f"is {url!r}, where these players have played before; take another database or another seed"
-        raise InputError(problem, field="database")
+        problem = f"is {url!r}, where these players have played before; name another one, or another seed= of the run"
+        raise InputError(problem, field="experiment.database")
 
 
 def played(collection: Collection, study: xr.Dataset) -> ExperimentResult:
@@ -134,18 +134,37 @@ def played(collection: Collection, study: xr.Dataset) -> ExperimentResult:
     ExperimentResult
         :data:`PLAYED_COLUMNS`, a row a game; the file ``study.nc`` is the comparison study that was collected.
     """
-    crowds, settings = play_games(collection, study), collection.settings
+    settings, before = collection.settings, _answered(collection)
+    crowds = play_games(collection, study)
+    n_answers = {game: n - before.get(game, 0) for game, n in _answered(collection).items()}
     found = None
     if "comparison" in crowds:
         found = collected_study(url=settings.database, collection=str(collection.study_id), pilot=settings.pilot)
     world = world_of(study, settings.belief)
-    table = played_table(found, world, crowds, settings.n_players)
+    table = played_table(found, world, crowds, n_answers, settings.n_players)
     files = {} if found is None else {"study.nc": partial(save_comparison_study, found)}
     on_screen = table[[*_ON_SCREEN]]
-    return ExperimentResult(table, table.to_xarray(), {}, _summary(table, settings), files=files, on_screen=on_screen)
+    return ExperimentResult(
+        table,
+        table.to_xarray(),
+        {},
+        _summary(table, settings),
+        warnings=(_OF_KNOWN_TOKENS,) if "cloze" in crowds else (),
+        files=files,
+        on_screen=on_screen,
+    )
 
 
-def played_table(study: xr.Dataset | None, world: World, crowds: dict[str, Crowd], n_players: int) -> pd.DataFrame:
+def _answered(collection: Collection) -> dict[str, int]:
+    """Count the answers of people that count, by game."""
+    query = select(Session.game, func.sum(Session.n_counted)).where(Session.study_id == collection.study_id)
+    with collection.database.read() as transaction:
+        return {game: int(n) for game, n in transaction.execute(query.group_by(Session.game))}
+
+
+def played_table(
+    study: xr.Dataset | None, world: World, crowds: dict[str, Crowd], n_answers: Mapping[str, int], n_players: int
+) -> pd.DataFrame:
     """Set the estimate of what was answered beside the truth.
 
     Parameters
@@ -154,6 +173,8 @@ def played_table(study: xr.Dataset | None, world: World, crowds: dict[str, Crowd
         The comparison study that was collected, where that game was played.
     world : World
     crowds : mapping of str to Crowd
+    n_answers : mapping of str to int
+        Answers that count, by game.
     n_players : int
 
     Returns
@@ -164,7 +185,7 @@ def played_table(study: xr.Dataset | None, world: World, crowds: dict[str, Crowd
     rows = []
     for game, crowd in crowds.items():
         row: dict[str, Any] = {"game": game, "belief": world.belief, "n_players": n_players}
-        row |= {"n_answers": crowd.n_answers, "seconds": crowd.seconds}
+        row |= {"n_answers": n_answers.get(game, 0), "n_sent": crowd.n_answers, "seconds": crowd.seconds}
         if game == "comparison" and study is not None:
             found = estimate_perplexity(study, HUMAN)
             names = set(item_labels(study).astype(str).tolist())
@@ -174,22 +195,24 @@ def played_table(study: xr.Dataset | None, world: World, crowds: dict[str, Crowd
                 "perplexity_lower": found.perplexity_lower,
                 "perplexity_upper": found.perplexity_upper,
                 "true_perplexity": float(np.exp(-world.target_logprob[asked].mean())),
+                "verdict": found.gap.diagnostics.verdict,
             }
         rows.append(row)
     return pd.DataFrame(rows).reindex(columns=list(PLAYED_COLUMNS))
 
 
 def _summary(table: pd.DataFrame, settings: CollectSettings) -> str:
-    n_answers, seconds = int(table["n_answers"].sum()), table["seconds"].sum()
+    n_answers, n_sent, seconds = int(table["n_answers"].sum()), int(table["n_sent"].sum()), table["seconds"].sum()
     text = (
-        f"{settings.n_players} players gave {n_answers:,} answers through the pages in {seconds:.0f} s, "
-        f"{n_answers / seconds:.0f} a second."
+        f"{settings.n_players} players gave {n_answers:,} answers that count, with training rounds and attention "
+        f"checks {n_sent:,}, through the pages in {seconds:.0f} s, {n_sent / seconds:.0f} a second."
     )
     for row in rows_of(table[table["game"] == "comparison"]):
         text += (
             f" Equation 5 says perplexity **{row.perplexity:.3g}** ({row.perplexity_lower:.3g} to "
             f"{row.perplexity_upper:.3g}, two standard errors); what they believe ({row.belief}) has "
-            f"**{row.true_perplexity:.3g}**. `+exp=human_loss study=collected study.url={settings.database}` fits the "
-            "model of participants to what they left."
+            f"**{row.true_perplexity:.3g}**. The estimate's verdict: {row.verdict}. "
+            f"`+exp=human_loss study=collected study.url={settings.database}` fits the model of participants to what "
+            "they left."
         )
     return text

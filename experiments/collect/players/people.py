@@ -17,16 +17,17 @@ from estimators.bets.simulation import whole_chips
 from estimators.comparison.simulation.participants import Participants, draw_participants, simulate_reports
 from estimators.comparison.simulation.players import sample_rows
 from estimators.comparison.simulation.settings import ParticipantPopulation, random_stream
-from estimators.documents.tokens import is_visible_token
+from estimators.errors import InputError
 from experiments.collect.games.bets import CHIPS, N_BETS
+from experiments.collect.games.top1 import can_be_guessed
 from experiments.collect.players.forms import Page
 from experiments.collect.players.world import World
 from experiments.collect.strings import Strings
 
-__all__ = ["ANY_TOKEN", "ANY_WORD", "People", "Person", "exact_people", "simulated_people"]
+__all__ = ["ANY_WORD", "People", "Person", "exact_people", "simulated_people"]
 
-ANY_WORD, ANY_TOKEN = "the", " the"
-"""What somebody types who has no idea."""
+ANY_WORD = "the"
+"""What somebody types where no token of the item is a word."""
 _CHECKS = {"comparison": "play.check_comparison"}
 
 
@@ -75,7 +76,7 @@ class People:
         return float(self._reports[person, candidate][item])
 
     def word(self, person: int, item: int) -> str:
-        """Token that comes to a person's mind, drawn from the belief over the tokens that the item knows.
+        """Token that comes to a person's mind, drawn from the belief over the item's tokens that are one word.
 
         Parameters
         ----------
@@ -85,9 +86,13 @@ class People:
         -------
         str
         """
+        tokens = self.world.tokens[item]
+        typed = [at for at, token in enumerate(tokens) if len(token.split()) == 1]
+        if not typed:
+            return ANY_WORD
         uniform = random_stream(self.seed, "answer", person, item).random((1, 1))
-        [[at]] = sample_rows(self.world.token_logprob[item][None], 1.0, uniform)
-        return self.world.tokens[item][int(at)]
+        [[drawn]] = sample_rows(self.world.token_logprob[item][typed][None], 1.0, uniform)
+        return tokens[typed[int(drawn)]]
 
     def token(self, person: int, item: int) -> str:
         """Token that a person thinks most likely: the top of the belief, with the noise of the person's reports.
@@ -102,9 +107,7 @@ class People:
             One that shows something, so that it can be typed.
         """
         tokens = self.world.tokens[item]
-        seen = [at for at, token in enumerate(tokens) if is_visible_token(token) and token.strip()]
-        if not seen:
-            return ANY_TOKEN
+        seen = [at for at, token in enumerate(tokens) if can_be_guessed(token)]
         noisy = self._noisy(person, item, self.world.token_logprob[item])
         return tokens[max(seen, key=lambda at: float(noisy[at]))]
 
@@ -164,40 +167,49 @@ class Person:
     number: int
 
     def answer(self, game: str, page: Page) -> Mapping[str, str]:
-        """Say what to fill into the form: what an instruction asks for, else what the person believes."""
+        """Say what to fill into the form: what an instruction asks for, else what the person believes.
+
+        Raises
+        ------
+        InputError
+            If the page's context is none of the study's, so that nobody knows what the person believes.
+        """
         check = _instruction(game, page)
+        if check:
+            fields = {"comparison": "report", "top1": "token", "bets": "word1"}
+            return {fields.get(game, "word"): check} | ({"chips1": str(CHIPS)} if game == "bets" else {})
         if game == "comparison":
-            return {"report": check or str(self._percent_a(page))}
-        item = self.people.world.find(page.context or "")
+            return {"report": str(self._percent_a(page))}
+        item = self._item(page)
         if game == "bets":
-            return {"word1": check, "chips1": "100"} if check else self._bets(item)
+            return self._bets(item)
         if game == "top1":
-            return {"token": check or (ANY_TOKEN if item is None else self.people.token(self.number, item))}
+            return {"token": self.people.token(self.number, item)}
         if game == "guess_until_right":
-            return {"word": check or self._guess(item, len(page.tokens))}
-        return {"word": check or self._typed(item)}
+            return {"word": self._guess(item, len(page.tokens))}
+        return {"word": self.people.word(self.number, item).strip()}
+
+    def _item(self, page: Page, options: tuple[str, ...] = ()) -> int:
+        item = self.people.world.find(page.context or "", options)
+        if item is None:
+            problem = f"ends with {(page.context or '')[-40:]!r}, of which the study has no item"
+            raise InputError(problem, source=f"player {self.number}", field="context")
+        return item
 
     def _percent_a(self, page: Page) -> int:
         world, (a, b) = self.people.world, page.tokens[:2]
-        item = world.find(page.context or "", (a, b))
-        if item is None:
-            return 50
+        item = self._item(page, (a, b))
         target = world.target[item]
         other = b if a == target else a
         percent = round(100 * self.people.report(self.number, item, world.candidate[item].index(other)))
         return percent if a == target else 100 - percent
 
-    def _typed(self, item: int | None) -> str:
-        typed = "" if item is None else self.people.word(self.number, item).strip()
-        # a token may be a blank alone
-        return typed if len(typed.split()) == 1 else ANY_WORD
-
-    def _guess(self, item: int | None, n_before: int) -> str:
-        known = [] if item is None else self.people.guesses(self.number, item)
+    def _guess(self, item: int, n_before: int) -> str:
+        known = self.people.guesses(self.number, item)
         return known[n_before] if n_before < len(known) else f"{ANY_WORD}{n_before}"
 
-    def _bets(self, item: int | None) -> dict[str, str]:
-        chips, other = ({}, CHIPS) if item is None else self.people.bets(self.number, item)
+    def _bets(self, item: int) -> dict[str, str]:
+        chips, other = self.people.bets(self.number, item)
         fields = {"chips_other": str(other)}
         for at, (word, number) in enumerate(chips.items(), start=1):
             fields |= {f"word{at}": word, f"chips{at}": str(number)}

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from estimators.cloze import normalise_words
 from estimators.comparison.study_sources import PADDING
 from estimators.errors import InputError, unknown_choice
-from estimators.layout import HUMAN
-from experiments.collect.games.texts import item_names
+from estimators.layout import HUMAN, item_labels
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -85,8 +84,14 @@ class World:
         return self._words[item]
 
     def find(self, context: str, options: tuple[str, ...] = ()) -> int | None:
-        """Find the item of a context; where there are several, the one that knows the options."""
-        found = self.by_context.get(context.strip(" "), [])
+        """Find the item of a context, or of one that ends so: a page may show its last words alone.
+
+        Where there are several, it is the first one that knows the options.
+        """
+        shown = context.strip(" ")
+        found = self.by_context.get(shown, [])
+        if not found and shown:
+            found = [at for whole, items in self.by_context.items() if whole.endswith(shown) for at in items]
         return next((at for at in found if set(options) <= set(self.tokens[at])), None)
 
 
@@ -148,7 +153,7 @@ def world_of(study: xr.Dataset, belief: str | None = None) -> World:
         by_context.setdefault(context.strip(" "), []).append(at)
     return World(
         belief,
-        item_names(study),
+        item_labels(study).astype(str).tolist(),
         target,
         of_target.astype(float),
         candidate,

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from sqlalchemy import func, make_url, select
-from sqlalchemy.exc import ArgumentError, DatabaseError
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session as Transaction
 
 from estimators.errors import InputError
-from experiments.collect.database import open_database
+from experiments.collect.database import existing_database
+from experiments.collect.export_files import chosen_number
 from experiments.collect.export_rows import tidy_answers
 from experiments.collect.tables import Answer, Assignment, Question, Session, Study
 from experiments.studies.collected.settings import CollectedSettings
 from experiments.studies.parsing import Note
 
-__all__ = ["Collected", "database_url", "read_collection", "response_variables"]
+__all__ = ["Collected", "collected_answers", "read_collection", "response_variables"]
 
 SOURCE = "study collected"
 _TIMES = ("server_ms", "client_ms", "revisions", "answered_at", "score_points")
@@ -66,26 +65,36 @@ def read_collection(settings: CollectedSettings) -> Collected:
     InputError
         If the database cannot be opened, has no such study or no answers, or the rules leave none.
     """
-    url = database_url(settings.url)
-    database = None
-    try:
-        database = open_database(url)
-        with database.read() as transaction:
-            study_id, name = _study(transaction, settings)
-            notes: list[Note] = []
-            answers = _counted(tidy_answers(transaction, settings.game, study_ids=[study_id]), settings, notes)
-            free = None
-            if settings.game == "comparison" and settings.free_answers:
-                cloze = tidy_answers(transaction, "cloze", study_ids=[study_id])
-                free = _counted(cloze, settings, [], needed=False) if len(cloze) else None
-            return Collected(name, answers, _questions(transaction, settings.game, study_id), free, notes)
-    except DatabaseError as error:
-        shown = make_url(url).render_as_string(hide_password=True)
-        problem = f"is {shown!r}, no database that +exp=collect wrote, or out of reach: {error.orig}"
-        raise InputError(problem, source=SOURCE, field="url") from error
-    finally:
-        if database is not None:
-            database.close()
+    with existing_database(settings.url, field="study.url") as database, database.read() as transaction:
+        return collected_answers(transaction, settings)
+
+
+def collected_answers(transaction: Transaction, settings: CollectedSettings) -> Collected:
+    """Read the answers of a game from a database that is open.
+
+    Parameters
+    ----------
+    transaction : sqlalchemy.orm.Session
+    settings : CollectedSettings
+        All but its ``url``.
+
+    Returns
+    -------
+    Collected
+
+    Raises
+    ------
+    InputError
+        If there is no such study or no answer, or the rules leave none.
+    """
+    study_id, name = _study(transaction, settings)
+    notes: list[Note] = []
+    answers = _counted(tidy_answers(transaction, settings.game, study_ids=[study_id]), settings, notes)
+    free = None
+    if settings.game == "comparison" and settings.free_answers:
+        cloze = tidy_answers(transaction, "cloze", study_ids=[study_id])
+        free = _counted(cloze, settings, [], needed=False) if len(cloze) else None
+    return Collected(name, answers, _questions(transaction, settings.game, study_id), free, notes)
 
 
 def response_variables(answers: pd.DataFrame) -> dict[str, Any]:
@@ -112,32 +121,6 @@ def response_variables(answers: pd.DataFrame) -> dict[str, Any]:
     return found
 
 
-def database_url(given: str) -> str:
-    """Say how SQLAlchemy finds a database that is there.
-
-    Raises
-    ------
-    InputError
-        If it is no URL of a database, or there is no such file.
-
-    Examples
-    --------
-    >>> database_url("postgresql://ann@localhost/games")
-    'postgresql+psycopg://ann@localhost/games'
-    """
-    try:
-        url = make_url(given)
-    except ArgumentError as error:
-        problem = f"is {given!r}, should be sqlite:///FILE or postgresql://USER@HOST/NAME"
-        raise InputError(problem, source=SOURCE, field="url") from error
-    if url.drivername == "postgresql":
-        url = url.set(drivername="postgresql+psycopg")
-    if url.drivername == "sqlite" and not Path(url.database or "").is_file():
-        problem = f"is {given!r}, and there is no file {url.database!r}; +exp=collect writes one"
-        raise InputError(problem, source=SOURCE, field="url")
-    return url.render_as_string(hide_password=False)
-
-
 def _study(transaction: Transaction, settings: CollectedSettings) -> tuple[int, str]:
     counted = (
         select(Study.id, Study.name, Session.game, func.count(Answer.id))
@@ -157,14 +140,9 @@ def _study(transaction: Transaction, settings: CollectedSettings) -> tuple[int, 
         raise InputError(
             f"is {settings.game!r}, of which there are no answers; there are of {games}", source=SOURCE, field="game"
         )
-    wanted = settings.collection
-    found = [row for row in of_game if wanted is None or wanted in (str(row[0]), row[1])]
-    there = ", ".join(f"{number} ({name}, {n:,} answers)" for number, name, n in of_game)
-    if not found:
-        raise InputError(f"is {wanted!r}; there are {there}", source=SOURCE, field="collection")
-    if len(found) > 1:
-        raise InputError(f"should name one of the studies in the database: {there}", source=SOURCE, field="collection")
-    return found[0][0], found[0][1]
+    there = {number: (name, f"{name}, {n:,} answers") for number, name, n in of_game}
+    chosen = chosen_number(there, settings.collection, source=SOURCE)
+    return chosen, there[chosen][0]
 
 
 def _questions(transaction: Transaction, game: str, study_id: int) -> list[dict[str, Any]]:

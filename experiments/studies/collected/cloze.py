@@ -60,7 +60,7 @@ def _model_rows(settings: CollectedSettings, rows: pd.DataFrame) -> pd.DataFrame
         raise InputError(f"{problem}: {error}", source=SOURCE, field="model_words") from error
     table = table_of(words, "model_words", of="word", needed=_MODEL_COLUMNS)
     for name in _MODEL_COLUMNS:
-        table.check_column(name, name)
+        table.check_column(name, name, hint=f"study.model_words is a table with {', '.join(_MODEL_COLUMNS)}")
     given = pd.DataFrame({name: table.texts(name) for name in _MODEL_COLUMNS})
     of_item = rows.drop(columns=["participant", "response"]).drop_duplicates("context_id")
     merged = given.merge(of_item, left_on="item", right_on="context_id")

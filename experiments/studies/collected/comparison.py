@@ -117,7 +117,8 @@ def _with_served(study: xr.Dataset, path: UserPath) -> xr.Dataset:
     if own["target_token"].to_numpy().tolist() != study["target_token"].to_numpy().tolist():
         raise InputError("has other targets than were asked", source=f"{SOURCE}, {path}", field="served")
     of_candidates = own["candidate_token"].to_numpy().tolist() == study["candidate_token"].to_numpy().tolist()
-    allowed = {"item", "model", "token", "participant_truth"} | ({"candidate"} if of_candidates else set())
+    # a simulation's participants are others than those who played what it was served as
+    allowed = {"item", "model", "token"} | ({"candidate"} if of_candidates else set())
     more = {
         name: (variable.dims, variable.to_numpy(), variable.attrs)
         for name, variable in own.data_vars.items()

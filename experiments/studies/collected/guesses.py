@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pandas as pd
 import xarray as xr
 
+from estimators.layout import add_note, notes
 from experiments.studies.collected.answers import Collected, response_variables
-from experiments.studies.guesses.table import guess_study
+from experiments.studies.guesses.table import REPEATED, guess_study
 
 __all__ = ["collected_guesses"]
 
@@ -40,4 +43,10 @@ def collected_guesses(found: Collected) -> xr.Dataset:
         }
     )
     study = guess_study(rows, columns={"correct": "correct", "order": "order"}, name=found.name)
+    if "right" in answers:
+        # a table that holds several guesses at a place may be wrong; this game asks for them
+        kept = [note for note in notes(study) if note["text"] != REPEATED]
+        study.attrs["notes"] = json.dumps(kept)
+        n_further = len(answers) - len(answers.drop_duplicates(["session", "order"]))
+        add_note(study, "further guesses at a place, after wrong ones, as the game asks for", count=n_further)
     return study.assign(response_variables(answers))

@@ -11,6 +11,7 @@ import numpy as np
 from estimators.comparison import validate_comparison_study
 from estimators.errors import InputError
 from experiments.studies.comparison.lm_game_parse import RESPONSE_FILE, question_file
+from inference.disk import write_whole
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -98,6 +99,4 @@ def _percent(report: float) -> float:
 
 def _write(path: Path, content: object) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.partial")
-    partial.write_text(json.dumps(content, allow_nan=False), encoding="ascii")
-    partial.replace(path)
+    write_whole(path, json.dumps(content, allow_nan=False))

@@ -23,7 +23,10 @@ from experiments.studies.table_file import read_table
 from experiments.studies.table_settings import TableFile
 from inference.settings import UserPath
 
-__all__ = ["GuessTableSettings", "guess_study", "guess_table"]
+__all__ = ["REPEATED", "GuessTableSettings", "guess_study", "guess_table"]
+
+REPEATED = "guesses at a place at which the participant had guessed before; kept"
+"""Note on a table with several guesses of a person at a place."""
 
 _NEEDED = ("participant", "document", "position")
 _TRUE = ("1", "true", "yes", "1.0")
@@ -167,8 +170,7 @@ def _study_of(table: Table, settings: GuessLayout, *, name: str) -> xr.Dataset:
     add_notes(study, contradictions(study, table, columns))
     again = int(repeated_guesses(study).sum())
     if again:
-        text = "guesses at a place at which the participant had guessed before; kept"
-        add_note(study, text, count=again, level="warning")
+        add_note(study, REPEATED, count=again, level="warning")
     return validate_guess_study(study)
 
 

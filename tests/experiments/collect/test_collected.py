@@ -28,6 +28,7 @@ from experiments.collect.export_public import document_tokens
 from experiments.collect.games import comparison
 from experiments.collect.games.cloze import same_word
 from experiments.collect.players.crowd import Crowd, play_all
+from experiments.collect.players.forms import Page
 from experiments.collect.players.people import People, Person, exact_people, simulated_people
 from experiments.collect.players.world import world_of
 from experiments.collect.server import app_of
@@ -42,6 +43,7 @@ from experiments.studies.comparison.simulated import simulated
 from experiments.studies.comparison.table import comparison_study
 from experiments.studies.guesses.lm_game_top1 import lm_game_top1
 from models.comparison.free_answer_data import free_answer_data
+from tests.experiments.command import run_experiment
 
 N_PLAYERS = 4
 SEED = 5
@@ -204,6 +206,11 @@ def test_tokens_through_the_pages_are_those_of_the_simulator(played: Played) -> 
 
 def test_ranks_through_the_pages_are_those_of_the_simulator(played: Played) -> None:
     study = collected_study(url=played.url, game="guess_until_right")
+    # what the game asks for is no doubt about the data
+    assert not [note for note in notes(study) if note["level"] == "warning"]
+    [further] = [note for note in notes(study) if note["text"].startswith("further guesses at a place")]
+    places = set(zip(study["participant"].to_numpy(), study["response_item"].to_numpy(), strict=True))
+    assert further["count"] == study.sizes["response"] - len(places) > 0
     world, expected = played.people.world, {}
     for who, item in dict.fromkeys(rows_of(study)):
         at = world.name.index(item)
@@ -269,6 +276,10 @@ def test_training_rounds_and_checks_are_left_out_and_counted(played: Played) -> 
 def test_free_answers_on_the_same_contexts_come_along(played: Played) -> None:
     path = save_comparison_study(played.study, played.folder / "served.nc")
     study = collected_study(url=played.url, served=path)
+    # the participants whom the served study simulated are others than those who played
+    assert "true_slope" in played.study
+    assert "true_slope" not in study
+    assert "human_target_logprob" in study
     cloze = collected_study(url=played.url, game="cloze")
     assert study.sizes["answer"] > 0
     shared = np.isin(cloze["item_id"].to_numpy()[cloze["response_item"].to_numpy()], study["item_id"].to_numpy()).sum()
@@ -424,7 +435,30 @@ def test_one_participant_is_deleted_and_the_others_stay(played: Played, tmp_path
     database.close()
 
 
-def test_what_is_no_database_is_named(tmp_path: Path) -> None:
+@pytest.fixture
+def no_database(tmp_path: Path) -> str:
     (tmp_path / "run.log").write_text("no database, but long enough to look like one\n" * 100)
+    return f"sqlite:///{tmp_path / 'run.log'}"
+
+
+def test_what_is_no_database_is_named(no_database: str) -> None:
     with pytest.raises(InputError, match=r"url.*no database that \+exp=collect wrote"):
-        collected_study(url=f"sqlite:///{tmp_path / 'run.log'}")
+        collected_study(url=no_database)
+    with pytest.raises(InputError, match=r"database: is .*no database that \+exp=collect wrote"):
+        run_experiment("+exp=collect", f"experiment.database={no_database}")
+
+
+def test_the_commands_name_what_is_no_database(
+    no_database: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for command in (["export", "--folder", str(tmp_path)], ["forget", "P1"]):
+        assert main([command[0], "--url", no_database, *command[1:]]) == 2
+        assert "error: url: is 'sqlite:///" in (said := capsys.readouterr().err)
+        assert "no database that +exp=collect wrote" in said
+
+
+def test_a_player_without_a_belief_stops(played: Played) -> None:
+    page = Page("/play", 200, context="A context that nobody has read", tokens=[" a", " b"])
+    for game in ("comparison", "top1", "cloze", "guess_until_right", "bets"):
+        with pytest.raises(InputError, match=r"player 0, context: ends with .*nobody has read"):
+            Person(played.people, 0).answer(game, page)

@@ -6,12 +6,13 @@ import re
 from pathlib import Path
 
 import pytest
-import yaml
 
 import experiments.collect
 from estimators.errors import InputError
 from experiments.collect.games.registry import GAMES
-from experiments.collect.strings import Strings, available, read_strings, refuse_doubled_keys
+from experiments.collect.strings import Strings, available, read_strings
+from experiments.collect.surveys import read_survey
+from experiments.collect.yaml_file import parse_yaml
 
 HERE = Path(experiments.collect.__file__).parent
 
@@ -84,6 +85,31 @@ def test_a_language_that_lacks_a_text_is_refused(tmp_path: Path, monkeypatch: py
 
 
 def test_a_doubled_key_is_refused() -> None:
-    refuse_doubled_keys(yaml.compose("a: {b: 1}\nc: {b: 2}\n"), "en.yaml")
+    assert parse_yaml("a: {b: 1}\nc: {b: 2}\n", "en.yaml") == {"a": {"b": 1}, "c": {"b": 2}}
     with pytest.raises(InputError, match=r"en\.yaml, b: stands twice, again in line 3"):
-        refuse_doubled_keys(yaml.compose("a:\n  b: 1\n  b: 2\n"), "en.yaml")
+        parse_yaml("a:\n  b: 1\n  b: 2\n", "en.yaml")
+
+
+def test_a_question_with_a_doubled_key_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "before.yaml"
+    path.write_text("- {name: age, text: Your age, kind: number}\n- name: sex\n  text: One\n  text: Two\n")
+    with pytest.raises(InputError, match=r"before\.yaml, text: stands twice, again in line 4"):
+        read_survey(path, "before")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a: [1", "before: is no YAML: "),
+        ("- " * 5000, "before: is nested too deeply"),
+        ("!!python/object/apply:os.system [ls]", "before: is no YAML: "),
+    ],
+)
+def test_what_is_no_yaml_is_refused(text: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        parse_yaml(text, "before.yaml", "before")
+
+
+def test_an_alias_of_what_it_is_in_ends() -> None:
+    found = parse_yaml("&a [*a]", "before.yaml")
+    assert found[0] is found

@@ -16,6 +16,7 @@ from experiments.collect.demo import collect_demo
 from experiments.collect.server import app
 from experiments.collect.settings import CollectSettings, RecruiterSettings
 from experiments.collect.tables import Answer, Assignment, Base, Question, Session
+from experiments.collect.visit import _templates
 from tests.experiments.collect.players import Player, csrf_of, order_of
 
 SMALL: dict[str, Any] = {"n_questions": 4, "training_rounds": 1, "attention_share": 0.25}
@@ -45,6 +46,34 @@ def test_a_game_is_played_from_consent_to_completion_code(database: Database, ga
     assert [row[0].correct for row in rows if row[2].attention] == [True]
     assert sum(not row[1].training and not row[2].attention for row in rows) == 4
     assert all(row[0].server_ms is not None and row[0].page_version for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("value", "written"), [(-0.04, "0.0"), (0.0, "0.0"), (-0.06, "\u22120.1"), (12.34, "12.3"), (-3.0, "\u22123.0")]
+)
+def test_what_is_rounded_to_nothing_has_no_minus(value: float, written: str) -> None:
+    parts = _templates().get_template("parts.html").module
+    assert parts.number(lambda _: ".", "%.1f", value).strip() == written  # type: ignore[attr-defined]
+
+
+def test_dots_stand_before_a_context_that_begins_inside_its_text(database: Database) -> None:
+    for words, dots in ((3, 1), (None, 0)):
+        settings = CollectSettings(**SMALL, game="cloze", max_context_words=words)
+        player = Player(app(settings, collect_demo(), database), "cloze")
+        player.to_play()
+        assert player.page.text.count('<span class="cut"') == dots
+        player.answer("the")
+        assert player.page.url.path == "/feedback"
+        assert player.page.text.count('<span class="cut"') == dots
+
+
+def test_dots_make_no_other_study_of_one_that_is_there(database: Database) -> None:
+    settings = CollectSettings(game="cloze", max_context_words=3)
+    first = app(settings, collect_demo(), database).state.collection.study_id
+    with database.write() as transaction:
+        for question in transaction.scalars(select(Question)):
+            question.content = {key: value for key, value in question.content.items() if key != "cut"}
+    assert app(settings, collect_demo(), database).state.collection.study_id == first
 
 
 def test_the_score_is_the_rule_of_the_game(database: Database) -> None:
@@ -193,3 +222,69 @@ def test_the_experimenter_logs_in_and_wrong_passwords_end(database: Database, mo
     assert answers(database) == []
     with database.read() as transaction:
         assert transaction.scalar(select(func.sum(Question.n_held))) == 0
+
+
+def test_who_withdraws_is_deleted_and_counted_without_a_name(
+    database: Database, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("SHANNON_COLLECT_PASSWORD", "long enough")
+    made = app(CollectSettings(**SMALL), collect_demo(), database)
+    stays, goes = (Player(made, "cloze") for _ in range(2))
+    stays.to_play("?PROLIFIC_PID=stays")
+    stays.play_all("the")
+    goes.to_play("?PROLIFIC_PID=goes&STUDY_ID=s&SESSION_ID=t")
+    goes.answer("the")
+    n_before = len(answers(database))
+    assert 'href="/withdraw"' in goes.page.text
+    assert Player(made, "cloze").get("/withdraw").url.path == "/"
+    goes.get("/withdraw")
+    assert "Delete everything" in goes.page.text
+    assert len(answers(database)) == n_before
+    csrf = csrf_of(goes.page)
+    assert goes.client.post("/withdraw", data={"csrf": "guessed"}).status_code == 403
+    assert len(answers(database)) == n_before
+    with caplog.at_level("INFO", logger="shannon-game"):
+        goes.page = goes.client.post("/withdraw", data={"csrf": csrf})
+    assert goes.page.url.path == "/withdrawn"
+    assert "Everything that was stored of you is deleted" in goes.page.text
+    assert [record.message for record in caplog.records if record.name == "shannon-game"] == [
+        "a participant withdrew; everything of theirs was deleted"
+    ]
+    assert goes.get("/play").url.path == "/"
+    with database.read() as transaction:
+        [left] = transaction.scalars(select(Session)).all()
+        assert left.player.recruiter_id == "stays"
+        held = transaction.scalar(select(func.sum(Question.n_held)))
+        assert held == transaction.scalar(select(func.count(Assignment.id)).where(Assignment.state != "skipped"))
+    admin = Player(made, "cloze")
+    admin.get("/admin")
+    admin.post("/admin/login", password="long enough")
+    assert "<b>1</b> withdrew" in admin.page.text
+
+
+def test_the_experimenter_finds_a_participant(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHANNON_COLLECT_PASSWORD", "long enough")
+    made = app(CollectSettings(**SMALL), collect_demo(), database)
+    for name in ("ann_1", "anna1", "bob"):
+        Player(made, "cloze").begin(f"?PROLIFIC_PID={name}")
+    admin = Player(made, "cloze")
+    admin.get("/admin")
+    admin.post("/admin/login", password="long enough")
+    with database.read() as transaction:
+        names = {each.player.recruiter_id: each.player.pseudonym for each in transaction.scalars(select(Session))}
+
+    def found(text: str) -> set[str]:
+        page = admin.client.get("/admin", params={"find": text}).text
+        return {name for name, pseudonym in names.items() if pseudonym in page.partition("<tbody>")[2]}
+
+    assert found("") == found("  ") == {"ann_1", "anna1", "bob"}
+    assert found("ANN") == {"ann_1", "anna1"}
+    # signs of a pattern are themselves
+    assert found("n_1") == {"ann_1"}
+    assert found("%") == set()
+    assert found(names["bob"][:7].lower()) == {"bob"}
+    assert found("'; drop table player; --") == set()
+    page = admin.client.get("/admin", params={"find": '"><script>'}).text
+    assert "<script>" not in page
+    assert "<b>3</b> consent" in page
+    assert "Nobody has this" in page

@@ -35,16 +35,20 @@ def test_the_command_serves_lets_them_play_and_sets_the_truth_beside(tmp_path: P
     asked = found["item_id"].to_numpy().astype(int)
     truth = np.exp(-study["human_target_logprob"].to_numpy()[asked].mean())
     assert row["true_perplexity"] == pytest.approx(truth)
-    assert row["n_answers"] >= 3 * (1 + 1 + 4) - 3
+    # training rounds and attention checks are sent, and do not count
+    assert result.table["n_answers"].tolist() == [3 * 4, 3 * 4]
+    assert row["n_sent"] >= 3 * (1 + 1 + 4) - 3
+    assert row["verdict"] in ("enough draws", "doubtful", "too few")
     assert row["perplexity_lower"] < row["perplexity"] < row["perplexity_upper"]
     assert "3 players gave" in result.text
+    assert any("TVD" in text for text in result.warnings)
     result.files["study.nc"](tmp_path / "study.nc")
     assert (tmp_path / "study.nc").stat().st_size > 0
     # what they left is a study like any other
     again = run_experiment("+exp=perplexity", "study=collected", f"study.url={url}", "players=human")
     exact = again.table[again.table["rounding"] == "none"]
     assert exact["perplexity"].item() == pytest.approx(row["perplexity"])
-    with pytest.raises(InputError, match="where these players have played before"):
+    with pytest.raises(InputError, match=r"experiment\.database: is .*where these players have played before; .*seed="):
         run_experiment(*command)
 
 

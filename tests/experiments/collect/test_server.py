@@ -88,7 +88,9 @@ def test_a_port_that_is_taken_is_said(tmp_path: Path) -> None:
         start = [sys.executable, "-m", "experiments.run", "collect", f"experiment.port={port}"]
         done = subprocess.run(start, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert f"port: is {port}, where the server cannot listen on 127.0.0.1" in done.stderr
+    assert f"experiment.port: is {port}, where the server cannot listen on 127.0.0.1" in done.stderr
+    # said once: uvicorn would log it too
+    assert done.stderr.count(f"{port}") == 1
 
 
 def test_a_notebook_finds_what_it_needs() -> None:

@@ -55,6 +55,13 @@ def test_a_run_writes_designs_curves_and_a_paragraph(tmp_path: Path) -> None:
     assert "We will ask" in report
     assert (tmp_path / "figures" / "costs.png").is_file()
     assert pd.read_csv(tmp_path / "table.csv").shape[0] == len(table)
+    # a line a number that is estimated, on the screen too; shares with their Monte-Carlo error
+    assert len(result.conclusion) == 5
+    bets = next(line for line in result.conclusion if line.startswith("For what people lose in bets: "))
+    row = best[best["game"] == "bets"].iloc[0]
+    assert f"about {row['n_contexts'] / row['n_people']:.0f} bets a person; " in bets
+    assert f"{100 * row['p_width']:.0f} ± {100 * row['p_width_mcse']:.1f}% of 8 simulated studies" in report
+    assert f"A person makes about {row['n_contexts'] / row['n_people']:.0f} bets." in report
 
 
 def test_the_same_seed_gives_the_same_table(contexts: xr.Dataset) -> None:

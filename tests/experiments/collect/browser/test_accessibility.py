@@ -110,6 +110,8 @@ def test_no_other_page_has_a_finding(
         player.page.click("form.play button")
     assert player.page.locator("#problem").count() == 1
     found += findings(player.page)
+    player.page.goto(f"{player.site.address}/withdraw")
+    found += findings(player.page)
     player.page.goto(f"{player.site.address}/nowhere")
     found += findings(player.page)
     player.page.goto(f"{player.site.address}/admin/login")
