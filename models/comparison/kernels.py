@@ -320,7 +320,7 @@ def participant_log_density(  # noqa: PLR0915, PLR0917 - one pass; Numba takes a
     at_e = 19 + 3 * n_items
     at_u = at_e + q.n_shared
     g[:] = 0.0
-    total = _add_numbers(x, g, p)
+    total: float = _add_numbers(x, g, p)
     total += _add_normals(x[19 : 19 + 2 * n_items], g[19 : 19 + 2 * n_items])
     total += _add_students(x[19 + 2 * n_items : at_e], g[19 + 2 * n_items : at_e], p.nu)
     found, g_ga = _add_residuals(x[at_e:at_u], g[at_e:at_u], x[_GA])

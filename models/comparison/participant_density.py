@@ -121,11 +121,12 @@ def layout(n_items: int, n_shared: int, n_participants: int) -> dict[str, slice]
 
 def _expanded(x: FloatArray, where: dict[str, slice], q: Any, present: FloatArray, k0: float) -> dict[str, FloatArray]:
     """Values of the model's variables at a vector of parameters, deterministic ones too."""
-    found = {name: x[part] for name, part in where.items() if name != "bias_turned"}
+    found: dict[str, Any] = {name: x[part] for name, part in where.items() if name != "bias_turned"}
     found |= {name: x[where[name].start] for name in PARTICIPANT_NUMBERS}
     found |= {name: np.exp(found[name]) for name in ("rho", *_HALF_NORMAL)}
     found["half"] = 1 / (1 + np.exp(-found["half"]))
     people, mean_bias = people_of(x, where["slope_unit"].start, q.n_participants, present, k0)
-    found["mu"] = found.pop("mu_turned") - mean_bias
-    found["A"], found["s"] = items_of(x, found["mu"], q.target_logit.size, q)[:2]
+    mu = float(found.pop("mu_turned")) - mean_bias
+    found["mu"] = mu
+    found["A"], found["s"] = items_of(x, mu, q.target_logit.size, q)[:2]
     return found | dict(zip(("slope", "bias", "noise", "lapse", "bias_unit"), people, strict=False))
