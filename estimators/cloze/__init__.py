@@ -2,6 +2,13 @@
 
 from estimators.cloze.answer_statistics import AnswerStatistics, answer_statistics, entropy_corrected_nats
 from estimators.cloze.calibration_error import CalibrationError, expected_calibration_error, share_correct
+from estimators.cloze.criterion_share import (
+    CRITERIA,
+    CriterionShare,
+    criterion_distance,
+    criterion_margin,
+    criterion_share,
+)
 from estimators.cloze.distances import jensen_shannon_nats, kl_nats, total_variation, tvd_exact
 from estimators.cloze.distributions import (
     Distributions,
@@ -30,11 +37,13 @@ from estimators.cloze.tvd_bias import TvdBaseline, permutation_baseline, tvd_wit
 from estimators.cloze.words import NON_ANSWERS, WORD_RULES, NormalisedWords, WordRules, normalise_words, word_rules
 
 __all__ = [
+    "CRITERIA",
     "NON_ANSWERS",
     "WORD_RULES",
     "AnswerStatistics",
     "CalibrationError",
     "ClozeSimulation",
+    "CriterionShare",
     "Distributions",
     "ModelWords",
     "NeededShare",
@@ -49,6 +58,9 @@ __all__ = [
     "cloze_items",
     "cloze_participants",
     "count_words",
+    "criterion_distance",
+    "criterion_margin",
+    "criterion_share",
     "distributions_from_proportions",
     "entropy_corrected_nats",
     "entropy_nats",

@@ -14,7 +14,10 @@ from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field
 
 from estimators.cloze import (
+    CRITERIA,
     StudyWords,
+    criterion_margin,
+    criterion_share,
     needed_share,
     random_split_halves,
     relative_frequencies,
@@ -46,6 +49,8 @@ class ShareSettings(Seeded):
         tuple[Positive, ...], Field(min_length=1), BeforeValidator(lambda m: (m,) if isinstance(m, int | float) else m)
     ] = (0.01, 0.02, 0.05)
     """Differences of mean TVD that count as none."""
+    criterion_margins: Annotated[tuple[Positive, ...], Field(min_length=1)] = (0.02, 0.05, 0.1, 0.2)
+    """Margins of every criterion of criteria.csv: differences of means, distribution functions, areas, probabilities."""
     n_replicates: Count = 2000
     """Bootstrap replicates over texts."""
     interval: Probability = 0.9
@@ -148,7 +153,45 @@ def share_result(curves: Curves, settings: ShareSettings) -> ExperimentResult:
         "improve": improve_figure(table, dataset),
         "improve_densities": improve_densities_figure(curves, seed=settings.seed),
     }
-    return ExperimentResult(table, dataset, figures, summary(table))
+    criteria = criteria_table(curves, settings.criterion_margins)
+    return ExperimentResult(
+        table, dataset, figures, f"{summary(table)}\n\n{criteria_summary(criteria)}", tables={"criteria": criteria}
+    )
+
+
+def criteria_table(curves: Curves, margins: tuple[float, ...]) -> pd.DataFrame:
+    """Share needed by every criterion and margin, of stated margins and of those of a test at 5%.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``model``, ``estimator``, ``criterion``, ``distance``, ``margin``, ``margin_is`` (stated, or 5% test),
+        ``share_needed``.
+    """
+    rows: list[dict[str, Any]] = []
+    for (name, kind), one in curves.items():
+        for criterion in CRITERIA:
+            stated = [(margin, "stated") for margin in margins]
+            if criterion in ("kolmogorov_smirnov", "mann_whitney"):
+                stated.append((criterion_margin(criterion, len(one.model)), "5% test"))
+            for margin, what in stated:
+                found = criterion_share(one.model, one.oracle, criterion=criterion, margin=margin)
+                row = {"model": name, "estimator": kind, "criterion": criterion, "distance": found.distance}
+                rows.append({**row, "margin": margin, "margin_is": what, "share_needed": found.share})
+    return pd.DataFrame(rows)
+
+
+def criteria_summary(criteria: pd.DataFrame) -> str:
+    """Say how far the criteria go apart."""
+    lines = [
+        f"- **{label(str(name))}** ({kind}): {own['share_needed'].min():.0%} to {own['share_needed'].max():.0%}"
+        for (name, kind), own in criteria.groupby(["model", "estimator"], sort=False)
+    ]
+    return (
+        "A share needs a criterion. Every criterion of `criteria.csv` (means, Kolmogorov-Smirnov, Wasserstein, "
+        "Mann-Whitney) shrinks by the factor 1 - k, so that k = 60% leaves 40% of the distance, whichever it is. Over "
+        "all of them and their margins:\n\n" + "\n".join(lines)
+    )
 
 
 def _curves(study: xr.Dataset, words: StudyWords, settings: ImproveSettings) -> Curves:
