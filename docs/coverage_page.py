@@ -59,7 +59,10 @@ def page_of(rows: list[Row]) -> str:
     for paper, heading in PAPERS.items():
         mine = [row for row in rows if row["paper"] == paper]
         lines += ["", f"## {heading}", "", f"{len(mine)} rows: {counted(mine)}.", ""]
-        lines += ["| row | section | what it needs | status | command, place | note |", "| ---: | --- | --- | --- | --- | --- |"]
+        lines += [
+            "| row | section | what it needs | status | command, place | note |",
+            "| ---: | --- | --- | --- | --- | --- |",
+        ]
         lines += [_line(row) for row in mine]
     return "\n".join(lines) + "\n"
 

@@ -1,9 +1,9 @@
 """Share of contexts that a model would have to answer as people do for its distances to be distributed like theirs.
 
 With a random share k of a model's distances replaced by those between halves of people, the distribution of the
-distances is (1 - k) F + k H, of the model's F and the people's H. Mean, Kolmogorov-Smirnov and Wasserstein distance to H
-and the probability that one is larger than the other then all shrink by the factor 1 - k: whatever D is at k = 0, a
-margin m is reached at k = 1 - m / D.
+distances is (1 - k) F + k H, of the model's F and the people's H. The differences of their means and of their
+distribution functions (Kolmogorov-Smirnov), the area between them (Wasserstein) and |P(model > people) - 1/2|
+(Mann-Whitney) then all shrink by the factor 1 - k: whatever D is at k = 0, a margin m is reached at k = 1 - m / D.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from estimators.errors import InputError, unknown_choice
 __all__ = ["CRITERIA", "CriterionShare", "criterion_distance", "criterion_margin", "criterion_share"]
 
 CRITERIA = ("mean", "kolmogorov_smirnov", "wasserstein", "mann_whitney")
-"""What is compared: means; largest difference of distribution functions; area between them; |P(model > people) - 1/2|."""
+"""What is compared: means; distribution functions at their largest difference, and the area between them; ranks."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

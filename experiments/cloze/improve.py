@@ -26,6 +26,7 @@ from estimators.cloze import (
     tvd_to_split_halves,
 )
 from estimators.cloze.study import entry_positions, item_positions
+from estimators.errors import InputError
 from experiments.cloze.figures import colours, kernel_density, label
 from experiments.cloze.settings import ClozeSettings, chosen_models, groups_of, shared_contexts, words_of
 from experiments.harness.figures import STYLE, new_figure
@@ -50,7 +51,7 @@ class ShareSettings(Seeded):
     ] = (0.01, 0.02, 0.05)
     """Differences of mean TVD that count as none."""
     criterion_margins: Annotated[tuple[Positive, ...], Field(min_length=1)] = (0.02, 0.05, 0.1, 0.2)
-    """Margins of every criterion of criteria.csv: differences of means, distribution functions, areas, probabilities."""
+    """Margins of every criterion of criteria.csv: of means, distribution functions, areas and probabilities."""
     n_replicates: Count = 2000
     """Bootstrap replicates over texts."""
     interval: Probability = 0.9
@@ -62,6 +63,9 @@ class ImproveSettings(ClozeSettings, ShareSettings):
 
     n_splits: Count = 20
     """Independent random splits of each context's answers into two oracles."""
+    oracle_size: Count | None = None
+    """Answers of each oracle, such as 20 or 10; null for half of the context's. Contexts with fewer than twice as many
+    are left out, and said."""
     biased: bool = True
     """Also the renormalised probabilities of appendix A, where the study has log-probabilities."""
 
@@ -200,8 +204,16 @@ def _curves(study: xr.Dataset, words: StudyWords, settings: ImproveSettings) -> 
     for name, model in words.models.items():
         rng = rng_for(settings.seed, f"oracles {name}")
         have = shared_contexts(words, name)
+        if settings.oracle_size is not None:
+            have = have[answers.totals[model.item[have]] >= 2 * settings.oracle_size]
+        if not len(have):
+            raise InputError(
+                f"is {settings.oracle_size}, but no context of {name} has twice as many answers", field="oracle_size"
+            )
         items = model.item[have]
-        splits = random_split_halves(answers.take(items), n_splits=settings.n_splits, rng=rng)
+        splits = random_split_halves(
+            answers.take(items), n_splits=settings.n_splits, rng=rng, size=settings.oracle_size
+        )
         oracle, text = tvd_between_split_halves(splits).mean(axis=0), groups_of(study, items)
         drawn = relative_frequencies(model.counts.take(have))
         found[name, "unbiased"] = Distances(tvd_to_split_halves(drawn, splits).mean(axis=0), oracle, text)

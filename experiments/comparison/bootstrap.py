@@ -178,16 +178,17 @@ def _dataset(table: pd.DataFrame, replicates: list[np.ndarray]) -> xr.Dataset:
 def summary(table: pd.DataFrame, interval: float = 0.9) -> str:
     """Say what the intervals are and what they leave out."""
     lines = [
-        f"- **{player_label(row.player)}**, {_KINDS[row.bootstrap]}: mean {row.perplexity:.1f}, "
-        f"median {row.perplexity_median:.1f} [{row.perplexity_lower:.1f}, {row.perplexity_upper:.1f}] (all responses: {row.perplexity_full:.1f})"
+        f"- **{player_label(row.player)}**, {_KINDS[row.bootstrap]}: mean {row.perplexity:.1f}, median "
+        f"{row.perplexity_median:.1f} [{row.perplexity_lower:.1f}, {row.perplexity_upper:.1f}] "
+        f"(all responses: {row.perplexity_full:.1f})"
         for row in rows_of(table)
     ]
     return (
-        f"Mean, median and central {interval:.0%} of the perplexity over replicates; se_items and se_samples in the table are "
-        "those of all responses, se_bootstrap that of the replicates. Dropping half of the participants (as the "
-        "paper does, which shows the median) holds the items fixed; the cluster bootstrap resamples participants and items. Replicates hold "
-        "fewer distinct answers an item than the study, so eq. 5's downward bias grows in them: their mean lies below "
-        "the full estimate where the tail is heavy.\n\n" + "\n".join(lines)
+        f"Mean, median and central {interval:.0%} of the perplexity over replicates; se_items and se_samples in the "
+        "table are those of all responses, se_bootstrap that of the replicates. Dropping half of the participants (as "
+        "the paper does, which shows the median) holds the items fixed; the cluster bootstrap resamples participants "
+        "and items. Replicates hold fewer distinct answers an item than the study, so eq. 5's downward bias grows in "
+        "them: their mean lies below the full estimate where the tail is heavy.\n\n" + "\n".join(lines)
     )
 
 

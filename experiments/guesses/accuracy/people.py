@@ -68,7 +68,9 @@ def people_table(
         if not np.isnan(weakest):
             enough = found.accuracy[found.n_guesses >= min_answers]
             rows += [("accuracy of the weakest language model", tokens, weakest)]
-            rows += [("participants with enough guesses below every language model", tokens, int((enough < weakest).sum()))]
+            rows += [
+                ("participants with enough guesses below every language model", tokens, int((enough < weakest).sum()))
+            ]
     if {"visible", "word"} <= set(of):
         rows.append(("share of the guesses that are on word tokens", "visible", float(of["word"].mean())))
     if n_unseen is not None:

@@ -204,8 +204,8 @@ DISPLAYS = (
         "lm_game",
         "table 1",
         "Table 1: language models on documents",
-        text="Its 24 values have no verdict: models and texts are not part of the public data, and the paper's text was not at "
-        "hand. `+exp=corpus` computes loss, perplexity and accuracy of any model that you have.",
+        text="Its 24 values have no verdict: models and texts are not public, and the paper's text was not "
+        "at hand. `+exp=corpus` computes loss, perplexity and accuracy of any model that you have.",
     ),
     Display(
         "lm_game",
@@ -228,8 +228,8 @@ DISPLAYS = (
         "Figure 7: half of the participants dropped",
         "bootstrap",
         ("bootstrap",),
-        "The paper shows the median and prints no number. Mean and median over halves lie below the estimate from everybody: the "
-        "estimator is biased down, the more so the fewer answers it has.",
+        "The paper shows the median and prints no number. Mean and median over halves lie below the estimate from "
+        "everybody: the estimator is biased down, the more so the fewer answers it has.",
     ),
     Display("lm_game", "figure 8", "Figure 8: coarser reports", "rounding", ("rounding",)),
     Display("lm_game", "word tokens", "Word tokens only", "perplexity_words", ("perplexity",)),

@@ -378,7 +378,9 @@ def _read_training(reading: _Reading, files: Mapping[str, bytes]) -> None:
             for key in ("Training Loss", "Valid. Loss"):
                 loss = epoch.get(key) if isinstance(epoch, dict) else None
                 if not is_number(loss):
-                    raise InputError(f"is {shown(loss)}, should be a number", source=name, field=f"epoch {number}, {key}")
+                    raise InputError(
+                        f"is {shown(loss)}, should be a number", source=name, field=f"epoch {number}, {key}"
+                    )
                 reading.published[f"{name.rpartition('/')[2].removesuffix('.json')}/{number}/{key}"] = float(loss)
 
 
