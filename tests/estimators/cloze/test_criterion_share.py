@@ -22,7 +22,7 @@ def test_distances_are_those_of_scipy_and_of_all_pairs(sets: tuple[list[float], 
     one, other = np.array(model)[:, None], np.array(halves)
     expected = {
         "mean": abs(np.mean(model) - np.mean(halves)),
-        "kolmogorov_smirnov": stats.ks_2samp(model, halves, method="exact").statistic,
+        "kolmogorov_smirnov": max(abs((one <= x).mean() - (other <= x).mean()) for x in (*model, *halves)),
         "wasserstein": stats.wasserstein_distance(model, halves),
         "mann_whitney": abs((one > other).mean() + (one == other).mean() / 2 - 0.5),
     }

@@ -94,7 +94,8 @@ def test_losses_by_fold_and_epoch(root: Path) -> None:
 def test_figures_are_those_that_the_files_allow(root: Path, tmp_path: Path) -> None:
     figures = appendix_figures(provo(root=root, cache=False))
     assert list(figures) == ["oracles", "tokens", "training"]
-    assert [ax.get_title(loc="left") or ax.get_title() for ax in figures["training"].axes] == ["passages 1-10 left out", "passages 11-20 left out"]
+    titles = [ax.get_title(loc="left") or ax.get_title() for ax in figures["training"].axes]
+    assert titles == ["passages 1-10 left out", "passages 11-20 left out"]
     shown = [text.get_text() for text in figures["tokens"].axes[0].get_legend().get_texts()]
     assert shown == ["GPT-2, mean 0.300", "half of the people, mean 0.300", "the other half, mean 0.300"]
     assert appendix_figures(provo(root=tiny_provo.write(tmp_path), cache=False)) == {}
