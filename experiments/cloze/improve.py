@@ -65,7 +65,7 @@ class ImproveSettings(ClozeSettings, ShareSettings):
     """Independent random splits of each context's answers into two oracles."""
     oracle_size: Count | None = None
     """Answers of each oracle, such as 20 or 10; null for half of the context's. Contexts with fewer than twice as many
-    are left out, and said."""
+    are left out (column n_contexts)."""
     biased: bool = True
     """Also the renormalised probabilities of appendix A, where the study has log-probabilities."""
 

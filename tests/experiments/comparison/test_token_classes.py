@@ -91,6 +91,13 @@ def test_contributions_sum_to_the_gap() -> None:
         assert own["n_items"].sum() == 20
 
 
+def test_perplexities_are_powers_of_two_of_the_loss_in_bits() -> None:
+    study = simulated(n_items=12, n_reference_items=12, vocab_size=100, n_candidates=20, n_participants=8)
+    table = perplexity(study).table
+    np.testing.assert_allclose(2 ** table["loss_bits"], table["perplexity"])
+    np.testing.assert_allclose(table["gap_bits"] * np.log(2), table["gap_nats"])
+
+
 def test_mistakes_are_named() -> None:
     study = simulated(n_items=12, n_reference_items=12, vocab_size=100, n_candidates=20, n_participants=8)
     with pytest.raises(InputError, match="should rise"):

@@ -1,4 +1,4 @@
-"""The table of what the papers describe is true of today's code, and its page is made from it."""
+"""The table of what the papers describe is true of today's code; pages are made from their tables."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from inference.settings import settings_from
 from tests.experiments.command import ROOT, config
 
 
-def coverage_page() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("coverage_page", ROOT / "docs/coverage_page.py")
+def paper_pages() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("paper_pages", ROOT / "docs/paper_pages.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -25,9 +25,9 @@ def coverage_page() -> ModuleType:
     return module
 
 
-PAGE = coverage_page()
-ROWS: list[dict[str, str]] = PAGE.read_rows()
-COMMANDS = sorted({row["command"] for row in ROWS if row["command"]})
+PAGE = paper_pages()
+ROWS: list[dict[str, str]] = PAGE.read_rows(PAGE.COVERAGE)
+COMMANDS = sorted({row["command"] for row in ROWS if row["command"] and row["status"] == "works"})
 
 
 @functools.cache
@@ -36,14 +36,26 @@ def functions_of(path: str) -> frozenset[str]:
     return frozenset(node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
 
 
-def test_the_page_is_that_of_the_table() -> None:
-    assert PAGE.PAGE.read_text(encoding="utf-8") == PAGE.page_of(ROWS)
+def test_the_pages_are_those_of_the_tables() -> None:
+    for path, text in PAGE.pages().items():
+        assert path.read_text(encoding="utf-8") == text, path.name
+
+
+def test_earlier_numbers_have_values_units_and_sources() -> None:
+    rows = PAGE.read_rows(PAGE.LITERATURE)
+    assert len({(row["who"], row["player"], row["quantity"]) for row in rows}) == len(rows)
+    for row in rows:
+        assert float(row["value"]) > 0, row
+        assert not row["upper"] or float(row["upper"]) > float(row["value"]), row
+        assert row["unit"] in ("character", "word", "token"), row
+        assert row["value_unit"] in ("bits", ""), row
+        assert all(row[name] for name in ("corpus", "method", "source")), row
 
 
 def test_the_page_counts_its_rows() -> None:
     row = dict.fromkeys(PAGE.COLUMNS, "") | {"row": "1", "paper": "provo", "need": "a | b", "command": "+exp=tvd"}
     rows = [row | {"status": "works"}, row | {"status": "works"}, row | {"status": "absent"}]
-    text = PAGE.page_of(rows)
+    text = PAGE.coverage_page(rows)
     assert "in 3 rows: 2 work, 0 work in part, 1 are absent." in text
     assert "| 1 |  | a \\| b | works | `+exp=tvd` |  |" in text
 
