@@ -2,6 +2,7 @@
 
 from estimators.cloze.answer_statistics import AnswerStatistics, answer_statistics, entropy_corrected_nats
 from estimators.cloze.calibration_error import CalibrationError, expected_calibration_error, share_correct
+from estimators.cloze.classwise_error import ClasswiseError, classwise_calibration_error
 from estimators.cloze.criterion_share import (
     CRITERIA,
     CriterionShare,
@@ -42,6 +43,7 @@ __all__ = [
     "WORD_RULES",
     "AnswerStatistics",
     "CalibrationError",
+    "ClasswiseError",
     "ClozeSimulation",
     "CriterionShare",
     "Distributions",
@@ -55,6 +57,7 @@ __all__ = [
     "WordCounts",
     "WordRules",
     "answer_statistics",
+    "classwise_calibration_error",
     "cloze_items",
     "cloze_participants",
     "count_words",
