@@ -75,6 +75,7 @@ def differences_figure(dataset: xr.Dataset, title: str = "") -> Figure | None:
     if not shown:
         return None
     palette = colours(names)
+    low = min(-0.25, *(float(own.min()) for own in shown.values()))
     with mpl.rc_context(STYLE):
         fig = new_figure(6.8, 0.9 + 0.62 * len(shown))
         axes = fig.subplots(len(shown), 1, sharex=True, squeeze=False)[:, 0]
@@ -84,7 +85,7 @@ def differences_figure(dataset: xr.Dataset, title: str = "") -> Figure | None:
             ax.axvline(own.mean(), color=palette[player], linestyle="--", linewidth=1)
             ax.set_yticks([])
             ax.spines["left"].set_visible(False)
-            ax.set_xlim(-1, 1)
+            ax.set_xlim(low, 1)
             text = f"{label(player)}\nmean {own.mean():+.2f}, farther in {(own > 0).mean():.0%}"
             ax.text(1.01, 0.35, text, transform=ax.transAxes, fontsize=8, va="center")
         axes[-1].set_xlabel("TVD of the model minus TVD of the other half of the people, contexts; dashed: mean")

@@ -22,15 +22,15 @@ _ORACLES = "cal_metrics_oracle/oracle{}_no_repl_dict/TVD_per_instance"
 _TOKENS = "cal_metrics_bpe/TVD_per_instance/tvd_{}_human"
 _HISTOGRAMS = {
     "oracles": (
-        "Words: TVD to all people (appendix A, figure 3)",
+        "Words: TVD to people (appendix A, figure 3)",
         {
-            "GPT-2, renormalised": "cal_metrics_improved_model/0/tvd_biased",
+            "GPT-2, renormalised (to one half)": "cal_metrics_improved_model/0/tvd_biased",
             "half of the people": _ORACLES.format(1),
             "the other half": _ORACLES.format(2),
         },
     ),
     "tokens": (
-        "First tokens: TVD to all people (appendix D, figure 10)",
+        "First tokens: TVD to people (appendix D, figure 10)",
         {
             "GPT-2": _TOKENS.format("model"),
             "half of the people": _TOKENS.format("oracle_dis_1"),
@@ -83,7 +83,7 @@ def histogram_figure(distances: dict[str, Floats], title: str) -> Figure:
             axes.hist(values, bins=np.linspace(0, 1, 41).tolist(), histtype="stepfilled", alpha=0.25, color=colour)
             axes.hist(values, bins=np.linspace(0, 1, 41).tolist(), histtype="step", color=colour, label=shown)
         axes.set_xlim(0, 1)
-        axes.set_xlabel("distance (TVD) to all people")
+        axes.set_xlabel("distance (TVD) to people")
         axes.set_ylabel("contexts")
         axes.set_title(title)
         axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
@@ -121,6 +121,7 @@ def training_figure(losses: dict[str, dict[str, Floats]]) -> Figure:
                 ax.plot(np.arange(1, len(values) + 1), values, marker="o", markersize=3, color=colour, label=what)
             ax.set_title(f"passages {fold} left out", fontsize=9)
             ax.set_xlabel("epoch")
+            ax.xaxis.set_major_locator(mpl.ticker.MaxNLocator(integer=True))
             light_grid(ax, "y")
         axes[0].set_ylabel("loss, nats per token")
         axes[-1].legend(loc="upper right")
