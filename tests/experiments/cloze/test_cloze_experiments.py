@@ -102,7 +102,7 @@ def test_a_reader_gets_the_first_columns_and_no_posterior_that_nobody_asked_for(
 
 def test_figures_are_drawn_from_what_was_written(tmp_path: Path) -> None:
     result = tvd(cloze_simulated(n_items=40, vocab_size=40))
-    assert list(result.figures) == ["tvd", "calibration"]
+    assert list(result.figures) == ["tvd", "differences", "calibration"]
     result.dataset.to_netcdf(tmp_path / "results.nc", engine="h5netcdf")
     with xr.open_dataset(tmp_path / "results.nc", engine="h5netcdf") as dataset:
         assert full_panels(dataset) == ["corpus", "human", "oracle1"]
@@ -110,14 +110,15 @@ def test_figures_are_drawn_from_what_was_written(tmp_path: Path) -> None:
             "human",
             "oracle1",
         ]
-        for figure in (tvd_figure(dataset), reliability_figure(dataset)):
+        for figure in (tvd_figure(dataset), differences_figure(dataset), reliability_figure(dataset)):
+            assert figure is not None
             figure.savefig(tmp_path / "again.png", dpi=30)
         assert len(figure.axes) == 3
 
 
 def test_a_figure_without_a_full_bin_is_left_out_and_that_is_said() -> None:
     result = tvd(cloze_simulated(n_items=6, vocab_size=40), bayes={"n_contexts": None})
-    assert list(result.figures) == ["tvd"]
+    assert list(result.figures) == ["tvd", "differences"]
     assert "No calibration figure: no bin of confidence holds 5 contexts." in result.report
 
 
