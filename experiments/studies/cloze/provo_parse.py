@@ -377,7 +377,7 @@ def _read_training(reading: _Reading, files: Mapping[str, bytes]) -> None:
         for number, epoch in enumerate(epochs, start=1):
             for key in ("Training Loss", "Valid. Loss"):
                 loss = epoch.get(key) if isinstance(epoch, dict) else None
-                if not is_number(loss):
+                if not isinstance(loss, int | float) or not is_number(loss):
                     raise InputError(
                         f"is {shown(loss)}, should be a number", source=name, field=f"epoch {number}, {key}"
                     )
