@@ -25,9 +25,9 @@ _N_SE = 2.0
 def split_contrasts(table: pd.DataFrame, *, whole: str) -> pd.DataFrame:
     """Compare every two splits under every model.
 
-    The splits hold different documents, so that their errors are independent: the squared standard error of a difference
-    is the sum of both. Whether a model has seen a split is one reason for a difference, another is that the texts differ:
-    a model that has seen neither shows the latter.
+    The splits hold different documents, so that their errors are independent: the squared standard error of a
+    difference is the sum of both. Whether a model has seen a split is one reason for a difference, another is that the
+    texts differ: a model that has seen neither shows the latter.
 
     Parameters
     ----------
