@@ -118,7 +118,7 @@ def item_levels(items: pd.DataFrame, context_words: tuple[int, ...]) -> dict[str
     -------
     dict of str to ndarray of str, shape (item,)
     """
-    words = items["context"].str.split().str.len().to_numpy()
+    words = np.array([len(str(context).split()) for context in items["context"]])
     starts = (0, *(end + 1 for end in context_words))
     names = [f"{low} to {high} words" for low, high in zip(starts, context_words, strict=False)]
     names.append(f"{starts[-1]} words or more")
