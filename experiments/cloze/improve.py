@@ -112,8 +112,8 @@ def improve(study: xr.Dataset, settings: ImproveSettings) -> ExperimentResult:
     >>> study = cloze_simulated(n_items=8, items_per_text=2, vocab_size=40)
     >>> improve(study, margins=0.02, n_replicates=50).table[["model", "margin", "share_needed"]].round(2)
          model  margin  share_needed
-    0  mixture    0.02          0.81
-    1  factors    0.02          0.86
+    0  mixture    0.02          0.82
+    1  factors    0.02          0.84
     """
     words = words_of(settings, study, chosen_models(settings, study))
     return replace(share_result(_curves(study, words, settings), settings), warnings=answer_warnings(words))

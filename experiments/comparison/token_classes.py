@@ -76,11 +76,13 @@ def token_classes(study: xr.Dataset, settings: TokenClassesSettings) -> Experime
     --------
     >>> from experiments import simulated, token_classes
     >>> study = simulated(n_items=12, n_reference_items=30, vocab_size=300, n_candidates=40, n_participants=8)
-    >>> found = token_classes(study, players="lm-weak", n=10).table
+    >>> found = token_classes(study, players="lm-weak").table
     >>> found.loc[found["factor"] == "class", ["level", "n_items"]].reset_index(drop=True)
               level  n_items
-    0          word       11
-    1  continuation        1
+    0          word        9
+    1       capital        1
+    2  continuation        1
+    3        number        1
     """
     study, _ = asked_for(study, settings)
     players = chosen_players(study, settings.players)
