@@ -2,6 +2,14 @@
 
 from estimators.cloze.answer_statistics import AnswerStatistics, answer_statistics, entropy_corrected_nats
 from estimators.cloze.calibration_error import CalibrationError, expected_calibration_error, share_correct
+from estimators.cloze.classwise_error import ClasswiseError, classwise_calibration_error
+from estimators.cloze.criterion_share import (
+    CRITERIA,
+    CriterionShare,
+    criterion_distance,
+    criterion_margin,
+    criterion_share,
+)
 from estimators.cloze.distances import jensen_shannon_nats, kl_nats, total_variation, tvd_exact
 from estimators.cloze.distributions import (
     Distributions,
@@ -30,11 +38,14 @@ from estimators.cloze.tvd_bias import TvdBaseline, permutation_baseline, tvd_wit
 from estimators.cloze.words import NON_ANSWERS, WORD_RULES, NormalisedWords, WordRules, normalise_words, word_rules
 
 __all__ = [
+    "CRITERIA",
     "NON_ANSWERS",
     "WORD_RULES",
     "AnswerStatistics",
     "CalibrationError",
+    "ClasswiseError",
     "ClozeSimulation",
+    "CriterionShare",
     "Distributions",
     "ModelWords",
     "NeededShare",
@@ -46,9 +57,13 @@ __all__ = [
     "WordCounts",
     "WordRules",
     "answer_statistics",
+    "classwise_calibration_error",
     "cloze_items",
     "cloze_participants",
     "count_words",
+    "criterion_distance",
+    "criterion_margin",
+    "criterion_share",
     "distributions_from_proportions",
     "entropy_corrected_nats",
     "entropy_nats",

@@ -1,8 +1,11 @@
-"""Tokens of texts: which are whole words, and which a reader can see."""
+"""Tokens of texts: which are whole words, which a reader can see, and of which class they are."""
 
 from __future__ import annotations
 
-__all__ = ["is_visible_token", "is_word_token"]
+__all__ = ["TOKEN_CLASSES", "is_visible_token", "is_word_token", "token_class"]
+
+TOKEN_CLASSES = ("word", "capital", "continuation", "number", "punctuation", "line break", "other")
+"""Classes of :func:`token_class`."""
 
 
 def is_word_token(token: str) -> bool:
@@ -43,3 +46,40 @@ def is_visible_token(token: str) -> bool:
     (True, False)
     """
     return token != "" and "\n" not in token and "\ufffd" not in token
+
+
+def token_class(token: str) -> str:
+    r"""Give a token's class by its string: one of :data:`TOKEN_CLASSES`.
+
+    ``line break`` holds one; ``other`` is empty, blank or a part of a character (U+FFFD); ``number`` begins with a
+    digit, with or without a space before it; ``capital`` begins with a letter in upper case, ``word`` with a space and
+    another letter, ``continuation`` with a letter and no space, so that it goes on with a word or begins a text;
+    ``punctuation`` is the rest.
+
+    Parameters
+    ----------
+    token : str
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> from estimators.documents.tokens import token_class
+    >>> [token_class(token) for token in (" cat", " Cat", "ing", " 1951", ",", "\n\n", "\ufffd")]
+    ['word', 'capital', 'continuation', 'number', 'punctuation', 'line break', 'other']
+    """
+    shown = token.strip(" ")
+    if "\n" in token:
+        return "line break"
+    if not shown or "\ufffd" in token:
+        return "other"
+    first = shown[0]
+    if first.isdigit():
+        return "number"
+    if first.isalpha():
+        if first.isupper():
+            return "capital"
+        return "word" if token[0] == " " else "continuation"
+    return "punctuation"

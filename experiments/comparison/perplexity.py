@@ -71,7 +71,7 @@ def perplexity(study: xr.Dataset, settings: PerplexitySettings) -> ExperimentRes
     Returns
     -------
     ExperimentResult
-        One row a player and rounding. Its ``tables`` have one row an item
+        One row a player and rounding, with gap and loss in bits as well. Its ``tables`` have one row an item
         (:func:`estimators.comparison.comparison_items`, unrounded) and one row a participant
         (:func:`estimators.comparison.comparison_participants`); with ``estimator=bridge`` one row a rounding too
         (``bridge``: errors, overlap, what was left out).
@@ -91,6 +91,9 @@ def perplexity(study: xr.Dataset, settings: PerplexitySettings) -> ExperimentRes
         estimate(settings, study, player, scheme) for player in estimated_players(study, settings) for scheme in schemes
     ]
     table = pd.DataFrame([table_row(result, control) for result in results], columns=list(TABLE_COLUMNS))
+    # the paper's unit; a perplexity is the same in both
+    table["gap_bits"] = table["gap_nats"] / np.log(2)
+    table["loss_bits"] = np.log2(table["perplexity"])
     tables = {"items": _items(settings, study, list(dict.fromkeys(table["player"])))}
     tables |= {"participants": comparison_participants(study)} if drawn_response_mask(study).any() else {}
     bridges = bridge_table(results)

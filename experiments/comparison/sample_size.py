@@ -132,6 +132,8 @@ def sample_size(study: xr.Dataset, settings: SampleSizeSettings) -> ExperimentRe
                     "perplexity_upper": float(np.exp(truth + upper + base)),
                     "true_loss_nats": truth + base,
                     "true_perplexity": float(np.exp(truth + base)),
+                    "true_gap_bits": truth / np.log(2),
+                    "error_bits": (gap - truth) / np.log(2),
                 }
             )
     table = pd.DataFrame(rows)

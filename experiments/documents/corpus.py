@@ -16,6 +16,7 @@ from pydantic import Field
 
 from estimators.documents import corpus_scores
 from estimators.errors import InputError
+from experiments.documents.corpus_splits import split_contrasts, split_summary
 from experiments.harness.figures import (
     STYLE,
     Series,
@@ -119,7 +120,8 @@ def corpus(study: xr.Dataset, settings: CorpusSettings) -> ExperimentResult:
     Returns
     -------
     ExperimentResult
-        :data:`TABLE_COLUMNS`, a row a model and split.
+        :data:`TABLE_COLUMNS`, a row a model and split. Its ``tables`` have the differences between splits
+        (:func:`~experiments.documents.corpus_splits.split_contrasts`).
     """
     models = settings.models
     if not models:
@@ -135,11 +137,13 @@ def corpus(study: xr.Dataset, settings: CorpusSettings) -> ExperimentResult:
         scored[name] = _score(work, load_language_model(its), texts, settings)
         rows += _rows(name, scored[name], splits)
     table = pd.DataFrame(rows, columns=list(TABLE_COLUMNS))
+    contrasts = split_contrasts(table, whole=_EVERYTHING)
     return ExperimentResult(
         table=table,
+        tables={} if contrasts.empty else {"splits": contrasts},
         dataset=_dataset(scored, study["document"].to_numpy()[chosen], splits),
         figures={"corpus": corpus_figure(table, str(study.attrs.get("name", "documents")))},
-        text=_summary(table, work),
+        text=_summary(table, work) + split_summary(contrasts),
         warnings=_warnings(scored, settings, work),
         on_screen=table[list(_ON_SCREEN)],
     )

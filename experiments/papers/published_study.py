@@ -7,6 +7,7 @@ See :func:`validate_published_study` for the variables and :func:`judge` for the
 from __future__ import annotations
 
 import math
+import operator
 import re
 from collections import Counter
 from decimal import Decimal
@@ -35,6 +36,7 @@ __all__ = [
     "check_value",
     "decimals",
     "judge",
+    "number_of",
     "parse_select",
     "validate_published_study",
 ]
@@ -63,14 +65,35 @@ EXPECTED = ("", NOT_REPRODUCIBLE, EXPLAINED)
 
 _TEXT = ("paper", "where", "quantity", "unit", "printed", "expected", "reason", "part", "table", "select", "column")
 _VARIABLES = (*_TEXT, "source")
-_PRINTED = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)")
+_PRINTED = re.compile(r"(?P<bound>[<>]=?)?(?P<number>[-+]?(\d+(\.\d*)?|\.\d+))")
+_KEEPS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 # a float may miss the half of a printed unit by a hair: 0.705 is stored as 0.70499999999999996
 _HAIR = Decimal("1e-9")
 
 
+def number_of(printed: str) -> Decimal:
+    """Give a printed number, of a bound the bound itself: 0.1 for "<0.1".
+
+    Raises
+    ------
+    InputError
+        If it is no plain number, with or without <, <=, > or >= before it.
+    """
+    return Decimal(_matched(printed)["number"])
+
+
+def _matched(printed: str) -> re.Match[str]:
+    found = _PRINTED.fullmatch(printed)
+    if found is None:
+        raise InputError(
+            f"is {printed!r}, should be a plain number such as 0.50, or a bound such as <0.1", field="printed"
+        )
+    return found
+
+
 def decimals(printed: str) -> int:
     """Digits after the point of a printed number: 2 for "0.50", 0 for "18530"."""
-    exponent = Decimal(printed).as_tuple().exponent
+    exponent = number_of(printed).as_tuple().exponent
     return max(-int(exponent), 0)
 
 
@@ -81,12 +104,12 @@ def judge(
 
     Ours is reproduced to the digit where :math:`|ours - printed| \le 10^{-d} / 2`, with d the digits printed after
     the point. The bound is closed, so that it does not matter whether the authors round halves up or to even: 0.125 is
-    printed as 0.12 or as 0.13.
+    printed as 0.12 or as 0.13. Where the paper prints a bound ("<0.1"), ours is reproduced if it keeps the bound.
 
     Parameters
     ----------
     printed : str
-        The number as it is printed, which keeps its digits ("0.50").
+        The number as it is printed, which keeps its digits ("0.50"), or a bound ("<0.1", ">=3").
     ours : float or None
         In the printed unit; None or not finite where there is none.
     tolerance : float
@@ -104,10 +127,14 @@ def judge(
     Raises
     ------
     InputError
-        If `printed` is no plain number, or `expected` has no reason.
+        If `printed` is no plain number or bound, or `expected` has no reason.
+
+    Examples
+    --------
+    >>> judge("0.12", 0.125), judge("<0.1", 0.04), judge("0.12", 0.13)
+    ('reproduced to the digit', 'reproduced to the digit', 'differs')
     """
-    if not _PRINTED.fullmatch(printed):
-        raise InputError(f"is {printed!r}, should be a plain number such as 0.50", field="printed")
+    bound, number = _matched(printed)["bound"], number_of(printed)
     if expected not in EXPECTED or bool(expected) != bool(reason):
         raise InputError(
             f"is {expected!r} with the reason {reason!r}; should be empty, or one of {EXPECTED[1:]} with a reason",
@@ -117,8 +144,9 @@ def judge(
         return NOT_REPRODUCIBLE if expected == NOT_REPRODUCIBLE else NO_VALUE
     unit = Decimal(1).scaleb(-decimals(printed))
     # repr has the fewest digits that give the same float: 0.705 is 0.705 again
-    off = abs(Decimal(repr(float(ours))) - Decimal(printed))
-    if off <= unit / 2 + _HAIR * unit:
+    exact = Decimal(repr(float(ours)))
+    off = abs(exact - number)
+    if _KEEPS[bound](exact, number) if bound else off <= unit / 2 + _HAIR * unit:
         return REPRODUCED
     if not math.isnan(tolerance) and off <= Decimal(repr(float(tolerance))):
         return WITHIN_TOLERANCE
@@ -155,7 +183,7 @@ def validate_published_study(study: xr.Dataset) -> xr.Dataset:
     ``where``      its table, figure or section
     ``quantity``   what the number is; unique within its place
     ``unit``       nats, guesses, ...; empty for pure numbers
-    ``printed``    the number as printed: "0.50" has two digits after the point, and they count
+    ``printed``    the number as printed: "0.50" has two digits after the point, and they count; or a bound, "<0.1"
     ``tolerance``  largest difference that counts as agreement, in the printed unit; NaN: printed digits only
     ``expected``   empty, or the verdict where ours is not expected to agree (:data:`EXPECTED`)
     ``reason``     why; with ``expected`` and only with it

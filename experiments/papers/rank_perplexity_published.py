@@ -46,6 +46,10 @@ _FROM_TEXT = (
             ("gpt-4o", "gpt-4-turbo", "gpt-4", "gpt-3.5-turbo"), (109.64, 169.87, 191.49, 208.20), strict=True
         )
     ),
+    ("mean of text 1", "mean_average", "", 0.52, 2),
+    ("mean of text 1", "mean_perplexity", "", 161.11, 2),
+    ("mean of text 2", "mean_average", "", 0.53, 2),
+    ("mean of text 2", "mean_perplexity", "", 178.49, 2),
     ("repeats", "sd_average", "", 0.049, 3),
     ("repeats", "sd_perplexity", "", 93.00, 2),
     ("repeats and main run", "sd_average", "", 0.053, 3),

@@ -111,6 +111,9 @@ def _statistics(windows: pd.DataFrame, main: pd.DataFrame) -> list[float]:
     for place, quantity, model in zip(rows["place"], rows["quantity"], rows["model"], strict=True):
         if place == "mean":
             found.append(of_main.loc[of_main["model"] == model, "perplexity"].mean())
+        elif place.startswith("mean of "):
+            mine = of_main["text"] == place.removeprefix("mean of ")
+            found.append(of_main.loc[mine, quantity.removeprefix("mean_")].mean())
         elif quantity.startswith("sd_"):
             group = repeats if place == "repeats" else both
             found.append(group.groupby("model")[quantity.removeprefix("sd_")].std(ddof=1).mean())

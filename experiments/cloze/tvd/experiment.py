@@ -13,7 +13,7 @@ from estimators.errors import InputError, require_packages
 from estimators.layout import item_labels
 from experiments.cloze.figures import label
 from experiments.cloze.settings import ORACLE, OracleSettings, chosen_models, groups_of, words_of
-from experiments.cloze.tvd.figures import FULL_BIN, full_panels, reliability_figure, tvd_figure
+from experiments.cloze.tvd.figures import FULL_BIN, differences_figure, full_panels, reliability_figure, tvd_figure
 from experiments.cloze.tvd.results import GOLD, PlayerTvd, model_tvd, oracle_tvd
 from experiments.cloze.tvd.settings import TvdSettings
 from experiments.harness.bayes import several_fits
@@ -83,6 +83,9 @@ def tvd(study: xr.Dataset, settings: TvdSettings) -> ExperimentResult:
     table = pd.DataFrame([{**player.row, **columns.get(player.player, {})} for player in players])
     dataset = tvd_dataset(study, players)
     figures = {"tvd": tvd_figure(dataset, f"Distance to people, {study.attrs['name']}")}
+    differences = differences_figure(dataset)
+    if differences is not None:
+        figures["differences"] = differences
     if full_panels(dataset):
         figures["calibration"] = reliability_figure(dataset, study.attrs["name"])
     return ExperimentResult(

@@ -11,7 +11,7 @@ from experiments.cloze.figures import colours, kernel_density, label
 from experiments.harness.figures import STYLE, new_figure
 from experiments.harness.marks import named, titled
 
-__all__ = ["FULL_BIN", "full_panels", "reliability_figure", "tvd_figure"]
+__all__ = ["FULL_BIN", "differences_figure", "full_panels", "reliability_figure", "tvd_figure"]
 
 _GRID = np.linspace(0, 1, 201)
 _GOLD_NAMES = {"corpus": "word of the text", "human": "people's majority", "oracle1": "majority of one half"}
@@ -49,6 +49,47 @@ def tvd_figure(dataset: xr.Dataset, title: str = "Distance to people") -> Figure
             ax.text(1.01, 0.35, text, transform=ax.transAxes, fontsize=8, va="center")
         axes[-1].set_xlabel("distance (TVD) to one half of the people, density over contexts; dashed: mean")
         axes[0].set_title(title)
+    return fig
+
+
+def differences_figure(dataset: xr.Dataset, title: str = "") -> Figure | None:
+    """Draw histograms over contexts of a model's TVD to half of the people minus that of the other half.
+
+    Right of zero the model is farther from people than people are. Figure 9 of "Predict the Next Word".
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+        ``tvd_to_oracle`` (player, ...), the first player being the other half, NaN where a player has no value.
+    title : str, optional
+
+    Returns
+    -------
+    Figure or None
+        None where no model has two contexts.
+    """
+    rows = dataset["tvd_to_oracle"].transpose("player", ...).to_numpy()
+    names = list(map(str, dataset["player"].to_numpy()))
+    values = {name: own[~np.isnan(own)] for name, own in zip(names[1:], rows[1:] - rows[0], strict=True)}
+    shown = {name: own for name, own in values.items() if len(own) > 1}
+    if not shown:
+        return None
+    palette = colours(names)
+    low = min(-0.25, *(float(own.min()) for own in shown.values()))
+    with mpl.rc_context(STYLE):
+        fig = new_figure(6.8, 0.9 + 0.62 * len(shown))
+        axes = fig.subplots(len(shown), 1, sharex=True, squeeze=False)[:, 0]
+        for ax, (player, own) in zip(axes, shown.items(), strict=True):
+            ax.hist(own, bins=np.linspace(-1, 1, 81).tolist(), color=palette[player], alpha=0.6)
+            ax.axvline(0, color="0.3", linewidth=0.8)
+            ax.axvline(own.mean(), color=palette[player], linestyle="--", linewidth=1)
+            ax.set_yticks([])
+            ax.spines["left"].set_visible(False)
+            ax.set_xlim(low, 1)
+            text = f"{label(player)}\nmean {own.mean():+.2f}, farther in {(own > 0).mean():.0%}"
+            ax.text(1.01, 0.35, text, transform=ax.transAxes, fontsize=8, va="center")
+        axes[-1].set_xlabel("TVD of the model minus TVD of the other half of the people, contexts; dashed: mean")
+        axes[0].set_title(title or "How much farther from one half of the people a model is than the other half")
     return fig
 
 

@@ -10,8 +10,9 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from estimators.cloze.calibration_error import CalibrationError, expected_calibration_error, share_correct
+from estimators.cloze.classwise_error import classwise_calibration_error
 from estimators.cloze.distances import jensen_shannon_nats
-from estimators.cloze.distributions import WordCounts, entropy_nats, relative_frequencies, top_words
+from estimators.cloze.distributions import Distributions, WordCounts, entropy_nats, relative_frequencies, top_words
 from estimators.cloze.split_halves import (
     SplitHalves,
     random_split_halves,
@@ -58,6 +59,8 @@ class PlayerTvd:
         What the table says of the player's samples.
     n_bins : int
         Bins of the calibration of equal width.
+    classwise : float
+        Calibration error of all words' probabilities, of the corpus words, summed over words; NaN without these.
     """
 
     player: str
@@ -75,6 +78,7 @@ class PlayerTvd:
     oracle_ece: dict[str, float]
     samples: dict[str, float]
     n_bins: int
+    classwise: float
 
     @property
     def between_oracles(self) -> Floats:
@@ -110,6 +114,7 @@ class PlayerTvd:
                 one = self.calibration.get((gold, bins))
                 row[f"ece_{gold}_{bins}"] = np.nan if one is None else one.ece
             row[f"ece_oracle1_{bins}"] = self.oracle_ece[bins]
+        row["ece_corpus_classwise"] = self.classwise
         return row
 
 
@@ -158,6 +163,7 @@ def model_tvd(
         oracle_ece=oracle_ece,
         samples=extra,
         n_bins=n_bins,
+        classwise=_classwise(cpd, words.target[items], n_bins),
     )
 
 
@@ -193,6 +199,7 @@ def oracle_tvd(
         oracle_ece=oracle_ece,
         samples=extra,
         n_bins=n_bins,
+        classwise=_classwise(cpds[0][0], words.target[items], n_bins),
     )
 
 
@@ -238,6 +245,12 @@ def _calibration(
             errors.append(expected_calibration_error(mine_top.confidence, right, bins=bins, n_bins=n_bins).ece)
         means[bins] = float(np.mean(errors))
     return found, means
+
+
+def _classwise(cpd: Distributions, target: NDArray[np.int64], n_bins: int) -> float:
+    """NaN where the study has no word of the text."""
+    known = (target >= 0).any()
+    return classwise_calibration_error(cpd, target, n_bins=n_bins).total if known else float("nan")
 
 
 def _as_counts(target: NDArray[np.int64]) -> WordCounts:

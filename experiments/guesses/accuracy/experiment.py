@@ -28,6 +28,7 @@ from experiments.guesses.accuracy.figures import (
     practice_figure,
 )
 from experiments.guesses.accuracy.live import with_live_models
+from experiments.guesses.accuracy.people import people_table
 from experiments.guesses.accuracy.players import LanguageModel, chosen_models, language_models
 from experiments.guesses.accuracy.settings import AccuracySettings
 from experiments.guesses.accuracy.summary import summary
@@ -113,7 +114,7 @@ def accuracy(study: xr.Dataset, settings: AccuracySettings) -> ExperimentResult:
     -------
     ExperimentResult
         :data:`ACCURACY_COLUMNS`: figures 1 and 2 of the paper, and section 3. Its ``tables`` have one row an item
-        (:func:`estimators.guesses.guess_items`).
+        (:func:`estimators.guesses.guess_items`), and single numbers about people (:func:`people_table`).
 
     Examples
     --------
@@ -137,6 +138,10 @@ def accuracy(study: xr.Dataset, settings: AccuracySettings) -> ExperimentResult:
         found = fit_posterior(settings, study, guesses.of[kind], models[kind])
     table = _table(settings, study, guesses, models, found)
     dataset = _dataset(table, curve, found)
+    people = people_table(
+        guesses.correct, guesses.participant, guesses.of, models, min_answers=settings.min_answers,
+        many_answers=settings.many_answers, n_unseen=study.attrs.get("n_unseen"),
+    )  # fmt: skip
     name, interval = str(study.attrs["name"]), settings.interval
     figures = {"accuracy": accuracy_figure(table, name, min_answers=settings.min_answers, interval=interval)}
     figures |= {"participants": participants_figure(table, name, interval=interval)} if found is not None else {}
@@ -146,7 +151,7 @@ def accuracy(study: xr.Dataset, settings: AccuracySettings) -> ExperimentResult:
     return ExperimentResult(
         table=table,
         dataset=dataset,
-        tables={"items": guess_items(study)},
+        tables={"items": guess_items(study), "people": people},
         figures=figures,
         text="\n\n".join([summary(table, dataset, settings), *played]),
         warnings=unconverged(verdict),

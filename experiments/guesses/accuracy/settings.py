@@ -21,6 +21,8 @@ class AccuracySettings(PosteriorSettings, LiveSettings):
     """Language models of the study to show; null takes all."""
     min_answers: Count = 50
     """Guesses that a participant needs for the histogram, and to be a candidate for the best one."""
+    many_answers: Count = 500
+    """Somebody with more guesses played long: how many did, and their accuracies, stand in people.csv."""
     interval: Probability = 0.95
     """Probability inside every interval."""
     n_replicates: Count = 2000

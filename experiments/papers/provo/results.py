@@ -32,6 +32,7 @@ from estimators.cloze.study_words import StudyWords, study_words
 from estimators.cloze.words import WORD_RULES
 from estimators.errors import InputError
 from experiments.papers.provo.appendices import appendix_lists
+from experiments.papers.provo.calibration import appendix_calibration, corpus_words
 from experiments.papers.provo.quirks import PUBLISHED, PUBLISHED_RAW, legacy_split_halves
 
 __all__ = ["LegacyResults", "legacy_results", "published_table", "stored_comparison"]
@@ -126,6 +127,7 @@ class _Legacy:
         for name in self._models:
             self._model(name)
         lists, items = appendix_lists(self._study)
+        self._values |= appendix_calibration(self._study)
         return LegacyResults(self._values, {**self._lists, **lists}, {**self._items, **items})
 
     def stored_items(self, name: str) -> NDArray[np.intp]:
@@ -159,27 +161,14 @@ class _Legacy:
         means = tvd_between_split_halves(many).mean(axis=1)
         self._values["tvd/oracle2-oracle1/20 seeds/mean"] = float(means.mean())
         self._values["tvd/oracle2-oracle1/20 seeds/sd"] = float(means.std())
-        target = self._target(items)
+        target = corpus_words(self._study, self._words, items)
         top = top_words(human)
         firsts, seconds = split_half_top_words(many, "first"), split_half_top_words(many, "second")
         # people's majority is always right about itself
         self._calibration("human", top, target, top.word, firsts)
         second = split_half_top_words(split, "second")[0]
         self._calibration("oracle2", second, target, top.word, [])
-        errors = [_ece(mine, other.word) for mine, other in zip(seconds, firsts, strict=True)]
-        self._values["ece/oracle2/oracle1"] = float(np.mean(errors))
-
-    def _target(self, items: NDArray[np.intp]) -> NDArray[np.int64]:
-        """Corpus word of every context of a list.
-
-        Passage 36 has a lone dash where the list repeats a context: the word asked for was that dash, which nobody
-        can give.
-        """
-        target = self._words.target[items].copy()
-        passage = self._study["text_id"].to_numpy()[items]
-        twice = np.flatnonzero((passage[1:] == "36") & (items[1:] == items[:-1]))
-        target[twice] = -1
-        return target
+        self._keep_errors("oracle2", [_ece(mine, other.word) for mine, other in zip(seconds, firsts, strict=True)])
 
     def _calibration(
         self,
@@ -192,7 +181,12 @@ class _Legacy:
         self._values[f"ece/{player}/corpus"] = _ece(top, target)
         self._values[f"ece/{player}/human"] = _ece(top, majority)
         if oracles:
-            self._values[f"ece/{player}/oracle1"] = float(np.mean([_ece(top, one.word) for one in oracles]))
+            self._keep_errors(player, [_ece(top, one.word) for one in oracles])
+
+    def _keep_errors(self, player: str, errors: list[float]) -> None:
+        """Keep the mean over the 20 pairs of oracles, and their spread."""
+        self._values[f"ece/{player}/oracle1"] = float(np.mean(errors))
+        self._values[f"ece/{player}/oracle1/20 seeds/sd"] = float(np.std(errors))
 
     def _model(self, name: str) -> None:
         model = self._words.models[name]

@@ -14,6 +14,7 @@ from experiments.cloze.tvd.figures import tvd_figure
 from experiments.cloze.tvd.results import PlayerTvd
 from experiments.harness.result import ExperimentResult, experiment
 from experiments.harness.tables import markdown_table
+from experiments.papers.provo.appendix_figures import appendix_figures
 from experiments.papers.provo.results import LegacyResults, legacy_results, published_table, stored_comparison
 
 __all__ = ["TvdLegacySettings", "tvd_legacy"]
@@ -76,7 +77,8 @@ def tvd_legacy(study: xr.Dataset, settings: TvdLegacySettings) -> ExperimentResu
         {
             "tvd": tvd_figure(
                 _distances(results, clean), f"Distance to people, {study.attrs['name']} (the paper's code)"
-            )
+            ),
+            **appendix_figures(study),
         },
         text,
         warnings,
@@ -154,4 +156,4 @@ def _clean_value(name: str, players: dict[str, PlayerTvd]) -> float:
     row = players[player].row
     if kind == "tvd":
         return float("nan") if what else float(row["tvd"])
-    return float(row[f"ece_{what}_fixed"])
+    return float(row.get(f"ece_{what}_fixed", np.nan))

@@ -30,6 +30,7 @@ from experiments.papers.published_study import (
     UNEXPECTED,
     VERDICTS,
     judge,
+    number_of,
     parse_select,
 )
 from experiments.papers.reproduce.parts import DATA, PAPERS, PARTS
@@ -212,7 +213,7 @@ def judged_values(study: xr.Dataset, outcomes: Sequence[Outcome]) -> pd.DataFram
                 "unit": row.unit,
                 "published": row.printed,
                 "ours": np.nan if ours is None else ours,
-                "difference": np.nan if ours is None else ours - float(row.printed),
+                "difference": np.nan if ours is None else ours - float(number_of(row.printed)),
                 "tolerance": row.tolerance,
                 "verdict": verdict,
                 "reason": reason,
@@ -292,7 +293,7 @@ def _on_screen(table: pd.DataFrame) -> pd.DataFrame:
 
 def _dataset(table: pd.DataFrame) -> xr.Dataset:
     numbers = {
-        "published": ("value", table["published"].astype(float).to_numpy()),
+        "published": ("value", np.array([float(number_of(printed)) for printed in table["published"]])),
         **{name: ("value", table[name].to_numpy(dtype=float)) for name in ("ours", "difference", "tolerance")},
     }
     words = {

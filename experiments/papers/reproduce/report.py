@@ -28,7 +28,8 @@ _SECTION = re.compile(r"^## ", re.MULTILINE)
 
 
 _LEGEND = """\
-- **reproduced to the digit**: ours, rounded as printed, is the printed number (either rule for halves);
+- **reproduced to the digit**: ours, rounded as printed, is the printed number (either rule for halves), \
+or keeps the printed bound (<0.1);
 - **within stated tolerance**: not to the digit, but within the tolerance that the table of values states;
 - **not reproducible from public data**, **differs, explained**: ours is another number, or there can be none, for the \
 reason given;

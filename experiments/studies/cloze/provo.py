@@ -21,7 +21,7 @@ from estimators.errors import InputError
 from experiments.harness.result import loader
 from experiments.studies.cache import Cached, arrays_from_cached, cached_from_arrays, through_cache
 from experiments.studies.cloze.provo_norms import NORMS_FILE, parse_norms
-from experiments.studies.cloze.provo_parse import HUMAN_FILES, MODEL_FILES, RESULT_FILES, parse
+from experiments.studies.cloze.provo_parse import HUMAN_FILES, MODEL_FILES, RESULT_FILES, TRAINING_FILES, parse
 from experiments.studies.cloze.rows import Parsed, cloze_dataset
 from experiments.studies.files import FolderFiles
 from experiments.studies.parsing import Note, add_notes
@@ -121,7 +121,7 @@ def _names(root: Path, layout: str) -> tuple[FolderFiles, list[str]]:
         return FolderFiles(path.parent), [path.name]
     if not root.is_dir():
         raise InputError("is no folder; an archive of the repository has to be unpacked first", source=root)
-    patterns = (HUMAN_FILES, *MODEL_FILES.values(), *RESULT_FILES)
+    patterns = (HUMAN_FILES, *MODEL_FILES.values(), *RESULT_FILES, TRAINING_FILES)
     found = {path.relative_to(root).as_posix() for pattern in patterns for path in root.glob(pattern)}
     # a link that leads nowhere is no file that is absent
     names = sorted(found | {name for name in MODEL_FILES.values() if (root / name).is_symlink()})

@@ -22,7 +22,7 @@ from estimators.errors import InputError
 from experiments.studies.cloze.rows import ClozeRows, Parsed
 from experiments.studies.parsing import Note, is_number, is_whole, parse_json, shown
 
-__all__ = ["HUMAN_FILES", "MODEL_FILES", "RESULT_FILES", "SOURCES", "parse"]
+__all__ = ["HUMAN_FILES", "MODEL_FILES", "RESULT_FILES", "SOURCES", "TRAINING_FILES", "parse"]
 
 HUMAN_FILES = "TVD/GPT2_Temp/Generations/Paragraphs_temp-*.json"
 MODEL_FILES: Mapping[str, str] = {
@@ -32,6 +32,8 @@ MODEL_FILES: Mapping[str, str] = {
     "chatgpt": "TVD/ChatGPT/Generations/processed_chatgpt.json",
 }
 RESULT_FILES = ("TVD/*/uncertainty_results/*.json", "Additional_Experiments/*/uncertainty_*/*.json")
+TRAINING_FILES = "TVD/*/fine_tuning/training_stats/*.json"
+"""Losses by epoch of fine-tuning, a file a fold of passages."""
 SOURCES = (SAMPLES, "nucleus 0.7", "nucleus 0.8", "nucleus 0.9", "greedy", "human", "corpus")
 
 _TEMPERATURE = "gpt2-t0.5"
@@ -91,7 +93,8 @@ def parse(files: Mapping[str, bytes]) -> Parsed:
     Parameters
     ----------
     files : mapping of str to bytes
-        Contents by relative name: all that fit :data:`HUMAN_FILES`, :data:`MODEL_FILES`, :data:`RESULT_FILES`.
+        Contents by relative name: all that fit :data:`HUMAN_FILES`, :data:`MODEL_FILES`, :data:`RESULT_FILES`,
+        :data:`TRAINING_FILES`.
 
     Returns
     -------
@@ -117,6 +120,7 @@ def parse(files: Mapping[str, bytes]) -> Parsed:
     if chatgpt is not None:
         _read_chatgpt(reading, parse_json(chatgpt, MODEL_FILES["chatgpt"]))
     _read_results(reading, files)
+    _read_training(reading, files)
     arrays = reading.rows.arrays()
     arrays["item"] = np.arange(len(reading.items))
     for name, values in (
@@ -360,6 +364,24 @@ def _read_results(reading: _Reading, files: Mapping[str, bytes]) -> None:
             reading.rows.column("result_item").extend(items)
             reading.rows.column("result_list").extend([code] * len(values))
             reading.rows.column("result_value").extend(values)
+
+
+def _read_training(reading: _Reading, files: Mapping[str, bytes]) -> None:
+    """Keep ``training_stats_.../EPOCH/Training Loss`` and ``.../Valid. Loss`` among the single numbers."""
+    for name, content in files.items():
+        if "/training_stats/" not in name:
+            continue
+        epochs = parse_json(content, name)
+        if not isinstance(epochs, list):
+            raise InputError(f"holds {shown(epochs)}, should hold a list of epochs", source=name)
+        for number, epoch in enumerate(epochs, start=1):
+            for key in ("Training Loss", "Valid. Loss"):
+                loss = epoch.get(key) if isinstance(epoch, dict) else None
+                if not isinstance(loss, int | float) or not is_number(loss):
+                    raise InputError(
+                        f"is {shown(loss)}, should be a number", source=name, field=f"epoch {number}, {key}"
+                    )
+                reading.published[f"{name.rpartition('/')[2].removesuffix('.json')}/{number}/{key}"] = float(loss)
 
 
 def _lists(content: Any, path: str, name: str, deepest: int = 9) -> list[tuple[str, Any]]:

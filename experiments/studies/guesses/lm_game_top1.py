@@ -41,6 +41,9 @@ TESTERS = ("-6247052403041399844", "7513247084907933005", "3056584949900737159")
 _HASH_OF_NO_NAME = "0"  # Python's, with which the names were made anonymous
 
 
+_UNSEEN = "of tokens that cannot be seen: a line break, a part of a character, nothing"
+
+
 class LmGameTop1Settings(GameSettings):
     """Settings of the top-1 game."""
 
@@ -102,6 +105,8 @@ def lm_game_top1(settings: LmGameTop1Settings) -> xr.Dataset:
     stored, missing = read_stored(game)
     kept = _filtered(rows, documents, settings)
     study = _study(rows, documents, kept.at, settings).assign_attrs(data_sha256=game.sha256).assign(stored)
+    if settings.items == "visible":
+        study.attrs["n_unseen"] = sum(note.count for note in kept.notes if _UNSEEN in note.text)
     missing_notes = [Note("files of stored accuracies that are not there: " + ", ".join(missing), len(missing))]
     add_notes(
         study,
@@ -126,7 +131,7 @@ def _filtered(rows: Rows, documents: Mapping[int, list[str]], settings: LmGameTo
         kept.notes.append(Note(text, int(anonymous.sum()), "warning"))
     if settings.items != "all":
         visible = np.array([is_visible_token(_token(documents, rows, at)) for at in kept.at])
-        kept.keep(visible, "of tokens that cannot be seen: a line break, a part of a character, nothing", "items")
+        kept.keep(visible, _UNSEEN, "items")
     if settings.items == "word_tokens":
         words = np.array([_is_word(documents, rows, at) for at in kept.at])
         kept.keep(words, "of tokens that are no whole word", "items=word_tokens")

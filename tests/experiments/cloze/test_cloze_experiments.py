@@ -15,7 +15,7 @@ from estimators.cloze.tvd_bias import tvd_with_baseline
 from estimators.errors import InputError
 from experiments import cloze_simulated, cloze_study, distributions, improve, tvd, tvd_sample_size
 from experiments.cloze.settings import words_of
-from experiments.cloze.tvd.figures import full_panels, reliability_figure, tvd_figure
+from experiments.cloze.tvd.figures import differences_figure, full_panels, reliability_figure, tvd_figure
 from experiments.cloze.tvd.results import part_counts
 from experiments.harness.outputs import write_outputs
 from experiments.harness.settings import rng_for
@@ -102,7 +102,7 @@ def test_a_reader_gets_the_first_columns_and_no_posterior_that_nobody_asked_for(
 
 def test_figures_are_drawn_from_what_was_written(tmp_path: Path) -> None:
     result = tvd(cloze_simulated(n_items=40, vocab_size=40))
-    assert list(result.figures) == ["tvd", "calibration"]
+    assert list(result.figures) == ["tvd", "differences", "calibration"]
     result.dataset.to_netcdf(tmp_path / "results.nc", engine="h5netcdf")
     with xr.open_dataset(tmp_path / "results.nc", engine="h5netcdf") as dataset:
         assert full_panels(dataset) == ["corpus", "human", "oracle1"]
@@ -110,14 +110,15 @@ def test_figures_are_drawn_from_what_was_written(tmp_path: Path) -> None:
             "human",
             "oracle1",
         ]
-        for figure in (tvd_figure(dataset), reliability_figure(dataset)):
+        for figure in (tvd_figure(dataset), differences_figure(dataset), reliability_figure(dataset)):
+            assert figure is not None
             figure.savefig(tmp_path / "again.png", dpi=30)
         assert len(figure.axes) == 3
 
 
 def test_a_figure_without_a_full_bin_is_left_out_and_that_is_said() -> None:
     result = tvd(cloze_simulated(n_items=6, vocab_size=40), bayes={"n_contexts": None})
-    assert list(result.figures) == ["tvd"]
+    assert list(result.figures) == ["tvd", "differences"]
     assert "No calibration figure: no bin of confidence holds 5 contexts." in result.report
 
 
@@ -222,3 +223,27 @@ def test_people_have_to_have_answered_two_contexts_twice(rows: str, tmp_path: Pa
 def test_mistakes(overrides: list[str], message: str) -> None:
     with pytest.raises(InputError, match=message):
         run_experiment(*overrides)
+
+
+def test_oracles_of_a_chosen_size() -> None:
+    """Twice as many answers are needed; smaller oracles are farther apart, whoever gave them."""
+    study = cloze_simulated(n_items=40, items_per_text=4, vocab_size=60, n_answers=40, n_samples=200, seed=1)
+    settings = {"n_splits": 10, "n_replicates": 20, "players": ["mixture"]}
+    tables = {size: improve(study, oracle_size=size, **settings).table for size in (5, 10, 20)}
+    between = [tables[size]["tvd_oracle"].iloc[0] for size in (5, 10, 20)]
+    assert between[0] > between[1] > between[2]
+    half = improve(study, **settings).table
+    assert tables[20]["n_contexts"].iloc[0] == half["n_contexts"].iloc[0] == 40
+    with pytest.raises(InputError, match="oracle_size: is 21, but no context of mixture has twice as many answers"):
+        improve(study, oracle_size=21, **settings)
+
+
+def test_differences_are_those_of_the_dataset() -> None:
+    """Of the other half of the people there is no panel; a context that a player lacks is in no histogram."""
+    distance = [[0.4, 0.5, 0.6], [0.5, 0.4, np.nan], [np.nan, np.nan, np.nan]]
+    dataset = xr.Dataset({"tvd_to_oracle": (("player", "item"), distance)}, {"player": ["oracle2", "m", "n"]})
+    figure = differences_figure(dataset)
+    assert figure is not None
+    assert len(figure.axes) == 1
+    assert any("mean +0.00, farther in 50%" in text.get_text() for text in figure.axes[0].texts)
+    assert differences_figure(dataset.isel(player=[0, 2])) is None

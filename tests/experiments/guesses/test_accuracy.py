@@ -18,6 +18,8 @@ from experiments.guesses.accuracy.figures import (
     participants_figure,
     practice_figure,
 )
+from experiments.guesses.accuracy.people import people_table
+from experiments.guesses.accuracy.players import LanguageModel
 from experiments.guesses.accuracy.settings import AccuracySettings
 from experiments.guesses.accuracy.summary import summary
 from experiments.harness.job import Job
@@ -60,6 +62,23 @@ def tiny(root: Path, seed_offset: int) -> Run:
     hit = (rng.random(n_items) < 0.5).astype(float)
     study = with_model_answers(job.study, "live", hit, rng.gamma(2, 1, n_items))
     return job, study, job.experiment(study, job.settings)
+
+
+def test_people_who_played_long_and_who_is_below_every_model() -> None:
+    right = [True] * 6 + [False] * 4 + [True, False] * 5 + [False] * 3
+    who = ["a"] * 10 + ["b"] * 10 + ["c"] * 3
+    of = {"visible": np.ones(23, dtype=bool), "word": np.arange(23) < 10}
+    models = {"visible": [LanguageModel("m", "visible", "file", 0, 0.55, np.nan, np.nan, None)]}
+    table = people_table(right, who, of, models, min_answers=5, many_answers=9, n_unseen=2)
+    value = table.set_index(["quantity", "tokens"])["value"]
+    assert value["participants with more than so many (9) guesses", "visible"] == 2
+    assert value["lowest accuracy of these", "visible"] == 0.5
+    assert value["highest accuracy of these", "visible"] == 0.6
+    # c has too few guesses to be compared
+    assert value["participants with enough guesses below every language model", "visible"] == 1
+    assert value["share of the guesses that are on word tokens", "visible"] == pytest.approx(10 / 23)
+    assert value["share of the guesses left out because the token shows nothing", "visible"] == pytest.approx(2 / 25)
+    assert ("accuracy of the weakest language model", "word") not in value.index
 
 
 def test_without_a_posterior_only_shares_are_counted(root: Path, tmp_path: Path) -> None:

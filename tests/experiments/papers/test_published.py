@@ -12,7 +12,7 @@ from omegaconf import OmegaConf
 from estimators.errors import InputError
 from estimators.layout import notes
 from experiments.papers.published import COLUMNS, published
-from experiments.papers.published_study import EXPLAINED, NOT_REPRODUCIBLE, REPRODUCED, judge, parse_select
+from experiments.papers.published_study import EXPLAINED, NOT_REPRODUCIBLE, REPRODUCED, judge, number_of, parse_select
 from experiments.papers.rank_perplexity_published import read_published
 from experiments.papers.reproduce.parts import ADDED, DATA, DISPLAYS, PAPERS, PARTS
 from tests.experiments.command import ROOT, config
@@ -49,14 +49,15 @@ def test_places_parts_and_reasons(rows) -> None:
         assert not (row["part"] and PARTS[row["part"]].bayes), f"{name} should not need a posterior"
         # what can be compared can also fail: no printed zero without digits, no tolerance wider than the value
         assert row["printed"] != "0", name
-        assert judge(str(row["printed"]), float(str(row["printed"]))) == REPRODUCED
+        number = float(number_of(str(row["printed"])))
+        if not str(row["printed"]).startswith(("<", ">")):
+            assert judge(str(row["printed"]), number) == REPRODUCED
         assert str(row["table"]).endswith(".csv") or not row["part"], name
         parse_select(str(row["select"]))
-        if float(str(row["printed"])) != 0 and row["tolerance"] == row["tolerance"]:
-            assert row["tolerance"] < abs(float(str(row["printed"]))), name
-    misprints = [row for row in rows if row["expected"] == EXPLAINED]
-    assert len(misprints) == 4
-    assert {row["where"] for row in misprints} == {"appendix A"}
+        if number != 0 and row["tolerance"] == row["tolerance"]:
+            assert row["tolerance"] < abs(number), name
+    misprints = Counter(row["where"] for row in rows if row["expected"] == EXPLAINED)
+    assert misprints == {"appendix A": 4, "figure 3": 1}
 
 
 def test_the_plan_is_consistent() -> None:

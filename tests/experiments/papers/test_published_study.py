@@ -56,6 +56,13 @@ from experiments.papers.published_study import (
         ("3.193813847884036", 3.193813847884036, REPRODUCED),
         ("0.000000", 4.9e-7, REPRODUCED),
         ("0.000000", 5.1e-7, DIFFERS),
+        # bounds
+        ("<0.1", 0.09999, REPRODUCED),
+        ("<0.1", 0.1, DIFFERS),
+        ("<=0.1", 0.1, REPRODUCED),
+        (">=-0.5", -0.474, REPRODUCED),
+        (">=-0.5", -0.684, DIFFERS),
+        (">3", 3, DIFFERS),
         ("0", None, NO_VALUE),
         ("0", math.nan, NO_VALUE),
         ("0", math.inf, NO_VALUE),
@@ -102,7 +109,9 @@ def test_whatever_is_printed_of_ours_is_reproduced(value: float, places: int, ru
         assert judge(printed, off) == DIFFERS
 
 
-@pytest.mark.parametrize("printed", ["", "29%", "1,640", "1e-3", "nan", "about 3", "0.1 ", "--1", "."])
+@pytest.mark.parametrize(
+    "printed", ["", "29%", "1,640", "1e-3", "nan", "about 3", "0.1 ", "--1", ".", "<", "=1", "< 1"]
+)
 def test_what_is_no_plain_number(printed: str) -> None:
     with pytest.raises(InputError, match="plain number"):
         judge(printed, 1.0)

@@ -82,6 +82,7 @@ def test_published_numbers_beside_ours(rank_perplexity_root: Path) -> None:
     assert count.loc["appendix C"].tolist() == [48, 48]
     assert count.loc["appendix C, both texts"].tolist() == [27, 27]
     assert count.loc[["mean", "repeats", "repeats and main run"]].to_numpy().tolist() == [[4, 4], [2, 2], [2, 2]]
+    assert count.loc[["mean of text 1", "mean of text 2"]].to_numpy().tolist() == [[2, 2], [2, 2]]
     fit = table[(table["place"] == "appendix C, both texts") & (table["model"] == "gpt-3.5-turbo")]
     printed = fit[fit["source"] == "the thesis's text"].set_index("quantity")["ours"]
     assert printed["slope_perplexity"] == pytest.approx(-0.00909, abs=5e-6)

@@ -265,8 +265,9 @@ def test_raw_strings_become_the_published_words(provo_root: Path) -> None:
 def test_published_numbers(row: dict[str, object], legacy) -> None:  # type: ignore[no-untyped-def]
     """Every legacy value of the paper's code, and the paper's own where both can agree to its two digits."""
     found = legacy[0].numbers[row["quantity"]]
-    assert found == pytest.approx(row["legacy"], abs=float(str(row["tolerance"])))
-    if np.isfinite(float(str(row["paper"]))) and row["quantity"] != "ece/human/oracle1":
+    if np.isfinite(float(str(row["legacy"]))):
+        assert found == pytest.approx(row["legacy"], abs=float(str(row["tolerance"])))
+    if np.isfinite(float(str(row["paper"]))) and not row["expected"]:
         assert found == pytest.approx(row["paper"], abs=0.0051)
 
 

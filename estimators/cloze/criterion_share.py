@@ -1,0 +1,174 @@
+"""Share of contexts that a model would have to answer as people do for its distances to be distributed like theirs.
+
+With a random share k of a model's distances replaced by those between halves of people, the distribution of the
+distances is (1 - k) F + k H, of the model's F and the people's H. The differences of their means and of their
+distribution functions (Kolmogorov-Smirnov), the area between them (Wasserstein) and |P(model > people) - 1/2|
+(Mann-Whitney) then all shrink by the factor 1 - k: whatever D is at k = 0, a margin m is reached at k = 1 - m / D.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from estimators.display import Result
+from estimators.errors import InputError, unknown_choice
+
+__all__ = ["CRITERIA", "CriterionShare", "criterion_distance", "criterion_margin", "criterion_share"]
+
+CRITERIA = ("mean", "kolmogorov_smirnov", "wasserstein", "mann_whitney")
+"""What is compared: means; distribution functions at their largest difference, and the area between them; ranks."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CriterionShare(Result):
+    """Share of contexts to improve, by one criterion.
+
+    Parameters
+    ----------
+    share : float
+        1 - margin / distance; 0 for a model within the margin.
+    distance : float
+        Of the model's distances from the people's, by the criterion.
+    margin : float
+        Distance that counts as none.
+    criterion : str
+
+    Examples
+    --------
+    >>> from estimators import cloze
+    >>> cloze.criterion_share([0.7, 0.6, 0.8], [0.4, 0.5, 0.5], criterion="wasserstein", margin=0.1)
+    CriterionShare(share=0.5714, distance=0.2333, margin=0.1, criterion='wasserstein')
+    """
+
+    share: float
+    distance: float
+    margin: float
+    criterion: str
+
+
+def criterion_share(model: ArrayLike, halves: ArrayLike, *, criterion: str, margin: float) -> CriterionShare:
+    """Share of contexts that a model has to answer as people do, by one criterion of :data:`CRITERIA`.
+
+    Parameters
+    ----------
+    model, halves : array_like of float, shape (context,)
+        Distance to one half of people, of the model and of the other half, in the same contexts.
+    criterion : str
+    margin : float
+        Distance that counts as none, in the criterion's unit; :func:`criterion_margin` has that of a test.
+
+    Returns
+    -------
+    CriterionShare
+
+    Raises
+    ------
+    InputError
+        If the margin is not positive, the criterion is none, a value is NaN, or the shapes differ.
+
+    Examples
+    --------
+    >>> from estimators import cloze
+    >>> cloze.criterion_share([0.7, 0.6, 0.8], [0.4, 0.5, 0.5], criterion="mean", margin=0.1).share.__round__(3)
+    0.571
+    """
+    if not margin > 0:
+        raise InputError(f"is {margin}, should be larger than 0", field="margin")
+    found = criterion_distance(model, halves, criterion)
+    share = 1 - margin / found if found > margin else 0.0
+    return CriterionShare(share, found, margin, criterion)
+
+
+def criterion_distance(model: ArrayLike, halves: ArrayLike, criterion: str) -> float:
+    """Distance between the distributions of two sets of distances, by one criterion of :data:`CRITERIA`.
+
+    Parameters
+    ----------
+    model, halves : array_like of float, shape (context,)
+    criterion : str
+
+    Returns
+    -------
+    float
+        In the unit of the values; without unit for ``kolmogorov_smirnov`` and ``mann_whitney``.
+
+    Raises
+    ------
+    InputError
+        If the criterion is none, a value is NaN, or the shapes differ.
+
+    Examples
+    --------
+    >>> from estimators import cloze
+    >>> cloze.criterion_distance([0.6, 0.7, 0.8], [0.4, 0.5, 0.6], "kolmogorov_smirnov").__round__(3)
+    0.667
+    """
+    one, other = np.asarray(model, dtype=float), np.asarray(halves, dtype=float)
+    if one.shape != other.shape or one.ndim != 1 or not len(one):
+        raise InputError(f"has shape {other.shape}, the model {one.shape}", field="halves")
+    if np.isnan(one).any() or np.isnan(other).any():
+        raise InputError("holds NaN; leave those contexts out", field="model or halves")
+    if criterion not in CRITERIA:
+        raise unknown_choice("criterion", criterion, CRITERIA)
+    if criterion == "mean":
+        return float(abs(one.mean() - other.mean()))
+    if criterion == "wasserstein":
+        return float(np.abs(np.sort(one) - np.sort(other)).mean())
+    below, upto = _shares_below(one, other), _shares_below(one, other, including=True)
+    if criterion == "mann_whitney":
+        return float(abs((below + upto).mean() / 2 - 0.5))
+    everywhere = np.concatenate([one, other])
+    gaps = _shares_below(everywhere, one, including=True) - _shares_below(everywhere, other, including=True)
+    return float(np.abs(gaps).max())
+
+
+def criterion_margin(criterion: str, n: int, *, level: float = 0.05) -> float:
+    """Smallest distance of two samples of one size that a two-sided test of equal distributions rejects.
+
+    Of Kolmogorov and Smirnov, sqrt(-ln(level / 2) / 2) sqrt(2 / n); of Mann and Whitney, z sqrt((2 n + 1) / (12 n n)):
+    both by their large-sample forms, for samples that are independent.
+
+    Parameters
+    ----------
+    criterion : {"kolmogorov_smirnov", "mann_whitney"}
+    n : int
+        Values in each sample.
+    level : float, optional
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    InputError
+        If the criterion has no such test, n is below 1, or the level is no probability.
+
+    Examples
+    --------
+    >>> from estimators import cloze
+    >>> round(cloze.criterion_margin("kolmogorov_smirnov", 2687), 4)
+    0.0371
+    """
+    tested = ("kolmogorov_smirnov", "mann_whitney")
+    if criterion not in tested:
+        raise unknown_choice("criterion", criterion, tested)
+    if n < 1:
+        raise InputError(f"is {n}, should be at least 1", field="n")
+    if not 0 < level < 1:
+        raise InputError(f"is {level}, should be between 0 and 1", field="level")
+    if criterion == "kolmogorov_smirnov":
+        return float(np.sqrt(-np.log(level / 2) / 2) * np.sqrt(2 / n))
+    return float(NormalDist().inv_cdf(1 - level / 2) * np.sqrt((2 * n + 1) / (12 * n * n)))
+
+
+def _shares_below(
+    points: NDArray[np.float64], values: NDArray[np.float64], *, including: bool = False
+) -> NDArray[np.float64]:
+    """Share of the values below each point, or not above it."""
+    found = np.searchsorted(np.sort(values), points, side="right" if including else "left")
+    return np.asarray(found / len(values))

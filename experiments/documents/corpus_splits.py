@@ -1,0 +1,86 @@
+"""Whether one part of a corpus is easier than another: differences of ``+exp=corpus``'s losses, with their errors."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from experiments.harness.settings import rows_of
+
+__all__ = ["SPLIT_COLUMNS", "split_contrasts", "split_summary"]
+
+SPLIT_COLUMNS = (
+    *("model", "split", "other", "loss_difference_nats", "se_nats", "lower", "upper", "p_split_is_easier"),
+    *("accuracy_difference", "accuracy_lower", "accuracy_upper"),
+)
+"""``split`` minus ``other``; a negative difference of losses says that ``split`` is easier."""
+
+_N_SE = 2.0
+
+
+def split_contrasts(table: pd.DataFrame, *, whole: str) -> pd.DataFrame:
+    """Compare every two splits under every model.
+
+    The splits hold different documents, so that their errors are independent: the squared standard error of a
+    difference is the sum of both. Whether a model has seen a split is one reason for a difference, another is that the
+    texts differ: a model that has seen neither shows the latter.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        Of :func:`~experiments.documents.corpus.corpus`.
+    whole : str
+        Name of the rows that hold all splits.
+
+    Returns
+    -------
+    pandas.DataFrame
+        :data:`SPLIT_COLUMNS`, no row where there is one split; ``p_split_is_easier`` by the normal distribution.
+
+    Examples
+    --------
+    >>> rows = {"model": "m", "split": ["train", "test"], "loss_nats": [3.0, 3.5], "loss_se_nats": [0.3, 0.4]}
+    >>> rows |= {"top1_accuracy": [0.4, 0.3], "top1_accuracy_lower": [0.34, 0.22]}
+    >>> found = split_contrasts(pd.DataFrame(rows), whole="every split")
+    >>> found[["split", "other", "loss_difference_nats", "se_nats", "p_split_is_easier"]].round(2)
+       split other  loss_difference_nats  se_nats  p_split_is_easier
+    0  train  test                  -0.5      0.5               0.84
+    """
+    rows: list[dict[str, Any]] = []
+    for model, own in table[table["split"] != whole].groupby("model", sort=False):
+        for one, other in combinations(rows_of(own), 2):
+            loss = one.loss_nats - other.loss_nats
+            se = float(np.hypot(one.loss_se_nats, other.loss_se_nats))
+            accuracy = one.top1_accuracy - other.top1_accuracy
+            # bounds of the table are so many standard errors away
+            accuracy_se = np.hypot(*((row.top1_accuracy - row.top1_accuracy_lower) / _N_SE for row in (one, other)))
+            rows.append(
+                {
+                    "model": model,
+                    "split": one.split,
+                    "other": other.split,
+                    "loss_difference_nats": loss,
+                    "se_nats": se,
+                    "lower": loss - _N_SE * se,
+                    "upper": loss + _N_SE * se,
+                    "p_split_is_easier": NormalDist().cdf(-loss / se) if se > 0 else float("nan"),
+                    "accuracy_difference": accuracy,
+                    "accuracy_lower": accuracy - _N_SE * accuracy_se,
+                    "accuracy_upper": accuracy + _N_SE * accuracy_se,
+                }
+            )
+    return pd.DataFrame(rows, columns=list(SPLIT_COLUMNS))
+
+
+def split_summary(contrasts: pd.DataFrame) -> str:
+    """Say each difference with its bounds; empty where there is none."""
+    lines = [
+        f"- **{row.model}**: {row.split} minus {row.other} {row.loss_difference_nats:+.3f} nats "
+        f"[{row.lower:+.3f}, {row.upper:+.3f}]"
+        for row in rows_of(contrasts)
+    ]
+    return "\n\nBetween splits, with two standard errors:\n\n" + "\n".join(lines) if lines else ""

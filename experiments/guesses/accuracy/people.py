@@ -1,0 +1,77 @@
+"""What a study of guesses says of its people in single numbers: who played long, and who is below every model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from estimators.guesses import participant_accuracy
+from experiments.guesses.accuracy.players import LanguageModel
+
+__all__ = ["people_table"]
+
+
+def people_table(
+    correct: ArrayLike,
+    participant: ArrayLike,
+    of: Mapping[str, NDArray[np.bool_]],
+    models: Mapping[str, Sequence[LanguageModel]],
+    *,
+    min_answers: int,
+    many_answers: int,
+    n_unseen: int | None = None,
+) -> pd.DataFrame:
+    """Count people by how much they played and by whom they beat.
+
+    Parameters
+    ----------
+    correct : array_like of bool, shape (response,)
+    participant : array_like of str, shape (response,)
+    of : mapping of str to ndarray of bool, shape (response,)
+        Which responses are of which kind of tokens (``visible``, ``word``).
+    models : mapping of str to sequence of LanguageModel
+        By kind of tokens.
+    min_answers : int
+        Guesses that somebody needs to be compared with the models.
+    many_answers : int
+        Somebody with more guesses played long.
+    n_unseen : int, optional
+        Guesses that a loader left out because their token shows nothing.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``quantity``, ``tokens``, ``value``; only what the study can say.
+
+    Examples
+    --------
+    >>> of = {"visible": np.ones(6, dtype=bool)}
+    >>> found = people_table([1, 0, 1, 1, 0, 0], list("aaabbb"), of, {}, min_answers=2, many_answers=2)
+    >>> found["value"].round(2).tolist()
+    [2.0, 0.33, 0.67]
+    """
+    right, who = np.asarray(correct, dtype=bool), np.asarray(participant).astype(str)
+    rows: list[tuple[str, str, float]] = []
+    for tokens, mask in of.items():
+        found = participant_accuracy(right[mask], who[mask])
+        long = found.accuracy[found.n_guesses > many_answers]
+        rows.append((f"participants with more than so many ({many_answers}) guesses", tokens, len(long)))
+        if len(long):
+            rows += [("lowest accuracy of these", tokens, float(long.min()))]
+            rows += [("highest accuracy of these", tokens, float(long.max()))]
+        weakest = min((one.accuracy for one in models.get(tokens, ())), default=np.nan)
+        if not np.isnan(weakest):
+            enough = found.accuracy[found.n_guesses >= min_answers]
+            rows += [("accuracy of the weakest language model", tokens, weakest)]
+            rows += [
+                ("participants with enough guesses below every language model", tokens, int((enough < weakest).sum()))
+            ]
+    if {"visible", "word"} <= set(of):
+        rows.append(("share of the guesses that are on word tokens", "visible", float(of["word"].mean())))
+    if n_unseen is not None:
+        share = n_unseen / (n_unseen + len(right))
+        rows.append(("share of the guesses left out because the token shows nothing", "visible", share))
+    return pd.DataFrame(rows, columns=["quantity", "tokens", "value"])

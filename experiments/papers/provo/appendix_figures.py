@@ -1,0 +1,128 @@
+"""Figures 3, 10 and 15 of "Predict the Next Word", from what its authors stored."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import matplotlib as mpl
+import numpy as np
+import xarray as xr
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from experiments.harness.figures import STYLE, new_figure
+from experiments.harness.marks import light_grid
+
+__all__ = ["appendix_figures", "histogram_figure", "training_figure", "training_losses"]
+
+Floats = NDArray[np.float64]
+
+_ORACLES = "cal_metrics_oracle/oracle{}_no_repl_dict/TVD_per_instance"
+_TOKENS = "cal_metrics_bpe/TVD_per_instance/tvd_{}_human"
+_HISTOGRAMS = {
+    "oracles": (
+        "Words: TVD to people (appendix A, figure 3)",
+        {
+            "GPT-2, renormalised (to one half)": "cal_metrics_improved_model/0/tvd_biased",
+            "half of the people": _ORACLES.format(1),
+            "the other half": _ORACLES.format(2),
+        },
+    ),
+    "tokens": (
+        "First tokens: TVD to people (appendix D, figure 10)",
+        {
+            "GPT-2": _TOKENS.format("model"),
+            "half of the people": _TOKENS.format("oracle_dis_1"),
+            "the other half": _TOKENS.format("oracle_dis_2"),
+        },
+    ),
+}
+_LOSS = re.compile(r"training_stats_test_(?P<fold>[^/]+)/(?P<epoch>\d+)/(?P<what>Training Loss|Valid\. Loss)")
+_COLOURS = ("#D55E00", "#0072B2", "#56B4E9", "#009E73")
+
+
+def appendix_figures(study: xr.Dataset) -> dict[str, Figure]:
+    """Draw those of figures 3, 10 and 15 that the stored files allow, by name.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        ``study=provo`` in the layout of the public repository.
+
+    Returns
+    -------
+    dict of str to Figure
+        ``oracles``, ``tokens`` and ``training``.
+    """
+    names = study["result_name"].to_numpy().tolist()
+    codes, values = study["result_list"].to_numpy(), study["result_value"].to_numpy()
+    found = {}
+    for name, (title, lists) in _HISTOGRAMS.items():
+        own = {shown: values[codes == names.index(one)] for shown, one in lists.items() if one in names}
+        if len(own) == len(lists):
+            found[name] = histogram_figure(own, title)
+    losses = training_losses(study)
+    return found | ({"training": training_figure(losses)} if losses else {})
+
+
+def histogram_figure(distances: dict[str, Floats], title: str) -> Figure:
+    """Draw histograms of TVDs over contexts, over each other.
+
+    Parameters
+    ----------
+    distances : dict of str to ndarray, shape (context,)
+        By the name in the legend.
+    title : str
+    """
+    with mpl.rc_context(STYLE):
+        fig = new_figure(6.4, 3.2)
+        axes = fig.add_subplot()
+        for (name, values), colour in zip(distances.items(), _COLOURS, strict=False):
+            shown = f"{name}, mean {values.mean():.3f}"
+            axes.hist(values, bins=np.linspace(0, 1, 41).tolist(), histtype="stepfilled", alpha=0.25, color=colour)
+            axes.hist(values, bins=np.linspace(0, 1, 41).tolist(), histtype="step", color=colour, label=shown)
+        axes.set_xlim(0, 1)
+        axes.set_xlabel("distance (TVD) to people")
+        axes.set_ylabel("contexts")
+        axes.set_title(title)
+        axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    return fig
+
+
+def training_losses(study: xr.Dataset) -> dict[str, dict[str, Floats]]:
+    """Read the losses of fine-tuning: by fold of passages, ``training`` and ``validation``, shape (epoch,)."""
+    stored: dict[str, dict[str, dict[int, float]]] = {}
+    for name, value in json.loads(study.attrs.get("published", "{}")).items():
+        match = _LOSS.fullmatch(name)
+        if match:
+            what = "training" if match["what"].startswith("Training") else "validation"
+            stored.setdefault(match["fold"], {}).setdefault(what, {})[int(match["epoch"])] = float(value)
+    in_order = sorted(stored, key=lambda fold: int(re.match(r"\d*", fold)[0] or 0))  # type: ignore[index]
+    return {
+        fold: {what: np.array([losses[epoch] for epoch in sorted(losses)]) for what, losses in stored[fold].items()}
+        for fold in in_order
+    }
+
+
+def training_figure(losses: dict[str, dict[str, Floats]]) -> Figure:
+    """Draw the losses by epoch, a panel a fold (figure 15).
+
+    Parameters
+    ----------
+    losses : dict
+        See :func:`training_losses`.
+    """
+    with mpl.rc_context(STYLE):
+        fig = new_figure(1.2 + 1.9 * len(losses), 2.8)
+        axes = fig.subplots(1, len(losses), sharey=True, squeeze=False)[0]
+        for ax, (fold, both) in zip(axes, losses.items(), strict=True):
+            for (what, values), colour in zip(both.items(), _COLOURS, strict=False):
+                ax.plot(np.arange(1, len(values) + 1), values, marker="o", markersize=3, color=colour, label=what)
+            ax.set_title(f"passages {fold} left out", fontsize=9)
+            ax.set_xlabel("epoch")
+            ax.xaxis.set_major_locator(mpl.ticker.MaxNLocator(integer=True))
+            light_grid(ax, "y")
+        axes[0].set_ylabel("loss, nats per token")
+        axes[-1].legend(loc="upper right")
+    return fig

@@ -1,0 +1,81 @@
+"""Calibration errors of appendices A and D of "Predict the Next Word" (tables 2 and 4)."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from estimators.cloze.calibration_error import expected_calibration_error
+from estimators.cloze.study_words import StudyWords, study_words
+from estimators.cloze.words import WORD_RULES
+from experiments.papers.provo.quirks import legacy_split_halves
+
+__all__ = ["appendix_calibration", "corpus_words"]
+
+_HALVES = "cal_metrics_oracle/oracle1_no_repl_dict/TVD_per_instance"
+_TOKENS = "cal_metrics_bpe/ECE_human_maj_truth/"
+_PLAYERS = {"model_human": "gpt2", "oracle_dis_1_human": "oracle1", "oracle_dis_2_human": "oracle2"}
+
+
+def appendix_calibration(study: xr.Dataset) -> dict[str, float]:
+    """Compute the calibration error of two halves of the people (appendix A), and read that of tokens (appendix D).
+
+    The samples of tokens are not public; their errors are single numbers that the authors stored.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        ``study=provo`` in the layout of the public repository.
+
+    Returns
+    -------
+    dict of str to float
+        ``ece/appendix A/oracle1/corpus`` and so on; what the files have no list or number for is left out.
+    """
+    stored = json.loads(study.attrs.get("published", "{}"))
+    found = {
+        f"ece/appendix D/{player}/human, as stored": float(stored[_TOKENS + key])
+        for key, player in _PLAYERS.items()
+        if _TOKENS + key in stored
+    }
+    names = study["result_name"].to_numpy().tolist()
+    if _HALVES not in names:
+        return found
+    rows = study["result_list"].to_numpy() == names.index(_HALVES)
+    items = np.asarray(study["result_item"].to_numpy()[rows], dtype=np.intp)
+    none = WORD_RULES["none"]
+    words = study_words(study, human=none, model=none, corpus=none, models=[])
+    counts = words.answers().take(items)
+    split = legacy_split_halves(counts, [0], size="half", remove_odd=False)
+    starts = np.searchsorted(counts.context, np.arange(counts.n_contexts))
+    majority = counts.word[_first_largest(counts.count, starts)]
+    # a blank answer is NaN there, which equals nothing
+    gold = {"corpus": corpus_words(study, words, items), "human": np.where(majority == words.blank, -1, majority)}
+    for player, part in (("oracle1", split.first[0]), ("oracle2", split.second[0])):
+        top = _first_largest(part, starts)
+        sure = part[top] / np.add.reduceat(part, starts)
+        for label, right in gold.items():
+            error = expected_calibration_error(sure, (counts.word[top] == right).astype(float), bins="legacy")
+            found[f"ece/appendix A/{player}/{label}"] = error.ece
+    return found
+
+
+def corpus_words(study: xr.Dataset, words: StudyWords, items: NDArray[np.intp]) -> NDArray[np.int64]:
+    """Codes of the corpus words of a stored list's contexts, shape (context,).
+
+    Passage 36 has a lone dash where the list repeats a context: the word asked for was that dash, which nobody
+    can give; its code is -1.
+    """
+    target = words.target[items].copy()
+    passage = study["text_id"].to_numpy()[items]
+    target[np.flatnonzero((passage[1:] == "36") & (items[1:] == items[:-1]))] = -1
+    return target
+
+
+def _first_largest(values: NDArray[np.int64], starts: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Row of each context's largest value, the first of several, in the order of the files."""
+    ends = np.append(starts[1:], len(values))
+    return np.array([start + int(np.argmax(values[start:end])) for start, end in zip(starts, ends, strict=True)])

@@ -1,0 +1,98 @@
+"""The table of what the papers describe is true of today's code; pages are made from their tables."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import importlib.util
+import shlex
+from types import ModuleType
+
+import pytest
+
+from experiments.harness.job import experiment_settings
+from experiments.harness.registry import entry_of, given_to, load_target
+from inference.settings import settings_from
+from tests.experiments.command import ROOT, config
+
+
+def paper_pages() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("paper_pages", ROOT / "docs/paper_pages.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+PAGE = paper_pages()
+ROWS: list[dict[str, str]] = PAGE.read_rows(PAGE.COVERAGE)
+COMMANDS = sorted({row["command"] for row in ROWS if row["command"] and row["status"] == "works"})
+
+
+@functools.cache
+def functions_of(path: str) -> frozenset[str]:
+    tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
+    return frozenset(node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
+
+
+def test_the_pages_are_those_of_the_tables() -> None:
+    for path, text in PAGE.pages().items():
+        assert path.read_text(encoding="utf-8") == text, path.name
+
+
+def test_earlier_numbers_have_values_units_and_sources() -> None:
+    rows = PAGE.read_rows(PAGE.LITERATURE)
+    assert len({(row["who"], row["player"], row["quantity"]) for row in rows}) == len(rows)
+    for row in rows:
+        assert float(row["value"]) > 0, row
+        assert not row["upper"] or float(row["upper"]) > float(row["value"]), row
+        assert row["unit"] in ("character", "word", "token"), row
+        assert row["value_unit"] in ("bits", ""), row
+        assert all(row[name] for name in ("corpus", "method", "source")), row
+
+
+def test_the_page_counts_its_rows() -> None:
+    row = dict.fromkeys(PAGE.COLUMNS, "") | {"row": "1", "paper": "provo", "need": "a | b", "command": "+exp=tvd"}
+    rows = [row | {"status": "works"}, row | {"status": "works"}, row | {"status": "absent"}]
+    text = PAGE.coverage_page(rows)
+    assert "in 3 rows: 2 work, 0 work in part, 1 are absent." in text
+    assert "| 1 |  | a \\| b | works | `+exp=tvd` |  |" in text
+
+
+def test_rows_are_complete() -> None:
+    assert [int(row["row"]) for row in ROWS] == list(range(1, len(ROWS) + 1))
+    assert len(ROWS) == 160
+    for row in ROWS:
+        named = f"row {row['row']}"
+        assert tuple(row) == PAGE.COLUMNS, named
+        assert row["paper"] in PAGE.PAPERS, named
+        assert row["status"] in PAGE.STATUSES, named
+        assert row["section"], named
+        assert row["need"], named
+        if row["status"] == "works":
+            # what works is shown by a command, or is a function or file without one
+            assert row["where"], named
+            assert row["test"], named
+        if row["status"] == "partial":
+            assert row["note"], f"{named} does not say what is missing"
+        if row["status"] == "absent":
+            assert not row["command"], f"{named} is absent and has a command"
+
+
+def test_places_and_tests_are_there() -> None:
+    for row in ROWS:
+        assert not row["where"] or (ROOT / row["where"]).exists(), f"row {row['row']}: {row['where']}"
+        path, _, name = row["test"].partition("::")
+        assert not path or (ROOT / path).is_file(), f"row {row['row']}: {path}"
+        assert not name or name in functions_of(path), f"row {row['row']}: {row['test']}"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_of_the_table_has_settings_that_are_taken(command: str) -> None:
+    overrides = tuple(shlex.split(command))
+    cfg = config(*overrides)
+    entry = entry_of(cfg.experiment, what="experiment")
+    experiment_settings(load_target(entry, what="experiment"), cfg, given_to(cfg.experiment), overrides)
+    entry = entry_of(cfg.study, what="study")
+    settings_from(load_target(entry, what="study").settings_class, given_to(cfg.study))

@@ -1,0 +1,46 @@
+"""Differences between splits of a corpus: by hand, and how often their bounds hold no difference."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from experiments.documents.corpus_splits import SPLIT_COLUMNS, split_contrasts, split_summary
+
+
+def table(losses: dict[str, float], se: float = 0.1) -> pd.DataFrame:
+    rows = {"model": "m", "split": list(losses), "loss_nats": list(losses.values()), "loss_se_nats": se}
+    return pd.DataFrame({**rows, "top1_accuracy": 0.3, "top1_accuracy_lower": 0.28})
+
+
+def test_every_pair_of_splits_and_not_the_whole() -> None:
+    found = split_contrasts(table({"a": 3.0, "b": 3.2, "c": 2.9, "every split": 3.1}), whole="every split")
+    assert list(found.columns) == list(SPLIT_COLUMNS)
+    assert list(zip(found["split"], found["other"], strict=True)) == [("a", "b"), ("a", "c"), ("b", "c")]
+    np.testing.assert_allclose(found["loss_difference_nats"], [-0.2, 0.1, 0.3])
+    np.testing.assert_allclose(found["se_nats"], np.sqrt(0.02))
+    np.testing.assert_allclose(found["upper"] - found["lower"], 4 * np.sqrt(0.02))
+    np.testing.assert_allclose(found["accuracy_upper"], 2 * np.hypot(0.01, 0.01))
+    assert found["p_split_is_easier"].round(3).tolist() == [0.921, 0.24, 0.017]
+    assert "a minus b -0.200 nats [-0.483, +0.083]" in split_summary(found)
+
+
+def test_one_split_has_no_difference() -> None:
+    found = split_contrasts(table({"a": 3.0}), whole="every split")
+    assert found.empty
+    assert list(found.columns) == list(SPLIT_COLUMNS)
+    assert split_summary(found) == ""
+
+
+def test_bounds_hold_no_difference_as_often_as_two_standard_errors_do() -> None:
+    """95.4% of 2,000 models; the binomial standard error is .5 points, four of them are allowed."""
+    drawn = np.random.default_rng(0).normal(3, [0.1, 0.2], (2000, 2))
+    rows = pd.DataFrame({"model": np.repeat([f"m{n}" for n in range(2000)], 2), "split": ["a", "b"] * 2000})
+    rows = rows.assign(
+        loss_nats=drawn.ravel(), loss_se_nats=[0.1, 0.2] * 2000, top1_accuracy=0.3, top1_accuracy_lower=0.2
+    )
+    found = split_contrasts(rows, whole="every split")
+    inside = (found["lower"] < 0) & (found["upper"] > 0)
+    assert len(found) == 2000
+    assert inside.mean() == pytest.approx(0.954, abs=0.019)

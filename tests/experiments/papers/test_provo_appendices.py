@@ -1,0 +1,117 @@
+"""Appendices A, D and F of "Predict the Next Word": calibration errors against loops over lists, and figures."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from estimators.errors import InputError
+from experiments import provo
+from experiments.papers.provo.appendix_figures import appendix_figures, training_losses
+from experiments.papers.provo.calibration import appendix_calibration
+from tests.experiments.studies.cloze import tiny_provo
+
+ORACLE = "Additional_Experiments/Appendix_A/uncertainty_results/cal_metrics_oracle.json"
+TOKENS = "Additional_Experiments/Appendix_D/uncertainty_results/cal_metrics_bpe.json"
+TRAINING = "TVD/GPT2_FT/fine_tuning/training_stats/training_stats_test_{}.json"
+
+
+def write(path: Path, content: object) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(content), encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tiny_provo.write(tmp_path_factory.mktemp("provo"))
+    lists = {"TVD_per_instance": [0.2] * 12}
+    write(folder / ORACLE, {f"oracle{number}_no_repl_dict": lists for number in (1, 2)})
+    errors = {"model_human": 0.14, "oracle_dis_1_human": 0.5, "oracle_dis_2_human": 0.4}
+    distances = {f"tvd_{who}": [0.3] * 12 for who in errors}
+    write(folder / TOKENS, {"ECE_human_maj_truth": errors, "TVD_per_instance": distances})
+    for fold in ("11-20", "1-10"):
+        epochs = [{"epoch": n, "Training Loss": 5.0 - n, "Valid. Loss": 4.0 - n} for n in (1, 2, 3)]
+        write(folder / TRAINING.format(fold), epochs)
+    return folder
+
+
+def error(pairs: list[tuple[float, bool]]) -> float:
+    """Ten bins, a confidence of one in none of them, in single precision."""
+    total = 0.0
+    for low in np.arange(0, 1, 0.1):
+        inside = [(np.float32(sure), right) for sure, right in pairs if low <= np.float32(sure) < low + 0.1]
+        if inside:
+            sure, right = (float(np.mean([pair[which] for pair in inside])) for which in (0, 1))
+            total += abs(sure - right) * len(inside) / len(pairs)
+    return total
+
+
+def test_halves_of_the_people_against_loops_over_lists(root: Path) -> None:
+    """The code of appendix A, on lists of words as it has them."""
+    files = json.loads((root / "TVD/GPT2_Temp/Generations/Paragraphs_temp-1-2.json").read_text(encoding="utf-8"))
+    pairs: dict[str, list[tuple[float, bool]]] = {}
+    for words in files.values():
+        for entry in words.values():
+            # a blank answer is NaN with a count of zero in these files, and stands for one participant
+            counts = {str(one["pred"]): one["count"] or 1 for one in entry["human"]}
+            flat = [word for word, count in counts.items() for _ in range(count)]
+            first = random.Random(0).sample(flat, len(flat) // 2)
+            second = list(flat)
+            for word in first:
+                second.remove(word)
+            majority = max(counts, key=lambda word: counts[word])
+            for player, part in (("oracle1", first), ("oracle2", second)):
+                top = max(counts, key=part.count)
+                sure = part.count(top) / len(part)
+                pairs.setdefault(f"{player}/human", []).append((sure, top == majority))
+                pairs.setdefault(f"{player}/corpus", []).append((sure, top == entry["original"]["pred"]))
+    found = appendix_calibration(provo(root=root, cache=False))
+    for name, own in pairs.items():
+        assert found[f"ece/appendix A/{name}"] == pytest.approx(error(own), abs=1e-6), name
+
+
+def test_what_was_stored_is_read(root: Path) -> None:
+    found = appendix_calibration(provo(root=root, cache=False))
+    stored = {name: value for name, value in found.items() if "stored" in name}
+    assert stored == {
+        "ece/appendix D/gpt2/human, as stored": 0.14,
+        "ece/appendix D/oracle1/human, as stored": 0.5,
+        "ece/appendix D/oracle2/human, as stored": 0.4,
+    }
+
+
+def test_losses_by_fold_and_epoch(root: Path) -> None:
+    losses = training_losses(provo(root=root, cache=False))
+    assert list(losses) == ["1-10", "11-20"]
+    assert losses["11-20"]["training"].tolist() == [4, 3, 2]
+    assert losses["11-20"]["validation"].tolist() == [3, 2, 1]
+
+
+def test_figures_are_those_that_the_files_allow(root: Path, tmp_path: Path) -> None:
+    figures = appendix_figures(provo(root=root, cache=False))
+    assert list(figures) == ["oracles", "tokens", "training"]
+    titles = [ax.get_title(loc="left") or ax.get_title() for ax in figures["training"].axes]
+    assert titles == ["passages 1-10 left out", "passages 11-20 left out"]
+    shown = [text.get_text() for text in figures["tokens"].axes[0].get_legend().get_texts()]
+    assert shown == ["GPT-2, mean 0.300", "half of the people, mean 0.300", "the other half, mean 0.300"]
+    assert appendix_figures(provo(root=tiny_provo.write(tmp_path), cache=False)) == {}
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ({"epoch": 1}, "should hold a list of epochs"),
+        ([{"Training Loss": 1.0}], r"epoch 1, Valid\. Loss: is None, should be a number"),
+        ([{"Training Loss": "1", "Valid. Loss": 1}], "epoch 1, Training Loss: is '1', should be a number"),
+        ([3], "epoch 1, Training Loss: is None"),
+    ],
+)
+def test_malformed_losses(content: object, message: str, tmp_path: Path) -> None:
+    folder = tiny_provo.write(tmp_path)
+    write(folder / TRAINING.format("1-10"), content)
+    with pytest.raises(InputError, match=message):
+        provo(root=folder, cache=False)
