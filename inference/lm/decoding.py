@@ -67,7 +67,7 @@ class Decoding:
             raise InputError(f"is {self.top_k}, should be at least 1", field="top_k")
         if self.top_p is not None and not 0 < self.top_p <= 1:
             raise InputError(f"is {self.top_p}, should be above 0 and at most 1", field="top_p")
-        if self.greedy and self != Decoding(greedy=True):
+        if self.greedy and (self.temperature, self.top_k, self.top_p) != (1, None, None):
             raise InputError("is true; temperature, top_k and top_p say nothing then, leave them out", field="greedy")
 
     @property
