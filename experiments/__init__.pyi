@@ -1,6 +1,7 @@
 from .bets.bet_perplexity.experiment import bet_perplexity as bet_perplexity
 from .cloze.ard.experiment import ard as ard
 from .cloze.ard_coverage import ard_coverage as ard_coverage
+from .cloze.build_cloze.experiment import build_cloze as build_cloze
 from .cloze.distributions import distributions as distributions
 from .cloze.improve import improve as improve
 from .cloze.tvd.experiment import tvd as tvd

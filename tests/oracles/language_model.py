@@ -70,7 +70,7 @@ def decoded(
     top_p: float | None = None,
     greedy: bool = False,
 ) -> NDArray[np.float64]:
-    """Probabilities of tokens under a decoder, from their log-probabilities: token by token, the most probable first."""
+    """Probabilities of tokens under a decoder: token by token, the most probable first."""
     weights = np.exp(row / temperature)
     order = sorted(range(len(row)), key=lambda token: -row[token])
     kept = order[: 1 if greedy else top_k]

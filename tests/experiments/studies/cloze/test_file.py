@@ -38,7 +38,9 @@ def test_analyses_of_the_file_are_those_of_the_study(tmp_path: Path) -> None:
 
 def test_files_of_another_kind_are_named(tmp_path: Path) -> None:
     path = save_comparison_study(small_study(), tmp_path / "study.nc")
-    with pytest.raises(InputError, match="'shannon-game comparison study 1', this version .* reads 'shannon-game cloze"):
+    with pytest.raises(
+        InputError, match=r"'shannon-game comparison study 1', this version .* reads 'shannon-game cloze"
+    ):
         cloze_file(path=path)
     cloze_simulated(n_items=4).drop_vars("context").to_netcdf(path, engine="h5netcdf")
     with pytest.raises(InputError, match=r"study\.nc: holds no cloze study that can be used: .*context: is missing"):
