@@ -93,7 +93,7 @@ def built(root: Path, store: Path, found: ExperimentResult, tmp_path_factory: py
 def test_the_study_holds_people_and_all_players(found: ExperimentResult, built: xr.Dataset) -> None:
     assert built["model"].to_numpy().tolist() == PLAYERS == found.table["player"].tolist()
     assert built.sizes["item"] == 8
-    assert built["response_count"].sum() == 47
+    assert built["response_count"].sum() == 46
     for name in PLAYERS:
         entries = entry_positions(built, name)
         assert len(entries) == 8
@@ -145,12 +145,13 @@ def test_other_experiments_read_it(built: xr.Dataset) -> None:
 
 def test_a_narrow_decoder_says_fewer_words(found: ExperimentResult) -> None:
     table = found.table.set_index("player")
-    for model in ("a", "d"):
-        narrow = table.loc[[f"{model}-greedy", f"{model}-k3", model], "n_different"]
-        assert narrow.is_monotonic_increasing
-        assert table.loc[f"{model}-greedy", "entropy_nats"] == pytest.approx(0)
-        # samples of a distribution are nearer to it than those of a decoder
-        assert table.loc[model, "tvd_to_exact"] < table.loc[f"{model}-greedy", "tvd_to_exact"]
+    assert table.loc[["a-greedy", "a-k3", "a"], "n_different"].is_monotonic_increasing
+    assert table.loc["a-greedy", "entropy_nats"] == pytest.approx(0)
+    # samples of a distribution are nearer to it than those of a decoder
+    assert table.loc["a", "tvd_to_exact"] < table.loc["a-greedy", "tvd_to_exact"]
+    # the other model's most probable token begins no word anywhere
+    assert table.loc["d-greedy", ["n_contexts_without_word", "share_failed"]].tolist() == [8, 1]
+    assert any("d-greedy gave no word in 8 of 8 contexts" in text for text in found.warnings)
 
 
 def test_draws_that_give_no_word_are_failed_samples(found: ExperimentResult, built: xr.Dataset) -> None:
@@ -169,7 +170,7 @@ def test_draws_that_give_no_word_are_failed_samples(found: ExperimentResult, bui
 def test_numbers_do_not_depend_on_batches_order_or_what_else_is_asked(
     root: Path, built: xr.Dataset, tmp_path: Path
 ) -> None:
-    for number, more in enumerate((["experiment.items_per_batch=1"], ["experiment.n_contexts=5", "experiment.seed=0"])):
+    for number, more in enumerate((["experiment.items_per_batch=1"], ["experiment.n_contexts=5"])):
         job = run_experiment(
             *overrides(root, tmp_path / str(number), "experiment.n_samples=400", "experiment.nucleus=[0.8]", *more)
         )
