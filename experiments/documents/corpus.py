@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Annotated, Any
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Literal
 
 import matplotlib as mpl
 import numpy as np
@@ -14,8 +14,9 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from pydantic import Field
 
-from estimators.documents import corpus_scores
+from estimators.documents import corpus_scores, unit_loss
 from estimators.errors import InputError
+from experiments.documents.shared_text import Span, inside, shared_span, units_of
 from experiments.harness.figures import (
     STYLE,
     Series,
@@ -36,6 +37,7 @@ from experiments.harness.language_models import (
 from experiments.harness.marks import light_grid, titled
 from experiments.harness.result import ExperimentResult, experiment
 from experiments.harness.settings import Seeded, rng_for
+from inference.lm.alignment import token_places
 from inference.lm.language_model import LanguageModel, encode, model_record
 from inference.lm.loading import load_language_model
 from inference.lm.scoring import score_documents
@@ -67,6 +69,16 @@ TABLE_COLUMNS = (
     "bos",
     "window",
     "stride",
+    "n_words",
+    "n_characters",
+    "n_bytes",
+    "bits_per_token",
+    "loss_nats_per_word",
+    "bits_per_word",
+    "loss_nats_per_character",
+    "bits_per_character",
+    "bits_per_character_se",
+    "loss_nats_per_byte",
 )
 """``perplexity`` is exp of the mean loss over tokens, ``mean_sequence_perplexity`` the mean of the documents' own."""
 
@@ -90,15 +102,24 @@ class CorpusSettings(Seeded, GeneratedSettings):
     """Tokens that a model sees at once; null: as many as it takes."""
     stride: Count | None = None
     """Tokens from one window to the next; null: half a window."""
+    characters: Literal["all", "shared"] = "all"
+    """all: every token that a model can score; shared: of each document the characters from the first to the last place
+    at which every model has the end of a token, so that the losses of models with different tokenizers are of exactly
+    the same text."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Scored:
-    """Scores of one model: rows are the documents that have any."""
+    """Scores of one model: rows are the documents that have any.
+
+    ``places`` are where each document's scored tokens begin and end, None where the tokenizer changed the text;
+    ``units`` the words, characters and bytes of what was scored, shape (document, 3).
+    """
 
     document: NDArray[np.intp]
     scores: Mapping[str, NDArray[Any]]
-    n_bytes: NDArray[np.int64]
+    places: Sequence[NDArray[np.int64] | None]
+    units: NDArray[np.int64]
     n_cut: int
     window: int
     stride: int
@@ -133,14 +154,18 @@ def corpus(study: xr.Dataset, settings: CorpusSettings) -> ExperimentResult:
     scored: dict[str, _Scored] = {}
     for name, its in models.items():
         scored[name] = _score(work, load_language_model(its), texts, settings)
-        rows += _rows(name, scored[name], splits)
+    n_lost = 0
+    if settings.characters == "shared":
+        scored, n_lost = _of_shared_text(scored, texts)
+    for name, found in scored.items():
+        rows += _rows(name, found, splits)
     table = pd.DataFrame(rows, columns=list(TABLE_COLUMNS))
     return ExperimentResult(
         table=table,
         dataset=_dataset(scored, study["document"].to_numpy()[chosen], splits),
         figures={"corpus": corpus_figure(table, str(study.attrs.get("name", "documents")))},
-        text=_summary(table, work),
-        warnings=_warnings(scored, settings, work),
+        text=_summary(table, settings, work),
+        warnings=_warnings(scored, settings, work, n_lost),
         on_screen=table[list(_ON_SCREEN)],
     )
 
@@ -161,8 +186,7 @@ def _chosen(settings: CorpusSettings, study: xr.Dataset, work: Work) -> NDArray[
 
 
 def _score(work: Work, model: LanguageModel, texts: Sequence[str], settings: CorpusSettings) -> _Scored:
-    tokens = encode(model, texts)
-    whole = [len(document) for document in tokens]
+    tokens = all_tokens = encode(model, texts)
     if settings.max_tokens is not None:
         tokens = [document[: settings.max_tokens] for document in tokens]
     # without a BOS token nothing comes before the first token, which then has no score
@@ -194,15 +218,51 @@ def _score(work: Work, model: LanguageModel, texts: Sequence[str], settings: Cor
         provenance=model_record(model),
     )
     token_bytes = vocabulary(model).token_bytes
+    places = [token_places(model, texts[i], all_tokens[i]) for i in document]
     return _Scored(
         document=document,
         scores=found,
-        n_bytes=np.array([sum(len(token_bytes[token]) for token in its[first:]) for its in items], dtype=np.int64),
-        n_cut=sum(len(its) < before for its, before in zip(tokens, whole, strict=True)),
+        places=[
+            None if its is None else its[first : 1 + len(tokens[i])] for its, i in zip(places, document, strict=True)
+        ],
+        units=np.array([units_of(b"".join(token_bytes[token] for token in its[first:])) for its in items]),
+        n_cut=sum(len(its) < len(before) for its, before in zip(tokens, all_tokens, strict=True)),
         window=window,
         stride=stride,
         bos="none" if model.bos_id is None else str(model.tokenizer.convert_ids_to_tokens(model.bos_id)),
     )
+
+
+def _of_shared_text(scored: Mapping[str, _Scored], texts: Sequence[str]) -> tuple[dict[str, _Scored], int]:
+    """Cut the scores of every model down to the characters that all models score; and count the documents lost."""
+    rows = {name: {int(document): row for row, document in enumerate(its.document)} for name, its in scored.items()}
+    spans: dict[int, Span] = {}
+    for document, text in enumerate(texts):
+        places = [its.places[rows[name][document]] if document in rows[name] else None for name, its in scored.items()]
+        span = shared_span(text, places)
+        if span is not None:
+            spans[document] = span
+    if not spans:
+        raise InputError(
+            "is 'shared', but in no document do all models have the end of a token at two places; leave one out",
+            field="characters",
+        )
+    kept = np.array(sorted(spans), dtype=np.intp)
+    units = np.array([units_of(spans[document].of(texts[document])) for document in kept])
+    return {
+        name: _within(its, [rows[name][document] for document in kept], [spans[document] for document in kept], units)
+        for name, its in scored.items()
+    }, len(texts) - len(kept)
+
+
+def _within(its: _Scored, rows: Sequence[int], spans: Sequence[Span], units: NDArray[np.int64]) -> _Scored:
+    places = [its.places[row] for row in rows]
+    masks = [inside(place, span) for place, span in zip(places, spans, strict=True) if place is not None]
+    scores = {
+        key: ragged([values[row][mask] for row, mask in zip(rows, masks, strict=True)])
+        for key, values in its.scores.items()
+    }
+    return replace(its, document=its.document[list(rows)], scores=scores, places=places, units=units)
 
 
 def _rows(name: str, scored: _Scored, splits: NDArray[Any]) -> list[dict[str, Any]]:
@@ -217,7 +277,10 @@ def _rows(name: str, scored: _Scored, splits: NDArray[Any]) -> list[dict[str, An
 def _row(name: str, part: str, which: NDArray[np.intp], scored: _Scored) -> dict[str, Any]:
     logprob, is_best = (np.concatenate(list(scored.scores[key][which])) for key in ("logprob", "is_best"))
     label = np.repeat(which, [len(row) for row in scored.scores["logprob"][which]])
-    scores = corpus_scores(logprob, is_best, label, n_bytes=float(scored.n_bytes[which].sum()))
+    n_words, n_characters, n_bytes = scored.units[which].T
+    scores = corpus_scores(logprob, is_best, label, n_bytes=float(n_bytes.sum()))
+    total = np.array([-its.sum(dtype=np.float64) for its in scored.scores["logprob"][which]])
+    word, character, byte = (unit_loss(total, n) for n in (n_words, n_characters, n_bytes))
     loss, sequences, accuracy = scores.loss_nats, scores.mean_sequence_perplexity, scores.top1_accuracy
     return {
         "model": name,
@@ -239,17 +302,28 @@ def _row(name: str, part: str, which: NDArray[np.intp], scored: _Scored) -> dict
         "bos": scored.bos,
         "window": scored.window,
         "stride": scored.stride,
+        "n_words": int(n_words.sum()),
+        "n_characters": int(n_characters.sum()),
+        "n_bytes": int(n_bytes.sum()),
+        "bits_per_token": loss.mean / np.log(2),
+        "loss_nats_per_word": word.nats.mean,
+        "bits_per_word": word.bits.mean,
+        "loss_nats_per_character": character.nats.mean,
+        "bits_per_character": character.bits.mean,
+        "bits_per_character_se": character.bits.se,
+        "loss_nats_per_byte": byte.nats.mean,
     }
 
 
 def _dataset(scored: Mapping[str, _Scored], names: NDArray[Any], splits: NDArray[Any]) -> xr.Dataset:
     """Sums by model and document, from which every number of the table follows."""
     shape = (len(scored), len(names))
-    n_tokens, n_bytes, n_best = (np.zeros(shape, dtype=np.int64) for _ in range(3))
+    n_tokens, n_words, n_characters, n_bytes, n_best = (np.zeros(shape, dtype=np.int64) for _ in range(5))
     loss, entropy = np.zeros(shape), np.zeros(shape)
     for m, its in enumerate(scored.values()):
         n_tokens[m, its.document] = [len(row) for row in its.scores["logprob"]]
-        n_bytes[m, its.document] = its.n_bytes
+        for of_model, units in zip((n_words, n_characters, n_bytes), its.units.T, strict=True):
+            of_model[m, its.document] = units
         n_best[m, its.document] = [int(row.sum()) for row in its.scores["is_best"]]
         loss[m, its.document] = [-row.sum(dtype=np.float64) for row in its.scores["logprob"]]
         entropy[m, its.document] = [row.sum(dtype=np.float64) for row in its.scores["entropy_nats"]]
@@ -257,6 +331,8 @@ def _dataset(scored: Mapping[str, _Scored], names: NDArray[Any], splits: NDArray
     return xr.Dataset(
         {
             "n_tokens": (dims, n_tokens, {"long_name": "tokens scored"}),
+            "n_words": (dims, n_words, {"long_name": "words of the tokens scored"}),
+            "n_characters": (dims, n_characters, {"long_name": "characters of the tokens scored"}),
             "n_bytes": (dims, n_bytes, {"long_name": "UTF-8 bytes of the tokens scored"}),
             "n_best": (dims, n_best, {"long_name": "tokens that were the model's best guess"}),
             "total_loss_nats": (dims, loss, {"units": "nats", "long_name": "sum of -ln q over the tokens"}),
@@ -267,8 +343,13 @@ def _dataset(scored: Mapping[str, _Scored], names: NDArray[Any], splits: NDArray
     )
 
 
-def _warnings(scored: Mapping[str, _Scored], settings: CorpusSettings, work: Work) -> tuple[str, ...]:
+def _warnings(scored: Mapping[str, _Scored], settings: CorpusSettings, work: Work, n_lost: int) -> tuple[str, ...]:
     found = []
+    if n_lost:
+        found.append(
+            f"{n_lost} documents were left out: the models share fewer than two places in them, or a tokenizer changes "
+            "their text (experiment.characters=shared)"
+        )
     for name, its in scored.items():
         if its.n_cut:
             found.append(
@@ -276,7 +357,7 @@ def _warnings(scored: Mapping[str, _Scored], settings: CorpusSettings, work: Wor
                 "(experiment.max_tokens)"
             )
         starts = {other.bos == "none" for other in scored.values()}
-        if len(starts) > 1 and its.bos == "none":
+        if len(starts) > 1 and its.bos == "none" and settings.characters == "all":
             found.append(f"{name} has no BOS token: first tokens have no score, and other models' have")
     if work.shard is not None:
         found.append(
@@ -286,18 +367,25 @@ def _warnings(scored: Mapping[str, _Scored], settings: CorpusSettings, work: Wor
     return tuple(found)
 
 
-def _summary(table: pd.DataFrame, work: Work) -> str:
+def _summary(table: pd.DataFrame, settings: CorpusSettings, work: Work) -> str:
     whole = table.drop_duplicates("model", keep="last")
     parts = [
         f"{row['model']} has a loss of {row['loss_nats']:.3f} nats a token (perplexity {row['perplexity']:.1f}), a "
         f"mean perplexity over documents of {row['mean_sequence_perplexity']:.1f} and a top-1 accuracy of "
-        f"{row['top1_accuracy']:.1%}, {row['bits_per_byte']:.3f} bits a byte"
+        f"{row['top1_accuracy']:.1%}, {row['bits_per_character']:.3f} bits a character, {row['bits_per_byte']:.3f} "
+        "bits a byte"
         for row in whole.to_dict("records")
     ]
     return (
         "; ".join(parts)
-        + ". Bounds are two standard errors, documents being what was sampled. Losses of models with different "
-        + "tokenizers are means over different tokens: compare their bits per byte.\n\n"
+        + ". Bounds are two standard errors, documents being what was sampled. "
+        + (
+            f"All models score the same {whole['n_characters'].iloc[0]:,} characters; losses a token are of different "
+            "tokens where the tokenizers differ: compare their bits per character.\n\n"
+            if settings.characters == "shared"
+            else "Losses of models with different tokenizers are means over different tokens: compare their bits per "
+            "byte, or score the same characters with experiment.characters=shared.\n\n"
+        )
         + work.said()
     )
 

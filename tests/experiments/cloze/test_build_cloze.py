@@ -1,4 +1,4 @@
-"""A cloze study with live models in it: by hand, against exact distances, resumed, and read by the other experiments."""
+"""A cloze study with live models in it: by hand, against exact distances, resumed, read by other experiments."""
 
 from __future__ import annotations
 
@@ -66,9 +66,7 @@ DECODED = (
     "experiment.greedy=true",
     "experiment.n_samples=400",
 )
-PLAYERS = [
-    f"{model}{end}" for model in ("a", "d") for end in ("", "-exact", "-t0.5", "-k3", "-p0.8", "-greedy")
-]
+PLAYERS = [f"{model}{end}" for model in ("a", "d") for end in ("", "-exact", "-t0.5", "-k3", "-p0.8", "-greedy")]
 
 
 @pytest.fixture(scope="module")
@@ -189,7 +187,9 @@ def _rows(study: xr.Dataset, name: str) -> list[tuple[int, str, int, float]]:
     item = study["entry_item"].to_numpy()[study["sample_entry"].to_numpy()[rows]]
     text = study["word_text"].to_numpy()[study["sample_word"].to_numpy()[rows]]
     count, logprob = (study[column].to_numpy()[rows] for column in ("sample_count", "sample_logprob"))
-    return sorted(zip(item.tolist(), text.tolist(), count.tolist(), np.nan_to_num(logprob, nan=1).tolist(), strict=True))
+    return sorted(
+        zip(item.tolist(), text.tolist(), count.tolist(), np.nan_to_num(logprob, nan=1).tolist(), strict=True)
+    )
 
 
 def test_a_killed_run_goes_on_and_shards_add_up(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -47,9 +47,7 @@ def _bloom(width: int, blocks: int, heads: int) -> Any:
 def _xglm(width: int, blocks: int, heads: int, inner: int, vocabulary: int = 256_008) -> Any:
     import transformers as t
 
-    return t.XGLMConfig(
-        d_model=width, num_layers=blocks, attention_heads=heads, ffn_dim=inner, vocab_size=vocabulary
-    )
+    return t.XGLMConfig(d_model=width, num_layers=blocks, attention_heads=heads, ffn_dim=inner, vocab_size=vocabulary)
 
 
 def _pythia(width: int, blocks: int, heads: int, vocabulary: int = 50_304) -> Any:

@@ -28,7 +28,7 @@ def given(name: str) -> dict[str, object]:
 
 
 def test_every_model_of_the_hub_has_a_size() -> None:
-    assert HUB == sorted(SIZES)
+    assert sorted(SIZES) == HUB
     assert len({given(name)["name"] for name in HUB}) == len(HUB)
 
 
