@@ -82,13 +82,11 @@ def unit_loss(total_nats: ArrayLike, n_units: ArrayLike) -> UnitLoss:
         bad = int(np.flatnonzero(~np.isfinite(total))[0])
         raise InputError(f"is {total[bad]} for document {bad}, should be finite", field="total_nats")
     n = float(units.sum())
-    if (units < 0).any() or not n > 0:
-        raise InputError(
-            f"sums to {n:g}, should be 0 or more for each document and more than 0 in all", field="n_units"
-        )
-    mean = float(total.sum() / n)
+    if not (units >= 0).all():
+        raise InputError(f"is {units.min():g}, should be 0 or more for each document", field="n_units")
+    mean = float(total.sum() / n) if n else float("nan")
     se = float("nan")
-    if total.size > 1:
+    if total.size > 1 and n:
         se = float(np.sqrt(total.size / (total.size - 1) * np.sum((total - mean * units) ** 2)) / n)
     ln2 = float(np.log(2))
     return UnitLoss(n, ClusteredMean(mean, se), ClusteredMean(mean / ln2, se / ln2))

@@ -64,7 +64,7 @@ DECODED = (
     "experiment.nucleus=[0.8]",
     "experiment.top_k=[3]",
     "experiment.greedy=true",
-    "experiment.n_samples=400",
+    "experiment.n_samples=150",
 )
 PLAYERS = [f"{model}{end}" for model in ("a", "d") for end in ("", "-exact", "-t0.5", "-k3", "-p0.8", "-greedy")]
 
@@ -96,7 +96,7 @@ def test_the_study_holds_people_and_all_players(found: ExperimentResult, built: 
         entries = entry_positions(built, name)
         assert len(entries) == 8
         counts = built["sample_count"].to_numpy()[np.isin(built["sample_entry"], entries)]
-        wanted = 100_000 if name.endswith("-exact") else 400
+        wanted = 100_000 if name.endswith("-exact") else 150
         assert abs(counts.sum() / 8 - wanted) <= (30 if name.endswith("-exact") else 0)
 
 
@@ -125,8 +125,8 @@ def test_the_exact_players_distance_is_that_of_tvd_exact(root: Path, store: Path
         np.testing.assert_allclose(
             table[f"tvd_{name}-exact"], exact.dataset["tvd"].sel(player=name).to_numpy(), atol=0.002
         )
-    # 400 samples of a few words: standard error of a distance under .025
-    np.testing.assert_allclose(table["tvd_a"], table["tvd_a-exact"], atol=0.1)
+    # 150 samples: the standard error of a distance is under .041
+    np.testing.assert_allclose(table["tvd_a"], table["tvd_a-exact"], atol=0.17)
 
 
 def test_other_experiments_read_it(built: xr.Dataset) -> None:
@@ -161,7 +161,7 @@ def test_draws_that_give_no_word_are_failed_samples(found: ExperimentResult, bui
         mine = np.isin(built["sample_entry"].to_numpy(), entry_positions(built, name)) & (texts == FAILED)
         n_failed = int(built["sample_count"].to_numpy()[mine].sum())
         assert n_failed == words.models[name].missing.get("failed", 0)
-        assert table.loc[name, "share_failed"] == pytest.approx(n_failed / 8 / 400)
+        assert table.loc[name, "share_failed"] == pytest.approx(n_failed / 8 / 150)
     assert table.loc["a", "share_failed"] > 0
 
 
@@ -170,7 +170,7 @@ def test_numbers_do_not_depend_on_batches_order_or_what_else_is_asked(
 ) -> None:
     for number, more in enumerate((["experiment.items_per_batch=1"], ["experiment.n_contexts=5"])):
         job = run_experiment(
-            *overrides(root, tmp_path / str(number), "experiment.n_samples=400", "experiment.nucleus=[0.8]", *more)
+            *overrides(root, tmp_path / str(number), "experiment.n_samples=150", "experiment.nucleus=[0.8]", *more)
         )
         path = job.files["study.nc"](tmp_path / f"{number}.nc")
         other = cloze_file(path=path)
