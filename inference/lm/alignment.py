@@ -43,8 +43,9 @@ def token_places(model: LanguageModel, text: str, tokens: Sequence[int]) -> NDAr
     n_added = len(written) - len(wanted)
     if n_added not in (0, 1) or written != b" " * n_added + wanted:
         return None
-    ends = np.cumsum([0, *(len(content) for content in contents)]) - n_added
-    return np.maximum(ends, 0).astype(np.int64)
+    ends = np.cumsum([0, *(len(content) for content in contents)], dtype=np.int64) - n_added
+    places: NDArray[np.int64] = np.maximum(ends, 0)
+    return places
 
 
 def character_places(text: str) -> NDArray[np.int64]:

@@ -139,8 +139,8 @@ def places_of_all(
             for name, its in ends.items():
                 n_inside = int(np.searchsorted(its, stop)) - first[name]
                 found[name].append((document, first[name], n_inside))
-    lengths = np.array(n_characters, dtype=np.int64)
-    return {
-        name: ModelPlaces(tokens[name], *np.array(its, dtype=np.intp).reshape(-1, 3).T, lengths)
-        for name, its in found.items()
-    }
+    made = {}
+    for name, its in found.items():
+        of_document, first_token, n_inside_of = np.array(its, dtype=np.intp).reshape(-1, 3).T
+        made[name] = ModelPlaces(tokens[name], of_document, first_token, n_inside_of, np.array(n_characters))
+    return made
