@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 import matplotlib as mpl
@@ -16,7 +15,7 @@ from pydantic import Field
 
 from estimators.documents import corpus_scores, unit_loss
 from estimators.errors import InputError
-from experiments.documents.shared_text import Span, inside, shared_span, units_of
+from experiments.documents.scored import Scored, of_shared_text, score_texts
 from experiments.harness.figures import (
     STYLE,
     Series,
@@ -30,20 +29,15 @@ from experiments.harness.figures import (
 from experiments.harness.language_models import (
     GeneratedSettings,
     Work,
-    batches_by_length,
     chosen_generator,
     open_work,
 )
 from experiments.harness.marks import light_grid, titled
 from experiments.harness.result import ExperimentResult, experiment
 from experiments.harness.settings import Seeded, rng_for
-from inference.lm.alignment import token_places
-from inference.lm.language_model import LanguageModel, encode, model_record
 from inference.lm.loading import load_language_model
-from inference.lm.scoring import score_documents
-from inference.lm.vocabulary import vocabulary
 from inference.settings import Count
-from inference.store.store import operation_key, ragged, result_key
+from inference.store.store import result_key
 
 __all__ = ["TABLE_COLUMNS", "CorpusSettings", "corpus", "corpus_figure"]
 
@@ -88,7 +82,6 @@ _ON_SCREEN = (
     *("top1_accuracy", "bits_per_byte"),
 )
 _N_SE = 2.0
-_SCORES = ("logprob", "is_best", "entropy_nats", "rank")
 
 
 class CorpusSettings(Seeded, GeneratedSettings):
@@ -106,24 +99,6 @@ class CorpusSettings(Seeded, GeneratedSettings):
     """all: every token that a model can score; shared: of each document the characters from the first to the last place
     at which every model has the end of a token, so that the losses of models with different tokenizers are of exactly
     the same text."""
-
-
-@dataclass(frozen=True, eq=False)
-class _Scored:
-    """Scores of one model: rows are the documents that have any.
-
-    ``places`` are where each document's scored tokens begin and end, None where the tokenizer changed the text;
-    ``units`` the words, characters and bytes of what was scored, shape (document, 3).
-    """
-
-    document: NDArray[np.intp]
-    scores: Mapping[str, NDArray[Any]]
-    places: Sequence[NDArray[np.int64] | None]
-    units: NDArray[np.int64]
-    n_cut: int
-    window: int
-    stride: int
-    bos: str
 
 
 @experiment(CorpusSettings)
@@ -151,12 +126,19 @@ def corpus(study: xr.Dataset, settings: CorpusSettings) -> ExperimentResult:
     texts = study["text"].to_numpy()[chosen].tolist()
     splits = study["split"].to_numpy()[chosen].astype(str)
     rows: list[dict[str, Any]] = []
-    scored: dict[str, _Scored] = {}
+    scored: dict[str, Scored] = {}
     for name, its in models.items():
-        scored[name] = _score(work, load_language_model(its), texts, settings)
+        scored[name] = score_texts(
+            work,
+            load_language_model(its),
+            texts,
+            max_tokens=settings.max_tokens,
+            window=settings.window,
+            stride=settings.stride,
+        )
     n_lost = 0
     if settings.characters == "shared":
-        scored, n_lost = _of_shared_text(scored, texts)
+        scored, n_lost = of_shared_text(scored, texts)
     for name, found in scored.items():
         rows += _rows(name, found, splits)
     table = pd.DataFrame(rows, columns=list(TABLE_COLUMNS))
@@ -185,87 +167,7 @@ def _chosen(settings: CorpusSettings, study: xr.Dataset, work: Work) -> NDArray[
     return chosen[mine].astype(np.intp)
 
 
-def _score(work: Work, model: LanguageModel, texts: Sequence[str], settings: CorpusSettings) -> _Scored:
-    tokens = all_tokens = encode(model, texts)
-    if settings.max_tokens is not None:
-        tokens = [document[: settings.max_tokens] for document in tokens]
-    # without a BOS token nothing comes before the first token, which then has no score
-    first = int(model.bos_id is None)
-    document = np.array([i for i, its in enumerate(tokens) if len(its) > first], dtype=np.intp)
-    if not document.size:
-        raise InputError(f"have no token that {model.name} can score", source="study", field="text")
-    items = [tokens[i] for i in document]
-    # the same whatever the documents, so that what was stored for one corpus serves another
-    window = model.max_tokens if settings.window is None else settings.window
-    stride = max(1, window // 2) if settings.stride is None else settings.stride
-
-    def compute(batch: list[list[int]]) -> dict[str, NDArray[Any]]:
-        found = score_documents(model, batch, window=window, stride=stride)
-        ends = np.searchsorted(found["document_index"].to_numpy(), np.arange(1, len(batch)))
-        columns = {name: found[name].to_numpy() for name in ("logprob", "entropy_nats", "rank")}
-        columns["is_best"] = found["best_token"].to_numpy() == found["token_id"].to_numpy()
-        return {name: ragged(np.split(columns[name], ends)) for name in _SCORES}
-
-    found = work.compute(
-        f"documents under {model.name}",
-        operation_key(
-            "document_scores", model=model.identity, parameters={"window": window, "stride": stride}, compute=compute
-        ),
-        items,
-        [result_key(its) for its in items],
-        compute,
-        batches=batches_by_length(len, n_items=work.items_per_batch),
-        provenance=model_record(model),
-    )
-    token_bytes = vocabulary(model).token_bytes
-    places = [token_places(model, texts[i], all_tokens[i]) for i in document]
-    return _Scored(
-        document=document,
-        scores=found,
-        places=[
-            None if its is None else its[first : 1 + len(tokens[i])] for its, i in zip(places, document, strict=True)
-        ],
-        units=np.array([units_of(b"".join(token_bytes[token] for token in its[first:])) for its in items]),
-        n_cut=sum(len(its) < len(before) for its, before in zip(tokens, all_tokens, strict=True)),
-        window=window,
-        stride=stride,
-        bos="none" if model.bos_id is None else str(model.tokenizer.convert_ids_to_tokens(model.bos_id)),
-    )
-
-
-def _of_shared_text(scored: Mapping[str, _Scored], texts: Sequence[str]) -> tuple[dict[str, _Scored], int]:
-    """Cut the scores of every model down to the characters that all models score; and count the documents lost."""
-    rows = {name: {int(document): row for row, document in enumerate(its.document)} for name, its in scored.items()}
-    spans: dict[int, Span] = {}
-    for document, text in enumerate(texts):
-        places = [its.places[rows[name][document]] if document in rows[name] else None for name, its in scored.items()]
-        span = shared_span(text, places)
-        if span is not None:
-            spans[document] = span
-    if not spans:
-        raise InputError(
-            "is 'shared', but in no document do all models have the end of a token at two places; leave one out",
-            field="characters",
-        )
-    kept = np.array(sorted(spans), dtype=np.intp)
-    units = np.array([units_of(spans[document].of(texts[document])) for document in kept])
-    return {
-        name: _within(its, [rows[name][document] for document in kept], [spans[document] for document in kept], units)
-        for name, its in scored.items()
-    }, len(texts) - len(kept)
-
-
-def _within(its: _Scored, rows: Sequence[int], spans: Sequence[Span], units: NDArray[np.int64]) -> _Scored:
-    places = [its.places[row] for row in rows]
-    masks = [inside(place, span) for place, span in zip(places, spans, strict=True) if place is not None]
-    scores = {
-        key: ragged([values[row][mask] for row, mask in zip(rows, masks, strict=True)])
-        for key, values in its.scores.items()
-    }
-    return replace(its, document=its.document[list(rows)], scores=scores, places=places, units=units)
-
-
-def _rows(name: str, scored: _Scored, splits: NDArray[Any]) -> list[dict[str, Any]]:
+def _rows(name: str, scored: Scored, splits: NDArray[Any]) -> list[dict[str, Any]]:
     split_of = splits[scored.document]
     parts = list(dict.fromkeys(split_of.tolist()))
     groups = {part: np.flatnonzero(split_of == part) for part in parts}
@@ -274,7 +176,7 @@ def _rows(name: str, scored: _Scored, splits: NDArray[Any]) -> list[dict[str, An
     return [_row(name, part, which, scored) for part, which in groups.items()]
 
 
-def _row(name: str, part: str, which: NDArray[np.intp], scored: _Scored) -> dict[str, Any]:
+def _row(name: str, part: str, which: NDArray[np.intp], scored: Scored) -> dict[str, Any]:
     logprob, is_best = (np.concatenate(list(scored.scores[key][which])) for key in ("logprob", "is_best"))
     label = np.repeat(which, [len(row) for row in scored.scores["logprob"][which]])
     n_words, n_characters, n_bytes = scored.units[which].T
@@ -315,7 +217,7 @@ def _row(name: str, part: str, which: NDArray[np.intp], scored: _Scored) -> dict
     }
 
 
-def _dataset(scored: Mapping[str, _Scored], names: NDArray[Any], splits: NDArray[Any]) -> xr.Dataset:
+def _dataset(scored: Mapping[str, Scored], names: NDArray[Any], splits: NDArray[Any]) -> xr.Dataset:
     """Sums by model and document, from which every number of the table follows."""
     shape = (len(scored), len(names))
     n_tokens, n_words, n_characters, n_bytes, n_best = (np.zeros(shape, dtype=np.int64) for _ in range(5))
@@ -343,7 +245,7 @@ def _dataset(scored: Mapping[str, _Scored], names: NDArray[Any], splits: NDArray
     )
 
 
-def _warnings(scored: Mapping[str, _Scored], settings: CorpusSettings, work: Work, n_lost: int) -> tuple[str, ...]:
+def _warnings(scored: Mapping[str, Scored], settings: CorpusSettings, work: Work, n_lost: int) -> tuple[str, ...]:
     found = []
     if n_lost:
         found.append(

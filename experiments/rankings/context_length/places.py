@@ -140,7 +140,7 @@ def places_of_all(
                 n_inside = int(np.searchsorted(its, stop)) - first[name]
                 found[name].append((document, first[name], n_inside))
     made = {}
-    for name, its in found.items():
-        of_document, first_token, n_inside_of = np.array(its, dtype=np.intp).reshape(-1, 3).T
+    for name, rows in found.items():
+        of_document, first_token, n_inside_of = np.array(rows, dtype=np.intp).reshape(-1, 3).T
         made[name] = ModelPlaces(tokens[name], of_document, first_token, n_inside_of, np.array(n_characters))
     return made
