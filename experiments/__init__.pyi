@@ -1,6 +1,7 @@
 from .bets.bet_perplexity.experiment import bet_perplexity as bet_perplexity
 from .cloze.ard.experiment import ard as ard
 from .cloze.ard_coverage import ard_coverage as ard_coverage
+from .cloze.build_cloze.experiment import build_cloze as build_cloze
 from .cloze.distributions import distributions as distributions
 from .cloze.improve import improve as improve
 from .cloze.tvd.experiment import tvd as tvd
@@ -41,6 +42,7 @@ from .rankings.ranks.experiment import ranks as ranks
 from .studies.bets.simulated import bets_simulated as bets_simulated
 from .studies.bets.table import bet_study as bet_study
 from .studies.bets.table import bet_table as bet_table
+from .studies.cloze.file import cloze_file as cloze_file
 from .studies.cloze.provo import provo as provo
 from .studies.cloze.simulated import cloze_simulated as cloze_simulated
 from .studies.cloze.table import cloze_study as cloze_study

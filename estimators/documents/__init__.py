@@ -4,11 +4,13 @@ from estimators.documents.chosen_contexts import chosen_context_terms, chosen_me
 from estimators.documents.corpus import ClusteredMean, CorpusScores, clustered_mean, corpus_scores
 from estimators.documents.crossed import CrossedMean, crossed_mean
 from estimators.documents.study import document_tokens, validate_documents_study
+from estimators.documents.units import UnitLoss, unit_loss
 
 __all__ = [
     "ClusteredMean",
     "CorpusScores",
     "CrossedMean",
+    "UnitLoss",
     "chosen_context_terms",
     "chosen_mean",
     "clustered_mean",
@@ -16,5 +18,6 @@ __all__ = [
     "corpus_scores",
     "crossed_mean",
     "document_tokens",
+    "unit_loss",
     "validate_documents_study",
 ]

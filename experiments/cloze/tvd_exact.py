@@ -31,6 +31,7 @@ from estimators.cloze import (
 )
 from estimators.errors import InputError
 from estimators.layout import item_labels
+from experiments.cloze.live_words import score_words, spellings, usable_contexts, writable
 from experiments.cloze.settings import ORACLE, SplitSettings, cluster_se, groups_of
 from experiments.cloze.tvd.results import oracle_tvd
 from experiments.harness.figures import STYLE, new_figure, player_colours, player_label
@@ -38,19 +39,14 @@ from experiments.harness.language_models import SMOLLM2, LiveModels, LiveSetting
 from experiments.harness.result import ExperimentResult, experiment
 from experiments.harness.settings import rng_for
 from experiments.studies.cloze.answers import answer_warnings
-from inference.lm.language_model import LanguageModel, encode, model_record
+from inference.lm.language_model import LanguageModel, encode
 from inference.lm.loading import load_language_model
-from inference.lm.vocabulary import BOUNDARIES
-from inference.lm.word_forms import word_forms
 from inference.lm.word_samples import sample_words
-from inference.lm.words import can_write, word_log_probs
 from inference.settings import Count
-from inference.store.keys import operation_key, result_key
-from inference.store.store import ragged
+from inference.store.keys import result_key
 
 __all__ = ["TvdExactSettings", "tvd_exact", "tvd_exact_figure"]
 
-_BOUNDARY = "punctuation"
 Floats = NDArray[np.float64]
 
 
@@ -128,7 +124,7 @@ def tvd_exact(study: xr.Dataset, settings: TvdExactSettings) -> ExperimentResult
         texts=[str(text).rstrip() for text in study["context"].to_numpy()[items]],
         people=people,
         words=[str(words.strings[code]) for code in people.word],
-        forms=_forms(study, words, items, rules, settings.max_forms),
+        forms=spellings(study, words, items, rules, most=settings.max_forms),
         codes={str(word): code for code, word in enumerate(words.strings)},
         rules=rules,
     )
@@ -138,7 +134,7 @@ def tvd_exact(study: xr.Dataset, settings: TvdExactSettings) -> ExperimentResult
     rows, distances, sampled, warnings = [], {}, {}, [*answer_warnings(words)]
     for name, chosen in settings.models.items():
         model = load_language_model(chosen)
-        forms, lost = _writable(model, asked.forms)
+        forms, lost = writable(model, asked.forms)
         if lost:
             warnings.append(
                 f"{player_label(name)} has no tokens for {len(lost)} spellings of people's words, whose probability is "
@@ -197,7 +193,7 @@ def tvd_exact(study: xr.Dataset, settings: TvdExactSettings) -> ExperimentResult
 def _items(study: xr.Dataset, settings: TvdExactSettings, words: StudyWords, work: Work) -> NDArray[np.intp]:
     """Contexts with an answer and a text before them, of this run's shard, neighbours in their text together."""
     text = study["context"].to_numpy()
-    usable = np.flatnonzero((words.human_distributions.mass > 0) & np.array([bool(str(one).strip()) for one in text]))
+    usable = usable_contexts(study, words)
     wanted = settings.n_contexts
     if wanted is not None and wanted < len(usable):
         usable = np.sort(rng_for(settings.seed, "contexts").choice(usable, size=wanted, replace=False))
@@ -205,35 +201,6 @@ def _items(study: xr.Dataset, settings: TvdExactSettings, words: StudyWords, wor
     if not len(items):
         raise InputError("holds none of the contexts; use fewer shards or more contexts", field="experiment.shard")
     return items
-
-
-def _forms(
-    study: xr.Dataset, words: StudyWords, items: NDArray[np.intp], rules: WordRules, most: int
-) -> dict[str, list[str]]:
-    seen = [str(text) for text in study["word_text"].to_numpy()]
-    boundary = BOUNDARIES[_BOUNDARY]
-    people = words.human_distributions.take(items)
-    wanted = [str(words.strings[code]) for code in np.unique(people.word)]
-    forms = word_forms(
-        wanted,
-        # what holds a boundary is no word to the model: it ends there, and its beginning is looked up
-        [text for text in seen if text and not any(byte in boundary for byte in text.encode(errors="replace"))],
-        lambda texts: normalise_words(texts, rules).words.tolist(),
-        most=most,
-    )
-    return {
-        word: [form for form in some if not any(byte in boundary for byte in form.encode(errors="replace"))]
-        for word, some in forms.items()
-    }
-
-
-def _writable(model: LanguageModel, forms: Mapping[str, Sequence[str]]) -> tuple[dict[str, list[str]], list[str]]:
-    """Spellings that the model has tokens for, and those that it has none for."""
-    every = sorted({form for some in forms.values() for form in some})
-    lost = {
-        form for form, fine in zip(every, can_write(model, [" " + form for form in every]), strict=True) if not fine
-    }
-    return {word: [form for form in some if form not in lost] for word, some in forms.items()}, sorted(lost)
 
 
 def _probabilities(
@@ -244,38 +211,7 @@ def _probabilities(
     for context, word in zip(asked.people.context, asked.words, strict=True):
         of_context[context] += asked.forms[word]
     other = settings.other_tokenisations_nats
-
-    def compute(batch: list[tuple[str, list[str]]]) -> Mapping[str, NDArray[Any]]:
-        found = word_log_probs(
-            model,
-            encode(model, [text for text, _ in batch]),
-            [some for _, some in batch],
-            boundary=_BOUNDARY,
-            other_tokenisations_nats=other,
-        )
-        index = found["context_index"].to_numpy()
-        logprob = found["logprob"].to_numpy()
-        return {
-            "logprob": ragged([logprob[index == i] for i in range(len(batch))]),
-            "start_logprob": found["start_logprob"].to_numpy(),
-        }
-
-    pairs = list(zip(asked.texts, of_context, strict=True))
-    answers = work.compute(
-        f"{model.name}, words of people",
-        operation_key(
-            "word_log_probs", model=model.identity, parameters={"boundary": _BOUNDARY, "other": other}, compute=compute
-        ),
-        pairs,
-        [result_key(text, some) for text, some in pairs],
-        compute,
-        # contexts of one text stand together and share its passes
-        batches=lambda batch: [
-            list(range(first, min(first + work.items_per_batch, len(batch))))
-            for first in range(0, len(batch), work.items_per_batch)
-        ],
-        provenance=model_record(model),
-    )
+    answers = score_words(work, model, asked.texts, of_context, other_tokenisations_nats=other)
     probability = np.zeros(len(asked.words))
     place = np.zeros(len(asked.texts), dtype=np.intp)
     for row, (context, word) in enumerate(zip(asked.people.context, asked.words, strict=True)):

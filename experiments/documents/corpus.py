@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Annotated, Any
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
 import matplotlib as mpl
 import numpy as np
@@ -14,9 +13,10 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from pydantic import Field
 
-from estimators.documents import corpus_scores
+from estimators.documents import corpus_scores, unit_loss
 from estimators.errors import InputError
 from experiments.documents.corpus_splits import split_contrasts, split_summary
+from experiments.documents.scored import Scored, of_shared_text, score_texts
 from experiments.harness.figures import (
     STYLE,
     Series,
@@ -30,19 +30,15 @@ from experiments.harness.figures import (
 from experiments.harness.language_models import (
     GeneratedSettings,
     Work,
-    batches_by_length,
     chosen_generator,
     open_work,
 )
 from experiments.harness.marks import light_grid, titled
 from experiments.harness.result import ExperimentResult, experiment
 from experiments.harness.settings import Seeded, rng_for
-from inference.lm.language_model import LanguageModel, encode, model_record
 from inference.lm.loading import load_language_model
-from inference.lm.scoring import score_documents
-from inference.lm.vocabulary import vocabulary
 from inference.settings import Count
-from inference.store.store import operation_key, ragged, result_key
+from inference.store.store import result_key
 
 __all__ = ["TABLE_COLUMNS", "CorpusSettings", "corpus", "corpus_figure"]
 
@@ -68,6 +64,16 @@ TABLE_COLUMNS = (
     "bos",
     "window",
     "stride",
+    "n_words",
+    "n_characters",
+    "n_bytes",
+    "bits_per_token",
+    "loss_nats_per_word",
+    "bits_per_word",
+    "loss_nats_per_character",
+    "bits_per_character",
+    "bits_per_character_se",
+    "loss_nats_per_byte",
 )
 """``perplexity`` is exp of the mean loss over tokens, ``mean_sequence_perplexity`` the mean of the documents' own."""
 
@@ -77,7 +83,6 @@ _ON_SCREEN = (
     *("top1_accuracy", "bits_per_byte"),
 )
 _N_SE = 2.0
-_SCORES = ("logprob", "is_best", "entropy_nats", "rank")
 
 
 class CorpusSettings(Seeded, GeneratedSettings):
@@ -91,19 +96,10 @@ class CorpusSettings(Seeded, GeneratedSettings):
     """Tokens that a model sees at once; null: as many as it takes."""
     stride: Count | None = None
     """Tokens from one window to the next; null: half a window."""
-
-
-@dataclass(frozen=True, eq=False)
-class _Scored:
-    """Scores of one model: rows are the documents that have any."""
-
-    document: NDArray[np.intp]
-    scores: Mapping[str, NDArray[Any]]
-    n_bytes: NDArray[np.int64]
-    n_cut: int
-    window: int
-    stride: int
-    bos: str
+    characters: Literal["all", "shared"] = "all"
+    """all: every token that a model can score; shared: of each document the characters from the first to the last place
+    at which every model has the end of a token, so that the losses of models with different tokenizers are of exactly
+    the same text."""
 
 
 @experiment(CorpusSettings)
@@ -132,10 +128,21 @@ def corpus(study: xr.Dataset, settings: CorpusSettings) -> ExperimentResult:
     texts = study["text"].to_numpy()[chosen].tolist()
     splits = study["split"].to_numpy()[chosen].astype(str)
     rows: list[dict[str, Any]] = []
-    scored: dict[str, _Scored] = {}
+    scored: dict[str, Scored] = {}
     for name, its in models.items():
-        scored[name] = _score(work, load_language_model(its), texts, settings)
-        rows += _rows(name, scored[name], splits)
+        scored[name] = score_texts(
+            work,
+            load_language_model(its),
+            texts,
+            max_tokens=settings.max_tokens,
+            window=settings.window,
+            stride=settings.stride,
+        )
+    n_lost = 0
+    if settings.characters == "shared":
+        scored, n_lost = of_shared_text(scored, texts)
+    for name, found in scored.items():
+        rows += _rows(name, found, splits)
     table = pd.DataFrame(rows, columns=list(TABLE_COLUMNS))
     contrasts = split_contrasts(table, whole=_EVERYTHING)
     return ExperimentResult(
@@ -143,8 +150,8 @@ def corpus(study: xr.Dataset, settings: CorpusSettings) -> ExperimentResult:
         tables={} if contrasts.empty else {"splits": contrasts},
         dataset=_dataset(scored, study["document"].to_numpy()[chosen], splits),
         figures={"corpus": corpus_figure(table, str(study.attrs.get("name", "documents")))},
-        text=_summary(table, work) + split_summary(contrasts),
-        warnings=_warnings(scored, settings, work),
+        text=_summary(table, settings, work) + split_summary(contrasts),
+        warnings=_warnings(scored, settings, work, n_lost),
         on_screen=table[list(_ON_SCREEN)],
     )
 
@@ -164,52 +171,7 @@ def _chosen(settings: CorpusSettings, study: xr.Dataset, work: Work) -> NDArray[
     return chosen[mine].astype(np.intp)
 
 
-def _score(work: Work, model: LanguageModel, texts: Sequence[str], settings: CorpusSettings) -> _Scored:
-    tokens = encode(model, texts)
-    whole = [len(document) for document in tokens]
-    if settings.max_tokens is not None:
-        tokens = [document[: settings.max_tokens] for document in tokens]
-    # without a BOS token nothing comes before the first token, which then has no score
-    first = int(model.bos_id is None)
-    document = np.array([i for i, its in enumerate(tokens) if len(its) > first], dtype=np.intp)
-    if not document.size:
-        raise InputError(f"have no token that {model.name} can score", source="study", field="text")
-    items = [tokens[i] for i in document]
-    # the same whatever the documents, so that what was stored for one corpus serves another
-    window = model.max_tokens if settings.window is None else settings.window
-    stride = max(1, window // 2) if settings.stride is None else settings.stride
-
-    def compute(batch: list[list[int]]) -> dict[str, NDArray[Any]]:
-        found = score_documents(model, batch, window=window, stride=stride)
-        ends = np.searchsorted(found["document_index"].to_numpy(), np.arange(1, len(batch)))
-        columns = {name: found[name].to_numpy() for name in ("logprob", "entropy_nats", "rank")}
-        columns["is_best"] = found["best_token"].to_numpy() == found["token_id"].to_numpy()
-        return {name: ragged(np.split(columns[name], ends)) for name in _SCORES}
-
-    found = work.compute(
-        f"documents under {model.name}",
-        operation_key(
-            "document_scores", model=model.identity, parameters={"window": window, "stride": stride}, compute=compute
-        ),
-        items,
-        [result_key(its) for its in items],
-        compute,
-        batches=batches_by_length(len, n_items=work.items_per_batch),
-        provenance=model_record(model),
-    )
-    token_bytes = vocabulary(model).token_bytes
-    return _Scored(
-        document=document,
-        scores=found,
-        n_bytes=np.array([sum(len(token_bytes[token]) for token in its[first:]) for its in items], dtype=np.int64),
-        n_cut=sum(len(its) < before for its, before in zip(tokens, whole, strict=True)),
-        window=window,
-        stride=stride,
-        bos="none" if model.bos_id is None else str(model.tokenizer.convert_ids_to_tokens(model.bos_id)),
-    )
-
-
-def _rows(name: str, scored: _Scored, splits: NDArray[Any]) -> list[dict[str, Any]]:
+def _rows(name: str, scored: Scored, splits: NDArray[Any]) -> list[dict[str, Any]]:
     split_of = splits[scored.document]
     parts = list(dict.fromkeys(split_of.tolist()))
     groups = {part: np.flatnonzero(split_of == part) for part in parts}
@@ -218,10 +180,13 @@ def _rows(name: str, scored: _Scored, splits: NDArray[Any]) -> list[dict[str, An
     return [_row(name, part, which, scored) for part, which in groups.items()]
 
 
-def _row(name: str, part: str, which: NDArray[np.intp], scored: _Scored) -> dict[str, Any]:
+def _row(name: str, part: str, which: NDArray[np.intp], scored: Scored) -> dict[str, Any]:
     logprob, is_best = (np.concatenate(list(scored.scores[key][which])) for key in ("logprob", "is_best"))
     label = np.repeat(which, [len(row) for row in scored.scores["logprob"][which]])
-    scores = corpus_scores(logprob, is_best, label, n_bytes=float(scored.n_bytes[which].sum()))
+    n_words, n_characters, n_bytes = scored.units[which].T
+    scores = corpus_scores(logprob, is_best, label, n_bytes=float(n_bytes.sum()))
+    total = np.array([-its.sum(dtype=np.float64) for its in scored.scores["logprob"][which]])
+    word, character, byte = (unit_loss(total, n) for n in (n_words, n_characters, n_bytes))
     loss, sequences, accuracy = scores.loss_nats, scores.mean_sequence_perplexity, scores.top1_accuracy
     return {
         "model": name,
@@ -243,17 +208,28 @@ def _row(name: str, part: str, which: NDArray[np.intp], scored: _Scored) -> dict
         "bos": scored.bos,
         "window": scored.window,
         "stride": scored.stride,
+        "n_words": int(n_words.sum()),
+        "n_characters": int(n_characters.sum()),
+        "n_bytes": int(n_bytes.sum()),
+        "bits_per_token": loss.mean / np.log(2),
+        "loss_nats_per_word": word.nats.mean,
+        "bits_per_word": word.bits.mean,
+        "loss_nats_per_character": character.nats.mean,
+        "bits_per_character": character.bits.mean,
+        "bits_per_character_se": character.bits.se,
+        "loss_nats_per_byte": byte.nats.mean,
     }
 
 
-def _dataset(scored: Mapping[str, _Scored], names: NDArray[Any], splits: NDArray[Any]) -> xr.Dataset:
+def _dataset(scored: Mapping[str, Scored], names: NDArray[Any], splits: NDArray[Any]) -> xr.Dataset:
     """Sums by model and document, from which every number of the table follows."""
     shape = (len(scored), len(names))
-    n_tokens, n_bytes, n_best = (np.zeros(shape, dtype=np.int64) for _ in range(3))
+    n_tokens, n_words, n_characters, n_bytes, n_best = (np.zeros(shape, dtype=np.int64) for _ in range(5))
     loss, entropy = np.zeros(shape), np.zeros(shape)
     for m, its in enumerate(scored.values()):
         n_tokens[m, its.document] = [len(row) for row in its.scores["logprob"]]
-        n_bytes[m, its.document] = its.n_bytes
+        for of_model, units in zip((n_words, n_characters, n_bytes), its.units.T, strict=True):
+            of_model[m, its.document] = units
         n_best[m, its.document] = [int(row.sum()) for row in its.scores["is_best"]]
         loss[m, its.document] = [-row.sum(dtype=np.float64) for row in its.scores["logprob"]]
         entropy[m, its.document] = [row.sum(dtype=np.float64) for row in its.scores["entropy_nats"]]
@@ -261,6 +237,8 @@ def _dataset(scored: Mapping[str, _Scored], names: NDArray[Any], splits: NDArray
     return xr.Dataset(
         {
             "n_tokens": (dims, n_tokens, {"long_name": "tokens scored"}),
+            "n_words": (dims, n_words, {"long_name": "words of the tokens scored"}),
+            "n_characters": (dims, n_characters, {"long_name": "characters of the tokens scored"}),
             "n_bytes": (dims, n_bytes, {"long_name": "UTF-8 bytes of the tokens scored"}),
             "n_best": (dims, n_best, {"long_name": "tokens that were the model's best guess"}),
             "total_loss_nats": (dims, loss, {"units": "nats", "long_name": "sum of -ln q over the tokens"}),
@@ -271,8 +249,13 @@ def _dataset(scored: Mapping[str, _Scored], names: NDArray[Any], splits: NDArray
     )
 
 
-def _warnings(scored: Mapping[str, _Scored], settings: CorpusSettings, work: Work) -> tuple[str, ...]:
+def _warnings(scored: Mapping[str, Scored], settings: CorpusSettings, work: Work, n_lost: int) -> tuple[str, ...]:
     found = []
+    if n_lost:
+        found.append(
+            f"{n_lost} documents were left out: the models share fewer than two places in them, or a tokenizer changes "
+            "their text (experiment.characters=shared)"
+        )
     for name, its in scored.items():
         if its.n_cut:
             found.append(
@@ -280,7 +263,7 @@ def _warnings(scored: Mapping[str, _Scored], settings: CorpusSettings, work: Wor
                 "(experiment.max_tokens)"
             )
         starts = {other.bos == "none" for other in scored.values()}
-        if len(starts) > 1 and its.bos == "none":
+        if len(starts) > 1 and its.bos == "none" and settings.characters == "all":
             found.append(f"{name} has no BOS token: first tokens have no score, and other models' have")
     if work.shard is not None:
         found.append(
@@ -290,18 +273,25 @@ def _warnings(scored: Mapping[str, _Scored], settings: CorpusSettings, work: Wor
     return tuple(found)
 
 
-def _summary(table: pd.DataFrame, work: Work) -> str:
+def _summary(table: pd.DataFrame, settings: CorpusSettings, work: Work) -> str:
     whole = table.drop_duplicates("model", keep="last")
     parts = [
         f"{row['model']} has a loss of {row['loss_nats']:.3f} nats a token (perplexity {row['perplexity']:.1f}), a "
         f"mean perplexity over documents of {row['mean_sequence_perplexity']:.1f} and a top-1 accuracy of "
-        f"{row['top1_accuracy']:.1%}, {row['bits_per_byte']:.3f} bits a byte"
+        f"{row['top1_accuracy']:.1%}, {row['bits_per_character']:.3f} bits a character, {row['bits_per_byte']:.3f} "
+        "bits a byte"
         for row in whole.to_dict("records")
     ]
     return (
         "; ".join(parts)
-        + ". Bounds are two standard errors, documents being what was sampled. Losses of models with different "
-        + "tokenizers are means over different tokens: compare their bits per byte.\n\n"
+        + ". Bounds are two standard errors, documents being what was sampled. "
+        + (
+            f"All models score the same {whole['n_characters'].iloc[0]:,} characters; losses a token are of different "
+            "tokens where the tokenizers differ: compare their bits per character.\n\n"
+            if settings.characters == "shared"
+            else "Losses of models with different tokenizers are means over different tokens: compare their bits per "
+            "byte, or score the same characters with experiment.characters=shared.\n\n"
+        )
         + work.said()
     )
 

@@ -1,5 +1,6 @@
 # What the package offers: read by type checkers and editors, and by lazy_loader, which imports a name when it is used.
 
+from .decoding import Decoding
 from .divergence import kl_divergences
 from .language_model import LanguageModel, encode, model_record, token_strings
 from .loading import load_language_model
@@ -12,6 +13,7 @@ from .word_samples import SampledWords, sample_words
 from .words import word_log_probs
 
 __all__ = [
+    "Decoding",
     "LanguageModel",
     "ModelSettings",
     "SampledWords",

@@ -34,7 +34,8 @@ log = logging.getLogger(__name__)
 DOCUMENT_SEPARATORS: Mapping[str, str] = MappingProxyType(
     {
         **dict.fromkeys(("gpt2", "gpt_neo", "gptj", "gpt_neox", "phi", "qwen2", "qwen3"), "<|endoftext|>"),
-        "opt": "</s>",
+        # OPT's and XGLM's tokenizers put it before a text; BLOOM's puts nothing, and its <s> was not trained
+        **dict.fromkeys(("opt", "xglm", "bloom"), "</s>"),
         "mistral": "<s>",
         **dict.fromkeys(("gemma", "gemma2", "gemma3_text"), "<bos>"),
         # Llama 1 and 2, and 3: the tokenizer's own
@@ -50,6 +51,8 @@ _SMOLLM2_SEPARATOR = "<|endoftext|>"
 # caches of a CPU are small, and it gains little from more; a GPU wants thousands of tokens at once
 _TOKENS_PER_BATCH = {"cpu": 512}
 _TOKENS_PER_BATCH_GPU = 16_384
+# what a family's name promises and what a checkpoint has differ by padding of the vocabulary
+_SIZE_SLACK = 0.02
 # of models whose configuration states no longest sequence (rotary or ALiBi positions)
 _UNBOUNDED = 1 << 30
 
@@ -95,6 +98,7 @@ def _loaded(settings: ModelSettings, device: torch.device) -> LanguageModel:
     else:
         folder = hub_folder(settings, revision) if revision else Path(str(settings.path)).expanduser()
         module, tokenizer, weights = _load_folder(settings, folder)
+    _check_size(settings, module)
     if settings.n_layers is not None:
         _keep_layers(settings, module)
     module.eval().requires_grad_(requires_grad=False)
@@ -184,6 +188,16 @@ def _hash_tokenizer(tokenizer: PreTrainedTokenizerBase) -> str:
         "split_special_tokens": bool(getattr(tokenizer, "split_special_tokens", False)),
     }
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def _check_size(settings: ModelSettings, module: PreTrainedModel) -> None:
+    stated, found = settings.n_parameters, module.num_parameters()
+    if stated is not None and abs(found - stated) > _SIZE_SLACK * stated:
+        raise InputError(
+            f"is {stated:,}, but {settings.path} holds a model of {found:,}; correct path or n_parameters",
+            source=f"model {settings.name!r}",
+            field="n_parameters",
+        )
 
 
 def _keep_layers(settings: ModelSettings, module: PreTrainedModel) -> None:

@@ -57,6 +57,9 @@ class ModelSettings(Settings):
     ``<|endoftext|>``."""
     temperature: Positive = 1.0
     """Divides the logits: 1 is the model itself."""
+    n_parameters: Count | None = None
+    """Parameters that the model should have, before any block is left out; loading refuses one that is more than 2%
+    larger or smaller. Null: whatever there is."""
     n_layers: Count | None = None
     """Keep the first so many transformer blocks: a cheap, worse model of the same tokenizer."""
     cache: bool = True

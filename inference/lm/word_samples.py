@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimators.errors import InputError
+from inference.lm.decoding import Decoding, decoded_probabilities
 from inference.lm.forward import reduce_last, with_bos
 from inference.lm.language_model import LanguageModel
 from inference.lm.next_token import context_rng
@@ -29,6 +30,8 @@ class SampledWords:
     ----------
     words : tuple of str
         The draws that gave a word, in order.
+    draws : tuple of int
+        Which draw gave each of them, from 0.
     n_samples : int
     n_no_start : int
         Draws that did not begin a word: the last word went on, or punctuation or the end of the text followed.
@@ -37,6 +40,7 @@ class SampledWords:
     """
 
     words: tuple[str, ...]
+    draws: tuple[int, ...]
     n_samples: int
     n_no_start: int
     n_too_long: int
@@ -50,12 +54,14 @@ def sample_words(
     max_tokens: int = 10,
     boundary: str = "punctuation",
     start: str = " ",
+    decoding: Decoding | None = None,
     seed: int = 0,
     progress: Callable[[int], None] | None = None,
 ) -> list[SampledWords]:
     """Draw whole words: tokens until past a boundary, joined, and the first word of them.
 
-    Draws that agree so far share their forward passes. Draws are independent, from the whole distribution.
+    Draws that agree so far share their forward passes. Draws are independent. Decoders are given the same random
+    numbers, so that the words of two of them differ by the decoders alone.
 
     Parameters
     ----------
@@ -68,6 +74,8 @@ def sample_words(
         Tokens of a draw, the one that holds the boundary included.
     boundary, start : str
         As in :func:`inference.lm.words.word_log_probs`.
+    decoding : Decoding, optional
+        Temperature, top-k, nucleus or greedy, at every token of a draw; by default the whole distribution.
     seed : int
         A context's random numbers come from it and from its own tokens.
     progress : callable, optional
@@ -103,7 +111,14 @@ def sample_words(
     for context in with_bos(model, contexts):
         results.append(
             _sample_context(
-                model, vocab, context, n_samples=n_samples, max_tokens=max_tokens, start=start.encode(), seed=seed
+                model,
+                vocab,
+                context,
+                n_samples=n_samples,
+                max_tokens=max_tokens,
+                start=start.encode(),
+                decoding=decoding or Decoding(),
+                seed=seed,
             )
         )
         if progress is not None:
@@ -119,6 +134,7 @@ def _sample_context(
     n_samples: int,
     max_tokens: int,
     start: bytes,
+    decoding: Decoding,
     seed: int,
 ) -> SampledWords:
     uniform = context_rng(seed, context).random((max_tokens, n_samples))
@@ -130,7 +146,8 @@ def _sample_context(
         if not open_draws:
             break
         prefixes = list(open_draws)
-        drawn = _draw_next(model, context, prefixes, [uniform[step, open_draws[prefix]] for prefix in prefixes])
+        uniforms = [uniform[step, open_draws[prefix]] for prefix in prefixes]
+        drawn = _draw_next(model, context, prefixes, uniforms, decoding)
         grown: dict[tuple[int, ...], NDArray[np.intp]] = {}
         for prefix, tokens in zip(prefixes, drawn, strict=True):
             draws = open_draws[prefix]
@@ -147,9 +164,15 @@ def _sample_context(
                 else:
                     n_no_start += len(who)
         open_draws = grown
-    found = tuple(word for word in words if word is not None)
+    found = [(draw, word) for draw, word in enumerate(words) if word is not None]
     n_too_long = sum(len(draws) for draws in open_draws.values())
-    return SampledWords(words=found, n_samples=n_samples, n_no_start=n_no_start, n_too_long=n_too_long)
+    return SampledWords(
+        words=tuple(word for _, word in found),
+        draws=tuple(draw for draw, _ in found),
+        n_samples=n_samples,
+        n_no_start=n_no_start,
+        n_too_long=n_too_long,
+    )
 
 
 def _first_word(written: bytes, added: bytes, start: bytes, boundary: bytes) -> bytes | None:
@@ -170,6 +193,7 @@ def _draw_next(
     context: list[int],
     prefixes: Sequence[tuple[int, ...]],
     uniforms: Sequence[NDArray[np.float64]],
+    decoding: Decoding,
 ) -> list[NDArray[np.int64]]:
     import torch  # noqa: PLC0415
 
@@ -178,11 +202,13 @@ def _draw_next(
 
     def reduce(at: NDArray[np.intp], log_probs: torch.Tensor) -> None:
         exact = log_probs.cpu() if log_probs.device.type == "mps" else log_probs
-        cumulative = exact.double().exp_().cumsum_(dim=-1)
+        cumulative = decoded_probabilities(exact, decoding).cumsum_(dim=-1)
         for row, index in enumerate(at):
             values = torch.from_numpy(uniforms[index]).to(cumulative.device) * cumulative[row, -1]
             tokens = torch.searchsorted(cumulative[row], values, right=True).cpu().numpy()
-            drawn[index] = np.minimum(tokens, cumulative.shape[1] - 1)
+            # the last token with a probability, where rounding leads past it
+            last = torch.searchsorted(cumulative[row], cumulative[row, -1:]).item()
+            drawn[index] = np.minimum(tokens, int(last))
 
     reduce_last(model, sequences, reduce)
     return drawn

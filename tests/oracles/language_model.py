@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -62,6 +62,31 @@ def score_documents(
             )
 
 
+def decoded(
+    row: NDArray[np.float64],
+    *,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    greedy: bool = False,
+) -> NDArray[np.float64]:
+    """Probabilities of tokens under a decoder: token by token, the most probable first."""
+    weights = np.exp(row / temperature)
+    order = sorted(range(len(row)), key=lambda token: -row[token])
+    kept = order[: 1 if greedy else top_k]
+    if top_p is not None:
+        wanted = top_p * sum(weights[token] for token in kept)
+        nucleus: list[int] = []
+        while sum(weights[token] for token in nucleus) < wanted:
+            nucleus.append(kept[len(nucleus)])
+        kept = nucleus
+    found = np.zeros(len(row))
+    total = sum(weights[token] for token in kept)
+    for token in kept:
+        found[token] = weights[token] / total
+    return found
+
+
 class Path(NamedTuple):
     """Tokens up to the one that showed what the first word is, and their probability."""
 
@@ -81,18 +106,21 @@ def first_words(
     start: bytes,
     boundary: bytes,
     longest: int,
+    decode: Callable[[NDArray[np.float64]], NDArray[np.float64]] = np.exp,
 ) -> list[Path]:
     """Every way in which a text can go on until its first word is known (None: no word) or exceeds ``longest`` bytes.
 
-    The probabilities sum to 1.
+    The probabilities sum to 1. ``decode`` makes probabilities of a token's log-probabilities.
     """
     found: list[Path] = []
     unfinished: list[tuple[tuple[int, ...], float]] = [((), 1.0)]
     while unfinished:
         tokens, so_far = unfinished.pop()
         text = b"".join(token_bytes[token] for token in tokens)
-        row = np.exp(next_token(model, [[*context, *tokens]])[0])
+        row = decode(next_token(model, [[*context, *tokens]])[0])
         for token, probability in enumerate(row):
+            if probability == 0:
+                continue
             path = (*tokens, token)
             both = so_far * float(probability)
             after = text + token_bytes[token]

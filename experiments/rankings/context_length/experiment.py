@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from estimators.documents.corpus import ClusteredMean, clustered_mean
+from estimators.documents.units import unit_loss
 from estimators.errors import InputError
 from estimators.rankings.perplexity import approximate_perplexity
 from estimators.rankings.ranks import rank_at
@@ -35,7 +35,8 @@ from experiments.harness.language_models import (
 from experiments.harness.result import ExperimentResult, experiment
 from experiments.harness.settings import Seeded, rng_for
 from experiments.rankings.context_length.figures import scores_figure, temperatures_figure
-from inference.lm.language_model import LanguageModel, encode, model_record
+from experiments.rankings.context_length.places import ModelPlaces, own_places, places_of_all
+from inference.lm.language_model import LanguageModel, model_record
 from inference.lm.loading import load_language_model
 from inference.lm.windows import score_windows
 from inference.settings import Count, Counts, Positive
@@ -51,14 +52,7 @@ WINDOWS: Mapping[str, tuple[str, ...]] = {
 """Values of ``window`` and the windows that they score."""
 
 FloatArray = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class _Place:
-    """A place in a document: its reference tokens begin at ``start``, a position among the document's tokens."""
-
-    document: int
-    start: int
+_COUNTS, _CHARACTERS = "counts", "n_characters"
 
 
 class ContextLengthSettings(Seeded, LiveSettings):
@@ -72,6 +66,11 @@ class ContextLengthSettings(Seeded, LiveSettings):
     """Places in the texts, drawn at random; the same for every length, so that length is not confounded with them."""
     n_tokens: Count = 30
     """Reference tokens scored at each place."""
+    places: Literal["tokens", "characters"] = "tokens"
+    """tokens: places are drawn in each model's own tokens; characters: at characters at which every model has the end
+    of a token, and what counts are the characters up to the last such place within n_tokens tokens of every model, so
+    that the scores of models with different tokenizers stand on the same text. Lengths are tokens of each model either
+    way; all models are in memory at once."""
     window: Literal["growing", "sliding", "both"] = "growing"
     """growing: one pass scores all reference tokens of a place, the first after so many tokens of context, each further
     one after one more; sliding: each after exactly so many, one pass a token; both: and the difference of them."""
@@ -104,17 +103,32 @@ def context_length(study: xr.Dataset, settings: ContextLengthSettings) -> Experi
     work = open_work(settings)
     scored: dict[tuple[str, str, int], Mapping[str, NDArray[Any]]] = {}
     vocab_sizes: dict[str, int] = {}
+    of_all: dict[str, ModelPlaces] = {}
+    loaded: dict[str, LanguageModel] = {}
+    if settings.places == "characters":
+        loaded = {name: load_language_model(chosen) for name, chosen in settings.models.items()}
+        of_all = places_of_all(loaded, _texts(study), longest=lengths[-1], n_tokens=settings.n_tokens)
     for name, chosen in settings.models.items():
-        model = load_language_model(chosen)
-        tokens, places = _places(settings, study, model)
-        places = _mine(work, places)
+        model = loaded[name] if name in loaded else load_language_model(chosen)
+        possible = (
+            of_all[name]
+            if name in of_all
+            else own_places(model, _texts(study), longest=lengths[-1], n_tokens=settings.n_tokens)
+        )
+        places = _mine(work, _drawn(settings, possible))
         vocab_sizes[name] = model.vocab_size
         for length in lengths:
             for kind in kinds:
-                windows = [tuple(tokens[p.document][p.start - length : p.start + settings.n_tokens]) for p in places]
-                scored[name, kind, length] = _score(
-                    work, model, windows, length=length, kind=kind, top_k=top_k, temperatures=temperatures
+                found = _score(
+                    work,
+                    model,
+                    places.windows(length, settings.n_tokens),
+                    length=length,
+                    kind=kind,
+                    top_k=top_k,
+                    temperatures=temperatures,
                 )
+                scored[name, kind, length] = _counted(found, places)
     table = pd.DataFrame(
         [
             _row(name, kind, length, arrays, top_k=top_k, vocab_size=vocab_sizes[name])
@@ -140,34 +154,40 @@ def context_length(study: xr.Dataset, settings: ContextLengthSettings) -> Experi
     )
 
 
-def _places(
-    settings: ContextLengthSettings, study: xr.Dataset, model: LanguageModel
-) -> tuple[list[list[int]], list[_Place]]:
-    """Draw places with the longest context before them, each as likely as any other, without overlap of references."""
-    n_windows, n_tokens, longest = settings.n_windows, settings.n_tokens, max(settings.lengths)
-    tokens = encode(model, study["text"].to_numpy().tolist(), source="study")
-    possible = [
-        _Place(document, start)
-        for document, ids in enumerate(tokens)
-        # places a window apart: the reference tokens of two never overlap
-        for start in range(longest, len(ids) - n_tokens + 1, n_tokens)
-    ]
-    if len(possible) < n_windows:
+def _texts(study: xr.Dataset) -> list[str]:
+    texts: list[str] = study["text"].to_numpy().tolist()
+    return texts
+
+
+def _drawn(settings: ContextLengthSettings, possible: ModelPlaces) -> ModelPlaces:
+    """Draw places, each as likely as any other."""
+    n_possible, n_windows = len(possible.document), settings.n_windows
+    if n_possible < n_windows:
+        shared = " that all models share" if settings.places == "characters" else ""
         raise InputError(
-            f"is {n_windows}, but the texts have {len(possible)} places with {longest} tokens before and {n_tokens} "
-            "after; use longer texts, shorter lengths or fewer windows",
+            f"is {n_windows}, but the texts have {n_possible} places{shared} with {max(settings.lengths)} tokens "
+            f"before and {settings.n_tokens} after; use longer texts, shorter lengths or fewer windows",
             field="n_windows",
         )
-    drawn = rng_for(settings.seed, "places").choice(len(possible), size=n_windows, replace=False)
-    return tokens, [possible[i] for i in sorted(drawn.tolist())]
+    drawn = rng_for(settings.seed, "places").choice(n_possible, size=n_windows, replace=False)
+    return possible.take(sorted(drawn.tolist()))
 
 
-def _mine(work: Work, places: Sequence[_Place]) -> list[_Place]:
+def _mine(work: Work, places: ModelPlaces) -> ModelPlaces:
     """Places of this run's shard: the same numbers for every length and model, whatever its tokens."""
-    mine = work.mine([result_key("place", number) for number in range(len(places))]).tolist()
+    mine = work.mine([result_key("place", number) for number in range(len(places.document))]).tolist()
     if not mine:
         raise InputError("holds none of the places; use fewer shards or more windows", field="shard")
-    return [places[i] for i in mine]
+    return places.take(mine)
+
+
+def _counted(found: Mapping[str, NDArray[Any]], places: ModelPlaces) -> dict[str, NDArray[Any]]:
+    """Say which reference tokens count, shape (window, position)."""
+    counted = dict(found)
+    counted[_COUNTS] = np.arange(found["rank"].shape[1]) < places.n_inside[:, None]
+    if places.n_characters is not None:
+        counted[_CHARACTERS] = places.n_characters
+    return counted
 
 
 def _score(
@@ -212,18 +232,28 @@ def _scores(rank: FloatArray, top_k: int) -> dict[str, FloatArray]:
 def _row(
     name: str, kind: str, length: int, arrays: Mapping[str, NDArray[Any]], *, top_k: int, vocab_size: int
 ) -> dict[str, Any]:
-    rank = arrays["rank"].astype(float)
-    window = np.repeat(np.arange(rank.shape[0]), rank.shape[1])
-    loss = clustered_mean(-arrays["logprob"].astype(float).ravel(), window)
+    counts = arrays[_COUNTS]
+    rank = arrays["rank"][counts].astype(float)
+    window = np.nonzero(counts)[0]
+    loss = clustered_mean(-arrays["logprob"][counts].astype(float), window)
     row: dict[str, Any] = {
         "model": name,
         "window": kind,
         "context_length": length,
-        "n_windows": rank.shape[0],
+        "n_windows": counts.shape[0],
         "n_tokens": rank.size,
     }
+    if _CHARACTERS in arrays:
+        total = -np.where(counts, arrays["logprob"].astype(float), 0).sum(axis=1)
+        character = unit_loss(total, arrays[_CHARACTERS])
+        row |= {
+            "n_characters": int(character.n_units),
+            "loss_nats_per_character": character.nats.mean,
+            "bits_per_character": character.bits.mean,
+            "bits_per_character_se": character.bits.se,
+        }
     for score, values in _scores(rank, top_k).items():
-        found = clustered_mean(values.ravel(), window)
+        found = clustered_mean(values, window)
         row |= {f"{score}_top{top_k}": found.mean, f"{score}_top{top_k}_se": found.se}
     # over a whole vocabulary a linear score says next to nothing: nearly every rank is near the first
     for score, values in (
@@ -233,14 +263,15 @@ def _row(
         ("top1_accuracy", top_k_accuracy(rank, 1)),
         (f"top{top_k}_accuracy", top_k_accuracy(rank, top_k)),
     ):
-        found = clustered_mean(values.ravel(), window)
+        found = clustered_mean(values, window)
         row |= {score: found.mean, f"{score}_se": found.se}
     return row | _perplexities(arrays, loss, top_k)
 
 
 def _perplexities(arrays: Mapping[str, NDArray[Any]], loss: ClusteredMean, top_k: int) -> dict[str, float]:
-    hit = np.arange(1, top_k + 1) == arrays["rank"].reshape(-1, 1)
-    listed = approximate_perplexity(arrays["top_logprob"].reshape(-1, top_k).astype(float), hit)
+    counts = arrays[_COUNTS]
+    hit = np.arange(1, top_k + 1) == arrays["rank"][counts][:, None]
+    listed = approximate_perplexity(arrays["top_logprob"][counts].astype(float), hit)
     return {
         "loss_nats": loss.mean,
         "loss_se_nats": loss.se,
@@ -256,13 +287,14 @@ def _perplexities(arrays: Mapping[str, NDArray[Any]], loss: ClusteredMean, top_k
 def _by_temperature(
     arrays: Mapping[str, NDArray[Any]], temperatures: Sequence[float], top_k: int
 ) -> list[dict[str, Any]]:
-    rank = arrays["rank"].astype(float)
-    window = np.repeat(np.arange(rank.shape[0]), rank.shape[1])
+    counts = arrays[_COUNTS]
+    rank = arrays["rank"][counts].astype(float)
+    window = np.nonzero(counts)[0]
     # dividing all logits by one number changes no rank: the score is the same by construction, and is not recomputed
-    score = clustered_mean(average_score(rank, top_k).ravel(), window)
+    score = clustered_mean(average_score(rank, top_k), window)
     rows = []
     for column, temperature in enumerate(temperatures):
-        loss = clustered_mean(-arrays["tempered_logprob"][:, :, column].astype(float).ravel(), window)
+        loss = clustered_mean(-arrays["tempered_logprob"][counts][:, column].astype(float), window)
         rows.append(
             {
                 "temperature": temperature,
@@ -285,10 +317,12 @@ def _difference(
         if kind != "growing" or (name, "sliding", length) not in scored:
             continue
         other = scored[name, "sliding", length]
-        window = np.repeat(np.arange(arrays["rank"].shape[0]), arrays["rank"].shape[1])
-        score = average_score(arrays["rank"].astype(float), top_k) - average_score(other["rank"].astype(float), top_k)
-        loss = other["logprob"].astype(float) - arrays["logprob"].astype(float)
-        found.append((name, length, clustered_mean(score.ravel(), window), clustered_mean(loss.ravel(), window)))
+        counts = arrays[_COUNTS]
+        window = np.nonzero(counts)[0]
+        ranks = (its["rank"][counts].astype(float) for its in (arrays, other))
+        score = np.subtract(*(average_score(rank, top_k) for rank in ranks))
+        loss = (other["logprob"].astype(float) - arrays["logprob"].astype(float))[counts]
+        found.append((name, length, clustered_mean(score, window), clustered_mean(loss, window)))
     return found
 
 
@@ -313,6 +347,8 @@ def _dataset(
         },
         coords={"model": names, "window_kind": kinds, "context_length": list(lengths)},
     )
+    if any(_CHARACTERS in arrays for arrays in scored.values()):
+        dataset[_COUNTS] = dims, stack(_COUNTS)
     if len(tempered):
         dataset = dataset.assign_coords(temperature=sorted(set(tempered["temperature"])))
     return dataset
@@ -348,8 +384,17 @@ def _summary(
                 "every score made of them, stay."
             )
     first = table.iloc[0]
+    what = f"{first['n_tokens']} tokens"
+    if "n_characters" in table:
+        what = f"{first['n_characters']:,} characters, the same for every model,"
+        for label, rows in table.groupby("model", sort=False):
+            last = rows.iloc[-1]
+            lines.append(
+                f"- **{label!s}**: {last['n_tokens']} tokens, {last['bits_per_character']:.3f} bits a character "
+                f"(2 SE {2 * last['bits_per_character_se']:.3f}) after {last['context_length']} tokens."
+            )
     return (
-        f"{first['n_tokens']} tokens at {first['n_windows']} places, the same for every length; standard errors are "
+        f"{what} at {first['n_windows']} places, the same for every length; standard errors are "
         "clustered by place. Scores named `_topK` count a token outside the K most probable as not ranked, as an API "
         f"does. {work.said()}\n\n" + "\n".join(lines)
     )

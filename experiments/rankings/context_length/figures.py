@@ -46,7 +46,8 @@ def scores_figure(table: pd.DataFrame, study: str = "the texts") -> Figure:
         right.set_ylabel("perplexity (log scale)")
         figure.legend(title="bars: ± 2 SE over places", alignment="left", loc="outside right upper")
         first = table.iloc[0]
-        places = f"{first['n_tokens']} tokens at {first['n_windows']} places of {study}"
+        what = f"{first['n_characters']} characters" if "n_characters" in table else f"{first['n_tokens']} tokens"
+        places = f"{what} at {first['n_windows']} places of {study}"
         titled(figure, f"{places}, the same at every length", size=10)
     return figure
 

@@ -1,42 +1,21 @@
-"""A comparison study as one netCDF file: what an experiment built, or what another program wrote.
-
-The file holds the variables that :func:`estimators.comparison.study.validate_comparison_study` documents under their
-own names, so that xarray, R or Panoply read it. Strings are lossless: those that netCDF cannot hold (a null character,
-half of a surrogate pair) are written with a backslash and the number of the character, and the variable says so in
-its attribute ``string_escape``. After the end of the netCDF, where readers do not look, stands the hash of all before:
-HDF5 may wait for ever in a damaged file, so that one of ours is checked before it is opened.
-"""
+"""A comparison study in one netCDF file: ``study.nc`` of ``+exp=build_study``, or one that another program wrote."""
 
 from __future__ import annotations
 
-import hashlib
-import os
-import re
-import tempfile
 from pathlib import Path
 
-import h5py
 import xarray as xr
 
 from estimators.comparison import validate_comparison_study
 from estimators.errors import InputError
 from experiments.harness.result import loader
 from experiments.studies.comparison.checks import check_contradictions
-from experiments.studies.files import read_bytes
-from experiments.studies.parsing import is_whole, objects, parse_json, shown
-from inference.disk import make_room
+from experiments.studies.study_file import read_study, write_study
 from inference.settings import Settings, UserPath
 
 __all__ = ["ComparisonFileSettings", "comparison_file", "save_comparison_study"]
 
-_FORMAT = "format"
-_FORMAT_VALUE = "shannon-game comparison study 1"
-_MARK = b"\nshannon-game sha256 "
-_ESCAPE = "string_escape"
-_ESCAPE_VALUE = "backslash, u, four hexadecimal digits"
-_UNHOLDABLE = re.compile("[\x00\ud800-\udfff]")
-_TO_ESCAPE = re.compile("[\x00\\\\\ud800-\udfff]")
-_ESCAPED = re.compile(r"\\u([0-9a-f]{4})")
+_KIND = "comparison"
 
 
 class ComparisonFileSettings(Settings):
@@ -65,27 +44,7 @@ def save_comparison_study(study: xr.Dataset, path: Path | str) -> Path:
     InputError
         If the study is not valid, or the name does not end in ``.nc``, or its folder does not exist.
     """
-    path = Path(path)
-    if path.suffix != ".nc" or not path.parent.is_dir():
-        raise InputError(f"is {str(path)!r}, should be a name ending in .nc in a folder that exists", field="path")
-    validate_comparison_study(study)
-    encoded = study.copy()
-    for name, variable in study.variables.items():
-        if variable.dtype.kind in "OUT":
-            encoded[name] = _encoded(variable)
-    encoded.attrs[_FORMAT] = _FORMAT_VALUE
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.stem}-", suffix=".tmp", dir=path.parent)
-    os.close(handle)
-    try:
-        make_room(Path(temporary), encoded.nbytes)
-        encoded.to_netcdf(temporary, engine="h5netcdf")
-        with Path(temporary).open("r+b") as file:
-            file.write(_MARK + hashlib.sha256(file.read()).digest())
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
-    finally:
-        Path(temporary).unlink(missing_ok=True)
-    return path
+    return write_study(validate_comparison_study(study), path, kind=_KIND)
 
 
 @loader(ComparisonFileSettings)
@@ -119,82 +78,11 @@ def comparison_file(settings: ComparisonFileSettings) -> xr.Dataset:
     ...     comparison_file(path=save_comparison_study(study, Path(folder) / "study.nc")).sizes["item"]
     10
     """
-    path = settings.path
-    content = read_bytes(path, field="study.path")
-    length = len(content) - len(_MARK) - 32
-    if content[length:-32] == _MARK and hashlib.sha256(content[:length]).digest() != content[-32:]:
-        raise InputError("was damaged after it was written: its hash is another", source=path)
-    study = _read(path)
-    _check_attributes(study, path)
-    wanted = study.attrs.pop(_FORMAT, _FORMAT_VALUE)
-    if wanted != _FORMAT_VALUE:
-        raise InputError(
-            f"is {shown(wanted)}, this version of shannon-game reads {_FORMAT_VALUE!r}", source=path, field=_FORMAT
-        )
-    for name, variable in study.variables.items():
-        if _ESCAPE in variable.attrs or variable.dtype.kind in "OUT":
-            study[name] = _decoded(variable, f"{path}, {name}")
+    study = read_study(settings.path, kind=_KIND)
     if "item_name" in study and "item_id" not in study:
         # what files of earlier versions call it
         study = study.rename(item_name="item_id")
-    study.attrs["data_sha256"] = hashlib.sha256(content).hexdigest()
-    study.attrs.setdefault("name", path.stem)
     try:
         return check_contradictions(validate_comparison_study(study), None)
     except InputError as problem:
-        raise InputError(f"holds no comparison study that can be used: {problem}", source=path) from None
-
-
-def _read(path: Path) -> xr.Dataset:
-    try:
-        # where HDF5 refuses a file, h5netcdf leaves a half-made object that complains when it is taken away
-        h5py.File(path, "r").close()
-        with xr.open_dataset(path, engine="h5netcdf") as dataset:
-            return dataset.load()
-    except Exception as problem:
-        # a file that is damaged or something else makes HDF5 raise nearly anything
-        raise InputError(
-            f"cannot be read as netCDF ({type(problem).__name__}: {' '.join(str(problem).split())})", source=path
-        ) from problem
-
-
-def _check_attributes(study: xr.Dataset, path: Path) -> None:
-    """Refuse attributes of another kind than those that studies have."""
-    for name in (_FORMAT, "name", "generator", "notes"):
-        value = study.attrs.get(name, "")
-        if not isinstance(value, str):
-            raise InputError(f"is {shown(value)}, should be a text", source=path, field=name)
-    notes = parse_json(study.attrs.get("notes", "[]"), path, "notes")
-    if not isinstance(notes, list) or any(not _is_note(note) for note in notes):
-        problem = f"is {shown(notes)}, should be a list of objects with level, text and count"
-        raise InputError(problem, source=path, field="notes")
-
-
-def _is_note(note: object) -> bool:
-    if not isinstance(note, dict) or set(note) != {"level", "text", "count"}:
-        return False
-    is_count = note["count"] is None or is_whole(note["count"])
-    return note["level"] in ("info", "warning") and isinstance(note["text"], str) and is_count
-
-
-def _encoded(variable: xr.Variable) -> xr.Variable:
-    values = variable.values.astype(object)
-    texts: list[str] = values.ravel().tolist()
-    attributes = dict(variable.attrs)
-    if any(_UNHOLDABLE.search(text) for text in texts):
-        texts = [_TO_ESCAPE.sub(lambda found: f"\\u{ord(found[0]):04x}", text) for text in texts]
-        attributes[_ESCAPE] = _ESCAPE_VALUE
-    strings = objects(texts).reshape(values.shape)
-    # an empty array of objects has no type of its own, and would come back as numbers
-    return xr.Variable(variable.dims, strings if strings.size else strings.astype(str), attributes)
-
-
-def _decoded(variable: xr.Variable, source: str) -> xr.Variable:
-    texts = variable.values.ravel().tolist()
-    attributes = dict(variable.attrs)
-    escape = attributes.pop(_ESCAPE, None)
-    if escape not in (None, _ESCAPE_VALUE):
-        raise InputError(f"is {escape!r}, should be {_ESCAPE_VALUE!r} or absent", source=source, field=_ESCAPE)
-    if escape is not None:
-        texts = [_ESCAPED.sub(lambda found: chr(int(found[1], 16)), text) for text in texts]
-    return xr.Variable(variable.dims, objects(texts).reshape(variable.shape), attributes)
+        raise InputError(f"holds no comparison study that can be used: {problem}", source=settings.path) from None

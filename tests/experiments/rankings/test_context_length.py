@@ -11,8 +11,10 @@ from estimators.errors import InputError
 from estimators.rankings.scores import average_score
 from experiments.harness.outputs import write_outputs
 from experiments.harness.result import ExperimentResult
+from experiments.rankings.context_length import places
 from tests.experiments.command import config, prepared, run_experiment
 from tests.experiments.tiny_language_models import named, write_models, write_texts
+from tests.inference.lm import exact_word_models
 
 pytestmark = pytest.mark.torch
 
@@ -123,3 +125,51 @@ def test_bad_settings(root, tmp_path, settings, said):
 def test_a_run_without_a_model_is_refused(root, tmp_path):
     with pytest.raises(InputError, match="names no model"):
         score("+exp=context_length", f"study.path={root / 'texts'}", "model=[]", f"experiment.store={tmp_path}")
+
+
+def test_shared_places_stand_on_the_same_text(root, tmp_path):
+    result = score(*overrides(root, tmp_path / "store", "experiment.places=characters", "experiment.lengths=[2,4]"))
+    table = result.table.set_index(["model", "window", "context_length"])
+    assert table["n_characters"].nunique() == 1
+    assert table["n_tokens"].groupby("model").nunique().tolist() == [1, 1]
+    # the other tokenizer needs more tokens, or fewer, for the same text
+    assert table["n_tokens"].nunique() == 2
+    cells = result.dataset.sel(model="d", window_kind="growing", context_length=4)
+    counts = cells["counts"].to_numpy()
+    row = table.loc[("d", "growing", 4)]
+    assert row["n_tokens"] == counts.sum()
+    loss = -cells["logprob"].to_numpy()[counts].astype(float)
+    assert row["loss_nats"] == pytest.approx(loss.mean(), rel=1e-5)
+    assert row["bits_per_character"] == pytest.approx(loss.sum() / np.log(2) / row["n_characters"], rel=1e-5)
+    rank = cells["rank"].to_numpy()[counts]
+    assert row["reciprocal"] == pytest.approx((1 / rank).mean())
+    assert "characters, the same for every model, at 6 places" in result.text
+
+
+def test_word_models_have_the_same_bits_a_character_at_shared_places(tmp_path):
+    for name, save in (("a", exact_word_models.save_by_word), ("b", exact_word_models.save_by_character)):
+        save(tmp_path / name)
+    (tmp_path / "texts").mkdir()
+    (tmp_path / "texts" / "one.txt").write_text(exact_word_models.text(31, seed=3))
+    settings = overrides(tmp_path, tmp_path / "store", "experiment.places=characters")
+    settings = [text for text in settings if "models." not in text] + named(tmp_path, "a", "b")
+    few = ("experiment.lengths=[3]", "experiment.n_windows=4", "experiment.n_tokens=7", "experiment.top_k=3")
+    table = score(*settings, *few).table.set_index(["model", "window"])
+    # seven characters hold two words of three
+    assert table["n_characters"].tolist() == [24] * 4
+    assert table.loc["a", "n_tokens"].tolist() == [8, 8]
+    assert table.loc["b", "n_tokens"].tolist() == [24, 24]
+    for kind in ("growing", "sliding"):
+        bits = table.xs(kind, level="window")["bits_per_character"]
+        assert bits["a"] == pytest.approx(bits["b"], abs=1e-4)
+
+
+def test_a_text_that_a_tokenizer_changes_has_no_shared_places(root, tmp_path, monkeypatch):
+    monkeypatch.setattr(places, "token_places", lambda *given: None)
+    with pytest.raises(InputError, match="document 0 is changed by the tokenizer of a"):
+        score(*overrides(root, tmp_path / "store", "experiment.places=characters"))
+
+
+def test_too_few_shared_places(root, tmp_path):
+    with pytest.raises(InputError, match=r"n_windows: is 500, but the texts have .* places that all models share"):
+        score(*overrides(root, tmp_path / "store", "experiment.places=characters", "experiment.n_windows=500"))

@@ -14,10 +14,10 @@ pytest.importorskip("transformers", reason="language models need the extra lm")
 from inference.lm.language_model import LanguageModel
 from tests.inference.lm import tiny_models
 
-EAGER = ("gemma2", "bloom", "gpt_neo", "mamba")
+EAGER = ("gemma2", "bloom", "gpt_neo", "gptj", "xglm", "mamba")
 """Families that have no other attention."""
 
-SENTENCEPIECE = ("llama", "mistral", "gemma2")
+SENTENCEPIECE = ("llama", "mistral", "gemma2", "xglm")
 
 
 @pytest.fixture(scope="session", autouse=True)

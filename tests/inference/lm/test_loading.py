@@ -22,6 +22,7 @@ from inference.lm.next_token import next_token_distributions
 from inference.lm.scoring import score_documents
 from inference.lm.settings import ModelSettings
 from tests.inference.lm import tiny_models
+from tests.inference.lm.conftest import EAGER
 from tests.oracles import language_model as reference
 
 pytestmark = pytest.mark.torch
@@ -75,6 +76,7 @@ BOS = [
     ("gpt_neox", "family", tiny_models.END),
     ("llama", "family", "<s>"),
     ("mistral", "family", "<s>"),
+    ("xglm", "family", "</s>"),
     ("gpt2", "tokenizer", None),
     ("llama", "tokenizer", "<s>"),
     ("llama", "none", None),
@@ -109,13 +111,14 @@ def test_what_stands_before_a_context(family, bos, token, model_of):
 @pytest.mark.parametrize(
     ("family", "bos", "message"),
     [
-        ("bloom", "family", "'bloom' is none of gpt2.*say what stands before"),
+        ("mamba", "family", "'mamba' is none of gpt2.*say what stands before"),
+        ("bloom", "family", "no token '</s>'"),
         ("opt", "family", "no token '</s>'"),
         ("llama", "<|endoftext|>", "no token '<|endoftext|>'"),
     ],
 )
 def test_no_bos_is_guessed(family, bos, message, folder_of):
-    attention = "eager" if family == "bloom" else "sdpa"
+    attention = "eager" if family in EAGER else "sdpa"
     with pytest.raises(InputError, match=message.replace("|", r"\|")):
         tiny_models.load(folder_of(family), bos=bos, attention=attention)
 
@@ -142,6 +145,15 @@ def test_two_tokens_before_a_text_are_refused(folder):
     model.tokenizer.save_pretrained(folder)
     with pytest.raises(InputError, match="puts 2 tokens before a text"):
         tiny_models.load(folder)
+
+
+def test_a_model_of_another_size_is_refused(folder_of):
+    found = tiny_models.load(folder_of("gpt2")).module.num_parameters()
+    assert tiny_models.load(folder_of("gpt2"), n_parameters=int(1.01 * found)).settings.n_parameters
+    # blocks that are left out do not count
+    tiny_models.load(folder_of("gpt2"), n_parameters=found, n_layers=1)
+    with pytest.raises(InputError, match=rf"n_parameters: is 124,000,000, but .*gpt2 holds a model of {found:,}"):
+        tiny_models.load(folder_of("gpt2"), n_parameters=124_000_000)
 
 
 @pytest.mark.parametrize("family", ["gpt2", "llama", "gpt_neox", "gpt_neo"])

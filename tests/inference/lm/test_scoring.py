@@ -28,7 +28,14 @@ def check(found, exact):
     assert found["best_token"].values.tolist() == [score.best for score in exact]
 
 
-@pytest.mark.parametrize(("family", "bos"), [("llama", "tokenizer"), ("llama", "none"), ("gpt2", "family")])
+FAMILIES = (
+    *(("llama", "tokenizer"), ("llama", "none"), ("gpt2", "family"), ("xglm", "family"), ("gptj", "family")),
+    *(("qwen2", "family"), ("gpt_neo", "family"), ("gpt_neox", "family"), ("opt", tiny_models.END)),
+    ("bloom", tiny_models.END),
+)
+
+
+@pytest.mark.parametrize(("family", "bos"), FAMILIES)
 def test_every_token_once(family, bos, model_of):
     model = model_of(family, bos=bos)
     texts = documents(model.vocab_size)

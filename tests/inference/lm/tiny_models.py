@@ -108,6 +108,14 @@ def config(family: str, vocab_size: int) -> Any:
     return {
         "gpt2": lambda: t.GPT2Config(n_positions=MAX_TOKENS, n_embd=32, n_layer=2, n_head=2, **absolute),
         "llama": lambda: t.LlamaConfig(**rotary),
+        "qwen2": lambda: t.Qwen2Config(**{k: v for k, v in rotary.items() if k != "head_dim"}),
+        "gptj": lambda: t.GPTJConfig(
+            n_positions=MAX_TOKENS, n_embd=32, n_layer=2, n_head=2, rotary_dim=8, **absolute
+        ),
+        "xglm": lambda: t.XGLMConfig(
+            d_model=32, ffn_dim=48, num_layers=2, attention_heads=2, max_position_embeddings=MAX_TOKENS,
+            init_std=0.4, vocab_size=vocab_size, **ids,
+        ),
         "gpt_neox": lambda: t.GPTNeoXConfig(**neox),
         "opt": lambda: t.OPTConfig(
             hidden_size=32, ffn_dim=48, num_hidden_layers=2, num_attention_heads=2, word_embed_proj_dim=32,

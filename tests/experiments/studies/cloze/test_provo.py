@@ -275,8 +275,3 @@ def test_stored_lists_element_by_element(real, legacy) -> None:  # type: ignore[
     table = stored_comparison(real, legacy[0])
     assert len(table) == 235
     assert table["largest_difference"].max() < 1e-6
-
-
-def test_legacy_is_fast(legacy) -> None:  # type: ignore[no-untyped-def]
-    """Under 20 s on 2 cores; about 3 s on an idle one."""
-    assert legacy[1] < 20

@@ -14,6 +14,8 @@ import xarray as xr
 
 from experiments import (
     bet_table,
+    cloze_file,
+    cloze_simulated,
     cloze_table,
     comparison_file,
     comparison_table,
@@ -28,6 +30,7 @@ from experiments import (
     texts,
 )
 from experiments.papers.published import COLUMNS
+from experiments.studies.cloze.file import save_cloze_study
 from experiments.studies.comparison.file import save_comparison_study
 from tests.estimators.comparison.comparison_studies import small_study
 from tests.experiments.studies.cloze import tiny_provo
@@ -152,6 +155,11 @@ INPUTS: Mapping[str, Input] = {
     "comparison_file": Input(
         lambda root: save_comparison_study(small_study(), root / "s.nc"),
         lambda root: comparison_file(path=root / "s.nc"),
+        ("s.nc",),
+    ),
+    "cloze_file": Input(
+        lambda root: save_cloze_study(cloze_simulated(n_items=4, families=["mixture"]), root / "s.nc"),
+        lambda root: cloze_file(path=root / "s.nc"),
         ("s.nc",),
     ),
     "comparison_table": Input(

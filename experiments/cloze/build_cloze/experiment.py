@@ -1,0 +1,248 @@
+"""``+exp=build_cloze``: live language models continue the contexts of a cloze study, and become models of it.
+
+Their words are drawn as people's are collected, with one or several decoders, and scored exactly. What is written is a
+cloze study like any other: ``study=cloze_file`` reads it. All of it goes through the store.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from types import MappingProxyType
+from typing import Annotated, Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+from pydantic import Field
+
+from estimators.cloze import StudyWords, study_words, validate_cloze_study
+from estimators.errors import InputError
+from estimators.layout import add_note, notes
+from experiments.cloze.build_cloze.assemble import add_players, take_contexts, without_models
+from experiments.cloze.build_cloze.players import Contexts, Player, ancestral_player, drawn_player, exact_player
+from experiments.cloze.build_cloze.results import players_figure, players_table, summary
+from experiments.cloze.live_words import draw_words, is_word, score_words, spellings, usable_contexts, writable
+from experiments.cloze.settings import ComparableSettings
+from experiments.harness.figures import player_label
+from experiments.harness.language_models import SMOLLM2, LiveModels, LiveSettings, Work, open_work
+from experiments.harness.result import ExperimentResult, experiment
+from experiments.harness.settings import Seeded, rng_for
+from experiments.studies.cloze.file import save_cloze_study
+from inference.lm.decoding import Decoding
+from inference.lm.language_model import LanguageModel, model_record
+from inference.lm.loading import load_language_model
+from inference.settings import Count, Positive
+from inference.store.keys import result_key
+
+__all__ = ["BuildClozeSettings", "build_cloze"]
+
+Share = Annotated[float, Field(gt=0, lt=1)]
+_EDGES = " \t\n.,;:!?\"'()[]\u2018\u2019\u201c\u201d\u2026"
+
+
+class BuildClozeSettings(ComparableSettings, Seeded, LiveSettings):
+    """Settings of :func:`build_cloze`."""
+
+    models: LiveModels = MappingProxyType({"smollm2": SMOLLM2})
+    """Language models that run, by name; on the command line model=[smollm2,...]."""
+    n_texts: Count | None = None
+    """Texts of the study at random, with all their contexts; null takes all."""
+    n_contexts: Count | None = None
+    """Contexts at random, of those texts; null takes all."""
+    keep_models: bool = True
+    """Leave the study's own models in it."""
+    n_samples: Count = 1000
+    """Words drawn of every model, with every decoder, in each context; draws that give no word are counted."""
+    temperatures: tuple[Positive, ...] = ()
+    """Also drawn at these temperatures, as players such as smollm2-t0.5."""
+    top_k: tuple[Count, ...] = ()
+    """Also drawn from the so many most probable tokens, as players such as smollm2-k40."""
+    nucleus: tuple[Share, ...] = ()
+    """Also drawn from the most probable tokens that hold this probability, as players such as smollm2-p0.9."""
+    greedy: bool = False
+    """Also the most probable tokens, as a player such as smollm2-greedy: one word a context."""
+    exact: bool = True
+    """Also the exact probabilities of people's words, the text's and those drawn: as log-probabilities of the ancestral
+    draws, and as a player such as smollm2-exact, whose counts stand for probabilities."""
+    model_draws: Annotated[int, Field(ge=100, le=10**6)] = 100_000
+    """Draws that stand for the exact probabilities of a context: the share of each word is rounded to this many."""
+    max_forms: Count = 6
+    """Strings that count as one of people's words are looked up one by one: at most so many for a word."""
+    other_tokenisations_nats: Annotated[float, Field(ge=0)] | None = None
+    """Other ways of writing a word in tokens, as long as they are at most so many nats less probable; null takes the
+    tokenizer's own way, which has nearly all of it."""
+    items_per_batch: Count = 8
+    """Most contexts of a batch: what a killed run loses."""
+
+    def decodings(self) -> list[Decoding]:
+        """Ancestral sampling first, then the decoders that are asked for."""
+        return [
+            Decoding(),
+            *(Decoding(temperature=value) for value in self.temperatures if value != 1),
+            *(Decoding(top_k=value) for value in self.top_k),
+            *(Decoding(top_p=value) for value in self.nucleus),
+            *([Decoding(greedy=True)] if self.greedy else []),
+        ]
+
+
+@experiment(BuildClozeSettings)
+def build_cloze(study: xr.Dataset, settings: BuildClozeSettings) -> ExperimentResult:
+    """Let live models continue the contexts of a cloze study.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A cloze study with the text of every context.
+    settings : BuildClozeSettings, optional
+        Or its fields by name.
+
+    Returns
+    -------
+    ExperimentResult
+        A row a player; the study is among the files.
+
+    Raises
+    ------
+    InputError
+        If no model is named, one cannot be loaded or has the name of another, or no context is left.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from experiments import build_cloze, cloze_study
+    >>> answers = pd.DataFrame({"context": ["The old clock"] * 3, "response": ["struck", "in", "in"]})
+    >>> build_cloze(cloze_study(answers), nucleus=[0.9], store="store").table  # doctest: +SKIP
+    """
+    if not settings.models:
+        raise InputError("names no model; add model=[smollm2]", source="settings", field="model")
+    rules = settings.words.of(study)
+    words = study_words(study, human=rules, model=rules, corpus=rules, models=[])
+    work = open_work(settings)
+    items = _items(settings, study, words, work)
+    forms = spellings(study, words, items, rules, most=settings.max_forms)
+    people = words.human_distributions.take(items)
+    answers: list[list[str]] = [[] for _ in items]
+    for context, code in zip(people.context, people.word, strict=True):
+        answers[context] += forms[str(words.strings[code])]
+    contexts = Contexts(
+        texts=[str(text).rstrip() for text in study["context"].to_numpy()[items]],
+        answers=answers,
+        targets=[_bare(str(word)) for word in study["target_word"].to_numpy()[items]],
+    )
+    players: list[Player] = []
+    warnings: list[str] = []
+    listed: dict[str, NDArray[np.float64]] = {}
+    records: dict[str, Any] = {}
+    for name, chosen in settings.models.items():
+        model = load_language_model(chosen)
+        records[name] = model_record(model)
+        its, mass, lost = _players(settings, work, model, contexts)
+        players += its
+        listed |= mass
+        if lost:
+            warnings.append(
+                f"{player_label(name)} has no tokens for {len(lost)} spellings of people's words, whose probability is "
+                f"therefore 0: {', '.join(repr(form) for form in lost[:5])}{', ...' if len(lost) > 5 else ''}"
+            )
+    chosen_part = take_contexts(study if settings.keep_models else without_models(study), items)
+    built = validate_cloze_study(_described(add_players(chosen_part, players), study, settings, records))
+    table, by_item = players_table(built, players, listed, rules)
+    warnings += _doubts(table)
+    if work.shard is not None:
+        warnings.append(
+            f"these are the contexts of shard {work.shard.index}/{work.shard.count} alone, and no study was written; "
+            "when all shards are done, the same command without experiment.shard computes nothing and writes it"
+        )
+    return ExperimentResult(
+        table=table,
+        dataset=by_item,
+        figures={"entropies": players_figure(by_item, str(study.attrs["name"]))},
+        text=summary(table, work.said()),
+        warnings=tuple(warnings),
+        files={} if work.shard is not None else {"study.nc": partial(save_cloze_study, built)},
+    )
+
+
+def _items(settings: BuildClozeSettings, study: xr.Dataset, words: StudyWords, work: Work) -> NDArray[np.intp]:
+    """Contexts with an answer and a text before them, of this run's shard, in the order of the study."""
+    usable = usable_contexts(study, words)
+    groups = study["text_id"].to_numpy()[usable].astype(str)
+    names = list(dict.fromkeys(groups.tolist()))
+    if settings.n_texts is not None and settings.n_texts < len(names):
+        kept = rng_for(settings.seed, "texts").choice(len(names), size=settings.n_texts, replace=False)
+        usable = usable[np.isin(groups, [names[i] for i in kept])]
+    if settings.n_contexts is not None and settings.n_contexts < len(usable):
+        usable = np.sort(rng_for(settings.seed, "contexts").choice(usable, size=settings.n_contexts, replace=False))
+    text = study["context"].to_numpy()
+    items = usable[work.mine([result_key(str(text[item])) for item in usable])]
+    if not len(items):
+        raise InputError(
+            "holds none of the contexts that have an answer and a text before them; use fewer shards or more contexts",
+            field="experiment.shard",
+        )
+    return items
+
+
+def _bare(target: str) -> str:
+    """The word of the text without the punctuation around it; "" where it is none to a model."""
+    word = target.strip(_EDGES)
+    return word if is_word(word) else ""
+
+
+def _players(
+    settings: BuildClozeSettings, work: Work, model: LanguageModel, contexts: Contexts
+) -> tuple[list[Player], dict[str, NDArray[np.float64]], list[str]]:
+    """Players of one model; what the exact one lists of its probability; spellings that the model cannot write."""
+    n_samples, name = settings.n_samples, model.name
+    draws = {
+        how: draw_words(work, model, contexts.texts, decoding=how, n_samples=n_samples, seed=settings.seed)
+        for how in settings.decodings()
+    }
+    players = [
+        drawn_player(
+            f"{name}-{how.label}" if how.label else name, name, how.label or "ancestral", drawn, n_draws=n_samples
+        )
+        for how, drawn in draws.items()
+    ]
+    if not settings.exact:
+        return players, {}, []
+    drawn = draws[Decoding()]
+    wanted = [
+        list(dict.fromkeys(word for word in (*said, target, *map(str, some)) if is_word(word)))
+        for said, target, some in zip(contexts.answers, contexts.targets, drawn["word"], strict=True)
+    ]
+    fine, lost = writable(model, {word: [word] for some in wanted for word in some})
+    wanted = [[word for word in some if fine[word]] for some in wanted]
+    found = score_words(
+        work, model, contexts.texts, wanted, other_tokenisations_nats=settings.other_tokenisations_nats, alone=True
+    )
+    scored = [
+        dict(zip(some, values.tolist(), strict=True)) for some, values in zip(wanted, found["logprob"], strict=True)
+    ]
+    exact, mass = exact_player(f"{name}-exact", name, drawn, contexts, scored, n_draws=settings.model_draws)
+    plain = ancestral_player(players[0], contexts, scored)
+    return [plain, exact, *players[1:]], {exact.name: mass}, lost
+
+
+def _described(
+    built: xr.Dataset, study: xr.Dataset, settings: BuildClozeSettings, records: dict[str, Any]
+) -> xr.Dataset:
+    built.attrs = {
+        **study.attrs,
+        "name": f"{study.attrs['name']} with {', '.join(settings.models)}",
+        "seed": settings.seed,
+        "live_models": json.dumps(records, sort_keys=True),
+        "notes": json.dumps(notes(study)),
+    }
+    add_note(built, "contexts that live models continued", count=built.sizes["item"])
+    return built
+
+
+def _doubts(table: Any) -> list[str]:
+    return [
+        f"{row.player} gave no word in {row.n_contexts_without_word} of {row.n_contexts} contexts: what it continues "
+        "there begins with no word (a punctuation mark, or more of the last word); comparisons leave them out"
+        for row in table.itertuples(index=False)
+        if row.n_contexts_without_word
+    ]

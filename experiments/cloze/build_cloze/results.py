@@ -1,0 +1,129 @@
+"""Table, figure and words of a cloze study that live models were added to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import xarray as xr
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from estimators.cloze import WordRules, entropy_nats, relative_frequencies, study_words, total_variation
+from estimators.cloze.words import FAILED
+from experiments.cloze.build_cloze.players import Player
+from experiments.cloze.figures import colours, label
+from experiments.cloze.settings import known_mean
+from experiments.harness.figures import STYLE, new_figure
+from experiments.harness.settings import rows_of
+
+__all__ = ["players_figure", "players_table", "summary"]
+
+_PEOPLE = "human"
+
+
+def players_table(
+    built: xr.Dataset, players: Sequence[Player], listed: Mapping[str, NDArray[np.float64]], rules: WordRules
+) -> tuple[pd.DataFrame, xr.Dataset]:
+    """Describe what each player said, over contexts and by context.
+
+    Parameters
+    ----------
+    built : xarray.Dataset
+        The study that holds the players.
+    players : sequence of Player
+    listed : mapping of str to ndarray of float, shape (context,)
+        Probability of the words that an exact player lists.
+    rules : WordRules
+
+    Returns
+    -------
+    table : pandas.DataFrame
+        A row a player.
+    by_item : xarray.Dataset
+    """
+    names = [player.name for player in players]
+    words = study_words(built, human=rules, model=rules, corpus=rules, models=names)
+    said = {name: relative_frequencies(words.models[name].counts) for name in names}
+    n_items = built.sizes["item"]
+    rows = []
+    entropy = [entropy_nats(words.human_distributions)]
+    for player in players:
+        name = player.name
+        totals = words.models[name].counts.totals
+        failed = [sum(row.count for row in some if row.word == FAILED) for some in player.rows]
+        different = np.bincount(words.models[name].counts.context, minlength=n_items)
+        entropy.append(entropy_nats(said[name]))
+        row: dict[str, Any] = {
+            "player": name,
+            "model": player.model,
+            "decoding": player.decoding,
+            "n_contexts": n_items,
+            "n_contexts_without_word": int((totals == 0).sum()),
+            "n_draws": player.n_draws,
+            "share_failed": float(np.mean(failed)) / player.n_draws,
+            "n_different": float(different[totals > 0].mean()) if (totals > 0).any() else np.nan,
+            "entropy_nats": known_mean(entropy[-1]),
+            "tvd_to_exact": np.nan,
+            "probability_listed": float(listed[name].mean()) if name in listed else np.nan,
+        }
+        exact = f"{player.model}-exact"
+        if exact in said:
+            row["tvd_to_exact"] = known_mean(total_variation(said[name], said[exact]))
+        rows.append(row)
+    by_item = xr.Dataset(
+        {"entropy_nats": (("player", "item"), np.stack(entropy), {"units": "nats"})},
+        coords={"player": [_PEOPLE, *names], "item": built["item"].to_numpy()},
+    )
+    return pd.DataFrame(rows), by_item
+
+
+def players_figure(by_item: xr.Dataset, title: str) -> Figure:
+    """Cumulative share of contexts by the entropy of their next word, one line a player and one of people."""
+    names = [str(name) for name in by_item["player"].to_numpy()]
+    of = colours(names)
+    with mpl.rc_context(STYLE):
+        fig = new_figure(6.0, 3.6)
+        axes = fig.add_subplot()
+        for name in names:
+            values = by_item["entropy_nats"].sel(player=name).to_numpy()
+            values = np.sort(values[~np.isnan(values)])
+            if not len(values):
+                continue
+            share = np.arange(1, len(values) + 1) / len(values)
+            style = "--" if name == _PEOPLE else "-"
+            axes.step(
+                values, share, style, where="post", color=of[name], label=f"{label(name)}, mean {values.mean():.2f}"
+            )
+        axes.set_xlim(left=0)
+        axes.set_ylim(0, 1)
+        axes.set_xlabel("entropy of the next word (nats, of the samples)")
+        axes.set_ylabel("share of contexts with less")
+        axes.set_title(f"Next words in {by_item.sizes['item']:,} contexts of {title}")
+        axes.grid(color="0.92", linewidth=0.6)
+        axes.set_axisbelow(True)
+        axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1), borderaxespad=0)
+    return fig
+
+
+def summary(table: pd.DataFrame, computed: str) -> str:
+    """Say what each player is, and how far its samples are from the exact distribution."""
+    lines = []
+    for row in rows_of(table):
+        line = f"- **{label(row.player)}** ({row.decoding}): {row.n_different:.0f} different words a context, "
+        line += f"entropy {row.entropy_nats:.3f} nats"
+        if row.decoding == "exact":
+            line += f"; the words that are listed hold {row.probability_listed:.1%} of the probability"
+        else:
+            line += f"; {row.share_failed:.1%} of {row.n_draws:,} draws a context gave no word"
+            if not np.isnan(row.tvd_to_exact):
+                line += f"; TVD to the exact distribution {row.tvd_to_exact:.4f}"
+        lines.append(f"{line}.")
+    return (
+        "The study holds people's answers and the models' words; `study=cloze_file study.path=.../study.nc` reads it. "
+        "Draws that give no word stand in it as failed samples, which the word rules leave out, so that all players "
+        f"are compared given that a word begins. {computed}\n\n" + "\n".join(lines)
+    )

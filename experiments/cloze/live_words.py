@@ -1,0 +1,210 @@
+"""What live models are asked about the words of a cloze study: exact probabilities and draws, through the store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from estimators.cloze import StudyWords, WordRules, normalise_words
+from estimators.cloze.words import FAILED
+from experiments.harness.language_models import Work
+from inference.lm.decoding import Decoding
+from inference.lm.language_model import LanguageModel, encode, model_record
+from inference.lm.vocabulary import BOUNDARIES
+from inference.lm.word_forms import word_forms
+from inference.lm.word_samples import sample_words
+from inference.lm.words import can_write, word_log_probs
+from inference.store.keys import operation_key, result_key
+from inference.store.store import ragged
+
+__all__ = ["draw_words", "is_word", "score_words", "spellings", "usable_contexts", "writable"]
+
+_BOUNDARY = "punctuation"
+
+
+def usable_contexts(study: xr.Dataset, words: StudyWords) -> NDArray[np.intp]:
+    """Positions of the contexts that have an answer and a text before them."""
+    text = study["context"].to_numpy()
+    return np.flatnonzero((words.human_distributions.mass > 0) & np.array([bool(str(one).strip()) for one in text]))
+
+
+def is_word(text: str) -> bool:
+    """Whether a string can be one word of a model: not empty, without a boundary, and without a lost character."""
+    return (
+        bool(text)
+        and "\ufffd" not in text
+        and not any(byte in BOUNDARIES[_BOUNDARY] for byte in text.encode(errors="replace"))
+    )
+
+
+def spellings(
+    study: xr.Dataset, words: StudyWords, items: NDArray[np.intp], rules: WordRules, *, most: int
+) -> dict[str, list[str]]:
+    """Find the strings that a model may write for each word that people gave in some contexts.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+    words : StudyWords
+        Of the study.
+    items : ndarray of int
+        Positions of the contexts.
+    rules : WordRules
+    most : int
+        Strings of a word.
+
+    Returns
+    -------
+    dict of str to list of str
+    """
+    people = words.human_distributions.take(items)
+    forms = word_forms(
+        [str(words.strings[code]) for code in np.unique(people.word)],
+        # what holds a boundary is no word to the model: it ends there, and its beginning is looked up
+        [text for text in map(str, study["word_text"].to_numpy()) if is_word(text)],
+        lambda texts: normalise_words(texts, rules).words.tolist(),
+        most=most,
+    )
+    return {word: [form for form in some if is_word(form)] for word, some in forms.items()}
+
+
+def writable(model: LanguageModel, forms: Mapping[str, Sequence[str]]) -> tuple[dict[str, list[str]], list[str]]:
+    """Spellings that the model has tokens for, and those that it has none for."""
+    every = sorted({form for some in forms.values() for form in some})
+    lost = {
+        form for form, fine in zip(every, can_write(model, [" " + form for form in every]), strict=True) if not fine
+    }
+    return {word: [form for form in some if form not in lost] for word, some in forms.items()}, sorted(lost)
+
+
+def score_words(
+    work: Work,
+    model: LanguageModel,
+    texts: Sequence[str],
+    wanted: Sequence[Sequence[str]],
+    *,
+    other_tokenisations_nats: float | None,
+    alone: bool = False,
+) -> Mapping[str, NDArray[Any]]:
+    """Compute the exact log-probabilities of words after contexts, given that a word begins.
+
+    Parameters
+    ----------
+    work : Work
+    model : LanguageModel
+    texts : sequence of str
+        Contexts, without a space at the end.
+    wanted : sequence of sequence of str, by context
+    other_tokenisations_nats : float, optional
+        See :func:`inference.lm.words.word_log_probs`.
+    alone : bool
+        Compute every context by itself, so that its numbers are the same to the last bit in any batch. Otherwise
+        contexts of one text share its passes, and rounding depends on the batch.
+
+    Returns
+    -------
+    mapping of str to ndarray
+        ``logprob`` (an array a context, nats) and ``start_logprob`` (a number a context, nats).
+    """
+    other = other_tokenisations_nats
+
+    def compute(batch: list[tuple[str, list[str]]]) -> Mapping[str, NDArray[Any]]:
+        logprob, start = [], []
+        for part in [[pair] for pair in batch] if alone else [batch]:
+            found = word_log_probs(
+                model,
+                encode(model, [text for text, _ in part]),
+                [some for _, some in part],
+                boundary=_BOUNDARY,
+                other_tokenisations_nats=other,
+            )
+            index, values = found["context_index"].to_numpy(), found["logprob"].to_numpy()
+            logprob += [values[index == i] for i in range(len(part))]
+            start.append(found["start_logprob"].to_numpy())
+        return {"logprob": ragged(logprob), "start_logprob": np.concatenate(start)}
+
+    pairs = [(text, list(some)) for text, some in zip(texts, wanted, strict=True)]
+    return work.compute(
+        f"{model.name}, probabilities of words",
+        operation_key(
+            "word_log_probs", model=model.identity, parameters={"boundary": _BOUNDARY, "other": other}, compute=compute
+        ),
+        pairs,
+        [result_key(text, some) for text, some in pairs],
+        compute,
+        batches=_in_order(work),
+        provenance=model_record(model),
+    )
+
+
+def draw_words(
+    work: Work, model: LanguageModel, texts: Sequence[str], *, decoding: Decoding, n_samples: int, seed: int
+) -> Mapping[str, NDArray[Any]]:
+    """Draw words after contexts.
+
+    Parameters
+    ----------
+    work : Work
+    model : LanguageModel
+    texts : sequence of str
+        Contexts, without a space at the end.
+    decoding : Decoding
+    n_samples, seed : int
+
+    Returns
+    -------
+    mapping of str to ndarray
+        For every context: ``word``, different words in the order in which they were first drawn, after
+        :data:`estimators.cloze.words.FAILED`, which stands for the draws that gave none; ``n_first`` and ``n_second``,
+        how often each came among the first half of the draws and among the others. A context's draws depend on the
+        seed and the context alone.
+    """
+
+    def compute(batch: list[str]) -> Mapping[str, NDArray[Any]]:
+        drawn = [
+            sample_words(
+                model,
+                encode(model, [text]),
+                n_samples=n_samples,
+                boundary=_BOUNDARY,
+                decoding=decoding,
+                seed=seed,
+            )[0]
+            for text in batch
+        ]
+        words, halves = [], []
+        for one in drawn:
+            of_draw = [FAILED] * n_samples
+            for draw, word in zip(one.draws, one.words, strict=True):
+                of_draw[draw] = word
+            different = {word: place for place, word in enumerate(dict.fromkeys([FAILED, *of_draw]))}
+            code = [different[word] for word in of_draw]
+            half = n_samples // 2
+            words.append(list(different))
+            halves.append([np.bincount(part, minlength=len(different)) for part in (code[:half], code[half:])])
+        return {
+            "word": ragged(words),
+            "n_first": ragged([first for first, _ in halves]),
+            "n_second": ragged([second for _, second in halves]),
+        }
+
+    parameters = {"boundary": _BOUNDARY, "n_samples": n_samples, "seed": seed, "decoding": decoding.record()}
+    return work.compute(
+        f"{model.name}, {n_samples:,} words a context ({decoding.label or 'ancestral'})",
+        operation_key("sample_words", model=model.identity, parameters=parameters, compute=compute),
+        list(texts),
+        [result_key(text) for text in texts],
+        compute,
+        batches=_in_order(work),
+        provenance=model_record(model),
+    )
+
+
+def _in_order(work: Work) -> Callable[[list[Any]], list[list[int]]]:
+    """Batches of neighbours: what a killed run loses."""
+    size = work.items_per_batch
+    return lambda items: [list(range(first, min(first + size, len(items)))) for first in range(0, len(items), size)]

@@ -1,0 +1,180 @@
+"""Scores of texts under language models, all of a text or the characters that several models share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimators.errors import InputError
+from experiments.documents.shared_text import Span, inside, shared_span, units_of
+from experiments.harness.language_models import Work, batches_by_length
+from inference.lm.alignment import token_places
+from inference.lm.language_model import LanguageModel, encode, model_record
+from inference.lm.scoring import score_documents
+from inference.lm.vocabulary import vocabulary
+from inference.store.store import operation_key, ragged, result_key
+
+__all__ = ["Scored", "of_shared_text", "score_texts"]
+
+_SCORES = ("logprob", "is_best", "entropy_nats", "rank")
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """Scores of one model: rows are the documents that have any.
+
+    Parameters
+    ----------
+    document : ndarray of int, shape (row,)
+        Position of the document.
+    scores : mapping of str to ndarray
+        ``logprob``, ``entropy_nats`` (nats), ``is_best`` and ``rank``: an array a row, of its tokens.
+    places : sequence of ndarray of int or None
+        Where the scored tokens begin and end, in UTF-8 bytes; None where the tokenizer changed the text.
+    units : ndarray of int, shape (row, 3)
+        Words, characters and bytes of what was scored.
+    n_cut : int
+        Documents that were not scored to their end.
+    window, stride : int
+    bos : str
+        Token before every document, or none.
+    """
+
+    document: NDArray[np.intp]
+    scores: Mapping[str, NDArray[Any]]
+    places: Sequence[NDArray[np.int64] | None]
+    units: NDArray[np.int64]
+    n_cut: int
+    window: int
+    stride: int
+    bos: str
+
+
+def score_texts(
+    work: Work,
+    model: LanguageModel,
+    texts: Sequence[str],
+    *,
+    max_tokens: int | None,
+    window: int | None,
+    stride: int | None,
+) -> Scored:
+    """Score texts under a model, through the store.
+
+    Parameters
+    ----------
+    work : Work
+    model : LanguageModel
+    texts : sequence of str
+    max_tokens, window, stride : int, optional
+        Tokens of a text that are scored, all by default; the others as in
+        :func:`inference.lm.scoring.score_documents`.
+
+    Returns
+    -------
+    Scored
+
+    Raises
+    ------
+    InputError
+        If no text has a token that can be scored.
+    """
+    tokens = all_tokens = encode(model, texts)
+    if max_tokens is not None:
+        tokens = [document[:max_tokens] for document in tokens]
+    # without a BOS token nothing comes before the first token, which then has no score
+    first = int(model.bos_id is None)
+    document = np.array([i for i, its in enumerate(tokens) if len(its) > first], dtype=np.intp)
+    if not document.size:
+        raise InputError(f"have no token that {model.name} can score", source="study", field="text")
+    items = [tokens[i] for i in document]
+    # the same whatever the documents, so that what was stored for one corpus serves another
+    window = model.max_tokens if window is None else window
+    stride = max(1, window // 2) if stride is None else stride
+
+    def compute(batch: list[list[int]]) -> dict[str, NDArray[Any]]:
+        found = score_documents(model, batch, window=window, stride=stride)
+        ends = np.searchsorted(found["document_index"].to_numpy(), np.arange(1, len(batch)))
+        columns = {name: found[name].to_numpy() for name in ("logprob", "entropy_nats", "rank")}
+        columns["is_best"] = found["best_token"].to_numpy() == found["token_id"].to_numpy()
+        return {name: ragged(np.split(columns[name], ends)) for name in _SCORES}
+
+    found = work.compute(
+        f"documents under {model.name}",
+        operation_key(
+            "document_scores", model=model.identity, parameters={"window": window, "stride": stride}, compute=compute
+        ),
+        items,
+        [result_key(its) for its in items],
+        compute,
+        batches=batches_by_length(len, n_items=work.items_per_batch),
+        provenance=model_record(model),
+    )
+    token_bytes = vocabulary(model).token_bytes
+    places = [token_places(model, texts[i], all_tokens[i]) for i in document]
+    return Scored(
+        document=document,
+        scores=found,
+        places=[
+            None if its is None else its[first : 1 + len(tokens[i])] for its, i in zip(places, document, strict=True)
+        ],
+        units=np.array([units_of(b"".join(token_bytes[token] for token in its[first:])) for its in items]),
+        n_cut=sum(len(its) < len(before) for its, before in zip(tokens, all_tokens, strict=True)),
+        window=window,
+        stride=stride,
+        bos="none" if model.bos_id is None else str(model.tokenizer.convert_ids_to_tokens(model.bos_id)),
+    )
+
+
+def of_shared_text(scored: Mapping[str, Scored], texts: Sequence[str]) -> tuple[dict[str, Scored], int]:
+    """Cut the scores of every model down to the characters that all models score.
+
+    Parameters
+    ----------
+    scored : mapping of str to Scored
+    texts : sequence of str
+
+    Returns
+    -------
+    scored : dict of str to Scored
+        The same documents for every model.
+    n_lost : int
+        Documents without a part that all models score.
+
+    Raises
+    ------
+    InputError
+        If no document has one.
+    """
+    rows = {name: {int(document): row for row, document in enumerate(its.document)} for name, its in scored.items()}
+    spans: dict[int, Span] = {}
+    for document, text in enumerate(texts):
+        places = [its.places[rows[name][document]] if document in rows[name] else None for name, its in scored.items()]
+        span = shared_span(text, places)
+        if span is not None:
+            spans[document] = span
+    if not spans:
+        raise InputError(
+            "is 'shared', but in no document do all models have the end of a token at two places; leave one out",
+            field="characters",
+        )
+    kept = np.array(sorted(spans), dtype=np.intp)
+    units = np.array([units_of(spans[document].of(texts[document])) for document in kept])
+    return {
+        name: _within(its, [rows[name][document] for document in kept], [spans[document] for document in kept], units)
+        for name, its in scored.items()
+    }, len(texts) - len(kept)
+
+
+def _within(its: Scored, rows: Sequence[int], spans: Sequence[Span], units: NDArray[np.int64]) -> Scored:
+    places = [its.places[row] for row in rows]
+    masks = [inside(place, span) for place, span in zip(places, spans, strict=True) if place is not None]
+    scores = {
+        key: ragged([values[row][mask] for row, mask in zip(rows, masks, strict=True)])
+        for key, values in its.scores.items()
+    }
+    return replace(its, document=its.document[list(rows)], scores=scores, places=places, units=units)

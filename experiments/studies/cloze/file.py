@@ -1,0 +1,83 @@
+"""A cloze study in one netCDF file: ``study.nc`` of ``+exp=build_cloze``, or one that another program wrote."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import xarray as xr
+
+from estimators.cloze import validate_cloze_study
+from estimators.errors import InputError
+from experiments.harness.result import loader
+from experiments.studies.study_file import read_study, write_study
+from inference.settings import Settings, UserPath
+
+__all__ = ["ClozeFileSettings", "cloze_file", "save_cloze_study"]
+
+_KIND = "cloze"
+
+
+class ClozeFileSettings(Settings):
+    """Settings of a cloze study in one file."""
+
+    path: UserPath
+    """The netCDF file."""
+
+
+def save_cloze_study(study: xr.Dataset, path: Path | str) -> Path:
+    """Write a cloze study as netCDF, in one step.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A cloze study; its attributes are strings or numbers.
+    path : Path or str
+        Ends in ``.nc``; its folder exists. A file of that name is replaced.
+
+    Returns
+    -------
+    Path
+
+    Raises
+    ------
+    InputError
+        If the study is not valid, or the name does not end in ``.nc``, or its folder does not exist.
+    """
+    return write_study(validate_cloze_study(study), path, kind=_KIND)
+
+
+@loader(ClozeFileSettings)
+def cloze_file(settings: ClozeFileSettings) -> xr.Dataset:
+    """Load a cloze study from a netCDF file.
+
+    Parameters
+    ----------
+    settings : ClozeFileSettings, optional
+        Or its fields by name.
+
+    Returns
+    -------
+    xarray.Dataset
+        Passes :func:`estimators.cloze.study.validate_cloze_study`. ``attrs["data_sha256"]`` is the file's hash;
+        ``attrs["name"]`` the study's own name, or the file's where it has none.
+
+    Raises
+    ------
+    InputError
+        If the file is missing, damaged or no netCDF, or the study in it is not valid.
+
+    Examples
+    --------
+    >>> from experiments import cloze_file, cloze_simulated
+    >>> from experiments.studies.cloze.file import save_cloze_study
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     cloze_file(path=save_cloze_study(cloze_simulated(n_items=6), Path(folder) / "study.nc")).sizes["item"]
+    6
+    """
+    study = read_study(settings.path, kind=_KIND)
+    try:
+        return validate_cloze_study(study)
+    except InputError as problem:
+        raise InputError(f"holds no cloze study that can be used: {problem}", source=settings.path) from None

@@ -1,0 +1,175 @@
+"""A study as one netCDF file: what an experiment built, or what another program wrote.
+
+The file holds the variables that the validator of the study's kind documents under their own names, so that xarray, R
+or Panoply read it. Strings are lossless: those that netCDF cannot hold (a null character, half of a surrogate pair) are
+written with a backslash and the number of the character, and the variable says so in its attribute ``string_escape``.
+After the end of the netCDF, where readers do not look, stands the hash of all before:
+HDF5 may wait for ever in a damaged file, so that one of ours is checked before it is opened.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import tempfile
+from pathlib import Path
+
+import h5py
+import xarray as xr
+
+from estimators.errors import InputError
+from experiments.studies.files import read_bytes
+from experiments.studies.parsing import is_whole, objects, parse_json, shown
+from inference.disk import make_room
+
+__all__ = ["read_study", "write_study"]
+
+_FORMAT = "format"
+_MARK = b"\nshannon-game sha256 "
+_ESCAPE = "string_escape"
+_ESCAPE_VALUE = "backslash, u, four hexadecimal digits"
+_UNHOLDABLE = re.compile("[\x00\ud800-\udfff]")
+_TO_ESCAPE = re.compile("[\x00\\\\\ud800-\udfff]")
+_ESCAPED = re.compile(r"\\u([0-9a-f]{4})")
+
+
+def write_study(study: xr.Dataset, path: Path | str, *, kind: str) -> Path:
+    """Write a study that was validated as netCDF, in one step.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        Its attributes are strings or numbers.
+    path : Path or str
+        Ends in ``.nc``; its folder exists. A file of that name is replaced.
+    kind : str
+        Which kind of study the file says that it holds.
+
+    Returns
+    -------
+    Path
+
+    Raises
+    ------
+    InputError
+        If the name does not end in ``.nc``, or its folder does not exist.
+    """
+    path = Path(path)
+    if path.suffix != ".nc" or not path.parent.is_dir():
+        raise InputError(f"is {str(path)!r}, should be a name ending in .nc in a folder that exists", field="path")
+    encoded = study.copy()
+    for name, variable in study.variables.items():
+        if variable.dtype.kind in "OUT":
+            encoded[name] = _encoded(variable)
+    encoded.attrs[_FORMAT] = _format(kind)
+    handle, temporary = tempfile.mkstemp(prefix=f".{path.stem}-", suffix=".tmp", dir=path.parent)
+    os.close(handle)
+    try:
+        make_room(Path(temporary), encoded.nbytes)
+        encoded.to_netcdf(temporary, engine="h5netcdf")
+        with Path(temporary).open("r+b") as file:
+            file.write(_MARK + hashlib.sha256(file.read()).digest())
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(path)
+    finally:
+        Path(temporary).unlink(missing_ok=True)
+    return path
+
+
+def read_study(path: Path, *, kind: str) -> xr.Dataset:
+    """Read a study that :func:`write_study` or another program wrote; not validated.
+
+    Parameters
+    ----------
+    path : Path
+    kind : str
+        Which kind of study the file should hold.
+
+    Returns
+    -------
+    xarray.Dataset
+        ``attrs["data_sha256"]`` is the file's hash; ``attrs["name"]`` the study's own name, or the file's where it has
+        none.
+
+    Raises
+    ------
+    InputError
+        If the file is missing, damaged, no netCDF, or says that it is of another kind.
+    """
+    content = read_bytes(path, field="study.path")
+    length = len(content) - len(_MARK) - 32
+    if content[length:-32] == _MARK and hashlib.sha256(content[:length]).digest() != content[-32:]:
+        raise InputError("was damaged after it was written: its hash is another", source=path)
+    study = _read(path)
+    _check_attributes(study, path)
+    wanted = study.attrs.pop(_FORMAT, _format(kind))
+    if wanted != _format(kind):
+        raise InputError(
+            f"is {shown(wanted)}, this version of shannon-game reads {_format(kind)!r}", source=path, field=_FORMAT
+        )
+    for name, variable in study.variables.items():
+        if _ESCAPE in variable.attrs or variable.dtype.kind in "OUT":
+            study[name] = _decoded(variable, f"{path}, {name}")
+    study.attrs["data_sha256"] = hashlib.sha256(content).hexdigest()
+    study.attrs.setdefault("name", path.stem)
+    return study
+
+
+def _format(kind: str) -> str:
+    return f"shannon-game {kind} study 1"
+
+
+def _read(path: Path) -> xr.Dataset:
+    try:
+        # where HDF5 refuses a file, h5netcdf leaves a half-made object that complains when it is taken away
+        h5py.File(path, "r").close()
+        with xr.open_dataset(path, engine="h5netcdf") as dataset:
+            return dataset.load()
+    except Exception as problem:
+        # a file that is damaged or something else makes HDF5 raise nearly anything
+        raise InputError(
+            f"cannot be read as netCDF ({type(problem).__name__}: {' '.join(str(problem).split())})", source=path
+        ) from problem
+
+
+def _check_attributes(study: xr.Dataset, path: Path) -> None:
+    """Refuse attributes of another kind than those that studies have."""
+    for name in (_FORMAT, "name", "generator", "notes"):
+        value = study.attrs.get(name, "")
+        if not isinstance(value, str):
+            raise InputError(f"is {shown(value)}, should be a text", source=path, field=name)
+    notes = parse_json(study.attrs.get("notes", "[]"), path, "notes")
+    if not isinstance(notes, list) or any(not _is_note(note) for note in notes):
+        problem = f"is {shown(notes)}, should be a list of objects with level, text and count"
+        raise InputError(problem, source=path, field="notes")
+
+
+def _is_note(note: object) -> bool:
+    if not isinstance(note, dict) or set(note) != {"level", "text", "count"}:
+        return False
+    is_count = note["count"] is None or is_whole(note["count"])
+    return note["level"] in ("info", "warning") and isinstance(note["text"], str) and is_count
+
+
+def _encoded(variable: xr.Variable) -> xr.Variable:
+    values = variable.values.astype(object)
+    texts: list[str] = values.ravel().tolist()
+    attributes = dict(variable.attrs)
+    if any(_UNHOLDABLE.search(text) for text in texts):
+        texts = [_TO_ESCAPE.sub(lambda found: f"\\u{ord(found[0]):04x}", text) for text in texts]
+        attributes[_ESCAPE] = _ESCAPE_VALUE
+    strings = objects(texts).reshape(values.shape)
+    # an empty array of objects has no type of its own, and would come back as numbers
+    return xr.Variable(variable.dims, strings if strings.size else strings.astype(str), attributes)
+
+
+def _decoded(variable: xr.Variable, source: str) -> xr.Variable:
+    texts = variable.values.ravel().tolist()
+    attributes = dict(variable.attrs)
+    escape = attributes.pop(_ESCAPE, None)
+    if escape not in (None, _ESCAPE_VALUE):
+        raise InputError(f"is {escape!r}, should be {_ESCAPE_VALUE!r} or absent", source=source, field=_ESCAPE)
+    if escape is not None:
+        texts = [_ESCAPED.sub(lambda found: chr(int(found[1], 16)), text) for text in texts]
+    return xr.Variable(variable.dims, objects(texts).reshape(variable.shape), attributes)

@@ -1,0 +1,93 @@
+"""Where the tokens of several models begin and end in one text, and which places all of them share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inference.lm.language_model import LanguageModel
+from inference.lm.vocabulary import vocabulary
+
+__all__ = ["character_places", "shared_places", "token_places"]
+
+
+def token_places(model: LanguageModel, text: str, tokens: Sequence[int]) -> NDArray[np.int64] | None:
+    """Find where the tokens of a text begin and end, in UTF-8 bytes of the text.
+
+    Parameters
+    ----------
+    model : LanguageModel
+    text : str
+    tokens : sequence of int
+        The model's tokens of the text, without BOS.
+
+    Returns
+    -------
+    ndarray of int, shape (1 + token,), or None
+        Place 0, and the end of each token. The space that a SentencePiece tokenizer puts before a text is none of the
+        text's bytes. None where the tokens are not those of the text: the tokenizer has normalised it.
+
+    Examples
+    --------
+    >>> from inference import lm
+    >>> model = lm.load_language_model(lm.ModelSettings(name="tiny", source="folder", path="tiny"))
+    >>> text = "The old clock"
+    >>> places = token_places(model, text, lm.encode(model, [text])[0])
+    >>> int(places[0]), int(places[-1])
+    (0, 13)
+    """
+    contents = [vocabulary(model).token_bytes[token] for token in tokens]
+    written, wanted = b"".join(contents), text.encode()
+    n_added = len(written) - len(wanted)
+    if n_added not in (0, 1) or written != b" " * n_added + wanted:
+        return None
+    ends = np.cumsum([0, *(len(content) for content in contents)], dtype=np.int64) - n_added
+    places: NDArray[np.int64] = np.maximum(ends, 0)
+    return places
+
+
+def character_places(text: str) -> NDArray[np.int64]:
+    """Places between the characters of a text, its beginning and its end among them, in UTF-8 bytes.
+
+    Parameters
+    ----------
+    text : str
+
+    Returns
+    -------
+    ndarray of int, shape (1 + character,)
+
+    Examples
+    --------
+    >>> character_places("né!")
+    array([0, 1, 3, 4])
+    """
+    return np.cumsum([0, *(len(character.encode()) for character in text)])
+
+
+def shared_places(text: str, places: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+    """Find the places of a text at which every model has the end of a token, between two characters.
+
+    Parameters
+    ----------
+    text : str
+    places : sequence of ndarray of int
+        Of each model, in UTF-8 bytes.
+
+    Returns
+    -------
+    ndarray of int, shape (place,)
+        Increasing, in UTF-8 bytes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> shared_places("né!", [np.array([0, 1, 2, 3, 4]), np.array([0, 2, 3, 4])])
+    array([0, 3, 4])
+    """
+    shared = character_places(text)
+    for its in places:
+        shared = np.intersect1d(shared, its)
+    return shared

@@ -1,0 +1,300 @@
+"""A cloze study with live models in it: by hand, against exact distances, resumed, read by other experiments."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from estimators.cloze import study_words, word_rules
+from estimators.cloze.study import entry_positions
+from estimators.cloze.words import FAILED
+from estimators.errors import InputError
+from experiments import cloze_file, distributions, improve, tvd, tvd_sample_size
+from experiments.cloze.ard.settings import ArdSettings, design_columns
+from experiments.cloze.build_cloze import experiment as module
+from experiments.cloze.build_cloze.assemble import take_contexts, without_models
+from experiments.cloze.build_cloze.players import Contexts, Row, exact_player
+from experiments.harness.outputs import write_outputs
+from experiments.harness.result import ExperimentResult
+from experiments.studies.cloze.simulated import cloze_simulated
+from inference.lm.language_model import encode
+from inference.lm.words import word_log_probs
+from tests.experiments.cloze.test_tvd_exact import COLUMNS, TABLE
+from tests.experiments.command import config, prepared, run_experiment
+from tests.experiments.tiny_language_models import cached_loading, named, write_models
+from tests.inference.lm import tiny_models
+
+pytest.importorskip("torch")
+pytestmark = pytest.mark.torch
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("tiny")
+    write_models(folder)
+    (folder / "answers.csv").write_text(TABLE, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module", autouse=True)
+def loaded_once():
+    with cached_loading("experiments.cloze.build_cloze.experiment"):
+        yield
+
+
+def overrides(root: Path, store: Path, *more: str, models: tuple[str, ...] = ("a",), exp: str = "build_cloze"):
+    return [
+        f"+exp={exp}",
+        "study=cloze_table",
+        f"study.path={root / 'answers.csv'}",
+        *(f"study.columns.{key}={value}" for key, value in COLUMNS.items()),
+        "model=[]",
+        *named(root, *models),
+        f"experiment.store={store}",
+        "output.dpi=40",
+        *more,
+    ]
+
+
+DECODED = (
+    "experiment.temperatures=[0.5]",
+    "experiment.nucleus=[0.8]",
+    "experiment.top_k=[3]",
+    "experiment.greedy=true",
+    "experiment.n_samples=150",
+)
+PLAYERS = [f"{model}{end}" for model in ("a", "d") for end in ("", "-exact", "-t0.5", "-k3", "-p0.8", "-greedy")]
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("store")
+
+
+@pytest.fixture(scope="module")
+def found(root: Path, store: Path) -> ExperimentResult:
+    return run_experiment(*overrides(root, store, *DECODED, models=("a", "d")))
+
+
+@pytest.fixture(scope="module")
+def built(root: Path, store: Path, found: ExperimentResult, tmp_path_factory: pytest.TempPathFactory) -> xr.Dataset:
+    settings = overrides(root, store, *DECODED, models=("a", "d"))
+    job, folder = prepared(*settings), tmp_path_factory.mktemp("outputs")
+    write_outputs(folder, config(*settings), job.study, found, settings=job.settings)
+    assert (folder / "figures" / "entropies.png").stat().st_size > 1000
+    return cloze_file(path=folder / "study.nc")
+
+
+def test_the_study_holds_people_and_all_players(found: ExperimentResult, built: xr.Dataset) -> None:
+    assert built["model"].to_numpy().tolist() == PLAYERS == found.table["player"].tolist()
+    assert built.sizes["item"] == 8
+    assert built["response_count"].sum() == 46
+    for name in PLAYERS:
+        entries = entry_positions(built, name)
+        assert len(entries) == 8
+        counts = built["sample_count"].to_numpy()[np.isin(built["sample_entry"], entries)]
+        wanted = 100_000 if name.endswith("-exact") else 150
+        assert abs(counts.sum() / 8 - wanted) <= (30 if name.endswith("-exact") else 0)
+
+
+def test_log_probabilities_and_counts_by_hand(root: Path, built: xr.Dataset) -> None:
+    model = tiny_models.load(root / "a", bos=tiny_models.END)
+    context = encode(model, ["The old clock in"])
+    wanted = ["the", "The", "THE", "a", "A"]
+    logprob = word_log_probs(model, context, [wanted])["logprob"].to_numpy()
+    texts = built["word_text"].to_numpy()[built["sample_word"].to_numpy()]
+    for name in ("a", "a-exact"):
+        mine = built["sample_entry"].to_numpy() == entry_positions(built, name)[1]
+        for word, value in zip(wanted, logprob, strict=True):
+            rows = np.flatnonzero(mine & (texts == word))
+            np.testing.assert_allclose(built["sample_logprob"].to_numpy()[rows], value, atol=1e-5)
+            assert len(rows)
+            if name == "a-exact":
+                (row,) = rows
+                assert int(built["sample_count"][row]) == pytest.approx(np.exp(value) * 100_000, abs=1)
+
+
+def test_the_exact_players_distance_is_that_of_tvd_exact(root: Path, store: Path, built: xr.Dataset) -> None:
+    exact = run_experiment(*overrides(root, store, exp="tvd_exact", models=("a", "d")))
+    table = tvd(built, players=["a", "a-exact", "d-exact"], n_splits=2).tables["items"]
+    for name in ("a", "d"):
+        # 100,000 draws: each of a few hundred words is off by half a draw at most
+        np.testing.assert_allclose(
+            table[f"tvd_{name}-exact"], exact.dataset["tvd"].sel(player=name).to_numpy(), atol=0.002
+        )
+    # 150 samples: the standard error of a distance is under .041
+    np.testing.assert_allclose(table["tvd_a"], table["tvd_a-exact"], atol=0.17)
+
+
+def test_other_experiments_read_it(built: xr.Dataset) -> None:
+    few = ["a", "a-exact", "a-p0.8"]
+    assert distributions(built, players=few).table["player"].nunique() >= 3
+    shares = improve(built, players=few, margins=0.02, n_replicates=20)
+    assert set(zip(shares.table["model"], shares.table["estimator"], strict=True)) >= {
+        ("a", "unbiased"), ("a", "biased"), ("a-exact", "biased"), ("a-p0.8", "unbiased"),
+    }  # fmt: skip
+    columns = design_columns(built, ArdSettings(players=["a", "a-exact"], target_answers=2, oracle_answers=2))
+    assert set(columns.player) == {"a", "a-exact"}
+    assert len(tvd_sample_size(built, players=["a"], n=[10, 50], n_repeats=2).table)
+
+
+def test_a_narrow_decoder_says_fewer_words(found: ExperimentResult) -> None:
+    table = found.table.set_index("player")
+    assert table.loc[["a-greedy", "a-k3", "a"], "n_different"].is_monotonic_increasing
+    assert table.loc["a-greedy", "entropy_nats"] == pytest.approx(0)
+    # samples of a distribution are nearer to it than those of a decoder
+    assert table.loc["a", "tvd_to_exact"] < table.loc["a-greedy", "tvd_to_exact"]
+    # the other model's most probable token begins no word anywhere
+    assert table.loc["d-greedy", ["n_contexts_without_word", "share_failed"]].tolist() == [8, 1]
+    assert any("d-greedy gave no word in 8 of 8 contexts" in text for text in found.warnings)
+
+
+def test_draws_that_give_no_word_are_failed_samples(found: ExperimentResult, built: xr.Dataset) -> None:
+    texts = built["word_text"].to_numpy()[built["sample_word"].to_numpy()]
+    table = found.table.set_index("player")
+    rules = word_rules("clean")
+    words = study_words(built, human=rules, model=rules, corpus=rules)
+    for name in ("a", "a-p0.8", "d"):
+        mine = np.isin(built["sample_entry"].to_numpy(), entry_positions(built, name)) & (texts == FAILED)
+        n_failed = int(built["sample_count"].to_numpy()[mine].sum())
+        assert n_failed == words.models[name].missing.get("failed", 0)
+        assert table.loc[name, "share_failed"] == pytest.approx(n_failed / 8 / 150)
+    assert table.loc["a", "share_failed"] > 0
+
+
+def test_numbers_do_not_depend_on_batches_order_or_what_else_is_asked(
+    root: Path, built: xr.Dataset, tmp_path: Path
+) -> None:
+    for number, more in enumerate((["experiment.items_per_batch=1"], ["experiment.n_contexts=5"])):
+        job = run_experiment(
+            *overrides(root, tmp_path / str(number), "experiment.n_samples=150", "experiment.nucleus=[0.8]", *more)
+        )
+        path = job.files["study.nc"](tmp_path / f"{number}.nc")
+        other = cloze_file(path=path)
+        kept = np.flatnonzero(np.isin(built["item"], other["item"]))
+        both = (take_contexts(built, kept), other)
+        for name in ("a", "a-exact", "a-p0.8"):
+            first, second = (_rows(one, name) for one in both)
+            assert first == second
+
+
+def _rows(study: xr.Dataset, name: str) -> list[tuple[int, str, int, float]]:
+    entries = entry_positions(study, name)
+    rows = np.flatnonzero(np.isin(study["sample_entry"], entries))
+    item = study["entry_item"].to_numpy()[study["sample_entry"].to_numpy()[rows]]
+    text = study["word_text"].to_numpy()[study["sample_word"].to_numpy()[rows]]
+    count, logprob = (study[column].to_numpy()[rows] for column in ("sample_count", "sample_logprob"))
+    return sorted(
+        zip(item.tolist(), text.tolist(), count.tolist(), np.nan_to_num(logprob, nan=1).tolist(), strict=True)
+    )
+
+
+def test_a_killed_run_goes_on_and_shards_add_up(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    few = overrides(root, tmp_path, "experiment.n_samples=50", "experiment.items_per_batch=2")
+    draw, calls = module.draw_words, []
+
+    def killed(*given, **named):
+        draw(*given, **named)
+        calls.append(1)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "draw_words", killed)
+        with pytest.raises(KeyboardInterrupt):
+            run_experiment(*few)
+    whole = run_experiment(*few)
+    # eight contexts were drawn before it was killed; their words were not scored yet
+    assert "8 results were computed, 8 were in the store" in whole.text
+    parts = [run_experiment(*few, f"experiment.shard={i}/2") for i in range(2)]
+    assert sum(int(part.table["n_contexts"].iloc[0]) for part in parts) == 8
+    for part in parts:
+        assert "0 results were computed" in part.text
+        assert not part.files
+        assert "no study was written" in part.warnings[-1]
+
+
+def test_models_of_the_study_stay_or_go(root: Path, tmp_path: Path) -> None:
+    study = cloze_simulated(n_items=4, families=["mixture"])
+    texts = [f"The old clock {word}" for word in ("in", "and", "on", "the")]
+    study = study.assign(context=("item", np.array(texts, dtype=object)))
+    models = {"mixture" if clash else "live": model_settings(root) for clash in (False,)}
+    given = {"models": models, "store": tmp_path, "n_samples": 20, "exact": False}
+    built = written(module.build_cloze(study, **given), tmp_path)
+    assert built["model"].to_numpy().tolist() == ["mixture", "live"]
+    old, new = (study_words(one, human=RULES, model=RULES, corpus=RULES) for one in (study, built))
+    np.testing.assert_array_equal(old.models["mixture"].counts.count, new.models["mixture"].counts.count)
+    alone = written(module.build_cloze(study, **given, keep_models=False), tmp_path)
+    assert alone["model"].to_numpy().tolist() == ["live"]
+    clash = {**given, "models": {"mixture": model_settings(root)}}
+    with pytest.raises(InputError, match="'mixture' is a model of the study too; name the live one differently"):
+        module.build_cloze(study, **clash)
+
+
+RULES = word_rules("none")
+
+
+def model_settings(root: Path) -> dict[str, str]:
+    return {"source": "folder", "path": str(root / "a"), "device": "cpu", "bos": tiny_models.END}
+
+
+def written(result: ExperimentResult, folder: Path) -> xr.Dataset:
+    return cloze_file(path=result.files["study.nc"](folder / "study.nc"))
+
+
+def test_whole_texts_are_taken(root: Path, store: Path) -> None:
+    result = run_experiment(*overrides(root, store, "experiment.n_texts=2", "experiment.n_samples=20"))
+    assert int(result.table["n_contexts"].iloc[0]) in (3, 7, 6)
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ("experiment.nucleus=[1.0]", "nucleus"),
+        ("experiment.top_k=[0]", "top_k"),
+        ("experiment.temperatures=[0]", "temperatures"),
+        ("experiment.model_draws=5", "model_draws"),
+        ("experiment.shard=7/40", "holds none of the contexts"),
+    ],
+)
+def test_wrong_settings(more: str, message: str, root: Path, store: Path) -> None:
+    with pytest.raises(InputError, match=message):
+        run_experiment(*overrides(root, store, more))
+
+
+def test_no_model(root: Path, store: Path) -> None:
+    with pytest.raises(InputError, match="names no model"):
+        run_experiment(*overrides(root, store, models=()))
+
+
+def test_what_is_not_listed_is_spread_over_draws_of_other_words() -> None:
+    drawn = {
+        "word": [[FAILED, "cat", "dog", "eel", "fox"], [FAILED, "cat"]],
+        "n_first": [np.array([1, 3, 0, 1, 0]), np.array([0, 4])],
+        "n_second": [np.array([2, 1, 2, 0, 1]), np.array([0, 4])],
+    }
+    contexts = Contexts(["x", "y"], [["cat", "hen"], ["cat", "hen"]], ["", "eel"])
+    known = [{"cat": 0.5, "dog": 0.1, "eel": 0.1, "hen": 0.1}, {"cat": 0.7, "eel": 0.1, "hen": 0.1}]
+    scored = [{word: float(np.log(p)) for word, p in some.items()} for some in known]
+    player, listed = exact_player("m-exact", "m", drawn, contexts, scored, n_draws=1000)
+    np.testing.assert_allclose(listed, [0.7, 0.9])
+    # dog, twice, and fox stand for the .3 that is left; nothing does in the second context
+    assert [(row.word, row.count) for row in player.rows[0]] == [
+        ("cat", 500), ("hen", 100), ("eel", 100), ("dog", 200), ("fox", 100),
+    ]  # fmt: skip
+    assert [(row.word, row.count) for row in player.rows[1]] == [("cat", 778), ("hen", 111), ("eel", 111)]
+    assert player.rows[0][3] == Row("dog", "samples", 200, scored[0]["dog"])
+
+
+def test_some_contexts_of_a_study() -> None:
+    study = cloze_simulated(n_items=6, families=["mixture", "factors"])
+    kept = take_contexts(study, np.array([1, 4]))
+    whole, part = (study_words(one, human=RULES, model=RULES, corpus=RULES) for one in (study, kept))
+    np.testing.assert_array_equal(part.human.count, whole.human.take([1, 4]).count)
+    for name in ("mixture", "factors"):
+        np.testing.assert_array_equal(part.models[name].counts.count, whole.models[name].counts.take([1, 4]).count)
+    bare = without_models(kept)
+    assert not {"model", "entry", "sample", "source"} & set(bare.dims)
+    assert take_contexts(bare, np.array([0])).sizes["item"] == 1

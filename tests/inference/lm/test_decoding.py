@@ -1,0 +1,153 @@
+"""Decoders against a slow one, token by token; words drawn with them against every text that they can give."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+from scipy.stats import chi2
+
+from estimators.errors import InputError
+from inference.lm import decoding as module
+from inference.lm.decoding import Decoding, decoded_probabilities
+from inference.lm.vocabulary import BOUNDARIES
+from inference.lm.word_samples import sample_words
+from inference.lm.words import word_log_probs
+from tests.inference.lm import tiny_models
+from tests.inference.lm.test_words import BYTES, CONTEXTS, LONGEST, MERGES, PIECES, WORDS
+from tests.oracles import language_model as reference
+
+pytestmark = pytest.mark.torch
+
+DECODINGS = [
+    {},
+    {"temperature": 0.5},
+    {"temperature": 1.7},
+    {"top_k": 1},
+    {"top_k": 4},
+    {"top_p": 0.3},
+    {"top_p": 0.9},
+    {"temperature": 0.7, "top_k": 5, "top_p": 0.8},
+    {"greedy": True},
+]
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    folder = tiny_models.save(tmp_path_factory.mktemp("small"), "llama", tiny_models.by_hand(PIECES, MERGES), seed=5)
+    return tiny_models.load(folder, bos=tiny_models.END)
+
+
+def normalised(rows, settings):
+    found = decoded_probabilities(rows, Decoding(**settings)).numpy()
+    return found / found.sum(axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("settings", DECODINGS, ids=str)
+@pytest.mark.parametrize("n_tokens", [3, 40, 700])
+def test_rows_are_those_of_a_slow_decoder(settings, n_tokens):
+    rng = np.random.default_rng(n_tokens)
+    rows = torch.log_softmax(torch.from_numpy(rng.normal(scale=[[0.3], [2.0], [6.0]], size=(3, n_tokens))), dim=-1)
+    before = rows.clone()
+    slow = np.stack([reference.decoded(row, **settings) for row in rows.numpy()])
+    np.testing.assert_allclose(normalised(rows, settings), slow, atol=1e-12)
+    assert torch.equal(rows, before)
+
+
+@pytest.mark.parametrize("first", [1, 2, 7])
+def test_a_nucleus_is_found_however_few_tokens_are_looked_at_first(first, monkeypatch):
+    rows = torch.log_softmax(torch.from_numpy(np.random.default_rng(0).normal(size=(4, 50))), dim=-1)
+    wanted = normalised(rows, {"top_p": 0.95})
+    monkeypatch.setattr(module, "_FIRST_LOOK", first)
+    monkeypatch.setattr(module, "_MORE", 2)
+    np.testing.assert_array_equal(normalised(rows, {"top_p": 0.95}), wanted)
+
+
+def test_what_is_kept_by_hand():
+    row = torch.tensor([[0.4, 0.3, 0.3]], dtype=torch.float64).log()
+    # a token that is as probable as the last one kept stays
+    np.testing.assert_allclose(normalised(row, {"top_k": 2}), [[0.4, 0.3, 0.3]])
+    # a nucleus that one token reaches takes no further one
+    np.testing.assert_allclose(normalised(row, {"top_p": 0.399}), [[1, 0, 0]])
+    np.testing.assert_allclose(normalised(row, {"temperature": 0.5}), [np.array([16, 9, 9]) / 34])
+    np.testing.assert_allclose(normalised(row, {"greedy": True}), [[1, 0, 0]])
+
+
+@pytest.mark.parametrize("settings", DECODINGS, ids=str)
+def test_drawn_words_have_the_frequencies_of_the_decoded_tokens(settings, small):
+    n = 10_000
+    decode = partial(reference.decoded, **settings)
+    results = sample_words(small, CONTEXTS, n_samples=n, max_tokens=60, decoding=Decoding(**settings), seed=11)
+    for context, drawn in zip(CONTEXTS, results, strict=True):
+        paths = reference.first_words(
+            small, BYTES, context, start=b" ", boundary=BOUNDARIES["punctuation"], longest=LONGEST, decode=decode
+        )
+        exact = reference.word_probabilities(paths)
+        assert sum(exact.values()) == pytest.approx(1, abs=1e-9)
+        counts = {None: drawn.n_no_start, reference.TOO_LONG: drawn.n_too_long}
+        counts[reference.TOO_LONG] += sum(len(word) > LONGEST for word in drawn.words)
+        counts |= {word.encode(): drawn.words.count(word) for word in WORDS}
+        assert sum(counts.values()) == n
+        # 27 cells of up to 16 frequencies, 4.5 standard errors each: a right program fails 3 seeds in 1,000
+        for word, count in counts.items():
+            p = exact.get(word, 0.0)
+            assert abs(count / n - p) <= 4.5 * np.sqrt(p * (1 - p) / n) + 1e-12 * (p > 0), (settings, word)
+
+
+def test_a_thousand_ancestral_words_fit_the_exact_distribution(small, seed_offset):
+    """Chi-square over 20 contexts, words that nearly nobody says taken together; a right program fails 1 in 1,000."""
+    rng = np.random.default_rng(3)
+    contexts = [rng.integers(1, small.vocab_size, size=rng.integers(1, 9)).tolist() for _ in range(20)]
+    n = 1000
+    results = sample_words(small, contexts, n_samples=n, max_tokens=60, seed=5 + seed_offset)
+    found = word_log_probs(small, contexts, [WORDS] * len(contexts), other_tokenisations_nats=np.inf)
+    exact = np.exp(found["logprob"].to_numpy()).reshape(len(contexts), len(WORDS))
+    start = np.exp(found["start_logprob"].to_numpy())
+    distance, freedom = 0.0, 0
+    for drawn, p, begins in zip(results, exact, start, strict=True):
+        n_words = len(drawn.words)
+        assert abs(n_words / n - begins) < 4.5 * np.sqrt(begins * (1 - begins) / n)
+        counts = np.array([drawn.words.count(word) for word in WORDS])
+        common = n_words * p >= 5
+        observed = np.append(counts[common], n_words - counts[common].sum())
+        expected = np.append(n_words * p[common], n_words * (1 - p[common].sum()))
+        cells = expected > 5
+        distance += float(((observed - expected) ** 2 / expected)[cells].sum())
+        freedom += int(cells.sum()) - 1
+    assert freedom > 40
+    assert chi2.sf(distance, freedom) > 0.001
+
+
+def test_decoders_share_their_random_numbers(small):
+    plain, same, narrow = (
+        sample_words(small, CONTEXTS[:1], n_samples=300, seed=4, decoding=how)[0]
+        for how in (None, Decoding(top_p=1.0), Decoding(greedy=True))
+    )
+    assert (plain.words, plain.draws) == (same.words, same.draws)
+    assert len(set(narrow.words)) <= 1
+    assert len(narrow.words) in (0, 300)
+    assert plain.draws == tuple(sorted(plain.draws))
+    assert len(plain.draws) == len(plain.words)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"temperature": 0}, "temperature: is 0, should be above 0"),
+        ({"temperature": np.inf}, "temperature: is inf"),
+        ({"top_k": 0}, "top_k: is 0, should be at least 1"),
+        ({"top_p": 0}, "top_p: is 0, should be above 0"),
+        ({"top_p": 1.5}, "top_p: is 1.5, should be above 0 and at most 1"),
+        ({"greedy": True, "top_k": 3}, "greedy: is true; temperature, top_k and top_p say nothing"),
+    ],
+)
+def test_wrong_decodings(settings, message):
+    with pytest.raises(InputError, match=message):
+        Decoding(**settings)
+
+
+def test_labels():
+    labels = [Decoding(**settings).label for settings in DECODINGS]
+    assert labels == ["", "t0.5", "t1.7", "k1", "k4", "p0.3", "p0.9", "t0.7-k5-p0.8", "greedy"]
