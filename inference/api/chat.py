@@ -64,14 +64,11 @@ class ChatAnswer:
         The model ended its answer; otherwise it was cut off.
     first : Position or None
         The most probable first tokens, where they were wanted.
-    model : str
-        What the answer calls its model, "" where it does not say.
     """
 
     text: str
     finished: bool
     first: Position | None = None
-    model: str = ""
 
 
 def chat_call(settings: ApiSettings, question: ChatQuestion) -> Call:
@@ -135,12 +132,10 @@ def answer_reader(settings: ApiSettings) -> Callable[[Any], ChatAnswer]:
         if any("\ud800" <= character <= "\udfff" for character in text):
             raise WrongAnswerError("the answer's text holds half a character (a lone surrogate)")
         ranked = positions_of(answer, settings.top_logprobs) if choice.get("logprobs") else []
-        named = answer.get("model")
         return ChatAnswer(
             text,
             finished=choice.get("finish_reason") == "stop",
             first=ranked[0] if ranked else None,
-            model=named if isinstance(named, str) else "",
         )
 
     return read
