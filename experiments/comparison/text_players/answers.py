@@ -21,7 +21,7 @@ from inference.store.keys import operation_key, result_key
 from inference.text.prompts import Question, option_question, percent_question
 from inference.text.reading import read_percent
 
-__all__ = ["ORDERS", "Said", "answer_rows", "believed_nats", "say"]
+__all__ = ["ORDERS", "Said", "answer_rows", "believed_nats", "probability_of", "say"]
 
 FloatArray = NDArray[np.float64]
 
@@ -69,6 +69,14 @@ class Said:
         return Counter("(no usable answer)" if text is None else text for text in texts)
 
 
+def probability_of(log_odds: FloatArray) -> FloatArray:
+    """Probabilities of log-odds, strictly between 0 and 1; what is missing stays so."""
+    known = np.isfinite(log_odds)
+    found = np.full(log_odds.shape, np.nan)
+    found[known] = np.clip(report_from_log_ratio(-log_odds[known]), _NEAREST, 1 - _NEAREST)
+    return found
+
+
 def say(player: TextPlayer, pairs: Pairs, way: str) -> Said:
     """Ask a model about every pair in both orders.
 
@@ -97,8 +105,8 @@ def say(player: TextPlayer, pairs: Pairs, way: str) -> Said:
         return Said(way, probability, text, "")
     if way == OPTIONS:
         found = ask_options(player, questions, ORDERS)
-        values = report_from_log_ratio(found.logprob[:, 1] - found.logprob[:, 0])
-        probability[asked] = np.clip(values, _NEAREST, 1 - _NEAREST).reshape(-1, len(ORDERS))
+        values = probability_of(found.logprob[:, 0] - found.logprob[:, 1])
+        probability[asked] = values.reshape(-1, len(ORDERS))
         return Said(way, probability, text, found.said)
     answers = ask_texts(player, questions)
     for number, (its, finished) in enumerate(zip(answers.text, answers.finished.tolist(), strict=True)):

@@ -20,13 +20,12 @@ from estimators.comparison import (
     both_orders,
     drawn_response_mask,
     estimate_perplexity,
-    report_from_log_ratio,
     round_reports,
     stated_belief,
 )
 from estimators.errors import InputError
 from estimators.layout import item_labels
-from experiments.comparison.text_players.answers import ORDERS, Said, answer_rows, believed_nats, say
+from experiments.comparison.text_players.answers import ORDERS, Said, answer_rows, believed_nats, probability_of, say
 from experiments.comparison.text_players.figures import said_figure, text_perplexity_figure
 from experiments.comparison.text_players.pairs import Pairs, answered_study, asked_pairs
 from experiments.comparison.text_players.settings import OPTIONS, VERBALISED, TextPlayersSettings
@@ -159,7 +158,7 @@ def _mine(settings: TextPlayersSettings, pairs: Pairs) -> Pairs:
 
 def _played(study: xr.Dataset, pairs: Pairs, player: str, said: Said, believed: FloatArray) -> Played:
     said_nats, lean = both_orders(*said.probability_a.T)
-    averaged = report_from_log_ratio(-said_nats)
+    averaged = probability_of(said_nats)
     if said.way == VERBALISED:
         given = [(f"{player} (target {side})", said.reports[:, order]) for order, side in enumerate(ORDERS)]
         reports = said.reports
@@ -213,7 +212,7 @@ def _people(study: xr.Dataset) -> dict[str, Any]:
 
 
 def _belief_rows(study: xr.Dataset, pairs: Pairs, player: str, believed: FloatArray) -> list[dict[str, Any]]:
-    exact = np.clip(report_from_log_ratio(-believed), 1e-12, 1 - 1e-12)
+    exact = probability_of(believed)
     name = f"{study.attrs['name']}, {player} {BELIEF}"
     row = {"player": player, "way": BELIEF, "n_pairs": int((~pairs.automatic).sum())}
     return [

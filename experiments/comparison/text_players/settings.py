@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import BeforeValidator, Field
 
@@ -12,7 +12,8 @@ from inference.settings import Count
 
 __all__ = ["OPTIONS", "VERBALISED", "TextPlayersSettings"]
 
-VERBALISED, OPTIONS = "verbalised", "options"
+VERBALISED: Final = "verbalised"
+OPTIONS: Final = "options"
 
 Ways = Annotated[
     tuple[Literal["verbalised", "options"], ...],
