@@ -16,6 +16,7 @@ from experiments.harness.language_models import StoreSettings, Work, open_work
 from inference.api.chat import ChatAnswer, ChatQuestion, ask_questions
 from inference.api.client import UnusableCallError
 from inference.api.settings import ApiSettings
+from inference.lm.continuations import continuation_log_probs
 from inference.lm.generation import generate, option_log_probs
 from inference.lm.language_model import LanguageModel, model_record
 from inference.lm.loading import load_language_model
@@ -34,6 +35,7 @@ __all__ = [
     "TextSettings",
     "ask_options",
     "ask_texts",
+    "ask_values",
     "text_players",
 ]
 
@@ -233,6 +235,40 @@ def ask_options(player: TextPlayer, questions: Sequence[Question], options: Sequ
     key = operation_key("text_options", model=model.identity, parameters={"options": [*options]}, compute=compute)
     found = _computed(player, key, questions, compute)
     return OptionLogProbs(np.asarray(found["logprob"], dtype=np.float64).reshape(-1, len(options)))
+
+
+def ask_values(player: TextPlayer, questions: Sequence[Question], values: Sequence[str]) -> FloatArray:
+    """Ask a model that runs here how probable it finds each of some values as the beginning of its answer.
+
+    Parameters
+    ----------
+    player : TextPlayer
+    questions : sequence of Question
+    values : sequence of str
+        Such as "90%"; none is the beginning of another one.
+
+    Returns
+    -------
+    ndarray of float, shape (question, value)
+        ln of the probability of the value's tokens, nats; not renormalised.
+
+    Raises
+    ------
+    InputError
+        If the model is behind an endpoint, which says no probability of a given text, or as :func:`ask_texts`.
+    """
+    model = player.model
+    if model is None:
+        problem = "is behind an endpoint, which says no probability of a given answer; leave 'boxes' out of the ways"
+        raise InputError(problem, source=f"model {player.name!r}", field="ways")
+
+    def compute(batch: list[tuple[Question, str]]) -> dict[str, NDArray[Any]]:
+        prompts = prompt_tokens(model, [(question.system, question.user) for question, _ in batch])
+        return {"logprob": np.stack(continuation_log_probs(model, prompts, [values] * len(prompts), bos=False))}
+
+    key = operation_key("text_values", model=model.identity, parameters={"values": [*values]}, compute=compute)
+    found = _computed(player, key, questions, compute)
+    return np.asarray(found["logprob"], dtype=np.float64).reshape(-1, len(values))
 
 
 def _computed(

@@ -24,6 +24,7 @@ def continuation_log_probs(
     contexts: Sequence[Sequence[int]],
     continuations: Sequence[Sequence[str]],
     *,
+    bos: bool = True,
     progress: Callable[[int], None] | None = None,
 ) -> list[NDArray[np.float64]]:
     r"""Compute how probable it is that texts go on with given strings.
@@ -37,9 +38,11 @@ def continuation_log_probs(
     ----------
     model : LanguageModel
     contexts : sequence of sequence of int
-        The model's own tokens of each context, without BOS.
+        The model's own tokens of each context, without BOS; or prompts, which have it.
     continuations : sequence of sequence of str, shape (context,)
         Strings after each context, of any number; none is empty.
+    bos : bool
+        Put the BOS token before every context; false for prompts.
     progress : callable, optional
         Takes the number of passes done since its last call.
 
@@ -69,7 +72,9 @@ def continuation_log_probs(
     tokens = {
         text: word_tokens(model, text) for text in dict.fromkeys(text for texts in continuations for text in texts)
     }
-    full = with_bos(model, contexts)
+    full = with_bos(model, contexts) if bos else [[int(token) for token in context] for context in contexts]
+    if not all(full):
+        raise InputError("has an empty prompt", field="contexts")
     asked: dict[tuple[int, ...], set[int]] = {}
     for context, texts in zip(full, continuations, strict=True):
         for text in texts:

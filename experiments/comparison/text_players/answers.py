@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from estimators.comparison import report_from_log_ratio
 from experiments.comparison.text_players.pairs import Pairs
-from experiments.comparison.text_players.settings import OPTIONS, VERBALISED
-from experiments.harness.text_models import TextPlayer, ask_options, ask_texts
+from experiments.comparison.text_players.settings import BOXES, OPTIONS, VERBALISED
+from experiments.harness.text_models import TextPlayer, ask_options, ask_texts, ask_values
 from inference.lm.continuations import continuation_log_probs
 from inference.lm.language_model import encode, model_record
 from inference.store.keys import operation_key, result_key
-from inference.text.prompts import Question, option_question, percent_question
+from inference.text.prompts import PERCENTS, Question, option_question, percent_question
 from inference.text.reading import read_percent
 
 __all__ = ["ORDERS", "Said", "answer_rows", "believed_nats", "probability_of", "say"]
@@ -40,7 +40,7 @@ class Said:
     Attributes
     ----------
     way : str
-        ``verbalised`` or ``options``.
+        ``verbalised``, ``boxes`` or ``options``.
     probability_a : ndarray of float, shape (pair, order)
         Given to A; NaN where it cannot be read, or was not asked because both strings are equal.
     text : list of list of str or None
@@ -84,14 +84,14 @@ def say(player: TextPlayer, pairs: Pairs, way: str) -> Said:
     ----------
     player : TextPlayer
     pairs : Pairs
-    way : {"verbalised", "options"}
+    way : {"verbalised", "boxes", "options"}
 
     Returns
     -------
     Said
     """
     asked = np.flatnonzero(~pairs.automatic)
-    ask = percent_question if way == VERBALISED else option_question
+    ask = option_question if way == OPTIONS else percent_question
     questions: list[Question] = []
     for at in asked.tolist():
         tokens = pairs.target[at], pairs.other[at]
@@ -102,6 +102,12 @@ def say(player: TextPlayer, pairs: Pairs, way: str) -> Said:
     probability = np.full((len(pairs.target), len(ORDERS)), np.nan)
     text: list[list[str | None]] = [["", ""] for _ in pairs.target]
     if not asked.size:
+        return Said(way, probability, text, "")
+    if way == BOXES:
+        logprob = ask_values(player, questions, [f"{percent}%" for percent in PERCENTS])
+        weights = np.exp(logprob - logprob.max(axis=1, keepdims=True))
+        means = weights @ np.array(PERCENTS) / 100 / weights.sum(axis=1)
+        probability[asked] = means.reshape(-1, len(ORDERS))
         return Said(way, probability, text, "")
     if way == OPTIONS:
         found = ask_options(player, questions, ORDERS)

@@ -28,7 +28,7 @@ from estimators.layout import item_labels
 from experiments.comparison.text_players.answers import ORDERS, Said, answer_rows, believed_nats, probability_of, say
 from experiments.comparison.text_players.figures import said_figure, text_perplexity_figure
 from experiments.comparison.text_players.pairs import Pairs, answered_study, asked_pairs
-from experiments.comparison.text_players.settings import OPTIONS, VERBALISED, TextPlayersSettings
+from experiments.comparison.text_players.settings import VERBALISED, TextPlayersSettings
 from experiments.comparison.text_players.summary import summary
 from experiments.harness.language_models import open_work
 from experiments.harness.result import ExperimentResult, experiment
@@ -49,10 +49,10 @@ TEXT_PLAYERS_COLUMNS = (
 )
 """Columns of the table.
 
-``way``: ``people`` (the study's own responses), ``belief`` (the model's probabilities of both tokens), ``verbalised``
-and ``options`` (what it answers in text). ``position_bias_nats`` is the mean log-odds of A over both orders, 0 without
-a bias; ``slope`` to ``distance_nats`` compare with the belief (:class:`~estimators.comparison.StatedBelief`); the rest
-is equation 5 on the answers.
+``way``: ``people`` (the study's own responses), ``belief`` (the model's probabilities of both tokens), ``verbalised``,
+``boxes`` and ``options`` (what it answers in text). ``position_bias_nats`` is the mean log-odds of A over both orders,
+0 without a bias; ``slope`` to ``distance_nats`` compare with the belief
+(:class:`~estimators.comparison.StatedBelief`); the rest is equation 5 on the answers.
 """
 
 _ON_SCREEN = (
@@ -236,7 +236,7 @@ def _text_rows(one: Played, pairs: Pairs) -> list[dict[str, Any]]:
         "agreement": one.compared.agreement,
         "distance_nats": one.compared.distance_nats,
     }
-    studies = {"none": one.exact} | ({"interface": one.study} if one.said.way == OPTIONS else {})
+    studies = {"none": one.exact} | ({"interface": one.study} if one.said.way != VERBALISED else {})
     return [row | {"rounding": rounding} | _estimate(its) for rounding, its in studies.items()]
 
 

@@ -10,13 +10,14 @@ from experiments.harness.settings import Seeded
 from experiments.harness.text_models import TextSettings
 from inference.settings import Count
 
-__all__ = ["OPTIONS", "VERBALISED", "TextPlayersSettings"]
+__all__ = ["BOXES", "OPTIONS", "VERBALISED", "TextPlayersSettings"]
 
 VERBALISED: Final = "verbalised"
+BOXES: Final = "boxes"
 OPTIONS: Final = "options"
 
 Ways = Annotated[
-    tuple[Literal["verbalised", "options"], ...],
+    tuple[Literal["verbalised", "boxes", "options"], ...],
     Field(min_length=1),
     BeforeValidator(lambda given: (given,) if isinstance(given, str) else given),
 ]
@@ -26,8 +27,9 @@ class TextPlayersSettings(Seeded, TextSettings):
     """Settings of :func:`~experiments.comparison.text_players.experiment.text_players`."""
 
     ways: Ways = (VERBALISED, OPTIONS)
-    """verbalised: the model writes one of the game's eleven values; options: probabilities of A and B as first token of
-    its answer."""
+    """verbalised: the model writes one of the game's eleven values; boxes: the mean of these values by their
+    probabilities as its answer (only of models that run here); options: probabilities of A and B as first token of its
+    answer."""
     belief: bool = True
     """Compare with what the model believes: its own probabilities of both tokens. Only of models that run here."""
     candidates: Count | None = None

@@ -14,6 +14,8 @@ __all__ = ["summary"]
 
 _WAYS = {
     "verbalised": "writes one of the eleven values",
+    "boxes": "gives each of the eleven values a probability as its answer, of which the mean counts, averaged over "
+    "both orders",
     "options": "gives A and B their probabilities as first token of an answer, averaged over both orders",
 }
 

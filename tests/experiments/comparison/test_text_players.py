@@ -204,6 +204,11 @@ def test_an_endpoint_without_log_probabilities(tmp_path: Path) -> None:
     assert "no log-probability" in result.warnings[0]
 
 
+def test_an_endpoint_says_no_probability_of_a_given_answer(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="model 'api', ways: is behind an endpoint"):
+        played(tmp_path, "experiment.ways=boxes")
+
+
 @pytest.mark.parametrize(
     ("more", "message"),
     [
@@ -257,6 +262,7 @@ def test_a_model_that_runs_here(tiny: Path, tmp_path: Path, monkeypatch: pytest.
     from experiments.harness import text_models
 
     small = ("study.n_items=3", "experiment.pairs_per_item=1", "experiment.max_tokens=2")
+    small = (*small, "experiment.ways=[verbalised,boxes,options]")
     given = ["+exp=text_players", *SMALL, *small, *named(tiny, "d"), f"experiment.store={tmp_path}"]
     result = prepared(*given).run()
     table = result.table.set_index(["way", "rounding"])
@@ -265,12 +271,17 @@ def test_a_model_that_runs_here(tiny: Path, tmp_path: Path, monkeypatch: pytest.
         table.loc[("options", "none"), ["position_bias_nats", "slope", "agreement", "perplexity"]].tolist()
     ).all()
     assert np.isfinite(table.loc[("belief", "none"), "perplexity"])
+    # the mean of the eleven values is between them, and hardly moves with a random model
+    boxes = result.dataset["probability_a"].sel(text_player="d, boxes").to_numpy()
+    assert ((boxes > 0.01) & (boxes < 0.99))[np.isfinite(boxes)].all()
+    assert table.loc[("boxes", "none"), "n_unreadable"] == 0
     assert set(result.figures) == {"perplexity", "said"}
     assert not mpl.rcParams["axes.grid"]
     # what is stored is not computed again
     for where, name in (
         (text_models, "generate"),
         (text_models, "option_log_probs"),
+        (text_models, "continuation_log_probs"),
         (module, "continuation_log_probs"),
     ):
         monkeypatch.setattr(where, name, None)
