@@ -71,8 +71,8 @@ def guess_in_text(player: TextPlayer, asked: Sequence[tuple[str, str]]) -> TextG
 
 def _ends(model: LanguageModel, prompt: PromptSettings, contexts: list[str], max_tokens: int) -> list[str]:
     """Of a text that is longer than the model takes, its end."""
-    empty = word_question(prompt, "")
-    [around] = prompt_tokens(model, [(empty.system, empty.user or " ")])
+    shortest = word_question(prompt, "a")
+    [around] = prompt_tokens(model, [(shortest.system, shortest.user)])
     room = model.max_tokens - len(around) - max_tokens - _SLACK_TOKENS
     return [
         context if len(tokens) <= room else str(model.tokenizer.decode(tokens[-room:]))
