@@ -42,6 +42,18 @@ class StatedBelief(Result):
         Share of pairs on which the token said to be likelier is the one believed to be; a tie counts one half.
     distance_nats : float
         Mean absolute difference of the log-odds.
+
+    Examples
+    --------
+    >>> from estimators import comparison
+    >>> print(comparison.stated_belief([1.0, 0.5, -0.5, -1.0], [2.0, 1.0, -1.0, -2.0], item=[0, 0, 1, 1]).describe())
+    n_pairs         4
+    slope           0.5
+    intercept_nats  0
+    slope_se        0
+    correlation     1
+    agreement       1
+    distance_nats   0.75
     """
 
     made_by = "stated_belief"
