@@ -17,9 +17,10 @@ from estimators.errors import InputError
 from experiments import comparison_file, perplexity
 from experiments.comparison.text_players.pairs import asked_pairs
 from experiments.comparison.text_players.settings import TextPlayersSettings
+from experiments.harness.outputs import write_outputs
 from inference.text.prompts import shown
 from models import participant_data
-from tests.experiments.command import TINY, prepared
+from tests.experiments.command import TINY, config, prepared
 from tests.experiments.tiny_language_models import named
 from tests.inference.api.fake_server import KEY, serving
 from tests.inference.api.talking_server import TalkingEndpoint
@@ -84,6 +85,16 @@ def played(folder: Path, *more: str, says=None, **server):
         return job.study, job.run(), endpoint
 
 
+@pytest.fixture(scope="module")
+def known(tmp_path_factory: pytest.TempPathFactory):
+    """Study, result and endpoint of a model that says what it believes, and the folder of the answers paid for."""
+    folder = tmp_path_factory.mktemp("known")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FAKE_KEY", KEY)
+        patch.setenv("NO_PROXY", "*")
+        return (*played(folder), folder)
+
+
 def gap_by_hand(study: xr.Dataset, reports: dict[tuple[int, int], float]) -> float:
     """Equation 5 on reports of pairs; of equal strings it is one half."""
     of = study.sel(model=study.attrs["generator"])
@@ -96,8 +107,8 @@ def gap_by_hand(study: xr.Dataset, reports: dict[tuple[int, int], float]) -> flo
     return estimate_gap(terms, [item for item, _ in reports]).gap_nats
 
 
-def test_a_model_that_says_what_it_believes(tmp_path: Path) -> None:
-    study, result, _ = played(tmp_path)
+def test_a_model_that_says_what_it_believes(known) -> None:
+    study, result, _, _ = known
     pairs = asked_pairs(study, TextPlayersSettings())
     of = study.sel(model=BELIEF)
     belief = (
@@ -128,8 +139,8 @@ def test_a_model_that_says_what_it_believes(tmp_path: Path) -> None:
     assert result.warnings == ()
 
 
-def test_its_studies_are_read_and_asked_like_any_other(tmp_path: Path) -> None:
-    _, result, _ = played(tmp_path)
+def test_its_studies_are_read_and_asked_like_any_other(known, tmp_path: Path) -> None:
+    _, result, _, _ = known
     result.files["studies"](tmp_path / "studies")
     assert sorted(path.name for path in (tmp_path / "studies").iterdir()) == ["api_options.nc", "api_verbalised.nc"]
     for name, people in (("api_verbalised", ["api (target A)", "api (target B)"]), ("api_options", ["api"])):
@@ -143,10 +154,21 @@ def test_its_studies_are_read_and_asked_like_any_other(tmp_path: Path) -> None:
         assert participant_data(back).participant.tolist() == people
 
 
-def test_every_answer_is_in_a_table_and_none_is_paid_twice(tmp_path: Path) -> None:
-    _, first, endpoint = played(tmp_path)
+def test_a_run_writes_its_studies_and_tables(known, tmp_path: Path) -> None:
+    given = overrides("http://localhost", tmp_path)
+    study, result, _, _ = known
+    (tmp_path / "out").mkdir()
+    write_outputs(tmp_path / "out", config(*given), study, result)
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    assert {"answers.csv", "unreadable.csv", "studies", "table.csv", "results.nc"} <= names
+    for path in (tmp_path / "out").rglob("*"):
+        assert path.is_dir() or KEY.encode() not in path.read_bytes()
+
+
+def test_every_answer_is_in_a_table_and_none_is_paid_twice(known) -> None:
+    _, first, endpoint, folder = known
     assert set(endpoint.charged.values()) == {1}
-    _, again, silent = played(tmp_path, f"models.api.base_url={endpoint.url}")
+    _, again, silent = played(folder, f"models.api.base_url={endpoint.url}")
     assert silent.n_requests == 0
     assert again.table.equals(first.table)
     answers = first.tables["answers"]
