@@ -40,7 +40,8 @@ __all__ = ["TEXT_PLAYERS_COLUMNS", "TextPlayersSettings", "text_players"]
 
 FloatArray = NDArray[np.float64]
 
-PEOPLE, BELIEF = "people", "belief"
+PEOPLE, BELIEF, BASELINE = "people", "belief", "baseline"
+ALWAYS_HALF = "always 50%"
 
 TEXT_PLAYERS_COLUMNS = (
     *("player", "way", "rounding", "n_pairs", "n_questions", "n_unreadable", "position_bias_nats"),
@@ -50,7 +51,8 @@ TEXT_PLAYERS_COLUMNS = (
 """Columns of the table.
 
 ``way``: ``people`` (the study's own responses), ``belief`` (the model's probabilities of both tokens), ``verbalised``,
-``boxes`` and ``options`` (what it answers in text). ``position_bias_nats`` is the mean log-odds of A over both orders,
+``boxes`` and ``options`` (what it answers in text), ``baseline`` (whoever says 50% to every pair: what equation 5 makes
+of no answer at all). ``position_bias_nats`` is the mean log-odds of A over both orders,
 0 without a bias; ``slope`` to ``distance_nats`` compare with the belief
 (:class:`~estimators.comparison.StatedBelief`); the rest is equation 5 on the answers.
 """
@@ -113,6 +115,7 @@ def text_players(study: xr.Dataset, settings: TextPlayersSettings) -> Experiment
     pairs = _mine(settings, asked_pairs(study, settings))
     informative = ~pairs.automatic
     rows = [_people(study)] if drawn_response_mask(study).any() else []
+    rows.append(_baseline(study, pairs))
     played: list[Played] = []
     for player in players_of(settings, settings.seed):
         believed = believed_nats(player, pairs) if settings.belief else np.full(len(pairs.target), np.nan)
@@ -141,7 +144,7 @@ def text_players(study: xr.Dataset, settings: TextPlayersSettings) -> Experiment
         dataset=_dataset(table, played, pairs, item_labels(study)),
         figures=figures,
         text=summary(table, settings, [one.said.said for one in played if one.said.said]),
-        warnings=_warnings(played, pairs),
+        warnings=(*_warnings(played, pairs), *_few(table)),
         tables={"answers": pd.concat([one.answers for one in played], ignore_index=True), "unreadable": unreadable},
         files=files,
         on_screen=table[[*_ON_SCREEN]],
@@ -209,6 +212,22 @@ def _estimate(study: xr.Dataset | None) -> dict[str, Any]:
 def _people(study: xr.Dataset) -> dict[str, Any]:
     n_questions = int((drawn_response_mask(study) & ~study["automatic"].to_numpy()).sum())
     return {"player": HUMAN, "way": PEOPLE, "rounding": "none", "n_questions": n_questions} | _estimate(study)
+
+
+def _baseline(study: xr.Dataset, pairs: Pairs) -> dict[str, Any]:
+    half = answered_study(study, pairs, [(ALWAYS_HALF, np.full(len(pairs.target), 0.5))], ALWAYS_HALF)
+    row = {"player": ALWAYS_HALF, "way": BASELINE, "rounding": "none", "n_pairs": int((~pairs.automatic).sum())}
+    return row | _estimate(half)
+
+
+def _few(table: pd.DataFrame) -> tuple[str, ...]:
+    rows = table[(table["verdict"] == "too few") & (table["way"] != PEOPLE)]
+    if rows.empty:
+        return ()
+    return (
+        f"too few pairs an item for equation 5: {', '.join(dict.fromkeys(rows['player'] + ' ' + rows['way']))}; such "
+        f"perplexities are too low, and compare with {ALWAYS_HALF!r} on the same pairs alone",
+    )
 
 
 def _belief_rows(study: xr.Dataset, pairs: Pairs, player: str, believed: FloatArray) -> list[dict[str, Any]]:

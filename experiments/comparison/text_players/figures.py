@@ -74,7 +74,7 @@ def said_figure(panels: Mapping[str, tuple[FloatArray, FloatArray, StatedBelief]
             axes.set_xlim(-width, width)
             axes.set_ylim(-height, height)
             light_grid(axes, "both")
-            axes.set_title(f"{name}: slope {compared.slope:.2f}, agreement {compared.agreement:.0%}", fontsize=8.5)
+            axes.set_title(f"{name}: slope {compared.slope:.2g}, agreement {compared.agreement:.0%}", fontsize=8.5)
             axes.set_xlabel("believed (nats)")
             if number % n_columns == 0:
                 axes.set_ylabel("said (nats)")

@@ -28,7 +28,8 @@ def summary(table: pd.DataFrame, settings: TextPlayersSettings, costs: Sequence[
         interval = f"{row.perplexity:.1f} [{row.perplexity_lower:.1f}, {row.perplexity_upper:.1f}]"
         value = interval if np.isfinite(row.perplexity) else "not known"
         if row.way not in _WAYS:
-            who = "**people**" if row.way == "people" else f"**{row.player}**, by its own probabilities"
+            own = "by its own probabilities" if row.way == "belief" else "which says nothing"
+            who = "**people**" if row.way == "people" else f"**{row.player}**, {own}"
             lines.append(f"- {who}: perplexity {value}.")
             continue
         text = f"- **{row.player}** {_WAYS[row.way]}: perplexity {value}"
@@ -38,13 +39,14 @@ def summary(table: pd.DataFrame, settings: TextPlayersSettings, costs: Sequence[
             text += f"; it leans to A by {row.position_bias_nats:+.2f} nats"
         if np.isfinite(row.slope):
             text += (
-                f"; of each nat that it believes it says {row.slope:.2f} (se {row.slope_se:.2f}), prefers the token "
+                f"; of each nat that it believes it says {row.slope:.2g} (se {row.slope_se:.2g}), prefers the token "
                 f"that it believes in on {row.agreement:.0%} of pairs, and is {row.distance_nats:.2f} nats off on "
                 "average"
             )
         lines.append(text + ".")
     about = (
         f"Every pair of tokens was asked in both orders, by the prompt `{settings.prompt.name}` ({how}). Equal strings "
-        "are answered 50%, as the game does. Perplexities are of equation 5, which noise and rounding make too high."
+        "are answered 50%, as the game does. Perplexities are of equation 5, which noise and rounding make too high, and "
+        "few pairs an item too low."
     )
     return "\n\n".join([about, "\n".join(lines), *dict.fromkeys(costs)])

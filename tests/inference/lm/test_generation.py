@@ -20,7 +20,7 @@ from tests.oracles import language_model as oracle
 
 pytestmark = pytest.mark.torch
 
-FAMILIES = ("gpt2", "llama", "gpt_neox", "mistral", "mamba", "bloom")
+FAMILIES = ("gpt2", "llama", "mistral", "mamba")
 """With a cache that can be cut, and without one."""
 CHAT = (
     "{% for m in messages %}<{{ m['role'] }}>{{ m['content'] }}</>{% endfor %}"
@@ -66,12 +66,12 @@ def test_an_answer_ends_with_its_first_line(model_of) -> None:
 
 
 def test_draws_follow_the_distribution(model_of) -> None:
-    """A chi-square statistic of 2,000 first tokens: at most its 99.9% quantile, at a fixed seed."""
+    """A chi-square statistic of 800 first tokens: at most its 99.9% quantile, at a fixed seed."""
     from scipy import stats
 
     model = model_of("gpt2")
     [prompt] = prompt_tokens(model, [("", "The old clock")])
-    n = 2000
+    n = 800
     counts = dict.fromkeys(range(model.vocab_size), 0)
     passes = generate(model, [prompt] * n, max_tokens=1, temperature=1.0, seeds=range(n))
     [log_probs] = oracle.next_token(replace(model, bos_id=None), [prompt])
