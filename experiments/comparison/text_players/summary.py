@@ -46,7 +46,7 @@ def summary(table: pd.DataFrame, settings: TextPlayersSettings, costs: Sequence[
         lines.append(text + ".")
     about = (
         f"Every pair of tokens was asked in both orders, by the prompt `{settings.prompt.name}` ({how}). Equal strings "
-        "are answered 50%, as the game does. Perplexities are of equation 5, which noise and rounding make too high, and "
-        "few pairs an item too low."
+        "are answered 50%, as the game does. Perplexities are of equation 5, which noise and rounding make too high, "
+        "and few pairs an item too low."
     )
     return "\n\n".join([about, "\n".join(lines), *dict.fromkeys(costs)])
