@@ -69,7 +69,9 @@ TAKES: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
     "bet_perplexity": lambda table: take_rows(table.fillna({"back_off": ""}), ("kind", "player", "back_off"), BETS),
     "perplexity": lambda table: take_rows(table, ("player", "rounding"), PERPLEXITY),
     "reproduce": take_verdicts,
-    "text_players": lambda table: take_rows(table, ("player", "way", "rounding"), TEXT_PLAYERS).round(3),
+    "text_players": lambda table: (
+        take_rows(table, ("player", "way", "rounding"), TEXT_PLAYERS).round(3).convert_dtypes()
+    ),
 }
 """Name of an extract -> what it keeps of the run's table."""
 
