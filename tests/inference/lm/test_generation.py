@@ -59,12 +59,13 @@ def test_answers_are_those_of_whole_passes(model_of, family: str) -> None:
 def test_an_answer_ends_with_its_first_line(model_of) -> None:
     """Of many prompts some end, and nothing visible follows a line break."""
     model = model_of("gpt2")
-    texts = [f"{word} {number}" for word in ("The", "Rain", "A", "She") for number in range(10)]
+    texts = [f"{word} {number}" for word in ("The", "Rain", "A", "She") for number in range(5)]
     found = generate(model, prompt_tokens(model, [("", text) for text in texts]), max_tokens=40)
     assert {bool(each) for each in found.finished} == {False, True}
     assert all("\n" not in text.lstrip() for text, done in zip(found.text, found.finished, strict=True) if not done)
 
 
+@pytest.mark.slow
 def test_draws_follow_the_distribution(model_of) -> None:
     """A chi-square statistic of 800 first tokens: at most its 99.9% quantile, at a fixed seed."""
     from scipy import stats
