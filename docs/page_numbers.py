@@ -37,6 +37,8 @@ HUMAN_LOSS += ("above_floor_median_nats", "above_floor_upper_nats")
 PERPLEXITY = ("gap_nats", "se_items_nats", "se_samples_nats", "perplexity", "true_loss_nats", "true_perplexity_asked")
 PERPLEXITY += ("pareto_k", "share_starved")
 BETS = ("loss_nats", "loss_se_nats", "loss_lower_nats", "loss_upper_nats", "perplexity", "gap_nats", "gap_se_nats")
+TEXT_PLAYERS = ("n_questions", "n_unreadable", "position_bias_nats", "slope", "slope_se", "agreement", "perplexity")
+TEXT_PLAYERS += ("perplexity_lower", "perplexity_upper")
 VERDICTS = {
     "reproduced to the digit": "to_the_digit",
     "within stated tolerance": "within_tolerance",
@@ -67,6 +69,9 @@ TAKES: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
     "bet_perplexity": lambda table: take_rows(table.fillna({"back_off": ""}), ("kind", "player", "back_off"), BETS),
     "perplexity": lambda table: take_rows(table, ("player", "rounding"), PERPLEXITY),
     "reproduce": take_verdicts,
+    "text_players": lambda table: (
+        take_rows(table, ("player", "way", "rounding"), TEXT_PLAYERS).round(3).convert_dtypes()
+    ),
 }
 """Name of an extract -> what it keeps of the run's table."""
 

@@ -57,6 +57,7 @@ from estimators.comparison.simulation.designed_study import simulate_designed_st
 from estimators.comparison.simulation.participants import simulate_reports
 from estimators.comparison.simulation.settings import ParticipantPopulation, SimulationSettings
 from estimators.comparison.simulation.study import simulate_comparison_study
+from estimators.comparison.stated import StatedBelief, both_orders, stated_belief
 from estimators.comparison.study import same_token, validate_comparison_study
 from estimators.comparison.study_pool import study_pool
 from estimators.comparison.study_sources import SOURCES, candidate_sources, has_free_answers
@@ -101,12 +102,14 @@ __all__ = [
     "RoundingScheme",
     "ScaledBridge",
     "SimulationSettings",
+    "StatedBelief",
     "TokenLogRatios",
     "TokenPool",
     "WeightDiagnostics",
     "assumed_belief",
     "balanced_log_terms",
     "bias_curve",
+    "both_orders",
     "bridge_gap",
     "bridge_log_means",
     "candidate_log_terms",
@@ -165,6 +168,7 @@ __all__ = [
     "simulate_questions",
     "simulate_reports",
     "smooth_tail",
+    "stated_belief",
     "study_pool",
     "study_proposals",
     "subsample_responses",

@@ -10,7 +10,9 @@ from pydantic import BeforeValidator, Field, model_validator
 from estimators.errors import InputError
 from experiments.collect.players.settings import PlayerPopulation
 from experiments.harness.settings import Seeded
+from experiments.harness.text_models import TextModels
 from inference.settings import Count, Positive, Settings, Text, UserPath
+from inference.text.prompts import PromptSettings
 
 __all__ = ["CollectSettings", "GameName", "PaySettings", "RecruiterSettings"]
 
@@ -118,10 +120,10 @@ class CollectSettings(Seeded):
     """Who sends people here."""
     pay: PaySettings = PaySettings()
     """What people earn."""
-    players: Literal["people", "simulated", "exact"] = "people"
+    players: Literal["people", "simulated", "exact", "model"] = "people"
     """Who plays: people, until Ctrl-C; or, on a free port of this machine and until all are done, players who are none.
     simulated: people of a known belief with bias, slope, noise and lapses; exact: report what they believe, as a
-    language model of the study."""
+    language model of the study; model: language models that answer in text what the page shows."""
     n_players: Count = 40
     """Players who are no people."""
     belief: Text | None = None
@@ -129,6 +131,18 @@ class CollectSettings(Seeded):
     the study has it, else its first model that is not the generator."""
     population: PlayerPopulation = PlayerPopulation()  # type: ignore[valid-type]
     """How simulated players differ."""
+    models: TextModels = Field(default_factory=dict)
+    """Language models that play (players=model), each of them n_players sessions: model=[smollm2], or model=[api]."""
+    prompt: PromptSettings = PromptSettings()
+    """Texts in which these are asked."""
+    temperature: Annotated[float, Field(ge=0)] = 0.0
+    """Of their answers; 0 takes the most probable token every time."""
+    tries: Count = 3
+    """How often a model is asked that cannot be read, after the first time at temperature 1 or more; then it leaves."""
+    store: UserPath | None = None
+    """Folder with what models that run here have answered; null is one in the user's cache folder."""
+    api_store: UserPath = Path("api_answers.db")
+    """SQLite file with paid answers of a model behind an endpoint."""
     database: Text = "sqlite:///collect.sqlite"
     """sqlite:///FILE (relative to the folder of the command), or postgresql+psycopg://USER@HOST/NAME."""
     host: Text = "127.0.0.1"
@@ -160,4 +174,11 @@ class CollectSettings(Seeded):
         if self.questions == "adaptive" and not {"comparison", "cloze"} <= set(self.game):
             problem = "is 'adaptive', which needs comparisons and free answers: name comparison and cloze in game"
             raise InputError(problem, field="questions")
+        if (self.players == "model") != bool(self.models):
+            names = ", ".join(self.models) or "none"
+            raise InputError(
+                f"is {self.players!r}, and model= names {names}; language models play with experiment.players=model "
+                "and model=[smollm2] or the like",
+                field="players",
+            )
         return self

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SHARED", "Job", "before", "experiment_settings", "load_study", "prepare", "read_of_the_run", "shared_by"]
 
-SHARED = ("seed", "n", "players", "estimator", "rounding", "generator", "sampler", "models", "data")
+SHARED = ("seed", "n", "players", "estimator", "rounding", "generator", "sampler", "models", "prompt", "data")
 """Settings at the root of the config; each experiment takes those that its class has."""
 
 # settings that name a file or folder to go on with, and their name in the output folder

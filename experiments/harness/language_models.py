@@ -185,7 +185,9 @@ def open_work(settings: StoreSettings) -> Work:
         If the store or the shard cannot be used.
     """
     folder = settings.store or Path(pooch.os_cache("shannon-game")) / "store"
-    models = dict(settings.models) if isinstance(settings, LiveSettings) else {}
+    live = getattr(settings, "models", {}).items()
+    # one behind an endpoint has no passes here
+    models = {name: its for name, its in live if isinstance(its, ModelSettings)}
     if isinstance(settings, GeneratedSettings) and isinstance(settings.generator, ModelSettings):
         models[settings.generator.name] = settings.generator
     same = [its.changed(name="any", temperature=1.0) for its in models.values()]

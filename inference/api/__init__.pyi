@@ -1,5 +1,6 @@
 # What the package offers: read by type checkers and editors, and by lazy_loader, which imports a name when it is used.
 
+from .chat import ChatAnswer, ChatQuestion, ask_questions, chat_call, most_cost_usd
 from .ledger import BudgetSpentError, Ledger
 from .scoring import CostEstimate, estimate_cost, score_windows
 from .settings import ApiSettings
@@ -10,9 +11,14 @@ __all__ = [
     "AnswerStore",
     "ApiSettings",
     "BudgetSpentError",
+    "ChatAnswer",
+    "ChatQuestion",
     "CostEstimate",
     "Ledger",
     "TextWindow",
+    "ask_questions",
+    "chat_call",
     "estimate_cost",
+    "most_cost_usd",
     "score_windows",
 ]

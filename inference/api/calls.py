@@ -14,12 +14,14 @@ import numpy as np
 from inference.api.settings import ApiSettings
 
 __all__ = [
+    "CHAT_OVERHEAD_TOKENS",
     "Call",
     "Position",
     "UnusableAnswerError",
     "WrongAnswerError",
     "answer_of",
     "call_for",
+    "call_key",
     "model_of",
     "positions_of",
     "text_of",
@@ -79,8 +81,8 @@ class Position:
     logprob: tuple[float, ...]
 
 
-# roles and separators of a chat's messages are tokens too
-_CHAT_OVERHEAD_TOKENS = 32
+CHAT_OVERHEAD_TOKENS = 32
+"""Roles and separators of a chat's messages are tokens too."""
 
 
 def call_for(settings: ApiSettings, context: str) -> Call:
@@ -103,15 +105,16 @@ def call_for(settings: ApiSettings, context: str) -> Call:
             "logprobs": True,
             "top_logprobs": settings.top_logprobs,
         }
-        n_bytes += len(settings.instruction.encode()) + _CHAT_OVERHEAD_TOKENS
+        n_bytes += len(settings.instruction.encode()) + CHAT_OVERHEAD_TOKENS
     # one more than the bytes for a token that may stand before every text
-    call = Call(path, body, _key(settings, path, body), n_bytes + 1, settings.tokens_per_call)
+    call = Call(path, body, call_key(settings, path, body), n_bytes + 1, settings.tokens_per_call)
     if not settings.temperature.is_integer():
         return call
-    return replace(call, old_keys=(_key(settings, path, body | {"temperature": int(settings.temperature)}),))
+    return replace(call, old_keys=(call_key(settings, path, body | {"temperature": int(settings.temperature)}),))
 
 
-def _key(settings: ApiSettings, path: str, body: Mapping[str, Any]) -> str:
+def call_key(settings: ApiSettings, path: str, body: Mapping[str, Any]) -> str:
+    """Hash what identifies a call."""
     identity = json.dumps([settings.base_url.rstrip("/"), path, body], sort_keys=True)
     return hashlib.sha256(identity.encode()).hexdigest()
 

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from contextlib import suppress
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from estimators.errors import InputError, printable, require_packages
 from inference.api.calls import (
     Call,
-    Position,
     UnusableAnswerError,
     WrongAnswerError,
     answer_of,
     model_of,
-    positions_of,
     text_of,
     usage_of,
 )
@@ -45,6 +44,10 @@ _LEASE_SLACK_S = 10.0
 _POLL_S = 0.1
 
 
+Found = TypeVar("Found")
+"""What is read of an answer."""
+
+
 class StoppedError(Exception):
     """The client was told to stop before the call was sent."""
 
@@ -57,13 +60,16 @@ class _KeyInAnswerError(WrongAnswerError):
     """The answer holds the key, and is not kept."""
 
 
-class ApiClient:
+class ApiClient(Generic[Found]):
     """An endpoint with a store; an asynchronous context manager.
 
     Parameters
     ----------
     settings : ApiSettings
     store : AnswerStore
+    read : callable
+        Takes an answer's JSON, gives what is wanted of it: :func:`~inference.api.calls.positions_of`, say. It raises
+        :class:`~inference.api.calls.UnusableAnswerError` where the answer has not got it.
 
     Raises
     ------
@@ -71,11 +77,12 @@ class ApiClient:
         If a package of the extra ``api`` or the key is missing.
     """
 
-    def __init__(self, settings: ApiSettings, store: AnswerStore) -> None:
+    def __init__(self, settings: ApiSettings, store: AnswerStore, read: Callable[[Any], Found]) -> None:
         require_packages(("httpx", "tenacity"), "api", source="the client of the endpoint")
 
         self.settings = settings
         self.store = store
+        self._wanted = read
         self._secret = key_of(settings)
         self._slots = asyncio.Semaphore(settings.concurrency)
         # two windows may ask the same: the second waits for the first's answer
@@ -87,7 +94,7 @@ class ApiClient:
         """What used answers call the model, where that is not as it was asked for."""
         self._http = connection(settings, self._secret)
 
-    async def __aenter__(self) -> ApiClient:
+    async def __aenter__(self) -> ApiClient[Found]:
         """Give the client itself."""
         return self
 
@@ -101,8 +108,8 @@ class ApiClient:
         """Begin no further attempt; those in flight end and are stored."""
         self._stopped.set()
 
-    async def positions(self, call: Call) -> list[Position]:
-        """Ranked tokens for a call: from the store, or from the endpoint and then in the store.
+    async def answer(self, call: Call) -> Found:
+        """Answer a call: from the store, or from the endpoint and then in the store.
 
         Raises
         ------
@@ -123,8 +130,8 @@ class ApiClient:
         self.n_usable += bool(found)
         return found
 
-    def _stored(self, call: Call) -> list[Position] | None:
-        """Ranked tokens from the store; an answer there that cannot be used never was one."""
+    def _stored(self, call: Call) -> Found | None:
+        """Answer from the store; an answer there that cannot be used never was one."""
         for key, text in self.store.answers(call):
             try:
                 return self._read(text)[1]
@@ -145,19 +152,19 @@ class ApiClient:
             )
         return None
 
-    def _read(self, text: str) -> tuple[Any, list[Position]]:
-        """Read an answer's JSON and the ranked tokens in it, if it may be stored and used."""
+    def _read(self, text: str) -> tuple[Any, Found]:
+        """Read an answer's JSON and what is wanted of it, if it may be stored and used."""
         if holds_key(text, self._secret):
             raise _KeyInAnswerError("the answer repeats the key, and is not kept")
         answer = answer_of(text)
         if holds_key(texts_in(answer), self._secret):
             raise _KeyInAnswerError("the answer repeats the key in pieces, and is not kept")
-        positions = positions_of(answer, self.settings.top_logprobs)
+        found = self._wanted(answer)
         named = model_of(answer, self.settings)
         self.other_names |= {named} - {self.settings.model}
-        return answer, positions
+        return answer, found
 
-    async def _with_retries(self, call: Call) -> list[Position]:
+    async def _with_retries(self, call: Call) -> Found:
         from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt  # noqa: PLC0415
 
         try:
@@ -187,7 +194,7 @@ class ApiClient:
         error = state.outcome.exception() if state.outcome is not None else None
         log.info("attempt %d at %s: %s", state.attempt_number, self.settings.base_url, error)
 
-    async def _once(self, call: Call) -> list[Position]:
+    async def _once(self, call: Call) -> Found:
         import httpx  # noqa: PLC0415
 
         settings = self.settings
@@ -238,12 +245,12 @@ class ApiClient:
             raise self._refusal(response, content[:_MOST_ERROR_BYTES].decode(errors="replace"))
         return self._keep(attempt, call, most, response.headers.get("Content-Encoding"), content)
 
-    def _keep(self, attempt: int, call: Call, most: float, encoding: str | None, content: bytes) -> list[Position]:
+    def _keep(self, attempt: int, call: Call, most: float, encoding: str | None, content: bytes) -> Found:
         """Store an answer before anything is done with it, or keep it apart."""
         text, settings = None, self.settings
         try:
             text = text_of(content, encoding, settings.max_answer_bytes)
-            answer, positions = self._read(text)
+            answer, found = self._read(text)
         except WrongAnswerError as error:
             self.store.set_apart(attempt, call, self._shown(str(error)), _kept(text, error))
             # the second one ends the call
@@ -254,7 +261,7 @@ class ApiClient:
             raise TryAgainError(self._shown(str(error))) from None
         usage = usage_of(answer)
         self.store.keep(attempt, call, text, most if usage is None else settings.cost_usd(*usage))
-        return positions
+        return found
 
     def _refusal(self, response: httpx.Response, said: str) -> Exception:
         status = response.status_code

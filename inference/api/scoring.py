@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from estimators.errors import InputError
 from estimators.layout import add_note
-from inference.api.calls import Position, call_for
+from inference.api.calls import Position, call_for, positions_of
 from inference.api.client import ApiClient, UnusableCallError
 from inference.api.ledger import Ledger
 from inference.api.settings import ApiSettings
-from inference.api.stopping import first_signal_waits
+from inference.api.stopping import first_signal_waits, gathered
 from inference.api.store import AnswerStore
 from inference.api.windows import TextWindow, ranking_of
 
@@ -111,7 +110,7 @@ def score_windows(
     ------
     InputError
         If the windows or settings are wrong, the least that it can cost is above the budget (before the first call),
-        no window is left, or as :meth:`inference.api.client.ApiClient.positions`.
+        no window is left, or as :meth:`inference.api.client.ApiClient.answer`.
     StoppedError
         After a signal whose handler raises nothing.
     """
@@ -188,30 +187,13 @@ async def _score(
         if progress is not None:
             progress(done, total)
 
-    async with ApiClient(settings, store) as client:
-        loop = asyncio.get_running_loop()
-
-        def stop() -> None:
-            logging.getLogger("shannon-game").warning(
-                "stopping: the calls in flight end first (%g s at most); a second signal stops at once",
-                settings.timeout_s,
-            )
-            client.stop()
-
-        # a signal comes while the loop sleeps
-        when_asked(lambda: None if loop.is_closed() else loop.call_soon_threadsafe(stop))
-        tasks = [asyncio.ensure_future(_window(client, window, scored)) for window in windows]
-        try:
-            return list(await asyncio.gather(*tasks)), client.other_names
-        except BaseException:
-            # what is in flight may be paid for: it is let to end and is stored, nothing new is begun
-            client.stop()
-            await asyncio.gather(*tasks, return_exceptions=True)
-            raise
+    async with ApiClient(settings, store, lambda answer: positions_of(answer, settings.top_logprobs)) as client:
+        tasks = [_window(client, window, scored) for window in windows]
+        return await gathered(client, tasks, when_asked), client.other_names
 
 
 async def _window(
-    client: ApiClient, window: TextWindow, scored: Callable[[], None]
+    client: ApiClient[list[Position]], window: TextWindow, scored: Callable[[], None]
 ) -> list[Position] | UnusableCallError:
     """Score a window; one that cannot be scored does not end the others, once any call has had a usable answer."""
     try:
@@ -222,14 +204,16 @@ async def _window(
         return error
 
 
-async def _positions(client: ApiClient, window: TextWindow, scored: Callable[[], None]) -> list[Position]:
+async def _positions(
+    client: ApiClient[list[Position]], window: TextWindow, scored: Callable[[], None]
+) -> list[Position]:
     """Score a window token by token, going on with a completion only while its sampled tokens are the reference."""
     found: list[Position] = []
     completion: list[Position] = []
     for position, reference in enumerate(window.reference):
         goes_on = bool(completion) and found[-1].sampled == window.reference[position - 1]
         if not goes_on:
-            completion = await client.positions(call_for(client.settings, window.before(position)))
+            completion = await client.answer(call_for(client.settings, window.before(position)))
             if not completion:
                 raise UnusableCallError(
                     f"answered without any token before {reference!r} (an end of text?)",

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
+from typing import TYPE_CHECKING, Any, TypeVar
 
-__all__ = ["first_signal_waits"]
+if TYPE_CHECKING:
+    from inference.api.client import ApiClient
+
+__all__ = ["first_signal_waits", "gathered"]
+
+Found = TypeVar("Found")
 
 
 @contextmanager
@@ -50,3 +58,44 @@ def first_signal_waits() -> Iterator[Callable[[Callable[[], object]], None]]:
         if came:
             signal.raise_signal(came[0])
         put_back()
+
+
+async def gathered(
+    client: ApiClient[Any],
+    work: Sequence[Coroutine[Any, Any, Found]],
+    when_asked: Callable[[Callable[[], object]], None],
+) -> list[Found]:
+    """Do work that calls an endpoint, side by side; when a signal comes, or one part fails, calls in flight end first.
+
+    Parameters
+    ----------
+    client : ApiClient
+        Begins no call once it was told to stop.
+    work : sequence of coroutine
+    when_asked : callable
+        From :func:`first_signal_waits`.
+
+    Returns
+    -------
+    list
+        In the order of the work.
+    """
+    loop = asyncio.get_running_loop()
+
+    def stop() -> None:
+        logging.getLogger("shannon-game").warning(
+            "stopping: the calls in flight end first (%g s at most); a second signal stops at once",
+            client.settings.timeout_s,
+        )
+        client.stop()
+
+    # a signal comes while the loop sleeps
+    when_asked(lambda: None if loop.is_closed() else loop.call_soon_threadsafe(stop))
+    tasks = [asyncio.ensure_future(each) for each in work]
+    try:
+        return list(await asyncio.gather(*tasks))
+    except BaseException:
+        # what is in flight may be paid for: it is let to end and is stored, nothing new is begun
+        client.stop()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        raise

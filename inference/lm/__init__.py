@@ -2,7 +2,8 @@
 
 What lives here: loading a model that a config names (``settings``, ``loading``), one forward pass for many contexts
 (``batching``, ``forward``), and what is asked of it (``next_token``, ``scoring``, ``windows``, ``words``,
-``word_samples``, ``top1``). What was computed is stored by ``inference.store``.
+``word_samples``, ``continuations``, ``top1``; ``prompting`` and ``generation`` for what it answers in text). What was
+computed is stored by ``inference.store``.
 What does not: estimates from the numbers, files of studies, figures.
 
 Importing this package or one of its modules loads neither torch nor transformers (extra ``lm``), which functions

@@ -1,10 +1,13 @@
 # What the package offers: read by type checkers and editors, and by lazy_loader, which imports a name when it is used.
 
+from .continuations import continuation_log_probs
 from .decoding import Decoding
 from .divergence import kl_divergences
+from .generation import Generated, generate, option_log_probs
 from .language_model import LanguageModel, encode, model_record, token_strings
 from .loading import load_language_model
 from .next_token import next_token_distributions
+from .prompting import end_tokens, option_tokens, prompt_tokens
 from .scoring import score_documents
 from .settings import ModelSettings
 from .top1 import play_top1
@@ -14,15 +17,22 @@ from .words import word_log_probs
 
 __all__ = [
     "Decoding",
+    "Generated",
     "LanguageModel",
     "ModelSettings",
     "SampledWords",
+    "continuation_log_probs",
     "encode",
+    "end_tokens",
+    "generate",
     "kl_divergences",
     "load_language_model",
     "model_record",
     "next_token_distributions",
+    "option_log_probs",
+    "option_tokens",
     "play_top1",
+    "prompt_tokens",
     "sample_words",
     "score_documents",
     "score_windows",

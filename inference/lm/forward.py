@@ -22,7 +22,17 @@ from inference.lm.shared_states import shared
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["LARGEST_TREE", "TokenTree", "TreePlace", "plant_trees", "reduce_last", "reduce_log_probs", "with_bos"]
+__all__ = [
+    "LARGEST_TREE",
+    "TokenTree",
+    "TreePlace",
+    "common_start",
+    "log_probs_of",
+    "plant_trees",
+    "reduce_last",
+    "reduce_log_probs",
+    "with_bos",
+]
 
 LARGEST_TREE = 1024
 """Most tokens of a tree that branches: attention within a row costs its square, beyond this more than sharing saves."""
@@ -154,7 +164,7 @@ def plant_trees(
     # in lexicographic order a prefix stands before what it begins, and neighbours have most in common
     for index in sorted(range(len(sequences)), key=lambda i: tuple(sequences[i])):
         sequence = sequences[index]
-        shared = _common(last, sequence)
+        shared = common_start(last, sequence)
         fits = len(tokens) + len(sequence) - shared <= largest
         joins = 2 * shared >= len(sequence) and fits if branching else shared == len(last)
         if not (last and joins):
@@ -173,7 +183,8 @@ def plant_trees(
     return trees, TreePlace(of_tree, paths)
 
 
-def _common(first: Sequence[int], second: Sequence[int]) -> int:
+def common_start(first: Sequence[int], second: Sequence[int]) -> int:
+    """Count the tokens with which two sequences begin alike."""
     limit = min(len(first), len(second))
     for position in range(limit):
         if first[position] != second[position]:
@@ -279,6 +290,37 @@ def reduce_last(
     reduce_log_probs(model, trees, wanted, by_sequence, progress=progress)
 
 
+def log_probs_of(model: LanguageModel, state: torch.Tensor) -> torch.Tensor:
+    """Compute distributions of the next token from last hidden states (or logits, where the head cannot be split off).
+
+    Parameters
+    ----------
+    model : LanguageModel
+    state : torch.Tensor, shape (row, feature)
+
+    Returns
+    -------
+    torch.Tensor of float32, shape (row, token)
+        Log-probabilities, nats.
+
+    Raises
+    ------
+    InputError
+        If the model gives NaN.
+    """
+    logits = (model.module.get_output_embeddings()(state) if model.split_head else state).float()
+    if model.settings.temperature != 1:
+        logits /= model.settings.temperature
+    # torch.log_softmax adds up a vocabulary one after another on a CPU, to 1e-5; this adds in pairs, to 1e-7
+    logits -= logits.amax(dim=-1, keepdim=True)
+    log_probs: torch.Tensor = logits.sub_(logits.logsumexp(dim=-1, keepdim=True))
+    # one number that is none makes a row of them
+    if bool(log_probs[:, 0].isnan().any()):
+        advice = "; use dtype float32 or bfloat16" if model.settings.dtype == "float16" else ""
+        raise InputError(f"gives numbers that are none (NaN){advice}", source=f"model {model.name!r}")
+    return log_probs
+
+
 def _reduce_rows(
     model: LanguageModel,
     rows: NDArray[np.intp],
@@ -289,17 +331,7 @@ def _reduce_rows(
     def one_block(block: NDArray[np.intp]) -> None:
         import torch  # noqa: PLC0415
 
-        chosen = state[torch.as_tensor(block, device=state.device)]
-        logits = (model.module.get_output_embeddings()(chosen) if model.split_head else chosen).float()
-        if model.settings.temperature != 1:
-            logits /= model.settings.temperature
-        # torch.log_softmax adds up a vocabulary one after another on a CPU, to 1e-5; this adds in pairs, to 1e-7
-        logits -= logits.amax(dim=-1, keepdim=True)
-        log_probs = logits.sub_(logits.logsumexp(dim=-1, keepdim=True))
-        # one number that is none makes a row of them
-        if bool(log_probs[:, 0].isnan().any()):
-            advice = "; use dtype float32 or bfloat16" if model.settings.dtype == "float16" else ""
-            raise InputError(f"gives numbers that are none (NaN){advice}", source=f"model {model.name!r}")
+        log_probs = log_probs_of(model, state[torch.as_tensor(block, device=state.device)])
         reduce(rows[block], log_probs)
 
     for _ in run_batches([1] * len(rows), per_block, one_block):

@@ -1,8 +1,12 @@
-"""``experiment.players=simulated``: serve, let players play, and set what they answered beside what they believe."""
+"""``experiment.players=simulated``: serve, let players play, and set what they answered beside what they believe.
+
+Language models (``experiment.players=model``) play here too; what these believe is not known.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +20,8 @@ from estimators.errors import InputError, require_packages
 from estimators.layout import HUMAN, item_labels
 from experiments.collect.players.browser import Answerer
 from experiments.collect.players.crowd import Crowd, play_all, served
-from experiments.collect.players.people import People, Person, exact_people, simulated_people
+from experiments.collect.players.models import MODEL_GAMES, ModelPerson, model_people
+from experiments.collect.players.people import Person, exact_people, simulated_people
 from experiments.collect.players.world import World, world_of
 from experiments.collect.tables import Player, Session
 from experiments.harness.result import ExperimentResult
@@ -32,7 +37,7 @@ if TYPE_CHECKING:
     from experiments.collect.collection import Collection
     from experiments.collect.settings import CollectSettings
 
-__all__ = ["PLAYED_COLUMNS", "people_of", "play_games", "played_table"]
+__all__ = ["PLAYED_COLUMNS", "play_games", "played_table", "players_of"]
 
 PLAYED_COLUMNS = (
     *("game", "belief", "n_players", "n_answers", "n_sent", "seconds"),
@@ -48,34 +53,39 @@ _OF_KNOWN_TOKENS = (
 _ON_SCREEN = ("game", "n_answers", "perplexity", "perplexity_lower", "perplexity_upper", "true_perplexity", "verdict")
 
 
-def people_of(study: xr.Dataset, settings: CollectSettings) -> People:
-    """Make the players that the settings ask for.
+def players_of(study: xr.Dataset, settings: CollectSettings) -> dict[str, Answerer]:
+    """Make the players that the settings ask for, by name.
 
     Parameters
     ----------
     study : xarray.Dataset
-        A comparison study.
+        A comparison study, for players who believe what it says.
     settings : CollectSettings
 
     Returns
     -------
-    People
+    dict of str to Answerer
     """
+    if settings.players == "model":
+        return dict(model_people(settings))
+    names = [f"{settings.players}-{settings.seed}-{number:04d}" for number in range(settings.n_players)]
     world = world_of(study, settings.belief)
     if settings.players == "exact":
-        return exact_people(world, settings.n_players, settings.seed)
-    population = to_dataclass(ParticipantPopulation, settings.population)
-    return simulated_people(world, population, settings.n_players, settings.seed)
+        people = exact_people(world, settings.n_players, settings.seed)
+    else:
+        population = to_dataclass(ParticipantPopulation, settings.population)
+        people = simulated_people(world, population, settings.n_players, settings.seed)
+    return {name: Person(people, at) for at, name in enumerate(names)}
 
 
-def play_games(collection: Collection, study: xr.Dataset) -> dict[str, Crowd]:
+def play_games(collection: Collection, players: Mapping[str, Answerer]) -> dict[str, Crowd]:
     """Serve on a free port and let all players play every game of the settings.
 
     Parameters
     ----------
     collection : Collection
-    study : xarray.Dataset
-        The study that is served.
+    players : mapping of str to Answerer
+        By name.
 
     Returns
     -------
@@ -89,18 +99,20 @@ def play_games(collection: Collection, study: xr.Dataset) -> dict[str, Crowd]:
     """
     require_packages(("httpx",), "collect", source="experiment.players")
     settings = collection.settings
-    people = people_of(study, settings)
+    cannot = [game for game in settings.game if game not in MODEL_GAMES]
+    if settings.players == "model" and cannot:
+        problem = f"is 'model', and these can play {', '.join(MODEL_GAMES)}, not {cannot[0]}"
+        raise InputError(problem, field="players")
     found: dict[str, Crowd] = {}
-    names = [f"{settings.players}-{settings.seed}-{number:04d}" for number in range(settings.n_players)]
-    _refuse_repeat(collection, names)
+    _refuse_repeat(collection, list(players))
     with served(collection) as address:
         for game in settings.game:
-            say(f"{len(names)} players play {game} at {address}")
-            players: list[tuple[str, Answerer]] = [(name, Person(people, at)) for at, name in enumerate(names)]
-            crowd = play_all(players, game, address=address, parameters=settings.recruiter.parameters)
+            say(f"{len(players)} players play {game} at {address}")
+            crowd = play_all(list(players.items()), game, address=address, parameters=settings.recruiter.parameters)
             ended = collection.chooser is not None and collection.chooser.enough
-            if crowd.problems and not ended:
-                problem = f"stopped {len(crowd.problems)} of {len(names)} players; the first one: {crowd.problems[0]}"
+            # a model that cannot be read leaves; that is a finding, not a fault of the pages
+            if crowd.problems and not ended and settings.players != "model":
+                problem = f"stopped {len(crowd.problems)} of {len(players)} players; the first one: {crowd.problems[0]}"
                 raise InputError(problem, source=f"game {game}", field="players")
             found[game] = crowd
     return found
@@ -135,21 +147,32 @@ def played(collection: Collection, study: xr.Dataset) -> ExperimentResult:
         :data:`PLAYED_COLUMNS`, a row a game; the file ``study.nc`` is the comparison study that was collected.
     """
     settings, before = collection.settings, _answered(collection)
-    crowds = play_games(collection, study)
+    players = players_of(study, settings)
+    crowds = play_games(collection, players)
     n_answers = {game: n - before.get(game, 0) for game, n in _answered(collection).items()}
-    found = None
+    models = [each for each in players.values() if isinstance(each, ModelPerson)]
+    found, left = None, [problem for crowd in crowds.values() for problem in crowd.problems if models]
     if "comparison" in crowds:
-        found = collected_study(url=settings.database, collection=str(collection.study_id), pilot=settings.pilot)
-    world = world_of(study, settings.belief)
-    table = played_table(found, world, crowds, n_answers, settings.n_players)
+        try:
+            found = collected_study(url=settings.database, collection=str(collection.study_id), pilot=settings.pilot)
+        except InputError:
+            # nobody stayed until the first answer that counts
+            if not left:
+                raise
+    # what a model believes that answers in text is not known
+    world = None if models else world_of(study, settings.belief)
+    table = played_table(found, world, crowds, n_answers, len(players))
     files = {} if found is None else {"study.nc": partial(save_comparison_study, found)}
     on_screen = table[[*_ON_SCREEN]]
     return ExperimentResult(
         table,
         table.to_xarray(),
         {},
-        _summary(table, settings),
-        warnings=(_OF_KNOWN_TOKENS,) if "cloze" in crowds else (),
+        _summary(table, settings, models),
+        warnings=(
+            *((_OF_KNOWN_TOKENS,) if "cloze" in crowds and not models else ()),
+            *((f"{len(left)} sessions were left; the first: {left[0]}",) if left else ()),
+        ),
         files=files,
         on_screen=on_screen,
     )
@@ -163,7 +186,11 @@ def _answered(collection: Collection) -> dict[str, int]:
 
 
 def played_table(
-    study: xr.Dataset | None, world: World, crowds: dict[str, Crowd], n_answers: Mapping[str, int], n_players: int
+    study: xr.Dataset | None,
+    world: World | None,
+    crowds: dict[str, Crowd],
+    n_answers: Mapping[str, int],
+    n_players: int,
 ) -> pd.DataFrame:
     """Set the estimate of what was answered beside the truth.
 
@@ -171,7 +198,8 @@ def played_table(
     ----------
     study : xarray.Dataset or None
         The comparison study that was collected, where that game was played.
-    world : World
+    world : World or None
+        None where what the players believe is not known.
     crowds : mapping of str to Crowd
     n_answers : mapping of str to int
         Answers that count, by game.
@@ -184,34 +212,48 @@ def played_table(
     """
     rows = []
     for game, crowd in crowds.items():
-        row: dict[str, Any] = {"game": game, "belief": world.belief, "n_players": n_players}
+        row: dict[str, Any] = {"game": game, "belief": "" if world is None else world.belief, "n_players": n_players}
         row |= {"n_answers": n_answers.get(game, 0), "n_sent": crowd.n_answers, "seconds": crowd.seconds}
         if game == "comparison" and study is not None:
             found = estimate_perplexity(study, HUMAN)
-            names = set(item_labels(study).astype(str).tolist())
-            asked = [at for at, name in enumerate(world.name) if name in names]
             row |= {
                 "perplexity": found.perplexity,
                 "perplexity_lower": found.perplexity_lower,
                 "perplexity_upper": found.perplexity_upper,
-                "true_perplexity": float(np.exp(-world.target_logprob[asked].mean())),
                 "verdict": found.gap.diagnostics.verdict,
             }
+            if world is not None:
+                names = set(item_labels(study).astype(str).tolist())
+                asked = [at for at, name in enumerate(world.name) if name in names]
+                row["true_perplexity"] = float(np.exp(-world.target_logprob[asked].mean()))
         rows.append(row)
     return pd.DataFrame(rows).reindex(columns=list(PLAYED_COLUMNS))
 
 
-def _summary(table: pd.DataFrame, settings: CollectSettings) -> str:
+def _summary(table: pd.DataFrame, settings: CollectSettings, models: Sequence[ModelPerson]) -> str:
     n_answers, n_sent, seconds = int(table["n_answers"].sum()), int(table["n_sent"].sum()), table["seconds"].sum()
     text = (
-        f"{settings.n_players} players gave {n_answers:,} answers that count, with training rounds and attention "
-        f"checks {n_sent:,}, through the pages in {seconds:.0f} s, {n_sent / seconds:.0f} a second."
+        f"{int(table['n_players'].iloc[0])} players gave {n_answers:,} answers that count, with training rounds and "
+        f"attention checks {n_sent:,}, through the pages in {seconds:.0f} s, {n_sent / seconds:.0f} a second."
     )
+    if models:
+        n_unreadable = sum(sum(each.unreadable.values()) for each in models)
+        n_asked = sum(each.n_asked for each in models)
+        text += f" Of {n_asked:,} answers in text, {n_unreadable:,} could not be read and were asked for again."
+        unreadable = sum((each.unreadable for each in models), Counter[str]())
+        if unreadable:
+            text += f" Most often: {', '.join(f'{said!r} ({n})' for said, n in unreadable.most_common(3))}."
     for row in rows_of(table[table["game"] == "comparison"]):
+        if np.isnan(row.perplexity):
+            continue
         text += (
             f" Equation 5 says perplexity **{row.perplexity:.3g}** ({row.perplexity_lower:.3g} to "
-            f"{row.perplexity_upper:.3g}, two standard errors); what they believe ({row.belief}) has "
-            f"**{row.true_perplexity:.3g}**. The estimate's verdict: {row.verdict}. "
+            f"{row.perplexity_upper:.3g}, two standard errors)"
+        )
+        if not models:
+            text += f"; what they believe ({row.belief}) has **{row.true_perplexity:.3g}**"
+        text += (
+            f". The estimate's verdict: {row.verdict}. "
             f"`+exp=human_loss study=collected study.url={settings.database}` fits the model of participants to what "
             "they left."
         )

@@ -12,8 +12,11 @@ from numpy.typing import NDArray
 from estimators.errors import InputError
 from estimators.guesses.study import guess_contexts, with_model_answers
 from experiments.guesses.accuracy.settings import AccuracySettings
+from experiments.guesses.accuracy.text import TextGuesses, guess_in_text
 from experiments.harness.language_models import Work, open_work
 from experiments.harness.settings import rng_for
+from experiments.harness.text_models import TextPlayer
+from inference.api.settings import ApiSettings
 from inference.store.keys import operation_key, result_key
 
 if TYPE_CHECKING:
@@ -66,6 +69,14 @@ def with_live_models(settings: AccuracySettings, study: xr.Dataset) -> tuple[xr.
     items, asked = items[mine], [asked[i] for i in mine]
     played, said = study, []
     for name, chosen in settings.models.items():
+        if isinstance(chosen, ApiSettings) or settings.answers == "text":
+            model = None if isinstance(chosen, ApiSettings) else load_language_model(chosen)
+            guesses = guess_in_text(TextPlayer(name, settings, settings.seed, work, model), asked)
+            hit = np.full(study.sizes["item"], np.nan)
+            hit[items] = guesses.hit
+            played = with_model_answers(played, name, hit)
+            said.append(_said_in_text(name, guesses))
+            continue
         answers = _play(work, load_language_model(chosen), asked)
         hit = np.full(study.sizes["item"], np.nan)
         surprisal = np.full(study.sizes["item"], np.nan)
@@ -80,6 +91,16 @@ def with_live_models(settings: AccuracySettings, study: xr.Dataset) -> tuple[xr.
             line += f" At {int(answers['is_cut'].sum()):,} it saw the end of a text that is longer than it takes."
         said.append(line)
     return played, [*said, work.said()]
+
+
+def _said_in_text(name: str, guesses: TextGuesses) -> str:
+    line = (
+        f"**{name}** was asked in text at {len(guesses.hit):,} positions, {np.mean(guesses.hit):.1%} of its answers "
+        f"are right; {guesses.n_no_token:,} are no token (none, or several words) and count as wrong."
+    )
+    if guesses.n_cut:
+        line += f" At {guesses.n_cut:,} it saw the end of a text that is longer than it takes."
+    return f"{line} {guesses.said}".strip()
 
 
 def _items(settings: AccuracySettings, study: xr.Dataset) -> NDArray[np.intp]:

@@ -7,14 +7,14 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from experiments.harness.bayes import PosteriorSettings, SamplerSettings
-from experiments.harness.language_models import LiveSettings
+from experiments.harness.text_models import TextSettings
 from inference.settings import Count, Names, Probability, numbers_of
 from models.guesses.accuracy_priors import AccuracyPriors
 
 __all__ = ["AccuracySettings"]
 
 
-class AccuracySettings(PosteriorSettings, LiveSettings):
+class AccuracySettings(PosteriorSettings, TextSettings):
     """Settings of :func:`~experiments.guesses.accuracy.experiment.accuracy`."""
 
     players: Names | None = None
@@ -42,6 +42,9 @@ class AccuracySettings(PosteriorSettings, LiveSettings):
     # on the public game the worst effective sample size is then two to three times the gate's
     sampler: SamplerSettings = SamplerSettings(draws=2000, tune=1000)
     """What draws from the posterior."""
+    answers: Literal["tokens", "text"] = "tokens"
+    """How language models play: tokens (a model that runs here guesses its most probable token), or text (it is asked
+    for the next word in words, as one behind an endpoint always is)."""
     live_guesses: Count | None = 2500
     """Language models that run play at the positions of so many guesses, drawn at random; null takes all."""
     items_per_batch: Count = 64

@@ -95,3 +95,13 @@ def test_without_a_model_nothing_changes(root):
     same, said = with_live_models(job.settings, job.study)
     assert same is job.study
     assert said == []
+
+
+def test_a_model_here_is_asked_in_text(root, tmp_path):
+    """A random model writes nothing that is right; of every text it sees the end."""
+    given = ["experiment.answers=text", "experiment.max_tokens=3", "experiment.live_guesses=8"]
+    said, study = live(root, tmp_path, *given, *(f"prompt.{each}" for each in ("system=''", "word='{context}'")))
+    asked = np.isfinite(study["model_hit"].sel(model="a").to_numpy())
+    assert 0 < asked.sum() <= 8
+    assert np.isnan(study["target_surprisal_nats"].sel(model="a")[asked]).all()
+    assert said[0].startswith(f"**a** was asked in text at {asked.sum()} positions")

@@ -1,0 +1,175 @@
+r"""What a player says against what the same player believes: two orders of the tokens, one exact log-ratio.
+
+A player that is asked in words sees the two tokens as A and B. Asked twice, with the target as A and as B, it gives the
+probabilities :math:`a` and :math:`b` that A came next. In log-odds
+
+.. math:: s = \tfrac12 [\operatorname{logit} a - \operatorname{logit} b], \qquad
+          \beta = \tfrac12 [\operatorname{logit} a + \operatorname{logit} b]
+
+*s* is what it says of the target, whatever the order; :math:`\beta` is how much it leans to A, whatever the tokens.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from estimators.display import Result
+from estimators.errors import InputError
+
+__all__ = ["StatedBelief", "both_orders", "stated_belief"]
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class StatedBelief(Result):
+    """How what a player says of pairs of tokens follows what it believes.
+
+    Attributes
+    ----------
+    n_pairs : int
+        Pairs on which both are known.
+    slope, intercept_nats : float
+        Of the least-squares line of what is said, on what is believed: slope 1 says belief as it is, 0 says nothing
+        of it, below 1 it is shrunk.
+    slope_se : float
+        Standard error, with the pairs of an item in one cluster.
+    correlation : float
+    agreement : float
+        Share of pairs on which the token said to be likelier is the one believed to be; a tie counts one half.
+    distance_nats : float
+        Mean absolute difference of the log-odds.
+
+    Examples
+    --------
+    >>> from estimators import comparison
+    >>> print(comparison.stated_belief([1.0, 0.5, -0.5, -1.0], [2.0, 1.0, -1.0, -2.0], item=[0, 0, 1, 1]).describe())
+    n_pairs         4
+    slope           0.5
+    intercept_nats  0
+    slope_se        0
+    correlation     1
+    agreement       1
+    distance_nats   0.75
+    """
+
+    made_by = "stated_belief"
+
+    n_pairs: int
+    slope: float
+    intercept_nats: float
+    slope_se: float
+    correlation: float
+    agreement: float
+    distance_nats: float
+
+    def headline(self) -> str:
+        """Say the slope and the agreement."""
+        return f"slope {self.slope:.3g} (se {self.slope_se:.2g}), agreement {self.agreement:.1%}, {self.n_pairs} pairs"
+
+
+def both_orders(first: ArrayLike, second: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    r"""Take the order of the tokens out of what a player says.
+
+    Parameters
+    ----------
+    first, second : array_like of float, shape (pair,)
+        Probability given to A where the target is A, and where it is B: strictly between 0 and 1, NaN where there is
+        no answer.
+
+    Returns
+    -------
+    said_nats : ndarray of float, shape (pair,)
+        Log-odds of the target, :math:`s`; NaN without both answers.
+    lean_nats : ndarray of float, shape (pair,)
+        Log-odds of A, :math:`\beta`; 0 where the order does not matter.
+
+    Raises
+    ------
+    InputError
+        If the shapes differ, or a probability is not strictly between 0 and 1.
+
+    Examples
+    --------
+    >>> from estimators import comparison
+    >>> said, lean = comparison.both_orders([0.9, 0.5], [0.1, 0.9])
+    >>> said.round(3), lean.round(3)
+    (array([ 2.197, -1.099]), array([0.   , 1.099]))
+    """
+    a, b = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
+    if a.shape != b.shape or a.ndim != 1:
+        raise InputError(
+            f"have shapes {a.shape} and {b.shape}, should have one number a pair each", field="first, second"
+        )
+    for name, values in (("first", a), ("second", b)):
+        bad = ~np.isnan(values) & ~((values > 0) & (values < 1))
+        if bad.any():
+            problem = f"is {values[bad][0]} ({int(bad.sum())} such); should be strictly between 0 and 1, or NaN"
+            raise InputError(problem, field=name)
+    log_odds_a, log_odds_b = np.log(a) - np.log1p(-a), np.log(b) - np.log1p(-b)
+    return (log_odds_a - log_odds_b) / 2, (log_odds_a + log_odds_b) / 2
+
+
+def stated_belief(said_nats: ArrayLike, believed_nats: ArrayLike, item: ArrayLike) -> StatedBelief:
+    r"""Compare what a player says of pairs of tokens with what it believes.
+
+    .. math:: s_j = \alpha + k\, d_j + \varepsilon_j, \qquad d = \ln\frac{q(y|c)}{q(x|c)}
+
+    Parameters
+    ----------
+    said_nats : array_like of float, shape (pair,)
+        Log-odds of the target as said, :math:`s`, nats (:func:`both_orders`); NaN where there is no answer.
+    believed_nats : array_like of float, shape (pair,)
+        Log-odds of the target as believed, :math:`d`, nats.
+    item : array_like, shape (pair,)
+        The item of each pair.
+
+    Returns
+    -------
+    StatedBelief
+        NaN for what too few pairs, or one believed value, do not give. The standard error is that of the sandwich
+        :math:`\sum_g (\sum_{j \in g} (d_j - \bar d) e_j)^2 / (\sum_j (d_j - \bar d)^2)^2` over items *g*, times
+        :math:`G / (G - 1)`.
+
+    Raises
+    ------
+    InputError
+        If the shapes differ, or a value is infinite.
+
+    Examples
+    --------
+    >>> from estimators import comparison
+    >>> comparison.stated_belief([1.0, 0.5, -0.5, -1.0], [2.0, 1.0, -1.0, -2.0], item=[0, 0, 1, 1])
+    StatedBelief(slope 0.5 (se 0), agreement 100.0%, 4 pairs)
+    """
+    said, believed = np.asarray(said_nats, dtype=float), np.asarray(believed_nats, dtype=float)
+    items = np.asarray(item)
+    if not said.shape == believed.shape == items.shape or said.ndim != 1:
+        problem = f"have shapes {said.shape}, {believed.shape} and {items.shape}, should have one value a pair each"
+        raise InputError(problem, field="said_nats, believed_nats, item")
+    for name, values in (("said_nats", said), ("believed_nats", believed)):
+        if np.isinf(values).any():
+            raise InputError(f"is infinite at {int(np.isinf(values).sum())} pairs", field=name)
+    known = np.isfinite(said) & np.isfinite(believed)
+    s, d = said[known], believed[known]
+    if not s.size:
+        return StatedBelief(0, *[np.nan] * 6)
+    agreement = float(np.mean((1 + np.sign(s) * np.sign(d)) / 2))
+    distance = float(np.abs(s - d).mean())
+    centred = d - d.mean()
+    spread = float(centred @ centred)
+    if spread == 0:
+        return StatedBelief(s.size, np.nan, np.nan, np.nan, np.nan, agreement, distance)
+    slope = float(centred @ s / spread)
+    intercept = float(s.mean() - slope * d.mean())
+    residual = s - intercept - slope * d
+    _, cluster = np.unique(items[known], return_inverse=True)
+    score = np.bincount(cluster, weights=centred * residual)
+    n_clusters = score.size
+    variance = float(score @ score) / spread**2 * n_clusters / (n_clusters - 1) if n_clusters > 1 else np.nan
+    off = s - s.mean()
+    correlation = float(centred @ s / np.sqrt(spread * (off @ off))) if (off @ off) > 0 else np.nan
+    return StatedBelief(s.size, slope, intercept, float(np.sqrt(variance)), correlation, agreement, distance)

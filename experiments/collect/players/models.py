@@ -1,0 +1,146 @@
+"""``experiment.players=model``: language models in front of the pages, who see what a page shows and answer in text."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from experiments.collect.players.browser import Played
+from experiments.collect.players.forms import Page
+from experiments.harness.text_models import TextAnswers, TextPlayer, TextSettings, ask_texts, text_players
+from inference.text.prompts import Question, percent_question, word_question
+from inference.text.reading import read_percent, read_word
+
+if TYPE_CHECKING:
+    from experiments.collect.settings import CollectSettings
+
+__all__ = ["MODEL_GAMES", "ModelPerson", "UnreadableError", "model_people"]
+
+MODEL_GAMES = ("comparison", "cloze")
+"""Games whose pages language models can answer."""
+
+_RETRY_TEMPERATURE = 1.0
+_AROUND_A_WORD = re.compile(r"^\W+|\W+$")
+
+
+class UnreadableError(Played):
+    """No answer of a model to a page could be read; like a person who gives up, it leaves."""
+
+    def __init__(self, page: Page, texts: list[str | None]) -> None:
+        super().__init__(page)
+        self.texts = texts
+
+    def __str__(self) -> str:
+        """Say what it answered last."""
+        return f"left after {len(self.texts)} answers to one page that cannot be read, the last: {self.texts[-1]!r}"
+
+
+@dataclass(eq=False)
+class ModelPerson:
+    """One session of a language model.
+
+    Attributes
+    ----------
+    player : TextPlayer
+    number : int
+        Of the session; draws of two sessions differ.
+    tries : int
+    n_asked : int
+        Answers that were asked for.
+    unreadable : Counter
+        Those that could not be read, by what they say.
+    """
+
+    player: TextPlayer
+    number: int
+    tries: int
+    n_asked: int = 0
+    unreadable: Counter[str] = field(default_factory=Counter)
+
+    def answer(self, game: str, page: Page) -> Mapping[str, str]:
+        """Say what to fill into the form; an attention check is read like the rest of the page.
+
+        Raises
+        ------
+        UnreadableError
+            If no answer can be read.
+        """
+        texts: list[str | None] = []
+        for attempt in range(self.tries):
+            answers = self._ask(_question(self.player, game, page), attempt)
+            [text], finished = answers.text, bool(answers.finished[0])
+            self.n_asked += 1
+            value = None if text is None else _read(game, page, text, finished=finished)
+            if value is not None:
+                return {"report" if game == "comparison" else "word": value}
+            texts.append(text)
+            self.unreadable["(no usable answer)" if text is None else text] += 1
+        raise UnreadableError(page, texts)
+
+    def _ask(self, question: Question, attempt: int) -> TextAnswers:
+        player, settings = self.player, self.player.settings
+        if attempt:
+            hotter = settings.changed(temperature=max(settings.temperature, _RETRY_TEMPERATURE))
+            player = replace(player, settings=hotter)
+        # without draws every session gives the same answer to the same page
+        if player.settings.temperature:
+            question = replace(question, draw=1 + self.number * self.tries + attempt)
+        # pages are fetched in an event loop, and an endpoint is asked in another one
+        with ThreadPoolExecutor(max_workers=1) as thread:
+            return thread.submit(ask_texts, player, [question]).result()
+
+
+def model_people(settings: CollectSettings) -> dict[str, ModelPerson]:
+    """Make the sessions that the settings ask for, by the name of the player.
+
+    Parameters
+    ----------
+    settings : CollectSettings
+
+    Returns
+    -------
+    dict of str to ModelPerson
+
+    Raises
+    ------
+    InputError
+        If a model cannot be loaded.
+    """
+    asked = TextSettings(
+        models=settings.models,
+        prompt=settings.prompt,
+        temperature=settings.temperature,
+        store=settings.store,
+        api_store=settings.api_store,
+    )
+    return {
+        f"{player.name}-{settings.seed}-{number:04d}": ModelPerson(player, number, settings.tries)
+        for player in text_players(asked, settings.seed)
+        for number in range(settings.n_players)
+    }
+
+
+def _question(player: TextPlayer, game: str, page: Page) -> Question:
+    prompt, context = player.settings.prompt, page.context or ""
+    instruction = page.strong[0] if page.strong else None
+    if game == "comparison":
+        a, b = page.tokens[:2]
+        return percent_question(prompt, context, a, b, question=instruction)
+    question = word_question(prompt, context)
+    return question if instruction is None else replace(question, user=f"{question.user}\n\n{instruction}".strip())
+
+
+def _read(game: str, page: Page, text: str, *, finished: bool) -> str | None:
+    if game == "comparison":
+        form = page.form("/play")
+        offered = [] if form is None else form.choices.get("report", [])
+        percent = read_percent(text, finished=finished, percents=[int(value) for value in offered])
+        return None if percent is None else str(percent)
+    word = read_word(text, finished=finished)
+    # the page takes words, without the comma or period that may follow them
+    bare = None if word is None else _AROUND_A_WORD.sub("", word)
+    return bare or None

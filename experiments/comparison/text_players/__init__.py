@@ -1,0 +1,1 @@
+"""Language models that play the comparison game through its text."""

@@ -1,0 +1,203 @@
+"""What models say of pairs of tokens, in both orders, and what they believe of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from estimators.comparison import report_from_log_ratio
+from experiments.comparison.text_players.pairs import Pairs
+from experiments.comparison.text_players.settings import BOXES, OPTIONS, VERBALISED
+from experiments.harness.text_models import TextPlayer, ask_options, ask_texts, ask_values
+from inference.lm.continuations import continuation_log_probs
+from inference.lm.language_model import encode, model_record
+from inference.store.keys import operation_key, result_key
+from inference.text.prompts import PERCENTS, Question, option_question, percent_question
+from inference.text.reading import read_percent
+
+__all__ = ["ORDERS", "Said", "answer_rows", "believed_nats", "probability_of", "say"]
+
+FloatArray = NDArray[np.float64]
+
+ORDERS = ("A", "B")
+"""Where the target stands; every pair is asked in both orders."""
+# the token compared may be several of the model's own
+_ROOM_FOR_A_TOKEN = 32
+# a probability that a double cannot tell from 1 is no report
+_NEAREST = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Said:
+    """What a model said of pairs.
+
+    Attributes
+    ----------
+    way : str
+        ``verbalised``, ``boxes`` or ``options``.
+    probability_a : ndarray of float, shape (pair, order)
+        Given to A; NaN where it cannot be read, or was not asked because both strings are equal.
+    text : list of list of str or None
+        The answers, by pair and order; "" where none were written.
+    said : str
+        For the report: what it cost.
+    """
+
+    way: str
+    probability_a: FloatArray
+    text: list[list[str | None]]
+    said: str
+
+    @property
+    def reports(self) -> FloatArray:
+        """Probability given to the target, shape (pair, order)."""
+        return np.column_stack([self.probability_a[:, 0], 1 - self.probability_a[:, 1]])
+
+    def unreadable(self, pairs: Pairs) -> Counter[str]:
+        """Count answers that could not be read, by what they say."""
+        missing = np.isnan(self.probability_a) & ~pairs.automatic[:, None]
+        if self.way == OPTIONS:
+            n_missing = int(missing.sum())
+            return Counter({"(no log-probability of A or B)": n_missing} if n_missing else {})
+        texts = [self.text[pair][order] for pair, order in np.argwhere(missing).tolist()]
+        return Counter("(no usable answer)" if text is None else text for text in texts)
+
+
+def probability_of(log_odds: FloatArray) -> FloatArray:
+    """Probabilities of log-odds, strictly between 0 and 1; what is missing stays so."""
+    known = np.isfinite(log_odds)
+    found = np.full(log_odds.shape, np.nan)
+    found[known] = np.clip(report_from_log_ratio(-log_odds[known]), _NEAREST, 1 - _NEAREST)
+    return found
+
+
+def say(player: TextPlayer, pairs: Pairs, way: str) -> Said:
+    """Ask a model about every pair in both orders.
+
+    Parameters
+    ----------
+    player : TextPlayer
+    pairs : Pairs
+    way : {"verbalised", "boxes", "options"}
+
+    Returns
+    -------
+    Said
+    """
+    asked = np.flatnonzero(~pairs.automatic)
+    ask = option_question if way == OPTIONS else percent_question
+    questions: list[Question] = []
+    for at in asked.tolist():
+        tokens = pairs.target[at], pairs.other[at]
+        # of draws, each position of a candidate has its own
+        draw = int(pairs.candidate[at]) if player.settings.temperature and way == VERBALISED else 0
+        for a, b in (tokens, tokens[::-1]):
+            questions.append(replace(ask(player.settings.prompt, pairs.context[at], a, b), draw=draw))
+    probability = np.full((len(pairs.target), len(ORDERS)), np.nan)
+    text: list[list[str | None]] = [["", ""] for _ in pairs.target]
+    if not asked.size:
+        return Said(way, probability, text, "")
+    if way == BOXES:
+        logprob = ask_values(player, questions, [f"{percent}%" for percent in PERCENTS])
+        weights = np.exp(logprob - logprob.max(axis=1, keepdims=True))
+        means = weights @ np.array(PERCENTS) / 100 / weights.sum(axis=1)
+        probability[asked] = means.reshape(-1, len(ORDERS))
+        return Said(way, probability, text, "")
+    if way == OPTIONS:
+        found = ask_options(player, questions, ORDERS)
+        values = probability_of(found.logprob[:, 0] - found.logprob[:, 1])
+        probability[asked] = values.reshape(-1, len(ORDERS))
+        return Said(way, probability, text, found.said)
+    answers = ask_texts(player, questions)
+    for number, (its, finished) in enumerate(zip(answers.text, answers.finished.tolist(), strict=True)):
+        at, order = int(asked[number // len(ORDERS)]), number % len(ORDERS)
+        text[at][order] = its
+        percent = None if its is None else read_percent(its, finished=finished)
+        probability[at, order] = np.nan if percent is None else percent / 100
+    return Said(way, probability, text, answers.said)
+
+
+def believed_nats(player: TextPlayer, pairs: Pairs) -> FloatArray:
+    r"""Compute what a model that runs here believes of every pair: ln q(y|c) - ln q(x|c).
+
+    Parameters
+    ----------
+    player : TextPlayer
+    pairs : Pairs
+
+    Returns
+    -------
+    ndarray of float, shape (pair,)
+        Log-odds of the target, of the text going on with either string in the model's own tokens, nats; NaN for a model
+        behind an endpoint.
+    """
+    model = player.model
+    if model is None:
+        return np.full(len(pairs.target), np.nan)
+    longest = model.max_tokens - _ROOM_FOR_A_TOKEN
+
+    def compute(batch: list[tuple[str, str]]) -> Mapping[str, NDArray[Any]]:
+        contexts = [tokens[-longest:] for tokens in encode(model, [context for context, _ in batch])]
+        found = continuation_log_probs(model, contexts, [[text] for _, text in batch])
+        return {"logprob": np.array([its[0] for its in found])}
+
+    def by_context(batch: list[tuple[str, str]]) -> list[list[int]]:
+        order = sorted(range(len(batch)), key=batch.__getitem__)
+        size = player.work.items_per_batch
+        return [order[first : first + size] for first in range(0, len(order), size)]
+
+    asked = [*zip(pairs.context, pairs.target, strict=True), *zip(pairs.context, pairs.other, strict=True)]
+    logprob = player.work.compute(
+        f"belief of {player.name}",
+        operation_key("continuations", model=model.identity, parameters={"longest": longest}, compute=compute),
+        asked,
+        [result_key(*each) for each in asked],
+        compute,
+        batches=by_context,
+        provenance=model_record(model),
+    )["logprob"]
+    of_target, of_other = np.split(np.asarray(logprob, dtype=np.float64), 2)
+    difference: FloatArray = of_target - of_other
+    return difference
+
+
+def answer_rows(player: str, said: Said, pairs: Pairs, item: NDArray[Any], reports: FloatArray) -> pd.DataFrame:
+    """List every answer, a row a question, in the columns that ``study=comparison_table`` reads, and some more.
+
+    Parameters
+    ----------
+    player : str
+    said : Said
+    pairs : Pairs
+    item : ndarray, shape (pair,)
+        What results call the items.
+    reports : ndarray of float, shape (pair, order)
+        As the study has them.
+
+    Returns
+    -------
+    pandas.DataFrame
+    """
+    n_pairs = len(pairs.target)
+    return pd.DataFrame(
+        {
+            "participant": np.repeat(f"{player} {said.way}", n_pairs * len(ORDERS)),
+            "item": np.repeat(item, len(ORDERS)),
+            "draw": np.repeat(pairs.candidate, len(ORDERS)),
+            "report": np.where(pairs.automatic[:, None], 0.5, reports).ravel(),
+            "player": player,
+            "way": said.way,
+            "target_side": np.tile(ORDERS, n_pairs),
+            "target": np.repeat(pairs.target, len(ORDERS)),
+            "candidate": np.repeat(pairs.other, len(ORDERS)),
+            "automatic": np.repeat(pairs.automatic, len(ORDERS)),
+            "probability_a": said.probability_a.ravel(),
+            "answer": [text for both in said.text for text in both],
+        }
+    )

@@ -1,0 +1,298 @@
+"""``+exp=text_players``: language models answer the questions of a comparison study in words, as people do."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from numpy.typing import NDArray
+
+from estimators.comparison import (
+    HUMAN,
+    StatedBelief,
+    both_orders,
+    drawn_response_mask,
+    estimate_perplexity,
+    round_reports,
+    stated_belief,
+)
+from estimators.errors import InputError
+from estimators.layout import item_labels
+from experiments.comparison.text_players.answers import ORDERS, Said, answer_rows, believed_nats, probability_of, say
+from experiments.comparison.text_players.figures import said_figure, text_perplexity_figure
+from experiments.comparison.text_players.pairs import Pairs, answered_study, asked_pairs
+from experiments.comparison.text_players.settings import VERBALISED, TextPlayersSettings
+from experiments.comparison.text_players.summary import summary
+from experiments.harness.language_models import open_work
+from experiments.harness.result import ExperimentResult, experiment
+from experiments.harness.text_models import text_players as players_of
+from experiments.studies.comparison.file import save_comparison_study
+from inference.store.keys import result_key
+
+__all__ = ["TEXT_PLAYERS_COLUMNS", "TextPlayersSettings", "text_players"]
+
+FloatArray = NDArray[np.float64]
+
+PEOPLE, BELIEF, BASELINE = "people", "belief", "baseline"
+ALWAYS_HALF = "always 50%"
+
+TEXT_PLAYERS_COLUMNS = (
+    *("player", "way", "rounding", "n_pairs", "n_questions", "n_unreadable", "position_bias_nats"),
+    *("slope", "slope_se", "correlation", "agreement", "distance_nats"),
+    *("gap_nats", "se_items_nats", "perplexity", "perplexity_lower", "perplexity_upper", "pareto_k", "verdict"),
+)
+"""Columns of the table.
+
+``way``: ``people`` (the study's own responses), ``belief`` (the model's probabilities of both tokens), ``verbalised``,
+``boxes`` and ``options`` (what it answers in text), ``baseline`` (whoever says 50% to every pair: what equation 5 makes
+of no answer at all). ``position_bias_nats`` is the mean log-odds of A over both orders,
+0 without a bias; ``slope`` to ``distance_nats`` compare with the belief
+(:class:`~estimators.comparison.StatedBelief`); the rest is equation 5 on the answers.
+"""
+
+_ON_SCREEN = (
+    *("player", "way", "rounding", "n_questions", "n_unreadable", "position_bias_nats", "slope", "agreement"),
+    *("perplexity", "perplexity_lower", "perplexity_upper"),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Played:
+    """One model in one way.
+
+    Attributes
+    ----------
+    player : str
+    said : Said
+    study : Dataset or None
+        With the answers in the place of people's, on the game's eleven values; None without a readable one.
+    exact : Dataset or None
+        The same unrounded.
+    compared : StatedBelief
+    bias_nats : float
+    said_nats, believed_nats : ndarray of float, shape (pair,)
+    unreadable : Counter
+        Answers that could not be read.
+    answers : DataFrame
+    """
+
+    player: str
+    said: Said
+    study: xr.Dataset | None
+    exact: xr.Dataset | None
+    compared: StatedBelief
+    bias_nats: float
+    said_nats: FloatArray
+    believed_nats: FloatArray
+    unreadable: Counter[str]
+    answers: pd.DataFrame
+
+
+@experiment(TextPlayersSettings)
+def text_players(study: xr.Dataset, settings: TextPlayersSettings) -> ExperimentResult:
+    """Let language models answer a study's questions in text, and compare what they say with what they believe.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A comparison study.
+    settings : TextPlayersSettings, optional
+        Or its fields by name.
+
+    Returns
+    -------
+    ExperimentResult
+        :data:`TEXT_PLAYERS_COLUMNS`. Its ``tables`` have every answer and those that could not be read; the folder
+        ``studies`` has a comparison study of every model and way, for ``study=comparison_file``.
+    """
+    pairs = _mine(settings, asked_pairs(study, settings))
+    informative = ~pairs.automatic
+    rows = [_people(study)] if drawn_response_mask(study).any() else []
+    rows.append(_baseline(study, pairs))
+    played: list[Played] = []
+    for player in players_of(settings, settings.seed):
+        believed = believed_nats(player, pairs) if settings.belief else np.full(len(pairs.target), np.nan)
+        if np.isfinite(believed).any():
+            rows += _belief_rows(study, pairs, player.name, believed)
+        for way in settings.ways:
+            one = _played(study, pairs, player.name, say(player, pairs, way), believed)
+            played.append(one)
+            rows += _text_rows(one, pairs)
+    table = pd.DataFrame(rows, columns=list(TEXT_PLAYERS_COLUMNS))
+    figures = {"perplexity": text_perplexity_figure(table, str(study.attrs["name"]))}
+    shown = [one for one in played if one.compared.n_pairs]
+    if shown:
+        panels = {
+            f"{one.player}, {one.said.way}": (one.believed_nats[informative], one.said_nats[informative], one.compared)
+            for one in shown
+        }
+        figures["said"] = said_figure(panels)
+    unreadable = pd.DataFrame(
+        [(one.player, one.said.way, text, n) for one in played for text, n in one.unreadable.most_common()],
+        columns=["player", "way", "answer", "n"],
+    )
+    files = {"studies": partial(_write, {f"{one.player}_{one.said.way}": one.study for one in played})}
+    return ExperimentResult(
+        table=table,
+        dataset=_dataset(table, played, pairs, item_labels(study)),
+        figures=figures,
+        text=summary(table, settings, [one.said.said for one in played if one.said.said]),
+        warnings=(*_warnings(played, pairs), *_few(table)),
+        tables={"answers": pd.concat([one.answers for one in played], ignore_index=True), "unreadable": unreadable},
+        files=files,
+        on_screen=table[[*_ON_SCREEN]],
+    )
+
+
+def _mine(settings: TextPlayersSettings, pairs: Pairs) -> Pairs:
+    keys = [result_key(*each) for each in zip(pairs.context, pairs.target, pairs.other, strict=True)]
+    mine = open_work(settings).mine(keys)
+    if not mine.size:
+        raise InputError(f"holds none of the {len(keys)} pairs; take fewer shards", field="shard")
+    return pairs.take(mine)
+
+
+def _played(study: xr.Dataset, pairs: Pairs, player: str, said: Said, believed: FloatArray) -> Played:
+    said_nats, lean = both_orders(*said.probability_a.T)
+    averaged = probability_of(said_nats)
+    if said.way == VERBALISED:
+        given = [(f"{player} (target {side})", said.reports[:, order]) for order, side in enumerate(ORDERS)]
+        reports = said.reports
+    else:
+        # probabilities are the same however often they are asked for: both orders are one answer
+        given = [(player, averaged)]
+        reports = np.column_stack([averaged, averaged])
+    on_values = [(name, _rounded(values)) for name, values in given]
+    name = f"{study.attrs['name']}, {player} {said.way}"
+    asked = ~pairs.automatic
+    return Played(
+        player,
+        said,
+        answered_study(study, pairs, on_values, name),
+        answered_study(study, pairs, given, name),
+        stated_belief(said_nats[asked], believed[asked], pairs.position[asked]),
+        float(np.nanmean(lean)) if np.isfinite(lean).any() else np.nan,
+        said_nats,
+        believed,
+        said.unreadable(pairs),
+        answer_rows(player, said, pairs, item_labels(study)[pairs.position], _rounded(reports)),
+    )
+
+
+def _rounded(reports: FloatArray) -> FloatArray:
+    """Round to the game's eleven values; what is missing stays so."""
+    known = np.isfinite(reports)
+    rounded = np.full(reports.shape, np.nan)
+    rounded[known] = round_reports(reports[known], "interface")
+    return rounded
+
+
+def _estimate(study: xr.Dataset | None) -> dict[str, Any]:
+    if study is None:
+        return {"verdict": "no answer"}
+    found = estimate_perplexity(study, HUMAN)
+    return {
+        "gap_nats": found.gap.gap_nats,
+        "se_items_nats": found.gap.se_items_nats,
+        "perplexity": found.perplexity,
+        "perplexity_lower": found.perplexity_lower,
+        "perplexity_upper": found.perplexity_upper,
+        "pareto_k": found.gap.diagnostics.pareto_k,
+        "verdict": found.gap.diagnostics.verdict,
+    }
+
+
+def _people(study: xr.Dataset) -> dict[str, Any]:
+    n_questions = int((drawn_response_mask(study) & ~study["automatic"].to_numpy()).sum())
+    return {"player": HUMAN, "way": PEOPLE, "rounding": "none", "n_questions": n_questions} | _estimate(study)
+
+
+def _baseline(study: xr.Dataset, pairs: Pairs) -> dict[str, Any]:
+    half = answered_study(study, pairs, [(ALWAYS_HALF, np.full(len(pairs.target), 0.5))], ALWAYS_HALF)
+    row = {"player": ALWAYS_HALF, "way": BASELINE, "rounding": "none", "n_pairs": int((~pairs.automatic).sum())}
+    return row | _estimate(half)
+
+
+def _few(table: pd.DataFrame) -> tuple[str, ...]:
+    rows = table[(table["verdict"] == "too few") & (table["way"] != PEOPLE)]
+    if rows.empty:
+        return ()
+    return (
+        f"too few pairs an item for equation 5: {', '.join(dict.fromkeys(rows['player'] + ' ' + rows['way']))}; such "
+        f"perplexities are too low, and compare with {ALWAYS_HALF!r} on the same pairs alone",
+    )
+
+
+def _belief_rows(study: xr.Dataset, pairs: Pairs, player: str, believed: FloatArray) -> list[dict[str, Any]]:
+    exact = probability_of(believed)
+    name = f"{study.attrs['name']}, {player} {BELIEF}"
+    row = {"player": player, "way": BELIEF, "n_pairs": int((~pairs.automatic).sum())}
+    return [
+        row | {"rounding": rounding} | _estimate(answered_study(study, pairs, [(player, reports)], name))
+        for rounding, reports in (("none", exact), ("interface", _rounded(exact)))
+    ]
+
+
+def _text_rows(one: Played, pairs: Pairs) -> list[dict[str, Any]]:
+    n_asked = int((~pairs.automatic).sum())
+    row = {
+        "player": one.player,
+        "way": one.said.way,
+        "n_pairs": n_asked,
+        "n_questions": n_asked * len(ORDERS),
+        "n_unreadable": sum(one.unreadable.values()),
+        "position_bias_nats": one.bias_nats,
+        "slope": one.compared.slope,
+        "slope_se": one.compared.slope_se,
+        "correlation": one.compared.correlation,
+        "agreement": one.compared.agreement,
+        "distance_nats": one.compared.distance_nats,
+    }
+    studies = {"none": one.exact} | ({"interface": one.study} if one.said.way != VERBALISED else {})
+    return [row | {"rounding": rounding} | _estimate(its) for rounding, its in studies.items()]
+
+
+def _dataset(table: pd.DataFrame, played: list[Played], pairs: Pairs, labels: NDArray[Any]) -> xr.Dataset:
+    names = [f"{one.player}, {one.said.way}" for one in played]
+    nats = {"units": "nats"}
+    return xr.Dataset(
+        {
+            **{name: ("row", table[name].to_numpy()) for name in table.select_dtypes("number")},
+            "player": ("row", table["player"].to_numpy(dtype=str)),
+            "way": ("row", table["way"].to_numpy(dtype=str)),
+            "rounding": ("row", table["rounding"].to_numpy(dtype=str)),
+            "said_nats": (("text_player", "pair"), np.stack([one.said_nats for one in played]), nats),
+            "believed_nats": (("text_player", "pair"), np.stack([one.believed_nats for one in played]), nats),
+            "probability_a": (
+                ("text_player", "pair", "target_side"),
+                np.stack([one.said.probability_a for one in played]),
+            ),
+            "pair_item": ("pair", labels[pairs.position]),
+            "pair_candidate": ("pair", pairs.candidate),
+        },
+        coords={"text_player": names, "target_side": list(ORDERS)},
+    )
+
+
+def _warnings(played: list[Played], pairs: Pairs) -> tuple[str, ...]:
+    n_questions = int((~pairs.automatic).sum()) * len(ORDERS)
+    return tuple(
+        f"{sum(one.unreadable.values()):,} of {n_questions:,} answers of {one.player} ({one.said.way}) cannot be read "
+        f"and are left out, most often {one.unreadable.most_common(1)[0][0]!r}; unreadable.csv lists them"
+        for one in played
+        if one.unreadable
+    )
+
+
+def _write(studies: Mapping[str, xr.Dataset | None], folder: Path) -> None:
+    folder.mkdir()
+    for name, study in studies.items():
+        if study is not None:
+            save_comparison_study(study, folder / f"{name}.nc")

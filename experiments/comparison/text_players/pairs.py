@@ -1,0 +1,163 @@
+"""Pairs of tokens that players are asked about, and the comparison study that their answers make."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimators.comparison import candidate_sources, drawn_response_mask, response_positions, validate_comparison_study
+from estimators.errors import InputError
+from experiments.comparison.text_players.settings import TextPlayersSettings
+from experiments.harness.settings import rng_for
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["Pairs", "answered_study", "asked_pairs"]
+
+FloatArray = NDArray[np.float64]
+
+_NOT_DRAWN = ("answer", "padding")
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Questions of a comparison study: an item's target beside one of its candidates.
+
+    Attributes
+    ----------
+    position : ndarray of int, shape (pair,)
+        Along ``item``.
+    candidate : ndarray of int, shape (pair,)
+        Along ``candidate``.
+    context, target, other : list of str
+        What is shown.
+    """
+
+    position: NDArray[np.intp]
+    candidate: NDArray[np.intp]
+    context: list[str]
+    target: list[str]
+    other: list[str]
+
+    @property
+    def automatic(self) -> NDArray[np.bool_]:
+        """Which pairs are two equal strings: the game answers 50% by itself, shape (pair,)."""
+        return np.array([a == b for a, b in zip(self.target, self.other, strict=True)], dtype=np.bool_)
+
+    def take(self, which: NDArray[np.intp]) -> Pairs:
+        """Give some of the pairs."""
+        places = which.tolist()
+        return Pairs(
+            self.position[which],
+            self.candidate[which],
+            [self.context[at] for at in places],
+            [self.target[at] for at in places],
+            [self.other[at] for at in places],
+        )
+
+
+def asked_pairs(study: xr.Dataset, settings: TextPlayersSettings) -> Pairs:
+    """List the pairs to ask about, each once: those that people answered, or an item's first candidates.
+
+    Candidates are draws of the generator, so that equal tokens at two positions are two pairs.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A comparison study.
+    settings : TextPlayersSettings
+
+    Returns
+    -------
+    Pairs
+        By item and candidate.
+
+    Raises
+    ------
+    InputError
+        If there are none.
+
+    Examples
+    --------
+    >>> from estimators.comparison.examples import comparison_study
+    >>> pairs = asked_pairs(comparison_study(), TextPlayersSettings(pairs_per_item=2))
+    >>> pairs.target[:2], pairs.position.tolist()[:4]
+    ([',', ','], [0, 0, 1, 1])
+    """
+    if settings.candidates is None:
+        drawn = drawn_response_mask(study)
+        asked = np.column_stack([response_positions(study)[drawn], study["response_candidate"].values[drawn]])
+        if not len(asked):
+            raise InputError(
+                "has no answers whose questions could be asked again; experiment.candidates=10 asks about the first "
+                "ten candidates of every item",
+                source=f"study {study.attrs.get('name')!r}",
+                field="participant",
+            )
+        rows = np.unique(asked, axis=0)
+    else:
+        is_asked = (study["item_set"].values != "") & study["selected"].values
+        shown = np.arange(study.sizes["candidate"]) < settings.candidates
+        rows = np.argwhere(is_asked[:, None] & shown & ~np.isin(candidate_sources(study), _NOT_DRAWN))
+    if settings.pairs_per_item is not None:
+        # the first so many of every item, in random order
+        order = rng_for(settings.seed, "text pairs").permutation(len(rows))
+        sorted_rows = order[np.argsort(rows[order, 0], kind="stable")]
+        item = rows[sorted_rows, 0]
+        number = np.arange(len(item)) - np.searchsorted(item, item)
+        rows = rows[np.sort(sorted_rows[number < settings.pairs_per_item])]
+    position, candidate = rows[:, 0].astype(np.intp), rows[:, 1].astype(np.intp)
+    if not position.size:
+        raise InputError("has no item that could be asked about", source=f"study {study.attrs.get('name')!r}")
+    return Pairs(
+        position,
+        candidate,
+        study["context"].values[position].tolist(),
+        study["target_token"].values[position].tolist(),
+        study["candidate_token"].values[position, candidate].tolist(),
+    )
+
+
+def answered_study(
+    study: xr.Dataset, pairs: Pairs, reports: Sequence[tuple[str, FloatArray]], name: str
+) -> xr.Dataset | None:
+    """Put a player's answers in the place of the participants'.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A comparison study.
+    pairs : Pairs
+    reports : sequence of (str, ndarray of shape (pair,))
+        Name of a participant, and probabilities given to the target; NaN where there is no answer. Equal strings are
+        answered 50%, as the game does.
+    name : str
+        Of the study.
+
+    Returns
+    -------
+    xarray.Dataset or None
+        A comparison study; None where there is no answer at all.
+    """
+    rows = []
+    for participant, given in reports:
+        answered = np.where(pairs.automatic, 0.5, given)
+        known = np.flatnonzero(np.isfinite(answered))
+        rows.append((np.full(known.size, participant, dtype=object), known, answered[known]))
+    which = np.concatenate([known for _, known, _ in rows])
+    if not (~pairs.automatic[which]).any():
+        return None
+    people = [variable for variable in study.variables if {"response", "answer"} & set(study[variable].dims)]
+    made: xr.Dataset = study.drop_vars(people).assign(
+        participant=("response", np.concatenate([names for names, _, _ in rows])),
+        response_item=("response", study["item"].values[pairs.position[which]]),
+        response_candidate=("response", pairs.candidate[which].astype(np.int64)),
+        report=("response", np.concatenate([values for _, _, values in rows])),
+        automatic=("response", pairs.automatic[which]),
+    )
+    return validate_comparison_study(made.assign_attrs(study.attrs | {"name": name}))

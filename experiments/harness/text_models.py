@@ -1,0 +1,327 @@
+"""Language models that are asked in text: those that run here and those behind an endpoint, by the same questions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import AfterValidator, BeforeValidator, Field
+
+from estimators.errors import InputError
+from experiments.harness.language_models import StoreSettings, Work, open_work
+from inference.api.chat import ChatAnswer, ChatQuestion, ask_questions
+from inference.api.client import UnusableCallError
+from inference.api.settings import ApiSettings
+from inference.lm.continuations import continuation_log_probs
+from inference.lm.generation import generate, option_log_probs
+from inference.lm.language_model import LanguageModel, model_record
+from inference.lm.loading import load_language_model
+from inference.lm.prompting import prompt_tokens
+from inference.lm.settings import ModelSettings
+from inference.progress import stage
+from inference.settings import Count, UserPath
+from inference.store.keys import OperationKey, context_seed, operation_key, result_key
+from inference.text.prompts import PromptSettings, Question
+
+__all__ = [
+    "OptionLogProbs",
+    "TextAnswers",
+    "TextModels",
+    "TextPlayer",
+    "TextSettings",
+    "ask_options",
+    "ask_texts",
+    "ask_values",
+    "text_players",
+]
+
+FloatArray = NDArray[np.float64]
+_Compute = Callable[[list[tuple[Question, str]]], Mapping[str, NDArray[Any]]]
+
+
+def _named(given: Any) -> Any:
+    """A model that runs and has no name goes by its key; one behind an endpoint always does."""
+    if not isinstance(given, Mapping):
+        return given
+    return {
+        key: {"name": key, **its} if isinstance(its, Mapping) and its.get("source") != "api" else its
+        for key, its in given.items()
+    }
+
+
+def _by_name(models: Mapping[str, ModelSettings | ApiSettings]) -> dict[str, ModelSettings | ApiSettings]:
+    named: dict[str, ModelSettings | ApiSettings] = {}
+    for key, its in models.items():
+        name = its.name if isinstance(its, ModelSettings) else key
+        if name in named:
+            raise InputError(f"{name!r} is the name of two models", field=f"{key}.name")
+        named[name] = its
+    return named
+
+
+_Either = Annotated[ModelSettings | ApiSettings, Field(discriminator="source")]
+TextModels = Annotated[Mapping[str, _Either], BeforeValidator(_named), AfterValidator(_by_name)]
+"""Models that answer in text, by name."""
+
+
+class TextSettings(StoreSettings):
+    """What an experiment takes whose models answer in text."""
+
+    models: TextModels = Field(default_factory=dict)
+    """Language models, by name: model=[smollm2], or model=[api] for one behind an endpoint."""
+    prompt: PromptSettings = PromptSettings()
+    """Texts of the questions."""
+    temperature: Annotated[float, Field(ge=0)] = 0.0
+    """Of answers in text; 0 takes the most probable token every time."""
+    max_tokens: Count = 12
+    """Most tokens of an answer; what is cut off cannot be read."""
+    api_store: UserPath = Path("api_answers.db")
+    """SQLite file with the paid answers, to go on with and never to pay twice."""
+
+
+@dataclass(frozen=True, eq=False)
+class TextAnswers:
+    """What a model answered.
+
+    Attributes
+    ----------
+    text : list of str or None
+        By question; None where an endpoint gave no usable answer.
+    finished : ndarray of bool, shape (question,)
+        The model ended the answer.
+    said : str
+        For the report: what it cost, or nothing.
+    """
+
+    text: list[str | None]
+    finished: NDArray[np.bool_]
+    said: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class OptionLogProbs:
+    """How probable a model finds the options as first token of its answer.
+
+    Attributes
+    ----------
+    logprob : ndarray of float, shape (question, option)
+        Nats, not renormalised; NaN where an endpoint named none of the options.
+    said : str
+        For the report.
+    """
+
+    logprob: FloatArray
+    said: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class TextPlayer:
+    """A model that is asked in text.
+
+    Attributes
+    ----------
+    name : str
+        In the settings' models.
+    settings : TextSettings
+    seed : int
+        Of the draws, above temperature 0.
+    work : Work
+        The store of what models that run here have answered.
+    model : LanguageModel or None
+        None for one behind an endpoint.
+    """
+
+    name: str
+    settings: TextSettings
+    seed: int
+    work: Work
+    model: LanguageModel | None
+
+
+def text_players(settings: TextSettings, seed: int) -> Iterator[TextPlayer]:
+    """Give the models of the settings, each loaded when it is its turn.
+
+    Parameters
+    ----------
+    settings : TextSettings
+    seed : int
+
+    Raises
+    ------
+    InputError
+        If no model is named, or one cannot be loaded.
+    """
+    if not settings.models:
+        raise InputError("names none; choose some, such as model=[smollm2] or model=[api]", field="model")
+    work = open_work(settings)
+    for name, its in settings.models.items():
+        yield TextPlayer(name, settings, seed, work, None if isinstance(its, ApiSettings) else load_language_model(its))
+
+
+def ask_texts(player: TextPlayer, questions: Sequence[Question]) -> TextAnswers:
+    """Ask a model questions that it answers in text; answers come from the store where they are there.
+
+    Parameters
+    ----------
+    player : TextPlayer
+    questions : sequence of Question
+
+    Returns
+    -------
+    TextAnswers
+
+    Raises
+    ------
+    InputError
+        If a question is longer than the model takes, or as :func:`~inference.api.chat.ask_questions`.
+    """
+    settings, model = player.settings, player.model
+    if model is None:
+        given, said = _through_endpoint(player, questions, ranked=False)
+        texts = [its.text if isinstance(its, ChatAnswer) else None for its in given]
+        finished = np.array([isinstance(its, ChatAnswer) and its.finished for its in given], dtype=np.bool_)
+        return TextAnswers(texts, finished, said)
+    max_tokens, temperature = settings.max_tokens, settings.temperature
+
+    def compute(batch: list[tuple[Question, str]]) -> dict[str, NDArray[Any]]:
+        prompts = prompt_tokens(model, [(question.system, question.user) for question, _ in batch])
+        seeds = [context_seed(player.seed, key) for _, key in batch]
+        found = generate(model, prompts, max_tokens=max_tokens, temperature=temperature, seeds=seeds)
+        return {"text": np.array(found.text, dtype=object), "finished": found.finished}
+
+    parameters: dict[str, Any] = {"max_tokens": max_tokens, "temperature": temperature}
+    # without draws the seed decides nothing
+    parameters |= {"seed": player.seed} if temperature else {}
+    key = operation_key("text_answers", model=model.identity, parameters=parameters, compute=compute)
+    found = _computed(player, key, questions, compute)
+    return TextAnswers([str(text) for text in found["text"]], np.asarray(found["finished"], dtype=np.bool_))
+
+
+def ask_options(player: TextPlayer, questions: Sequence[Question], options: Sequence[str]) -> OptionLogProbs:
+    """Ask a model how probable it finds options as the first token of its answer.
+
+    A model that runs gives exact probabilities. An endpoint lists the most probable tokens: an option that is not
+    among them counts with the probability of the last one listed, which is the most that it can have.
+
+    Parameters
+    ----------
+    player : TextPlayer
+    questions : sequence of Question
+    options : sequence of str
+        Each a token of the model, such as "A".
+
+    Returns
+    -------
+    OptionLogProbs
+
+    Raises
+    ------
+    InputError
+        If an option is no token, or as :func:`ask_texts`.
+    """
+    model = player.model
+    if model is None:
+        given, said = _through_endpoint(player, questions, ranked=True)
+        return OptionLogProbs(np.array([_listed(its, options) for its in given]).reshape(-1, len(options)), said)
+
+    def compute(batch: list[tuple[Question, str]]) -> dict[str, NDArray[Any]]:
+        prompts = prompt_tokens(model, [(question.system, question.user) for question, _ in batch])
+        return {"logprob": option_log_probs(model, prompts, options)}
+
+    key = operation_key("text_options", model=model.identity, parameters={"options": [*options]}, compute=compute)
+    found = _computed(player, key, questions, compute)
+    return OptionLogProbs(np.asarray(found["logprob"], dtype=np.float64).reshape(-1, len(options)))
+
+
+def ask_values(player: TextPlayer, questions: Sequence[Question], values: Sequence[str]) -> FloatArray:
+    """Ask a model that runs here how probable it finds each of some values as the beginning of its answer.
+
+    Parameters
+    ----------
+    player : TextPlayer
+    questions : sequence of Question
+    values : sequence of str
+        Such as "90%"; none is the beginning of another one.
+
+    Returns
+    -------
+    ndarray of float, shape (question, value)
+        ln of the probability of the value's tokens, nats; not renormalised.
+
+    Raises
+    ------
+    InputError
+        If the model is behind an endpoint, which says no probability of a given text, or as :func:`ask_texts`.
+    """
+    model = player.model
+    if model is None:
+        problem = "is behind an endpoint, which says no probability of a given answer; leave 'boxes' out of the ways"
+        raise InputError(problem, source=f"model {player.name!r}", field="ways")
+
+    def compute(batch: list[tuple[Question, str]]) -> dict[str, NDArray[Any]]:
+        prompts = prompt_tokens(model, [(question.system, question.user) for question, _ in batch])
+        return {"logprob": np.stack(continuation_log_probs(model, prompts, [values] * len(prompts), bos=False))}
+
+    key = operation_key("text_values", model=model.identity, parameters={"values": [*values]}, compute=compute)
+    found = _computed(player, key, questions, compute)
+    return np.asarray(found["logprob"], dtype=np.float64).reshape(-1, len(values))
+
+
+def _computed(
+    player: TextPlayer, operation: OperationKey, questions: Sequence[Question], compute: _Compute
+) -> Mapping[str, NDArray[Any]]:
+    work = player.work
+
+    def alike(batch: list[tuple[Question, str]]) -> list[list[int]]:
+        # questions that begin alike share that part of their passes
+        order = sorted(range(len(batch)), key=lambda i: (batch[i][0].system, batch[i][0].user))
+        return [order[first : first + work.items_per_batch] for first in range(0, len(order), work.items_per_batch)]
+
+    keys = [result_key(question.system, question.user, question.draw) for question in questions]
+    items = list(zip(questions, keys, strict=True))
+    record = {} if player.model is None else model_record(player.model)
+    what = f"{player.name} answers"
+    return work.compute(what, operation, items, keys, compute, batches=alike, provenance=record)
+
+
+def _through_endpoint(
+    player: TextPlayer, questions: Sequence[Question], *, ranked: bool
+) -> tuple[list[ChatAnswer | UnusableCallError], str]:
+    settings, chosen = player.settings, player.settings.models[player.name]
+    if not isinstance(chosen, ApiSettings):
+        raise TypeError(player.name)
+    asked = [
+        ChatQuestion(
+            question.system,
+            question.user,
+            max_tokens=1 if ranked else settings.max_tokens,
+            temperature=0.0 if ranked else settings.temperature,
+            draw=question.draw,
+            ranked=ranked,
+        )
+        for question in questions
+    ]
+    with stage(f"{player.name} answers", announced=True) as show:
+        found, ledger = ask_questions(asked, chosen, settings.api_store, progress=show)
+    said = f"The store of paid answers `{settings.api_store}` has {ledger.n_answers:,}, ${ledger.paid_usd:.4f}"
+    if ledger.n_unsure:
+        said += f"; {ledger.n_unsure:,} calls without a usable answer may have cost ${ledger.unsure_usd:.4f} more"
+    return found, said + "."
+
+
+def _listed(answer: ChatAnswer | UnusableCallError, options: Sequence[str]) -> FloatArray:
+    """Log-probabilities of options among the tokens that an endpoint lists."""
+    first = answer.first if isinstance(answer, ChatAnswer) else None
+    found = np.full(len(options), np.nan)
+    if first is None:
+        return found
+    for number, option in enumerate(options):
+        its = [value for token, value in zip(first.token, first.logprob, strict=True) if token.strip() == option]
+        found[number] = np.logaddexp.reduce(its) if its else np.nan
+    if np.isfinite(found).any():
+        found[np.isnan(found)] = first.logprob[-1]
+    return found

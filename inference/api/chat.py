@@ -1,0 +1,226 @@
+"""Questions to an endpoint that answers in text: the call, what its answer says, and many of them side by side."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from estimators.errors import InputError
+from inference.api.calls import (
+    CHAT_OVERHEAD_TOKENS,
+    Call,
+    Position,
+    UnusableAnswerError,
+    WrongAnswerError,
+    call_key,
+    positions_of,
+)
+from inference.api.client import ApiClient, UnusableCallError
+from inference.api.ledger import Ledger
+from inference.api.settings import ApiSettings
+from inference.api.stopping import first_signal_waits, gathered
+from inference.api.store import AnswerStore
+
+__all__ = ["ChatAnswer", "ChatQuestion", "ask_questions", "chat_call", "most_cost_usd"]
+
+
+@dataclass(frozen=True)
+class ChatQuestion:
+    """What an endpoint is asked.
+
+    Attributes
+    ----------
+    system, user : str
+        What the two say; an empty text is left out.
+    max_tokens : int
+        Of the answer.
+    temperature : float
+        Of the answer's tokens.
+    draw : int
+        Number of the draw: the same question is asked once for every number. Above 0 it is sent as ``seed``.
+    ranked : bool
+        Whether the most probable first tokens are wanted too.
+    """
+
+    system: str
+    user: str
+    max_tokens: int
+    temperature: float = 0.0
+    draw: int = 0
+    ranked: bool = False
+
+
+@dataclass(frozen=True)
+class ChatAnswer:
+    """What an endpoint answered.
+
+    Attributes
+    ----------
+    text : str
+    finished : bool
+        The model ended its answer; otherwise it was cut off.
+    first : Position or None
+        The most probable first tokens, where they were wanted.
+    """
+
+    text: str
+    finished: bool
+    first: Position | None = None
+
+
+def chat_call(settings: ApiSettings, question: ChatQuestion) -> Call:
+    """Build the call of a question.
+
+    Parameters
+    ----------
+    settings : ApiSettings
+    question : ChatQuestion
+
+    Returns
+    -------
+    Call
+
+    Raises
+    ------
+    InputError
+        If the question says nothing.
+    """
+    said = {"system": question.system, "user": question.user}
+    messages = [{"role": role, "content": text} for role, text in said.items() if text]
+    if not messages:
+        raise InputError("is empty", field="question")
+    body: dict[str, Any] = {
+        "model": settings.model,
+        "max_tokens": question.max_tokens,
+        "temperature": float(question.temperature),
+    }
+    if question.draw:
+        body["seed"] = question.draw
+    if settings.kind == "completions":
+        path = "completions"
+        body["prompt"] = "\n\n".join(message["content"] for message in messages) + "\n"
+        body |= {"logprobs": settings.top_logprobs} if question.ranked else {}
+    else:
+        path = "chat/completions"
+        body["messages"] = messages
+        body |= {"logprobs": True, "top_logprobs": settings.top_logprobs} if question.ranked else {}
+    n_bytes = sum(len(message["content"].encode("utf-8", "surrogatepass")) for message in messages)
+    most = n_bytes + CHAT_OVERHEAD_TOKENS
+    return Call(path, body, call_key(settings, path, body), most, question.max_tokens)
+
+
+def answer_reader(settings: ApiSettings) -> Callable[[Any], ChatAnswer]:
+    """Make what reads an answer's text, and its first token's ranking where it has one."""
+
+    def read(answer: Any) -> ChatAnswer:
+        try:
+            choice = answer["choices"][0]
+        except (KeyError, IndexError, TypeError):
+            raise UnusableAnswerError("the answer has no choices") from None
+        if not isinstance(choice, Mapping):
+            raise WrongAnswerError("the answer's choice is no object")
+        message = choice.get("message")
+        text = message.get("content") if isinstance(message, Mapping) else choice.get("text")
+        if text is None and isinstance(message, Mapping) and message.get("refusal") is not None:
+            # a refusal is an answer, and none that can be read
+            text = str(message["refusal"])
+        if not isinstance(text, str):
+            raise WrongAnswerError("the answer has no text")
+        if any("\ud800" <= character <= "\udfff" for character in text):
+            raise WrongAnswerError("the answer's text holds half a character (a lone surrogate)")
+        ranked = positions_of(answer, settings.top_logprobs) if choice.get("logprobs") else []
+        return ChatAnswer(
+            text,
+            finished=choice.get("finish_reason") == "stop",
+            first=ranked[0] if ranked else None,
+        )
+
+    return read
+
+
+def most_cost_usd(questions: Sequence[ChatQuestion], settings: ApiSettings) -> float:
+    """Compute the most that questions can cost: every byte a token, every answer as long as it may be.
+
+    Parameters
+    ----------
+    questions : sequence of ChatQuestion
+    settings : ApiSettings
+
+    Returns
+    -------
+    float
+        Dollars, each distinct question once, without what the store has.
+
+    Examples
+    --------
+    >>> from inference import api
+    >>> settings = api.ApiSettings(model="m", base_url="http://localhost:8000/v1", usd_per_million_output=1e6)
+    >>> api.most_cost_usd([api.ChatQuestion("", "Which word comes next?", max_tokens=3)] * 2, settings)
+    3.0
+    """
+    calls = {call.key: call for call in (chat_call(settings, question) for question in questions)}
+    return sum(settings.cost_usd(call.most_input_tokens, call.most_output_tokens) for call in calls.values())
+
+
+def ask_questions(
+    questions: Sequence[ChatQuestion],
+    settings: ApiSettings,
+    store: Path,
+    *,
+    progress: Callable[[int, int], None] | None = None,
+) -> tuple[list[ChatAnswer | UnusableCallError], Ledger]:
+    """Ask an endpoint many questions.
+
+    Every answer is in the store before it is used: the same call resumes a stopped run and pays nothing twice. Ctrl-C
+    and SIGTERM let the calls in flight end first.
+
+    Parameters
+    ----------
+    questions : sequence of ChatQuestion
+        Equal ones are asked once.
+    settings : ApiSettings
+    store : Path
+        SQLite file of :class:`~inference.api.store.AnswerStore`.
+    progress : callable, optional
+        Told how many questions are answered, and of how many.
+
+    Returns
+    -------
+    answers : list of ChatAnswer or UnusableCallError
+        By question; the error where two whole answers cannot be used, once any other question had a usable one.
+    ledger : Ledger
+        What the store has cost.
+
+    Raises
+    ------
+    InputError
+        As :meth:`inference.api.client.ApiClient.answer`.
+    StoppedError
+        After a signal whose handler raises nothing.
+    """
+    done = 0
+
+    async def one(client: ApiClient[ChatAnswer], question: ChatQuestion) -> ChatAnswer | UnusableCallError:
+        nonlocal done
+        try:
+            found: ChatAnswer | UnusableCallError = await client.answer(chat_call(settings, question))
+        except UnusableCallError as error:
+            if not client.n_usable:
+                raise
+            found = error
+        done += 1
+        if progress is not None:
+            progress(done, len(questions))
+        return found
+
+    async def all_of(store: AnswerStore) -> list[ChatAnswer | UnusableCallError]:
+        async with ApiClient(settings, store, answer_reader(settings)) as client:
+            return await gathered(client, [one(client, question) for question in questions], when_asked)
+
+    with AnswerStore(store) as answers:
+        with first_signal_waits() as when_asked:
+            found = asyncio.run(all_of(answers))
+        return found, answers.ledger()

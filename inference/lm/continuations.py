@@ -1,0 +1,120 @@
+"""Probabilities of continuations: of a text going on with given strings, in the model's own tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimators.errors import InputError
+from inference.lm.forward import reduce_last, with_bos
+from inference.lm.language_model import LanguageModel
+from inference.lm.words import word_tokens
+
+if TYPE_CHECKING:
+    import torch
+
+__all__ = ["continuation_log_probs"]
+
+
+def continuation_log_probs(
+    model: LanguageModel,
+    contexts: Sequence[Sequence[int]],
+    continuations: Sequence[Sequence[str]],
+    *,
+    bos: bool = True,
+    progress: Callable[[int], None] | None = None,
+) -> list[NDArray[np.float64]]:
+    r"""Compute how probable it is that texts go on with given strings.
+
+    .. math:: \ln q(s \mid c) = \sum_i \ln q(s_i \mid c\, s_1 \dots s_{i-1})
+
+    over the tokens :math:`s_i` in which the model's tokenizer writes the string: one token where the model has it as
+    one. Other ways of writing it are left out.
+
+    Parameters
+    ----------
+    model : LanguageModel
+    contexts : sequence of sequence of int
+        The model's own tokens of each context, without BOS; or prompts, which have it.
+    continuations : sequence of sequence of str, shape (context,)
+        Strings after each context, of any number; none is empty.
+    bos : bool
+        Put the BOS token before every context; false for prompts.
+    progress : callable, optional
+        Takes the number of passes done since its last call.
+
+    Returns
+    -------
+    list of ndarray of float, by context, each of shape (continuation,)
+        Nats.
+
+    Raises
+    ------
+    InputError
+        If a continuation is empty or cannot be written, or a context is unusable.
+
+    Examples
+    --------
+    >>> from inference import lm
+    >>> model = lm.load_language_model(lm.ModelSettings(name="tiny", source="folder", path="tiny"))
+    >>> [found] = lm.continuation_log_probs(model, lm.encode(model, ["The old clock"]), [[" in", " in the"]])
+    >>> bool(found[1] < found[0] < 0)
+    True
+    """
+    if len(contexts) != len(continuations):
+        raise InputError(f"has {len(continuations)} entries for {len(contexts)} contexts", field="continuations")
+    for position, texts in enumerate(continuations):
+        if not all(texts):
+            raise InputError(f"has an empty string at context {position}", field="continuations")
+    tokens = {
+        text: word_tokens(model, text) for text in dict.fromkeys(text for texts in continuations for text in texts)
+    }
+    full = with_bos(model, contexts) if bos else [[int(token) for token in context] for context in contexts]
+    if not all(full):
+        raise InputError("has an empty prompt", field="contexts")
+    asked: dict[tuple[int, ...], set[int]] = {}
+    for context, texts in zip(full, continuations, strict=True):
+        for text in texts:
+            for step, token in enumerate(tokens[text]):
+                asked.setdefault((*context, *tokens[text][:step]), set()).add(token)
+    # a continuation may reach beyond the longest sequence that the model takes
+    too_long = next((prefix for prefix in asked if len(prefix) > model.max_tokens), None)
+    if too_long is not None:
+        raise InputError(
+            f"a context with a continuation has {len(too_long)} tokens, {model.name} takes {model.max_tokens}; "
+            "shorten it",
+            field="contexts",
+        )
+    logprob = _after(model, asked, progress)
+
+    def of(context: Sequence[int], text: str) -> float:
+        steps = enumerate(tokens[text])
+        return sum(logprob[(*context, *tokens[text][:step]), token] for step, token in steps)
+
+    return [
+        np.array([of(context, text) for text in texts], dtype=np.float64)
+        for context, texts in zip(full, continuations, strict=True)
+    ]
+
+
+def _after(
+    model: LanguageModel, asked: dict[tuple[int, ...], set[int]], progress: Callable[[int], None] | None
+) -> dict[tuple[tuple[int, ...], int], float]:
+    """Log-probabilities of tokens after sequences."""
+    import torch  # noqa: PLC0415
+
+    sequences = list(asked)
+    tokens_of = [sorted(tokens) for tokens in asked.values()]
+    found: dict[tuple[tuple[int, ...], int], float] = {}
+
+    def reduce(at: NDArray[np.intp], log_probs: torch.Tensor) -> None:
+        for row, i in enumerate(at.tolist()):
+            chosen = torch.tensor(tokens_of[i], dtype=torch.int64, device=log_probs.device)
+            values = log_probs[row, chosen].tolist()
+            found.update({(sequences[i], token): value for token, value in zip(tokens_of[i], values, strict=True)})
+
+    reduce_last(model, sequences, reduce, progress=progress)
+    return found

@@ -1,0 +1,1 @@
+"""Games in text: what a language model is asked, and what its answer says."""

@@ -1,0 +1,75 @@
+"""What an answer in text says: read strictly, and None where it says nothing that was asked for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from inference.text.prompts import PERCENTS
+
+__all__ = ["read_percent", "read_word"]
+
+_PERCENT = re.compile(r"([0-9]{1,2})\s?%?\.?")
+_BLANKS = str.maketrans({"·": " ", "↵": "\n", "⇥": "\t"})
+_QUOTES = ('""', "''", "“”", "\N{LEFT SINGLE QUOTATION MARK}\N{RIGHT SINGLE QUOTATION MARK}", "``", "«»")
+
+
+def read_percent(text: str, *, finished: bool = True, percents: Sequence[int] = PERCENTS) -> int | None:
+    """Read which of the values that can be given an answer gives.
+
+    The first line that is not empty has to be the value, a percent sign after it or not, and nothing else.
+
+    Parameters
+    ----------
+    text : str
+    finished : bool
+        The answer was not cut off.
+    percents : sequence of int
+        Values that can be given.
+
+    Returns
+    -------
+    int or None
+        None where the answer gives none of them: it is then counted, and never taken for 50%.
+
+    Examples
+    --------
+    >>> read_percent("90%"), read_percent("70"), read_percent("about 90%"), read_percent("95%")
+    (90, 70, None, None)
+    >>> read_percent("1", finished=False) is None
+    True
+    """
+    found = _PERCENT.fullmatch(_first_line(text, finished=finished))
+    return int(found[1]) if found and int(found[1]) in percents else None
+
+
+def read_word(text: str, *, finished: bool = True) -> str | None:
+    """Read the one word or sign that an answer gives, without blanks and quotes around it.
+
+    Parameters
+    ----------
+    text : str
+    finished : bool
+        The answer was not cut off.
+
+    Returns
+    -------
+    str or None
+        None where the answer is empty or has blanks inside: it is no token.
+
+    Examples
+    --------
+    >>> read_word("·Ishmael"), read_word(' "it"'), read_word("It is Ishmael")
+    ('Ishmael', 'it', None)
+    """
+    word = _first_line(text, finished=finished).translate(_BLANKS).strip()
+    if len(word) > 2 and word[0] + word[-1] in _QUOTES:
+        word = word[1:-1].strip()
+    return word if word and len(word.split()) == 1 else None
+
+
+def _first_line(text: str, *, finished: bool) -> str:
+    """Give the first line that is not empty; of an answer that was cut off only a line that was ended."""
+    lines = text.strip(" ").split("\n")
+    whole = lines if finished else lines[:-1]
+    return next((line.strip() for line in whole if line.strip()), "")

@@ -1,0 +1,144 @@
+"""Language models in front of the pages: an endpoint answers what the pages show, and the answers are a study."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from estimators.errors import InputError
+from experiments.collect.players.forms import Page
+from experiments.collect.players.models import UnreadableError
+from experiments.studies.collected.loader import collected_study
+from experiments.studies.comparison.simulated import simulated
+from inference.text.prompts import shown
+from tests.experiments.collect.test_players import TINY
+from tests.experiments.command import run_experiment
+from tests.inference.api.fake_server import KEY, serving
+from tests.inference.api.talking_server import TalkingEndpoint
+
+_COMPARISON = re.compile(r"Text: (.*)\n\nA: (.*)\nB: (.*)\n(.*)", re.DOTALL)
+Says = Callable[[str, str], tuple[str, dict[str, float]]]
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_KEY", KEY)
+    monkeypatch.setenv("NO_PROXY", "*")
+
+
+def overrides(url: str, folder: Path, *more: str) -> list[str]:
+    settings = {
+        "models.api.base_url": url,
+        "models.api.model": "fake",
+        "models.api.usd_per_million_input": 0.0,
+        "models.api.usd_per_million_output": 0.0,
+        "models.api.budget_usd": 1.0,
+        "+models.api.key_env": "FAKE_KEY",
+        "+models.api.kind": "chat",
+        "experiment.n_players": 2,
+        "experiment.api_store": folder / "answers.db",
+        "experiment.store": folder / "store",
+        "experiment.database": f"sqlite:///{folder / 'c.sqlite'}",
+    }
+    given = [f"{name}={value}" for name, value in settings.items()]
+    return ["+exp=collect", *TINY, "experiment.players=model", "model=[api]", *given, *more]
+
+
+def knowing() -> tuple[Says, list[str]]:
+    """Gives the target 90%, types the target's word, and does what a check asks for; keeps what it was asked."""
+    study = simulated(n_items=12, n_reference_items=12, n_candidates=4, vocab_size=80)
+    targets = {
+        str(context).strip(): str(target)
+        for context, target in zip(study["context"].values, study["target_token"].values, strict=True)
+    }
+    asked: list[str] = []
+
+    def says(system: str, user: str) -> tuple[str, dict[str, float]]:
+        asked.append(user)
+        check = re.search(r"please choose (\d+)%|please type the word (\w+)\.", user)
+        if check:
+            return check[1] or check[2], {}
+        if found := _COMPARISON.search(user):
+            context, a, _, _ = found.groups()
+            return ("90%" if a == shown(targets[context.strip()]) else "10%"), {}
+        return "word", {}
+
+    return says, asked
+
+
+def test_a_model_plays_through_the_pages(tmp_path: Path) -> None:
+    says, asked = knowing()
+    with serving(TalkingEndpoint(says)) as endpoint:
+        more = ("experiment.game=[comparison,cloze]", "experiment.attention_share=0.25")
+        result = run_experiment(*overrides(endpoint.url, tmp_path, *more))
+    url = f"sqlite:///{tmp_path / 'c.sqlite'}"
+    # of equal tokens the game answers by itself
+    study = collected_study(url=url, most_failed_checks=0)
+    drawn = study["report"].values[~study["automatic"].values]
+    assert set(drawn.round(6)) == {0.9}
+    assert len(set(study["participant"].values.tolist())) == 2
+    words = collected_study(url=url, game="cloze")
+    assert set(words["word_text"].values[words["response_word"].values].tolist()) == {"word"}
+    assert any("This question checks that you read" in user for user in asked)
+    # nothing but the page: no probability of any model, no right answer
+    assert all("logprob" not in user for user in asked)
+    assert result.table["game"].tolist() == ["comparison", "cloze"]
+    assert result.table["true_perplexity"].isna().all()
+    assert "0 could not be read" in result.text
+    assert result.warnings == ()
+
+
+def test_what_cannot_be_read_is_asked_for_again(tmp_path: Path) -> None:
+    says, _ = knowing()
+    before: dict[str, int] = {}
+
+    def stammering(system: str, user: str) -> tuple[str, dict[str, float]]:
+        before[user] = before.get(user, 0) + 1
+        return ("Well...", {}) if before[user] == 1 else says(system, user)
+
+    with serving(TalkingEndpoint(stammering)) as endpoint:
+        result = run_experiment(*overrides(endpoint.url, tmp_path, "experiment.game=comparison"))
+    drawn = collected_study(url=f"sqlite:///{tmp_path / 'c.sqlite'}")
+    assert set(drawn["report"].values[~drawn["automatic"].values].round(6)) == {0.9}
+    assert "Most often: 'Well...'" in result.text
+    # the same question a second time is another draw, at a temperature that gives other answers
+    again = [body for body in endpoint.bodies if "seed" in body]
+    assert len({body["seed"] for body in again}) > 1
+    assert all(body["temperature"] == 1.0 for body in again)
+
+
+def test_a_model_that_is_never_understood_leaves(tmp_path: Path) -> None:
+    with serving(TalkingEndpoint(lambda *_: ("I cannot say.", {}))) as endpoint:
+        result = run_experiment(*overrides(endpoint.url, tmp_path, "experiment.game=comparison", "experiment.tries=2"))
+    assert "2 sessions were left" in result.warnings[0]
+    assert "left after 2 answers to one page that cannot be read, the last: 'I cannot say.'" in result.warnings[0]
+    assert result.table["n_answers"].tolist() == [0]
+    # what is left are answers that the game gave by itself, where both tokens were equal
+    if "study.nc" in result.files:
+        assert collected_study(url=f"sqlite:///{tmp_path / 'c.sqlite'}")["automatic"].values.all()
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["experiment.game=bets"], "players: is 'model', and these can play comparison, cloze, not bets"),
+        (["experiment.players=exact"], "players: is 'exact', and model= names api"),
+        (["experiment.tries=0"], "tries: is 0"),
+    ],
+)
+def test_wrong_settings(tmp_path: Path, more: list[str], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        run_experiment(*overrides("http://localhost", tmp_path, "experiment.game=comparison", *more))
+
+
+def test_a_model_is_named(tmp_path: Path) -> None:
+    url = f"experiment.database=sqlite:///{tmp_path / 'c.sqlite'}"
+    with pytest.raises(InputError, match="players: is 'model', and model= names none"):
+        run_experiment("+exp=collect", *TINY, "experiment.players=model", url)
+
+
+def test_what_it_said_last_is_in_the_message() -> None:
+    assert str(UnreadableError(Page("/play", 200), ["a", None])).endswith("the last: None")

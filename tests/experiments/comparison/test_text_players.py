@@ -1,0 +1,324 @@
+"""Models that answer a comparison study in text: one whose belief is known, behind an endpoint; a tiny one here."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+import xarray as xr
+
+from estimators.comparison import HUMAN, estimate_gap, estimate_perplexity, round_reports
+from estimators.errors import InputError
+from experiments import comparison_file, perplexity
+from experiments.comparison.text_players.pairs import asked_pairs
+from experiments.comparison.text_players.settings import TextPlayersSettings
+from experiments.harness.outputs import write_outputs
+from inference.text.prompts import shown
+from models import participant_data
+from tests.experiments.command import TINY, config, prepared
+from tests.experiments.tiny_language_models import named
+from tests.inference.api.fake_server import KEY, serving
+from tests.inference.api.talking_server import TalkingEndpoint
+
+BELIEF = "lm-weak"
+LEAN = 0.7
+SMALL = (*TINY, "study.n_items=6", "study.n_candidates=8")
+_ASKED = re.compile(r"Text: (.*)\n\nA: (.*)\nB: (.*)\n(.*)", re.DOTALL)
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_KEY", KEY)
+    monkeypatch.setenv("NO_PROXY", "*")
+
+
+def overrides(url: str, folder: Path, *more: str) -> list[str]:
+    settings = {
+        "models.api.base_url": url,
+        "models.api.model": "fake",
+        "models.api.usd_per_million_input": 1.0,
+        "models.api.usd_per_million_output": 1.0,
+        "models.api.budget_usd": 5.0,
+        "+models.api.key_env": "FAKE_KEY",
+        "+models.api.kind": "chat",
+        "+models.api.backoff_s": 0,
+        "experiment.api_store": folder / "answers.db",
+        "experiment.store": folder / "store",
+    }
+    given = [f"{name}={value}" for name, value in settings.items()]
+    return ["+exp=text_players", "model=[api]", *SMALL, *given, *more]
+
+
+def believer(study: xr.Dataset, unreadable: str = "") -> Callable[[str, str], tuple[str, dict[str, float]]]:
+    """Says what a model of the study believes, rounded in words and exactly by first tokens, and leans to A."""
+    logprob: dict[tuple[str, str], float] = {}
+    for item in range(study.sizes["item"]):
+        context = str(study["context"].values[item])
+        of = study.sel(model=BELIEF)
+        logprob[context, shown(str(study["target_token"].values[item]))] = float(of["target_logprob"].values[item])
+        for token, value in zip(
+            study["candidate_token"].values[item], of["candidate_logprob"].values[item], strict=True
+        ):
+            logprob[context, shown(token)] = float(value)
+
+    def says(system: str, user: str) -> tuple[str, dict[str, float]]:
+        context, a, b, question = _ASKED.search(user).groups()
+        log_odds = logprob[context, a] - logprob[context, b]
+        if "probable" in question:
+            percent = round(100 * float(round_reports([1 / (1 + np.exp(-log_odds))], "interface")[0]))
+            return (unreadable if unreadable and a == shown(unreadable) else f"{percent}%"), {"x": 0.5}
+        p = 1 / (1 + np.exp(-log_odds - LEAN))
+        return "A", {"A": 0.9 * p, "B": 0.9 * (1 - p), "The": 0.05}
+
+    return says
+
+
+def played(folder: Path, *more: str, says=None, **server):
+    study = prepared("+exp=perplexity", *SMALL).study
+    with serving(TalkingEndpoint(says or believer(study), **server)) as endpoint:
+        job = prepared(*overrides(endpoint.url, folder, *more))
+        return job.study, job.run(), endpoint
+
+
+@pytest.fixture(scope="module")
+def known(tmp_path_factory: pytest.TempPathFactory):
+    """Study, result and endpoint of a model that says what it believes, and the folder of the answers paid for."""
+    folder = tmp_path_factory.mktemp("known")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FAKE_KEY", KEY)
+        patch.setenv("NO_PROXY", "*")
+        return (*played(folder), folder)
+
+
+def gap_by_hand(study: xr.Dataset, reports: dict[tuple[int, int], float]) -> float:
+    """Equation 5 on reports of pairs; of equal strings it is one half."""
+    of = study.sel(model=study.attrs["generator"])
+    terms = [
+        float(of["target_logprob"][item] - of["candidate_logprob"][item, candidate])
+        + np.log1p(-report)
+        - np.log(report)
+        for (item, candidate), report in reports.items()
+    ]
+    return estimate_gap(terms, [item for item, _ in reports]).gap_nats
+
+
+def test_a_model_that_says_what_it_believes(known) -> None:
+    study, result, _, _ = known
+    pairs = asked_pairs(study, TextPlayersSettings())
+    of = study.sel(model=BELIEF)
+    belief = (
+        of["target_logprob"].values[pairs.position] - of["candidate_logprob"].values[pairs.position, pairs.candidate]
+    )
+    belief[pairs.automatic] = 0
+    table = result.table.set_index(["way", "rounding"])
+    exact = 1 / (1 + np.exp(-belief))
+    keys = list(zip(pairs.position.tolist(), pairs.candidate.tolist(), strict=True))
+    for way, reports in (
+        (("options", "none"), exact),
+        (("options", "interface"), round_reports(exact, "interface")),
+        # the two orders are two answers, which agree here
+        (("verbalised", "none"), round_reports(exact, "interface")),
+    ):
+        assert table.loc[way, "gap_nats"] == pytest.approx(gap_by_hand(study, dict(zip(keys, reports, strict=True))))
+    # it leans to A by first tokens alone, and the average over both orders is its belief
+    assert table.loc[("options", "none"), "position_bias_nats"] == pytest.approx(LEAN)
+    assert table.loc[("verbalised", "none"), "position_bias_nats"] == pytest.approx(0, abs=1e-9)
+    np.testing.assert_allclose(
+        result.dataset["said_nats"].sel(text_player="api, options")[~pairs.automatic], belief[~pairs.automatic]
+    )
+    assert table.loc[("verbalised", "none"), "n_questions"] == 2 * (~pairs.automatic).sum()
+    assert (table["n_unreadable"].dropna() == 0).all()
+    assert np.isnan(table.loc[("options", "none"), "slope"])
+    assert table.loc[("people", "none"), "perplexity"] == pytest.approx(estimate_perplexity(study, HUMAN).perplexity)
+    assert "$0.0" in result.text
+    assert all(text.startswith("too few pairs an item") for text in result.warnings)
+    half = dict.fromkeys(keys, 0.5)
+    assert table.loc[("baseline", "none"), "gap_nats"] == pytest.approx(gap_by_hand(study, half))
+
+
+def test_its_studies_are_read_and_asked_like_any_other(known, tmp_path: Path) -> None:
+    _, result, _, _ = known
+    result.files["studies"](tmp_path / "studies")
+    assert sorted(path.name for path in (tmp_path / "studies").iterdir()) == ["api_options.nc", "api_verbalised.nc"]
+    for name, people in (("api_verbalised", ["api (target A)", "api (target B)"]), ("api_options", ["api"])):
+        back = comparison_file(path=tmp_path / "studies" / f"{name}.nc")
+        found = perplexity(back, players="human", rounding="none").table
+        way = name.removeprefix("api_")
+        rounding = "none" if way == "verbalised" else "interface"
+        row = result.table.set_index(["way", "rounding"]).loc[(way, rounding)]
+        assert found["perplexity"].tolist() == pytest.approx([row["perplexity"]])
+        # human_loss takes reports on the game's values
+        assert participant_data(back).participant.tolist() == people
+
+
+def test_a_run_writes_its_studies_and_tables(known, tmp_path: Path) -> None:
+    given = overrides("http://localhost", tmp_path)
+    study, result, _, _ = known
+    (tmp_path / "out").mkdir()
+    write_outputs(tmp_path / "out", config(*given), study, result)
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    assert {"answers.csv", "unreadable.csv", "studies", "table.csv", "results.nc"} <= names
+    for path in (tmp_path / "out").rglob("*"):
+        assert path.is_dir() or KEY.encode() not in path.read_bytes()
+
+
+def test_every_answer_is_in_a_table_and_none_is_paid_twice(known) -> None:
+    _, first, endpoint, folder = known
+    assert set(endpoint.charged.values()) == {1}
+    _, again, silent = played(folder, f"models.api.base_url={endpoint.url}")
+    assert silent.n_requests == 0
+    assert again.table.equals(first.table)
+    answers = first.tables["answers"]
+    assert {"participant", "item", "draw", "report"} <= set(answers)
+    verbalised = answers[answers["way"] == "verbalised"]
+    assert verbalised[~verbalised["automatic"]]["answer"].str.fullmatch(r"\d+%").all()
+    assert verbalised[verbalised["automatic"]]["report"].eq(0.5).all()
+    row = verbalised[~verbalised["automatic"] & (verbalised["target_side"] == "B")].iloc[0]
+    assert row["report"] == pytest.approx(1 - int(row["answer"].rstrip("%")) / 100)
+
+
+def test_what_cannot_be_read_is_counted_listed_and_left_out(tmp_path: Path) -> None:
+    study = prepared("+exp=perplexity", *SMALL).study
+    pairs = asked_pairs(study, TextPlayersSettings())
+    token = pairs.target[int(np.flatnonzero(~pairs.automatic)[0])]
+    lost = [
+        (a == token) + (b == token)
+        for a, b, same in zip(pairs.target, pairs.other, pairs.automatic, strict=True)
+        if not same
+    ]
+    _, result, _ = played(tmp_path, "experiment.ways=verbalised", says=believer(study, unreadable=token))
+    table = result.table.set_index("way")
+    assert table.loc["verbalised", "n_unreadable"] == sum(lost) > 0
+    assert result.tables["unreadable"][["answer", "n"]].to_numpy().tolist() == [[token, sum(lost)]]
+    answers = result.tables["answers"]
+    assert answers["report"].isna().sum() == sum(lost)
+    assert f"{sum(lost)} of" in result.warnings[0]
+    result.files["studies"](tmp_path / "studies")
+    back = comparison_file(path=tmp_path / "studies" / "api_verbalised.nc")
+    assert back.sizes["response"] == 2 * len(pairs.target) - sum(lost)
+
+
+def test_nothing_readable_makes_no_study(tmp_path: Path) -> None:
+    _, result, _ = played(tmp_path, says=lambda system, user: ("Well.", {"The": 0.9}))
+    table = result.table.set_index("way")
+    assert table.loc["verbalised", "verdict"] == "no answer"
+    assert table.loc["options", "verdict"].tolist() == ["no answer", "no answer"]
+    assert (table.loc["verbalised", "n_unreadable"] == table.loc["verbalised", "n_questions"]).all()
+    result.files["studies"](tmp_path / "studies")
+    assert list((tmp_path / "studies").iterdir()) == []
+    assert "perplexity not known" in result.text
+
+
+def test_an_option_that_is_not_listed_counts_as_the_last_one(tmp_path: Path) -> None:
+    _, result, _ = played(
+        tmp_path, "experiment.ways=options", "+models.api.top_logprobs=2", says=lambda *_: ("A", {"A": 0.8, "The": 0.1})
+    )
+    table = result.table.set_index(["way", "rounding"])
+    assert table.loc[("options", "none"), "position_bias_nats"] == pytest.approx(np.log(8))
+
+
+def test_an_endpoint_without_log_probabilities(tmp_path: Path) -> None:
+    _, result, _ = played(tmp_path, "experiment.ways=options", ranks=False)
+    assert result.table.set_index(["way", "rounding"]).loc[("options", "none"), "verdict"] == "no answer"
+    assert "no log-probability" in result.warnings[0]
+
+
+def test_an_endpoint_says_no_probability_of_a_given_answer(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="model 'api', ways: is behind an endpoint"):
+        played(tmp_path, "experiment.ways=boxes")
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["model=[]"], "model: names none; choose some"),
+        (["experiment.ways=[]"], "experiment.ways"),
+        (["experiment.ways=[spoken]"], "experiment.ways"),
+        (["experiment.temperature=-1"], "experiment.temperature"),
+        (["prompt.percent=x"], r"prompt 'game', percent: has no \{context\}"),
+        (["rounding=none"], "rounding: does nothing"),
+    ],
+)
+def test_wrong_settings(tmp_path: Path, more: list[str], message: str) -> None:
+    if more == ["model=[]"]:
+        given = ["+exp=text_players", *SMALL, f"experiment.store={tmp_path}"]
+    else:
+        given = overrides("http://localhost", tmp_path, *more)
+    with pytest.raises(InputError, match=message):
+        prepared(*given).run()
+
+
+def test_a_study_without_answers_needs_to_be_told_what_to_ask(tmp_path: Path) -> None:
+    study = prepared("+exp=perplexity", *SMALL).study.isel(response=slice(0))
+    with pytest.raises(InputError, match=r"experiment\.candidates=10 asks about the first"):
+        asked_pairs(study, TextPlayersSettings())
+    pairs = asked_pairs(study, TextPlayersSettings(candidates=3))
+    asked = np.flatnonzero((study["item_set"].values != "") & study["selected"].values)
+    assert pairs.position.tolist() == np.repeat(asked, 3).tolist()
+    assert pairs.candidate.tolist() == [0, 1, 2] * len(asked)
+    few = asked_pairs(study, TextPlayersSettings(candidates=8, pairs_per_item=2))
+    assert np.bincount(few.position).max() == 2
+    assert len(few.target) == 2 * len(asked)
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A random model that takes a whole prompt."""
+    pytest.importorskip("torch")
+    from tests.inference.lm import tiny_models
+
+    folder = tmp_path_factory.mktemp("text")
+    tiny_models.save(folder / "d", "llama", tiny_models.sentencepiece(), seed=4)
+    path = folder / "d" / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"max_position_embeddings": 4096}))
+    return folder
+
+
+@pytest.mark.torch
+def test_a_model_that_runs_here(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A random one writes nothing readable; by its first tokens it says something, and what it believes is known."""
+    from experiments.comparison.text_players import answers as module
+    from experiments.harness import text_models
+
+    small = ("study.n_items=3", "experiment.pairs_per_item=1", "experiment.max_tokens=2")
+    small = (*small, "experiment.ways=[verbalised,boxes,options]")
+    given = ["+exp=text_players", *SMALL, *small, *named(tiny, "d"), f"experiment.store={tmp_path}"]
+    result = prepared(*given).run()
+    table = result.table.set_index(["way", "rounding"])
+    assert table.loc[("verbalised", "none"), "n_unreadable"] == table.loc[("verbalised", "none"), "n_questions"] > 0
+    assert np.isfinite(
+        table.loc[("options", "none"), ["position_bias_nats", "slope", "agreement", "perplexity"]].tolist()
+    ).all()
+    assert np.isfinite(table.loc[("belief", "none"), "perplexity"])
+    # the mean of the eleven values is between them, and hardly moves with a random model
+    boxes = result.dataset["probability_a"].sel(text_player="d, boxes").to_numpy()
+    assert ((boxes > 0.01) & (boxes < 0.99))[np.isfinite(boxes)].all()
+    assert table.loc[("boxes", "none"), "n_unreadable"] == 0
+    assert set(result.figures) == {"perplexity", "said"}
+    assert not mpl.rcParams["axes.grid"]
+    # what is stored is not computed again
+    for where, name in (
+        (text_models, "generate"),
+        (text_models, "option_log_probs"),
+        (text_models, "continuation_log_probs"),
+        (module, "continuation_log_probs"),
+    ):
+        monkeypatch.setattr(where, name, None)
+    assert prepared(*given).run().table.equals(result.table)
+
+
+@pytest.mark.torch
+def test_shards_ask_each_pair_once(tiny: Path, tmp_path: Path) -> None:
+    small = ("study.n_items=3", "experiment.pairs_per_item=2", "experiment.ways=options", "experiment.belief=false")
+    given = ["+exp=text_players", *SMALL, *small, *named(tiny, "d"), f"experiment.store={tmp_path}"]
+    parts = [prepared(*given, f"experiment.shard={number}/2").run().tables["answers"] for number in range(2)]
+    whole = prepared(*given).run().tables["answers"]
+    assert min(len(part) for part in parts) > 0
+    columns = ["item", "draw", "target_side"]
+    together = sorted(map(tuple, np.concatenate([part[columns].to_numpy() for part in parts]).tolist()))
+    assert together == sorted(map(tuple, whole[columns].to_numpy().tolist()))

@@ -1,0 +1,120 @@
+"""Questions to an endpoint that answers in text: the calls, what is read, what is paid."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from estimators.errors import InputError
+from inference.api.calls import UnusableAnswerError, WrongAnswerError
+from inference.api.chat import ChatAnswer, ChatQuestion, answer_reader, ask_questions, chat_call, most_cost_usd
+from inference.api.client import UnusableCallError
+from inference.api.ledger import BudgetSpentError
+from tests.inference.api.fake_server import KEY, never, serving, three_in_ten
+from tests.inference.api.talking_server import TalkingEndpoint
+from tests.inference.api.test_api import settings
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_KEY", KEY)
+    monkeypatch.setenv("NO_PROXY", "*")
+
+
+def echo(system: str, user: str) -> tuple[str, dict[str, float]]:
+    return f"{system}|{user}", {"A": 0.6, " A": 0.1, "B": 0.2}
+
+
+def questions(n: int, **changes) -> list[ChatQuestion]:
+    return [ChatQuestion("Be brief.", f"Question {number}", max_tokens=5, **changes) for number in range(n)]
+
+
+@pytest.mark.parametrize("kind", ["chat", "completions"])
+def test_every_question_has_its_answer(tmp_path: Path, kind: str) -> None:
+    with serving(TalkingEndpoint(echo)) as endpoint:
+        found, ledger = ask_questions(questions(5, ranked=True), settings(endpoint.url, kind=kind), tmp_path / "s.db")
+    for number, answer in enumerate(found):
+        said = f"Be brief.|Question {number}" if kind == "chat" else f"|Be brief.\n\nQuestion {number}\n"
+        assert isinstance(answer, ChatAnswer)
+        assert answer.text == said
+        assert answer.finished
+        assert answer.first is not None
+        assert answer.first.token == ("A", "B", " A")
+    assert ledger.n_answers == 5
+    assert all(body["max_tokens"] == 5 for body in endpoint.bodies)
+
+
+def test_nothing_is_paid_twice_whatever_fails(tmp_path: Path) -> None:
+    asked = questions(12)
+    with serving(TalkingEndpoint(echo, fault=three_in_ten(3, ("429", "500", "truncated")))) as endpoint:
+        first, _ = ask_questions(asked, settings(endpoint.url), tmp_path / "s.db")
+        n_requests = endpoint.n_requests
+        assert sum(endpoint.faults.values()) > 0
+        again, ledger = ask_questions(asked + asked[:3], settings(endpoint.url), tmp_path / "s.db")
+        assert endpoint.n_requests == n_requests
+    assert set(endpoint.charged.values()) == {1}
+    assert again == first + first[:3]
+    assert ledger.n_answers == 12
+
+
+def test_a_draw_is_a_call_of_its_own(tmp_path: Path) -> None:
+    asked = [ChatQuestion("", "Which word?", max_tokens=3, temperature=1.0, draw=draw) for draw in (0, 1, 2, 1)]
+    with serving(TalkingEndpoint(echo)) as endpoint:
+        ask_questions(asked, settings(endpoint.url, kind="chat"), tmp_path / "s.db")
+    assert sorted(body.get("seed", 0) for body in endpoint.bodies) == [0, 1, 2]
+    assert "logprobs" not in endpoint.bodies[0]
+    assert [message["role"] for message in endpoint.bodies[0]["messages"]] == ["user"]
+
+
+def test_a_question_without_a_usable_answer_does_not_end_the_others(tmp_path: Path) -> None:
+    def says(system: str, user: str) -> tuple[str, dict[str, float]]:
+        # half a character
+        return ("\ud83d" if user.endswith("2") else "yes"), {}
+
+    with serving(TalkingEndpoint(says)) as endpoint:
+        found, ledger = ask_questions(
+            questions(4), settings(endpoint.url, concurrency=1, kind="chat"), tmp_path / "s.db"
+        )
+    assert [isinstance(its, UnusableCallError) for its in found] == [False, False, True, False]
+    assert ledger.n_apart == 2
+
+
+def test_the_budget_is_hard(tmp_path: Path) -> None:
+    asked = questions(3)
+    with serving(TalkingEndpoint(echo)) as endpoint:
+        most = most_cost_usd(asked, settings(endpoint.url))
+        with pytest.raises(BudgetSpentError):
+            ask_questions(asked, settings(endpoint.url, budget_usd=most / 100), tmp_path / "s.db")
+        assert endpoint.n_requests == 0
+        ask_questions(asked, settings(endpoint.url, budget_usd=most), tmp_path / "s.db")
+    assert most_cost_usd(asked * 2, settings("http://localhost")) == pytest.approx(most)
+
+
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        ({}, UnusableAnswerError),
+        ({"choices": []}, UnusableAnswerError),
+        ({"choices": ["yes"]}, WrongAnswerError),
+        ({"choices": [{"message": {"content": None}}]}, WrongAnswerError),
+        ({"choices": [{"message": "yes"}]}, WrongAnswerError),
+        ({"choices": [{"message": {"content": "half \ud83d"}}]}, WrongAnswerError),
+        ({"choices": [{"text": "a", "logprobs": {"tokens": ["a"], "top_logprobs": [{"a": 1.0}]}}]}, WrongAnswerError),
+    ],
+)
+def test_answers_that_cannot_be_used(answer, error) -> None:
+    with pytest.raises(error):
+        answer_reader(settings("http://localhost"))(answer)
+
+
+def test_a_refusal_is_an_answer_and_a_cut_one_is_not_finished() -> None:
+    read = answer_reader(settings("http://localhost"))
+    assert read({"choices": [{"message": {"content": None, "refusal": "No."}, "finish_reason": "stop"}]}).text == "No."
+    assert not read({"choices": [{"message": {"content": "99"}, "finish_reason": "length"}]}).finished
+
+
+def test_an_empty_question() -> None:
+    with pytest.raises(InputError, match="question: is empty"):
+        chat_call(settings("http://localhost"), ChatQuestion("", "", max_tokens=1))
+    assert never(0) is None

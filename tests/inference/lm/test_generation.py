@@ -1,0 +1,184 @@
+"""Answers to prompts: against one pass a token without a cache, and what ends them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from estimators.errors import InputError
+from inference.lm.continuations import continuation_log_probs
+from inference.lm.generation import generate, option_log_probs
+from inference.lm.language_model import encode
+from inference.lm.prompting import end_tokens, option_tokens, prompt_tokens
+from inference.lm.words import word_tokens
+from tests.inference.lm import tiny_models
+from tests.oracles import language_model as oracle
+
+pytestmark = pytest.mark.torch
+
+FAMILIES = ("gpt2", "llama", "mistral", "mamba")
+"""With a cache that can be cut, and without one."""
+CHAT = (
+    "{% for m in messages %}<{{ m['role'] }}>{{ m['content'] }}</>{% endfor %}"
+    "{% if add_generation_prompt %}<assistant>{% endif %}"
+)
+
+
+def slow_answer(model, prompt: list[int], max_tokens: int) -> tuple[list[int], bool]:
+    """The most probable tokens, one whole pass each."""
+    tokens: list[int] = []
+    for _ in range(max_tokens):
+        # the oracle puts the BOS token before it again
+        [log_probs] = oracle.next_token(replace(model, bos_id=None), [[*prompt, *tokens]])
+        best = int(np.argmax(log_probs))
+        if best in end_tokens(model):
+            return tokens, True
+        tokens.append(best)
+        if "\n" in model.tokenizer.decode(tokens).lstrip():
+            return tokens, True
+    return tokens, False
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_answers_are_those_of_whole_passes(model_of, family: str) -> None:
+    model = model_of(family)
+    asked = [("Say it.", text) for text in ("The old clock", "The old clock in", "Rain fell", "The old clock")]
+    prompts = prompt_tokens(model, asked)
+    found = generate(model, prompts, max_tokens=6)
+    for prompt, text, finished in zip(prompts, found.text, found.finished, strict=True):
+        tokens, ended = slow_answer(model, prompt, 6)
+        assert text == model.tokenizer.decode(tokens, skip_special_tokens=True)
+        assert finished == ended
+    assert found.text[0] == found.text[3]
+
+
+def test_an_answer_ends_with_its_first_line(model_of) -> None:
+    """Of many prompts some end, and nothing visible follows a line break."""
+    model = model_of("gpt2")
+    texts = [f"{word} {number}" for word in ("The", "Rain", "A", "She") for number in range(5)]
+    found = generate(model, prompt_tokens(model, [("", text) for text in texts]), max_tokens=40)
+    assert {bool(each) for each in found.finished} == {False, True}
+    assert all("\n" not in text.lstrip() for text, done in zip(found.text, found.finished, strict=True) if not done)
+
+
+@pytest.mark.slow
+def test_draws_follow_the_distribution(model_of) -> None:
+    """A chi-square statistic of 800 first tokens: at most its 99.9% quantile, at a fixed seed."""
+    from scipy import stats
+
+    model = model_of("gpt2")
+    [prompt] = prompt_tokens(model, [("", "The old clock")])
+    n = 800
+    counts = dict.fromkeys(range(model.vocab_size), 0)
+    passes = generate(model, [prompt] * n, max_tokens=1, temperature=1.0, seeds=range(n))
+    [log_probs] = oracle.next_token(replace(model, bos_id=None), [prompt])
+    by_text: dict[str, float] = {}
+    for token, value in enumerate(log_probs.tolist()):
+        text = model.tokenizer.decode([token], skip_special_tokens=True) if token < len(model.tokenizer) else ""
+        by_text[text] = by_text.get(text, 0.0) + np.exp(value)
+    frequent = {text: p * n for text, p in by_text.items() if p * n >= 5}
+    observed = np.array([passes.text.count(text) for text in frequent])
+    expected = np.array(list(frequent.values()))
+    observed, expected = np.append(observed, n - observed.sum()), np.append(expected, n - expected.sum())
+    assert len(counts) > len(expected) > 5
+    assert ((observed - expected) ** 2 / expected).sum() < stats.chi2.ppf(0.999, len(expected) - 1)
+
+
+def test_a_draw_depends_on_its_seed_alone(model_of) -> None:
+    model = model_of("llama")
+    prompts = prompt_tokens(model, [("", "Rain fell"), ("", "The old clock")])
+    one = generate(model, prompts, max_tokens=5, temperature=1.5, seeds=[1, 2]).text
+    assert one == generate(model, prompts[::-1], max_tokens=5, temperature=1.5, seeds=[2, 1]).text[::-1]
+    assert one != generate(model, prompts, max_tokens=5, temperature=1.5, seeds=[3, 4]).text
+
+
+@pytest.mark.parametrize("family", ["gpt2", "llama", "mistral"])
+def test_options_are_first_tokens_with_and_without_a_space(model_of, family: str) -> None:
+    model = model_of(family)
+    prompts = prompt_tokens(model, [("", "The old clock"), ("", "Rain")])
+    found = option_log_probs(model, prompts, ["A", "n"])
+    for row, prompt in enumerate(prompts):
+        [log_probs] = oracle.next_token(replace(model, bos_id=None), [prompt])
+        for column, option in enumerate(("A", "n")):
+            ids = option_tokens(model, option)
+            assert {model.tokenizer.decode([token]).strip() for token in ids} == {option}
+            assert found[row, column] == pytest.approx(np.logaddexp.reduce(log_probs[ids]), abs=1e-4)
+
+
+@pytest.mark.parametrize("family", ["gpt2", "llama"])
+def test_continuations_are_sums_over_their_tokens(model_of, family: str) -> None:
+    model = model_of(family)
+    contexts = encode(model, ["The old clock", "Rain fell"])
+    texts = [[" in", " in the hall"], [" onwards"]]
+    found = continuation_log_probs(model, contexts, texts)
+    for context, its, values in zip(contexts, texts, found, strict=True):
+        for text, value in zip(its, values, strict=True):
+            by_hand, before = 0.0, list(context)
+            for token in word_tokens(model, text):
+                by_hand += oracle.next_token(model, [before])[0][token]
+                before.append(token)
+            assert value == pytest.approx(by_hand, abs=1e-3)
+
+
+def test_prompts_that_have_a_bos_token_get_no_second_one(model_of) -> None:
+    model = model_of("llama")
+    [prompt] = prompt_tokens(model, [("", "The old clock")])
+    [found] = continuation_log_probs(model, [prompt], [["9%"]], bos=False)
+    assert prompt[0] == model.bos_id
+    assert found == continuation_log_probs(model, [prompt[1:]], [["9%"]])[0]
+    with pytest.raises(InputError, match="contexts: has an empty prompt"):
+        continuation_log_probs(model, [[]], [["9%"]], bos=False)
+
+
+def test_a_chat_template_writes_the_messages(model_of, folder_of, tmp_path: Path) -> None:
+    model = tiny_models.load(folder_of("gpt2"))
+    model.tokenizer.chat_template = CHAT
+    [both, one] = prompt_tokens(model, [("Be brief.", "Hello"), ("", "Hello")])
+    assert model.tokenizer.decode(both) == "<system>Be brief.</><user>Hello</><assistant>"
+    assert model.tokenizer.decode(one) == "<user>Hello</><assistant>"
+    # a template that knows no system
+    model.tokenizer.chat_template = (
+        "{% if messages[0]['role'] == 'system' %}{{ raise_exception('no') }}{% endif %}" + CHAT
+    )
+    [merged] = prompt_tokens(model, [("Be brief.", "Hello")])
+    assert model.tokenizer.decode(merged) == "<user>Be brief.\n\nHello</><assistant>"
+    model.tokenizer.chat_template = "{{ raise_exception('never') }}"
+    with pytest.raises(InputError, match="chat template that cannot be filled in: never"):
+        prompt_tokens(model, [("Be brief.", "Hello")])
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"max_tokens": 0}, "max_tokens: is 0, should be at least 1"),
+        ({"max_tokens": 95}, "prompt 0 has .* shorten it"),
+        ({"temperature": -1.0}, "temperature: is -1.0, should be 0 or"),
+        ({"temperature": float("nan")}, "temperature: is nan"),
+        ({"temperature": 1.0}, "seeds: is None, should be one number for each of the 1 prompts"),
+        ({"temperature": 1.0, "seeds": [1, 2]}, "seeds: is 2 numbers"),
+        ({"prompts": [[]]}, "prompts: is empty at position 0"),
+    ],
+)
+def test_wrong_arguments(model_of, changes, message: str) -> None:
+    model = model_of("gpt2")
+    given = {"prompts": prompt_tokens(model, [("", "The old clock")]), "max_tokens": 2} | changes
+    with pytest.raises(InputError, match=message):
+        generate(model, given.pop("prompts"), **given)
+
+
+def test_what_cannot_be_asked(model_of) -> None:
+    model = model_of("gpt2")
+    with pytest.raises(InputError, match="prompts: is empty at position 0"):
+        prompt_tokens(model, [("", "")])
+    with pytest.raises(InputError, match=re.escape("option: is 'nobody knows', which gpt2 has no token for")):
+        option_tokens(model, "nobody knows")
+    with pytest.raises(InputError, match="continuations: has an empty string at context 0"):
+        continuation_log_probs(model, [[1]], [[""]])
+    with pytest.raises(InputError, match="continuations: has 2 entries for 1 contexts"):
+        continuation_log_probs(model, [[1]], [["a"], ["b"]])
+    with pytest.raises(InputError, match=r"contexts: a context with a continuation has \d+ tokens, gpt2 takes 96"):
+        continuation_log_probs(model, [[1] * 94], [["a strange and long continuation"]])

@@ -1,0 +1,112 @@
+"""Prompts are filled in once, and answers are read strictly."""
+
+from __future__ import annotations
+
+import doctest
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from estimators.errors import InputError
+from inference.text import prompts, reading
+from inference.text.prompts import PERCENTS, PromptSettings, option_question, percent_question, word_question
+from inference.text.reading import read_percent, read_word
+
+
+@pytest.mark.parametrize("module", [prompts, reading], ids=lambda module: module.__name__)
+def test_examples(module) -> None:
+    found = doctest.testmod(module)
+    assert found.attempted
+    assert not found.failed
+
+
+def test_the_values_are_those_of_the_page() -> None:
+    from experiments.collect.games import comparison
+
+    assert comparison.PERCENTS == PERCENTS
+    text = PromptSettings().percent
+    assert [f"{percent}%" for percent in PERCENTS if f"{percent}%" not in text] == []
+
+
+def test_a_text_that_looks_like_a_place_stays_as_it_is() -> None:
+    prompt = PromptSettings(name="mine", percent="{context}|{a}|{b}|{question}", percent_question="Which {a}?")
+    question = percent_question(prompt, "see {a} and {question}", " {b}", "x\n")
+    assert question.user == "see {a} and {question}|·{b}|x↵|Which {a}?"
+    assert percent_question(prompt, "c", "a", "b", question="Choose 99%.").user == "c|a|b|Choose 99%."
+
+
+def test_both_orders_differ_in_the_tokens_alone() -> None:
+    prompt = PromptSettings()
+    one, other = option_question(prompt, "Call me", " it", " Al"), option_question(prompt, "Call me", " Al", " it")
+    assert one.user.replace("A: ·it\nB: ·Al", "") == other.user.replace("A: ·Al\nB: ·it", "")
+    assert "Call me" in word_question(prompt, "Call me").user
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"name": "mine"}, "name: is 'mine', and none of its texts is given"),
+        ({"name": "mine", "percent": "{a} {b}"}, "prompt 'mine', percent: has no {context}"),
+        ({"name": "mine", "option": "{context} {a}"}, "prompt 'mine', option: has no {b}"),
+        ({"name": "mine", "word": "Which word?"}, "prompt 'mine', word: has no {context}"),
+        ({"words": "x"}, "unknown setting 'words'; did you mean 'word'?"),
+    ],
+)
+def test_wrong_prompts(changes, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        PromptSettings(**changes)
+
+
+@pytest.mark.parametrize(
+    ("text", "finished", "percent"),
+    [
+        ("90%", True, 90),
+        (" 90 %.", True, 90),
+        ("\n\n1%\nBecause", True, 1),
+        ("50", True, 50),
+        ("50%\nand", False, 50),
+        # cut off, a 1 may be the beginning of 10
+        ("1", False, None),
+        ("10%", False, None),
+        ("95%", True, None),
+        ("100%", True, None),
+        ("0%", True, None),
+        ("0.9", True, None),
+        ("90% or 80%", True, None),
+        ("A: 90%", True, None),
+        ("-90%", True, None),
+        ("٩٠%", True, None),
+        ("I cannot say.", True, None),
+        ("", True, None),
+    ],
+)
+def test_percentages_are_read_strictly(text: str, finished: bool, percent: int | None) -> None:
+    assert read_percent(text, finished=finished) == percent
+
+
+@given(st.text(max_size=12))
+def test_what_is_read_is_the_value_alone(text: str) -> None:
+    percent = read_percent(text)
+    if percent is not None:
+        line = next(line.strip() for line in text.split("\n") if line.strip())
+        assert line.rstrip(".").rstrip("%").strip() in {str(percent), f"0{percent}"}
+
+
+@pytest.mark.parametrize(
+    ("text", "finished", "word"),
+    [
+        (" the", True, "the"),
+        ("·the", True, "the"),
+        ("“the”", True, "the"),
+        ('"', True, '"'),
+        (",", True, ","),
+        ("the\nThat is", True, "the"),
+        ("the cat", True, None),
+        ("", True, None),
+        ("↵", True, None),
+        ("thereu", False, None),
+    ],
+)
+def test_words_are_read_strictly(text: str, finished: bool, word: str | None) -> None:
+    assert read_word(text, finished=finished) == word
