@@ -19,8 +19,8 @@ from .comparison.recovery.experiment import recovery as recovery
 from .comparison.rounding import rounding as rounding
 from .comparison.sample_size import sample_size as sample_size
 from .comparison.sbc import sbc as sbc
-from .comparison.token_classes import token_classes as token_classes
 from .comparison.text_players.experiment import text_players as text_players
+from .comparison.token_classes import token_classes as token_classes
 from .documents.corpus import corpus as corpus
 from .guesses.accuracy.experiment import accuracy as accuracy
 from .guesses.guess_bounds import guess_bounds as guess_bounds
