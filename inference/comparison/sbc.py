@@ -10,13 +10,15 @@ import numpy as np
 
 from estimators.errors import InputError
 from inference.posterior.sbc import SbcModel, fingerprint
-from models.comparison.belief import BeliefPriors, belief_model, start_values
+from models.comparison.belief import BeliefPriors, belief_model
 from models.comparison.belief_data import BeliefData
+from models.comparison.belief_density import belief_density
 from models.comparison.calibration import CalibrationPriors, calibration_model
 from models.comparison.calibration_data import OutcomeData, ReportData
 from models.comparison.free_answer_data import FreeAnswerData
 from models.comparison.free_answers import FreeAnswerPriors, free_answer_model
 from models.comparison.participant_data import ParticipantData
+from models.comparison.participant_density import participant_density
 from models.comparison.participants import ParticipantPriors, participant_model
 from models.comparison.report_process import ReportPriors, report_model
 
@@ -61,7 +63,7 @@ def belief_sbc(data: BeliefData, priors: BeliefPriors | None = None) -> SbcModel
         name="belief" if data.is_raw else "belief_rounded",
         build=partial(belief_model, data, priors),
         quantities=_BELIEF,
-        start=partial(start_values, priors=priors),
+        density=partial(belief_density, data, priors),
         key=fingerprint(vars(data), vars(priors or BeliefPriors())),
     )
 
@@ -219,6 +221,7 @@ def participant_sbc(data: ParticipantData, priors: ParticipantPriors | None = No
     return SbcModel(
         name="participants",
         build=partial(participant_model, data, priors),
+        density=partial(participant_density, data, priors),
         quantities=(*scalars, "A[0]", "s[0]", "slope[0]", "bias[0]", "noise[0]", "lapse[0]"),
         key=fingerprint(vars(data), vars(priors or ParticipantPriors())),
     )

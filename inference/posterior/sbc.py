@@ -26,7 +26,8 @@ from estimators.errors import InputError
 from inference.posterior.arviz_adapter import ess_bulk, group, r_hat
 from inference.posterior.predictive import LogLikelihood, PriorSimulator, log_likelihood, prior_simulator
 from inference.posterior.replicates import Row, Task, run_replicates
-from inference.posterior.sampling import CompiledModel, compile_model, sample
+from inference.posterior.sampling import CompiledModel, compile_model, sample, written_model
+from models.density import WrittenDensity
 
 __all__ = [
     "JOINT_LOG_LIKELIHOOD",
@@ -89,8 +90,8 @@ class SbcModel:
         Makes the PyMC model, with priors that generate plausible data and any answers of the right shape.
     quantities : tuple of str
         What to rank besides the joint log-likelihood: variables that are numbers, or ``"A[0]"`` for an element.
-    start : callable, optional
-        Takes the model, gives the values by name where chains start; by default at random around the support point.
+    density : callable, optional
+        Gives the model's density where it is written out, by which fits are made: they show that it is the model's.
     key : str
         Tells apart models of one name (other data, other priors); a process compiles each once.
     """
@@ -98,7 +99,7 @@ class SbcModel:
     name: str
     build: Callable[[], pm.Model]
     quantities: tuple[str, ...]
-    start: Callable[[pm.Model], Mapping[str, Any]] | None = None
+    density: Callable[[], WrittenDensity] | None = None
     key: str = ""
 
 
@@ -275,9 +276,8 @@ def _prepared(model: SbcModel) -> _Ready:
             raise InputError(f"has no variable {', '.join(missing)}", source=f"model {model.name!r}")
         answers = _exchangeable_answers(program)
         wanted = dict.fromkeys([*(variable.name for variable in program.basic_RVs), *names])
-        start = None if model.start is None else model.start(program)
         _ready[key] = _Ready(
-            compiled=compile_model(program, start=start),
+            compiled=compile_model(program) if model.density is None else written_model(program, model.density()),
             simulator=prior_simulator(program, tuple(wanted)),
             log_likelihood=log_likelihood(program),
             answers=answers,
