@@ -68,7 +68,13 @@ def add_contents(_app: object, name: str, source: list[str]) -> None:
             source[0] += "\n\n```{toctree}\n:hidden:\n:caption: " + caption + "\n\n" + "\n".join(names) + "\n```\n"
 
 
+def left_out(_app: object, _what: str, name: str, _member: object, skip: bool, _options: object) -> bool:
+    """Leave out what SQLAlchemy says of its own, with links into its manual."""
+    return skip or name == "metadata"
+
+
 def setup(app: object) -> None:
     """Register what this file adds; Sphinx calls it."""
     write_reference()
+    app.connect("autodoc-skip-member", left_out)  # type: ignore[attr-defined]
     app.connect("source-read", add_contents)  # type: ignore[attr-defined]

@@ -402,7 +402,14 @@ def setting_lines(
     lines = []
     for name, field in cls.model_fields.items():
         key = (prefix(name) if callable(prefix) else prefix) + name
-        value = getattr(default, name) if default else field.get_default(call_default_factory=True)
+        made = field.default_factory is not None
+        value = (
+            getattr(default, name)
+            if default
+            else field.get_default(call_default_factory=True)
+            if made
+            else field.default
+        )
         if isinstance(field.annotation, type) and issubclass(field.annotation, Settings):
             lines += setting_lines(field.annotation, f"{key}.", value if isinstance(value, Settings) else None)
         elif is_dataclass(value):

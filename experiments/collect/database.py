@@ -17,7 +17,7 @@ from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.runtime.environment import EnvironmentContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, Engine, create_engine, event, make_url
+from sqlalchemy import Connection, Engine, create_engine, event, inspect, make_url
 from sqlalchemy.exc import ArgumentError, DatabaseError, NoSuchModuleError, OperationalError
 from sqlalchemy.orm import Session as Transaction
 
@@ -76,7 +76,7 @@ def is_sqlite(engine: Engine) -> bool:
     return engine.dialect.name == "sqlite"
 
 
-def open_database(url: str, *, field: str = "database") -> Database:
+def open_database(url: str, *, field: str = "database", new: bool = True) -> Database:
     """Open a database, and create or upgrade its tables.
 
     Parameters
@@ -85,6 +85,8 @@ def open_database(url: str, *, field: str = "database") -> Database:
         ``sqlite:///FILE`` or ``postgresql+psycopg://USER@HOST/NAME``; ``sqlite://`` is in memory, for tests.
     field : str, optional
         What messages call it.
+    new : bool, optional
+        Whether tables are made where there are none.
 
     Returns
     -------
@@ -107,7 +109,13 @@ def open_database(url: str, *, field: str = "database") -> Database:
     if is_sqlite(engine):
         event.listen(engine, "connect", _configure_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
+    shown = make_url(url).render_as_string()  # without the password
     try:
+        # tables are made in a new database, never in somebody else's
+        strange = not new and not inspect(engine).has_table("alembic_version")
+        if strange:
+            reason = "it has none of its tables"
+            raise InputError(f"is {shown!r}, no database that +exp=collect wrote: {reason}", field=field)  # noqa: TRY301
         with engine.execution_options(**{_IMMEDIATE: True}).begin() as connection:
             upgrade(connection, field=field)
     except InputError:
@@ -115,8 +123,6 @@ def open_database(url: str, *, field: str = "database") -> Database:
         raise
     except DatabaseError as error:
         engine.dispose()
-        # without the password
-        shown = make_url(url).render_as_string()
         reason = " ".join(str(error.orig).split())
         # nobody answers, or the tables of another program stand there
         closed = isinstance(error, OperationalError)
@@ -141,7 +147,7 @@ def existing_database(url: str, *, field: str = "url") -> Iterator[Database]:
     InputError
         As :func:`existing_url` and :func:`open_database`.
     """
-    database = open_database(existing_url(url, field=field), field=field)
+    database = open_database(existing_url(url, field=field), field=field, new=False)
     try:
         yield database
     finally:

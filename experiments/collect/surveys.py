@@ -39,8 +39,8 @@ class SurveyQuestion(Settings):
     """Of a number."""
 
 
+# questions in their order
 Survey = tuple[SurveyQuestion, ...]
-"""Questions in their order."""
 
 
 def in_language(words: str | Mapping[str, str], language: str) -> str:

@@ -39,7 +39,7 @@ def prompt_tokens(model: LanguageModel, prompts: Sequence[tuple[str, str]]) -> l
     >>> model = lm.load_language_model(lm.ModelSettings(name="tiny", source="folder", path="tiny"))
     >>> [tokens] = lm.prompt_tokens(model, [("Answer with a word.", "The old clock")])
     >>> model.tokenizer.decode(tokens)
-    'Answer with a word.\\n\\nThe old clock\\n'
+    '<|endoftext|>Answer with a word.\n\nThe old clock\n'
     """
     for position, prompt in enumerate(prompts):
         if not any(prompt):

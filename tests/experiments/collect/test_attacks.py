@@ -20,6 +20,7 @@ from sqlalchemy import func, select
 from starlette.testclient import TestClient
 
 import experiments.collect.admin_pages as admin
+import experiments.collect.strings as strings
 import experiments.collect.visit as visit
 from experiments.collect.assign import layout_rng
 from experiments.collect.database import Database, open_database
@@ -529,6 +530,8 @@ def test_sides_cannot_be_foreseen(site: Site) -> None:
     assert 65 < sum(sides) < 135
 
 
+ENGLISH = (Path(strings.__file__).parent / "languages/en.yaml").read_text(encoding="utf-8")
+
 GIVEN: dict[str, dict[str, str]] = {
     "comparison": {"report": "70"},
     "top1": {"token": " the"},
@@ -570,7 +573,8 @@ def test_every_page_and_asset_of_a_session_keeps_the_answer(site: Site, game: st
         if game != "comparison" and not question.attention:
             shown = content["context"]
             target = content["target"].strip(".,;:!?\"'()")
-            if len(target) > 4 and target not in shown:
+            # nor is a word given away that the pages say to everybody
+            if len(target) > 4 and target not in shown and target not in ENGLISH:
                 forbidden += encodings(target)
         if game == "comparison" and not question.attention:
             body = who.page.text
