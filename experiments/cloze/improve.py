@@ -208,7 +208,8 @@ def _curves(study: xr.Dataset, words: StudyWords, settings: ImproveSettings) -> 
             have = have[answers.totals[model.item[have]] >= 2 * settings.oracle_size]
         if not len(have):
             raise InputError(
-                f"is {settings.oracle_size}, but no context of {name} has twice as many answers", field="oracle_size"
+                f"is {settings.oracle_size}, but no context of {name} has twice as many answers",
+                field="experiment.oracle_size",
             )
         items = model.item[have]
         splits = random_split_halves(

@@ -244,7 +244,7 @@ def token_classes_figure(table: pd.DataFrame, study_name: str = "") -> Figure:
             ax.set_ylabel(factor)
             light_grid(ax, "x")
         axes[-1].set_xlabel(
-            "gap to the generator, nats (bars: two standard errors over items; crosses: exact); items in brackets"
+            "gap to the generator, nats\n(bars: two standard errors over items; crosses: exact; in brackets: items)"
         )
         titled(fig, "Where players lose, by what was asked for", study_name)
         fig.legend(loc="outside lower center", ncols=4)

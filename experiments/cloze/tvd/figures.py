@@ -88,7 +88,7 @@ def differences_figure(dataset: xr.Dataset, title: str = "") -> Figure | None:
             ax.set_xlim(low, 1)
             text = f"{label(player)}\nmean {own.mean():+.2f}, farther in {(own > 0).mean():.0%}"
             ax.text(1.01, 0.35, text, transform=ax.transAxes, fontsize=8, va="center")
-        axes[-1].set_xlabel("TVD of the model minus TVD of the other half of the people, contexts; dashed: mean")
+        axes[-1].set_xlabel("TVD of the model minus TVD of the other half of the people\n(contexts; dashed: mean)")
         axes[0].set_title(title or "How much farther from one half of the people a model is than the other half")
     return fig
 

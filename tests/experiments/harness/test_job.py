@@ -125,6 +125,11 @@ def test_help_of_one_experiment(name: str, parts: list[str]) -> None:
     assert all(part in text for part in parts), text
 
 
+@pytest.mark.parametrize("name", sorted(path.stem for path in (ROOT / "conf/exp").glob("*.yaml")))
+def test_every_experiment_has_help(name: str) -> None:
+    assert f"+exp={name} takes" in experiment_help(name, width=200)
+
+
 def test_help_of_an_experiment_in_a_folder_of_the_user(tmp_path: Path) -> None:
     (tmp_path / "exp").mkdir()
     (tmp_path / "exp/own.yaml").write_text((ROOT / "conf/exp/perplexity.yaml").read_text(encoding="utf-8"))
