@@ -6,6 +6,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -71,9 +72,14 @@ def play_all(
     -------
     Crowd
     """
-    return asyncio.run(
-        _all(players, game, address=address, application=application, parameters=parameters, at_once=at_once)
-    )
+    playing = _all(players, game, address=address, application=application, parameters=parameters, at_once=at_once)
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(playing)
+    # a notebook has an event loop that runs: another one needs a thread of its own
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, playing).result()
 
 
 async def _all(

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import numpy as np
 import pytest
+from starlette.applications import Starlette
 
 from estimators.errors import InputError
 from experiments.collect.players.browser import Played
+from experiments.collect.players.crowd import Crowd, play_all
 from experiments.collect.players.demonstration import PLAYED_COLUMNS
 from experiments.collect.players.forms import Page, read_page
 from experiments.collect.players.world import world_of
@@ -123,3 +126,19 @@ def test_a_page_is_read_as_it_is_shown() -> None:
 
 def test_a_player_says_why_it_stopped() -> None:
     assert str(Played(Page("/play", 409))) == "409 at /play: no way on"
+
+
+def test_players_play_from_a_notebook_too() -> None:
+    """A notebook's event loop runs already."""
+
+    def nobody(*_: object) -> None:
+        raise AssertionError
+
+    async def cell() -> Crowd:
+        return play_all([("P1", nobody)], "cloze", application=Starlette())  # type: ignore[list-item]
+
+    inside = asyncio.run(cell())
+    assert inside.problems == play_all([("P1", nobody)], "cloze", application=Starlette()).problems  # type: ignore[list-item]
+    assert inside.n_answers == 0
+    assert len(inside.problems) == 1
+    assert "404" in inside.problems[0]
