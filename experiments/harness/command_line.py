@@ -111,6 +111,12 @@ def search_path(arguments: Sequence[str], more: Iterable[str]) -> list[str]:
     return [f"{_SEARCH_PATH}[{','.join(map(quoted, folders))}]"] if folders else []
 
 
+def _names_of(group: str) -> list[str]:
+    """Names of a group of our own settings."""
+    folder = files("conf") / group
+    return sorted(file.name.removesuffix(".yaml") for file in folder.iterdir()) if group and folder.is_dir() else []
+
+
 def one_line(error: BaseException, settings: Sequence[str]) -> str:  # noqa: PLR0911 - one return a kind of mistake
     """Say in one line what is wrong, where Hydra and OmegaConf say it in many.
 
@@ -120,12 +126,15 @@ def one_line(error: BaseException, settings: Sequence[str]) -> str:  # noqa: PLR
     settings : sequence of str
         Those at the root of the config.
     """
-    if isinstance(error, MissingConfigException) and error.missing_cfg_file and error.options:
+    if isinstance(error, MissingConfigException) and error.missing_cfg_file:
         group, _, option = error.missing_cfg_file.rpartition("/")
+        # of a list of names Hydra does not say what there is
+        options = error.options or _names_of(group)
         extra = _LAUNCHER_EXTRAS.get(option) if group == "hydra/launcher" else None
         if extra is not None:
             return how_to_install(f"launcher {option!r}", extra)
-        return str(unknown_choice("experiment" if group == "exp" else group, option, error.options))
+        if options:
+            return str(unknown_choice("experiment" if group == "exp" else group, option, options))
     text = " ".join(str(error).split())
     if isinstance(error, MissingMandatoryValue):
         key = text.rpartition("full_key: ")[2].split(" ")[0]

@@ -83,5 +83,12 @@ def test_a_launcher_that_is_not_installed_names_its_extra() -> None:
         assert re.search(says, one_line(error, []))
 
 
+def test_a_name_in_a_list_that_does_not_exist_is_looked_for_among_ours() -> None:
+    # of a list Hydra names no options
+    said = one_line(MissingConfigException("not there", "model/smolm2", []), [])
+    assert said.startswith("unknown model 'smolm2'; did you mean 'smollm2'?")
+    assert one_line(MissingConfigException("not there", "nowhere/x", []), []) == "not there"
+
+
 def test_the_examples_are_right() -> None:
     assert doctest.testmod(command_line).failed == 0
