@@ -2,8 +2,8 @@
 
 With a random share k of a model's distances replaced by those between halves of people, the distribution of the
 distances is (1 - k) F + k H, of the model's F and the people's H. The differences of their means and of their
-distribution functions (Kolmogorov-Smirnov), the area between them (Wasserstein) and how far
-P(model > people) is from 1/2 (Mann-Whitney) then all shrink by the factor 1 - k: whatever D is at k = 0, a margin m is reached at k = 1 - m / D.
+distribution functions (Kolmogorov-Smirnov), the area between them (Wasserstein) and how far P(model > people) is from
+1/2 (Mann-Whitney) then all shrink by the factor 1 - k: whatever D is at k = 0, a margin m is reached at k = 1 - m / D.
 """
 
 from __future__ import annotations
