@@ -22,6 +22,7 @@ from sqlalchemy.exc import ArgumentError, DatabaseError, NoSuchModuleError, Oper
 from sqlalchemy.orm import Session as Transaction
 
 from estimators.errors import InputError, how_to_install
+from inference.disk import write_ahead
 
 __all__ = ["Database", "existing_database", "existing_url", "open_database", "upgrade"]
 
@@ -221,7 +222,8 @@ def _options(url: str) -> dict[str, Any]:
 def _configure_sqlite(connection: Any, _record: Any) -> None:
     # the driver's own transactions begin too late; _begin_sqlite begins them
     connection.isolation_level = None
-    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
+    write_ahead(connection, _BUSY_SECONDS)
+    for pragma in ("synchronous=FULL", "foreign_keys=ON"):
         connection.execute(f"PRAGMA {pragma}")
 
 

@@ -23,6 +23,7 @@ from estimators.errors import InputError
 from inference.api.calls import Call
 from inference.api.ledger import BudgetSpentError, Ledger
 from inference.api.owners import has_ended, this_owner
+from inference.disk import write_ahead
 
 __all__ = ["AnswerStore"]
 
@@ -77,7 +78,7 @@ class AnswerStore:
         if there and "about" not in there:
             raise InputError("is a database, but not a store of answers; take another path", source=self.path)
         with self._in_words():
-            self._connection.execute("PRAGMA journal_mode=WAL")
+            write_ahead(self._connection, _BUSY_SECONDS)
             self._connection.execute("PRAGMA synchronous=FULL")
             # what is removed is overwritten: it may hold a key
             self._connection.execute("PRAGMA secure_delete=ON")

@@ -5,6 +5,9 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import sqlite3
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +16,7 @@ import pytest
 import estimators.errors
 from estimators.errors import InputError, check_memory
 from experiments import cloze_simulated, simulated
-from inference.disk import make_room
+from inference.disk import make_room, write_ahead
 
 
 @pytest.mark.parametrize(
@@ -55,3 +58,32 @@ def test_a_file_begins_only_where_it_fits(tmp_path: Path, monkeypatch: pytest.Mo
     with pytest.raises(OSError, match="quota"):
         make_room(tmp_path / "a.nc", 1000)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.fixture
+def locked(tmp_path: Path) -> Iterator[tuple[sqlite3.Connection, sqlite3.Connection]]:
+    """A connection that writes, and one that must wait for it although SQLite would refuse it at once."""
+    path = tmp_path / "answers.db"
+    writer, other = (sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False) for _ in range(2))
+    writer.execute("BEGIN EXCLUSIVE")
+    yield writer, other
+    writer.close()
+    other.close()
+
+
+def test_the_switch_to_a_write_ahead_log_waits(locked: tuple[sqlite3.Connection, sqlite3.Connection]) -> None:
+    writer, other = locked
+    with pytest.raises(sqlite3.OperationalError, match="locked"):
+        other.execute("PRAGMA journal_mode=WAL")
+    end = threading.Timer(0.2, writer.execute, ["COMMIT"])
+    end.start()
+    write_ahead(other, busy_seconds=60)
+    end.join()
+    assert other.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
+def test_the_switch_to_a_write_ahead_log_waits_no_longer_than_told(
+    locked: tuple[sqlite3.Connection, sqlite3.Connection],
+) -> None:
+    with pytest.raises(sqlite3.OperationalError, match="locked"):
+        write_ahead(locked[1], busy_seconds=0.1)
