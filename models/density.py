@@ -22,10 +22,13 @@ class WrittenDensity:
     ----------
     start : ndarray, shape (parameter,)
         Near the middle of the priors, on the scale on which PyMC samples.
-    evaluate : callable
-        Takes parameters and the model's data by name; gives the log-density and its gradient, shape (parameter,).
+    function : callable
+        Compiled by Numba: takes parameters, an array for the gradient, and `arguments`; gives the log-density.
+    arguments : callable
+        Takes the model's data by name; gives what `function` takes.
     expand : callable
-        Takes the same; gives the values of the model's variables by name, deterministic ones too.
+        Takes parameters and the model's data by name; gives the values of the model's variables by name, deterministic
+        ones too.
     data : tuple of str
         Names of the ``pm.Data`` that both read.
     jitter : float
@@ -33,7 +36,13 @@ class WrittenDensity:
     """
 
     start: FloatArray
-    evaluate: Callable[..., tuple[float, FloatArray]]
+    function: Callable[..., float]
+    arguments: Callable[..., tuple[Any, ...]]
     expand: Callable[..., Mapping[str, Any]]
     data: tuple[str, ...]
     jitter: float = 1.0
+
+    def evaluate(self, x: FloatArray, **data: Any) -> tuple[float, FloatArray]:
+        """Log-density and its gradient, shape (parameter,), at parameters and the model's data by name."""
+        gradient = np.empty_like(x)
+        return self.function(x, gradient, *self.arguments(**data)), gradient

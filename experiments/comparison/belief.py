@@ -49,12 +49,10 @@ from inference.comparison.belief_gap import belief_gap, compile_belief
 from inference.comparison.participant_sensitivity import weighted_quantile
 from inference.progress import advance
 from inference.settings import numbers_of
-from models.comparison.belief import BeliefPriors, belief_model, set_answers
+from models.comparison.belief import BeliefPriors, set_answers
 from models.comparison.belief_data import BeliefData, belief_data
 
 if TYPE_CHECKING:
-    import pymc as pm
-
     from inference.posterior.arviz_adapter import InferenceData
     from inference.posterior.convergence import Convergence
     from inference.posterior.sampling import CompiledModel
@@ -210,7 +208,7 @@ def fit_players(study: xr.Dataset, players: Sequence[str], settings: BeliefSetti
                 yield PlayerFit(player, scheme.name, result, data.item, shift[None, :])
                 continue
             with timed(f"{player}, rounding {scheme.name}"):
-                program = _program(data, settings.priors, programs, nutpie=settings.sampler.name == "nutpie")
+                program = _program(data, settings.priors, programs)
                 purpose = f"belief sampler {player} {scheme.name}"
                 fit = fit_model(settings, program, purpose)
                 rng = rng_for(settings.seed, f"belief gap {player} {scheme.name}")
@@ -223,12 +221,8 @@ def fit_players(study: xr.Dataset, players: Sequence[str], settings: BeliefSetti
             yield PlayerFit(player, scheme.name, result, data.item, gap, fit.convergence, posterior)
 
 
-def _program(
-    data: BeliefData, priors: BeliefPriors, programs: dict[str, CompiledModel], *, nutpie: bool
-) -> CompiledModel | pm.Model:
-    """Model with this player's answers; for nutpie compiled once for all players."""
-    if not nutpie:
-        return belief_model(data, priors)
+def _program(data: BeliefData, priors: BeliefPriors, programs: dict[str, CompiledModel]) -> CompiledModel:
+    """Model with this player's answers, built once for all players."""
     if data.rounding not in programs:
         programs[data.rounding] = compile_belief(data, priors)
     set_answers(programs[data.rounding].model, data)

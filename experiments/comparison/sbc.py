@@ -101,9 +101,9 @@ class SbcSettings(ReplicationSettings, Seeded):
     def _can_be_done(self) -> SbcSettings:
         if self.model not in MODELS and "." not in self.model:
             raise unknown_choice("model", self.model, MODELS, source="model")
-        if self.sampler.name != "nutpie":
+        if self.sampler.name not in {"nutpie", "hmc"}:
             raise InputError(
-                f"{self.sampler.name!r} cannot be used; only nutpie compiles a model once for many fits",
+                f"{self.sampler.name!r} cannot be used; only nutpie and hmc compile a model once for many fits",
                 field="sampler",
             )
         return self

@@ -76,7 +76,7 @@ class BeliefGap(Result):
 
 
 def compile_belief(data: BeliefData, priors: BeliefPriors | None = None) -> CompiledModel:
-    """Build the belief model and compile it for nutpie, with starts from which no chain is lost.
+    """Build the belief model with its density as it was written out, for several fits.
 
     :func:`models.comparison.belief.set_answers` then puts other answers into its ``model``, also of other items and
     pairs.

@@ -139,7 +139,7 @@ class ParticipantFit(Result):
 
 
 def compile_participants(data: ParticipantData, priors: ParticipantPriors | None = None) -> CompiledModel:
-    """Build the participant model and compile it for nutpie, for several fits.
+    """Build the participant model with its density as it was written out, for several fits.
 
     Parameters
     ----------
@@ -196,7 +196,8 @@ def fit_participants(
         the gap costs thousands of tokens.
     seed : int
     **settings
-        Of :func:`inference.posterior.sampling.sample`: sampler, draws, tune, chains, cores, target_accept, progress.
+        Of :func:`inference.posterior.sampling.sample`: sampler (here by default ``hmc``), draws, tune, chains, cores,
+        target_accept, progress.
 
     Returns
     -------
@@ -217,17 +218,14 @@ def fit_participants(
     ((100,), ['gap_nats', 'k0', 'temperature'])
     """
     anchor = anchor or Anchor()
-    program: CompiledModel | Any = compiled
-    if program is None:
-        uses_nutpie = settings.get("sampler", "nutpie") == "nutpie"
-        program = compile_participants(data, priors) if uses_nutpie else participant_model(data, priors)
-    model = program.model if isinstance(program, CompiledModel) else program
+    program = compiled or compile_participants(data, priors)
+    settings = {"sampler": "hmc", **settings}
     seeds = np.random.SeedSequence(seed).spawn(4)
 
     scale = anchor.k0
     if anchor.name == "outcomes":
         for attempt in range(2):
-            set_participant_data(model, data, scale=scale)
+            set_participant_data(program.model, data, scale=scale)
             settings_first = {"chains": 1, "draws": 100, "tune": settings.get("tune", 1000) // 2}
             first = sample(program, **{**settings, **settings_first}, seed=_integer(seeds[attempt]))
             belief = shared_belief(group(first, "posterior"), data, np.random.default_rng(seeds[attempt].spawn(1)[0]))
@@ -238,7 +236,7 @@ def fit_participants(
             if 1 / _NEAR_ENOUGH < step < _NEAR_ENOUGH:
                 break
 
-    set_participant_data(model, data, scale=scale)
+    set_participant_data(program.model, data, scale=scale)
     idata = sample(program, **settings, seed=_integer(seeds[2]))
     convergence = check_convergence(idata, thresholds)
     if keep is not None:

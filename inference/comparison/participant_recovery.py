@@ -235,7 +235,7 @@ def participant_rows(
         answers.data,
         priors=priors,
         anchor=Anchor("outcomes"),
-        compiled=_model(answers.data, priors) if sampler.get("sampler", "nutpie") == "nutpie" else None,
+        compiled=_model(answers.data, priors),
         thresholds=thresholds,
         seed=int(rng.integers(2**31)),
         progress=False,

@@ -27,11 +27,10 @@ from inference.posterior.arviz_adapter import group
 from inference.posterior.convergence import Convergence, GateThresholds, check_convergence
 from inference.posterior.replicates import Row
 from inference.posterior.sampling import CompiledModel, sample
-from models.comparison.belief import BeliefPriors, belief_model, set_answers
+from models.comparison.belief import BeliefPriors, set_answers
 from models.comparison.belief_data import BeliefData, belief_data
 
 if TYPE_CHECKING:
-    import pymc as pm
     import xarray as xr
 
 __all__ = [
@@ -341,7 +340,7 @@ def player_rows(
     truth = true_loss(study, player, asked) - true_loss(study, study.attrs["generator"], asked)
     rows = classical_rows(study, player, rounding, truth=truth, interval=interval) if classical else []
     data = belief_data(study, player, rounding)
-    model = _with_answers(data, priors, str(sampler["sampler"]))
+    model = _with_answers(data, priors)
     idata = sample(model, seed=int(rng.integers(2**31)), progress=False, **sampler)  # type: ignore[arg-type]
     # a model that was compiled for other items keeps their labels
     gap_draws = belief_gap(group(idata, "posterior").assign_coords(item=data.item), data, rng)
@@ -383,9 +382,7 @@ def posterior_row(estimator: str, draws: ArrayLike, *, truth: float, interval: f
     }
 
 
-def _with_answers(data: BeliefData, priors: BeliefPriors, sampler: str) -> CompiledModel | pm.Model:
-    if sampler != "nutpie":
-        return belief_model(data, priors)
+def _with_answers(data: BeliefData, priors: BeliefPriors) -> CompiledModel:
     key = (data.item.size, data.is_raw, data.box_edges.tobytes(), priors)
     if key not in _compiled:
         _compiled[key] = compile_belief(data, priors)

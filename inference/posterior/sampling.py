@@ -13,11 +13,11 @@ from types import FrameType
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pymc as pm
 from numpy.typing import NDArray
 
 from estimators.errors import InputError, check_memory, require_packages, unknown_choice
+from inference.posterior import written
 from inference.posterior.arviz_adapter import InferenceData, add_model_data, common_stats, without_unconstrained
 from inference.posterior.kept import kept
 from inference.posterior.told import Told
@@ -34,14 +34,16 @@ __all__ = [
     "written_model",
 ]
 
-SAMPLERS = ("nutpie", "pymc", "numpyro", "blackjax")
-"""NUTS by these packages; ``numpyro`` and ``blackjax`` come with the extra ``samplers``."""
+SAMPLERS = ("nutpie", "pymc", "numpyro", "blackjax", "hmc")
+"""NUTS by these packages (``numpyro`` and ``blackjax`` come with the extra ``samplers``), and ``hmc``, our own
+:mod:`inference.posterior.hamiltonian` for models whose log-density is written out."""
 
 _NEEDS = {
     "nutpie": ("bayes", ("pymc", "arviz", "nutpie")),
     "pymc": ("bayes", ("pymc", "arviz")),
     "numpyro": ("samplers", ("pymc", "arviz", "jax", "numpyro")),
     "blackjax": ("samplers", ("pymc", "arviz", "jax", "blackjax")),
+    "hmc": ("bayes", ("pymc", "arviz", "numba")),
 }
 
 
@@ -50,20 +52,20 @@ _JITTER_SD = 1e-3
 
 @dataclass(frozen=True)
 class CompiledModel:
-    """A model compiled once for nutpie; the values of its ``pm.Data`` can change between fits, their shapes too.
+    """A model compiled once for several fits; the values of its ``pm.Data`` can change between them, their shapes too.
 
     Attributes
     ----------
     model : pymc.Model
-    program : object
+    program : object, optional
         What nutpie made of it.
-    data : tuple of str, optional
-        Names of the ``pm.Data`` that it reads, where nutpie cannot say.
+    density : WrittenDensity, optional
+        Of a model whose log-density is written out; there nutpie's program is made when it is needed.
     """
 
     model: pm.Model
-    program: Any
-    data: tuple[str, ...] | None = None
+    program: Any = None
+    density: WrittenDensity | None = None
 
 
 def compile_model(model: pm.Model, *, jitter: bool = True, start: Mapping[str, Any] | None = None) -> CompiledModel:
@@ -110,7 +112,7 @@ def compile_model(model: pm.Model, *, jitter: bool = True, start: Mapping[str, A
 
 
 def written_model(model: pm.Model, density: WrittenDensity) -> CompiledModel:
-    """Let nutpie sample a model by its density as it was written out, which needs no compiling.
+    """Let ``hmc`` and nutpie sample a model by its density as it was written out; the others sample the model itself.
 
     Parameters
     ----------
@@ -123,11 +125,6 @@ def written_model(model: pm.Model, density: WrittenDensity) -> CompiledModel:
     CompiledModel
         Chains start at a random distance from the density's start.
 
-    Raises
-    ------
-    InputError
-        If nutpie is not installed.
-
     Examples
     --------
     >>> import inference, models
@@ -135,36 +132,11 @@ def written_model(model: pm.Model, density: WrittenDensity) -> CompiledModel:
     >>> from models.comparison.participant_density import participant_density
     >>> data = models.participant_data(comparison_study())
     >>> program = inference.written_model(models.participant_model(data), participant_density(data))
-    >>> idata = inference.sample(program, draws=50, tune=50, chains=2, seed=1, progress=False)
+    >>> idata = inference.sample(program, sampler="hmc", draws=50, tune=50, chains=2, seed=1, progress=False)
     >>> dict(idata.posterior["slope"].sizes) == {"chain": 2, "draw": 50, "participant": data.participant.size}
     True
     """
-    check_installed("nutpie")
-    from nutpie.compiled_pyfunc import from_pyfunc  # noqa: PLC0415
-
-    values = {name: model[name].get_value() for name in density.data}
-    shapes = {name: np.shape(value) for name, value in density.expand(density.start, **values).items()}
-    dims = {name: tuple(map(str, model.named_vars_to_dims.get(name, ()))) for name in shapes}
-
-    def expand(x: NDArray[np.float64], **data: Any) -> dict[str, NDArray[np.float64]]:
-        return {name: np.asarray(value, order="C") for name, value in density.expand(x, **data).items()}
-
-    def start(seed: Any) -> NDArray[np.float64]:
-        return density.start + np.random.default_rng(seed).uniform(-density.jitter, density.jitter, density.start.size)
-
-    program = from_pyfunc(
-        density.start.size,
-        lambda: density.evaluate,
-        lambda *_: expand,
-        [np.dtype(float)] * len(shapes),
-        list(shapes.values()),
-        list(shapes),
-        dims={name: found for name, found in dims.items() if found},
-        coords={name: pd.Index(model.coords[name]) for name in {dim for found in dims.values() for dim in found}},
-        shared_data=values,
-        make_initial_point_fn=start,
-    )
-    return CompiledModel(model, program, density.data)
+    return CompiledModel(model, density=density)
 
 
 def _moved_a_little(program: Any) -> Any:
@@ -209,7 +181,8 @@ def sample(
     Parameters
     ----------
     model : pymc.Model or CompiledModel
-        The latter (nutpie only) is sampled with the values that the model's data have now.
+        The latter is sampled with the values that the model's data have now; for pymc, numpyro and blackjax it is the
+        model.
     sampler : str
         One of :data:`SAMPLERS`.
     draws, tune, chains : int
@@ -233,8 +206,8 @@ def sample(
     Raises
     ------
     InputError
-        For an unknown sampler or one that is not installed, or numbers of draws, chains or cores that are not
-        positive.
+        For an unknown sampler or one that is not installed, ``hmc`` for a model whose density is not written out, or
+        numbers of draws, chains or cores that are not positive.
     KeyboardInterrupt
         If the user stops it: a part of the draws is never passed off as all of them.
 
@@ -255,16 +228,20 @@ def sample(
         raise InputError(f"is {target_accept}, should be between 0 and 1", source="sampler", field="target_accept")
     compiled = model if isinstance(model, CompiledModel) else None
     program = compiled.model if compiled is not None else model
+    density = compiled.density if compiled is not None else None
+    if sampler == "hmc" and density is None:
+        problem = "is 'hmc', which samples what compile_participants and compile_belief give; take 'nutpie' otherwise"
+        raise InputError(problem, field="sampler")
     settings: dict[str, Any] = {"draws": draws, "tune": tune, "chains": chains, "target_accept": target_accept}
 
     def draw() -> InferenceData:
-        total = chains * (draws + tune) if sampler in ("nutpie", "pymc") else None
+        total = chains * (draws + tune) if sampler in {"nutpie", "pymc", "hmc"} else None
         shown = stage(f"draws ({sampler})", total) if progress else nullcontext()
         with whole_or_not_at_all(), shown as show:
             if sampler == "nutpie":
-                chosen = compiled or compile_model(program)
-                check_memory(8.0 * chains * draws * chosen.program.n_dim, source="sampler", field="draws")
-                found = _nutpie(chosen, {**settings, "cores": cores}, seed=seed, show=show)
+                found = _nutpie(compiled or compile_model(program), {**settings, "cores": cores}, seed=seed, show=show)
+            elif density is not None and sampler == "hmc":
+                found = written.hmc(program, density, {**settings, "cores": cores}, seed=seed, show=show)
             elif sampler == "pymc":
                 found = _pymc(program, sampler, {**settings, "cores": cores}, seed=seed, show=show)
             else:
@@ -315,11 +292,14 @@ def whole_or_not_at_all() -> Iterator[None]:
 def _nutpie(compiled: CompiledModel, settings: dict[str, Any], *, seed: int, show: Show | None) -> InferenceData:
     import nutpie  # noqa: PLC0415
 
-    program = compiled.program
-    names = compiled.data
-    if names is None:  # nutpie 0.16.11 has keys without meaning, earlier ones have names
+    if compiled.density is not None:
+        program, names = written.nutpie_program(compiled.model, compiled.density), compiled.density.data
+    else:
+        program = compiled.program
+        # nutpie 0.16.11 has keys without meaning, earlier ones have names
         keys = getattr(program, "shared_var_keys", None)
         names = tuple(program.shared_data) if keys is None else tuple(variable.name for variable in keys)
+    check_memory(8.0 * settings["chains"] * settings["draws"] * program.n_dim, source="sampler", field="draws")
     values = {data.name: data.get_value() for data in compiled.model.data_vars if data.name in names}
     if values:
         program = program.with_data(**values)

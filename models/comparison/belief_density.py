@@ -53,8 +53,7 @@ def belief_density(data: BeliefData, priors: BeliefPriors | None = None) -> Writ
     edge = np.clip(data.box_edges, -FAR, FAR)
     where = layout(data.item.size, raw)
 
-    def evaluate(x: FloatArray, **values: Any) -> tuple[float, FloatArray]:
-        gradient = np.empty_like(x)
+    def arguments(**values: Any) -> tuple[Any, ...]:
         if raw:
             low = high = values["v_data"]
         else:
@@ -63,8 +62,7 @@ def belief_density(data: BeliefData, priors: BeliefPriors | None = None) -> Writ
         item = np.asarray(values["pair_item"], dtype=np.int64)
         logit, surprisal = values["target_logit"], values["surprisal"]
         log_g, frequency = values["pair_log_g"], values["pair_frequency"]
-        value = belief_log_density(x, gradient, known, logit, surprisal, item, log_g, frequency, low, high, raw)
-        return value, gradient
+        return known, logit, surprisal, item, log_g, frequency, low, high, raw
 
     def expand(x: FloatArray, **values: Any) -> dict[str, FloatArray]:
         found: dict[str, Any] = {name: x[part] for name, part in where.items()}
@@ -76,7 +74,8 @@ def belief_density(data: BeliefData, priors: BeliefPriors | None = None) -> Writ
     own = ("v_data",) if raw else ("pair_shift", "box_data")
     of_pairs = ("pair_item", "pair_log_g", "pair_frequency", *own)
     names_read = ("target_logit", "surprisal", *of_pairs)
-    return WrittenDensity(_start(data, p, where), evaluate, expand, names_read, jitter=1e-3)
+    start = _start(data, p, where)
+    return WrittenDensity(start, belief_log_density, arguments, expand, names_read, jitter=1e-3)
 
 
 def layout(n_items: int, raw: bool) -> dict[str, slice]:

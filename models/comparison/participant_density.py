@@ -77,18 +77,15 @@ def participant_density(data: ParticipantData, priors: ParticipantPriors | None 
     for name in _HALF_NORMAL:
         start[where[name]] = np.log(getattr(p, name))
 
-    def evaluate(x: FloatArray, **answers: Any) -> tuple[float, FloatArray]:
-        gradient = np.empty_like(x)
-        pair, who, given = (
-            np.asarray(answers[name], dtype=np.int64) for name in ("row_pair", "row_participant", "row_box")
-        )
-        present, k0 = answers["present"], float(answers["k0"])
-        return participant_log_density(x, gradient, asked, known, pair, who, given, present, k0), gradient
+    def arguments(**answers: Any) -> tuple[Any, ...]:
+        rows = (np.asarray(answers[name], dtype=np.int64) for name in ("row_pair", "row_participant", "row_box"))
+        return asked, known, *rows, answers["present"], float(answers["k0"])
 
     def expand(x: FloatArray, **answers: Any) -> dict[str, FloatArray]:
         return _expanded(x, where, asked, answers["present"], float(answers["k0"]))
 
-    return WrittenDensity(start, evaluate, expand, ("row_pair", "row_participant", "row_box", "present", "k0"))
+    names_read = ("row_pair", "row_participant", "row_box", "present", "k0")
+    return WrittenDensity(start, participant_log_density, arguments, expand, names_read)
 
 
 def _questions(data: ParticipantData) -> Any:

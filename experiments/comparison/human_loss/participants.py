@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import xarray as xr
@@ -21,12 +21,10 @@ from inference.comparison.participant_sensitivity import evenly_spaced, scaled_p
 from inference.posterior.convergence import GateThresholds
 from inference.progress import advance
 from models.comparison.participant_data import ParticipantData, without_participants
-from models.comparison.participants import ParticipantPriors, participant_model
+from models.comparison.participants import ParticipantPriors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    import pymc as pm
 
     from inference.posterior.arviz_adapter import InferenceData
     from inference.posterior.sampling import CompiledModel
@@ -140,14 +138,9 @@ class Participants:
         return float(np.exp(np.log(slope).mean()))
 
     @cached_property
-    def program(self) -> CompiledModel | pm.Model:
-        """Model of everyone's answers; for nutpie compiled."""
-        with timed("compiling the participant model"):
-            return self._built(self.priors)
-
-    def _built(self, priors: ParticipantPriors) -> CompiledModel | pm.Model:
-        build: Any = compile_participants if self.sampler.name == "nutpie" else participant_model
-        return build(self.data, priors)
+    def program(self) -> CompiledModel:
+        """Model of everyone's answers."""
+        return compile_participants(self.data, self.priors)
 
     def main_fits(self, anchor: Anchor, assumed: Anchor, left_out: tuple[str, ...]) -> list[HumanFit]:
         """The analysis asked for, then without the unusual participants, then with the scale assumed."""
@@ -165,7 +158,7 @@ class Participants:
                 f"priors: {name}",
                 anchor,
                 priors=name,
-                program=self._built(scaled_priors(self.priors, factor)),
+                program=compile_participants(self.data, scaled_priors(self.priors, factor)),
                 short=True,
             )
             for name, factor in PRIOR_FACTORS.items()
@@ -178,7 +171,7 @@ class Participants:
         *,
         left_out: tuple[str, ...] = (),
         priors: str = "default",
-        program: CompiledModel | pm.Model | None = None,
+        program: CompiledModel | None = None,
         short: bool = False,
     ) -> HumanFit:
         """Fit, and compute what tables and figures need while the model holds these data."""

@@ -1,0 +1,136 @@
+"""Draws from a model whose log-density is written out: by our own Hamiltonian Monte Carlo, or by nutpie."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from numpy.typing import NDArray
+
+from estimators.errors import check_memory
+from inference.posterior.arviz_adapter import InferenceData, from_groups
+from inference.progress import Show
+from models.density import WrittenDensity
+
+if TYPE_CHECKING:
+    import pymc as pm
+
+__all__ = ["hmc", "nutpie_program"]
+
+FloatArray = NDArray[np.float64]
+
+
+def hmc(
+    model: pm.Model, density: WrittenDensity, settings: Mapping[str, Any], *, seed: int, show: Show | None
+) -> InferenceData:
+    """Sample with :mod:`inference.posterior.hamiltonian`, one thread a chain.
+
+    Parameters
+    ----------
+    model : pymc.Model
+        Its data, dims and coordinates are used.
+    density : WrittenDensity
+    settings : mapping
+        ``draws``, ``tune``, ``chains``, ``cores``, ``target_accept``.
+    seed : int
+    show : callable, optional
+        Is told how many draws all chains have.
+
+    Returns
+    -------
+    arviz.InferenceData
+        Groups posterior and sample_stats.
+    """
+    from inference.posterior.hamiltonian import chain  # noqa: PLC0415 - Numba takes a second
+
+    chains, draws = settings["chains"], settings["draws"]
+    # draws, and what the model makes of them
+    check_memory(16.0 * chains * draws * density.start.size, source="sampler", field="draws")
+    values = _values(model, density)
+    arguments = density.arguments(**values)
+    lengths = {name: settings[name] for name in ("draws", "tune", "target_accept")}
+    n_drawn, stopped = [0] * chains, threading.Event()
+
+    def one(number: int, own: np.random.SeedSequence) -> tuple[xr.Dataset, xr.Dataset]:
+        def tell(n: int) -> None:
+            if stopped.is_set():
+                raise InterruptedError
+            n_drawn[number] = n
+            if show is not None:
+                show(sum(n_drawn))
+
+        rng = np.random.default_rng(own)
+        found = chain(density.function, arguments, _start(density, rng), rng=rng, tell=tell, **lengths)
+        expanded = [density.expand(x, **values) for x in found.draws]
+        posterior = {name: np.stack([each[name] for each in expanded]) for name in expanded[0]}
+        return _dataset(model, posterior), _dataset(model, found.stats)
+
+    workers = ThreadPoolExecutor(min(settings["cores"] or os.cpu_count() or 1, chains))
+    try:
+        made = list(workers.map(one, range(chains), np.random.SeedSequence(seed).spawn(chains)))
+    finally:
+        # Ctrl-C reaches the main thread alone
+        stopped.set()
+        workers.shutdown(cancel_futures=True)
+    posteriors, stats = zip(*made, strict=True)
+    chain_number = pd.RangeIndex(chains, name="chain")
+    return from_groups(
+        {"posterior": xr.concat(posteriors, chain_number), "sample_stats": xr.concat(stats, chain_number)}
+    )
+
+
+def _dataset(model: pm.Model, values: Mapping[str, NDArray[Any]]) -> xr.Dataset:
+    """Values of every draw, with the dims and coordinates that the model gives them."""
+    dims = _dims(model, values)
+    n_draws = next(iter(values.values())).shape[0]
+    variables = {name: (("draw", *dims.get(name, ())), value) for name, value in values.items()}
+    return xr.Dataset(variables, {"draw": np.arange(n_draws), **_coords(model, dims)})
+
+
+def nutpie_program(model: pm.Model, density: WrittenDensity) -> Any:
+    """Make a program of which nutpie samples; it takes the values that the model's data have now."""
+    from nutpie.compiled_pyfunc import from_pyfunc  # noqa: PLC0415 - one sampler of several
+
+    values = _values(model, density)
+    shapes = {name: np.shape(value) for name, value in density.expand(density.start, **values).items()}
+    dims = _dims(model, shapes)
+
+    def expand(x: FloatArray, **data: Any) -> dict[str, FloatArray]:
+        return {name: np.asarray(value, order="C") for name, value in density.expand(x, **data).items()}
+
+    return from_pyfunc(
+        density.start.size,
+        lambda: density.evaluate,
+        lambda *_: expand,
+        [np.dtype(float)] * len(shapes),
+        list(shapes.values()),
+        list(shapes),
+        dims=dims,
+        coords={name: pd.Index(value) for name, value in _coords(model, dims).items()},
+        shared_data=values,
+        make_initial_point_fn=lambda seed: _start(density, np.random.default_rng(seed)),
+    )
+
+
+def _values(model: pm.Model, density: WrittenDensity) -> dict[str, NDArray[Any]]:
+    return {name: model[name].get_value() for name in density.data}
+
+
+def _start(density: WrittenDensity, rng: np.random.Generator) -> FloatArray:
+    return density.start + rng.uniform(-density.jitter, density.jitter, density.start.size)
+
+
+def _dims(model: pm.Model, names: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """Dims of a model's variables, of those that have any."""
+    found = {name: tuple(map(str, model.named_vars_to_dims.get(name, ()))) for name in names}
+    return {name: dims for name, dims in found.items() if dims}
+
+
+def _coords(model: pm.Model, dims: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
+    return {name: model.coords[name] for name in {dim for found in dims.values() for dim in found}}
