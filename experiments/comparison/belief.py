@@ -32,6 +32,7 @@ from experiments.harness.bayes import (
     FITS,
     KEPT,
     PosteriorSettings,
+    SamplerSettings,
     convergence_columns,
     fit_model,
     gate_failed,
@@ -88,6 +89,8 @@ BELIEF_COLUMNS = (*POSTERIOR_COLUMNS, *CONVERGENCE_COLUMNS)
 class BeliefSettings(ComparisonSettings, PosteriorSettings):
     """Settings of :func:`belief`."""
 
+    sampler: SamplerSettings = SamplerSettings(name="hmc", draws=3000, tune=600, target_accept=0.8)
+    """What draws from the posterior."""
     priors: Annotated[BeliefPriors, numbers_of(BeliefPriors)] = BeliefPriors()
     """Scales of the weak priors, as ``{sigma: 1.0}``: only those to change
     (:class:`~models.comparison.belief.BeliefPriors`)."""

@@ -55,15 +55,16 @@ def hmc(
     values = _values(model, density)
     arguments = density.arguments(**values)
     lengths = {name: settings[name] for name in ("draws", "tune", "target_accept")}
-    n_drawn, stopped = [0] * chains, threading.Event()
+    n_drawn, stopped, told = [0] * chains, threading.Event(), threading.Lock()
 
     def one(number: int, own: np.random.SeedSequence) -> tuple[xr.Dataset, xr.Dataset]:
         def tell(n: int) -> None:
             if stopped.is_set():
                 raise InterruptedError
-            n_drawn[number] = n
-            if show is not None:
-                show(sum(n_drawn))
+            with told:
+                n_drawn[number] = n
+                if show is not None:
+                    show(sum(n_drawn))
 
         rng = np.random.default_rng(own)
         found = chain(density.function, arguments, _start(density, rng), rng=rng, tell=tell, **lengths)
@@ -112,7 +113,7 @@ def nutpie_program(model: pm.Model, density: WrittenDensity) -> Any:
         list(shapes.values()),
         list(shapes),
         dims=dims,
-        coords={name: pd.Index(value) for name, value in _coords(model, dims).items()},
+        coords=_coords(model, dims),
         shared_data=values,
         make_initial_point_fn=lambda seed: _start(density, np.random.default_rng(seed)),
     )
@@ -132,5 +133,5 @@ def _dims(model: pm.Model, names: Iterable[str]) -> dict[str, tuple[str, ...]]:
     return {name: dims for name, dims in found.items() if dims}
 
 
-def _coords(model: pm.Model, dims: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
-    return {name: model.coords[name] for name in {dim for found in dims.values() for dim in found}}
+def _coords(model: pm.Model, dims: Mapping[str, tuple[str, ...]]) -> dict[str, pd.Index[Any]]:
+    return {name: pd.Index(model.coords[name]) for name in {dim for found in dims.values() for dim in found}}

@@ -55,11 +55,11 @@ class CurveSettings(Settings):
 class HumanLossSettings(ComparisonSettings, PosteriorSettings):
     """Settings of :func:`~experiments.comparison.human_loss.experiment.human_loss`."""
 
-    sampler: SamplerSettings = SamplerSettings(draws=5000, tune=600, target_accept=0.85)
+    sampler: SamplerSettings = SamplerSettings(name="hmc", draws=4000, tune=500, target_accept=0.8)
     """What draws from the posterior of the participants; its name and cores hold for every fit."""
-    player_sampler: ChainSettings = ChainSettings()
+    player_sampler: ChainSettings = ChainSettings(draws=3000, tune=600, target_accept=0.8)
     """Chains of the fits to language models as players."""
-    short_sampler: ChainSettings = ChainSettings(draws=400, tune=400, chains=2, target_accept=0.85)
+    short_sampler: ChainSettings = ChainSettings(draws=400, tune=400, chains=2, target_accept=0.8)
     """Chains of the fits of the sensitivity analysis."""
     anchor: Literal["outcomes", "assumed"] = "outcomes"
     """Where the scale of the participants' belief comes from: which token was true, or an assumption."""

@@ -37,7 +37,7 @@ Scales = Annotated[
 class RecoverySettings(PlayerSettings, ReplicationSettings):
     """Settings of :func:`~experiments.comparison.recovery.experiment.recovery`."""
 
-    sampler: SamplerSettings = SamplerSettings(draws=1000, tune=1000, chains=2, cores=1, target_accept=0.8)
+    sampler: SamplerSettings = SamplerSettings(name="hmc", draws=3000, tune=400, chains=2, cores=1, target_accept=0.8)
     """What draws from the posteriors: chains so long that nearly all pass the gate, one at a time. Fits
     with 300 + 300 often do not, by some parameter; the gap itself is less demanding."""
     population: Literal["players", "participants"] = "players"

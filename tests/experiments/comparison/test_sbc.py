@@ -145,7 +145,7 @@ def test_models_of_participants_are_built() -> None:
         (("experiment.n_fits=0",), "n_fits"),
         (("experiment.probability=1",), "probability"),
         (("experiment.allow_outside=1",), "allow_outside"),
-        (("sampler=pymc",), "only nutpie"),
+        (("sampler=pymc",), "only nutpie and hmc"),
         (("+experiment.priors.sigmas=1",), "sigmas"),
         (("experiment.model=belief_rounded", "rounding=none"), "rounds its answers"),
         (("experiment.n_pairs=1000",), "n_items"),

@@ -1,0 +1,204 @@
+"""Our own Hamiltonian Monte Carlo: known distributions, the same draws again, how it ends, what it refuses.
+
+A test that samples compares a mean with its truth in standard errors of its effective draws: 5 of them are exceeded
+once in two million such comparisons.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from math import exp, log
+from typing import Any
+
+import numpy as np
+import pymc as pm
+import pytest
+from numba import njit
+from numpy.typing import NDArray
+from scipy.stats import kstest
+
+from estimators.comparison.examples import comparison_study
+from estimators.errors import InputError
+from inference import progress
+from inference.comparison.participant_fit import compile_participants
+from inference.examples import normal_model
+from inference.posterior.arviz_adapter import diagnostics, ess_bulk, group_names
+from inference.posterior.hamiltonian import Chain, chain
+from inference.posterior.sampling import CompiledModel, sample, written_model
+from models.comparison.participant_data import participant_data
+from models.density import WrittenDensity
+
+FloatArray = NDArray[np.float64]
+
+FAR_SDS = 5.0
+
+
+def drawn(density: Any, arguments: tuple[Any, ...], size: int, seed: int, **settings: Any) -> Chain:
+    lengths = {"draws": 3000, "tune": 400, "target_accept": 0.8, "tell": lambda _: None} | settings
+    return chain(density, arguments, np.zeros(size), rng=np.random.default_rng(seed), **lengths)
+
+
+def far(draws: FloatArray, truth: float) -> float:
+    """Standard errors from the truth to the mean of one chain's draws."""
+    return float(abs(draws.mean() - truth) / draws.std() * np.sqrt(ess_bulk(draws[None])))
+
+
+@njit
+def normal(x: Any, gradient: Any, mean: Any, precision: Any) -> float:
+    gradient[:] = -precision @ (x - mean)
+    density: float = 0.5 * (x - mean) @ gradient
+    return density
+
+
+@njit
+def gamma_and_cauchy(x: Any, gradient: Any, shape: float) -> float:
+    """The logarithm of a gamma number, and a Student t with 4 degrees of freedom."""
+    gradient[0] = shape - exp(x[0])
+    gradient[1] = -5 * x[1] / (4 + x[1] ** 2)
+    density: float = shape * x[0] - exp(x[0]) - 2.5 * log(4 + x[1] ** 2)
+    return density
+
+
+@njit
+def half_line(x: Any, gradient: Any) -> float:
+    """An exponential number as it stands: no density below 0."""
+    gradient[0] = -1.0
+    density: float = -x[0] if x[0] > 0 else np.nan
+    return density
+
+
+@pytest.mark.mcmc
+def test_a_correlated_normal_is_recovered_whatever_its_units(seed_offset: int) -> None:
+    unit, mean = np.array([1e-3, 1.0, 50.0]), np.array([2e-3, -1.0, 300.0])
+    covariance = (0.7 * np.ones((3, 3)) + 0.3 * np.eye(3)) * np.outer(unit, unit)
+    found = drawn(normal, (mean, np.linalg.inv(covariance)), 3, 1 + seed_offset)
+    off = (found.draws - mean) / unit
+    for i in range(3):
+        assert far(off[:, i], 0) < FAR_SDS
+        assert far(off[:, i] ** 2, 1) < FAR_SDS
+    assert far(off[:, 0] * off[:, 2], 0.7) < FAR_SDS
+    assert not found.stats["diverging"].any()
+    # dual averaging ends near what was wanted; .1 is more than it is off by after 400 draws
+    assert abs(found.stats["acceptance_rate"].mean() - 0.8) < 0.15
+
+
+@pytest.mark.mcmc
+def test_skewed_and_heavy_tails_are_those_of_the_distribution(seed_offset: int) -> None:
+    found = drawn(gamma_and_cauchy, (2.5,), 2, 5 + seed_offset, draws=20_000)
+    number, heavy = np.exp(found.draws[:, 0]), found.draws[:, 1]
+    assert far(number, 2.5) < FAR_SDS
+    for at, one, exact in ((number, "gamma", (2.5,)), (heavy, "t", (4,))):
+        # every 20th draw, of which each is worth more than a tenth: nearly independent
+        assert kstest(at[::20], one, exact).pvalue > 1e-4
+    assert far((np.abs(heavy) > 4).astype(float), 0.0161) < FAR_SDS
+
+
+@pytest.mark.mcmc
+def test_an_edge_is_counted_and_never_crossed(seed_offset: int) -> None:
+    found = chain(
+        half_line,
+        (),
+        np.ones(1),
+        draws=2000,
+        tune=300,
+        target_accept=0.8,
+        rng=np.random.default_rng(3 + seed_offset),
+        tell=lambda _: None,
+    )
+    assert np.isfinite(found.draws).all()
+    assert (found.draws > 0).all()
+    assert far(found.draws[:, 0], 1) < FAR_SDS
+    lost = found.stats["diverging"]
+    assert lost.any()
+    assert (found.stats["acceptance_rate"][lost] == 0).all()
+
+
+@njit
+def small_density(x: Any, gradient: Any, answers: Any) -> float:
+    """That of :func:`inference.examples.normal_model`: the mean, and the logarithm of the spread."""
+    mean, spread = x[0], exp(x[1])
+    off = answers - mean
+    gradient[0] = -mean + off.sum() / spread**2
+    gradient[1] = 1 - spread**2 - answers.size + (off**2).sum() / spread**2
+    density: float = -0.5 * mean**2 - 0.5 * spread**2 + x[1] - answers.size * x[1] - 0.5 * (off**2).sum() / spread**2
+    return density
+
+
+def small(model: pm.Model) -> CompiledModel:
+    answers = np.array([0.1, -0.3, 0.4, 0.2])
+
+    def expand(x: FloatArray) -> dict[str, Any]:
+        return {"mean": x[0], "spread": np.exp(x[1])}
+
+    return written_model(model, WrittenDensity(np.zeros(2), small_density, lambda: (answers,), expand, ()))
+
+
+SHORT: dict[str, Any] = {"sampler": "hmc", "draws": 60, "tune": 50, "chains": 2, "progress": False}
+
+
+@pytest.mark.mcmc
+def test_the_posterior_is_that_of_nutpie(seed_offset: int) -> None:
+    model = normal_model()
+    ours = sample(small(model), seed=1 + seed_offset, **SHORT | {"draws": 4000, "tune": 500})
+    nuts = sample(model, seed=1 + seed_offset, draws=4000, tune=500, chains=2, progress=False)
+    assert {"posterior", "sample_stats", "observed_data"} <= set(group_names(ours))
+    assert {"diverging", "energy", "lp", "n_steps", "acceptance_rate"} <= set(ours.sample_stats)
+    assert (diagnostics(ours)["r_hat"] < 1.02).all()
+    for name in ("mean", "spread"):
+        for power in (1, 2):
+            one, other = (np.asarray(idata.posterior[name]) ** power for idata in (ours, nuts))
+            error = np.hypot(one.std() / np.sqrt(ess_bulk(one)), other.std() / np.sqrt(ess_bulk(other)))
+            assert abs(one.mean() - other.mean()) < FAR_SDS * error
+
+
+@pytest.mark.mcmc
+def test_the_same_seed_gives_the_same_draws_whatever_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    counts: list[Any] = []
+    monkeypatch.setattr(progress._Display, "show", lambda _, stage: counts.append((stage.done, stage.total)))
+    program = small(normal_model())
+    first = sample(program, seed=3, cores=1, **SHORT | {"progress": True})
+    assert counts[-1] == (220, 220)
+    assert counts == sorted(counts)
+    second = sample(program, seed=3, cores=2, **SHORT)
+    assert first.posterior.equals(second.posterior)
+    assert not first.posterior.equals(sample(program, seed=4, **SHORT).posterior)
+    assert not np.array_equal(first.posterior["mean"][0], first.posterior["mean"][1])
+
+
+@pytest.mark.mcmc
+def test_ctrl_c_ends_all_chains() -> None:
+    threading.Timer(1.5, os.kill, [os.getpid(), signal.SIGINT]).start()
+    before = threading.active_count()
+    with pytest.raises(KeyboardInterrupt):
+        sample(small(normal_model()), seed=1, **SHORT | {"draws": 10**6})
+    deadline = time.monotonic() + 30
+    while threading.active_count() > before and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert threading.active_count() <= before
+
+
+def test_a_model_whose_density_is_not_written_is_refused() -> None:
+    with pytest.raises(InputError, match=r"sampler: is 'hmc'.*compile_participants.*'nutpie'"):
+        sample(normal_model(), sampler="hmc")
+    with pytest.raises(InputError, match=r"sampler.*draws"):
+        sample(small(normal_model()), sampler="hmc", draws=0)
+
+
+@pytest.mark.slow
+def test_participants_have_the_posterior_of_nutpie(seed_offset: int) -> None:
+    """60 scalars that all share or a participant has, by two samplers: 4.5 standard errors once in 2,000 such tests."""
+    program = compile_participants(participant_data(comparison_study()))
+    settings = {"draws": 8000, "tune": 1000, "chains": 2, "progress": False, "seed": 1 + seed_offset}
+    ours, nuts = (sample(program, sampler=name, **settings).posterior for name in ("hmc", "nutpie"))
+    names = [name for name in ours.data_vars if ours[name].ndim == 2 or "participant" in ours[name].dims]
+    worst = 0.0
+    for name in names:
+        one, other = (np.asarray(each[name]).reshape(2, 8000, -1) for each in (ours, nuts))
+        for i in range(one.shape[2]):
+            a, b = one[..., i], other[..., i]
+            error = np.hypot(a.std() / np.sqrt(ess_bulk(a)), b.std() / np.sqrt(ess_bulk(b)))
+            worst = max(worst, abs(a.mean() - b.mean()) / error)
+    assert worst < 4.5
