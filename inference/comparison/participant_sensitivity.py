@@ -18,9 +18,9 @@ from inference.comparison.participant_fit import ParticipantFit
 from inference.comparison.participant_gap import SharedBelief, loss_gap, outcome_temperature, shared_belief
 from inference.posterior.arviz_adapter import group, psis_weights
 from inference.posterior.item_draws import thinned
-from models.comparison import two_piece
+from models.comparison.kernels import answers_log_density
 from models.comparison.participant_data import ParticipantData, without_participants
-from models.comparison.participants import FAR, SLOPE_BOUND, ParticipantPriors, added_noise
+from models.comparison.participants import FAR, SLOPE_BOUND, ParticipantPriors
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -41,7 +41,6 @@ _UNITS = ("slope_unit", "bias_unit", "noise_unit", "lapse_unit")
 _BIAS_DF = 4
 _POINTS = 128
 _WIDER = 1.4
-_TINY = 1e-12
 
 _SCALES = (
     *("mu", "a", "b", "b2", "sigma", "omega", "c", "t_b", "kap", "log_rho", "ga", "delta"),
@@ -286,25 +285,24 @@ def _own_log_likelihood(
     bias = own["bias"] + draws["bias_spread"] * (bias_unit - own["bias_unit"])
     noise = np.exp(draws["log_noise"] + draws["noise_spread"] * noise_unit)
     lapse = expit(draws["logit_lapse"] + draws["lapse_spread"] * lapse_unit)
-    half, ga = draws["half"], draws["ga"]
-
-    total = np.zeros(k.shape) + log_weight
-    for row in np.flatnonzero(data.row_participant == number):
-        pair, box = data.row_pair[row], data.row_box[row]
-        item, log_g = data.pair_item[pair], data.pair_log_g[pair]
-        spread = draws["s"][:, [item]]
-        slope = draws["b"] + draws["t_b"] * draws["zeta"][:, [item]]
-        log_ratio = draws["A"][:, [item]] + slope * (log_g + 5) + draws["b2"] * max(-log_g - 7, 0)
-        log_ratio = log_ratio + data.pair_log_g_ratio[pair]
-        if pair < data.n_shared:
-            log_ratio = log_ratio + spread * draws["e_unit"][:, [pair]]
-            left = right = noise
-        else:
-            left, right = added_noise(k * spread * np.exp(-ga), k * spread * np.exp(ga), noise)
-        edges = np.clip(data.box_edges[box], -FAR, FAR) - (k * (bias - log_ratio))[..., None]
-        inside = two_piece.probability_inside(left, right, edges[..., 0], edges[..., 1])
-        slip = (1 - half) / len(data.box_edges) + half * (box == data.half_box)
-        total += np.log((1 - lapse) * inside + lapse * slip + _TINY)
+    row = np.flatnonzero(data.row_participant == number)
+    pair, box = data.row_pair[row], data.row_box[row]
+    item, log_g = data.pair_item[pair], data.pair_log_g[pair]
+    spread = draws["s"][:, item]
+    log_odds = draws["A"][:, item] + (draws["b"] + draws["t_b"] * draws["zeta"][:, item]) * (log_g + 5)
+    log_odds += draws["b2"] * np.maximum(-log_g - 7, 0) + data.pair_log_g_ratio[pair]
+    several = pair < data.n_shared
+    log_odds[:, several] += spread[:, several] * draws["e_unit"][:, pair[several]]
+    answers = answers_log_density(
+        np.stack(np.broadcast_arrays(k, bias, noise, lapse)),
+        np.stack([draws["half"][:, 0], draws["ga"][:, 0]]),
+        log_odds,
+        np.where(several, 0.0, spread),
+        np.clip(data.box_edges[box], -FAR, FAR),
+        box == data.half_box,
+        len(data.box_edges),
+    )
+    total = log_weight + answers
     found: FloatArray = logsumexp(total, axis=1)
     return found
 

@@ -21,6 +21,7 @@ from models.comparison.participants import ITEM_SCALE_BOUND, SCALE_FLOOR, SLOPE_
 __all__ = [
     "BELIEF_NUMBERS",
     "PARTICIPANT_NUMBERS",
+    "answers_log_density",
     "belief_items",
     "belief_log_density",
     "items_of",
@@ -447,6 +448,56 @@ def participant_log_density(  # noqa: PLR0915, PLR0917 - one pass; Numba takes a
     g[_GA] += g_ga
     g[_HALF] += g_half * half * (1 - half)
     return total
+
+
+@compiled
+def answers_log_density(  # noqa: PLR0917 - Numba takes arguments by place alone
+    people: FloatArray,
+    shared: FloatArray,
+    log_odds: FloatArray,
+    spread: FloatArray,
+    edges: FloatArray,
+    is_half: NDArray[np.bool_],
+    n_boxes: int,
+) -> FloatArray:
+    """Log-probability of answers under several beliefs and possible people.
+
+    Parameters
+    ----------
+    people : ndarray, shape (4, draw, person)
+        Slope, bias, noise and lapse rate.
+    shared : ndarray, shape (2, draw)
+        Share of the lapses that are "50%", and ga.
+    log_odds, spread : ndarray, shape (draw, row)
+        Of the pair, and of its residual that is integrated out, 0 where it is not.
+    edges : ndarray, shape (row, 2)
+        Of the answer's box.
+    is_half : ndarray of bool, shape (row,)
+    n_boxes : int
+
+    Returns
+    -------
+    ndarray, shape (draw, person)
+    """
+    found = np.zeros(people.shape[1:])
+    for d in range(found.shape[0]):
+        half, skewed, skewed_back = shared[0, d], 2 * sinh(shared[1, d]), 2 * cosh(shared[1, d])
+        for u in range(found.shape[1]):
+            k, bias, noise, lapse = people[0, d, u], people[1, d, u], people[2, d, u], people[3, d, u]
+            product = 1.0
+            for row in range(edges.shape[0]):
+                left = right = noise
+                if spread[d, row] > 0:
+                    left, right, _, _, _, _, _, _ = _added_noise(k * spread[d, row], skewed, skewed_back, noise)
+                mean = k * (bias - log_odds[d, row])
+                inside, _, _, _ = _box(mean, left, right, edges[row, 0], edges[row, 1])
+                slip = (half if is_half[row] else 0.0) + (1 - half) / n_boxes
+                product *= (1 - lapse) * inside + lapse * slip + TINY
+                if row % 20 == 19:
+                    found[d, u] += log(product)
+                    product = 1.0
+            found[d, u] += log(product)
+    return found
 
 
 BELIEF_NUMBERS = (*("mu", "a", "b", "b2", "c", "d", "kap", "ga", "delta", "rho", "sigma", "omega", "t_b", "t_d"),)

@@ -12,9 +12,17 @@ import pytest
 from numpy.typing import NDArray
 
 from models.comparison.kernels import PARTICIPANT_NUMBERS as NUMBERS
+from models.comparison.kernels import answers_log_density
 from models.comparison.participant_data import ParticipantData, participant_data, without_participants
 from models.comparison.participant_density import layout, participant_density
-from models.comparison.participants import SLOPE_BOUND, ParticipantPriors, participant_model, set_participant_data
+from models.comparison.participants import (
+    SLOPE_BOUND,
+    ParticipantPriors,
+    added_noise,
+    participant_model,
+    set_participant_data,
+)
+from models.comparison.two_piece import probability_inside
 from tests.estimators.comparison.comparison_studies import small_study
 
 FloatArray = NDArray[np.float64]
@@ -150,3 +158,29 @@ def test_the_gradient_is_the_slope_of_the_density(shared: bool) -> None:
         step = 1e-6 * direction / np.linalg.norm(direction)
         rise = written(shared, x + step)[0] - written(shared, x - step)[0]
         assert rise / 2e-6 == pytest.approx(gradient @ direction / np.linalg.norm(direction), rel=1e-5, abs=1e-5)
+
+
+def test_answers_of_possible_people_equal_the_plain_sum() -> None:
+    """The kernel of leave-one-out against box probabilities by numpy, answer by answer."""
+    rng = np.random.default_rng(8)
+    n_draws, n_points, n_rows, n_boxes = 3, 4, 47, 11
+    people = np.stack([np.exp(rng.normal(0, 0.5, (n_draws, n_points))) for _ in range(4)])
+    people[1], people[3] = rng.normal(0, 2, (n_draws, n_points)), rng.random((n_draws, n_points))
+    shared = np.stack([rng.random(n_draws), rng.normal(0, 0.2, n_draws)])
+    log_odds = rng.normal(0, 4, (n_draws, n_rows))
+    spread = np.where(np.arange(n_rows) % 3 == 0, 0.0, np.exp(rng.normal(0, 0.5, (n_draws, n_rows))))
+    edge = np.concatenate([[-1e4], np.linspace(-4.6, 4.6, n_boxes - 1), [1e4]])
+    box = rng.integers(n_boxes, size=n_rows)
+    edges = np.stack([edge[box], edge[box + 1]], axis=1)
+    found = answers_log_density(people, shared, log_odds, spread, edges, box == 5, n_boxes)
+    expected = np.zeros((n_draws, n_points))
+    for row in range(n_rows):
+        slope, bias, noise, lapse = people
+        half, ga = shared[0][:, None], shared[1][:, None]
+        wide = slope * spread[:, [row]]
+        left, right = added_noise(wide * np.exp(-ga), wide * np.exp(ga), noise)
+        centre = slope * (bias - log_odds[:, [row]])
+        inside = probability_inside(left, right, edges[row, 0] - centre, edges[row, 1] - centre)
+        slip = half * (box[row] == 5) + (1 - half) / n_boxes
+        expected += np.log((1 - lapse) * inside + lapse * slip + 1e-12)
+    np.testing.assert_allclose(found, expected, rtol=1e-10)
