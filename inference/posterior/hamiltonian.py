@@ -22,6 +22,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from estimators.errors import InputError
+
 __all__ = ["PATH", "Chain", "chain"]
 
 FloatArray = NDArray[np.float64]
@@ -173,6 +175,11 @@ def chain(
     -------
     Chain
 
+    Raises
+    ------
+    InputError
+        If the log-density is not finite at the start.
+
     Examples
     --------
     >>> import numpy as np
@@ -189,6 +196,8 @@ def chain(
     (array([3., 3.]), array([1., 1.]))
     """
     x = np.array(start, dtype=float)
+    if not np.isfinite(density(x, np.empty_like(x), *arguments)):
+        raise InputError("is not a finite number where a chain starts", source="model", field="log-density")
     scale, step = np.ones_like(x), _FIRST_STEP
     done = 0
 

@@ -180,6 +180,12 @@ def test_ctrl_c_ends_all_chains() -> None:
     assert threading.active_count() <= before
 
 
+@pytest.mark.mcmc
+def test_a_start_without_density_is_refused() -> None:
+    with pytest.raises(InputError, match=r"log-density: is not a finite number where a chain starts"):
+        drawn(half_line, (), 1, 1)
+
+
 def test_a_model_whose_density_is_not_written_is_refused() -> None:
     with pytest.raises(InputError, match=r"sampler: is 'hmc'.*compile_participants.*'nutpie'"):
         sample(normal_model(), sampler="hmc")

@@ -183,12 +183,12 @@ def test_a_hundred_thousand_keys_are_looked_up_in_moments(tmp_path: Path) -> Non
     for start in range(0, 100_000, 1000):
         batch = keys[start : start + 1000]
         store.append(OPERATION, batch, {"value": np.arange(start, start + len(batch))})
-    begin = time.perf_counter()
+    begin = time.process_time()
     fresh = open_store(tmp_path)
     assert len(fresh.missing(OPERATION, [*keys, result_key("new")])) == 1
     np.testing.assert_array_equal(fresh.read(OPERATION, keys)["value"], np.arange(100_000))
     # half a second on one busy core; the bound tells a scan a key from one pass
-    assert time.perf_counter() - begin < 5
+    assert time.process_time() - begin < 5
 
 
 # ------------------------------------------------------------------------------------ what is wrong is named
