@@ -23,7 +23,8 @@ class WrittenDensity:
     start : ndarray, shape (parameter,)
         Near the middle of the priors, on the scale on which PyMC samples.
     function : callable
-        Compiled by Numba: takes parameters, an array for the gradient, and `arguments`; gives the log-density.
+        Compiled by Numba, with ``error_model="numpy"``: takes parameters, an array for the gradient, and `arguments`;
+        gives the log-density.
     arguments : callable
         Takes the model's data by name; gives what `function` takes.
     expand : callable

@@ -161,7 +161,8 @@ def chain(
     Parameters
     ----------
     density : callable
-        Compiled by Numba: takes parameters, an array for the gradient, and `arguments`; gives the log-density.
+        Compiled by Numba, with ``error_model="numpy"`` so that a division by zero far out raises nothing: takes
+        parameters, an array for the gradient, and `arguments`; gives the log-density.
     arguments : tuple
         What Numba takes.
     start : ndarray, shape (parameter,)
@@ -184,7 +185,7 @@ def chain(
     --------
     >>> import numpy as np
     >>> from numba import njit
-    >>> @njit
+    >>> @njit(error_model="numpy")
     ... def normal(x, gradient, mean):
     ...     gradient[:] = mean - x
     ...     return -0.5 * ((x - mean) ** 2).sum()
