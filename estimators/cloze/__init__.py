@@ -23,6 +23,7 @@ from estimators.cloze.distributions import (
     top_words,
 )
 from estimators.cloze.needed_share import NeededShare, needed_share
+from estimators.cloze.paired_difference import PairedDifference, paired_difference
 from estimators.cloze.renormalised import renormalised_distributions
 from estimators.cloze.simulation import ClozeSimulation, simulate_cloze_study
 from estimators.cloze.split_halves import (
@@ -50,6 +51,7 @@ __all__ = [
     "ModelWords",
     "NeededShare",
     "NormalisedWords",
+    "PairedDifference",
     "SplitHalves",
     "StudyWords",
     "TopWords",
@@ -72,6 +74,7 @@ __all__ = [
     "kl_nats",
     "needed_share",
     "normalise_words",
+    "paired_difference",
     "permutation_baseline",
     "probability_at",
     "random_split_halves",

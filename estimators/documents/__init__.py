@@ -3,6 +3,7 @@
 from estimators.documents.chosen_contexts import chosen_context_terms, chosen_mean, context_choice
 from estimators.documents.corpus import ClusteredMean, CorpusScores, clustered_mean, corpus_scores
 from estimators.documents.crossed import CrossedMean, crossed_mean
+from estimators.documents.overlap import NgramOverlap, ngram_overlap
 from estimators.documents.study import document_tokens, validate_documents_study
 from estimators.documents.units import UnitLoss, unit_loss
 
@@ -10,6 +11,7 @@ __all__ = [
     "ClusteredMean",
     "CorpusScores",
     "CrossedMean",
+    "NgramOverlap",
     "UnitLoss",
     "chosen_context_terms",
     "chosen_mean",
@@ -18,6 +20,7 @@ __all__ = [
     "corpus_scores",
     "crossed_mean",
     "document_tokens",
+    "ngram_overlap",
     "unit_loss",
     "validate_documents_study",
 ]

@@ -1,0 +1,228 @@
+r"""People's next words as training labels: their tokens, in trees in which contexts and words share what they begin with.
+
+With :math:`p(w \mid c)` the label of word :math:`w` in context :math:`c` and :math:`s(w)` its tokens with the space
+before it, the loss of :math:`C` contexts is
+
+.. math:: -\frac{1}{C} \sum_c \sum_w p(w \mid c) \sum_t \ln q(s_t(w) \mid c, s_{<t}(w))
+
+Labels are ``majority`` (the word that most people gave), ``sampled`` (one person's answer, at random), ``soft`` (the
+shares of people) or ``multi`` (every word that anybody gave, each as much as any other).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimators.errors import InputError, unknown_choice
+from inference.lm.forward import TokenTree, plant_trees
+
+if TYPE_CHECKING:
+    import torch
+    from transformers import PreTrainedModel
+
+__all__ = ["LABELS", "TRAINABLE", "LabelledContext", "answer_loss", "collate_answers", "label_shares", "set_trainable"]
+
+LABELS = ("majority", "sampled", "soft", "multi")
+"""What a context's label is."""
+
+TRAINABLE = ("all", "last_blocks", "last_norms")
+"""Which parameters train: all; those of the last blocks and the last norm; their layer norms alone (appendix F)."""
+
+# a batch is one tree as far as its sequences begin alike
+_NO_LIMIT = 1 << 30
+
+
+@dataclass(frozen=True)
+class LabelledContext:
+    """A context and the words that may follow it.
+
+    Parameters
+    ----------
+    tokens : tuple of int
+        Of the context, BOS token included.
+    words : tuple of tuple of int
+        Tokens of each word, with the space before it.
+    shares : tuple of float
+        Label of each word; they sum to one.
+    """
+
+    tokens: tuple[int, ...]
+    words: tuple[tuple[int, ...], ...]
+    shares: tuple[float, ...]
+
+
+def label_shares(counts: Mapping[str, float], labels: str, rng: np.random.Generator) -> dict[str, float]:
+    """Turn people's answers in a context into a label.
+
+    Parameters
+    ----------
+    counts : mapping of str to float
+        Word -> people who gave it, or their share; above 0.
+    labels : {"majority", "sampled", "soft", "multi"}
+        See :data:`LABELS`. Of words that equally many gave, ``majority`` takes the first in the alphabet.
+    rng : numpy.random.Generator
+        Draws for ``sampled``.
+
+    Returns
+    -------
+    dict of str to float
+        Sums to one; words without a share are left out.
+
+    Raises
+    ------
+    InputError
+        If the kind of label is unknown, there is no word, or a count is not above 0.
+
+    Examples
+    --------
+    >>> label_shares({"on": 3, "in": 1}, "soft", np.random.default_rng(0))
+    {'in': 0.25, 'on': 0.75}
+    >>> label_shares({"on": 3, "in": 1}, "majority", np.random.default_rng(0))
+    {'on': 1.0}
+    """
+    if labels not in LABELS:
+        raise unknown_choice("labels", labels, LABELS)
+    if not counts or min(counts.values()) <= 0:
+        raise InputError(f"are {dict(counts)}, should be one word or more, each given by somebody", field="counts")
+    words = sorted(counts)
+    weights = np.array([counts[word] for word in words], dtype=np.float64)
+    shares = weights / weights.sum()
+    if labels == "majority":
+        return {words[int(shares.argmax())]: 1.0}
+    if labels == "sampled":
+        return {words[int(rng.choice(len(words), p=shares))]: 1.0}
+    if labels == "multi":
+        return dict.fromkeys(words, 1 / len(words))
+    return dict(zip(words, shares.tolist(), strict=True))
+
+
+def collate_answers(groups: Sequence[Sequence[LabelledContext]]) -> dict[str, Any]:
+    """Lay contexts and their words out in trees, as a module takes them.
+
+    Parameters
+    ----------
+    groups : sequence of sequence of LabelledContext
+
+    Returns
+    -------
+    dict of str to torch.Tensor
+        ``input_ids`` and ``position_ids``, shape (tree, node); ``attention_mask``, shape (tree, 1, node, node), 0 where
+        a node sees another one; ``labels``: ``place``, shape (label, 2), the tree and node after which ``token``,
+        shape (label,), is wanted with ``weight``, shape (label,), shares over the number of contexts.
+    """
+    import torch  # noqa: PLC0415
+
+    contexts = [context for group in groups for context in group]
+    # the last token of a word is asked for, and nothing after it
+    sequences = [(*context.tokens, *word[:-1]) for context in contexts for word in context.words]
+    trees, place = plant_trees(sequences, branching=True, largest=_NO_LIMIT)
+    at: dict[tuple[int, int, int], float] = {}
+    row = 0
+    for context in contexts:
+        for word, share in zip(context.words, context.shares, strict=True):
+            path = place.path[row]
+            for shift, token in enumerate(word):
+                # words that begin alike ask for the same token at the same node
+                key = (int(place.tree[row]), int(path[len(context.tokens) - 1 + shift]), token)
+                at[key] = at.get(key, 0.0) + share / len(contexts)
+            row += 1
+    keys = np.array(list(at), dtype=np.int64)
+    tokens, positions, mask = _laid_out(trees)
+    return {
+        "input_ids": torch.from_numpy(tokens),
+        "position_ids": torch.from_numpy(positions),
+        "attention_mask": torch.from_numpy(mask),
+        "labels": {
+            "place": torch.from_numpy(keys[:, :2].copy()),
+            "token": torch.from_numpy(keys[:, 2].copy()),
+            "weight": torch.tensor(list(at.values()), dtype=torch.float32),
+        },
+    }
+
+
+def _laid_out(trees: Sequence[TokenTree]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]:
+    longest = max(len(tree.tokens) for tree in trees)
+    tokens, positions = (np.zeros((len(trees), longest), dtype=np.int64) for _ in range(2))
+    # padding attends to itself: a row of nothing but minus infinity has no softmax
+    seen = np.repeat(np.eye(longest, dtype=np.bool_)[None], len(trees), axis=0)
+    for row, tree in enumerate(trees):
+        n_nodes = len(tree.tokens)
+        tokens[row, :n_nodes], positions[row, :n_nodes] = tree.tokens, tree.depths()
+        seen[row, :n_nodes, :n_nodes] = tree.ancestors()
+    # a number that bfloat16 has too
+    hidden = np.where(seen, np.float32(0), np.float32(-1e30))
+    return tokens, positions, hidden[:, None]
+
+
+def answer_loss(logits: torch.Tensor, labels: Mapping[str, torch.Tensor]) -> torch.Tensor:
+    """Cross-entropy between labels and the model, a context, nats (the equation at the top of the module).
+
+    Parameters
+    ----------
+    logits : torch.Tensor of float32, shape (tree, node, token)
+    labels : mapping of str to torch.Tensor
+        See :func:`collate_answers`.
+
+    Returns
+    -------
+    torch.Tensor
+        One number.
+    """
+    tree, node = labels["place"].unbind(dim=1)
+    rows = logits[tree, node].log_softmax(dim=-1)
+    chosen = rows.gather(1, labels["token"][:, None])[:, 0]
+    return -(chosen * labels["weight"]).sum()
+
+
+def set_trainable(module: PreTrainedModel, trainable: str, *, n_last_blocks: int = 2) -> int:
+    """Let some parameters train and hold the others.
+
+    Parameters
+    ----------
+    module : transformers.PreTrainedModel
+    trainable : {"all", "last_blocks", "last_norms"}
+        See :data:`TRAINABLE`.
+    n_last_blocks : int, optional
+
+    Returns
+    -------
+    int
+        Numbers that train.
+
+    Raises
+    ------
+    InputError
+        If the choice is unknown, or the module has no single stack of blocks.
+    """
+    import torch  # noqa: PLC0415
+
+    if trainable not in TRAINABLE:
+        raise unknown_choice("trainable", trainable, TRAINABLE)
+    module.requires_grad_(requires_grad=trainable == "all")
+    if trainable != "all":
+        n_layers = int(module.config.num_hidden_layers)
+        base = module.base_model
+        stacks = [
+            child for child in base.modules() if isinstance(child, torch.nn.ModuleList) and len(child) == n_layers
+        ]
+        if len(stacks) != 1 or n_last_blocks > n_layers:
+            raise InputError(f"is {n_last_blocks}; the module has {n_layers} blocks", field="n_last_blocks")
+        norms = [child for name, child in base.named_children() if _is_norm(name, child)]
+        for part in [*stacks[0][n_layers - n_last_blocks :], *norms]:
+            for name, inner in part.named_modules():
+                if trainable == "last_blocks" or _is_norm(name, inner):
+                    inner.requires_grad_(requires_grad=True)
+            if part in norms:
+                part.requires_grad_(requires_grad=True)
+    return sum(each.numel() for each in module.parameters() if each.requires_grad)
+
+
+def _is_norm(name: str, module: Any) -> bool:
+    """Whether a part is a layer norm: families have classes of their own, and call them ln_f, norm, input_layernorm."""
+    kind = type(module).__name__.lower()
+    return "norm" in kind or "norm" in name.rpartition(".")[2].lower()

@@ -1,0 +1,336 @@
+"""Training of a causal language model by transformers' Trainer, so that a stopped run goes on to the same bits.
+
+Nothing here steps an optimiser: the Trainer does, with its own checkpoints. What is added: the order of the examples is
+fixed before the first step, a checkpoint that was cut off is thrown away, and a finished model is written whole or not
+at all.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from estimators.code_identity import code_hash, package_version
+from estimators.display import Result
+from estimators.errors import InputError
+from inference.lm.training_settings import TrainingSettings, example_order
+from inference.progress import stage
+from inference.store.keys import canonical_json, result_key
+
+if TYPE_CHECKING:
+    import torch
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+__all__ = ["Examples", "TrainedModel", "last_checkpoint", "train_model", "training_key"]
+
+_MODEL, _CHECKPOINTS, _CURVES = "model", "checkpoints", "curves.json"
+_STATE = "trainer_state.json"
+_CODE = (
+    "inference.lm.training",
+    "inference.lm.training_settings",
+    "inference.lm.minimal_model",
+    "inference.lm.answer_labels",
+)
+_CURVE_COLUMNS = {
+    "loss": "loss_nats",
+    "eval_loss": "held_out_loss_nats",
+    "learning_rate": "learning_rate",
+    "grad_norm": "gradient_norm",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Examples:
+    """What a model is trained on, in no order of its own.
+
+    Parameters
+    ----------
+    items : sequence
+    collate : callable
+        Takes a list of items, gives what the module's ``forward`` takes and ``labels``.
+    loss : callable, optional
+        Takes logits and ``labels``, gives the mean loss of a batch, nats; None is the module's own next-token loss.
+    """
+
+    items: Sequence[Any]
+    collate: Callable[[list[Any]], dict[str, Any]]
+    loss: Callable[[torch.Tensor, Any], torch.Tensor] | None = None
+
+
+@dataclass(frozen=True, repr=False)
+class TrainedModel(Result):
+    """A model that was trained, on disk.
+
+    Parameters
+    ----------
+    folder : Path
+        Safetensors, configuration and tokenizer: what ``source=folder`` loads.
+    curves : tuple of mapping
+        Points of the loss curves: ``step``, ``loss_nats`` (mean since the point before), ``held_out_loss_nats``,
+        ``learning_rate``, ``gradient_norm``, as far as a point has them.
+    n_steps, n_steps_now : int
+        Steps in all, and those that this call made.
+    precision, device : str
+    """
+
+    folder: Path
+    curves: tuple[Mapping[str, float], ...]
+    n_steps: int
+    n_steps_now: int
+    precision: str
+    device: str
+
+
+def training_key(**content: Any) -> str:
+    """Name what a training run depends on: its content, this code, and the versions of torch and transformers.
+
+    Parameters
+    ----------
+    **content : JSON values
+
+    Returns
+    -------
+    str
+        Name of a folder.
+
+    Examples
+    --------
+    >>> training_key(seed=1) == training_key(seed=1), training_key(seed=1) == training_key(seed=2)
+    (True, False)
+    """
+    versions = {name: package_version(name) for name in ("torch", "transformers", "tokenizers")}
+    return result_key(canonical_json({"content": content, "code": code_hash(*_CODE), "versions": versions}))
+
+
+def last_checkpoint(folder: Path) -> Path | None:
+    """Find the newest whole checkpoint, and remove newer ones that were cut off.
+
+    Parameters
+    ----------
+    folder : Path
+        With subfolders ``checkpoint-STEP``.
+
+    Returns
+    -------
+    Path or None
+
+    Examples
+    --------
+    >>> last_checkpoint(Path("not there")) is None
+    True
+    """
+    found = {int(path.name.rpartition("-")[2]): path for path in folder.glob("checkpoint-*") if path.is_dir()}
+    for step in sorted(found, reverse=True):
+        try:
+            # the Trainer writes it last
+            if json.loads((found[step] / _STATE).read_text(encoding="utf-8"))["global_step"] == step:
+                return found[step]
+        except (OSError, ValueError, KeyError):
+            pass
+        shutil.rmtree(found[step], ignore_errors=True)
+    return None
+
+
+def train_model(
+    make: Callable[[], PreTrainedModel],
+    tokenizer: PreTrainedTokenizerBase,
+    examples: Examples,
+    settings: TrainingSettings,
+    folder: Path,
+    *,
+    seed: int,
+    held_out: Sequence[Any] = (),
+    what: str = "training",
+) -> TrainedModel:
+    """Train a model, go on with a run that was stopped, or take one that is finished.
+
+    On a CPU a run that was killed and goes on gives the same weights and curves, to the bit, as one that was never
+    stopped.
+
+    Parameters
+    ----------
+    make : callable
+        Makes the module, in the state in which training begins; parameters that do not ask for a gradient stay.
+    tokenizer : transformers.PreTrainedTokenizerBase
+        Saved with the model.
+    examples : Examples
+    settings : TrainingSettings
+    folder : Path
+        Of this run and no other: settings, data and code are the caller's to tell apart (:func:`training_key`).
+    seed : int
+        Of the order of the examples, and of dropout.
+    held_out : sequence, optional
+        Items like those of ``examples`` whose loss is computed every ``evaluate_every`` steps.
+    what : str, optional
+        Shown with the progress.
+
+    Returns
+    -------
+    TrainedModel
+
+    Raises
+    ------
+    InputError
+        If there is no example, the loss is not finite, or the folder cannot be written.
+
+    Examples
+    --------
+    >>> train_model(make, tokenizer, examples, TrainingSettings(n_steps=100), Path("run"), seed=1)  # doctest: +SKIP
+    TrainedModel(...)
+    """
+    n_steps = settings.steps(len(examples.items))
+    order = example_order(len(examples.items), n_steps * settings.batch_size * settings.n_accumulated, seed=seed)
+    finished = _finished(folder)
+    if finished is not None:
+        return finished
+    folder.mkdir(parents=True, exist_ok=True)
+    import torch  # noqa: PLC0415
+
+    trainer = _trainer(make(), examples, order.tolist(), settings, folder, seed, held_out, n_steps)
+    checkpoint = last_checkpoint(folder / _CHECKPOINTS)
+    n_before = 0 if checkpoint is None else int(checkpoint.name.rpartition("-")[2])
+    with torch.random.fork_rng(), stage(what, total=n_steps, announced=True) as show:
+        show(n_before)
+        trainer.add_callback(_progress(show))
+        trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
+    curves = _curves(trainer.state.log_history)
+    if any(not abs(value) < float("inf") for point in curves for value in point.values()):
+        raise InputError(f"{what}: the loss is not finite; take a lower learning rate", field="learning_rate")
+    made = {
+        "curves": curves,
+        "n_steps": n_steps,
+        "precision": "bfloat16" if trainer.args.bf16 else "float32",
+        "device": trainer.args.device.type,
+    }
+    _write(trainer.model, tokenizer, folder, made)
+    shutil.rmtree(folder / _CHECKPOINTS, ignore_errors=True)
+    return TrainedModel(folder=folder / _MODEL, **made | {"curves": tuple(curves)}, n_steps_now=n_steps - n_before)
+
+
+def _finished(folder: Path) -> TrainedModel | None:
+    try:
+        made = json.loads((folder / _MODEL / _CURVES).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return TrainedModel(folder=folder / _MODEL, **made | {"curves": tuple(made["curves"])}, n_steps_now=0)
+
+
+def _write(module: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, folder: Path, made: Mapping[str, Any]) -> None:
+    """Write the model whole or not at all: whoever finds it takes it for finished."""
+    partial = folder / f"{_MODEL}.partial"
+    shutil.rmtree(partial, ignore_errors=True)
+    module.save_pretrained(partial)
+    tokenizer.save_pretrained(partial)
+    (partial / _CURVES).write_text(json.dumps(made), encoding="utf-8")
+    partial.rename(folder / _MODEL)
+
+
+def _trainer(
+    module: PreTrainedModel,
+    examples: Examples,
+    order: list[int],
+    settings: TrainingSettings,
+    folder: Path,
+    seed: int,
+    held_out: Sequence[Any],
+    n_steps: int,
+) -> Any:
+    import torch  # noqa: PLC0415
+    from transformers import PrinterCallback, Trainer, TrainingArguments  # noqa: PLC0415
+    from transformers.utils import logging as transformers_logging  # noqa: PLC0415
+
+    transformers_logging.disable_progress_bar()
+
+    class Ordered(torch.utils.data.Dataset[Any]):
+        def __init__(self, items: Sequence[Any], order: Sequence[int]) -> None:
+            self.items, self.order = items, order
+
+        def __len__(self) -> int:
+            return len(self.order)
+
+        def __getitem__(self, place: int) -> Any:
+            return self.items[self.order[place]]
+
+    class OwnLoss(Trainer):
+        def compute_loss(
+            self, model: Any, inputs: dict[str, Any], return_outputs: bool = False, num_items_in_batch: Any = None
+        ) -> Any:
+            if examples.loss is None:
+                return super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
+            given = {name: value for name, value in inputs.items() if name != "labels"}
+            outputs = model(**given, use_cache=False)
+            loss = examples.loss(outputs.logits.float(), inputs["labels"])
+            return (loss, outputs) if return_outputs else loss
+
+    on_cpu = settings.device == "cpu" or not torch.cuda.is_available()
+    can_halve = not on_cpu and torch.cuda.is_bf16_supported()
+    halves = settings.precision == "bfloat16" or (settings.precision == "auto" and can_halve)
+    arguments = TrainingArguments(
+        output_dir=str(folder / _CHECKPOINTS),
+        max_steps=n_steps,
+        per_device_train_batch_size=settings.batch_size,
+        per_device_eval_batch_size=settings.batch_size,
+        gradient_accumulation_steps=settings.n_accumulated,
+        learning_rate=settings.learning_rate,
+        lr_scheduler_type=settings.schedule,
+        warmup_steps=settings.warmup_steps,
+        weight_decay=settings.weight_decay,
+        adam_epsilon=settings.adam_epsilon,
+        max_grad_norm=settings.max_grad_norm,
+        optim="adamw_torch",
+        bf16=halves,
+        use_cpu=on_cpu,
+        seed=seed % 2**32,
+        # the order is that of the examples
+        train_sampling_strategy="sequential",
+        logging_strategy="steps",
+        logging_steps=settings.log_every,
+        logging_nan_inf_filter=False,
+        save_strategy="steps",
+        save_steps=settings.save_every,
+        save_total_limit=2,
+        eval_strategy="steps" if len(held_out) else "no",
+        eval_steps=settings.evaluate_every or settings.save_every,
+        prediction_loss_only=True,
+        label_names=["labels"],
+        remove_unused_columns=False,
+        dataloader_pin_memory=not on_cpu and examples.loss is None,
+        report_to=[],
+        disable_tqdm=True,
+        log_level="error",
+    )
+    trainer = OwnLoss(
+        model=module,
+        args=arguments,
+        data_collator=examples.collate,
+        train_dataset=Ordered(examples.items, order),
+        eval_dataset=Ordered(held_out, range(len(held_out))) if len(held_out) else None,
+    )
+    if examples.loss is not None:
+        # a mean over its batch
+        trainer.loss_is_scaled_for_ga = False
+    trainer.remove_callback(PrinterCallback)
+    return trainer
+
+
+def _progress(show: Callable[..., None]) -> Any:
+    from transformers import TrainerCallback  # noqa: PLC0415
+
+    class Progress(TrainerCallback):
+        def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:  # noqa: ARG002
+            show(state.global_step)
+
+    return Progress()
+
+
+def _curves(history: Sequence[Mapping[str, float]]) -> list[dict[str, float]]:
+    points: dict[int, dict[str, float]] = {}
+    for entry in history:
+        found = {ours: float(entry[theirs]) for theirs, ours in _CURVE_COLUMNS.items() if theirs in entry}
+        if found:
+            points.setdefault(int(entry["step"]), {"step": int(entry["step"])}).update(found)
+    return [points[step] for step in sorted(points)]
