@@ -3,6 +3,7 @@ from .cloze.ard.experiment import ard as ard
 from .cloze.ard_coverage import ard_coverage as ard_coverage
 from .cloze.build_cloze.experiment import build_cloze as build_cloze
 from .cloze.distributions import distributions as distributions
+from .cloze.finetune.experiment import finetune as finetune
 from .cloze.improve import improve as improve
 from .cloze.tvd.experiment import tvd as tvd
 from .cloze.tvd_coverage import tvd_coverage as tvd_coverage
@@ -22,6 +23,7 @@ from .comparison.sbc import sbc as sbc
 from .comparison.text_players.experiment import text_players as text_players
 from .comparison.token_classes import token_classes as token_classes
 from .documents.corpus import corpus as corpus
+from .documents.train.experiment import train as train
 from .guesses.accuracy.experiment import accuracy as accuracy
 from .guesses.guess_bounds import guess_bounds as guess_bounds
 from .papers.provo.ard import ard_legacy as ard_legacy

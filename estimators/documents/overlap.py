@@ -1,4 +1,4 @@
-"""How much of some texts stands word for word in others: were they in a model's training texts?"""
+"""How much of some texts stands word for word in others, such as the training texts of a model."""
 
 from __future__ import annotations
 

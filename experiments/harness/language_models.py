@@ -26,11 +26,13 @@ __all__ = [
     "GeneratedSettings",
     "LiveModels",
     "LiveSettings",
+    "StoreFolder",
     "StoreSettings",
     "Work",
     "batches_by_length",
     "chosen_generator",
     "open_work",
+    "store_folder",
 ]
 
 SMOLLM2 = ModelSettings(name="smollm2", source="smollm2", bos="<|endoftext|>")
@@ -64,11 +66,16 @@ LiveModels = Annotated[Mapping[str, ModelSettings], BeforeValidator(_keys_are_na
 Generator = Annotated[ModelSettings | str | None, BeforeValidator(_a_model_or_a_name)]
 
 
-class StoreSettings(Settings):
+class StoreFolder(Settings):
     """Where results of models are kept, so that none is computed twice."""
 
     store: UserPath | None = None
     """Folder of the store; null is one in the user's cache folder."""
+
+
+class StoreSettings(StoreFolder):
+    """A store, and the part of the work that a run does."""
+
     shard: str | None = None
     """i/n computes one of n equal parts, such as 0/8, for jobs that fill one store side by side; null computes all."""
     items_per_batch: Count = 8
@@ -176,6 +183,11 @@ class Work:
         return f"{self.n_computed:,} results were computed, {self.n_found:,} were in the store `{self.store.folder}`."
 
 
+def store_folder(settings: StoreFolder) -> Path:
+    """Folder of the store that the settings name."""
+    return settings.store or Path(pooch.os_cache("shannon-game")) / "store"
+
+
 def open_work(settings: StoreSettings) -> Work:
     """Open the store that the settings name.
 
@@ -184,7 +196,7 @@ def open_work(settings: StoreSettings) -> Work:
     InputError
         If the store or the shard cannot be used.
     """
-    folder = settings.store or Path(pooch.os_cache("shannon-game")) / "store"
+    folder = store_folder(settings)
     live = getattr(settings, "models", {}).items()
     # one behind an endpoint has no passes here
     models = {name: its for name, its in live if isinstance(its, ModelSettings)}

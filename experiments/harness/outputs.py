@@ -43,11 +43,14 @@ __all__ = [
     "write_status",
 ]
 
-_TABLES = ("items", "participants", "answers", "bridge", "questions", "people", "criteria", "splits", "unreadable")
+_TABLES = (
+    *("items", "participants", "answers", "bridge", "questions", "people", "criteria", "splits", "unreadable"),
+    *("curves", "overlap"),
+)
 _TABLE_FILES = tuple(f"{name}.csv" for name in _TABLES)
 _OUTPUTS = ("table.csv", *_TABLE_FILES, "results.nc", "notes.csv", "figures", "report.md", "report.html")
 # what an experiment may write besides, see ExperimentResult.files
-_FILES = ("study.nc", "lm_game", "tables", "studies")
+_FILES = ("study.nc", "lm_game", "tables", "studies", "model")
 _STATUS = "status.json"
 _POSTERIOR = "posterior_{}.nc"
 _PACKAGES = ("shannon-game", "numpy", "xarray", "pandas", "h5netcdf", "matplotlib", "hydra-core")

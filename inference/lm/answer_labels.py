@@ -1,4 +1,4 @@
-r"""People's next words as training labels: their tokens, in trees in which contexts and words share what they begin with.
+r"""People's next words as training labels: their tokens, in trees in which contexts and words share their beginning.
 
 With :math:`p(w \mid c)` the label of word :math:`w` in context :math:`c` and :math:`s(w)` its tokens with the space
 before it, the loss of :math:`C` contexts is
@@ -16,10 +16,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from estimators.errors import InputError, unknown_choice
-from inference.lm.forward import TokenTree, plant_trees
+from inference.lm.forward import lay_out, plant_trees
 
 if TYPE_CHECKING:
     import torch
@@ -132,31 +131,23 @@ def collate_answers(groups: Sequence[Sequence[LabelledContext]]) -> dict[str, An
                 at[key] = at.get(key, 0.0) + share / len(contexts)
             row += 1
     keys = np.array(list(at), dtype=np.int64)
-    tokens, positions, mask = _laid_out(trees)
+    longest = max(len(tree.tokens) for tree in trees)
+    tokens = np.zeros((len(trees), longest), dtype=np.int64)
+    for number, tree in enumerate(trees):
+        tokens[number, : len(tree.tokens)] = tree.tokens
+    positions, seen = lay_out(trees, longest)
+    # a number that bfloat16 has too
+    mask = np.where(seen, np.float32(0), np.float32(-1e30))
     return {
         "input_ids": torch.from_numpy(tokens),
         "position_ids": torch.from_numpy(positions),
-        "attention_mask": torch.from_numpy(mask),
+        "attention_mask": torch.from_numpy(mask[:, None]),
         "labels": {
             "place": torch.from_numpy(keys[:, :2].copy()),
             "token": torch.from_numpy(keys[:, 2].copy()),
             "weight": torch.tensor(list(at.values()), dtype=torch.float32),
         },
     }
-
-
-def _laid_out(trees: Sequence[TokenTree]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]:
-    longest = max(len(tree.tokens) for tree in trees)
-    tokens, positions = (np.zeros((len(trees), longest), dtype=np.int64) for _ in range(2))
-    # padding attends to itself: a row of nothing but minus infinity has no softmax
-    seen = np.repeat(np.eye(longest, dtype=np.bool_)[None], len(trees), axis=0)
-    for row, tree in enumerate(trees):
-        n_nodes = len(tree.tokens)
-        tokens[row, :n_nodes], positions[row, :n_nodes] = tree.tokens, tree.depths()
-        seen[row, :n_nodes, :n_nodes] = tree.ancestors()
-    # a number that bfloat16 has too
-    hidden = np.where(seen, np.float32(0), np.float32(-1e30))
-    return tokens, positions, hidden[:, None]
 
 
 def answer_loss(logits: torch.Tensor, labels: Mapping[str, torch.Tensor]) -> torch.Tensor:
@@ -207,9 +198,8 @@ def set_trainable(module: PreTrainedModel, trainable: str, *, n_last_blocks: int
     if trainable != "all":
         n_layers = int(module.config.num_hidden_layers)
         base = module.base_model
-        stacks = [
-            child for child in base.modules() if isinstance(child, torch.nn.ModuleList) and len(child) == n_layers
-        ]
+        lists = [child for child in base.modules() if isinstance(child, torch.nn.ModuleList)]
+        stacks = [blocks for blocks in lists if len(blocks) == n_layers]
         if len(stacks) != 1 or n_last_blocks > n_layers:
             raise InputError(f"is {n_last_blocks}; the module has {n_layers} blocks", field="n_last_blocks")
         norms = [child for name, child in base.named_children() if _is_norm(name, child)]

@@ -27,6 +27,7 @@ __all__ = [
     "TokenTree",
     "TreePlace",
     "common_start",
+    "lay_out",
     "log_probs_of",
     "plant_trees",
     "reduce_last",
@@ -361,9 +362,20 @@ def _states(
     return chosen
 
 
-def _tree_inputs(model: LanguageModel, trees: Sequence[TokenTree], longest: int) -> dict[str, torch.Tensor]:
-    import torch  # noqa: PLC0415
+def lay_out(trees: Sequence[TokenTree], longest: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Positions of the nodes of trees, and which nodes see which, padded on the right.
 
+    Parameters
+    ----------
+    trees : sequence of TokenTree
+    longest : int
+        Nodes of a row.
+
+    Returns
+    -------
+    positions : ndarray of int, shape (tree, node)
+    seen : ndarray of bool, shape (tree, node, node)
+    """
     positions = np.zeros((len(trees), longest), dtype=np.int64)
     # padding attends to itself: a row of nothing but minus infinity has no softmax
     seen = np.repeat(np.eye(longest, dtype=np.bool_)[None], len(trees), axis=0)
@@ -371,6 +383,13 @@ def _tree_inputs(model: LanguageModel, trees: Sequence[TokenTree], longest: int)
         n_nodes = len(tree.tokens)
         positions[row, :n_nodes] = tree.depths()
         seen[row, :n_nodes, :n_nodes] = tree.ancestors()
+    return positions, seen
+
+
+def _tree_inputs(model: LanguageModel, trees: Sequence[TokenTree], longest: int) -> dict[str, torch.Tensor]:
+    import torch  # noqa: PLC0415
+
+    positions, seen = lay_out(trees, longest)
     dtype = model.module.dtype
     mask = torch.zeros(seen.shape, dtype=dtype).masked_fill_(torch.from_numpy(~seen), torch.finfo(dtype).min)
     return {

@@ -23,7 +23,7 @@ from inference.store.keys import canonical_json, result_key
 
 if TYPE_CHECKING:
     import torch
-    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase, TrainingArguments
 
 __all__ = ["Examples", "TrainedModel", "last_checkpoint", "train_model", "training_key"]
 
@@ -190,7 +190,9 @@ def train_model(
     folder.mkdir(parents=True, exist_ok=True)
     import torch  # noqa: PLC0415
 
-    trainer = _trainer(make(), examples, order.tolist(), settings, folder, seed, held_out, n_steps)
+    trainer = _trainer(
+        make(), examples, order.tolist(), _arguments(settings, folder, seed, n_steps, bool(len(held_out))), held_out
+    )
     checkpoint = last_checkpoint(folder / _CHECKPOINTS)
     n_before = 0 if checkpoint is None else int(checkpoint.name.rpartition("-")[2])
     with torch.random.fork_rng(), stage(what, total=n_steps, announced=True) as show:
@@ -230,17 +232,10 @@ def _write(module: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, folder: 
 
 
 def _trainer(
-    module: PreTrainedModel,
-    examples: Examples,
-    order: list[int],
-    settings: TrainingSettings,
-    folder: Path,
-    seed: int,
-    held_out: Sequence[Any],
-    n_steps: int,
+    module: PreTrainedModel, examples: Examples, order: list[int], arguments: TrainingArguments, held_out: Sequence[Any]
 ) -> Any:
     import torch  # noqa: PLC0415
-    from transformers import PrinterCallback, Trainer, TrainingArguments  # noqa: PLC0415
+    from transformers import PrinterCallback, Trainer  # noqa: PLC0415
     from transformers.utils import logging as transformers_logging  # noqa: PLC0415
 
     transformers_logging.disable_progress_bar()
@@ -266,10 +261,28 @@ def _trainer(
             loss = examples.loss(outputs.logits.float(), inputs["labels"])
             return (loss, outputs) if return_outputs else loss
 
+    trainer = OwnLoss(
+        model=module,
+        args=arguments,
+        data_collator=examples.collate,
+        train_dataset=Ordered(examples.items, order),
+        eval_dataset=Ordered(held_out, range(len(held_out))) if len(held_out) else None,
+    )
+    if examples.loss is not None:
+        # a mean over its batch
+        trainer.loss_is_scaled_for_ga = False
+    trainer.remove_callback(PrinterCallback)
+    return trainer
+
+
+def _arguments(settings: TrainingSettings, folder: Path, seed: int, n_steps: int, evaluates: bool) -> TrainingArguments:
+    import torch  # noqa: PLC0415
+    from transformers import TrainingArguments  # noqa: PLC0415
+
     on_cpu = settings.device == "cpu" or not torch.cuda.is_available()
     can_halve = not on_cpu and torch.cuda.is_bf16_supported()
     halves = settings.precision == "bfloat16" or (settings.precision == "auto" and can_halve)
-    arguments = TrainingArguments(
+    return TrainingArguments(
         output_dir=str(folder / _CHECKPOINTS),
         max_steps=n_steps,
         per_device_train_batch_size=settings.batch_size,
@@ -293,28 +306,16 @@ def _trainer(
         save_strategy="steps",
         save_steps=settings.save_every,
         save_total_limit=2,
-        eval_strategy="steps" if len(held_out) else "no",
+        eval_strategy="steps" if evaluates else "no",
         eval_steps=settings.evaluate_every or settings.save_every,
         prediction_loss_only=True,
         label_names=["labels"],
         remove_unused_columns=False,
-        dataloader_pin_memory=not on_cpu and examples.loss is None,
+        dataloader_pin_memory=not on_cpu,
         report_to=[],
         disable_tqdm=True,
         log_level="error",
     )
-    trainer = OwnLoss(
-        model=module,
-        args=arguments,
-        data_collator=examples.collate,
-        train_dataset=Ordered(examples.items, order),
-        eval_dataset=Ordered(held_out, range(len(held_out))) if len(held_out) else None,
-    )
-    if examples.loss is not None:
-        # a mean over its batch
-        trainer.loss_is_scaled_for_ga = False
-    trainer.remove_callback(PrinterCallback)
-    return trainer
 
 
 def _progress(show: Callable[..., None]) -> Any:

@@ -28,7 +28,7 @@ class TrainingSettings(Settings):
     --------
     >>> TrainingSettings(log_every=10, save_every=15)
     Traceback (most recent call last):
-    estimators.errors.InputError: save_every: is 15, should be a multiple of log_every=10, so that a run that goes on ...
+    estimators.errors.InputError: save_every: is 15, should be a multiple of log_every=10, ...
     """
 
     n_epochs: Count = 1

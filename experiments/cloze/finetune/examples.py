@@ -1,0 +1,174 @@
+"""People's answers as training examples, and the parts into which texts are cut."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from estimators.cloze import WordRules, normalise_words
+from estimators.cloze.study import item_positions
+from estimators.errors import InputError
+from experiments.cloze.live_words import is_word
+from experiments.cloze.settings import groups_of
+from inference.lm.answer_labels import LabelledContext, label_shares
+from inference.lm.forward import with_bos
+from inference.lm.language_model import LanguageModel, encode
+from inference.lm.words import can_write, word_tokens
+
+__all__ = ["Fold", "answer_counts", "answer_examples", "text_folds"]
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """One part of the texts, and the others.
+
+    Parameters
+    ----------
+    number : int
+        1 is the first.
+    training, held_out : ndarray of int, shape (context,)
+        Positions of the contexts along ``item``, increasing.
+    """
+
+    number: int
+    training: NDArray[np.intp]
+    held_out: NDArray[np.intp]
+
+
+def text_folds(
+    study: xr.Dataset, items: NDArray[np.intp], *, n_folds: int, n_texts: int | None, rng: np.random.Generator
+) -> list[Fold]:
+    """Cut texts into parts, each of which is held out once; all contexts of a text are in one part.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A cloze study.
+    items : ndarray of int
+        Positions of the contexts that can be used.
+    n_folds : int
+    n_texts : int, optional
+        Texts at random; None takes all.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    list of Fold
+        Numbers of texts differ by one at most.
+
+    Raises
+    ------
+    InputError
+        If there are fewer texts than parts.
+    """
+    text = groups_of(study, items).astype(str)
+    names = rng.permutation(np.array(sorted(set(text.tolist())), dtype=object))[:n_texts]
+    if len(names) < n_folds:
+        raise InputError(f"is {n_folds}, but there are {len(names)} texts; take fewer", field="n_folds")
+    folds = []
+    for number in range(n_folds):
+        is_held_out = np.isin(text, names[number::n_folds].astype(str))
+        is_there = np.isin(text, names.astype(str))
+        folds.append(Fold(number + 1, items[is_there & ~is_held_out], items[is_held_out]))
+    return folds
+
+
+def answer_counts(study: xr.Dataset, rules: WordRules) -> list[dict[str, float]]:
+    """Collect what people wrote in each context, as a model may write it.
+
+    Answers that the rules take for one word are one, written as most people wrote it; what is no single word to a model
+    stands as the rules write it, and what is none then either is left out.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A cloze study.
+    rules : WordRules
+
+    Returns
+    -------
+    list of dict of str to float
+        For each context: word -> people who gave it, or their share.
+    """
+    typed = [str(text) for text in study["word_text"].to_numpy().tolist()]
+    normalised = normalise_words(typed, rules)
+    name = "response_count" if "response_count" in study else "response_proportion"
+    rows = zip(
+        item_positions(study, "response_item").tolist(),
+        study["response_word"].to_numpy().tolist(),
+        study[name].to_numpy().tolist(),
+        strict=True,
+    )
+    spelt: list[dict[str, dict[str, float]]] = [{} for _ in range(study.sizes["item"])]
+    for item, code, weight in rows:
+        word = str(normalised.words[code])
+        form = typed[code] if is_word(typed[code]) else word
+        if normalised.missing[code] or weight <= 0 or not is_word(form):
+            continue
+        forms = spelt[item].setdefault(word, {})
+        forms[form] = forms.get(form, 0.0) + weight
+    return [{max(sorted(forms), key=forms.__getitem__): sum(forms.values()) for forms in its.values()} for its in spelt]
+
+
+def answer_examples(
+    model: LanguageModel,
+    study: xr.Dataset,
+    counts: Sequence[dict[str, float]],
+    items: NDArray[np.intp],
+    labels: str,
+    *,
+    together: int,
+    rng: np.random.Generator,
+) -> list[list[LabelledContext]]:
+    """Turn contexts and answers into examples of neighbouring contexts of one text.
+
+    Parameters
+    ----------
+    model : LanguageModel
+    study : xarray.Dataset
+    counts : sequence of dict
+        See :func:`answer_counts`; words that the model cannot write are left out.
+    items : ndarray of int
+        Positions of the contexts.
+    labels : str
+        See :data:`inference.lm.answer_labels.LABELS`.
+    together : int
+        Most contexts of an example.
+    rng : numpy.random.Generator
+        Draws the answers of ``sampled``.
+
+    Returns
+    -------
+    list of list of LabelledContext
+
+    Raises
+    ------
+    InputError
+        If no context is left, or one is too long for the model.
+    """
+    every = sorted({word for item in items for word in counts[item]})
+    fine = [word for word, can in zip(every, can_write(model, [" " + word for word in every]), strict=True) if can]
+    tokens = {word: tuple(word_tokens(model, " " + word)) for word in fine}
+    texts = [str(text).rstrip() for text in study["context"].to_numpy()[items]]
+    contexts = with_bos(model, encode(model, texts), source="study")
+    examples: list[list[LabelledContext]] = []
+    before = None
+    for item, context, text in zip(items, contexts, groups_of(study, items), strict=True):
+        its = {word: count for word, count in counts[item].items() if word in tokens}
+        if not its:
+            continue
+        shares = label_shares(its, labels, rng)
+        words = tuple(tokens[word] for word in shares)
+        if len(context) + max(map(len, words)) > model.max_tokens:
+            raise InputError(f"is too long for {model.name}, which takes {model.max_tokens} tokens", field="context")
+        if text != before or len(examples[-1]) == together:
+            examples.append([])
+        before = text
+        examples[-1].append(LabelledContext(tuple(context), words, tuple(shares.values())))
+    if not examples:
+        raise InputError("has no context whose answers the model can write", source="study", field="response_word")
+    return examples

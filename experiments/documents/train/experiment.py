@@ -1,0 +1,240 @@
+"""``+exp=train``: a small decoder trained from random weights on documents, its loss curves and perplexity."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from numpy.typing import NDArray
+
+from estimators.documents import ngram_overlap
+from estimators.errors import InputError, unknown_choice
+from experiments.documents.corpus import TABLE_COLUMNS, corpus
+from experiments.documents.train.settings import TrainSettings
+from experiments.harness.language_models import store_folder
+from experiments.harness.loss_curves import curve_table, loss_curves_figure
+from experiments.harness.result import ExperimentResult, experiment
+from experiments.harness.settings import rng_for
+from inference.lm.minimal_model import collate_blocks, make_model, make_tokenizer, separator_of, token_blocks
+from inference.lm.settings import ModelSettings
+from inference.lm.training import Examples, TrainedModel, train_model, training_key
+
+__all__ = ["TRAIN_COLUMNS", "train"]
+
+TRAIN_COLUMNS = ("n_parameters", "n_steps", "n_train_tokens", "n_epochs", "ngram_overlap")
+"""Columns of the table after :data:`~experiments.documents.corpus.TABLE_COLUMNS`; ``ngram_overlap`` is the share of a
+split's sequences of words that the training documents have."""
+
+_TRAIN, _HELD_OUT = "train", "held out"
+
+
+@experiment(TrainSettings)
+def train(study: xr.Dataset, settings: TrainSettings) -> ExperimentResult:
+    """Train a small decoder on documents, and score it on those that were held out.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A documents study.
+    settings : TrainSettings, optional
+        Or its fields by name.
+
+    Returns
+    -------
+    ExperimentResult
+        A row a split. Its ``tables`` have the loss curves (``curves``) and the overlap of every held-out document with
+        those of training (``overlap``); its ``files`` the model, which ``source=folder`` loads.
+
+    Raises
+    ------
+    InputError
+        If a split is missing or too short, or a setting does not fit.
+
+    Examples
+    --------
+    >>> from experiments import texts, train
+    >>> train(texts(path="FOLDER"), n_steps=100).table  # doctest: +SKIP
+    """
+    split = _splits(study, settings)
+    texts = np.asarray(study["text"].to_numpy(), dtype=object)
+    training, held_out = texts[split == _TRAIN].tolist(), texts[split != _TRAIN].tolist()
+    tokenizer = make_tokenizer(settings.shape, training)
+    blocks = token_blocks(tokenizer, training, block_tokens=settings.shape.context_tokens)
+    held_out_blocks = _held_out_blocks(tokenizer, held_out, settings)
+    folder = (
+        store_folder(settings)
+        / "training"
+        / training_key(
+            settings=settings.model_dump(mode="json", exclude={"store", "name", "n_scored", "ngram"}),
+            tokenizer=_digest([tokenizer.backend_tokenizer.to_str()]),
+            training=_digest(training),
+            held_out=_digest(held_out),
+        )
+    )
+    trained = train_model(
+        lambda: make_model(settings.shape, tokenizer, seed=settings.seed),
+        tokenizer,
+        Examples(list(blocks), collate_blocks),
+        settings,
+        folder,
+        seed=settings.seed,
+        held_out=held_out_blocks,
+        what=f"training {settings.name}",
+    )
+    model = ModelSettings(
+        name=settings.name,
+        source="folder",
+        path=str(trained.folder),
+        bos=separator_of(tokenizer),
+        device=settings.device,
+    )
+    scored = corpus(
+        _scored(study, split, settings),
+        models={settings.name: model},
+        store=settings.store,
+        window=settings.shape.context_tokens,
+        seed=settings.seed,
+    )
+    overlap = _overlap(study, split, training, settings)
+    table = _table(scored.table, overlap, trained, settings, blocks)
+    curves = curve_table({settings.name: trained})
+    return ExperimentResult(
+        table=table,
+        dataset=scored.dataset,
+        tables={"curves": curves, "overlap": overlap, **scored.tables},
+        files={"model": _copied(trained.folder)},
+        figures={"loss_curves": loss_curves_figure(curves, "token"), **scored.figures},
+        text=_summary(table, trained, settings, len(blocks)),
+        warnings=_warnings(table, settings),
+    )
+
+
+def _splits(study: xr.Dataset, settings: TrainSettings) -> NDArray[np.object_]:
+    """Split of each document; that of training is called :data:`_TRAIN`."""
+    found = study["split"].to_numpy().astype(str)
+    names = list(dict.fromkeys(found.tolist()))
+    chosen = settings.train_split
+    if chosen is None and _TRAIN in names and len(names) > 1:
+        chosen = _TRAIN
+    if chosen is not None:
+        if chosen not in names:
+            raise unknown_choice("split", chosen, names, source="experiment.train_split")
+        if len(names) == 1:
+            raise InputError(f"is {chosen!r}, which holds every document; nothing is held out", field="train_split")
+        return np.array([_TRAIN if name == chosen else name for name in found], dtype=object)
+    n_there = len(found)
+    n_held_out = round(settings.held_out * n_there)
+    if not 0 < n_held_out < n_there:
+        raise InputError(
+            f"is {settings.held_out}, which of {n_there} documents makes {n_held_out}; both parts need one",
+            field="held_out",
+        )
+    split = np.full(n_there, _TRAIN, dtype=object)
+    split[rng_for(settings.seed, "held out").permutation(n_there)[:n_held_out]] = _HELD_OUT
+    return split
+
+
+def _held_out_blocks(tokenizer: Any, texts: Sequence[str], settings: TrainSettings) -> list[NDArray[np.int32]]:
+    try:
+        blocks = token_blocks(tokenizer, texts, block_tokens=settings.shape.context_tokens)
+    except InputError:
+        # documents shorter than a block are scored all the same when the model is trained
+        return []
+    return list(blocks[: settings.n_held_out_blocks])
+
+
+def _digest(texts: Sequence[str]) -> str:
+    lines = (hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest() for text in texts)
+    return hashlib.sha256(b"".join(lines)).hexdigest()
+
+
+def _scored(study: xr.Dataset, split: NDArray[np.object_], settings: TrainSettings) -> xr.Dataset:
+    """Study of the documents that the trained model is scored on."""
+    chosen = []
+    for name in dict.fromkeys(split.tolist()):
+        there = np.flatnonzero(split == name)
+        if settings.n_scored is not None and settings.n_scored < len(there):
+            there = rng_for(settings.seed, f"scored {name}").choice(there, settings.n_scored, replace=False)
+        chosen.append(there)
+    kept = np.sort(np.concatenate(chosen))
+    # tokens that the documents came with are another tokenizer's
+    bare = study.drop_dims([name for name in ("position",) if name in study.dims])
+    return bare.assign(split=("document", split)).isel(document=kept)
+
+
+def _overlap(
+    study: xr.Dataset, split: NDArray[np.object_], training: Sequence[str], settings: TrainSettings
+) -> pd.DataFrame:
+    held_out = np.flatnonzero(split != _TRAIN)
+    found = ngram_overlap(study["text"].to_numpy()[held_out].tolist(), training, n=settings.ngram)
+    return pd.DataFrame(
+        {
+            "document": study["document"].to_numpy()[held_out],
+            "split": split[held_out],
+            "n_ngrams": found.n_ngrams,
+            "n_shared": found.n_shared,
+            "ngram_overlap": found.share,
+        }
+    )
+
+
+def _table(
+    scored: pd.DataFrame,
+    overlap: pd.DataFrame,
+    trained: TrainedModel,
+    settings: TrainSettings,
+    blocks: NDArray[np.int32],
+) -> pd.DataFrame:
+    sums = overlap.groupby("split")[["n_ngrams", "n_shared"]].sum()
+    shares = (sums["n_shared"] / sums["n_ngrams"]).to_dict()
+    n_seen = trained.n_steps * settings.batch_size * settings.n_accumulated
+    rows = scored[scored["split"].isin([_TRAIN, *sums.index])]
+    return rows.assign(
+        n_parameters=_n_parameters(trained.folder),
+        n_steps=trained.n_steps,
+        n_train_tokens=int(blocks.size),
+        n_epochs=n_seen / len(blocks),
+        ngram_overlap=rows["split"].map(shares),
+    )[[*TABLE_COLUMNS, *TRAIN_COLUMNS]].reset_index(drop=True)
+
+
+def _n_parameters(folder: Path) -> int:
+    from safetensors import safe_open  # noqa: PLC0415
+
+    with safe_open(str(folder / "model.safetensors"), framework="np") as weights:
+        return sum(int(np.prod(weights.get_slice(name).get_shape())) for name in weights.keys())  # noqa: SIM118
+
+
+def _copied(source: Path) -> Any:
+    return lambda target: shutil.copytree(source, target)
+
+
+def _summary(table: pd.DataFrame, trained: TrainedModel, settings: TrainSettings, n_blocks: int) -> str:
+    first = table.iloc[0]
+    rows = "; ".join(
+        f"{row['split']} {row['loss_nats']:.3f} nats a token (perplexity {row['perplexity']:.1f})"
+        for row in table.to_dict("records")
+    )
+    shape = settings.shape
+    return (
+        f"A decoder of {shape.n_layers} blocks and width {shape.width}, {first['n_parameters']:,} parameters, was "
+        f"trained for {trained.n_steps:,} steps ({trained.n_steps_now:,} of them in this run) on {n_blocks:,} blocks "
+        f"of {shape.context_tokens} tokens, {first['n_epochs']:.2f} epochs, in {trained.precision} on {trained.device}. "
+        f"Loss: {rows}.\n\n`model/` plays wherever a language model does: "
+        "`model=[local] models.local.path=FOLDER/model`."
+    )
+
+
+def _warnings(table: pd.DataFrame, settings: TrainSettings) -> tuple[str, ...]:
+    high = table[table["ngram_overlap"] > 0.01]
+    return tuple(
+        f"{row['ngram_overlap']:.1%} of the sequences of {settings.ngram} words of split {row['split']!r} stand in the "
+        "training documents too; its loss is not that of unseen text (overlap.csv)"
+        for row in high.to_dict("records")
+    )

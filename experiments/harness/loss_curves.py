@@ -1,0 +1,71 @@
+"""Loss curves of trained models: one table, one figure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import matplotlib as mpl
+import pandas as pd
+from matplotlib.figure import Figure
+
+from experiments.harness.figures import STYLE, new_figure, player_colours, player_label
+from experiments.harness.marks import light_grid, titled
+from inference.lm.training import TrainedModel
+
+__all__ = ["CURVE_COLUMNS", "curve_table", "loss_curves_figure"]
+
+CURVE_COLUMNS = ("run", "step", "loss_nats", "held_out_loss_nats", "learning_rate", "gradient_norm")
+
+
+def curve_table(runs: Mapping[str, TrainedModel]) -> pd.DataFrame:
+    """Put the loss curves of several runs below one another.
+
+    Parameters
+    ----------
+    runs : mapping of str to TrainedModel
+        By name.
+
+    Returns
+    -------
+    pandas.DataFrame
+        :data:`CURVE_COLUMNS`; NaN where a point of a run has no such number.
+    """
+    rows = [{"run": name, **point} for name, run in runs.items() for point in run.curves]
+    return pd.DataFrame(rows).reindex(columns=list(CURVE_COLUMNS))
+
+
+def loss_curves_figure(table: pd.DataFrame, unit: str) -> Figure:
+    """Draw the loss on training and held-out examples against the step.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        :data:`CURVE_COLUMNS`.
+    unit : str
+        What the loss is a mean over, such as ``token``.
+    """
+    runs = list(dict.fromkeys(table["run"]))
+    colours = player_colours(runs)
+    with mpl.rc_context(STYLE):
+        fig = new_figure(5.4, 3.4)
+        axes = fig.subplots()
+        for name in runs:
+            its = table[table["run"] == name]
+            label = player_label(name)
+            axes.plot(its["step"], its["loss_nats"], color=colours[name], linewidth=1, label=f"{label}, training")
+            held = its.dropna(subset=["held_out_loss_nats"])
+            if len(held):
+                axes.plot(
+                    *(held["step"], held["held_out_loss_nats"]),
+                    *("o--",),
+                    color=colours[name],
+                    markersize=3.5,
+                    linewidth=1,
+                    label=f"{label}, held out",
+                )
+        axes.set_xlabel("step")
+        axes.set_ylabel(f"loss, nats a {unit}")
+        light_grid(axes, "y")
+        axes.legend(loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2, ncols=2)
+        titled(fig, "Loss curves")
+    return fig
