@@ -32,7 +32,7 @@ __all__ = [
     "batches_by_length",
     "chosen_generator",
     "open_work",
-    "store_folder",
+    "training_folder",
 ]
 
 SMOLLM2 = ModelSettings(name="smollm2", source="smollm2", bos="<|endoftext|>")
@@ -183,8 +183,18 @@ class Work:
         return f"{self.n_computed:,} results were computed, {self.n_found:,} were in the store `{self.store.folder}`."
 
 
-def store_folder(settings: StoreFolder) -> Path:
-    """Folder of the store that the settings name."""
+def training_folder(settings: StoreFolder, key: str) -> Path:
+    """Folder of one training run, in the store that the settings name, which is made if need be.
+
+    Raises
+    ------
+    InputError
+        If the store cannot be used.
+    """
+    return open_store(str(_store_folder(settings))).folder / "training" / key
+
+
+def _store_folder(settings: StoreFolder) -> Path:
     return settings.store or Path(pooch.os_cache("shannon-game")) / "store"
 
 
@@ -196,7 +206,7 @@ def open_work(settings: StoreSettings) -> Work:
     InputError
         If the store or the shard cannot be used.
     """
-    folder = store_folder(settings)
+    folder = _store_folder(settings)
     live = getattr(settings, "models", {}).items()
     # one behind an endpoint has no passes here
     models = {name: its for name, its in live if isinstance(its, ModelSettings)}

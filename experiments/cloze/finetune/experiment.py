@@ -20,7 +20,7 @@ from experiments.cloze.finetune.settings import FineTuneSettings
 from experiments.cloze.live_words import usable_contexts
 from experiments.cloze.settings import groups_of
 from experiments.cloze.tvd_exact import tvd_exact
-from experiments.harness.language_models import store_folder
+from experiments.harness.language_models import training_folder
 from experiments.harness.loss_curves import curve_table, loss_curves_figure
 from experiments.harness.result import ExperimentResult, experiment
 from experiments.harness.settings import rng_for
@@ -81,6 +81,7 @@ def finetune(study: xr.Dataset, settings: FineTuneSettings) -> ExperimentResult:
             raise InputError(f"is {settings.fold}, but there are {len(folds)} parts", field="fold")
         folds = [folds[settings.fold - 1]]
     counts = answer_counts(study, rules)
+    n_texts = [len(set(groups_of(study, fold.training).tolist())) for fold in folds]
     rows: list[dict[str, Any]] = []
     runs: dict[str, TrainedModel] = {}
     parts: list[pd.DataFrame] = []
@@ -88,12 +89,13 @@ def finetune(study: xr.Dataset, settings: FineTuneSettings) -> ExperimentResult:
         for labels in settings.labels:
             found = []
             for fold in folds:
-                run, n_trained = _fine_tuned(study, settings, chosen, counts, fold, labels)
+                run, n_trained = _fine_tuned(study, settings, chosen, counts=counts, fold=fold, labels=labels)
                 runs[f"{name}, {labels}, part {fold.number}"] = run
-                found.append(_distances(study, settings, chosen, fold, labels, run))
+                its = _distances(study, settings, chosen, fold.held_out, run)
+                found.append(its.assign(player=name, labels=labels, part=fold.number))
             table = pd.concat(found, ignore_index=True)
             parts.append(table)
-            rows.append(_row(table, settings, name, labels, folds, study, n_trained, run))
+            rows.append(_row(table, settings, n_texts, n_trained, run))
     table, items = pd.DataFrame(rows), pd.concat(parts, ignore_index=True)
     curves = curve_table(runs)
     return ExperimentResult(
@@ -110,6 +112,7 @@ def _fine_tuned(
     study: xr.Dataset,
     settings: FineTuneSettings,
     chosen: ModelSettings,
+    *,
     counts: list[dict[str, float]],
     fold: Fold,
     labels: str,
@@ -118,8 +121,8 @@ def _fine_tuned(
     model = load_language_model(chosen.changed(dtype="float32", device="cpu" if settings.device == "cpu" else "auto"))
     if not model.tree_attention:
         raise InputError(
-            "does not take a mask and positions as they are (ALiBi, windows of attention, or none), so that its contexts "
-            "and words cannot share a pass; take a model of another family",
+            "does not take a mask and positions as they are (ALiBi, windows of attention, or none), so that its "
+            "contexts and words cannot share a pass; take a model of another family",
             source=f"model {model.name!r}",
         )
     n_trained = set_trainable(model.module, settings.trainable, n_last_blocks=settings.n_last_blocks)
@@ -133,22 +136,18 @@ def _fine_tuned(
     )
     # of every part of the held-out texts some
     few = held_out[:: -(-len(held_out) // settings.n_held_out_examples)]
-    folder = (
-        store_folder(settings)
-        / "training"
-        / training_key(
-            settings=settings.model_dump(mode="json", exclude=set(_NOT_DECISIVE)),
-            model=model.identity,
-            examples=_digest(examples),
-            held_out=_digest(few),
-        )
+    key = training_key(
+        settings=settings.model_dump(mode="json", exclude=set(_NOT_DECISIVE)),
+        model=model.identity,
+        examples=_digest(examples),
+        held_out=_digest(few),
     )
     run = train_model(
         lambda: _in_training(model),
         model.tokenizer,
         Examples(examples, collate_answers, answer_loss),
         settings,
-        folder,
+        training_folder(settings, key),
         seed=settings.seed,
         held_out=few,
         what=f"fine-tuning {model.name} on {labels} labels, part {fold.number}",
@@ -166,7 +165,7 @@ def _digest(examples: list[list[Any]]) -> str:
 
 
 def _distances(
-    study: xr.Dataset, settings: FineTuneSettings, chosen: ModelSettings, fold: Fold, labels: str, run: TrainedModel
+    study: xr.Dataset, settings: FineTuneSettings, chosen: ModelSettings, items: NDArray[np.intp], run: TrainedModel
 ) -> pd.DataFrame:
     """TVD to people in every held-out context, before and after."""
     before = chosen.changed(name="before", dtype="float32")
@@ -183,7 +182,7 @@ def _distances(
         logits_mib=chosen.logits_mib,
     )
     found = tvd_exact(
-        take_contexts(study, fold.held_out),
+        take_contexts(study, items),
         models={"before": before, "after": after},
         store=settings.store,
         words=settings.words,
@@ -191,14 +190,10 @@ def _distances(
         n_splits=1,
         seed=settings.seed,
     ).dataset
-    n_contexts = found.sizes["item"]
     return pd.DataFrame(
         {
-            "player": [chosen.name] * n_contexts,
-            "labels": labels,
-            "part": fold.number,
-            "item": item_labels(study)[fold.held_out],
-            "text_id": groups_of(study, fold.held_out).astype(str),
+            "item": item_labels(study)[items],
+            "text_id": groups_of(study, items).astype(str),
             "tvd_before": found["tvd"].sel(player="before").to_numpy(),
             "tvd_after": found["tvd"].sel(player="after").to_numpy(),
         }
@@ -206,14 +201,7 @@ def _distances(
 
 
 def _row(
-    table: pd.DataFrame,
-    settings: FineTuneSettings,
-    name: str,
-    labels: str,
-    folds: list[Fold],
-    study: xr.Dataset,
-    n_trained: int,
-    run: TrainedModel,
+    table: pd.DataFrame, settings: FineTuneSettings, n_training_texts: list[int], n_trained: int, run: TrainedModel
 ) -> dict[str, Any]:
     change = paired_difference(
         table["tvd_before"],
@@ -223,14 +211,13 @@ def _row(
         n_bootstrap=settings.n_bootstrap,
         level=settings.level,
     )
-    n_training = [len(set(groups_of(study, fold.training).tolist())) for fold in folds]
     return {
-        "player": name,
-        "labels": labels,
+        "player": table["player"].iloc[0],
+        "labels": table["labels"].iloc[0],
         "trainable": settings.trainable,
         "n_trained_parameters": n_trained,
-        "n_parts": len(folds),
-        "n_training_texts": float(np.mean(n_training)),
+        "n_parts": len(n_training_texts),
+        "n_training_texts": float(np.mean(n_training_texts)),
         "n_steps": run.n_steps,
         "n_held_out_texts": change.n_groups,
         "n_held_out_contexts": change.n_contexts,

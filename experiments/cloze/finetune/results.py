@@ -48,8 +48,8 @@ def finetune_figure(table: pd.DataFrame) -> Figure:
 def summary(table: pd.DataFrame, settings: FineTuneSettings, runs: Mapping[str, TrainedModel]) -> str:
     """Say what was trained, and by how much the distance to people changed."""
     lines = [
-        f"- **{player_label(row['player'])}**, {row['labels']} labels: TVD to people {row['tvd_before']:.4f} before and "
-        f"{row['tvd_after']:.4f} after, a change of {row['tvd_difference']:+.4f} "
+        f"- **{player_label(row['player'])}**, {row['labels']} labels: TVD to people {row['tvd_before']:.4f} before "
+        f"and {row['tvd_after']:.4f} after, a change of {row['tvd_difference']:+.4f} "
         f"[{row['tvd_difference_lower']:+.4f}, {row['tvd_difference_upper']:+.4f}], on {row['n_held_out_contexts']:,} "
         f"contexts of {row['n_held_out_texts']} texts held out; {row['share_of_contexts_nearer']:.0%} of the contexts "
         "are nearer."
@@ -59,8 +59,8 @@ def summary(table: pd.DataFrame, settings: FineTuneSettings, runs: Mapping[str, 
     n_now = sum(run.n_steps_now for run in runs.values())
     return (
         f"Models were fine-tuned on people's answers ({settings.trainable} parameters, {first.n_steps:,} steps each, "
-        f"{n_now:,} steps in this run, in {first.precision} on {first.device}) and compared with people in texts that "
-        f"they had not been trained on. Intervals of {settings.level:.0%} are of a bootstrap over texts held out; they "
-        "do not hold what another order of the examples or another cut of the texts would change.\n\n"
+        f"{n_now:,} steps in this run, in {first.precision} on {first.device}) and compared with people in texts "
+        f"that they had not been trained on. Intervals of {settings.level:.0%} are of a bootstrap over texts held out; "
+        "they do not hold what another order of the examples or another cut of the texts would change.\n\n"
         + "\n".join(lines)
     )

@@ -17,7 +17,7 @@ from estimators.documents import ngram_overlap
 from estimators.errors import InputError, unknown_choice
 from experiments.documents.corpus import TABLE_COLUMNS, corpus
 from experiments.documents.train.settings import TrainSettings
-from experiments.harness.language_models import store_folder
+from experiments.harness.language_models import training_folder
 from experiments.harness.loss_curves import curve_table, loss_curves_figure
 from experiments.harness.result import ExperimentResult, experiment
 from experiments.harness.settings import rng_for
@@ -67,22 +67,18 @@ def train(study: xr.Dataset, settings: TrainSettings) -> ExperimentResult:
     tokenizer = make_tokenizer(settings.shape, training)
     blocks = token_blocks(tokenizer, training, block_tokens=settings.shape.context_tokens)
     held_out_blocks = _held_out_blocks(tokenizer, held_out, settings)
-    folder = (
-        store_folder(settings)
-        / "training"
-        / training_key(
-            settings=settings.model_dump(mode="json", exclude={"store", "name", "n_scored", "ngram"}),
-            tokenizer=_digest([tokenizer.backend_tokenizer.to_str()]),
-            training=_digest(training),
-            held_out=_digest(held_out),
-        )
+    key = training_key(
+        settings=settings.model_dump(mode="json", exclude={"store", "name", "n_scored", "ngram"}),
+        tokenizer=_digest([tokenizer.backend_tokenizer.to_str()]),
+        training=_digest(training),
+        held_out=_digest(held_out),
     )
     trained = train_model(
         lambda: make_model(settings.shape, tokenizer, seed=settings.seed),
         tokenizer,
         Examples(list(blocks), collate_blocks),
         settings,
-        folder,
+        training_folder(settings, key),
         seed=settings.seed,
         held_out=held_out_blocks,
         what=f"training {settings.name}",
@@ -225,8 +221,8 @@ def _summary(table: pd.DataFrame, trained: TrainedModel, settings: TrainSettings
     return (
         f"A decoder of {shape.n_layers} blocks and width {shape.width}, {first['n_parameters']:,} parameters, was "
         f"trained for {trained.n_steps:,} steps ({trained.n_steps_now:,} of them in this run) on {n_blocks:,} blocks "
-        f"of {shape.context_tokens} tokens, {first['n_epochs']:.2f} epochs, in {trained.precision} on {trained.device}. "
-        f"Loss: {rows}.\n\n`model/` plays wherever a language model does: "
+        f"of {shape.context_tokens} tokens, {first['n_epochs']:.2f} epochs, in {trained.precision} on "
+        f"{trained.device}. Loss: {rows}.\n\n`model/` plays wherever a language model does: "
         "`model=[local] models.local.path=FOLDER/model`."
     )
 
