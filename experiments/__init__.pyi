@@ -57,6 +57,7 @@ from .studies.comparison.lm_game import lm_game as lm_game
 from .studies.comparison.simulated import simulated as simulated
 from .studies.comparison.table import comparison_study as comparison_study
 from .studies.comparison.table import comparison_table as comparison_table
+from .studies.documents.corpus_sample import corpus_sample as corpus_sample
 from .studies.documents.lm_game_documents import lm_game_documents as lm_game_documents
 from .studies.documents.texts import texts as texts
 from .studies.guesses.lm_game_top1 import lm_game_top1 as lm_game_top1

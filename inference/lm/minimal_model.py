@@ -125,8 +125,8 @@ def _trained(size: int, texts: Iterable[str]) -> PreTrainedTokenizerBase:
     from transformers import PreTrainedTokenizerFast  # noqa: PLC0415
 
     tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)  # type: ignore[assignment]
-    tokenizer.decoder = decoders.ByteLevel()  # type: ignore[assignment]
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
         vocab_size=size,
         special_tokens=[SEPARATOR],
@@ -237,4 +237,5 @@ def make_model(settings: ShapeSettings, tokenizer: PreTrainedTokenizerBase, *, s
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         module: PreTrainedModel = AutoModelForCausalLM.from_config(config)
-    return module.train()
+    module.train()
+    return module

@@ -1,0 +1,44 @@
+"""Overlap of texts: by hand, and properties."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from estimators.documents import ngram_overlap
+from estimators.errors import InputError
+
+WORDS = st.lists(st.sampled_from("abcd"), max_size=20).map(" ".join)
+
+
+def test_by_hand() -> None:
+    found = ngram_overlap(["One two, three. FOUR", "five six", "one two"], ["zero one two three", "x"], n=3)
+    assert found.n_ngrams.tolist() == [2, 0, 0]
+    assert found.n_shared.tolist() == [1, 0, 0]
+    np.testing.assert_array_equal(found.share, [0.5, np.nan, np.nan])
+
+
+def slow(text: str, training: list[str], n: int) -> tuple[int, int]:
+    words = text.split()
+    own = {" ".join(words[i : i + n]) for i in range(len(words) - n + 1)}
+    padded = [f" {other} " for other in training]
+    return len(own), sum(any(f" {one} " in other for other in padded) for one in own)
+
+
+@given(WORDS, st.lists(WORDS, max_size=4), st.integers(1, 4))
+def test_against_a_search_of_strings(text: str, training: list[str], n: int) -> None:
+    found = ngram_overlap([text], training, n=n)
+    assert (int(found.n_ngrams[0]), int(found.n_shared[0])) == slow(text, training, n)
+
+
+def test_texts_that_were_trained_on_are_found_whole() -> None:
+    text = "the quick brown fox jumps over the lazy dog and then it goes home again"
+    assert ngram_overlap([text], iter([text])).share.tolist() == [1.0]
+
+
+@pytest.mark.parametrize(("texts", "n", "field"), [([], 13, "texts"), (["a"], 0, "n")])
+def test_wrong_arguments(texts: list[str], n: int, field: str) -> None:
+    with pytest.raises(InputError, match=field):
+        ngram_overlap(texts, [], n=n)

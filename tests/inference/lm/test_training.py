@@ -1,0 +1,236 @@
+"""Training beside a plain script, a run that goes on beside one that was never stopped, losses beside closed forms."""
+
+from __future__ import annotations
+
+import math
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from estimators.errors import InputError
+from inference.lm.answer_labels import LabelledContext, answer_loss, collate_answers, set_trainable
+from inference.lm.language_model import LanguageModel, encode
+from inference.lm.minimal_model import ShapeSettings, collate_blocks, make_model, make_tokenizer, token_blocks
+from inference.lm.training import Examples, TrainedModel, train_model
+from inference.lm.training_settings import TrainingSettings, example_order
+from tests.inference.lm import tiny_models
+from tests.oracles.training import train_plainly
+
+torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.torch
+
+SHAPE = ShapeSettings(width=16, n_heads=2, context_tokens=16, vocab_size=300)
+SETTINGS = TrainingSettings(
+    n_steps=12, batch_size=3, learning_rate=1e-2, warmup_steps=2, log_every=1, save_every=4, device="cpu"
+)
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Any:
+    return make_tokenizer(SHAPE, tiny_models.TEXTS)
+
+
+@pytest.fixture(scope="module")
+def blocks(tokenizer: Any) -> list[Any]:
+    return list(token_blocks(tokenizer, tiny_models.TEXTS * 2, block_tokens=16))
+
+
+def trained(folder: Path, tokenizer: Any, blocks: list[Any], **changes: Any) -> TrainedModel:
+    shape = SHAPE.changed(dropout=changes.pop("dropout", 0.0))
+    return train_model(
+        lambda: make_model(shape, tokenizer, seed=5),
+        tokenizer,
+        Examples(changes.pop("items", blocks), changes.pop("collate", collate_blocks)),
+        SETTINGS.changed(**changes),
+        folder,
+        seed=7,
+        held_out=blocks[:4],
+    )
+
+
+def losses(run: TrainedModel, name: str = "loss_nats") -> list[float]:
+    return [point[name] for point in run.curves if name in point]
+
+
+@pytest.mark.parametrize("schedule", ["linear", "cosine"])
+def test_losses_are_those_of_a_plain_script(schedule: str, tokenizer: Any, blocks: list[Any], tmp_path: Path) -> None:
+    found = trained(tmp_path, tokenizer, blocks, schedule=schedule)
+    expected = train_plainly(
+        make_model(SHAPE, tokenizer, seed=5),
+        blocks,
+        example_order(len(blocks), 36, seed=7).tolist(),
+        n_steps=12,
+        batch_size=3,
+        warmup=2,
+        highest=1e-2,
+        schedule=schedule,
+        weight_decay=SETTINGS.weight_decay,
+    )
+    # the same to rounding; .02 nats is what is promised
+    np.testing.assert_allclose(losses(found), expected, atol=1e-4)
+    assert expected[0] - expected[-1] > 0.5
+
+
+class Killed(BaseException):
+    """What stops a run."""
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.2])
+def test_a_run_that_goes_on_is_one_that_was_never_stopped_to_the_bit(
+    dropout: float, tokenizer: Any, blocks: list[Any], tmp_path: Path
+) -> None:
+    whole = trained(tmp_path / "whole", tokenizer, blocks, dropout=dropout)
+    n_collated = 0
+
+    def collate(some: list[Any]) -> dict[str, Any]:
+        nonlocal n_collated
+        n_collated += 1
+        # seven steps, and two held-out batches at each of one checkpoint
+        if n_collated == 10:
+            raise Killed
+        return collate_blocks(some)
+
+    with pytest.raises(Killed):
+        trained(tmp_path / "parts", tokenizer, blocks, dropout=dropout, collate=collate)
+    # a checkpoint that was cut off stands beside the whole one
+    cut_off = tmp_path / "parts/checkpoints/checkpoint-8"
+    shutil.copytree(tmp_path / "parts/checkpoints/checkpoint-4", cut_off)
+    (cut_off / "trainer_state.json").unlink()
+    parts = trained(tmp_path / "parts", tokenizer, blocks, dropout=dropout)
+    assert (whole.n_steps_now, parts.n_steps_now) == (12, 8)
+    assert parts.curves == whole.curves
+    files = [folder / "model.safetensors" for folder in (whole.folder, parts.folder)]
+    assert files[0].read_bytes() == files[1].read_bytes()
+    again = trained(tmp_path / "parts", tokenizer, blocks, dropout=dropout)
+    assert (again.n_steps_now, again.curves) == (0, whole.curves)
+
+
+def test_examples_come_in_the_stated_order(tokenizer: Any, blocks: list[Any], tmp_path: Path) -> None:
+    seen: list[int] = []
+
+    def collate(numbers: list[int]) -> dict[str, Any]:
+        seen.extend(number for number in numbers if isinstance(number, int))
+        return collate_blocks([blocks[number] if isinstance(number, int) else number for number in numbers])
+
+    trained(tmp_path, tokenizer, blocks, items=list(range(len(blocks))), collate=collate, n_steps=8)
+    assert seen == example_order(len(blocks), 24, seed=7).tolist()
+
+
+def test_accumulated_gradients_are_those_of_larger_batches(tokenizer: Any, blocks: list[Any], tmp_path: Path) -> None:
+    at_once = trained(tmp_path / "a", tokenizer, blocks, batch_size=4, n_steps=4)
+    parts = trained(tmp_path / "b", tokenizer, blocks, batch_size=2, n_accumulated=2, n_steps=4)
+    np.testing.assert_allclose(losses(parts), losses(at_once), atol=1e-4)
+
+
+def test_bfloat16_comes_near(tokenizer: Any, blocks: list[Any], tmp_path: Path) -> None:
+    exact = trained(tmp_path / "a", tokenizer, blocks, n_steps=4)
+    halved = trained(tmp_path / "b", tokenizer, blocks, n_steps=4, precision="bfloat16")
+    assert (exact.precision, halved.precision) == ("float32", "bfloat16")
+    np.testing.assert_allclose(losses(halved), losses(exact), atol=0.03)
+    assert losses(halved) != losses(exact)
+
+
+def test_a_trained_tokenizer_is_the_same_twice_and_writes_every_text(tokenizer: Any) -> None:
+    again = make_tokenizer(SHAPE, tiny_models.TEXTS)
+    assert again.get_vocab() == tokenizer.get_vocab()
+    assert [tokenizer.decode(tokenizer(text)["input_ids"]) for text in tiny_models.TEXTS] == tiny_models.TEXTS
+
+
+def test_blocks_are_the_texts_one_after_another(tokenizer: Any) -> None:
+    flat = token_blocks(tokenizer, ["The old clock.", "Rain fell on the roof."], block_tokens=3).ravel().tolist()
+    text = tokenizer.decode(flat)
+    assert "<|endoftext|>The old clock.<|endoftext|>Rain fell on the roof.".startswith(text)
+    with pytest.raises(InputError, match="too few for one block of 500"):
+        token_blocks(tokenizer, ["short"], block_tokens=500)
+
+
+def test_the_shape_of_the_paper() -> None:
+    with torch.device("meta"):
+        from transformers import GPT2Config, GPT2LMHeadModel
+
+        shape = ShapeSettings()
+        config = GPT2Config(
+            vocab_size=shape.vocab_size, n_positions=shape.context_tokens, n_embd=shape.width, n_layer=2, n_head=8
+        )
+        assert GPT2LMHeadModel(config).num_parameters() == 14_511_104
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> LanguageModel:
+    folder = tmp_path_factory.mktemp("model")
+    tiny_models.save(folder, "llama", tiny_models.byte_level(), seed=3)
+    return tiny_models.load(folder, bos=tiny_models.END)
+
+
+def labelled(model: LanguageModel) -> list[LabelledContext]:
+    """Contexts that begin alike, words of several tokens that begin alike."""
+    texts = ["The old clock", "The old clock in the", "Rain"]
+    words = [{" in": 0.5, " inside": 0.3, " struck": 0.2}, {" hall": 1.0}, {" fell": 0.6, " fe": 0.4}]
+    return [
+        LabelledContext(
+            (int(model.bos_id or 0), *encode(model, [text])[0]),
+            tuple(tuple(encode(model, [word])[0]) for word in its),
+            tuple(its.values()),
+        )
+        for text, its in zip(texts, words, strict=True)
+    ]
+
+
+def test_soft_labels_cost_their_cross_entropy(model: LanguageModel) -> None:
+    """One sequence after another, in plain passes."""
+    contexts = labelled(model)
+    expected = 0.0
+    for context in contexts:
+        for word, share in zip(context.words, context.shares, strict=True):
+            log_probs = model.module(torch.tensor([[*context.tokens, *word]])).logits[0].log_softmax(-1)
+            at = len(context.tokens) - 1
+            expected -= share * sum(float(log_probs[at + i, token]) for i, token in enumerate(word))
+    batch = collate_answers([contexts[:2], contexts[2:]])
+    labels = batch.pop("labels")
+    found = answer_loss(model.module(**batch).logits.float(), labels)
+    assert float(found) == pytest.approx(expected / 3, abs=1e-4)
+
+
+def test_soft_labels_of_single_tokens_by_hand() -> None:
+    """Two words of one token each, a model that gives each of four tokens 1/4 or follows its logits."""
+    batch = collate_answers([[LabelledContext((0, 1), ((2,), (3,)), (0.75, 0.25))]])
+    assert batch["input_ids"].tolist() == [[0, 1]]
+    logits = torch.zeros(1, 2, 4)
+    assert float(answer_loss(logits, batch["labels"])) == pytest.approx(math.log(4))
+    logits[0, 1] = torch.tensor([0.0, 0.0, 1.0, 2.0])
+    total = math.log(2 + math.e + math.e**2)
+    assert float(answer_loss(logits, batch["labels"])) == pytest.approx(0.75 * (total - 1) + 0.25 * (total - 2))
+
+
+def test_soft_labels_are_least_where_the_model_is_the_people() -> None:
+    batch = collate_answers([[LabelledContext((0,), ((1,), (2,), (3,)), (0.5, 0.3, 0.2))]])
+    logits = torch.zeros(1, 1, 4, requires_grad=True)
+    shares = torch.tensor([1e-12, 0.5, 0.3, 0.2])
+    with torch.no_grad():
+        logits[0, 0] = shares.log()
+    answer_loss(logits, batch["labels"]).backward()
+    np.testing.assert_allclose(logits.grad.numpy(), 0, atol=1e-6)  # type: ignore[union-attr]
+
+
+def test_what_trains(model: LanguageModel) -> None:
+    module = model.module
+    n_all = set_trainable(module, "all")
+    n_last = set_trainable(module, "last_blocks", n_last_blocks=1)
+    n_norms = set_trainable(module, "last_norms", n_last_blocks=1)
+    names = {name for name, its in module.named_parameters() if its.requires_grad}
+    # two of the last block and the one after it, 32 numbers each
+    assert n_norms == 96
+    assert names == {
+        "model.layers.1.input_layernorm.weight",
+        "model.layers.1.post_attention_layernorm.weight",
+        "model.norm.weight",
+    }
+    assert n_norms < n_last < n_all == module.num_parameters()
+    with pytest.raises(InputError, match="the module has 2 blocks"):
+        set_trainable(module, "last_norms", n_last_blocks=3)
+    with pytest.raises(InputError, match="trainable"):
+        set_trainable(module, "some")
+    module.requires_grad_(requires_grad=False)
