@@ -195,7 +195,10 @@ def collate_blocks(blocks: list[NDArray[np.int32]]) -> dict[str, Any]:
     import torch  # noqa: PLC0415
 
     tokens = torch.from_numpy(np.stack(blocks).astype(np.int64))
-    return {"input_ids": tokens, "labels": tokens.clone()}
+    labels = tokens.clone()
+    # nothing comes before the first token: the Trainer divides by the number of labels, and would count it
+    labels[:, 0] = -100
+    return {"input_ids": tokens, "labels": labels}
 
 
 def make_model(settings: ShapeSettings, tokenizer: PreTrainedTokenizerBase, *, seed: int) -> PreTrainedModel:
@@ -216,7 +219,7 @@ def make_model(settings: ShapeSettings, tokenizer: PreTrainedTokenizerBase, *, s
     Examples
     --------
     >>> make_model(ShapeSettings(), tokenizer, seed=1).num_parameters()  # doctest: +SKIP
-    14511104
+    14511360
     """
     import torch  # noqa: PLC0415
     from transformers import AutoModelForCausalLM, GPT2Config  # noqa: PLC0415

@@ -48,7 +48,7 @@ def train_plainly(
         loss = total / len(batch)
         module.zero_grad()
         loss.backward()
-        losses.append(float(loss))
+        losses.append(loss.item())
         norm = math.sqrt(sum(float((its.grad.double() ** 2).sum()) for its in parameters.values()))
         scale = min(1.0, max_norm / (norm + 1e-6))
         at = rate(step, n_steps=n_steps, warmup=warmup, highest=highest, schedule=schedule)

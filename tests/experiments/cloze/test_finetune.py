@@ -1,0 +1,145 @@
+"""Tiny models fine-tuned on people's answers: what they learn, what is held out, a second run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from estimators.cloze import word_rules
+from estimators.errors import InputError
+from experiments import cloze_study
+from experiments.cloze.finetune.examples import answer_counts, text_folds
+from experiments.harness.result import ExperimentResult
+from tests.experiments.command import run_experiment
+from tests.experiments.tiny_language_models import named, write_models
+from tests.inference.lm import tiny_models
+
+torch_test = pytest.mark.torch
+
+TEXTS = ["The old clock", "She asked the", "Rain fell on the", "They walked and", "A reader reads the", "The readers"]
+ANSWERS = {"the": 6, "The": 1, "road": 2, "river,": 1, "---": 1}
+COLUMNS = {"text_id": "text", "word_num": "number", "context": "context", "response": "response", "count": "count"}
+
+
+def answers() -> pd.DataFrame:
+    """Six texts of two contexts each, in all of which people say the same."""
+    rows = [
+        (f"t{text}", number, f"{start} {' '.join(['and'] * number)}", word, count)
+        for text, start in enumerate(TEXTS)
+        for number in (1, 2)
+        for word, count in ANSWERS.items()
+    ]
+    return pd.DataFrame(rows, columns=list(COLUMNS.values()))
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("tiny")
+    write_models(folder)
+    tiny_models.save(folder / "bloom", "bloom", tiny_models.byte_level(), seed=1)
+    answers().to_csv(folder / "answers.csv", index=False)
+    return folder
+
+
+def overrides(root: Path, *more: str, model: str = "a") -> list[str]:
+    return [
+        *("+exp=finetune", "study=cloze_table", f"study.path={root / 'answers.csv'}", "model=[]"),
+        *(f"study.columns.{key}={value}" for key, value in COLUMNS.items()),
+        *named(root, model),
+        f"experiment.store={root / 'store'}",
+        *("experiment.n_folds=3", "experiment.n_steps=30", "experiment.learning_rate=1e-2"),
+        *("experiment.warmup_steps=2", "experiment.save_every=30", "experiment.contexts_together=2"),
+        *more,
+    ]
+
+
+@pytest.fixture(scope="module")
+def found(root: Path) -> ExperimentResult:
+    return run_experiment(*overrides(root, "experiment.labels=[soft,majority]"))
+
+
+@torch_test
+def test_what_people_say_everywhere_is_learned(found: ExperimentResult) -> None:
+    table = found.table.set_index("labels")
+    assert table["n_held_out_texts"].tolist() == [6, 6]
+    assert table["n_held_out_contexts"].tolist() == [12, 12]
+    # words of random weights are nowhere near people's; after training the shares themselves are learned
+    assert table.loc["soft", "tvd_before"] > 0.9
+    assert table.loc["soft", "tvd_after"] < 0.5
+    assert table.loc["soft", "tvd_difference_upper"] < 0
+    # one word alone: at best 1 - the share of "the" away
+    assert table.loc["soft", "tvd_after"] < table.loc["majority", "tvd_after"]
+
+
+@torch_test
+def test_every_context_is_held_out_once_and_the_table_follows(found: ExperimentResult) -> None:
+    items = found.tables["items"].query("labels == 'soft'")
+    assert sorted(items["item"].tolist()) == list(range(12))
+    assert items.groupby("part")["text_id"].nunique().tolist() == [2, 2, 2]
+    row = found.table.iloc[0]
+    assert row["tvd_difference"] == pytest.approx((items["tvd_after"] - items["tvd_before"]).mean())
+    assert set(found.tables["curves"]["run"]) == {
+        f"a, {its}, part {n}" for its in ("soft", "majority") for n in (1, 2, 3)
+    }
+    assert list(found.figures) == ["finetune", "loss_curves"]
+
+
+@torch_test
+def test_a_second_run_trains_nothing(root: Path, found: ExperimentResult) -> None:
+    again = run_experiment(*overrides(root, "experiment.labels=[soft,majority]"))
+    assert "0 steps in this run" in again.text
+    pd.testing.assert_frame_equal(again.table, found.table)
+
+
+@torch_test
+def test_layer_norms_alone_and_one_part(root: Path) -> None:
+    found = run_experiment(
+        *overrides(root, "experiment.trainable=last_norms", "experiment.n_last_blocks=1", "experiment.fold=2")
+    )
+    # weights and biases of two layer norms of a block and of the last one, 32 numbers each
+    assert found.table["n_trained_parameters"].tolist() == [6 * 32]
+    assert found.table["n_held_out_texts"].tolist() == [2]
+    assert any("part 2 of 3 alone" in text for text in found.warnings)
+
+
+@torch_test
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("experiment.fold=4", "fold: is 4, but there are 3 parts"),
+        ("experiment.n_folds=7", "n_folds: is 7, but there are 6 texts"),
+        ("experiment.labels=[hard]", "labels"),
+        ("experiment.trainable=some", "trainable"),
+    ],
+)
+def test_what_is_wrong_is_said(root: Path, override: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        run_experiment(*overrides(root, override))
+
+
+@torch_test
+def test_a_family_that_takes_no_trees(root: Path) -> None:
+    with pytest.raises(InputError, match="does not take a mask and positions as they are"):
+        run_experiment(*overrides(root, model="bloom"))
+
+
+def test_answers_are_counted_as_a_model_may_write_them() -> None:
+    study = cloze_study(answers(), **COLUMNS)
+    (first, *_) = answer_counts(study, word_rules("clean"))
+    assert first == {"the": 7, "road": 2, "river": 1}
+
+
+def test_texts_are_held_out_whole_and_once() -> None:
+    study = cloze_study(answers(), **COLUMNS)
+    text = study["text_id"].to_numpy().astype(str)
+    items = np.arange(12, dtype=np.intp)
+    folds = text_folds(study, items, n_folds=4, n_texts=5, rng=np.random.default_rng(0))
+    assert sorted(len(fold.held_out) for fold in folds) == [2, 2, 2, 4]
+    for fold in folds:
+        assert not set(text[fold.training]) & set(text[fold.held_out])
+        assert len(fold.training) + len(fold.held_out) == 10
+    held_out = np.concatenate([fold.held_out for fold in folds])
+    assert len(set(held_out.tolist())) == len(held_out) == 10

@@ -1,0 +1,107 @@
+"""Random documents of Parquet files and data sets: which, cut where, in which split."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from estimators.errors import InputError
+from estimators.layout import notes
+from experiments import corpus_sample
+from experiments.studies.documents.corpus_sample import CorpusSampleSettings
+
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+
+TEXTS = [f"document {number} " + " ".join(f"word{i}" for i in range(number)) for number in range(200)]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("corpus")
+    pq.write_table(pa.table({"text": TEXTS[:70], "number": list(range(70))}), root / "a.parquet", row_group_size=8)
+    (root / "more").mkdir()
+    pq.write_table(pa.table({"text": [*TEXTS[70:], None, TEXTS[0]]}), root / "more/b.parquet")
+    return root
+
+
+def test_all_documents_in_order(folder: Path) -> None:
+    study = corpus_sample(path=folder)
+    assert study["text"].to_numpy().tolist() == [*TEXTS, TEXTS[0]]
+    assert study["document"].to_numpy().tolist()[-1] == "row 201"
+    assert any("rows without a text" in text for _, _, text in notes(study))
+
+
+def test_some_documents_at_random(folder: Path) -> None:
+    study = corpus_sample(path=folder, n_documents=40, seed=1)
+    assert study.sizes["document"] in {39, 40}
+    for name, text in zip(study["document"].to_numpy().tolist(), study["text"].to_numpy().tolist(), strict=True):
+        assert [*TEXTS, None, TEXTS[0]][int(name.removeprefix("row "))] == text
+    assert corpus_sample(path=folder, n_documents=40, seed=1).identical(study)
+    assert not corpus_sample(path=folder, n_documents=40, seed=2).equals(study)
+
+
+def test_a_split_is_a_texts_own(folder: Path) -> None:
+    """Expected 140 of 200 in train; four standard errors are 26."""
+    whole = corpus_sample(path=folder, splits={"train": 7, "test": 3}, seed=1)
+    split = dict(zip(whole["text"].to_numpy().tolist(), whole["split"].to_numpy().tolist(), strict=True))
+    assert 114 < sum(name == "train" for name in split.values()) < 166
+    # the copy at the end is where its original is
+    assert whole["split"].to_numpy()[0] == whole["split"].to_numpy()[-1]
+    some = corpus_sample(path=folder, splits={"train": 7, "test": 3}, seed=1, n_documents=50)
+    texts, names = some["text"].to_numpy().tolist(), some["split"].to_numpy().tolist()
+    assert [split[text] for text in texts] == names
+
+
+def test_segments_are_whole_words_of_the_document(folder: Path) -> None:
+    study = corpus_sample(path=folder, segment_characters=60, seed=1)
+    cut = 0
+    for name, text in zip(study["document"].to_numpy().tolist(), study["text"].to_numpy().tolist(), strict=True):
+        document = [*TEXTS, None, TEXTS[0]][int(name.removeprefix("row "))]
+        assert document is not None
+        assert f" {text} " in f" {document} "
+        assert len(text) <= 60
+        cut += text != document
+        # a word has up to seven characters
+        assert len(text) >= min(len(document), 60 - 2 * 8)
+    assert cut > 150
+
+
+def test_a_data_set_gives_the_documents_of_the_files(folder: Path, tmp_path: Path) -> None:
+    datasets = pytest.importorskip("datasets")
+    datasets.Dataset.from_dict({"text": [*TEXTS, None, TEXTS[0]]}).save_to_disk(str(tmp_path / "saved"))
+    given = {"n_documents": 50, "segment_characters": 100, "seed": 4}
+    ours = corpus_sample(path=folder, **given)
+    theirs = corpus_sample(dataset=str(tmp_path / "saved"), **given)
+    assert theirs["text"].to_numpy().tolist() == ours["text"].to_numpy().tolist()
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({}, "one of path and dataset has to be given"),
+        ({"path": "x", "dataset": "y", "revision": "z"}, "one of path and dataset has to be given"),
+        ({"dataset": "owner/name"}, "revision: is None; should be the commit"),
+        ({"path": "x", "revision": "z"}, "revision: is 'z'; should be null"),
+        ({"path": "x", "splits": {"train": 0.0}}, "splits"),
+        ({"path": "x", "n_documents": 0}, "n_documents"),
+    ],
+)
+def test_settings_that_are_wrong(given: dict[str, object], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        CorpusSampleSettings(**given)
+
+
+def test_files_that_are_wrong(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"has no \.parquet file"):
+        corpus_sample(path=tmp_path)
+    broken = tmp_path / "a.parquet"
+    broken.write_bytes(b"no table")
+    with pytest.raises(InputError, match=r"a\.parquet: cannot be read"):
+        corpus_sample(path=broken)
+    pq.write_table(pa.table({"body": ["a"], "n": [1]}), broken)
+    with pytest.raises(InputError, match="text: is missing; the file has body, n"):
+        corpus_sample(path=broken)
+    with pytest.raises(InputError, match="row 0 is a int, should be a string"):
+        corpus_sample(path=broken, text_field="n")
