@@ -85,7 +85,7 @@ def test_the_model_plays_where_others_do(root: Path, found: ExperimentResult, tm
     expected = found.table.set_index("split")["loss_nats"]
     assert scored.loc["train", "loss_nats"] == pytest.approx(expected["train"], abs=1e-5)
     built = run_experiment(
-        *("+exp=build_study", "study=texts", f"study.path={root / 'texts'}", "generator=null", *play),
+        *("+exp=build_study", "study=texts", f"study.path={root / 'texts'}", "generator=study", "generator.name=local", *play),
         *("experiment.n_contexts=4", "experiment.min_tokens=4"),
     )
     assert len(built.table)
