@@ -85,8 +85,9 @@ def test_the_model_plays_where_others_do(root: Path, found: ExperimentResult, tm
     expected = found.table.set_index("split")["loss_nats"]
     assert scored.loc["train", "loss_nats"] == pytest.approx(expected["train"], abs=1e-5)
     built = run_experiment(
-        *("+exp=build_study", "study=texts", f"study.path={root / 'texts'}", "generator=study", "generator.name=local", *play),
-        *("experiment.n_contexts=4", "experiment.min_tokens=4"),
+        *("+exp=build_study", "study=texts", f"study.path={root / 'texts'}", *play),
+        *("generator=study", "generator.name=local", "experiment.n_contexts=4"),
+        *("experiment.min_context_tokens=4", "experiment.max_context_tokens=20"),
     )
     assert len(built.table)
 
