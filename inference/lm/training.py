@@ -195,6 +195,8 @@ def train_model(
     )
     checkpoint = last_checkpoint(folder / _CHECKPOINTS)
     n_before = 0 if checkpoint is None else int(checkpoint.name.rpartition("-")[2])
+    # the curve begins with the loss before any step; a run that goes on has it
+    trainer.args.eval_on_start = checkpoint is None and len(held_out) > 0
     with torch.random.fork_rng(), stage(what, total=n_steps, announced=True) as show:
         show(n_before)
         trainer.add_callback(_progress(show))

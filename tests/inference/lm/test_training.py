@@ -88,7 +88,7 @@ def test_a_run_that_goes_on_is_one_that_was_never_stopped_to_the_bit(
     def collate(some: list[Any]) -> dict[str, Any]:
         nonlocal n_collated
         n_collated += 1
-        # seven steps, and two held-out batches at each of one checkpoint
+        # six steps, and two held-out batches before the first and at one checkpoint
         if n_collated == 10:
             raise Killed
         return collate_blocks(some)
