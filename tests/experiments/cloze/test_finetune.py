@@ -50,7 +50,7 @@ def overrides(root: Path, *more: str, model: str = "a") -> list[str]:
         *(f"study.columns.{key}={value}" for key, value in COLUMNS.items()),
         *named(root, model),
         f"experiment.store={root / 'store'}",
-        *("experiment.n_folds=3", "experiment.n_steps=30", "experiment.learning_rate=1e-2"),
+        *("experiment.n_folds=2", "experiment.n_steps=30", "experiment.learning_rate=1e-2"),
         *("experiment.warmup_steps=2", "experiment.save_every=30", "experiment.contexts_together=2"),
         *more,
     ]
@@ -70,18 +70,18 @@ def test_what_people_say_everywhere_is_learned(found: ExperimentResult) -> None:
     assert table.loc["soft", "tvd_before"] > 0.9
     assert table.loc["soft", "tvd_after"] < 0.5
     assert table.loc["soft", "tvd_difference_upper"] < 0
-    # one word alone: at best 1 - the share of "the" away
-    assert table.loc["soft", "tvd_after"] < table.loc["majority", "tvd_after"]
+    # of ten answers seven are "the": a model that says nothing else is .3 away
+    assert table.loc["majority", "tvd_after"] == pytest.approx(0.3, abs=0.02)
 
 
 @torch_test
 def test_every_context_is_held_out_once_and_the_table_follows(found: ExperimentResult) -> None:
     items = found.tables["items"].query("labels == 'soft'")
     assert sorted(items["item"].tolist()) == list(range(12))
-    assert items.groupby("part")["text_id"].nunique().tolist() == [2, 2, 2]
+    assert items.groupby("part")["text_id"].nunique().tolist() == [3, 3]
     row = found.table.iloc[0]
     assert row["tvd_difference"] == pytest.approx((items["tvd_after"] - items["tvd_before"]).mean())
-    runs = {f"a, {its}, part {number}" for its in ("soft", "majority") for number in (1, 2, 3)}
+    runs = {f"a, {its}, part {number}" for its in ("soft", "majority") for number in (1, 2)}
     assert set(found.tables["curves"]["run"]) == runs
     assert list(found.figures) == ["finetune", "loss_curves"]
 
@@ -100,15 +100,15 @@ def test_layer_norms_alone_and_one_part(root: Path) -> None:
     )
     # weights and biases of two layer norms of a block and of the last one, 32 numbers each
     assert found.table["n_trained_parameters"].tolist() == [6 * 32]
-    assert found.table["n_held_out_texts"].tolist() == [2]
-    assert any("part 2 of 3 alone" in text for text in found.warnings)
+    assert found.table["n_held_out_texts"].tolist() == [3]
+    assert any("part 2 of 2 alone" in text for text in found.warnings)
 
 
 @torch_test
 @pytest.mark.parametrize(
     ("override", "message"),
     [
-        ("experiment.fold=4", "fold: is 4, but there are 3 parts"),
+        ("experiment.fold=3", "fold: is 3, but there are 2 parts"),
         ("experiment.n_folds=7", "n_folds: is 7, but there are 6 texts"),
         ("experiment.labels=[hard]", "labels"),
         ("experiment.trainable=some", "trainable"),
