@@ -4,6 +4,7 @@ from .cloze.ard_coverage import ard_coverage as ard_coverage
 from .cloze.build_cloze.experiment import build_cloze as build_cloze
 from .cloze.distributions import distributions as distributions
 from .cloze.improve import improve as improve
+from .cloze.mixture import mixture as mixture
 from .cloze.tvd.experiment import tvd as tvd
 from .cloze.tvd_coverage import tvd_coverage as tvd_coverage
 from .cloze.tvd_exact import tvd_exact as tvd_exact
@@ -39,6 +40,7 @@ from .rankings.api_ranks import api_ranks as api_ranks
 from .rankings.context_length.experiment import context_length as context_length
 from .rankings.rank_bounds import rank_bounds as rank_bounds
 from .rankings.rank_recovery import rank_recovery as rank_recovery
+from .rankings.rank_scores.experiment import rank_scores as rank_scores
 from .rankings.ranks.experiment import ranks as ranks
 from .studies.bets.simulated import bets_simulated as bets_simulated
 from .studies.bets.table import bet_study as bet_study

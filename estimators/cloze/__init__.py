@@ -22,6 +22,7 @@ from estimators.cloze.distributions import (
     relative_frequencies,
     top_words,
 )
+from estimators.cloze.mixture import HeldOutMixture, held_out_mixture, mixture_weights
 from estimators.cloze.needed_share import NeededShare, needed_share
 from estimators.cloze.renormalised import renormalised_distributions
 from estimators.cloze.simulation import ClozeSimulation, simulate_cloze_study
@@ -47,6 +48,7 @@ __all__ = [
     "ClozeSimulation",
     "CriterionShare",
     "Distributions",
+    "HeldOutMixture",
     "ModelWords",
     "NeededShare",
     "NormalisedWords",
@@ -68,8 +70,10 @@ __all__ = [
     "entropy_corrected_nats",
     "entropy_nats",
     "expected_calibration_error",
+    "held_out_mixture",
     "jensen_shannon_nats",
     "kl_nats",
+    "mixture_weights",
     "needed_share",
     "normalise_words",
     "permutation_baseline",

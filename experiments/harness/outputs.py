@@ -43,7 +43,19 @@ __all__ = [
     "write_status",
 ]
 
-_TABLES = ("items", "participants", "answers", "bridge", "questions", "people", "criteria", "splits", "unreadable")
+_TABLES = (
+    "items",
+    "participants",
+    "answers",
+    "bridge",
+    "questions",
+    "people",
+    "criteria",
+    "splits",
+    "unreadable",
+    "easy_tokens",
+    "score_curves",
+)
 _TABLE_FILES = tuple(f"{name}.csv" for name in _TABLES)
 _OUTPUTS = ("table.csv", *_TABLE_FILES, "results.nc", "notes.csv", "figures", "report.md", "report.html")
 # what an experiment may write besides, see ExperimentResult.files
