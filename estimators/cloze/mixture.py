@@ -54,7 +54,7 @@ class HeldOutMixture(Result):
     groups: NDArray[np.str_]
 
 
-def mixture_weights(probability: ArrayLike, *, tolerance: float = 1e-9) -> Floats:
+def mixture_weights(probability: ArrayLike, *, tolerance: float = 1e-7) -> Floats:
     """Weights of sources that give the words that came the highest probability.
 
     Parameters

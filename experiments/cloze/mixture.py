@@ -1,4 +1,4 @@
-"""``+exp=mixture``: does a language model predict the words of a text better with people's answers mixed in?"""
+"""``+exp=mixture``: whether a language model predicts the words of a text better with people's answers mixed in."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from estimators.cloze import Distributions, StudyWords, held_out_mixture, relative_frequencies
+from estimators.cloze import Distributions, StudyWords, cloze_items, held_out_mixture, relative_frequencies
 from estimators.cloze.study import context_labels
 from estimators.errors import InputError
 from experiments.cloze.figures import colours, label
@@ -30,12 +30,25 @@ __all__ = ["MIXTURE_COLUMNS", "MixtureSettings", "mixture", "mixture_figure"]
 Floats = NDArray[np.float64]
 
 MIXTURE_COLUMNS = (
-    *("model", "n_contexts", "n_texts", "words_of_model", "loss_people_nats", "loss_model_nats", "loss_both_nats"),
+    *(
+        "model",
+        "probability",
+        "n_contexts",
+        "n_texts",
+        "words_of_model",
+        "loss_people_nats",
+        "loss_model_nats",
+        "loss_both_nats",
+    ),
     *("gain_nats", "gain_se_nats", "gain_lower_nats", "gain_upper_nats", "weight_people", "weight_model"),
     *("weight_rest", "gain_over_people_nats", "gain_over_people_se_nats"),
 )
-"""Columns of the table; ``gain_nats`` is the loss of the model minus that of both, ``words_of_model`` the mean number
-of its words in a context, and ``weight_rest`` that of the uniform distribution in the mixture of both."""
+"""Columns of the table.
+
+``probability`` is that of the model's samples, or the one that it was scored to have, where the study holds it for
+every context (GPT-2's words at temperature .5 were scored without temperature). ``gain_nats`` is the loss of the model
+minus that of both, ``words_of_model`` the mean number of its samples, ``weight_rest`` that of the uniform distribution.
+"""
 
 _FEW_TEXTS = 10
 
@@ -89,12 +102,16 @@ def mixture(study: xr.Dataset, settings: MixtureSettings) -> ExperimentResult:
             f"is {n_words}, should be at least {len(words.strings)}, the different words of the study",
             field="experiment.vocab_size",
         )
+    described = cloze_items(study, models=list(words.models), distances=False, words=words)
     rows, items = [], []
     for name in words.models:
-        losses, weights, counts = _losses(study, words, name, 1 / n_words)
-        text = losses["text_id"].to_numpy()
-        rows.append(_row(name, losses, weights, text, counts, settings.interval))
-        items.append(losses.assign(model=name))
+        for kind, own in _probabilities(described, words, name).items():
+            losses, weights = _losses(study, words, own, 1 / n_words, f"model {name!r}")
+            n_drawn = float(described[f"n_samples_{name}"].to_numpy()[own.index].mean())
+            rows.append(
+                {"model": name, "probability": kind, "words_of_model": n_drawn, **_row(losses, weights, settings)}
+            )
+            items.append(losses.assign(model=name, probability=kind))
     table = pd.DataFrame(rows, columns=list(MIXTURE_COLUMNS))
     contexts = pd.concat(items, ignore_index=True)
     return ExperimentResult(
@@ -107,36 +124,21 @@ def mixture(study: xr.Dataset, settings: MixtureSettings) -> ExperimentResult:
     )
 
 
-def _losses(study: xr.Dataset, words: StudyWords, name: str, uniform: float) -> tuple[pd.DataFrame, Floats, Floats]:
-    """Held-out losses by context, weights of people, model and rest by text, and the model's words by context."""
+def _probabilities(described: pd.DataFrame, words: StudyWords, name: str) -> dict[str, pd.DataFrame]:
+    """Probabilities of the words of the text under people and a model, where both have any; by what the model's are."""
     model = words.models[name]
-    answered = words.human_distributions.mass[model.item] > 0
-    have = np.flatnonzero((words.target[model.item] >= 0) & (model.counts.totals > 0) & answered)
-    items = model.item[have]
-    groups = groups_of(study, items).astype(str)
-    if len(np.unique(groups)) < 2:
-        raise InputError(
-            f"has {len(have)} contexts with a word of the text and answers of people, of {len(np.unique(groups))} "
-            "text; weights need two texts",
-            source=f"model {name!r}",
-        )
-    people = _at_target(words.human_distributions.take(items), words.target[items])
-    own = _at_target(relative_frequencies(model.counts.take(have)), words.target[items])
-    rest = np.full(len(items), uniform)
-    both = held_out_mixture(np.stack([people, own, rest], axis=1), groups)
-    losses = pd.DataFrame(
-        {
-            "item": context_labels(study)[items],
-            "text_id": groups,
-            "word": [str(words.strings[code]) for code in words.target[items]],
-            "p_people": people,
-            "p_model": own,
-            "loss_people_nats": held_out_mixture(np.stack([people, rest], axis=1), groups).loss_nats,
-            "loss_model_nats": held_out_mixture(np.stack([own, rest], axis=1), groups).loss_nats,
-            "loss_both_nats": both.loss_nats,
-        }
-    )
-    return losses, both.weights, model.counts.totals[have].astype(float)
+    drawn = np.full(len(described), np.nan)
+    drawn[model.item] = _at_target(relative_frequencies(model.counts), words.target[model.item])
+    drawn[described[f"n_samples_{name}"] == 0] = np.nan
+    found = {"samples": drawn}
+    scored = described[f"target_probability_{name}"].to_numpy(dtype=float)
+    if not np.allclose(scored, drawn, rtol=1e-9, atol=0, equal_nan=True):
+        found["scored"] = np.where(np.isnan(drawn), np.nan, scored)
+    people = np.where(words.target < 0, np.nan, described["cloze_probability"].to_numpy(dtype=float))
+    return {
+        kind: pd.DataFrame({"people": people, "model": np.minimum(values, 1)}).dropna()
+        for kind, values in found.items()
+    }
 
 
 def _at_target(cpd: Distributions, target: NDArray[np.int64]) -> Floats:
@@ -145,19 +147,47 @@ def _at_target(cpd: Distributions, target: NDArray[np.int64]) -> Floats:
     return np.bincount(cpd.context[hit], weights=cpd.probability[hit], minlength=cpd.n_contexts)
 
 
-def _row(
-    name: str, losses: pd.DataFrame, weights: Floats, text: NDArray[Any], counts: Floats, interval: float
-) -> dict[str, Any]:
+def _losses(
+    study: xr.Dataset, words: StudyWords, probability: pd.DataFrame, uniform: float, source: str
+) -> tuple[pd.DataFrame, Floats]:
+    """Held-out losses by context, and the weights of people, model and rest by text."""
+    items = probability.index.to_numpy()
+    groups = groups_of(study, items).astype(str)
+    n_texts = len(np.unique(groups))
+    if n_texts < 2:
+        raise InputError(
+            f"has {len(items)} contexts with a word of the text and answers of people, of {n_texts} text; weights "
+            "need two texts",
+            source=source,
+        )
+    rest = np.full(len(items), uniform)
+    people, own = probability["people"].to_numpy(), probability["model"].to_numpy()
+    both = held_out_mixture(np.stack([people, own, rest], axis=1), groups)
+    losses = pd.DataFrame(
+        {
+            "item": context_labels(study)[items],
+            "text_id": groups,
+            "target": [str(words.strings[code]) for code in words.target[items]],
+            "probability_people": people,
+            "probability_model": own,
+            "loss_people_nats": held_out_mixture(np.stack([people, rest], axis=1), groups).loss_nats,
+            "loss_model_nats": held_out_mixture(np.stack([own, rest], axis=1), groups).loss_nats,
+            "loss_both_nats": both.loss_nats,
+        }
+    )
+    return losses, both.weights
+
+
+def _row(losses: pd.DataFrame, weights: Floats, settings: MixtureSettings) -> dict[str, Any]:
+    text = losses["text_id"].to_numpy()
     gain = (losses["loss_model_nats"] - losses["loss_both_nats"]).to_numpy()
     over_people = (losses["loss_people_nats"] - losses["loss_both_nats"]).to_numpy()
     se = cluster_se(gain, text)
-    reach = NormalDist().inv_cdf((1 + interval) / 2) * se
+    reach = NormalDist().inv_cdf((1 + settings.interval) / 2) * se
     of = dict(zip(("people", "model", "rest"), weights.mean(axis=0).tolist(), strict=True))
     return {
-        "model": name,
         "n_contexts": len(losses),
         "n_texts": len(weights),
-        "words_of_model": float(counts.mean()),
         **{f"loss_{who}_nats": float(losses[f"loss_{who}_nats"].mean()) for who in ("people", "model", "both")},
         "gain_nats": float(gain.mean()),
         "gain_se_nats": se,
@@ -173,14 +203,14 @@ def _warnings(table: pd.DataFrame) -> tuple[str, ...]:
     few = table[table["n_texts"] < _FEW_TEXTS]
     if few.empty:
         return ()
-    named = ", ".join(f"{row.model} {row.n_texts}" for row in rows_of(few))
+    named = ", ".join(dict.fromkeys(f"{row.model} {row.n_texts}" for row in rows_of(few)))
     return (f"few texts ({named}): weights and standard errors over texts are rough",)
 
 
 def _summary(table: pd.DataFrame, interval: float, n_words: int) -> str:
     lines = [
-        f"- **{label(row.model)}**: {row.loss_model_nats:.3f} alone, {row.loss_both_nats:.3f} with people "
-        f"(gain {row.gain_nats:.3f} [{row.gain_lower_nats:.3f}, {row.gain_upper_nats:.3f}]); people alone "
+        f"- **{label(row.model)}** ({row.probability}): {row.loss_model_nats:.3f} alone, {row.loss_both_nats:.3f} "
+        f"with people (gain {row.gain_nats:.3f} [{row.gain_lower_nats:.3f}, {row.gain_upper_nats:.3f}]); people alone "
         f"{row.loss_people_nats:.3f}; people's weight {row.weight_people:.2f}; {row.n_contexts:,} contexts of "
         f"{row.n_texts} texts."
         for row in rows_of(table)
@@ -198,15 +228,17 @@ def mixture_figure(table: pd.DataFrame, study_name: str = "", interval: float = 
     models = [str(name) for name in table["model"]]
     palette = colours(models)
     with mpl.rc_context(STYLE):
-        fig = new_figure(5.8, 1.4 + 0.34 * len(models))
+        fig = new_figure(5.8, 1.4 + 0.34 * len(table))
         axes = fig.add_subplot()
         for at, row in enumerate(rows_of(table)):
             reach = row.gain_upper_nats - row.gain_nats
             axes.errorbar(row.gain_nats, -at, xerr=reach, fmt="o", color=palette[row.model], markersize=5)
         axes.axvline(0, color="0.6", linewidth=0.8)
-        axes.set_yticks([-at for at in range(len(models))], [label(name) for name in models])
-        axes.set_ylim(0.6 - len(models), 0.6)
-        axes.set_xlabel(f"nats a word that the model gains by people's answers, {interval:.0%}")
+        axes.set_yticks(
+            [-at for at in range(len(table))], [f"{label(row.model)}, {row.probability}" for row in rows_of(table)]
+        )
+        axes.set_ylim(0.4 - len(table), 0.6)
+        axes.set_xlabel(f"gain by people's answers, nats a word ({interval:.0%})")
         light_grid(axes, "x")
         titled(fig, "Do people know what a model does not?", study_name)
     return fig
