@@ -16,6 +16,7 @@ from .comparison.calibration.experiment import calibration as calibration
 from .comparison.free_answers.experiment import free_answers as free_answers
 from .comparison.human_loss.experiment import human_loss as human_loss
 from .comparison.perplexity import perplexity as perplexity
+from .comparison.practice import practice as practice
 from .comparison.recovery.experiment import recovery as recovery
 from .comparison.rounding import rounding as rounding
 from .comparison.sample_size import sample_size as sample_size

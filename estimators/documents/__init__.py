@@ -3,6 +3,7 @@
 from estimators.documents.chosen_contexts import chosen_context_terms, chosen_mean, context_choice
 from estimators.documents.corpus import ClusteredMean, CorpusScores, clustered_mean, corpus_scores
 from estimators.documents.crossed import CrossedMean, crossed_mean
+from estimators.documents.crossed_slope import CrossedSlope, crossed_slope
 from estimators.documents.study import document_tokens, validate_documents_study
 from estimators.documents.units import UnitLoss, unit_loss
 
@@ -10,6 +11,7 @@ __all__ = [
     "ClusteredMean",
     "CorpusScores",
     "CrossedMean",
+    "CrossedSlope",
     "UnitLoss",
     "chosen_context_terms",
     "chosen_mean",
@@ -17,6 +19,7 @@ __all__ = [
     "context_choice",
     "corpus_scores",
     "crossed_mean",
+    "crossed_slope",
     "document_tokens",
     "unit_loss",
     "validate_documents_study",
