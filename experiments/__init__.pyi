@@ -3,6 +3,7 @@ from .cloze.ard.experiment import ard as ard
 from .cloze.ard_coverage import ard_coverage as ard_coverage
 from .cloze.build_cloze.experiment import build_cloze as build_cloze
 from .cloze.distributions import distributions as distributions
+from .cloze.groups import groups as groups
 from .cloze.improve import improve as improve
 from .cloze.mixture import mixture as mixture
 from .cloze.tvd.experiment import tvd as tvd

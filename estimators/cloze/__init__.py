@@ -24,6 +24,7 @@ from estimators.cloze.distributions import (
 )
 from estimators.cloze.mixture import HeldOutMixture, held_out_mixture, mixture_weights
 from estimators.cloze.needed_share import NeededShare, needed_share
+from estimators.cloze.population import AgreementSpread, GroupDistance, agreement_spread, group_distance
 from estimators.cloze.renormalised import renormalised_distributions
 from estimators.cloze.simulation import ClozeSimulation, simulate_cloze_study
 from estimators.cloze.split_halves import (
@@ -42,12 +43,14 @@ __all__ = [
     "CRITERIA",
     "NON_ANSWERS",
     "WORD_RULES",
+    "AgreementSpread",
     "AnswerStatistics",
     "CalibrationError",
     "ClasswiseError",
     "ClozeSimulation",
     "CriterionShare",
     "Distributions",
+    "GroupDistance",
     "HeldOutMixture",
     "ModelWords",
     "NeededShare",
@@ -58,6 +61,7 @@ __all__ = [
     "TvdBaseline",
     "WordCounts",
     "WordRules",
+    "agreement_spread",
     "answer_statistics",
     "classwise_calibration_error",
     "cloze_items",
@@ -70,6 +74,7 @@ __all__ = [
     "entropy_corrected_nats",
     "entropy_nats",
     "expected_calibration_error",
+    "group_distance",
     "held_out_mixture",
     "jensen_shannon_nats",
     "kl_nats",
