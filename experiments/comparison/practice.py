@@ -31,7 +31,7 @@ PRACTICE_COLUMNS = (
 """Columns of the table.
 
 ``slope_nats`` is what ln p, of the probability given to the token of the text, grows by when the number of answers
-given doubles, participants' own levels taken out: of all answers (``answers`` all), or of those to the same question,
+given (or another variable, ``against``) doubles, participants' own levels taken out: of all answers (``answers`` all), or of those to the same question,
 every question having a level too. ``item_share`` near 1 says that everybody met the questions in one order. The last
 two are means of the participants' first and last quarters.
 """
@@ -42,6 +42,9 @@ _ONE_ORDER = 0.8
 class PracticeSettings(Settings):
     """Settings of :func:`practice`."""
 
+    against: str = "order"
+    """What the answers are regressed on: order (answers given before), or a variable of the answers above 0, such as
+    client_ms or server_ms of study=collected: whether slow answers are better."""
     automatic: bool = False
     """Count the answers that the site gave by itself."""
     interval: Probability = 0.9
@@ -83,8 +86,8 @@ def practice(study: xr.Dataset, settings: PracticeSettings) -> ExperimentResult:
     0                 all              20
     1  the same questions              20
     """
-    answers = practice_answers(study, automatic=settings.automatic)
-    x = np.log2(1 + answers["n_before"].to_numpy(dtype=float))
+    answers = practice_answers(study, against=settings.against, automatic=settings.automatic)
+    x = np.log2(answers["x"].to_numpy(dtype=float))
     rows = []
     for name, item_levels in (("all", False), ("the same questions", True)):
         try:
@@ -113,27 +116,29 @@ def practice(study: xr.Dataset, settings: PracticeSettings) -> ExperimentResult:
     return ExperimentResult(
         table=table,
         dataset=xr.Dataset(table_variables(table, "row") | table_variables(answers.add_prefix("answer_"), "answer")),
-        figures={"practice": practice_figure(answers, str(study.attrs.get("name", "")), settings.bins)},
-        text=_summary(table, settings.interval),
-        warnings=_warnings(table),
+        figures={"practice": practice_figure(answers, str(study.attrs.get("name", "")), settings)},
+        text=_summary(table, settings.interval, settings.against),
+        warnings=_warnings(table) if settings.against == "order" else (),
     )
 
 
-def practice_answers(study: xr.Dataset, *, automatic: bool = False) -> pd.DataFrame:
+def practice_answers(study: xr.Dataset, *, against: str = "order", automatic: bool = False) -> pd.DataFrame:
     """How good every answer is, and what came before it.
 
     Parameters
     ----------
     study : xarray.Dataset
         A comparison study; comparisons of two candidates are left out, as neither is the text's.
+    against : str
+        See :class:`PracticeSettings`.
     automatic : bool
         Whether answers of the site count; they are no practice in any case.
 
     Returns
     -------
     pandas.DataFrame
-        ``participant``, ``item``, ``n_before`` (answers of the participant that stand before), ``log_score`` (ln of the
-        probability given to the target, nats).
+        ``participant``, ``item``, ``n_before`` (answers of the participant that stand before), ``x`` (the number of the
+        answer, or the variable), ``log_score`` (ln of the probability given to the target, nats).
 
     Raises
     ------
@@ -150,11 +155,23 @@ def practice_answers(study: xr.Dataset, *, automatic: bool = False) -> pd.DataFr
     before = pd.Series(who).groupby(who).cumcount().to_numpy()
     if not (before > 0).any():
         raise InputError("has no participant who gave two answers; nobody can get better", field="participant")
+    x = 1.0 + before
+    if against != "order":
+        if against not in study or study[against].dims != ("response",) or study[against].dtype.kind not in "iuf":
+            known = [name for name in study.data_vars if study[name].dims == ("response",)]
+            raise InputError(
+                f"is {against!r}; no number of every answer has that name: {', '.join(map(str, known))}",
+                field="against",
+            )
+        x = study[against].to_numpy()[keep].astype(float)
+        if not (np.isfinite(x) & (x > 0)).all():
+            raise InputError(f"has {int((~(x > 0)).sum())} values of {against} that are not above 0", field="against")
     return pd.DataFrame(
         {
             "participant": who,
             "item": study["item"].to_numpy()[item[keep]],
             "n_before": before,
+            "x": x,
             "log_score": np.log(study["report"].to_numpy()[keep].astype(float)),
         }
     )
@@ -162,8 +179,8 @@ def practice_answers(study: xr.Dataset, *, automatic: bool = False) -> pd.DataFr
 
 def _quarters(answers: pd.DataFrame) -> dict[str, float]:
     """Means of the participants' first and last quarters."""
-    groups = answers.groupby("participant")["n_before"]
-    place = (answers["n_before"] + 0.5) / groups.transform("size")
+    groups = answers.groupby("participant")["x"]
+    place = (groups.rank(method="first") - 0.5) / groups.transform("size")
     parts = {"first": place < 0.25, "last": place > 0.75}
     return {f"{name}_quarter_nats": float(answers.loc[part, "log_score"].mean()) for name, part in parts.items()}
 
@@ -178,7 +195,7 @@ def _warnings(table: pd.DataFrame) -> tuple[str, ...]:
     )
 
 
-def _summary(table: pd.DataFrame, interval: float) -> str:
+def _summary(table: pd.DataFrame, interval: float, against: str) -> str:
     lines = []
     for row in rows_of(table):
         what = "all answers" if row.answers == "all" else "answers to the same questions"
@@ -187,33 +204,38 @@ def _summary(table: pd.DataFrame, interval: float) -> str:
             f"quarters {row.first_quarter_nats:.3f}, of last {row.last_quarter_nats:.3f}"
         )
     first = table.iloc[0]
+    what = "the number of answers" if against == "order" else against
     return (
-        f"What ln p of the token of the text grows by when the number of answers doubles, in {first['n_responses']:,} "
+        f"What ln p of the token of the text grows by when {what} doubles, in {first['n_responses']:,} "
         f"answers of {first['n_participants']} people (their own levels taken out; intervals hold {interval:.0%}, "
         "clustered over people and questions):\n\n" + "\n".join(lines)
     )
 
 
-def practice_figure(answers: pd.DataFrame, study_name: str = "", n_bins: int = 8) -> Figure:
-    """Mean of the answers by the number of answers before, with the levels of people, and of questions, taken out."""
-    edges = np.unique(np.quantile(answers["n_before"], np.linspace(0, 1, n_bins + 1)).round()).astype(int)
-    bins = np.clip(np.searchsorted(edges, answers["n_before"], side="right") - 1, 0, max(edges.size - 2, 0))
+def practice_figure(answers: pd.DataFrame, study_name: str, settings: PracticeSettings) -> Figure:
+    """Mean of the answers by their number, or another variable, less the levels of people, and of questions, too."""
+    edges = np.unique(np.quantile(answers["x"], np.linspace(0, 1, settings.bins + 1)).round())
+    bins = np.clip(np.searchsorted(edges, answers["x"], side="right") - 1, 0, max(edges.size - 2, 0))
     by_person = answers["log_score"] - answers.groupby("participant")["log_score"].transform("mean")
     by_question = by_person - by_person.groupby(answers["item"]).transform("mean")
     with mpl.rc_context(STYLE):
         fig = new_figure(5.6, 3.6)
         axes = fig.add_subplot()
-        middle = answers["n_before"].groupby(bins).mean() + 1
+        middle = answers["x"].groupby(bins).mean()
         shown = ((by_person, "black", "less the person's mean"), (by_question, "#D55E00", "less the question's, too"))
         for values, colour, name in shown:
             means, errors = values.groupby(bins).mean(), values.groupby(bins).sem()
             axes.errorbar(middle, means, yerr=errors, fmt="o-", markersize=3.5, linewidth=1, color=colour, label=name)
         axes.axhline(0, color="0.6", linewidth=0.8)
         axes.set_xscale("log", base=2)
-        number_ticks(axes.xaxis, [each for each in (1, 2, 4, 8, 16, 32, 64, 128, 256) if each <= middle.max() * 1.5])
-        axes.set_xlabel("answer number (log scale)")
+        number_ticks(
+            axes.xaxis, [each for each in 2.0 ** np.arange(25) if middle.min() / 2 <= each <= middle.max() * 2]
+        )
+        what = "answer number" if settings.against == "order" else settings.against
+        axes.set_xlabel(f"{what} (log scale)")
         axes.set_ylabel("ln p of the token of the text, nats")
         light_grid(axes, "y")
         axes.legend(loc="best")
-        titled(fig, "Do people get better as they go on?", study_name)
+        question = "as they go on" if settings.against == "order" else f"with {what}"
+        titled(fig, f"Do answers get better {question}?", study_name)
     return fig

@@ -70,3 +70,24 @@ def test_the_public_answers(lm_game_root: Path) -> None:
     # the automatic answers are no practice: 1,640 - 584
     assert table.loc["all", "n_responses"] == 1056
     assert table.loc["the same questions", "lower_nats"] < 0 < table.loc["the same questions", "upper_nats"]
+
+
+def test_slow_answers_that_are_better(study: xr.Dataset) -> None:
+    # people think longer over hard questions: all answers together get worse with time, those to one question better
+    rng = np.random.default_rng(5)
+    shuffled = practised(study, 0.0, shuffled=True)
+    item = shuffled["response_item"].to_numpy()
+    hard = dict(zip(np.unique(item), rng.normal(0, 1, np.unique(item).size), strict=True))
+    difficulty = np.array([hard[each] for each in item])
+    log_time = 12 + 1.5 * difficulty + rng.normal(0, 0.7, item.size)
+    log_score = -3 - difficulty + 0.2 * (log_time - 1.5 * difficulty - 12)
+    timed = shuffled.assign(
+        report=("response", np.exp(log_score.clip(-9, -0.01))), client_ms=("response", 2.0**log_time)
+    )
+    table = practice(timed, against="client_ms").table.set_index("answers")
+    assert table.loc["all", "slope_nats"] < -0.1
+    assert table.loc["the same questions", "slope_nats"] == pytest.approx(0.2, abs=0.03)
+    with pytest.raises(InputError, match="against: is 'speed'; no number of every answer has that name"):
+        practice(timed, against="speed")
+    with pytest.raises(InputError, match="values of client_ms that are not above 0"):
+        practice(timed.assign(client_ms=timed["client_ms"] * 0), against="client_ms")
