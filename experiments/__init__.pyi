@@ -14,6 +14,7 @@ from .comparison.belief import belief as belief
 from .comparison.bootstrap import bootstrap as bootstrap
 from .comparison.build_study.experiment import build_study as build_study
 from .comparison.calibration.experiment import calibration as calibration
+from .comparison.extrapolation import extrapolation as extrapolation
 from .comparison.free_answers.experiment import free_answers as free_answers
 from .comparison.human_loss.experiment import human_loss as human_loss
 from .comparison.perplexity import perplexity as perplexity

@@ -31,9 +31,10 @@ PRACTICE_COLUMNS = (
 """Columns of the table.
 
 ``slope_nats`` is what ln p, of the probability given to the token of the text, grows by when the number of answers
-given (or another variable, ``against``) doubles, participants' own levels taken out: of all answers (``answers`` all), or of those to the same question,
-every question having a level too. ``item_share`` near 1 says that everybody met the questions in one order. The last
-two are means of the participants' first and last quarters.
+given, or what else they are regressed on, doubles, participants' own levels taken out: of all answers (``answers``
+all), or of those to the same question, every question having a level too. ``item_share`` near 1 says that it is the
+same for everybody who met a question, as their order can be. The last two are means of the participants' first and
+last quarters of it.
 """
 
 _ONE_ORDER = 0.8
