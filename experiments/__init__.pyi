@@ -5,6 +5,7 @@ from .cloze.build_cloze.experiment import build_cloze as build_cloze
 from .cloze.distributions import distributions as distributions
 from .cloze.groups import groups as groups
 from .cloze.improve import improve as improve
+from .cloze.meaning import meaning as meaning
 from .cloze.mixture import mixture as mixture
 from .cloze.tvd.experiment import tvd as tvd
 from .cloze.tvd_coverage import tvd_coverage as tvd_coverage

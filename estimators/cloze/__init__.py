@@ -22,6 +22,7 @@ from estimators.cloze.distributions import (
     relative_frequencies,
     top_words,
 )
+from estimators.cloze.meaning import EnergyDistance, energy_distance
 from estimators.cloze.mixture import HeldOutMixture, held_out_mixture, mixture_weights
 from estimators.cloze.needed_share import NeededShare, needed_share
 from estimators.cloze.population import AgreementSpread, GroupDistance, agreement_spread, group_distance
@@ -50,6 +51,7 @@ __all__ = [
     "ClozeSimulation",
     "CriterionShare",
     "Distributions",
+    "EnergyDistance",
     "GroupDistance",
     "HeldOutMixture",
     "ModelWords",
@@ -71,6 +73,7 @@ __all__ = [
     "criterion_margin",
     "criterion_share",
     "distributions_from_proportions",
+    "energy_distance",
     "entropy_corrected_nats",
     "entropy_nats",
     "expected_calibration_error",
