@@ -4,6 +4,7 @@ from estimators.documents.chosen_contexts import chosen_context_terms, chosen_me
 from estimators.documents.corpus import ClusteredMean, CorpusScores, clustered_mean, corpus_scores
 from estimators.documents.crossed import CrossedMean, crossed_mean
 from estimators.documents.crossed_slope import CrossedSlope, crossed_slope
+from estimators.documents.pooled import PooledMean, pooled_mean
 from estimators.documents.study import document_tokens, validate_documents_study
 from estimators.documents.units import UnitLoss, unit_loss
 
@@ -12,6 +13,7 @@ __all__ = [
     "CorpusScores",
     "CrossedMean",
     "CrossedSlope",
+    "PooledMean",
     "UnitLoss",
     "chosen_context_terms",
     "chosen_mean",
@@ -21,6 +23,7 @@ __all__ = [
     "crossed_mean",
     "crossed_slope",
     "document_tokens",
+    "pooled_mean",
     "unit_loss",
     "validate_documents_study",
 ]

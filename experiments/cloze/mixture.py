@@ -144,7 +144,8 @@ def _probabilities(described: pd.DataFrame, words: StudyWords, name: str) -> dic
 def _at_target(cpd: Distributions, target: NDArray[np.int64]) -> Floats:
     """Probability of each context's word of the text."""
     hit = cpd.word == target[cpd.context]
-    return np.bincount(cpd.context[hit], weights=cpd.probability[hit], minlength=cpd.n_contexts)
+    found: Floats = np.bincount(cpd.context[hit], weights=cpd.probability[hit], minlength=cpd.n_contexts).astype(float)
+    return found
 
 
 def _losses(
