@@ -4,7 +4,10 @@ from .cloze.ard_coverage import ard_coverage as ard_coverage
 from .cloze.build_cloze.experiment import build_cloze as build_cloze
 from .cloze.distributions import distributions as distributions
 from .cloze.finetune.experiment import finetune as finetune
+from .cloze.groups import groups as groups
 from .cloze.improve import improve as improve
+from .cloze.meaning import meaning as meaning
+from .cloze.mixture import mixture as mixture
 from .cloze.tvd.experiment import tvd as tvd
 from .cloze.tvd_coverage import tvd_coverage as tvd_coverage
 from .cloze.tvd_exact import tvd_exact as tvd_exact
@@ -13,9 +16,11 @@ from .comparison.belief import belief as belief
 from .comparison.bootstrap import bootstrap as bootstrap
 from .comparison.build_study.experiment import build_study as build_study
 from .comparison.calibration.experiment import calibration as calibration
+from .comparison.extrapolation import extrapolation as extrapolation
 from .comparison.free_answers.experiment import free_answers as free_answers
 from .comparison.human_loss.experiment import human_loss as human_loss
 from .comparison.perplexity import perplexity as perplexity
+from .comparison.practice import practice as practice
 from .comparison.recovery.experiment import recovery as recovery
 from .comparison.rounding import rounding as rounding
 from .comparison.sample_size import sample_size as sample_size
@@ -41,6 +46,7 @@ from .rankings.api_ranks import api_ranks as api_ranks
 from .rankings.context_length.experiment import context_length as context_length
 from .rankings.rank_bounds import rank_bounds as rank_bounds
 from .rankings.rank_recovery import rank_recovery as rank_recovery
+from .rankings.rank_scores.experiment import rank_scores as rank_scores
 from .rankings.ranks.experiment import ranks as ranks
 from .studies.bets.simulated import bets_simulated as bets_simulated
 from .studies.bets.table import bet_study as bet_study

@@ -22,8 +22,11 @@ from estimators.cloze.distributions import (
     relative_frequencies,
     top_words,
 )
+from estimators.cloze.meaning import EnergyDistance, energy_distance
+from estimators.cloze.mixture import HeldOutMixture, held_out_mixture, mixture_weights
 from estimators.cloze.needed_share import NeededShare, needed_share
 from estimators.cloze.paired_difference import PairedDifference, paired_difference
+from estimators.cloze.population import AgreementSpread, GroupDistance, agreement_spread, group_distance
 from estimators.cloze.renormalised import renormalised_distributions
 from estimators.cloze.simulation import ClozeSimulation, simulate_cloze_study
 from estimators.cloze.split_halves import (
@@ -42,12 +45,16 @@ __all__ = [
     "CRITERIA",
     "NON_ANSWERS",
     "WORD_RULES",
+    "AgreementSpread",
     "AnswerStatistics",
     "CalibrationError",
     "ClasswiseError",
     "ClozeSimulation",
     "CriterionShare",
     "Distributions",
+    "EnergyDistance",
+    "GroupDistance",
+    "HeldOutMixture",
     "ModelWords",
     "NeededShare",
     "NormalisedWords",
@@ -58,6 +65,7 @@ __all__ = [
     "TvdBaseline",
     "WordCounts",
     "WordRules",
+    "agreement_spread",
     "answer_statistics",
     "classwise_calibration_error",
     "cloze_items",
@@ -67,11 +75,15 @@ __all__ = [
     "criterion_margin",
     "criterion_share",
     "distributions_from_proportions",
+    "energy_distance",
     "entropy_corrected_nats",
     "entropy_nats",
     "expected_calibration_error",
+    "group_distance",
+    "held_out_mixture",
     "jensen_shannon_nats",
     "kl_nats",
+    "mixture_weights",
     "needed_share",
     "normalise_words",
     "paired_difference",

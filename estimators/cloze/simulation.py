@@ -42,6 +42,11 @@ class ClozeSimulation:
         Range of the Zipf exponent over contexts.
     difference : tuple of float
         Range over contexts of the amount by which a model differs.
+    n_groups : int
+        Groups of people, dealt out in turn; people are then named, and everybody answers every context. 0: no names.
+    group_difference : float
+        Share of the answers of every group but the first that are of another distribution, with the same probabilities
+        of other words.
 
     Examples
     --------
@@ -58,9 +63,16 @@ class ClozeSimulation:
     families: tuple[str, ...] = ("mixture", "factors")
     exponent: tuple[float, float] = (0.9, 1.6)
     difference: tuple[float, float] = (0.5, 1.5)
+    n_groups: int = 0
+    group_difference: float = 0.3
 
     def __post_init__(self) -> None:
         """Check every setting."""
+        groups: Any = self.n_groups
+        if not isinstance(groups, int) or isinstance(groups, bool) or not 0 <= groups <= self.n_answers:
+            raise InputError(f"is {groups!r}, should be a whole number from 0 to n_answers", field="n_groups")
+        if not 0 <= self.group_difference <= 1:
+            raise InputError(f"is {self.group_difference!r}, should be between 0 and 1", field="group_difference")
         for name in ("n_items", "items_per_text", "n_answers", "n_samples"):
             value: Any = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:
@@ -137,7 +149,8 @@ def simulate_cloze_study(settings: ClozeSimulation, rng: np.random.Generator) ->
     -------
     xarray.Dataset
         Passes :func:`estimators.cloze.study.validate_cloze_study`. The word of the text is drawn from people's
-        distribution.
+        distribution. Where there are groups, ``true_tvd`` is the distance to the first, and ``true_group_tvd`` (item)
+        that between it and the second.
 
     Examples
     --------
@@ -155,6 +168,7 @@ def simulate_cloze_study(settings: ClozeSimulation, rng: np.random.Generator) ->
     check_memory(64 * settings.vocab_size + 500 * n_items * len(names), source="simulation", field=field)
     answers: list[NDArray[np.int64]] = []
     samples: list[NDArray[np.int64]] = []
+    distributions: list[Floats] = []
     truth = np.zeros((len(names), n_items))
     target = np.empty(n_items, dtype=np.int64)
     for item in range(n_items):
@@ -172,7 +186,11 @@ def simulate_cloze_study(settings: ClozeSimulation, rng: np.random.Generator) ->
         given = rng.multinomial(settings.n_answers, people)
         seen = np.flatnonzero(given)
         answers.append(np.stack([np.full(len(seen), item), seen, given[seen]]))
+        distributions.append(people)
         target[item] = rng.choice(len(people), p=people)
+    more: dict[str, Any] = {}
+    if settings.n_groups:
+        answers, more = _answers_of_groups(settings, distributions, rng)
     response, sample = np.concatenate(answers, axis=1), np.concatenate(samples, axis=1)
     used, code = np.unique(np.concatenate([response[1], sample[1]]), return_inverse=True)
     items = np.arange(n_items)
@@ -193,10 +211,37 @@ def simulate_cloze_study(settings: ClozeSimulation, rng: np.random.Generator) ->
             "sample_source": ("sample", np.zeros(sample.shape[1], dtype=np.int64)),
             "sample_count": ("sample", sample[2]),
             "true_tvd": (("model", "item"), truth),
+            **more,
         },
         coords={"item": items, "model": names, "source": [SAMPLES]},
         attrs={"name": "cloze_simulated", "word_rules": "none"},
     )
+
+
+def _answers_of_groups(
+    settings: ClozeSimulation, distributions: list[Floats], rng: np.random.Generator
+) -> tuple[list[NDArray[np.int64]], dict[str, Any]]:
+    """One answer a person and context, and who they are; group g moves words up by g."""
+    n_people, n_items = settings.n_answers, settings.n_items
+    group = np.arange(n_people) % settings.n_groups
+    answers, distance = [], np.zeros(n_items)
+    for item, people in enumerate(distributions):
+        # of the first vocab_size words, which alone have a probability
+        own = rng.choice(people.size, size=n_people, p=people)
+        other = (own + group) % settings.vocab_size
+        moved = (group > 0) & (rng.uniform(size=n_people) < settings.group_difference)
+        answers.append(
+            np.stack([np.full(n_people, item), np.where(moved, other, own), np.ones(n_people, dtype=np.int64)])
+        )
+        zipf = people[: settings.vocab_size]
+        distance[item] = settings.group_difference * 0.5 * np.abs(zipf - np.roll(zipf, 1)).sum()
+    names = _objects([f"p{person}" for person in range(n_people)])
+    groups = _objects([f"group {number + 1}" for number in group.tolist()])
+    return answers, {
+        "participant": ("response", np.tile(names, n_items)),
+        "participant_group": ("response", np.tile(groups, n_items)),
+        "true_group_tvd": ("item", distance if settings.n_groups > 1 else np.zeros(n_items)),
+    }
 
 
 def _objects(strings: list[str]) -> NDArray[np.object_]:

@@ -59,6 +59,7 @@ CLOZE = Schema(
             range=_SHARE,
         ),
         Variable("participant", "response", "str", "who answered; ``response_count`` is 1 then", needed=False),
+        Variable("participant_group", "response", "str", "group of people that the answer is of", needed=False),
         Variable(
             "oracle_count",
             "oracle, response",

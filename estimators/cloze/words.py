@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from estimators.cloze.word_libraries import lemmatizer, word_boundaries
 from estimators.display import Result
 from estimators.errors import InputError, unknown_choice
 
@@ -37,6 +38,7 @@ _CHOICES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "failed": ("drop", "keep"),
         "junk": ("drop", "keep"),
         "blank": ("drop", "keep"),
+        "boundaries": ("spaces", "icu"),
     }
 )
 _APOSTROPHES = "\u2019\u2018\u02bc\u0060\u00b4\u02b9\uff07"
@@ -109,6 +111,12 @@ class WordRules:
         Whether a word without any letter or digit ("?") is missing; where nothing at all is left it always is.
     blank : {"drop", "keep"}
         Whether an empty string is missing, or a word of its own, "".
+    boundaries : {"spaces", "icu"}
+        What stands between pieces: spaces, or the ends of words that ICU finds, by dictionaries in Chinese, Japanese
+        and Thai (extra ``words``). Contractions stay whole. ``pieces="join"`` then puts spaces between words.
+    lemmas : tuple of str
+        Codes of languages, as ("en",): the last step replaces a word by its lemma (extra ``words``), so that "cat" and
+        "cats" are one word. None by default.
 
     Examples
     --------
@@ -131,13 +139,15 @@ class WordRules:
     failed: str = "drop"
     junk: str = "drop"
     blank: str = "drop"
+    boundaries: str = "spaces"
+    lemmas: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Check every choice."""
         for field, valid in _CHOICES.items():
             if getattr(self, field) not in valid:
                 raise unknown_choice(field, getattr(self, field), valid, source="word rules")
-        for field, what in (("drop_matching", "regular expressions"), ("non_answers", "answers")):
+        for field, what in (("drop_matching", "regular expressions"), ("non_answers", "answers"), ("lemmas", "codes")):
             texts: Any = getattr(self, field)
             if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
                 raise InputError(f"is {texts!r}, should be a list of {what}", source="word rules", field=field)
@@ -283,6 +293,7 @@ def _normaliser(rules: WordRules) -> Callable[[str], tuple[str, str, bool]]:
     unwanted = [re.compile(text) for text in rules.drop_matching]
     space = re.compile(r" +" if rules.unicode == "keep" else r"\s+")
     no_answers = {_folded(text) for text in rules.non_answers}
+    lemma = lemmatizer(rules.lemmas) if rules.lemmas else None
 
     def one(text: str) -> tuple[str, str, bool]:
         if not text or text.isspace():
@@ -298,7 +309,7 @@ def _normaliser(rules: WordRules) -> Callable[[str], tuple[str, str, bool]]:
         word = _without_punctuation(word, rules)
         if not word or (rules.junk == "drop" and _NO_LETTER.match(word)):
             return "", "junk", False
-        return word, "", cut
+        return (lemma(word) if lemma else word), "", cut
 
     return one
 
@@ -322,7 +333,8 @@ def _pieces(word: str, rules: WordRules, space: re.Pattern[str]) -> tuple[str, b
     """The word of several, and whether the others are lost."""
     if rules.pieces == "keep":
         return word, False
-    pieces = [piece for piece in space.split(word) if piece]
+    parts = space.split(word) if rules.boundaries == "spaces" else map(str.strip, word_boundaries(word))
+    pieces = [piece for piece in parts if piece]
     if rules.punctuation != "keep":
         # a lone dash or quotation mark is no word
         pieces = [piece for piece in pieces if _PUNCTUATION.sub("", piece)]

@@ -3,7 +3,9 @@
 from estimators.documents.chosen_contexts import chosen_context_terms, chosen_mean, context_choice
 from estimators.documents.corpus import ClusteredMean, CorpusScores, clustered_mean, corpus_scores
 from estimators.documents.crossed import CrossedMean, crossed_mean
+from estimators.documents.crossed_slope import CrossedSlope, crossed_slope
 from estimators.documents.overlap import NgramOverlap, ngram_overlap
+from estimators.documents.pooled import PooledMean, pooled_mean
 from estimators.documents.study import document_tokens, validate_documents_study
 from estimators.documents.units import UnitLoss, unit_loss
 
@@ -11,7 +13,9 @@ __all__ = [
     "ClusteredMean",
     "CorpusScores",
     "CrossedMean",
+    "CrossedSlope",
     "NgramOverlap",
+    "PooledMean",
     "UnitLoss",
     "chosen_context_terms",
     "chosen_mean",
@@ -19,8 +23,10 @@ __all__ = [
     "context_choice",
     "corpus_scores",
     "crossed_mean",
+    "crossed_slope",
     "document_tokens",
     "ngram_overlap",
+    "pooled_mean",
     "unit_loss",
     "validate_documents_study",
 ]

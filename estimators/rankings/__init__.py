@@ -4,11 +4,13 @@ from estimators.documents.guess_bounds import GuessBounds, guess_bounds, lower_b
 from estimators.rankings.perplexity import ApproximatePerplexity, approximate_perplexity, reference_log_probability
 from estimators.rankings.ranks import match_tokens, rank_at, ranks_among, ranks_from_logits
 from estimators.rankings.scores import average_score, exponential_score, linear_score, reciprocal_score, top_k_accuracy
+from estimators.rankings.separation import Separation, paired_separation
 from estimators.rankings.study import TokenScores, conditioned_on_other_text, score_study, validate_ranking_study
 
 __all__ = [
     "ApproximatePerplexity",
     "GuessBounds",
+    "Separation",
     "TokenScores",
     "approximate_perplexity",
     "average_score",
@@ -18,6 +20,7 @@ __all__ = [
     "linear_score",
     "lower_bound_terms",
     "match_tokens",
+    "paired_separation",
     "rank_at",
     "ranks_among",
     "ranks_from_logits",

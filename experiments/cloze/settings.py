@@ -69,6 +69,10 @@ class WordSettings(Settings):
     """Whether a word without letter or digit is missing or a word."""
     blank: Literal["drop", "keep"] | None = None
     """Whether an empty answer is missing or a word."""
+    boundaries: Literal["spaces", "icu"] | None = None
+    """What stands between words: spaces, or icu, which knows the words of Chinese, Japanese and Thai (extra words)."""
+    lemmas: Names | None = None
+    """Codes of languages, as [en], whose words are replaced by their lemmas (extra words)."""
 
     def of(self, study: xr.Dataset) -> WordRules:
         """Rules for a study."""

@@ -44,8 +44,19 @@ __all__ = [
 ]
 
 _TABLES = (
-    *("items", "participants", "answers", "bridge", "questions", "people", "criteria", "splits", "unreadable"),
-    *("curves", "overlap"),
+    "items",
+    "participants",
+    "answers",
+    "bridge",
+    "questions",
+    "people",
+    "criteria",
+    "splits",
+    "curves",
+    "overlap",
+    "unreadable",
+    "easy_tokens",
+    "score_curves",
 )
 _TABLE_FILES = tuple(f"{name}.csv" for name in _TABLES)
 _OUTPUTS = ("table.csv", *_TABLE_FILES, "results.nc", "notes.csv", "figures", "report.md", "report.html")

@@ -38,6 +38,7 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
     "collect": ("alembic", "httpx", "itsdangerous", "jinja2", "sqlalchemy", "starlette", "uvicorn"),
     "lm": ("accelerate", "gguf", "pyarrow", "torch", "transformers"),
     "ranks": ("pyarrow", "python_calamine", "scipy"),
+    "words": ("icu", "simplemma"),
 }
 """Extra of the project -> modules that it brings."""
 

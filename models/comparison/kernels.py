@@ -479,10 +479,11 @@ def answers_log_density(  # noqa: PLR0917 - Numba takes arguments by place alone
     -------
     ndarray, shape (draw, person)
     """
-    found = np.zeros(people.shape[1:])
-    for d in range(found.shape[0]):
+    n_draws, n_people = people[0].shape
+    found = np.zeros((n_draws, n_people))
+    for d in range(n_draws):
         half, skewed, skewed_back = shared[0, d], 2 * sinh(shared[1, d]), 2 * cosh(shared[1, d])
-        for u in range(found.shape[1]):
+        for u in range(n_people):
             k, bias, noise, lapse = people[0, d, u], people[1, d, u], people[2, d, u], people[3, d, u]
             product = 1.0
             for row in range(edges.shape[0]):

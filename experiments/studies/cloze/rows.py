@@ -25,7 +25,7 @@ __all__ = [
 _DIMS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("item", "item_id", "text_id", "word_num", "context", "target_word"), ("item",)),
     **dict.fromkeys(("response_item", "response_word", "response_count", "response_proportion"), ("response",)),
-    "participant": ("response",),
+    **dict.fromkeys(("participant", "participant_group"), ("response",)),
     "word_text": ("word",),
     **dict.fromkeys(("entry_item", "entry_model"), ("entry",)),
     **dict.fromkeys(("sample_entry", "sample_word", "sample_source", "sample_count", "sample_logprob"), ("sample",)),

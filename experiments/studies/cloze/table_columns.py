@@ -33,6 +33,8 @@ class ClozeColumns(Settings):
     where only models' rows have one, it is that of the models alone."""
     participant: str | None = None
     """Who answered."""
+    participant_group: str | None = None
+    """Group of people that the answer is of, as their first language or age; +exp=groups compares groups."""
     target: str | None = None
     """The word of the text."""
     text_id: str | None = None

@@ -136,6 +136,8 @@ class RowsToStudy:
             self._repeats += (item, who.strip()) in self._seen
             self._seen.add((item, who.strip()))
             column("participant").append(who.strip())
+        if "participant_group" in values:
+            column("participant_group").append(values["participant_group"].strip())
         column("response_item").append(item)
         column("response_word").append(self._rows.word(answer))
         if is_share:

@@ -1,0 +1,145 @@
+r"""Mixtures of sources that predict the same words: weights by maximum likelihood, and losses of held-out words.
+
+A word that came has probability :math:`q_k` under source k. The mixture gives it
+:math:`\sum_k w_k q_k`, with weights that are at least 0 and sum to 1. The mean log-probability is concave in the
+weights, so that expectation maximisation,
+
+.. math:: w_k \leftarrow \frac{1}{n} \sum_i \frac{w_k q_{ik}}{\sum_j w_j q_{ij}},
+
+finds its maximum. One source has to give every word some probability (a uniform one does), or a word that no source
+knows has an infinite loss. Weights that are fitted to the words whose loss is told make the loss too small: they are
+fitted to the other groups (texts), one group left out at a time.
+
+Source: F. Jelinek and R. Mercer (1980), Interpolated estimation of Markov source parameters from sparse data.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from estimators.display import Result
+from estimators.errors import InputError
+
+__all__ = ["HeldOutMixture", "held_out_mixture", "mixture_weights"]
+
+Floats = NDArray[np.float64]
+
+_MOST_STEPS = 100_000
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class HeldOutMixture(Result):
+    """A mixture whose weights never saw the words that it is judged by.
+
+    Attributes
+    ----------
+    loss_nats : ndarray, shape (word,)
+        -ln of the mixture's probability, with the weights of the other groups.
+    weights : ndarray, shape (group, source)
+        Weights without each group.
+    groups : ndarray, shape (group,)
+
+    Examples
+    --------
+    >>> from estimators import cloze
+    >>> cloze.held_out_mixture([[0.9, 0.1], [0.2, 0.2], [0.8, 0.1], [0.1, 0.3]], ["a", "a", "b", "b"])
+    HeldOutMixture(loss_nats=float64[4], weights=float64[2, 2], groups=str[2])
+    """
+
+    loss_nats: Floats
+    weights: Floats
+    groups: NDArray[np.str_]
+
+
+def mixture_weights(probability: ArrayLike, *, tolerance: float = 1e-7) -> Floats:
+    """Weights of sources that give the words that came the highest probability.
+
+    Parameters
+    ----------
+    probability : array_like, shape (word, source)
+        Of the word that came, under every source; in [0, 1], above 0 under one of them.
+    tolerance : float
+        Expectation maximisation ends when no mean log-probability can grow by more, in nats.
+
+    Returns
+    -------
+    ndarray, shape (source,)
+        At least 0, with sum 1.
+
+    Raises
+    ------
+    InputError
+        For another shape, a value outside [0, 1], or a word that no source gives any probability.
+
+    Examples
+    --------
+    >>> from estimators import cloze
+    >>> cloze.mixture_weights([[0.8, 0.1], [0.7, 0.1], [0.0, 0.1]]).round(3)
+    array([0.612, 0.388])
+    """
+    q = _checked(probability)
+    weights = np.full(q.shape[1], 1 / q.shape[1])
+    for _ in range(_MOST_STEPS):
+        growth = (q / (q @ weights)[:, None]).mean(axis=0)
+        # the mean log-probability of any weights is at most ln max(growth) above that of these
+        if np.log(growth.max()) < tolerance:
+            break
+        weights = weights * growth
+        weights /= weights.sum()
+    return weights
+
+
+def held_out_mixture(probability: ArrayLike, group: ArrayLike) -> HeldOutMixture:
+    """Loss of every word under a mixture whose weights are fitted to the other groups.
+
+    Parameters
+    ----------
+    probability : array_like, shape (word, source)
+        See :func:`mixture_weights`.
+    group : array_like, shape (word,)
+        Text of every word; at least two.
+
+    Returns
+    -------
+    HeldOutMixture
+
+    Raises
+    ------
+    InputError
+        As :func:`mixture_weights`, or if there is a single group.
+
+    Examples
+    --------
+    >>> from estimators import cloze
+    >>> found = cloze.held_out_mixture([[0.9, 0.1], [0.2, 0.2], [0.8, 0.1], [0.1, 0.3]], ["a", "a", "b", "b"])
+    >>> found.loss_nats.round(2)
+    array([0.42, 1.61, 0.22, 2.3 ])
+    """
+    q, label = _checked(probability), np.asarray(group)
+    if label.shape != (len(q),):
+        raise InputError(f"has shape {label.shape}, should be ({len(q)},) like the words", field="group")
+    names, at = np.unique(label.astype(str), return_inverse=True)
+    if len(names) < 2:
+        raise InputError("is one for all words; weights need other groups than the one that is held out", field="group")
+    weights = np.array([mixture_weights(q[at != number]) for number in range(len(names))])
+    # a weight that went to 0 leaves words of the group held out with nothing
+    mixed = np.maximum((q * weights[at]).sum(axis=1), np.finfo(float).tiny)
+    return HeldOutMixture(loss_nats=-np.log(mixed), weights=weights, groups=names)
+
+
+def _checked(probability: ArrayLike) -> Floats:
+    q = np.asarray(probability, dtype=float)
+    if q.ndim != 2 or not q.size:
+        raise InputError(f"has shape {q.shape}, should be (word, source), neither empty", field="probability")
+    if not (np.isfinite(q) & (q >= 0) & (q <= 1)).all():
+        raise InputError("has a value that is no probability in [0, 1]", field="probability")
+    if (q.max(axis=1) == 0).any():
+        first = int(np.flatnonzero(q.max(axis=1) == 0)[0])
+        raise InputError(
+            f"is 0 under every source at word {first}; give a source that knows every word, as a uniform one",
+            field="probability",
+        )
+    return q

@@ -1,0 +1,249 @@
+r"""Whether people are one population: groups of them, and single people, compared under permutations.
+
+Groups: the mean TVD of two groups' answers over the contexts that both answered, against its distribution when people
+are dealt to groups of the same sizes at random. People stay whole, as one person's answers go together.
+
+People: a person's agreement is the mean share of the others who gave the same answer. If all people draw from one
+distribution a context, its spread over people is that of answers dealt out again within every context.
+
+Both p values are exact permutation tests' up to the number of permutations, :math:`p = (1 + n_{\ge}) / (1 + n)`
+(Phipson and Smyth 2010): at most :math:`\alpha` in a share :math:`\alpha` of studies of one population.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from estimators.display import Result
+from estimators.errors import InputError
+
+__all__ = ["AgreementSpread", "GroupDistance", "agreement_spread", "group_distance"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, repr=False)
+class GroupDistance(Result):
+    """Distance between the answers of two groups of people.
+
+    Attributes
+    ----------
+    tvd : float
+        Mean over contexts that both groups answered; biased up, as any TVD of samples.
+    baseline : float
+        Mean of the same under permuted people: what one population gives.
+    p_value : float
+    n_contexts, n_first, n_second : int
+        Contexts, and people of either group.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from estimators import cloze
+    >>> item, word = np.tile([0, 1], 4), [0, 1, 0, 1, 2, 3, 2, 3]
+    >>> person = np.repeat(["a", "b", "c", "d"], 2)
+    >>> found = cloze.group_distance(item, word, person, person > "b", np.random.default_rng(0), n_permutations=99)
+    >>> found.tvd, found.n_contexts
+    (1.0, 2)
+    """
+
+    tvd: float
+    baseline: float
+    p_value: float
+    n_contexts: int
+    n_first: int
+    n_second: int
+
+
+@dataclass(frozen=True, repr=False)
+class AgreementSpread(Result):
+    """How much people differ in their agreement with the others.
+
+    Attributes
+    ----------
+    sd : float
+        Standard deviation over people of their mean agreement.
+    expected : float
+        The same if all people draw from one distribution a context.
+    p_value : float
+    n_participants : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from estimators import cloze
+    >>> item, word, person = np.tile([0, 1], 3), [0, 0, 0, 0, 1, 1], np.repeat([0, 1, 2], 2)
+    >>> cloze.agreement_spread(item, word, person, np.random.default_rng(0), n_permutations=99).sd.round(3)
+    0.289
+    """
+
+    sd: float
+    expected: float
+    p_value: float
+    n_participants: int
+
+
+def group_distance(
+    item: ArrayLike,
+    word: ArrayLike,
+    participant: ArrayLike,
+    second: ArrayLike,
+    rng: np.random.Generator,
+    *,
+    n_permutations: int = 999,
+) -> GroupDistance:
+    """Compare two groups of people by the words with which they continue the same contexts.
+
+    Parameters
+    ----------
+    item, word : array_like of int, shape (response,)
+        Context, and code of the answer.
+    participant : array_like, shape (response,)
+        Who answered; the answer itself where nobody is named.
+    second : array_like of bool, shape (response,)
+        Whether the answer is of the second group; the same for all answers of a person.
+    rng : numpy.random.Generator
+    n_permutations : int
+
+    Returns
+    -------
+    GroupDistance
+
+    Raises
+    ------
+    InputError
+        If shapes differ, a person is in both groups, a group is empty, or no context was answered by both.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from estimators import cloze
+    >>> rng, person = np.random.default_rng(0), np.repeat(np.arange(8), 5)
+    >>> same = cloze.group_distance(np.tile(np.arange(5), 8), rng.integers(0, 3, 40), person, person % 2, rng)
+    >>> same.n_first, same.n_second
+    (4, 4)
+    """
+    place, code, who = _codes(item, "item"), _codes(word, "word"), _codes(participant, "participant")
+    of_second = np.asarray(second).astype(bool)
+    for name, values in (("word", code), ("participant", who), ("second", of_second)):
+        if values.shape != place.shape:
+            raise InputError(f"has shape {values.shape}, `item` has {place.shape}", field=name)
+    _check_permutations(n_permutations)
+    n_people = int(who.max()) + 1
+    share = np.bincount(who, weights=of_second, minlength=n_people) / np.bincount(who, minlength=n_people)
+    if ((share > 0) & (share < 1)).any():
+        raise InputError(f"puts {int(((share > 0) & (share < 1)).sum())} people into both groups", field="second")
+    label = share > 0
+    if label.all() or not label.any():
+        raise InputError("puts everybody into one group; there is nothing to compare", field="second")
+    observed, n_contexts = _mean_tvd(place, code, label[who])
+    if not n_contexts:
+        raise InputError("has no context that both groups answered", field="item")
+    others = np.array([_mean_tvd(place, code, rng.permutation(label)[who])[0] for _ in range(n_permutations)])
+    others = others[np.isfinite(others)]
+    return GroupDistance(
+        tvd=observed,
+        baseline=float(others.mean()),
+        p_value=float((1 + np.sum(others >= observed - 1e-12)) / (1 + others.size)),
+        n_contexts=n_contexts,
+        n_first=int((~label).sum()),
+        n_second=int(label.sum()),
+    )
+
+
+def agreement_spread(
+    item: ArrayLike, word: ArrayLike, participant: ArrayLike, rng: np.random.Generator, *, n_permutations: int = 999
+) -> AgreementSpread:
+    """Say whether single people differ: some give the common answers, some answers of their own.
+
+    Parameters
+    ----------
+    item, word : array_like of int, shape (response,)
+        See :func:`group_distance`.
+    participant : array_like, shape (response,)
+        Who answered.
+    rng : numpy.random.Generator
+    n_permutations : int
+
+    Returns
+    -------
+    AgreementSpread
+
+    Raises
+    ------
+    InputError
+        If shapes differ, or fewer than two people answered contexts that others answered, too.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from estimators import cloze
+    >>> rng = np.random.default_rng(1)
+    >>> item, person = np.tile(np.arange(6), 9), np.repeat(np.arange(9), 6)
+    >>> cloze.agreement_spread(item, rng.integers(0, 4, 54), person, rng).n_participants
+    9
+    """
+    place, code, who = _codes(item, "item"), _codes(word, "word"), _codes(participant, "participant")
+    for name, values in (("word", code), ("participant", who)):
+        if values.shape != place.shape:
+            raise InputError(f"has shape {values.shape}, `item` has {place.shape}", field=name)
+    _check_permutations(n_permutations)
+    answers = np.bincount(place)[place]
+    key = np.unique(place * (int(code.max()) + 1) + code, return_inverse=True)[1]
+    agreement = (np.bincount(key)[key] - 1) / np.maximum(answers - 1, 1)
+    # an answer that nobody else could have given says nothing
+    keep = answers > 1
+    place, who, agreement = place[keep], _codes(who[keep], "participant"), agreement[keep]
+    if who.size == 0 or int(who.max()) < 1:
+        raise InputError("has fewer than two people who answered what others answered, too", field="participant")
+    observed = _spread(agreement, who)
+    order = np.argsort(place, kind="stable")
+    others = []
+    for _ in range(n_permutations):
+        dealt = np.empty_like(agreement)
+        # random keys within the contexts: every context's answers go to its people in another order
+        dealt[order] = agreement[np.lexsort((rng.uniform(size=place.size), place))]
+        others.append(_spread(dealt, who))
+    return AgreementSpread(
+        sd=observed,
+        expected=float(np.mean(others)),
+        p_value=float((1 + np.sum(np.array(others) >= observed - 1e-12)) / (1 + len(others))),
+        n_participants=int(who.max()) + 1,
+    )
+
+
+def _check_permutations(n_permutations: int) -> None:
+    if n_permutations < 1:
+        raise InputError(f"is {n_permutations}, should be at least 1", field="n_permutations")
+
+
+def _codes(values: ArrayLike, name: str) -> Ints:
+    given = np.asarray(values)
+    if given.ndim != 1:
+        raise InputError(f"has shape {given.shape}, should be (response,)", field=name)
+    codes: Ints = np.unique(given.astype(str) if given.dtype == object else given, return_inverse=True)[1]
+    return codes
+
+
+def _spread(agreement: Floats, who: Ints) -> float:
+    return float(np.std(np.bincount(who, weights=agreement) / np.bincount(who), ddof=1))
+
+
+def _mean_tvd(place: Ints, code: Ints, second: NDArray[np.bool_]) -> tuple[float, int]:
+    """Mean TVD over the contexts that both groups answered, and their number."""
+    n_items = int(place.max()) + 1
+    n = np.stack([np.bincount(place, weights=side, minlength=n_items) for side in (~second, second)])
+    both = (n > 0).all(axis=0)
+    if not both.any():
+        return float("nan"), 0
+    cell = place * (int(code.max()) + 1) + code
+    known, at = np.unique(cell, return_inverse=True)
+    counts = np.stack([np.bincount(at, weights=side, minlength=known.size) for side in (~second, second)])
+    of_item = known // (int(code.max()) + 1)
+    p = counts / np.maximum(n[:, of_item], 1)
+    tvd = 0.5 * np.bincount(of_item, weights=np.abs(p[0] - p[1]), minlength=n_items)
+    return float(tvd[both].mean()), int(both.sum())

@@ -1,0 +1,99 @@
+"""Words of languages without spaces, and lemmas: what other libraries do for the word rules (extra ``words``)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from estimators.errors import InputError, require_packages
+
+__all__ = ["lemmatizer", "word_boundaries"]
+
+
+def word_boundaries(text: str) -> list[str]:
+    """Cut a text where Unicode's library ICU sees the ends of words: by dictionaries in Chinese, Japanese, Thai, Lao.
+
+    Parameters
+    ----------
+    text : str
+        Of any language; several may stand in it.
+
+    Returns
+    -------
+    list of str
+        Words, numbers, punctuation and spaces, which joined are the text.
+
+    Raises
+    ------
+    InputError
+        If the extra ``words`` is not installed.
+
+    Examples
+    --------
+    >>> from estimators.cloze.word_libraries import word_boundaries
+    >>> word_boundaries("\u6211\u559c\u6b22\u732b")  # doctest: +SKIP
+    ['\u6211', '\u559c\u6b22', '\u732b']
+    """
+    icu = _icu()
+    # ICU counts UTF-16 units, as its own strings do
+    units = icu.UnicodeString(text)
+    boundaries = icu.BreakIterator.createWordInstance(icu.Locale.getRoot())
+    boundaries.setText(units)
+    pieces, start = [], boundaries.first()
+    for end in boundaries:
+        pieces.append(str(units[start:end]))
+        start = end
+    return pieces
+
+
+@cache
+def lemmatizer(languages: tuple[str, ...]) -> Callable[[str], str]:
+    """Give what makes lemmas of words, by simplemma's tables; a word that they lack stays as it is.
+
+    Parameters
+    ----------
+    languages : tuple of str
+        Codes, as ("en",); of several the first that knows a word decides.
+
+    Returns
+    -------
+    callable
+        From a word to its lemma.
+
+    Raises
+    ------
+    InputError
+        If the extra ``words`` is not installed, or has no such language.
+
+    Examples
+    --------
+    >>> from estimators.cloze.word_libraries import lemmatizer
+    >>> lemmatizer(("en",))("went")  # doctest: +SKIP
+    'go'
+    """
+    require_packages(("simplemma",), "words", source="word rules", field="lemmas")
+    import simplemma  # noqa: PLC0415 - an optional extra
+
+    try:
+        simplemma.lemmatize("a", lang=languages)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"is {', '.join(languages)}, of which simplemma does not know one ({error}); give codes such as en, de, fr",
+            source="word rules",
+            field="lemmas",
+        ) from error
+
+    @cache
+    def lemma(word: str) -> str:
+        return " ".join(str(simplemma.lemmatize(piece, lang=languages)) for piece in word.split(" "))
+
+    return lemma
+
+
+@cache
+def _icu() -> Any:
+    require_packages(("icu",), "words", source="word rules", field="boundaries")
+    import icu  # noqa: PLC0415 - an optional extra
+
+    return icu

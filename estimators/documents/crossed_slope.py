@@ -1,0 +1,187 @@
+r"""Slope of a value an answer on a number an answer, within people, with a standard error that knows people and items.
+
+Every person has a level of their own: :math:`\tilde y` and :math:`\tilde x` are the values less the means of the
+person's answers (and, with levels of items, what a regression on people and items leaves of them), the slope is
+:math:`\hat\beta = \sum \tilde x \tilde y / \sum \tilde x^2`, and with scores
+:math:`u = \tilde x (\tilde y - \hat\beta \tilde x)` and clusters of people (U), of items (I) and of both (P)
+
+.. math::
+
+    V = V_U + V_I - V_P, \qquad
+    V_C = \frac{|C|}{|C| - 1} \frac{1}{(\sum \tilde x^2)^2} \sum_{c \in C} \Big(\sum_{i \in c} u_i\Big)^2 .
+
+Source: Cameron, Gelbach and Miller (2011), Robust inference with multiway clustering.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from estimators.display import Result
+from estimators.documents.crossed import t_half_width
+from estimators.errors import InputError
+
+__all__ = ["CrossedSlope", "crossed_slope"]
+
+FloatArray = NDArray[np.float64]
+
+_MOST_SWEEPS = 10_000
+
+
+@dataclass(frozen=True, repr=False)
+class CrossedSlope(Result):
+    """A slope over answers, people and items both being samples.
+
+    Attributes
+    ----------
+    slope, se : float
+        In the value's unit by unit of x; `se` is NaN where there is one person or item.
+    lower, upper : float
+        Student's interval with as many degrees of freedom as the smaller number of clusters, minus 1.
+    n_responses, n_participants, n_items : int
+    item_share : float
+        Share of the variance of x, within people, that lies between items: near 1 where all people met the items in one
+        order, so that a slope cannot be told from a difference of items.
+
+    Examples
+    --------
+    >>> from estimators import documents
+    >>> documents.crossed_slope([1.0, 2.0, 2.0, 4.0], [0, 1, 0, 1], ["a", "a", "b", "b"], [0, 1, 1, 0]).slope
+    1.5
+    """
+
+    slope: float
+    se: float
+    lower: float
+    upper: float
+    n_responses: int
+    n_participants: int
+    n_items: int
+    item_share: float
+
+    def headline(self) -> str:
+        """Say the slope, its interval, and of how many answers it is."""
+        return f"{self.slope:.4f} [{self.lower:.4f}, {self.upper:.4f}] over {self.n_responses} answers"
+
+
+def crossed_slope(
+    values: ArrayLike,
+    x: ArrayLike,
+    participant: ArrayLike,
+    item: ArrayLike,
+    *,
+    item_levels: bool = False,
+    probability: float = 0.9,
+) -> CrossedSlope:
+    """Least-squares slope within people, with a standard error clustered over people and items.
+
+    Parameters
+    ----------
+    values, x : array_like, shape (response,)
+        Finite.
+    participant, item : array_like, shape (response,)
+        Names or numbers.
+    item_levels : bool
+        Let every item have a level, too: the slope is then that of people who met an item at different x.
+    probability : float
+        Of the interval.
+
+    Returns
+    -------
+    CrossedSlope
+
+    Raises
+    ------
+    InputError
+        If a value is not finite, shapes differ, x is the same in all answers of every person, or the probability is not
+        between 0 and 1.
+
+    Examples
+    --------
+    >>> from estimators import documents
+    >>> found = documents.crossed_slope([1.0, 2.0, 2.0, 4.0], [0, 1, 0, 1], ["a", "a", "b", "b"], [0, 1, 1, 0])
+    >>> found.n_participants, found.item_share
+    (2, 0.0)
+    """
+    y, at = (_numbers(each, name) for name, each in (("values", values), ("x", x)))
+    if y.shape != at.shape:
+        raise InputError(f"has shape {at.shape}, `values` has {y.shape}", field="x")
+    person, place = (_codes(each, name, y.size) for name, each in (("participant", participant), ("item", item)))
+    if not 0 < probability < 1:
+        raise InputError(f"is {probability}, should be between 0 and 1", field="probability")
+    at = _within(at, person)
+    of_item = np.bincount(place, weights=at) / np.bincount(place)
+    spread = float(at @ at)
+    item_share = float((of_item[place] ** 2).sum() / spread) if spread > 0 else float("nan")
+    y, at = _without_levels(y, person, place, item_levels), _without_levels(at, person, place, item_levels)
+    squares = float(at @ at)
+    if squares <= 1e-10 * max(spread, 1e-10):
+        what = "every person, once items have levels" if item_levels and spread > 0 else "every person"
+        raise InputError(f"is the same in all answers of {what}, so that nothing has a slope", field="x")
+    slope = float(at @ y) / squares
+    scores = at * (y - slope * at) / squares
+    both = np.unique(person * (place.max() + 1) + place, return_inverse=True)[1]
+    of_people, of_items, of_both = (_variance(scores, each) for each in (person, place, both))
+    # np.maximum keeps a NaN; a variance below one of its parts is one of a small study
+    se = float(np.sqrt(np.maximum(of_people + of_items - of_both, np.maximum(of_people, of_items))))
+    n_people, n_items = int(person.max()) + 1, int(place.max()) + 1
+    half = t_half_width(se, min(n_people, n_items) - 1, probability)
+    return CrossedSlope(
+        slope=slope,
+        se=se,
+        lower=slope - half,
+        upper=slope + half,
+        n_responses=y.size,
+        n_participants=n_people,
+        n_items=n_items,
+        item_share=item_share,
+    )
+
+
+def _numbers(given: ArrayLike, what: str) -> FloatArray:
+    numbers = np.asarray(given, dtype=float)
+    if numbers.ndim != 1 or numbers.size == 0:
+        raise InputError(f"has shape {numbers.shape}; one number an answer, and at least one, is needed", field=what)
+    if not np.isfinite(numbers).all():
+        at = int(np.flatnonzero(~np.isfinite(numbers))[0])
+        raise InputError(f"is {numbers[at]} at answer {at}, should be finite", field=what)
+    return numbers
+
+
+def _codes(names: ArrayLike, what: str, size: int) -> NDArray[np.int64]:
+    given = np.asarray(names)
+    if given.shape != (size,):
+        raise InputError(f"has shape {given.shape}, `values` has {(size,)}", field=what)
+    codes: NDArray[np.int64] = np.unique(given.astype(str) if given.dtype == object else given, return_inverse=True)[1]
+    return codes
+
+
+def _without_levels(
+    values: FloatArray, person: NDArray[np.int64], place: NDArray[np.int64], item_levels: bool
+) -> FloatArray:
+    """What people, and items where they have levels, leave of the values: alternating projections."""
+    left = _within(values, person)
+    if not item_levels:
+        return left
+    scale = max(float(np.abs(left).max()), np.finfo(float).tiny)
+    for _ in range(_MOST_SWEEPS):
+        after = _within(_within(left, place), person)
+        change, left = float(np.abs(after - left).max()), after
+        if change <= 1e-12 * scale:
+            break
+    return left
+
+
+def _within(values: FloatArray, person: NDArray[np.int64]) -> FloatArray:
+    """Values less the mean of the person's."""
+    mean: FloatArray = np.bincount(person, weights=values) / np.bincount(person)
+    return values - mean[person]
+
+
+def _variance(scores: FloatArray, cluster: NDArray[np.int64]) -> float:
+    total = np.bincount(cluster, weights=scores)
+    n = total.size
+    return float(n / (n - 1) * (total**2).sum()) if n > 1 else float("nan")

@@ -1,0 +1,146 @@
+r"""Several studies of one quantity pooled: a random-effects meta-analysis.
+
+Studies with estimates :math:`y_k`, standard errors :math:`s_k` and true values that differ by :math:`\tau`. The
+between-study variance is that of Paule and Mandel (1982), the :math:`\tau^2 \ge 0` at which
+
+.. math:: \sum_k w_k (y_k - \hat\mu)^2 = K - 1, \quad w_k = \frac{1}{s_k^2 + \tau^2}, \quad
+          \hat\mu = \frac{\sum_k w_k y_k}{\sum_k w_k},
+
+and the interval that of Hartung and Knapp (2001), which knows that :math:`\tau` is estimated from few studies:
+Student's with :math:`K - 1` degrees of freedom and variance
+:math:`\sum_k w_k (y_k - \hat\mu)^2 / ((K - 1) \sum_k w_k)`, here never below :math:`1 / \sum_k w_k`. What a new study
+would find lies in the prediction interval, with variance :math:`\tau^2` more (Higgins, Thompson and Spiegelhalter
+2009); of few studies it holds less than it states, as :math:`\tau` is taken for known: 83% for 90% with six.
+Studies of different tokenizers are pooled in bits a
+character, not in nats a token.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from estimators.display import Result
+from estimators.documents.crossed import t_half_width
+from estimators.errors import InputError
+
+__all__ = ["PooledMean", "pooled_mean"]
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, repr=False)
+class PooledMean(Result):
+    """Mean of several studies.
+
+    Attributes
+    ----------
+    mean, se : float
+        In the studies' unit.
+    lower, upper : float
+        Interval of the mean (Hartung and Knapp).
+    tau : float
+        Standard deviation of the true values between studies.
+    new_lower, new_upper : float
+        Where the true value of a new study would lie; NaN with two studies.
+    share_between : float
+        Share of the variation of the estimates that is between studies (I squared), from 0 to 1.
+    n_studies : int
+
+    Examples
+    --------
+    >>> from estimators import documents
+    >>> documents.pooled_mean([1.30, 1.22, 1.41], [0.05, 0.04, 0.06]).n_studies
+    3
+    """
+
+    mean: float
+    se: float
+    lower: float
+    upper: float
+    tau: float
+    new_lower: float
+    new_upper: float
+    share_between: float
+    n_studies: int
+
+    def headline(self) -> str:
+        """Say the mean, its interval and how far studies differ."""
+        return f"{self.mean:.3f} [{self.lower:.3f}, {self.upper:.3f}], tau {self.tau:.3f}, {self.n_studies} studies"
+
+
+def pooled_mean(estimate: ArrayLike, se: ArrayLike, *, probability: float = 0.9) -> PooledMean:
+    """Pool the estimates of several studies, whose true values may differ.
+
+    Parameters
+    ----------
+    estimate, se : array_like, shape (study,)
+        Such as losses in bits a character, and their standard errors; at least two studies.
+    probability : float
+        Of the intervals.
+
+    Returns
+    -------
+    PooledMean
+
+    Raises
+    ------
+    InputError
+        If shapes differ, there are fewer than two studies, a value is not finite, or a standard error not above 0.
+
+    Examples
+    --------
+    >>> from estimators import documents
+    >>> documents.pooled_mean([1.30, 1.22, 1.41], [0.05, 0.04, 0.06])
+    PooledMean(1.303 [1.144, 1.462], tau 0.080, 3 studies)
+    """
+    y, s = np.asarray(estimate, dtype=float), np.asarray(se, dtype=float)
+    if y.ndim != 1 or y.shape != s.shape:
+        raise InputError(f"has shape {s.shape}, should be (study,) like estimate {y.shape}", field="se")
+    if y.size < 2:
+        raise InputError(f"has {y.size} studies, should have at least 2", field="estimate")
+    if not np.isfinite(y).all():
+        raise InputError(f"is {y[~np.isfinite(y)][0]} for a study, should be finite", field="estimate")
+    if not (np.isfinite(s) & (s > 0)).all():
+        raise InputError(f"is {s[~(np.isfinite(s) & (s > 0))][0]} for a study, should be above 0", field="se")
+    if not 0 < probability < 1:
+        raise InputError(f"is {probability}, should be between 0 and 1", field="probability")
+    tau2 = _paule_mandel(y, s)
+    weight = 1 / (s**2 + tau2)
+    mean, chi2 = _mean_and_chi2(y, s, tau2)
+    spread = float(np.sqrt(max(chi2 / (y.size - 1), 1.0) / weight.sum()))
+    half = t_half_width(spread, y.size - 1, probability)
+    new = t_half_width(float(np.sqrt(spread**2 + tau2)), y.size - 2, probability)
+    fixed = _mean_and_chi2(y, s, 0.0)[1]
+    return PooledMean(
+        mean=mean,
+        se=spread,
+        lower=mean - half,
+        upper=mean + half,
+        tau=float(np.sqrt(tau2)),
+        new_lower=mean - new,
+        new_upper=mean + new,
+        share_between=max(0.0, 1 - (y.size - 1) / fixed) if fixed > 0 else 0.0,
+        n_studies=y.size,
+    )
+
+
+def _mean_and_chi2(y: FloatArray, s: FloatArray, tau2: float) -> tuple[float, float]:
+    weight = 1 / (s**2 + tau2)
+    mean = float(weight @ y / weight.sum())
+    return mean, float(weight @ (y - mean) ** 2)
+
+
+def _paule_mandel(y: FloatArray, s: FloatArray) -> float:
+    """Between-study variance by bisection: the sum of squares falls as it grows."""
+    if _mean_and_chi2(y, s, 0.0)[1] <= y.size - 1:
+        return 0.0
+    low, high = 0.0, float((y - y.mean()) @ (y - y.mean())) + 1.0
+    while _mean_and_chi2(y, s, high)[1] > y.size - 1:
+        high *= 2
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _mean_and_chi2(y, s, middle)[1] > y.size - 1 else (low, middle)
+    return (low + high) / 2

@@ -1,0 +1,238 @@
+"""``+exp=groups``: whether groups of people, and single people, continue the same contexts differently."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import xarray as xr
+from matplotlib.figure import Figure
+
+from estimators.cloze import agreement_spread, group_distance, normalise_words
+from estimators.cloze.study import context_labels, item_positions
+from estimators.errors import InputError
+from experiments.cloze.settings import ComparableSettings
+from experiments.harness.figures import STYLE, new_figure
+from experiments.harness.marks import light_grid, mark, named, titled
+from experiments.harness.result import ExperimentResult, experiment
+from experiments.harness.settings import Seeded, rng_for, rows_of
+from experiments.harness.tables import table_variables
+from inference.settings import Count
+
+__all__ = ["GROUP_COLUMNS", "PEOPLE_COLUMNS", "GroupsSettings", "groups", "groups_figure"]
+
+GROUP_COLUMNS = (
+    *("first", "second", "tvd", "baseline", "excess", "p_value", "n_contexts", "n_people_first", "n_people_second"),
+)
+"""Columns of the table: mean TVD of two groups, what one population gives (people dealt to groups at random), their
+difference, and the p value of that permutation test."""
+
+PEOPLE_COLUMNS = ("group", "n_people", "n_answers", "share_target", "agreement", "agreement_others")
+"""Columns of ``people.csv``: mean share of the others of the same group, and of other groups, who gave the answer."""
+
+_FEW = 10
+
+
+class GroupsSettings(ComparableSettings, Seeded):
+    """Settings of :func:`groups`."""
+
+    variable: str = "participant_group"
+    """Variable of the answers that names the group, as age where a collected study has it."""
+    n_permutations: Count = 999
+    """Random permutations of people."""
+
+
+@experiment(GroupsSettings)
+def groups(study: xr.Dataset, settings: GroupsSettings) -> ExperimentResult:
+    """Compare every two groups of people, and people with each other.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A cloze study whose answers name a group, a participant, or both.
+    settings : GroupsSettings, optional
+        Or its fields by name.
+
+    Returns
+    -------
+    ExperimentResult
+        :data:`GROUP_COLUMNS`, a row a pair of groups; ``people.csv`` has :data:`PEOPLE_COLUMNS`.
+
+    Raises
+    ------
+    InputError
+        If answers name neither.
+
+    Examples
+    --------
+    >>> from experiments import cloze_simulated, groups
+    >>> study = cloze_simulated(n_items=10, n_answers=12, vocab_size=40, n_groups=2)
+    >>> groups(study, n_permutations=99).table[["first", "second", "n_contexts"]]
+         first   second  n_contexts
+    0  group 1  group 2          10
+    """
+    if settings.variable not in study and "participant" not in study:
+        raise InputError(
+            "is missing, and so is participant; name columns: study.columns.participant_group=COLUMN",
+            source=f"cloze study {study.attrs.get('name')!r}",
+            field=settings.variable,
+        )
+    answers = _answers(study, settings)
+    table, warnings = _pairs(answers, settings)
+    people = _people(answers)
+    lines = [_pairs_said(table)] if len(table) else []
+    if "participant" in study:
+        try:
+            spread = agreement_spread(
+                answers["item"],
+                answers["code"],
+                answers["participant"],
+                rng_for(settings.seed, "people"),
+                n_permutations=settings.n_permutations,
+            )
+        except InputError as error:
+            warnings.append(f"people are not compared: {error}")
+        else:
+            lines.append(
+                f"Single people: the sd of their agreement with the others is {spread.sd:.4f}; if all drew from one "
+                f"distribution a context it would be {spread.expected:.4f} (p {spread.p_value:.3f}, "
+                f"{spread.n_participants} people)."
+            )
+    else:
+        warnings.append(
+            "answers name no participant: every answer counts as a person's, so that p values are too small"
+        )
+    return ExperimentResult(
+        table=table,
+        dataset=xr.Dataset(table_variables(table, "pair") | table_variables(people.add_prefix("group_"), "group_row")),
+        figures={"groups": groups_figure(table, str(study.attrs.get("name", "")))} if len(table) else {},
+        text="\n\n".join(lines) or "There is one group.",
+        warnings=tuple(warnings),
+        tables={"people": people},
+    )
+
+
+def _answers(study: xr.Dataset, settings: GroupsSettings) -> pd.DataFrame:
+    """One row an answer that is a word; counts are as many answers."""
+    rules = settings.words.of(study)
+    found = normalise_words(study["word_text"].to_numpy(), rules)
+    target = normalise_words(study["target_word"].to_numpy(), rules).words
+    item, word = item_positions(study, "response_item"), study["response_word"].to_numpy()
+    repeats = np.ones(item.size, dtype=int)
+    if "response_count" in study and "participant" not in study:
+        repeats = study["response_count"].to_numpy().astype(int)
+    group = study[settings.variable].to_numpy().astype(str) if settings.variable in study else np.full(item.size, "all")
+    rows = pd.DataFrame(
+        {
+            "item": context_labels(study)[item],
+            "word": found.words[word],
+            "code": np.unique(found.words.astype(str), return_inverse=True)[1][word],
+            "target": target[item],
+            "group": group,
+            "participant": study["participant"].to_numpy() if "participant" in study else "",
+        }
+    )
+    keep = ~found.missing[word] & (group != "")
+    rows = rows.loc[np.repeat(np.arange(item.size), np.where(keep, repeats, 0))].reset_index(drop=True)
+    if "participant" not in study:
+        rows["participant"] = rows.index.astype(str)
+    return rows
+
+
+def _pairs(answers: pd.DataFrame, settings: GroupsSettings) -> tuple[pd.DataFrame, list[str]]:
+    rows: list[dict[str, Any]] = []
+    warnings: list[str] = []
+    for first, second in combinations(sorted(answers["group"].unique()), 2):
+        own = answers[answers["group"].isin([first, second])]
+        try:
+            found = group_distance(
+                own["item"],
+                own["code"],
+                own["participant"],
+                (own["group"] == second).to_numpy(),
+                rng_for(settings.seed, f"{first} and {second}"),
+                n_permutations=settings.n_permutations,
+            )
+        except InputError as error:
+            warnings.append(f"{first} and {second} are not compared: {error}")
+            continue
+        rows.append(
+            {
+                "first": first,
+                "second": second,
+                "tvd": found.tvd,
+                "baseline": found.baseline,
+                "excess": found.tvd - found.baseline,
+                "p_value": found.p_value,
+                "n_contexts": found.n_contexts,
+                "n_people_first": found.n_first,
+                "n_people_second": found.n_second,
+            }
+        )
+        if min(found.n_first, found.n_second) < _FEW:
+            warnings.append(f"{first} and {second}: a group of {min(found.n_first, found.n_second)} people says little")
+    if len(rows) > 1:
+        warnings.append(f"{len(rows)} pairs are compared: the smallest p value of several is small by chance")
+    return pd.DataFrame(rows, columns=list(GROUP_COLUMNS)), warnings
+
+
+def _people(answers: pd.DataFrame) -> pd.DataFrame:
+    """Describe every group: its answers, how many are the text's word, and who else gave them."""
+    counts = answers.groupby(["item", "code", "group"]).size().unstack(fill_value=0)  # noqa: PD010
+    totals = counts.groupby("item").sum()
+    rows = []
+    for group in counts.columns:
+        own = answers[answers["group"] == group]
+        at = counts.loc[pd.MultiIndex.from_frame(own[["item", "code"]])].to_numpy()
+        n = totals.loc[own["item"]].to_numpy()
+        column = list(counts.columns).index(group)
+        same, of = at[:, column] - 1, n[:, column] - 1
+        other, of_other = at.sum(axis=1) - at[:, column], n.sum(axis=1) - n[:, column]
+        known = own["target"] != ""
+        rows.append(
+            {
+                "group": group,
+                "n_people": own["participant"].nunique(),
+                "n_answers": len(own),
+                "share_target": float((own["word"] == own["target"])[known].mean()) if known.any() else np.nan,
+                "agreement": float((same[of > 0] / of[of > 0]).mean()) if (of > 0).any() else np.nan,
+                "agreement_others": float((other[of_other > 0] / of_other[of_other > 0]).mean())
+                if (of_other > 0).any()
+                else np.nan,
+            }
+        )
+    return pd.DataFrame(rows, columns=list(PEOPLE_COLUMNS))
+
+
+def _pairs_said(table: pd.DataFrame) -> str:
+    lines = [
+        f"- **{row.first}** and **{row.second}**: {row.tvd:.3f}, of one population {row.baseline:.3f} (excess "
+        f"{row.excess:+.3f}, p {row.p_value:.3f}); {row.n_contexts} contexts, {row.n_people_first} and "
+        f"{row.n_people_second} people"
+        for row in rows_of(table)
+    ]
+    return (
+        "Mean TVD between groups of people in the contexts that both answered, and what it would be if people were "
+        "dealt to the groups at random:\n\n" + "\n".join(lines)
+    )
+
+
+def groups_figure(table: pd.DataFrame, study_name: str = "") -> Figure:
+    """Distance of every pair of groups beside that of one population."""
+    with mpl.rc_context(STYLE):
+        fig = new_figure(5.6, 1.5 + 0.34 * len(table))
+        axes = fig.add_subplot()
+        at = -np.arange(len(table))
+        axes.hlines(at, table["baseline"], table["tvd"], color="0.75", linewidth=1.2)
+        axes.scatter(table["baseline"], at, color="white", edgecolor="0.3", s=28, zorder=3)
+        axes.scatter(table["tvd"], at, color="#D55E00", s=28, zorder=3)
+        axes.set_yticks(at, [f"{a} - {b}" for a, b in zip(table["first"], table["second"], strict=True)])
+        axes.set_ylim(0.6 - len(table), 0.6)
+        axes.set_xlabel("mean TVD of the groups' answers")
+        light_grid(axes, "x")
+        named(fig, [mark("groups", "#D55E00", "o"), mark("people dealt at random", "0.3", "o", hollow=True)], 2)
+        titled(fig, "Do groups of people answer differently?", study_name)
+    return fig

@@ -1,0 +1,214 @@
+"""``+exp=meaning``: how far models' next words are from people's in meaning, by a file of word vectors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import xarray as xr
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from estimators.cloze import (
+    WordCounts,
+    energy_distance,
+    random_split_halves,
+    relative_frequencies,
+    total_variation,
+)
+from estimators.cloze.study import context_labels
+from estimators.errors import InputError
+from experiments.cloze.figures import colours, label
+from experiments.cloze.settings import (
+    ORACLE,
+    ClozeSettings,
+    chosen_models,
+    cluster_se,
+    groups_of,
+    shared_contexts,
+    words_of,
+)
+from experiments.harness.figures import STYLE, new_figure
+from experiments.harness.marks import light_grid, titled
+from experiments.harness.result import ExperimentResult, experiment
+from experiments.harness.settings import Seeded, rng_for, rows_of
+from experiments.harness.tables import table_variables
+from experiments.studies.cloze.answers import answer_warnings
+from inference.settings import UserPath
+
+__all__ = ["MEANING_COLUMNS", "MeaningSettings", "meaning", "read_vectors"]
+
+Floats = NDArray[np.float64]
+
+MEANING_COLUMNS = (
+    *("player", "n_contexts", "energy_distance", "energy_se", "across", "tvd", "known_people", "known_player"),
+)
+"""Columns of the table.
+
+The energy distance has no bias by samples, and is 0 on average for two halves of the people (``oracle2``); ``across``
+is the mean distance of a word of people and one of the player, ``known_*`` the share of the answers that have a vector.
+"""
+
+_LITTLE = 0.9
+
+
+class MeaningSettings(ClozeSettings, Seeded):
+    """Settings of :func:`meaning`."""
+
+    vectors: UserPath | None = None
+    """Text file of word vectors: a word and its numbers a line, separated by spaces (word2vec, GloVe, fastText)."""
+
+
+@experiment(MeaningSettings)
+def meaning(study: xr.Dataset, settings: MeaningSettings) -> ExperimentResult:
+    """Compare models' next words with people's by the energy distance of their vectors.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A cloze study with counts and models.
+    settings : MeaningSettings, optional
+        Or its fields by name; ``vectors`` is needed.
+
+    Returns
+    -------
+    ExperimentResult
+        :data:`MEANING_COLUMNS`, a row a player; ``items.csv`` has the distances of every context.
+
+    Raises
+    ------
+    InputError
+        If there is no file of vectors, or it cannot be read.
+    """
+    if settings.vectors is None:
+        raise InputError(
+            "is needed: a text file with a word and its numbers a line, such as GloVe's", field="experiment.vectors"
+        )
+    words = words_of(settings, study, chosen_models(settings, study))
+    vectors = read_vectors(settings.vectors, [str(word) for word in words.strings])
+    answers = words.answers()
+    rows, items = [], []
+    halves = random_split_halves(answers, n_splits=1, rng=rng_for(settings.seed, "oracles"))
+    two = [_part(answers, half[0]) for half in (halves.first, halves.second)]
+    sides = {ORACLE: (two[0], two[1], np.arange(answers.n_contexts))}
+    for name, model in words.models.items():
+        have = shared_contexts(words, name, n_samples=2)
+        sides[name] = (answers.take(model.item[have]), model.counts.take(have), model.item[have])
+    for name, (people, player, at) in sides.items():
+        found = energy_distance(people, player, vectors)
+        known = np.isfinite(found.distance)
+        if not known.any():
+            raise InputError(f"has no vectors for the words of {name} and people", field="experiment.vectors")
+        tvd = total_variation(relative_frequencies(people), relative_frequencies(player))
+        text = groups_of(study, at[known])
+        rows.append(
+            {
+                "player": name,
+                "n_contexts": int(known.sum()),
+                "energy_distance": float(found.distance[known].mean()),
+                "energy_se": cluster_se(found.distance[known], text),
+                "across": float(found.across[known].mean()),
+                "tvd": float(tvd[known].mean()),
+                "known_people": found.known_first,
+                "known_player": found.known_second,
+            }
+        )
+        own = {"item": context_labels(study)[at[known]], "energy_distance": found.distance[known], "tvd": tvd[known]}
+        items.append(pd.DataFrame({"player": name, **own}))
+    table, contexts = pd.DataFrame(rows, columns=list(MEANING_COLUMNS)), pd.concat(items, ignore_index=True)
+    return ExperimentResult(
+        table=table,
+        dataset=xr.Dataset(table_variables(table, "row") | table_variables(contexts.add_prefix("context_"), "context")),
+        figures={"meaning": meaning_figure(table, str(study.attrs.get("name", "")))},
+        text=_summary(table),
+        warnings=(*answer_warnings(words), *_warnings(table)),
+        tables={"items": contexts},
+    )
+
+
+def _part(answers: WordCounts, count: NDArray[np.int64]) -> WordCounts:
+    """Some of the answers of every row."""
+    keep = count > 0
+    return WordCounts(answers.context[keep], answers.word[keep], count[keep], answers.n_contexts)
+
+
+def read_vectors(path: Path | str, words: list[str]) -> Floats:
+    """Vectors of some words from a text file; NaN where the file has none.
+
+    Parameters
+    ----------
+    path : path
+        A word and its numbers a line; a first line of two numbers (word2vec's) is skipped.
+    words : list of str
+
+    Returns
+    -------
+    ndarray, shape (word, dimension)
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, or a line has another number of numbers; names the line.
+    """
+    wanted = {word: at for at, word in enumerate(words)}
+    found: dict[int, Floats] = {}
+    size = 0
+    try:
+        with Path(path).open(encoding="utf-8", errors="replace") as lines:
+            for number, line in enumerate(lines, start=1):
+                word, *values = line.rstrip().split(" ")
+                if number == 1 and len(values) == 1:
+                    continue
+                size = size or len(values)
+                if len(values) != size:
+                    raise InputError(f"line {number} has {len(values)} numbers, the first has {size}", source=str(path))
+                if word in wanted and wanted[word] not in found:
+                    found[wanted[word]] = np.array(values, dtype=float)
+    except (OSError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"cannot be read as word vectors: {error}", source=str(path), field="vectors") from error
+    table = np.full((len(words), max(size, 1)), np.nan)
+    for at, vector in found.items():
+        table[at] = vector
+    return table
+
+
+def _warnings(table: pd.DataFrame) -> tuple[str, ...]:
+    least = float(table[["known_people", "known_player"]].min().min())
+    return () if least >= _LITTLE else (f"only {least:.0%} of some answers have a vector; the others are left out",)
+
+
+def _summary(table: pd.DataFrame) -> str:
+    lines = [
+        f"- **{label(row.player)}**: {row.energy_distance:.3f} (se {row.energy_se:.3f}); TVD {row.tvd:.3f}; "
+        f"{row.n_contexts:,} contexts"
+        for row in rows_of(table)
+    ]
+    return (
+        "Mean energy distance of a player's words to people's by the vectors' directions, without bias by samples (0 "
+        "for one distribution), with standard errors over texts:\n\n"
+        + "\n".join(lines)
+        + "\n\nThe vectors decide what is "
+        "near; those of another source can give another order of players."
+    )
+
+
+def meaning_figure(table: pd.DataFrame, study_name: str = "") -> Figure:
+    """Energy distance of every player to people."""
+    players = [str(name) for name in table["player"]]
+    palette = colours(players)
+    with mpl.rc_context(STYLE):
+        fig = new_figure(5.4, 1.3 + 0.34 * len(table))
+        axes = fig.add_subplot()
+        for at, row in enumerate(rows_of(table)):
+            axes.errorbar(row.energy_distance, -at, xerr=2 * row.energy_se, fmt="o", color=palette[row.player])
+        axes.axvline(0, color="0.6", linewidth=0.8)
+        axes.set_yticks([-at for at in range(len(table))], [label(name) for name in players])
+        axes.set_ylim(0.4 - len(table), 0.6)
+        axes.set_xlabel("energy distance of word vectors to people's, 2 standard errors")
+        light_grid(axes, "x")
+        titled(fig, "How far are words in meaning?", study_name)
+    return fig

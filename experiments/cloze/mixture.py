@@ -1,0 +1,245 @@
+"""``+exp=mixture``: whether a language model predicts the words of a text better with people's answers mixed in."""
+
+from __future__ import annotations
+
+from statistics import NormalDist
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import xarray as xr
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from estimators.cloze import Distributions, StudyWords, cloze_items, held_out_mixture, relative_frequencies
+from estimators.cloze.study import context_labels
+from estimators.errors import InputError
+from experiments.cloze.figures import colours, label
+from experiments.cloze.settings import ClozeSettings, chosen_models, cluster_se, groups_of, words_of
+from experiments.harness.figures import STYLE, new_figure
+from experiments.harness.marks import light_grid, titled
+from experiments.harness.result import ExperimentResult, experiment
+from experiments.harness.settings import rows_of
+from experiments.harness.tables import table_variables
+from experiments.studies.cloze.answers import answer_warnings
+from inference.settings import Count, Probability
+
+__all__ = ["MIXTURE_COLUMNS", "MixtureSettings", "mixture", "mixture_figure"]
+
+Floats = NDArray[np.float64]
+
+MIXTURE_COLUMNS = (
+    *(
+        "model",
+        "probability",
+        "n_contexts",
+        "n_texts",
+        "words_of_model",
+        "loss_people_nats",
+        "loss_model_nats",
+        "loss_both_nats",
+    ),
+    *("gain_nats", "gain_se_nats", "gain_lower_nats", "gain_upper_nats", "weight_people", "weight_model"),
+    *("weight_rest", "gain_over_people_nats", "gain_over_people_se_nats"),
+)
+"""Columns of the table.
+
+``probability`` is that of the model's samples, or the one that it was scored to have, where the study holds it for
+every context (GPT-2's words at temperature .5 were scored without temperature). ``gain_nats`` is the loss of the model
+minus that of both, ``words_of_model`` the mean number of its samples, ``weight_rest`` that of the uniform distribution.
+"""
+
+_FEW_TEXTS = 10
+
+
+class MixtureSettings(ClozeSettings):
+    """Settings of :func:`mixture`."""
+
+    vocab_size: Count | None = None
+    """Words that the uniform distribution is over; null takes the different words of the study."""
+    interval: Probability = 0.9
+    """Probability inside the intervals (normal, standard errors over texts)."""
+
+
+@experiment(MixtureSettings)
+def mixture(study: xr.Dataset, settings: MixtureSettings) -> ExperimentResult:
+    """Compare the losses of a model, of people, and of both mixed, in the words of the texts.
+
+    Every player is mixed with a uniform distribution, which stands for words that it never gave. All weights are
+    fitted to the other texts.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A cloze study with models, of at least two texts.
+    settings : MixtureSettings, optional
+        Or its fields by name.
+
+    Returns
+    -------
+    ExperimentResult
+        :data:`MIXTURE_COLUMNS`, a row a model; ``items.csv`` has the losses of every context.
+
+    Raises
+    ------
+    InputError
+        If a model's contexts are of one text, or the vocabulary is smaller than the study's.
+
+    Examples
+    --------
+    >>> from experiments import cloze_simulated, mixture
+    >>> found = mixture(cloze_simulated(n_items=40, items_per_text=5, vocab_size=40))
+    >>> found.table[["model", "n_contexts"]]
+         model  n_contexts
+    0  mixture          40
+    1  factors          40
+    """
+    words = words_of(settings, study, chosen_models(settings, study))
+    n_words = len(words.strings) if settings.vocab_size is None else settings.vocab_size
+    if n_words < len(words.strings):
+        raise InputError(
+            f"is {n_words}, should be at least {len(words.strings)}, the different words of the study",
+            field="experiment.vocab_size",
+        )
+    described = cloze_items(study, models=list(words.models), distances=False, words=words)
+    rows, items = [], []
+    for name in words.models:
+        for kind, own in _probabilities(described, words, name).items():
+            losses, weights = _losses(study, words, own, 1 / n_words, f"model {name!r}")
+            n_drawn = float(described[f"n_samples_{name}"].to_numpy()[own.index].mean())
+            rows.append(
+                {"model": name, "probability": kind, "words_of_model": n_drawn, **_row(losses, weights, settings)}
+            )
+            items.append(losses.assign(model=name, probability=kind))
+    table = pd.DataFrame(rows, columns=list(MIXTURE_COLUMNS))
+    contexts = pd.concat(items, ignore_index=True)
+    return ExperimentResult(
+        table=table,
+        dataset=xr.Dataset(table_variables(table, "row") | table_variables(contexts.add_prefix("context_"), "context")),
+        figures={"mixture": mixture_figure(table, str(study.attrs.get("name", "")), settings.interval)},
+        text=_summary(table, settings.interval, n_words),
+        warnings=(*answer_warnings(words), *_warnings(table)),
+        tables={"items": contexts},
+    )
+
+
+def _probabilities(described: pd.DataFrame, words: StudyWords, name: str) -> dict[str, pd.DataFrame]:
+    """Probabilities of the words of the text under people and a model, where both have any; by what the model's are."""
+    model = words.models[name]
+    drawn = np.full(len(described), np.nan)
+    drawn[model.item] = _at_target(relative_frequencies(model.counts), words.target[model.item])
+    drawn[described[f"n_samples_{name}"] == 0] = np.nan
+    found = {"samples": drawn}
+    scored = described[f"target_probability_{name}"].to_numpy(dtype=float)
+    if not np.allclose(scored, drawn, rtol=1e-9, atol=0, equal_nan=True):
+        found["scored"] = np.where(np.isnan(drawn), np.nan, scored)
+    people = np.where(words.target < 0, np.nan, described["cloze_probability"].to_numpy(dtype=float))
+    return {
+        kind: pd.DataFrame({"people": people, "model": np.minimum(values, 1)}).dropna()
+        for kind, values in found.items()
+    }
+
+
+def _at_target(cpd: Distributions, target: NDArray[np.int64]) -> Floats:
+    """Probability of each context's word of the text."""
+    hit = cpd.word == target[cpd.context]
+    found: Floats = np.bincount(cpd.context[hit], weights=cpd.probability[hit], minlength=cpd.n_contexts).astype(float)
+    return found
+
+
+def _losses(
+    study: xr.Dataset, words: StudyWords, probability: pd.DataFrame, uniform: float, source: str
+) -> tuple[pd.DataFrame, Floats]:
+    """Held-out losses by context, and the weights of people, model and rest by text."""
+    items = probability.index.to_numpy()
+    groups = groups_of(study, items).astype(str)
+    n_texts = len(np.unique(groups))
+    if n_texts < 2:
+        raise InputError(
+            f"has {len(items)} contexts with a word of the text and answers of people, of {n_texts} text; weights "
+            "need two texts",
+            source=source,
+        )
+    rest = np.full(len(items), uniform)
+    people, own = probability["people"].to_numpy(), probability["model"].to_numpy()
+    both = held_out_mixture(np.stack([people, own, rest], axis=1), groups)
+    losses = pd.DataFrame(
+        {
+            "item": context_labels(study)[items],
+            "text_id": groups,
+            "target": [str(words.strings[code]) for code in words.target[items]],
+            "probability_people": people,
+            "probability_model": own,
+            "loss_people_nats": held_out_mixture(np.stack([people, rest], axis=1), groups).loss_nats,
+            "loss_model_nats": held_out_mixture(np.stack([own, rest], axis=1), groups).loss_nats,
+            "loss_both_nats": both.loss_nats,
+        }
+    )
+    return losses, both.weights
+
+
+def _row(losses: pd.DataFrame, weights: Floats, settings: MixtureSettings) -> dict[str, Any]:
+    text = losses["text_id"].to_numpy()
+    gain = (losses["loss_model_nats"] - losses["loss_both_nats"]).to_numpy()
+    over_people = (losses["loss_people_nats"] - losses["loss_both_nats"]).to_numpy()
+    se = cluster_se(gain, text)
+    reach = NormalDist().inv_cdf((1 + settings.interval) / 2) * se
+    of = dict(zip(("people", "model", "rest"), weights.mean(axis=0).tolist(), strict=True))
+    return {
+        "n_contexts": len(losses),
+        "n_texts": len(weights),
+        **{f"loss_{who}_nats": float(losses[f"loss_{who}_nats"].mean()) for who in ("people", "model", "both")},
+        "gain_nats": float(gain.mean()),
+        "gain_se_nats": se,
+        "gain_lower_nats": float(gain.mean()) - reach,
+        "gain_upper_nats": float(gain.mean()) + reach,
+        **{f"weight_{who}": weight for who, weight in of.items()},
+        "gain_over_people_nats": float(over_people.mean()),
+        "gain_over_people_se_nats": cluster_se(over_people, text),
+    }
+
+
+def _warnings(table: pd.DataFrame) -> tuple[str, ...]:
+    few = table[table["n_texts"] < _FEW_TEXTS]
+    if few.empty:
+        return ()
+    named = ", ".join(dict.fromkeys(f"{row.model} {row.n_texts}" for row in rows_of(few)))
+    return (f"few texts ({named}): weights and standard errors over texts are rough",)
+
+
+def _summary(table: pd.DataFrame, interval: float, n_words: int) -> str:
+    lines = [
+        f"- **{label(row.model)}** ({row.probability}): {row.loss_model_nats:.3f} alone, {row.loss_both_nats:.3f} "
+        f"with people (gain {row.gain_nats:.3f} [{row.gain_lower_nats:.3f}, {row.gain_upper_nats:.3f}]); people alone "
+        f"{row.loss_people_nats:.3f}; people's weight {row.weight_people:.2f}; {row.n_contexts:,} contexts of "
+        f"{row.n_texts} texts."
+        for row in rows_of(table)
+    ]
+    return (
+        "Loss in nats a word of the text, under a model's words, people's answers, and both mixed; all weights are "
+        f"those of the other texts. A word that a player never gave has what a uniform distribution over {n_words:,} "
+        "words leaves it. A model's words are samples: one of few samples loses much by that, and gains by anything "
+        f"mixed in. Intervals hold {interval:.0%}, over texts.\n\n" + "\n".join(lines)
+    )
+
+
+def mixture_figure(table: pd.DataFrame, study_name: str = "", interval: float = 0.9) -> Figure:
+    """Gain of every model by people's answers, with its interval."""
+    models = [str(name) for name in table["model"]]
+    palette = colours(models)
+    with mpl.rc_context(STYLE):
+        fig = new_figure(5.8, 1.4 + 0.34 * len(table))
+        axes = fig.add_subplot()
+        for at, row in enumerate(rows_of(table)):
+            reach = row.gain_upper_nats - row.gain_nats
+            axes.errorbar(row.gain_nats, -at, xerr=reach, fmt="o", color=palette[row.model], markersize=5)
+        axes.axvline(0, color="0.6", linewidth=0.8)
+        axes.set_yticks(
+            [-at for at in range(len(table))], [f"{label(row.model)}, {row.probability}" for row in rows_of(table)]
+        )
+        axes.set_ylim(0.4 - len(table), 0.6)
+        axes.set_xlabel(f"gain by people's answers, nats a word ({interval:.0%})")
+        light_grid(axes, "x")
+        titled(fig, "Do people know what a model does not?", study_name)
+    return fig

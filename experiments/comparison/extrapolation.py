@@ -1,0 +1,233 @@
+"""``+exp=extrapolation``: people's loss by a polynomial through models' scores and losses, and how far it is wrong.
+
+Shen et al. (2017, Estimation of gap between current language models and human performance) fit a polynomial to people's
+judgements of models of known loss, and read people's loss off where people's own text is judged. Here the judgement is
+the mean ln p of the answers in the comparison game, which models give to the comparisons that people saw.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import xarray as xr
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+from pydantic import Field
+
+from estimators.comparison import two_alternative_report
+from estimators.comparison.study_sources import TARGET_POSITION, response_references
+from estimators.errors import InputError
+from estimators.layout import HUMAN, item_positions
+from experiments.harness.figures import STYLE, new_figure, player_colours, player_label
+from experiments.harness.marks import light_grid, mark, named, titled
+from experiments.harness.result import ExperimentResult, experiment
+from experiments.harness.settings import Seeded, rng_for, rows_of
+from experiments.harness.tables import table_variables
+from inference.settings import Count, Probability
+
+__all__ = ["EXTRAPOLATION_COLUMNS", "ExtrapolationSettings", "extrapolation", "extrapolation_figure"]
+
+Floats = NDArray[np.float64]
+
+EXTRAPOLATION_COLUMNS = (
+    *("player", "degree", "n_models", "score_nats", "outside", "loss_nats", "lower_nats", "upper_nats"),
+    *("true_loss_nats", "error_nats", "inside"),
+)
+"""Columns of the table.
+
+A model's row leaves it out of the fit. ``outside`` says that the player's score is outside those of the models that the
+polynomial goes through. ``true_loss_nats`` is known of models and of simulated people; ``inside`` says that the
+interval holds it.
+"""
+
+
+class ExtrapolationSettings(Seeded):
+    """Settings of :func:`extrapolation`."""
+
+    degrees: Annotated[tuple[Annotated[int, Field(ge=1)], ...], Field(min_length=1)] = (1, 2)
+    """Degrees of the polynomial; one that the models are too few for is left out."""
+    n_replicates: Count = 1000
+    """Bootstrap replicates over items."""
+    interval: Probability = 0.9
+    """Probability inside the intervals."""
+
+
+@experiment(ExtrapolationSettings)
+def extrapolation(study: xr.Dataset, settings: ExtrapolationSettings) -> ExperimentResult:
+    """Extrapolate the loss of people, and of every model left out, from the scores of the (other) models.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A comparison study with at least two models.
+    settings : ExtrapolationSettings, optional
+        Or its fields by name.
+
+    Returns
+    -------
+    ExperimentResult
+        :data:`EXTRAPOLATION_COLUMNS`, a row a player and degree.
+
+    Raises
+    ------
+    InputError
+        If the models are too few for every degree, or nobody answered.
+
+    Examples
+    --------
+    >>> from experiments import extrapolation, simulated
+    >>> study = simulated(n_items=20, n_participants=8, vocab_size=300, n_candidates=40)
+    >>> extrapolation(study, n_replicates=50).table[["player", "degree"]].head(2)
+      player  degree
+    0  human       1
+    1  human       2
+    """
+    scores, losses, truth = _by_item(study)
+    models = list(losses)
+    if len(models) <= min(settings.degrees):
+        raise InputError(
+            f"has {len(models)} models; a polynomial of degree {min(settings.degrees)} needs one more",
+            source=f"comparison study {study.attrs.get('name')!r}",
+            field="model",
+        )
+    rng = rng_for(settings.seed, "items")
+    n_items = len(scores[HUMAN])
+    draws = np.vstack([np.arange(n_items), rng.integers(0, n_items, (settings.n_replicates, n_items))])
+    mean_score = {name: values[draws].mean(axis=1) for name, values in scores.items()}
+    mean_loss = {name: values[draws].mean(axis=1) for name, values in losses.items()}
+    known = {name: float(values.mean()) for name, values in losses.items()} | ({HUMAN: truth} if truth else {})
+    rows: list[dict[str, Any]] = []
+    for player in [HUMAN, *models]:
+        others = [name for name in models if name != player]
+        for degree in settings.degrees:
+            if len(others) <= degree:
+                continue
+            x = np.stack([mean_score[name] for name in others], axis=1)
+            y = np.stack([mean_loss[name] for name in others], axis=1)
+            at = mean_score[player]
+            found = np.array([_polynomial(x[k], y[k], degree, at[k]) for k in range(len(draws))])
+            rows.append(_row(player, degree, x[0], at[0], found, known.get(player, float("nan")), settings.interval))
+    table = pd.DataFrame(rows, columns=list(EXTRAPOLATION_COLUMNS))
+    points = pd.DataFrame(
+        {"model": models, "score_nats": [mean_score[m][0] for m in models], "loss_nats": [known[m] for m in models]}
+    )
+    return ExperimentResult(
+        table=table,
+        dataset=xr.Dataset(table_variables(table, "row") | table_variables(points.add_prefix("point_"), "point")),
+        figures={"extrapolation": extrapolation_figure(table, points, str(study.attrs.get("name", "")))},
+        text=_summary(table, settings.interval),
+        warnings=_warnings(table),
+    )
+
+
+def _by_item(study: xr.Dataset) -> tuple[dict[str, Floats], dict[str, Floats], float]:
+    """Mean ln p by item of every player, losses by item of the models, and people's true loss (0 where unknown)."""
+    keep = response_references(study) == TARGET_POSITION
+    if not keep.any():
+        raise InputError("has no comparison with the token of the text", field="response")
+    item, candidate = item_positions(study, "response_item")[keep], study["response_candidate"].to_numpy()[keep]
+    asked, place = np.unique(item, return_inverse=True)
+    n = np.bincount(place)
+
+    def mean(values: Floats) -> Floats:
+        sums: Floats = np.bincount(place, weights=values) / n
+        return sums
+
+    scores = {HUMAN: mean(np.log(study["report"].to_numpy()[keep]))}
+    losses = {}
+    for at, model in enumerate(study["model"].to_numpy().tolist()):
+        target = study["target_logprob"].to_numpy()[at]
+        other = study["candidate_logprob"].to_numpy()[at, item, candidate]
+        scores[str(model)] = mean(np.log(two_alternative_report(target[item], other)))
+        losses[str(model)] = -target[asked]
+    truth = -float(study["human_target_logprob"].to_numpy()[asked].mean()) if "human_target_logprob" in study else 0.0
+    return scores, losses, truth
+
+
+def _polynomial(x: Floats, y: Floats, degree: int, at: float) -> float:
+    """Least-squares polynomial, at a place; NaN where models have the same score."""
+    if np.unique(x).size <= degree:
+        return float("nan")
+    return float(np.polynomial.Polynomial.fit(x, y, degree)(at))
+
+
+def _row(  # noqa: PLR0917 - one row of a table
+    player: str, degree: int, x: Floats, at: float, found: Floats, truth: float, interval: float
+) -> dict[str, Any]:
+    lower, upper = np.nanquantile(found[1:], [(1 - interval) / 2, (1 + interval) / 2])
+    return {
+        "player": player,
+        "degree": degree,
+        "n_models": x.size,
+        "score_nats": float(at),
+        "outside": bool(at < x.min() or at > x.max()),
+        "loss_nats": float(found[0]),
+        "lower_nats": float(lower),
+        "upper_nats": float(upper),
+        "true_loss_nats": truth,
+        "error_nats": float(found[0]) - truth,
+        "inside": None if np.isnan(truth) else bool(lower <= truth <= upper),
+    }
+
+
+def _warnings(table: pd.DataFrame) -> tuple[str, ...]:
+    said = []
+    people = table[table["player"] == HUMAN]
+    if people["outside"].any():
+        said.append(
+            "people's score is outside those of the models: their loss is what the curve does where no model is"
+        )
+    if len(people) > 1 and people["loss_nats"].max() - people["loss_nats"].min() > 0.1:
+        spread = people["loss_nats"].max() - people["loss_nats"].min()
+        said.append(f"the degrees disagree by {spread:.2f} nats on people's loss, and nothing says which is right")
+    return tuple(said)
+
+
+def _summary(table: pd.DataFrame, interval: float) -> str:
+    lines = []
+    for row in rows_of(table):
+        truth = "" if np.isnan(row.true_loss_nats) else f"; true {row.true_loss_nats:.3f}, error {row.error_nats:+.3f}"
+        lines.append(
+            f"- {player_label(row.player)}, degree {row.degree} through {row.n_models} models"
+            f"{' (outside of their scores)' if row.outside else ''}: {row.loss_nats:.3f} "
+            f"[{row.lower_nats:.3f}, {row.upper_nats:.3f}]{truth}"
+        )
+    return (
+        "Loss in nats a token, read off a polynomial through the mean ln p of models' answers and their losses, as "
+        f"Shen et al. (2017) did with judgements; a model's own row leaves it out. Intervals ({interval:.0%}) resample "
+        "items, and know nothing of the choice of the curve:\n\n" + "\n".join(lines)
+    )
+
+
+def extrapolation_figure(table: pd.DataFrame, points: pd.DataFrame, study_name: str = "") -> Figure:
+    """Models' scores and losses, and what polynomials give people."""
+    colours = player_colours([HUMAN, *points["model"]])
+    with mpl.rc_context(STYLE):
+        fig = new_figure(5.2, 3.6)
+        axes = fig.add_subplot()
+        for row in rows_of(points):
+            axes.plot(row.score_nats, row.loss_nats, "o", color=colours[row.model], markersize=6)
+        people = table[table["player"] == HUMAN]
+        for row, marker in zip(rows_of(people), "^vDs" * len(people), strict=False):
+            arms = [[max(row.loss_nats - row.lower_nats, 0)], [max(row.upper_nats - row.loss_nats, 0)]]
+            axes.errorbar(row.score_nats, row.loss_nats, yerr=arms, fmt=marker, color=colours[HUMAN], markersize=5)
+        truth = people["true_loss_nats"].iloc[0]
+        if np.isfinite(truth):
+            axes.plot(people["score_nats"].iloc[0], truth, "*", color=colours[HUMAN], markersize=10)
+        # an interval may run to any number
+        axes.set_ylim(0, 3 * points["loss_nats"].max())
+        axes.set_xlabel("mean ln p of the answers, nats")
+        axes.set_ylabel("loss, nats a token")
+        light_grid(axes, "both")
+        handles = [mark(player_label(name), colours[name], "o") for name in points["model"]]
+        handles += [
+            mark(f"people, degree {d}", colours[HUMAN], m) for d, m in zip(people["degree"], "^vDs", strict=False)
+        ]
+        if np.isfinite(truth):
+            handles.append(mark("people, true", colours[HUMAN], "*"))
+        named(fig, handles, 3)
+        titled(fig, "People's loss, extrapolated from models", study_name)
+    return fig

@@ -1,0 +1,242 @@
+"""``+exp=practice``: whether the answers of the comparison game get better as people go on."""
+
+from __future__ import annotations
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import xarray as xr
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from estimators.comparison.study_sources import TARGET_POSITION
+from estimators.documents import crossed_slope
+from estimators.errors import InputError
+from estimators.layout import item_positions
+from experiments.harness.figures import STYLE, new_figure
+from experiments.harness.marks import light_grid, number_ticks, titled
+from experiments.harness.result import ExperimentResult, experiment
+from experiments.harness.settings import rows_of
+from experiments.harness.tables import table_variables
+from inference.settings import Count, Probability, Settings
+
+__all__ = ["PRACTICE_COLUMNS", "PracticeSettings", "practice", "practice_answers", "practice_figure"]
+
+Floats = NDArray[np.float64]
+
+PRACTICE_COLUMNS = (
+    *("answers", "slope_nats", "se_nats", "lower_nats", "upper_nats", "n_responses", "n_participants"),
+    *("n_items", "item_share", "first_quarter_nats", "last_quarter_nats"),
+)
+"""Columns of the table.
+
+``slope_nats`` is what ln p, of the probability given to the token of the text, grows by when the number of answers
+given, or what else they are regressed on, doubles, participants' own levels taken out: of all answers (``answers``
+all), or of those to the same question, every question having a level too. ``item_share`` near 1 says that it is the
+same for everybody who met a question, as their order can be. The last two are means of the participants' first and
+last quarters of it.
+"""
+
+_ONE_ORDER = 0.8
+
+
+class PracticeSettings(Settings):
+    """Settings of :func:`practice`."""
+
+    against: str = "order"
+    """What the answers are regressed on: order (answers given before), or a variable of the answers above 0, such as
+    client_ms or server_ms of study=collected: whether slow answers are better."""
+    automatic: bool = False
+    """Count the answers that the site gave by itself."""
+    interval: Probability = 0.9
+    """Probability inside the intervals."""
+    bins: Count = 8
+    """Bins of the figure's curve."""
+
+
+@experiment(PracticeSettings)
+def practice(study: xr.Dataset, settings: PracticeSettings) -> ExperimentResult:
+    """Regress how good an answer is on the number of answers given before.
+
+    Rows of a study stand in the order in which a participant answered.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A comparison study.
+    settings : PracticeSettings, optional
+        Or its fields by name.
+
+    Returns
+    -------
+    ExperimentResult
+        :data:`PRACTICE_COLUMNS`, a row for all answers, and one for those to the same questions where these stood at
+        different places.
+
+    Raises
+    ------
+    InputError
+        If no participant gave two answers.
+
+    Examples
+    --------
+    >>> from experiments import practice, simulated
+    >>> found = practice(simulated(n_items=30, n_participants=20, vocab_size=300, n_candidates=40))
+    >>> found.table[["answers", "n_participants"]]
+                  answers  n_participants
+    0                 all              20
+    1  the same questions              20
+    """
+    answers = practice_answers(study, against=settings.against, automatic=settings.automatic)
+    x = np.log2(answers["x"].to_numpy(dtype=float))
+    rows = []
+    for name, item_levels in (("all", False), ("the same questions", True)):
+        try:
+            found = crossed_slope(
+                answers["log_score"],
+                x,
+                answers["participant"],
+                answers["item"],
+                item_levels=item_levels,
+                probability=settings.interval,
+            )
+        except InputError:
+            # everybody met the questions in one order: no question was met at two places
+            if not item_levels:
+                raise
+            continue
+        rows.append(
+            {
+                "answers": name,
+                **{f"{part}_nats": getattr(found, part) for part in ("slope", "se", "lower", "upper")},
+                **{part: getattr(found, part) for part in ("n_responses", "n_participants", "n_items", "item_share")},
+                **_quarters(answers),
+            }
+        )
+    table = pd.DataFrame(rows, columns=list(PRACTICE_COLUMNS))
+    return ExperimentResult(
+        table=table,
+        dataset=xr.Dataset(table_variables(table, "row") | table_variables(answers.add_prefix("answer_"), "answer")),
+        figures={"practice": practice_figure(answers, str(study.attrs.get("name", "")), settings)},
+        text=_summary(table, settings.interval, settings.against),
+        warnings=_warnings(table) if settings.against == "order" else (),
+    )
+
+
+def practice_answers(study: xr.Dataset, *, against: str = "order", automatic: bool = False) -> pd.DataFrame:
+    """How good every answer is, and what came before it.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A comparison study; comparisons of two candidates are left out, as neither is the text's.
+    against : str
+        See :class:`PracticeSettings`.
+    automatic : bool
+        Whether answers of the site count; they are no practice in any case.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``participant``, ``item``, ``n_before`` (answers of the participant that stand before), ``x`` (the number of the
+        answer, or the variable), ``log_score`` (ln of the probability given to the target, nats).
+
+    Raises
+    ------
+    InputError
+        If no participant gave two such answers.
+    """
+    item = item_positions(study, "response_item")
+    keep = np.ones(item.size, dtype=bool)
+    if "response_reference" in study:
+        keep &= study["response_reference"].to_numpy() == TARGET_POSITION
+    if not automatic:
+        keep &= ~study["automatic"].to_numpy()
+    who = study["participant"].to_numpy()[keep].astype(str)
+    before = pd.Series(who).groupby(who).cumcount().to_numpy()
+    if not (before > 0).any():
+        raise InputError("has no participant who gave two answers; nobody can get better", field="participant")
+    x = 1.0 + before
+    if against != "order":
+        if against not in study or study[against].dims != ("response",) or study[against].dtype.kind not in "iuf":
+            known = [name for name in study.data_vars if study[name].dims == ("response",)]
+            raise InputError(
+                f"is {against!r}; no number of every answer has that name: {', '.join(map(str, known))}",
+                field="against",
+            )
+        x = study[against].to_numpy()[keep].astype(float)
+        if not (np.isfinite(x) & (x > 0)).all():
+            raise InputError(f"has {int((~(x > 0)).sum())} values of {against} that are not above 0", field="against")
+    return pd.DataFrame(
+        {
+            "participant": who,
+            "item": study["item"].to_numpy()[item[keep]],
+            "n_before": before,
+            "x": x,
+            "log_score": np.log(study["report"].to_numpy()[keep].astype(float)),
+        }
+    )
+
+
+def _quarters(answers: pd.DataFrame) -> dict[str, float]:
+    """Means of the participants' first and last quarters."""
+    groups = answers.groupby("participant")["x"]
+    place = (groups.rank(method="first") - 0.5) / groups.transform("size")
+    parts = {"first": place < 0.25, "last": place > 0.75}
+    return {f"{name}_quarter_nats": float(answers.loc[part, "log_score"].mean()) for name, part in parts.items()}
+
+
+def _warnings(table: pd.DataFrame) -> tuple[str, ...]:
+    share = float(table["item_share"].iloc[0])
+    if share < _ONE_ORDER:
+        return ()
+    return (
+        f"most people met the questions in one order ({share:.0%} of the variation of the place is between questions): "
+        "a slope of the answers alone may be one of the questions; ask in random orders",
+    )
+
+
+def _summary(table: pd.DataFrame, interval: float, against: str) -> str:
+    lines = []
+    for row in rows_of(table):
+        what = "all answers" if row.answers == "all" else "answers to the same questions"
+        lines.append(
+            f"- {what}: {row.slope_nats:+.4f} [{row.lower_nats:+.4f}, {row.upper_nats:+.4f}] nats; mean of first "
+            f"quarters {row.first_quarter_nats:.3f}, of last {row.last_quarter_nats:.3f}"
+        )
+    first = table.iloc[0]
+    what = "the number of answers" if against == "order" else against
+    return (
+        f"What ln p of the token of the text grows by when {what} doubles, in {first['n_responses']:,} "
+        f"answers of {first['n_participants']} people (their own levels taken out; intervals hold {interval:.0%}, "
+        "clustered over people and questions):\n\n" + "\n".join(lines)
+    )
+
+
+def practice_figure(answers: pd.DataFrame, study_name: str, settings: PracticeSettings) -> Figure:
+    """Mean of the answers by their number, or another variable, less the levels of people, and of questions, too."""
+    edges = np.unique(np.quantile(answers["x"], np.linspace(0, 1, settings.bins + 1)).round())
+    bins = np.clip(np.searchsorted(edges, answers["x"], side="right") - 1, 0, max(edges.size - 2, 0))
+    by_person = answers["log_score"] - answers.groupby("participant")["log_score"].transform("mean")
+    by_question = by_person - by_person.groupby(answers["item"]).transform("mean")
+    with mpl.rc_context(STYLE):
+        fig = new_figure(5.6, 3.6)
+        axes = fig.add_subplot()
+        middle = answers["x"].groupby(bins).mean()
+        shown = ((by_person, "black", "less the person's mean"), (by_question, "#D55E00", "less the question's, too"))
+        for values, colour, name in shown:
+            means, errors = values.groupby(bins).mean(), values.groupby(bins).sem()
+            axes.errorbar(middle, means, yerr=errors, fmt="o-", markersize=3.5, linewidth=1, color=colour, label=name)
+        axes.axhline(0, color="0.6", linewidth=0.8)
+        axes.set_xscale("log", base=2)
+        number_ticks(
+            axes.xaxis, [each for each in 2.0 ** np.arange(25) if middle.min() / 2 <= each <= middle.max() * 2]
+        )
+        what = "answer number" if settings.against == "order" else settings.against
+        axes.set_xlabel(f"{what} (log scale)")
+        axes.set_ylabel("ln p of the token of the text, nats")
+        light_grid(axes, "y")
+        axes.legend(loc="best")
+        question = "as they go on" if settings.against == "order" else f"with {what}"
+        titled(fig, f"Do answers get better {question}?", study_name)
+    return fig

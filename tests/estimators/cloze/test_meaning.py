@@ -1,0 +1,68 @@
+"""Energy distance of word vectors: by hand, against loops over answers, and without bias."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from estimators.cloze import count_words, energy_distance
+from estimators.errors import InputError
+
+
+def loops(first: list[int], second: list[int], vectors: np.ndarray) -> float:
+    """The definition, a pair of answers at a time."""
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+    def mean(one: list[int], other: list[int], *, same: bool) -> float:
+        pairs = [(a, b) for i, a in enumerate(one) for j, b in enumerate(other) if not (same and i == j)]
+        return float(np.mean([np.linalg.norm(unit[a] - unit[b]) for a, b in pairs]))
+
+    return 2 * mean(first, second, same=False) - mean(first, first, same=True) - mean(second, second, same=True)
+
+
+def test_the_definition_in_several_contexts() -> None:
+    rng = np.random.default_rng(0)
+    vectors = rng.normal(size=(9, 4))
+    answers = [(rng.integers(0, 9, 7).tolist(), rng.integers(0, 9, 5).tolist()) for _ in range(6)]
+    sides = []
+    for side in (0, 1):
+        context = np.concatenate([np.full(len(pair[side]), at) for at, pair in enumerate(answers)])
+        words = np.concatenate([pair[side] for pair in answers])
+        sides.append(count_words(context, words, np.ones(len(words), dtype=int), n_contexts=6))
+    found = energy_distance(*sides, vectors)
+    np.testing.assert_allclose(found.distance, [loops(*pair, vectors) for pair in answers], atol=1e-12)
+    # lengths do not matter
+    scaled = energy_distance(*sides, vectors * rng.uniform(0.1, 10, size=(9, 1)))
+    np.testing.assert_allclose(scaled.distance, found.distance, atol=1e-9)
+
+
+def test_two_samples_of_one_distribution_are_zero_apart_on_average() -> None:
+    rng = np.random.default_rng(1)
+    vectors, p, n = rng.normal(size=(30, 5)), rng.dirichlet(np.ones(30)), 2000
+    context, one = np.repeat(np.arange(n), 5), np.ones(5 * n, dtype=int)
+    sides = [count_words(context, rng.choice(30, 5 * n, p=p), one, n_contexts=n) for _ in range(2)]
+    found = energy_distance(*sides, vectors).distance
+    assert found.mean() == pytest.approx(0, abs=4 * found.std() / np.sqrt(n))
+
+
+def test_words_that_mean_the_same_are_no_distance_apart() -> None:
+    first, second = (count_words([0], [code], [10], n_contexts=1) for code in (0, 1))
+    same, apart = [[1.0, 2.0], [1.0, 2.0]], [[1.0, 0.0], [-1.0, 0.0]]
+    assert energy_distance(first, second, same).distance[0] == 0
+    assert energy_distance(first, second, apart).distance[0] == pytest.approx(4)
+
+
+def test_words_without_a_vector_are_left_out() -> None:
+    first = count_words([0, 0, 1], [0, 1, 1], [3, 1, 5], n_contexts=2)
+    found = energy_distance(first, first, [[1.0, 0.0], [np.nan, np.nan]])
+    assert found.distance[0] == 0
+    assert np.isnan(found.distance[1])
+    assert found.known_first == pytest.approx(3 / 9)
+
+
+def test_what_is_refused() -> None:
+    one, two = (count_words([0], [3], [2], n_contexts=n) for n in (1, 2))
+    with pytest.raises(InputError, match="second: has 2 contexts, first has 1"):
+        energy_distance(one, two, np.eye(4))
+    with pytest.raises(InputError, match=r"vectors: has shape \(3, 3\); words have codes up to 3"):
+        energy_distance(one, one, np.eye(3))

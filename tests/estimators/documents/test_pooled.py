@@ -1,0 +1,70 @@
+"""Pooled studies: closed forms, a general solver, and how often intervals hold the truth."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import optimize, stats
+
+from estimators.documents import pooled_mean
+from estimators.errors import InputError
+
+
+def test_studies_of_equal_errors_are_their_mean() -> None:
+    y = np.array([1.0, 1.2, 1.5, 0.9])
+    found = pooled_mean(y, np.full(4, 0.1), probability=0.95)
+    assert found.mean == pytest.approx(y.mean())
+    # the estimates' variance is that of the errors and tau together
+    assert found.tau == pytest.approx(np.sqrt(y.var(ddof=1) - 0.01))
+    half = stats.t.ppf(0.975, 3) * y.std(ddof=1) / 2
+    assert found.upper == pytest.approx(y.mean() + half)
+    assert found.new_upper > found.upper
+
+
+def test_studies_that_agree_have_no_spread() -> None:
+    found = pooled_mean([1.0, 1.05], [0.1, 0.2])
+    assert found.tau == 0
+    assert found.share_between == 0
+    assert found.mean == pytest.approx((100 * 1.0 + 25 * 1.05) / 125)
+    assert found.se == pytest.approx(1 / np.sqrt(125))
+    assert np.isnan(found.new_lower)
+
+
+def test_the_variance_solves_its_equation() -> None:
+    rng = np.random.default_rng(0)
+    y, s = rng.normal(0, 1, 9), rng.uniform(0.1, 0.5, 9)
+
+    def excess(tau2: float) -> float:
+        weight = 1 / (s**2 + tau2)
+        return float(weight @ (y - weight @ y / weight.sum()) ** 2) - 8
+
+    assert pooled_mean(y, s).tau ** 2 == pytest.approx(optimize.brentq(excess, 0, 50), rel=1e-9)
+
+
+@pytest.mark.parametrize("tau", [0.0, 0.3])
+def test_intervals_hold_the_truth(tau: float) -> None:
+    rng = np.random.default_rng(1)
+    inside, new_inside = [], []
+    for _ in range(1000):
+        s = rng.uniform(0.1, 0.4, 6)
+        found = pooled_mean(1.3 + tau * rng.normal(size=6) + s * rng.normal(size=6), s)
+        inside.append(found.lower <= 1.3 <= found.upper)
+        new_inside.append(found.new_lower <= 1.3 + tau * rng.normal() <= found.new_upper)
+    # 1,000 sets of studies: a standard error of .0095; without spread the interval errs on the wide side
+    assert 0.87 < np.mean(inside) < 0.99
+    # as the docstring says: it takes the spread for known, and there is nothing to know where it is 0
+    assert (0.78 if tau else 0.9) < np.mean(new_inside) < (0.88 if tau else 1)
+
+
+@pytest.mark.parametrize(
+    ("estimate", "se", "message"),
+    [
+        ([1.0], [0.1], "estimate: has 1 studies"),
+        ([1.0, 2.0], [0.1], r"se: has shape \(1,\)"),
+        ([1.0, 2.0], [0.1, 0.0], "se: is 0.0 for a study, should be above 0"),
+        ([1.0, np.nan], [0.1, 0.1], "estimate: is nan for a study"),
+    ],
+)
+def test_what_is_refused(estimate: list[float], se: list[float], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        pooled_mean(estimate, se)

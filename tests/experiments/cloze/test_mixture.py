@@ -1,0 +1,86 @@
+"""``+exp=mixture``: what a run writes, a study whose truth is known, and the public answers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from estimators.cloze import held_out_mixture
+from estimators.errors import InputError
+from experiments import cloze_simulated, cloze_study, mixture, provo
+from experiments.cloze.mixture import MIXTURE_COLUMNS
+from experiments.harness.outputs import write_outputs
+from tests.experiments.command import config, prepared
+
+TINY = ("study=cloze_simulated", "study.n_items=24", "study.items_per_text=4", "study.vocab_size=40")
+
+
+def test_what_a_run_writes(tmp_path: Path) -> None:
+    arguments = ("+exp=mixture", *TINY, "output.dpi=40")
+    job = prepared(*arguments)
+    result = job.run()
+    assert tuple(result.table.columns) == MIXTURE_COLUMNS
+    weights = result.table[["weight_people", "weight_model", "weight_rest"]].to_numpy()
+    np.testing.assert_allclose(weights.sum(axis=1), 1)
+    write_outputs(tmp_path, config(*arguments), job.study, result)
+    items = pd.read_csv(tmp_path / "items.csv")
+    assert (tmp_path / "figures" / "mixture.png").is_file()
+    for row in result.table.itertuples():
+        own = items[(items["model"] == row.model) & (items["probability"] == row.probability)]
+        assert len(own) == row.n_contexts
+        assert (own["loss_model_nats"] - own["loss_both_nats"]).mean() == pytest.approx(row.gain_nats)
+        rest = np.full(len(own), 1 / job.study.sizes["word"])
+        columns = [own["probability_people"], own["probability_model"], rest]
+        again = held_out_mixture(np.stack(columns, axis=1), own["text_id"])
+        np.testing.assert_allclose(own["loss_both_nats"], again.loss_nats, rtol=1e-6)
+    assert "few texts" in result.warnings[-1]
+
+
+def two_kinds_of_words(share_of_people: float) -> pd.DataFrame:
+    """Half of the people say "yes" and half "no"; the text has what they say at a share of its places, else "maybe"."""
+    rows = []
+    for text in range(6):
+        for number in range(10):
+            target = ("yes", "no")[number % 2] if number < 10 * share_of_people else "maybe"
+            place = {"text_id": f"t{text}", "word_num": number + 1, "context": "well", "target": target}
+            rows += [{**place, "source": "human", "word": word, "count": 20} for word in ("yes", "no")]
+            rows.append({**place, "source": "model", "word": "maybe", "count": 40})
+    return pd.DataFrame(rows)
+
+
+@pytest.mark.parametrize("share", [0.3, 0.6])
+def test_people_have_the_weight_of_the_words_that_they_alone_know(share: float) -> None:
+    table = two_kinds_of_words(share)
+    people = table[table["source"] == "human"].rename(columns={"word": "response"})
+    samples = table[table["source"] == "model"].rename(columns={"word": "response"})
+    study = cloze_study(
+        pd.concat([people.assign(model=None), samples.assign(model="m")], ignore_index=True).drop(columns="source")
+    )
+    row = mixture(study, vocab_size=1000).table.iloc[0]
+    assert row["weight_people"] == pytest.approx(share, abs=1e-3)
+    # closed form: a word of people has half of their weight
+    expected = -share * np.log(share / 2) - (1 - share) * np.log(1 - share)
+    assert row["loss_both_nats"] == pytest.approx(expected, abs=1e-3)
+    assert row["gain_nats"] > 0
+
+
+@pytest.mark.slow
+def test_the_public_answers(provo_root: Path) -> None:
+    found = mixture(provo(root=provo_root), players=["gpt2"])
+    table = found.table.set_index("probability")
+    # the loss of the words as scored is lower than that of 1,000 samples, and people's answers lower both
+    assert table.loc["scored", "loss_model_nats"] < table.loc["samples", "loss_model_nats"]
+    assert (table["gain_lower_nats"] > 0).all()
+    assert table.loc["scored", "gain_nats"] == pytest.approx(0.2695, abs=1e-3)
+    assert list(table["n_contexts"]) == [797, 797]
+
+
+def test_what_is_refused() -> None:
+    study = cloze_simulated(n_items=6, items_per_text=6, vocab_size=40)
+    with pytest.raises(InputError, match=r"model 'mixture': has 6 contexts .* of 1 text; weights need two texts"):
+        mixture(study)
+    with pytest.raises(InputError, match=r"experiment.vocab_size: is 3, should be at least"):
+        mixture(cloze_simulated(n_items=12, items_per_text=3, vocab_size=40), vocab_size=3)

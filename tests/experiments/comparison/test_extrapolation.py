@@ -1,0 +1,63 @@
+"""``+exp=extrapolation``: lines that are right, a truth that is missed, and what a run writes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from estimators.errors import InputError
+from experiments import extrapolation, lm_game, simulated
+from experiments.comparison.extrapolation import EXTRAPOLATION_COLUMNS, _polynomial
+from experiments.harness.outputs import write_outputs
+from tests.experiments.command import TINY, config, prepared
+
+
+def test_what_a_run_writes(tmp_path: Path) -> None:
+    arguments = ("+exp=extrapolation", *TINY, "experiment.n_replicates=50")
+    job = prepared(*arguments)
+    result = job.run()
+    table = result.table
+    assert tuple(table.columns) == EXTRAPOLATION_COLUMNS
+    assert set(table["player"]) == {"human", *job.study["model"].to_numpy().tolist()}
+    # a model is left out of its own line, so that three leave two: a line and no parabola
+    assert set(table[table["player"] != "human"]["degree"]) == {1}
+    write_outputs(tmp_path, config(*arguments), job.study, result)
+    assert (tmp_path / "figures" / "extrapolation.png").is_file()
+
+
+def test_polynomials_by_hand() -> None:
+    x, y = np.array([-1.0, -0.5, 0.0]), np.array([4.0, 3.0, 2.0])
+    assert _polynomial(x, y, 1, -2.0) == pytest.approx(6.0)
+    assert _polynomial(x, x**2, 2, -2.0) == pytest.approx(4.0)
+    assert np.isnan(_polynomial(np.zeros(3), y, 1, 1.0))
+
+
+def test_an_extrapolation_can_be_certain_and_wrong() -> None:
+    study = simulated(n_items=200, n_participants=30, vocab_size=500, n_candidates=60)
+    table = extrapolation(study, n_replicates=200).table
+    people = table[table["player"] == "human"].set_index("degree").loc[1]
+    asked = study.sel(item=np.unique(study["response_item"]))
+    assert people["true_loss_nats"] == pytest.approx(-float(asked["human_target_logprob"].mean()))
+    # people's score is among those of the models, and the line still misses their loss by most of a nat
+    assert not people["outside"]
+    assert people["error_nats"] < -0.5
+    assert not people["inside"]
+    # so it does every model that it is not fitted to
+    assert (table[table["player"] != "human"]["error_nats"].abs() > 0.5).all()
+
+
+def test_the_public_answers(lm_game_root: Path) -> None:
+    result = extrapolation(lm_game(root=lm_game_root), n_replicates=100)
+    table = result.table.set_index(["player", "degree"])
+    # true losses on the 120 questions
+    assert table.loc[("14M", 1), "true_loss_nats"] == pytest.approx(4.015328, abs=1e-6)
+    assert abs(table.loc[("14M", 1), "error_nats"]) > 0.3
+    assert np.isnan(table.loc[("human", 1), "true_loss_nats"])
+
+
+def test_one_model_has_no_line() -> None:
+    study = simulated(n_items=12, n_participants=6, vocab_size=300, n_candidates=40)
+    with pytest.raises(InputError, match="model: has 1 models; a polynomial of degree 1 needs one more"):
+        extrapolation(study.isel(model=[1]))
