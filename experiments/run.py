@@ -27,6 +27,7 @@ from omegaconf.errors import OmegaConfBaseException
 from estimators.errors import InputError, unknown_choice
 from experiments.harness import folders, sweep
 from experiments.harness.command_line import check_arguments, no_experiment, one_line
+from experiments.harness.explore import check_explorer
 from experiments.harness.given_keys import hide_keys
 from experiments.harness.job import SHARED, prepare
 from experiments.harness.outputs import (
@@ -90,6 +91,8 @@ class OutputSettings(Settings):
     """Print the table to stdout."""
     html: bool = False
     """Also write the report as one HTML file with the figures inside."""
+    explore: bool = False
+    """Also write explore.html: every item of the study, to search, sort and filter (extra explore)."""
 
 
 class RunSettings(Settings):
@@ -247,7 +250,11 @@ def _run(cfg: DictConfig, folder: Path, overrides: Sequence[str], *, prefix: str
     if OmegaConf.select(cfg, "experiment.name") is None:
         raise no_experiment()
     with stage(f"{prefix}{cfg.experiment.name}"):
+        if cfg.output.explore:
+            check_explorer()
         job = prepare(cfg, overrides, folder=folder)
+        if cfg.output.explore:
+            check_explorer(job.study)
         prepared = time.perf_counter()
         log.info("loaded study %s in %.2f s", job.study.attrs.get("name"), prepared - start)
         result = job.run()

@@ -57,7 +57,7 @@ _TABLES = (
     "score_curves",
 )
 _TABLE_FILES = tuple(f"{name}.csv" for name in _TABLES)
-_OUTPUTS = ("table.csv", *_TABLE_FILES, "results.nc", "notes.csv", "figures", "report.md", "report.html")
+_OUTPUTS = ("table.csv", *_TABLE_FILES, "results.nc", "notes.csv", "figures", "report.md", "report.html", "explore.html")
 # what an experiment may write besides, see ExperimentResult.files
 _FILES = ("study.nc", "lm_game", "tables", "studies")
 _STATUS = "status.json"
@@ -305,6 +305,10 @@ def write_outputs(
             (staging / "report.html").write_text(
                 html_page(report, [staging, folder], verdicts=result.verdicts), encoding="utf-8"
             )
+        if cfg.output.explore:
+            from experiments.harness.explore import explore  # noqa: PLC0415 - as above
+
+            explore(study, result, staging / "explore.html")
 
 
 def _save_posteriors(folder: Path, posteriors: Mapping[str, Any]) -> None:
