@@ -24,12 +24,12 @@ __all__ = ["bet_exploration"]
 _LABELS = {
     "item": "place",
     "context": "text before it",
-    "target": "word of the text",
+    "target": "target",
     "n_responses": "answers",
-    "share_named": "share of answers that name the word",
+    "share_named": "share of answers that name the target",
     "mean_stake": "mean stake on what came",
-    "loss_nats_": "mean loss of people, back-off {} (nats)",
-    "surprisal_nats_": "surprisal of the word, {} (nats)",
+    "loss_nats_": "people: mean loss, back-off {} (nats)",
+    "surprisal_nats_": "{}: surprisal of the target (nats)",
     BETTER: "lowest loss here",
 }
 
@@ -52,7 +52,7 @@ def bet_exploration(study: xr.Dataset, result: ExperimentResult | None = None) -
     --------
     >>> from estimators.bets.examples import bet_study
     >>> bet_exploration(bet_study()).tables[0][0].columns
-    ('participant', 'word', 'stake', 'is the word of the text')
+    ('participant', 'word', 'stake', 'is the target')
     """
     items = None if result is None else result.tables.get("items")
     if items is None or "mean_stake" not in items:
@@ -74,8 +74,11 @@ def bet_exploration(study: xr.Dataset, result: ExperimentResult | None = None) -
         labels=fill_labels([str(name) for name in items.columns], _LABELS),
         shown=("item", *texts, "n_responses", "share_named", "mean_stake", losses[0], *models[:1], BETTER),
         axes=(models[0] if models else "share_named", losses[0]),
-        about=f"Who was better: the lowest mean loss on the item, people's with the back-off "
-        f"{player_label(losses[0].removeprefix('loss_nats_'))}.",
+        about=(
+            "The target is the word of the text. Who was better: the lowest mean loss on the item, people's with the "
+            f"back-off {player_label(losses[0].removeprefix('loss_nats_'))}."
+        ),
+        players=(HUMAN, *players),
     )
 
 
@@ -88,7 +91,9 @@ def _tables(study: xr.Dataset, positions: list[int]) -> list[list[ItemTable]]:
     stakes = pd.DataFrame(
         {
             "response": np.concatenate([response, np.arange(len(item))]),
-            "word": np.concatenate([study["bet_word"].to_numpy(), np.full(len(item), "(any other word)", dtype=object)]),
+            "word": np.concatenate(
+                [study["bet_word"].to_numpy(), np.full(len(item), "(any other word)", dtype=object)]
+            ),
             "stake": np.concatenate([study["bet_stake"].to_numpy(), study["other_stake"].to_numpy()]),
             "hit": np.concatenate([study["bet_hit"].to_numpy(), ~outcome_stakes(study)[1]]),
         }
@@ -104,7 +109,7 @@ def _tables(study: xr.Dataset, positions: list[int]) -> list[list[ItemTable]]:
                     "participant": part["who"],
                     "word": part["word"],
                     "stake": part["stake"],
-                    "is the word of the text": np.where(part["hit"], "yes", "no"),
+                    "is the target": np.where(part["hit"], "yes", "no"),
                 },
             )
         ]

@@ -37,24 +37,24 @@ _TOP = 12
 _LABELS = {
     "item": "context",
     "context": "text before the word",
-    "target": "word of the text",
+    "target": "target",
     "text_id": "text",
     "word_num": "number of the word in its text",
     "n_answers": "answers",
     "n_different": "different answers",
-    "cloze_probability": "share of people who gave the word of the text",
+    "cloze_probability": "share of people who gave the target",
     "modal_answer": "most frequent answer",
     "modal_probability": "its share",
     "n_modal": "answers as frequent",
     "entropy_nats": "entropy of people's answers (nats)",
     "entropy_corrected_nats": "the same, bias corrected (nats)",
-    "n_samples_": "words of {}",
-    "target_probability_": "probability of the word of the text, {}",
-    "surprisal_nats_": "surprisal of the word of the text, {} (nats)",
-    "tvd_corrected_": "distance of {} to people (TVD), baseline taken out",
-    "tvd_": "distance of {} to people (TVD)",
+    "n_samples_": "{}: words",
+    "target_probability_": "{}: probability of the target",
+    "surprisal_nats_": "{}: surprisal of the target (nats)",
+    "tvd_corrected_": "{}: distance to people (TVD), baseline taken out",
+    "tvd_": "{}: distance to people (TVD)",
     "nearest": "model nearest to people",
-    BETTER: "gave the word of the text the most",
+    BETTER: "gave the target the most",
 }
 
 
@@ -103,8 +103,11 @@ def cloze_exploration(study: xr.Dataset, result: ExperimentResult | None = None)
         labels=fill_labels([str(name) for name in items.columns], _LABELS),
         shown=(*shown, *first, BETTER),
         axes=("cloze_probability" if not first else first[0], "entropy_nats"),
-        about="Who was better: whoever gave the word of the text the highest probability, people by their share of "
-        "answers, models by their samples or scores.",
+        about=(
+            "The target is the word of the text. Who was better: whoever gave the target the highest probability, "
+            "people by their share of answers, models by their samples or scores."
+        ),
+        players=tuple(given),
     )
 
 
@@ -129,7 +132,7 @@ def _answers(study: xr.Dataset, words: StudyWords) -> list[ItemTable]:
             number = counts.get((item, word), 0) if words.human is not None else None
             of_models = [None if model is None else model.get(word, 0.0) for model in models]
             text = str(words.strings[word])
-            text = f"{text} (word of the text)" if word == words.target[item] else text
+            text = f"{text} (target)" if word == words.target[item] else text
             rows.append([text, number, said.get(word, 0.0), *of_models])
         found.append(ItemTable("Answers of people and models", columns, rows))
     return found

@@ -32,14 +32,14 @@ __all__ = ["comparison_exploration"]
 _LABELS = {
     "item": "item",
     "context": "context",
-    "target": "token of the text",
+    "target": "target",
     "item_set": "set of items",
     "n_responses": "answers",
     "n_participants": "people",
-    "mean_report": "mean probability that people gave to the token of the text",
-    "mean_log_ratio_nats": "people's mean ln odds, token of the text to candidate (nats)",
-    "surprisal_nats_": "surprisal of the token of the text, {} (nats)",
-    "gap_nats_": "contribution to the loss, {}: its loss here minus the generator's (nats)",
+    "mean_report": "people: mean probability of the target",
+    "mean_log_ratio_nats": "people: mean ln odds of the target (nats)",
+    "surprisal_nats_": "{}: surprisal of the target (nats)",
+    "gap_nats_": "{}: loss here minus the generator's (nats)",
     BETTER: "lowest loss here",
 }
 
@@ -77,22 +77,24 @@ def comparison_exploration(study: xr.Dataset, result: ExperimentResult | None = 
     items[BETTER] = best_of(gaps)
     posterior = posterior_tables(result, item_labels(study))
     by_item = dict(list(reports.groupby("item")))
-    tables = [
-        [*_item_tables(study, position, by_item.get(position)), *posterior[position]] for position in range(len(items))
-    ]
+    # items that nobody answered come last
+    order = np.argsort(items["n_responses"].to_numpy() == 0, kind="stable")
+    tables = [[*_item_tables(study, at, by_item.get(at)), *posterior[at]] for at in order.tolist()]
     people = [name for name in (f"gap_nats_{HUMAN}",) if name in items]
     models = [f"surprisal_nats_{name}" for name in study["model"].to_numpy().tolist()]
     return Exploration(
         kind="comparison",
-        items=items,
+        items=items.iloc[order],
         tables=tables,
         labels=fill_labels([str(name) for name in items.columns], _LABELS),
         shown=("item", "context", "target", "n_responses", "mean_report", *people, *models[:1], BETTER),
         axes=(models[0], "mean_report"),
         about=(
-            "Who was better: the player with the lowest estimated loss on the item. The loss of one item rests on few "
-            "answers: it is rough, and too low where they are few."
+            "The target is the token of the text; people said how probable it is beside one candidate. A player's gap "
+            "is the mean of its losses here minus the generator's. Who was better: the player with the lowest loss. "
+            "That of one item rests on few answers: it is rough, and too low where they are few."
         ),
+        players=tuple(gaps),
     )
 
 
@@ -120,11 +122,11 @@ def _item_tables(study: xr.Dataset, position: int, reports: pd.DataFrame | None)
     target_p = np.exp(study["target_logprob"].to_numpy()[:, position])
     candidate_p = np.exp(study["candidate_logprob"].to_numpy()[:, position])
     truth = "human_target_logprob" in study
-    head = ("token", "answers", "people: mean probability of the token of the text", *map(_belief, models))
+    head = ("token", "answers", "people: mean probability of the target", *map(_belief, models))
     head = (*head, "people in truth: probability") if truth else head
     own: list[Any] = [np.exp(float(study["human_target_logprob"].to_numpy()[position]))] if truth else []
     target = str(study["target_token"].to_numpy()[position])
-    rows: list[list[Cell]] = [[f"{target} (token of the text)", None, None, *target_p.tolist(), *own]]
+    rows: list[list[Cell]] = [[f"{target} (target)", None, None, *target_p.tolist(), *own]]
     answered = {} if reports is None else {int(at): part for at, part in reports.groupby("candidate")}
     # a token that was drawn several times is one row
     for token in dict.fromkeys(tokens[at] for at in sorted(answered, key=lambda at: -len(answered[at]))):
@@ -134,7 +136,7 @@ def _item_tables(study: xr.Dataset, position: int, reports: pd.DataFrame | None)
         rows.append([str(token), len(report), float(report.mean()), *candidate_p[:, same[0]].tolist(), *own])
     found = [ItemTable("Tokens: what people reported and models expected", head, rows)]
     if reports is not None:
-        columns = ("participant", "compared with", "probability of the token of the text", "ln odds (nats)")
+        columns = ("participant", "compared with", "probability of the target", "ln odds (nats)")
         said: list[list[Cell]] = [
             [str(row.participant), str(tokens[int(row.candidate)]), float(row.report), float(row.log_ratio)]  # type: ignore[arg-type]
             for row in reports.itertuples()

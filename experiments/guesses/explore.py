@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pandas as pd
 
 from estimators.guesses import guess_contexts, guess_items
@@ -27,7 +26,7 @@ _LABELS = {
     "document": "text",
     "position": "tokens before it",
     "context": "text before it",
-    "target": "token of the text",
+    "target": "target",
     "word_token": "a word",
     "n_guesses": "guesses",
     "n_participants": "people",
@@ -35,7 +34,7 @@ _LABELS = {
     "modal_guess": "most frequent guess",
     "modal_share": "its share",
     "hit_": "{} is right (1 yes, 0 no, a share for ties)",
-    "surprisal_nats_": "surprisal of the token of the text, {} (nats)",
+    "surprisal_nats_": "{}: surprisal of the target (nats)",
     BETTER: "more often right",
 }
 
@@ -87,22 +86,20 @@ def guess_exploration(study: xr.Dataset, result: ExperimentResult | None = None)
         labels=fill_labels([str(name) for name in items.columns], _LABELS),
         shown=("item", *texts, "n_guesses", "accuracy", *[f"hit_{name}" for name in hits][:2], BETTER),
         axes=(surprisal[0] if surprisal else "n_guesses", "accuracy"),
-        about="Who was better: whoever was right more often at the place.",
+        about="The target is the token of the text. Who was better: whoever was right more often at the place.",
+        players=(HUMAN, *hits),
     )
 
 
 def _tables(study: xr.Dataset) -> list[list[ItemTable]]:
     people = study["participant"].to_numpy().astype(str)
     names = short_names(people.tolist())
-    table = pd.DataFrame({"item": response_positions(study), "who": [names[name] for name in people]})
-    table["right"] = np.where(study["correct"].to_numpy(), "yes", "no")
-    columns = ["who", "right"]
-    if "guess" in study:
-        table["guess"] = study["guess"].to_numpy().astype(str)
-        columns = ["who", "guess", "right"]
-    head = {"who": "participant", "guess": "guess", "right": "right"}
-    found: list[list[ItemTable]] = [[] for _ in range(study.sizes["item"])]
-    for item, part in table.groupby("item"):
-        rows: list[list[Cell]] = part[columns].to_numpy().tolist()
-        found[int(str(item))] = [ItemTable("Guesses", tuple(head[name] for name in columns), rows)]
-    return found
+    who = [names[name] for name in people]
+    right = ["yes" if correct else "no" for correct in study["correct"].to_numpy().tolist()]
+    guess = study["guess"].to_numpy().astype(str).tolist() if "guess" in study else None
+    columns = ("participant", "right") if guess is None else ("participant", "guess", "right")
+    rows: list[list[list[Cell]]] = [[] for _ in range(study.sizes["item"])]
+    for answer, item in enumerate(response_positions(study).tolist()):
+        said = [] if guess is None else [guess[answer]]
+        rows[item].append([who[answer], *said, right[answer]])
+    return [[ItemTable("Guesses", columns, of_item)] if of_item else [] for of_item in rows]

@@ -60,6 +60,8 @@ class Exploration:
         Columns of the overview at first: across and up.
     about : str
         What ``better`` compares, in a sentence.
+    players : tuple of str
+        Who is compared; their colours are those of the figures.
     """
 
     kind: str
@@ -69,6 +71,7 @@ class Exploration:
     shown: tuple[str, ...]
     axes: tuple[str, str]
     about: str = ""
+    players: tuple[str, ...] = ()
 
 
 def item_table(heading: str, columns: Mapping[str, ArrayLike]) -> ItemTable:

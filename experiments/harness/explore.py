@@ -18,7 +18,6 @@ import pandas as pd
 from hydra.utils import get_object
 
 from estimators.errors import InputError, require_packages
-from estimators.layout import HUMAN
 from experiments.harness.exploration import BETTER, Exploration
 from experiments.harness.figures import player_colours, player_label
 from experiments.harness.registry import EXTRAS
@@ -40,7 +39,13 @@ EXPLORERS: Mapping[str, str] = {
 """Kind of study -> what describes its items."""
 
 # a variable that every study of the kind has, and no other
-_VARIABLES = {"comparison": "report", "cloze": "word_text", "guess": "correct", "ranking": "ranked_token", "bet": "bet_hit"}
+_VARIABLES = {
+    "comparison": "report",
+    "cloze": "word_text",
+    "guess": "correct",
+    "ranking": "ranked_token",
+    "bet": "bet_hit",
+}
 
 MAX_ITEMS = 5000
 """Items of one page; a browser on a phone cannot hold many more."""
@@ -145,8 +150,10 @@ def explorer_page(found: Exploration, *, name: str, result: ExperimentResult | N
     """
     data = _safe_json(_content(found, name, result))
     page = _TEMPLATE.read_text(encoding="utf-8")
-    # the library last: nothing in it may be taken for a placeholder
-    return page.replace("@@DATA@@", data).replace("@@LIBRARY@@", _library())
+    # the texts of a study may say what stands for the library
+    before, between = page.split("@@DATA@@")
+    between, after = between.split("@@LIBRARY@@")
+    return f"{before}{data}{between}{_library()}{after}"
 
 
 @cache
@@ -197,23 +204,15 @@ def _content(found: Exploration, name: str, result: ExperimentResult | None) -> 
         "joined": found.kind in ("cloze", "bet"),
         "axes": [order[axis] for axis in found.axes],
         "better": order.get(BETTER),
-        "colours": _colours(items),
+        "colours": {player_label(player): colour for player, colour in player_colours(found.players).items()},
         "details": [
-            [{"heading": one.heading, "columns": one.columns, "rows": [[_plain(v) for v in row] for row in one.rows]}
-             for one in tables]
+            [
+                {"heading": one.heading, "columns": one.columns, "rows": [[_plain(v) for v in row] for row in one.rows]}
+                for one in tables
+            ]
             for tables in found.tables[:MAX_ITEMS]
         ],
     }
-
-
-def _colours(items: pd.DataFrame) -> dict[str, str]:
-    """Colour of everybody who can be better, by the name that the page shows."""
-    if BETTER not in items:
-        return {}
-    names = [name for name in dict.fromkeys(items[BETTER]) if name not in ("", "tie")]
-    label = player_label(HUMAN)
-    found = player_colours([HUMAN if name == label else str(name) for name in names])
-    return {player_label(name): colour for name, colour in found.items()}
 
 
 def _rows(table: pd.DataFrame) -> list[list[Any]]:

@@ -57,7 +57,16 @@ _TABLES = (
     "score_curves",
 )
 _TABLE_FILES = tuple(f"{name}.csv" for name in _TABLES)
-_OUTPUTS = ("table.csv", *_TABLE_FILES, "results.nc", "notes.csv", "figures", "report.md", "report.html", "explore.html")
+_OUTPUTS = (
+    "table.csv",
+    *_TABLE_FILES,
+    "results.nc",
+    "notes.csv",
+    "figures",
+    "report.md",
+    "report.html",
+    "explore.html",
+)
 # what an experiment may write besides, see ExperimentResult.files
 _FILES = ("study.nc", "lm_game", "tables", "studies")
 _STATUS = "status.json"

@@ -27,17 +27,17 @@ _TOP = 10
 _LABELS = {
     "item": "place",
     "context": "tokens before it, of the same window",
-    "target": "token of the text",
+    "target": "target",
     "text": "text",
     "context_length": "tokens that the model saw",
     "window": "window",
     "position": "place in the window",
-    "rank_": "rank of the token of the text, {} (1 is the best)",
+    "rank_": "{}: rank of the target (1 is the best)",
     BETTER: "lowest rank",
 }
 
 
-def ranking_exploration(study: xr.Dataset, result: ExperimentResult | None = None) -> Exploration:
+def ranking_exploration(study: xr.Dataset, result: ExperimentResult | None = None) -> Exploration:  # noqa: ARG001 - as of the other kinds
     """Describe every place of a ranking study, with every model's ranks and most probable tokens.
 
     Parameters
@@ -83,8 +83,11 @@ def ranking_exploration(study: xr.Dataset, result: ExperimentResult | None = Non
         labels=fill_labels([str(name) for name in items.columns], _LABELS),
         shown=("item", "context", "target", "context_length", *ranks[:3], BETTER),
         axes=("position", ranks[0]) if len(ranks) == 1 else (ranks[0], ranks[1]),
-        about="Who was better: the model that ranks the token of the text highest. A token that is not among those "
-        "listed has the rank \N{INFINITY}.",
+        about=(
+            "The target is the token of the text. Who was better: the model that ranks the target highest. A target "
+            "that is not among the tokens listed has the rank \N{INFINITY}."
+        ),
+        players=tuple(models),
     )
 
 
