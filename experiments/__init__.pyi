@@ -29,6 +29,7 @@ from .comparison.token_classes import token_classes as token_classes
 from .documents.corpus import corpus as corpus
 from .guesses.accuracy.experiment import accuracy as accuracy
 from .guesses.guess_bounds import guess_bounds as guess_bounds
+from .harness.bundle import bundle as bundle
 from .harness.explore import explore as explore
 from .papers.provo.ard import ard_legacy as ard_legacy
 from .papers.provo.ard_conclusion import ard_conclusion as ard_conclusion

@@ -71,9 +71,8 @@ def comparison_exploration(study: xr.Dataset, result: ExperimentResult | None = 
     items = items.copy()
     reports = _reports(study)
     items["mean_log_ratio_nats"] = reports.groupby("item")["log_ratio"].mean().reindex(range(len(items))).to_numpy()
-    gaps = {
-        column.removeprefix("gap_nats_"): items[column].to_numpy() for column in items if column.startswith("gap_nats_")
-    }
+    own = [str(column) for column in items if str(column).startswith("gap_nats_")]
+    gaps = {column.removeprefix("gap_nats_"): items[column].to_numpy() for column in own}
     items[BETTER] = best_of(gaps)
     posterior = posterior_tables(result, item_labels(study))
     by_item = dict(list(reports.groupby("item")))
@@ -127,7 +126,7 @@ def _item_tables(study: xr.Dataset, position: int, reports: pd.DataFrame | None)
     own: list[Any] = [np.exp(float(study["human_target_logprob"].to_numpy()[position]))] if truth else []
     target = str(study["target_token"].to_numpy()[position])
     rows: list[list[Cell]] = [[f"{target} (target)", None, None, *target_p.tolist(), *own]]
-    answered = {} if reports is None else {int(at): part for at, part in reports.groupby("candidate")}
+    answered = {} if reports is None else {int(str(at)): part for at, part in reports.groupby("candidate")}
     # a token that was drawn several times is one row
     for token in dict.fromkeys(tokens[at] for at in sorted(answered, key=lambda at: -len(answered[at]))):
         same = [at for at in answered if tokens[at] == token]

@@ -126,7 +126,7 @@ def best_of(values: Mapping[str, ArrayLike], *, highest: bool = False) -> NDArra
     ['humans', 'tie', '']
     """
     if len(values) < 2:
-        return np.full(len(next(iter(values.values()), [])), "", dtype=object)
+        return np.full(np.shape(next(iter(values.values()), ())), "", dtype=object)
     table = np.array([np.asarray(column, dtype=float) for column in values.values()])
     table = -table if highest else table
     known = ~np.isnan(table)

@@ -260,6 +260,7 @@ def write_outputs(
     settings: Settings | None = None,
     overrides: Sequence[str] = (),
     timings: Mapping[str, float] | None = None,
+    data: Mapping[str, str] | None = None,
 ) -> None:
     """Write table, dataset, the loader's notes, figures as PNG and SVG, report, posteriors: all or none.
 
@@ -278,6 +279,8 @@ def write_outputs(
         What the user set on the command line.
     timings : mapping of str to float, optional
         Seconds by stage, for the report.
+    data : mapping of str to str, optional
+        Setting that names a file or folder -> hash of what was there, for the bundle.
     """
     with staged(folder) as staging:
         result.table.to_csv(staging / "table.csv", index=False, lineterminator="\n")
@@ -318,6 +321,18 @@ def write_outputs(
             from experiments.harness.explore import explore  # noqa: PLC0415 - as above
 
             explore(study, result, staging / "explore.html")
+        if cfg.output.bundle:
+            from experiments.harness.bundle import bundle  # noqa: PLC0415 - as above
+
+            bundle(
+                study,
+                result,
+                staging / "bundle",
+                settings=settings,
+                config=_decisive(cfg),
+                experiment=str(cfg.experiment.name),
+                data=data,
+            )
 
 
 def _save_posteriors(folder: Path, posteriors: Mapping[str, Any]) -> None:

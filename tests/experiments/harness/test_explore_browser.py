@@ -80,7 +80,8 @@ def test_a_thousand_items_open_in_two_seconds_and_can_be_searched(opened, tmp_pa
             const [view, box] = [chart.view, chart.querySelector('canvas').getBoundingClientRect()];
             // the point farthest to the right, which no other covers
             const point = view.data('points').reduce((one, other) => (other.x > one.x ? other : one));
-            const [left, top] = view.origin();
+            const left = view.origin()[0] + view.padding().left;
+            const top = view.origin()[1] + view.padding().top;
             return [point.item, box.x + left + view.scale('x')(point.x), box.y + top + view.scale('y')(point.y)];
         }"""
     )
