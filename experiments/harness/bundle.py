@@ -20,6 +20,7 @@ from estimators.code_identity import code_hash, package_version
 from experiments.harness.bundle_checks import Check, anonymous, check_bundle, checks_page, without_texts
 from experiments.harness.bundle_methods import methods_paragraph
 from experiments.harness.latex import latex_table
+from experiments.harness.tables import split_constants
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -71,7 +72,7 @@ _ABOUT = {
     "METHODS.md": "draft of a methods paragraph, and the main numbers",
     "CHECKS.md": "what a program found of ids, addresses and licences",
     "CITATION.cff": "how to cite; fill in the authors",
-    "settings.yaml": "all settings of the run",
+    "settings.yaml": "all settings of the experiment, and what the command was given",
     "versions.json": "Python, packages and the hash of the code",
     "data.csv": "SHA-256 of the data that were read",
     "figures/": "figures as PDF and SVG",
@@ -101,7 +102,7 @@ def bundle(
     settings : Settings, optional
         Of the experiment.
     config : mapping, optional
-        The whole resolved config, in place of the settings.
+        What the command was given, resolved.
     experiment : str
         Name of the experiment, as on the command line.
     data : mapping of str to str, optional
@@ -130,7 +131,8 @@ def bundle(
     _write_tables(folder / "tables", tables, shown, experiment)
     _write_figures(folder / "figures", result)
     checks = check_bundle(name, tables, n_renamed=len(people), left_out=left_out)
-    given = dict(config or {}) if settings is None or config else settings.model_dump(mode="json")
+    given = {} if settings is None else {"settings": settings.model_dump(mode="json")}
+    given |= {"command": dict(config)} if config else {}
     digests = {"study": str(study.attrs.get("data_sha256", "")), **(data or {})}
     texts = {
         "METHODS.md": _renamed(methods_paragraph(study, result, settings, experiment=experiment), people),
@@ -170,8 +172,10 @@ def _write_tables(folder: Path, tables: Mapping[str, pd.DataFrame], shown: pd.Da
     pages = {"table": shown, **{name: table for name, table in tables.items() if name != "table"}}
     for name, table in pages.items():
         if len(table) <= _LONGEST and (name == "table" or len(table.columns) <= _WIDEST):
+            varying, constants = split_constants(table)
             caption = f"{experiment or 'Results'}: {name}" if name != "table" else experiment or "Results"
-            text = latex_table(table, caption=caption, label=f"tab:{name.replace('_', '-')}")
+            caption = f"{caption} ({constants})" if constants else caption
+            text = latex_table(varying, caption=caption, label=f"tab:{name.replace('_', '-')}")
             (folder / f"{name}.tex").write_text(text, encoding="utf-8", newline="\n")
 
 

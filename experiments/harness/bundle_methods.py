@@ -56,7 +56,9 @@ def methods_paragraph(
     described = next((text for variable, text in _DATA.items() if variable in study), None)
     data = f"The study {study.attrs.get('name', '')!r} was read." if described is None else described(study)
     named = f" (experiment `{experiment}`)" if experiment else ""
-    how = " ".join([*_estimator(study, given), *_rounding(given), *_posterior(result, given), *_seed(given)])
+    how = " ".join(
+        [*_estimator(study, given), *_distance(result), *_rounding(given), *_posterior(result, given), *_seed(given)]
+    )
     made = f"The analysis was made with Shannon game {package_version()}{named}."
     doubts = [f"- {text}" for text in result.warnings]
     parts = ["# Methods", f"{data} {how} {made}", "## Results", *results_sentences(result.table)]
@@ -174,6 +176,16 @@ def _estimator(study: xr.Dataset, given: Mapping[str, Any]) -> list[str]:
         "The loss of a player minus that of the model that drew the tokens is the mean over contexts of ln of the mean "
         "likelihood ratio of its answers (equation 5 of Shlegeris et al. 2022, arXiv:2212.11281; estimator "
         f"{own.get('name')!r}); its intervals come from the spread of {bars}. Perplexity is exp(loss)."
+    ]
+
+
+def _distance(result: ExperimentResult) -> list[str]:
+    if "tvd" not in result.table:
+        return []
+    return [
+        "The distance between two distributions of next words is the total variation distance (TVD), half of the sum of "
+        "the absolute differences of their probabilities, taken by context from shares of answers and averaged. Between "
+        "small samples it is biased up; two random halves of the people who answered a context show by how much."
     ]
 
 

@@ -115,7 +115,7 @@ def test_nobody_is_named_and_no_folder_of_the_machine(folder):
     assert pd.read_csv(folder / "tables" / "participants.csv")["participant"].tolist() == ["P2", "P1"]
     assert "P1 answers anything" in (folder / "METHODS.md").read_text()
     assert "2 people are called P1 to P2 here" in (folder / "CHECKS.md").read_text()
-    assert OmegaConf.load(folder / "settings.yaml").study.root == ".../lm"
+    assert OmegaConf.load(folder / "settings.yaml").command.study.root == ".../lm"
 
 
 @pytest.mark.parametrize(
