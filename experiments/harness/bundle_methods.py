@@ -183,9 +183,9 @@ def _distance(result: ExperimentResult) -> list[str]:
     if "tvd" not in result.table:
         return []
     return [
-        "The distance between two distributions of next words is the total variation distance (TVD), half of the sum of "
-        "the absolute differences of their probabilities, taken by context from shares of answers and averaged. Between "
-        "small samples it is biased up; two random halves of the people who answered a context show by how much."
+        "The distance between two distributions of next words is the total variation distance (TVD), half of the sum "
+        "of the absolute differences of their probabilities, taken by context from shares of answers and averaged. "
+        "Between small samples it is biased up; two random halves of the people who answered a context show how much."
     ]
 
 
