@@ -261,6 +261,9 @@ def summary(table: pd.DataFrame) -> str:
     )
 
 
+_ESTIMATORS = {"unbiased": "by its samples", "biased": "by the scores of the\nwords sampled, rescaled"}
+
+
 def improve_figure(table: pd.DataFrame, dataset: xr.Dataset, *, half: str = "one half of the people") -> Figure:
     """Draw mean TVD against the share replaced, with the share needed for the largest margin."""
     palette = colours(list(dict.fromkeys(table["model"])))
@@ -272,7 +275,8 @@ def improve_figure(table: pd.DataFrame, dataset: xr.Dataset, *, half: str = "one
             own = (dataset["model"] == row.model) & (dataset["estimator"] == row.estimator)
             axes.plot(
                 dataset["share"], dataset["tvd"].to_numpy()[own.to_numpy()][0], color=palette[row.model],
-                linestyle="-" if row.estimator == "unbiased" else ":", label=f"{label(row.model)}, {row.estimator}",
+                linestyle="-" if row.estimator == "unbiased" else ":",
+                label=f"{label(row.model)}, {_ESTIMATORS[row.estimator]}",
             )  # fmt: skip
             height = row.tvd_oracle + (1 - row.share_needed) * row.gap
             arms = [[max(row.share_needed - row.share_lower, 0)], [max(row.share_upper - row.share_needed, 0)]]

@@ -326,4 +326,4 @@ def grey_roundings(axes: Axes) -> None:
 def bars_label(estimator: EstimatorSettings | None, what: str = "estimate") -> str:
     """Say in a legend what the bars of an estimate cover."""
     estimator = estimator or EstimatorSettings()
-    return f"{what} \N{PLUS-MINUS SIGN} {estimator.n_se:g} se ({estimator.uncertainty})"
+    return f"{what} \N{PLUS-MINUS SIGN} {estimator.n_se:g} s.e. (over {estimator.uncertainty})"

@@ -40,7 +40,7 @@ def text_perplexity_figure(table: pd.DataFrame, study_name: str) -> Figure:
         alpha=np.where(known["verdict"] == "too few", _PALE, 1.0),
         group=known["player"],
     )
-    shown = Series("perplexity", "perplexity_lower", "perplexity_upper", label="estimate ± 2 se (items)")
+    shown = Series("perplexity", "perplexity_lower", "perplexity_upper", label="estimate ± 2 s.e. (over items)")
     with mpl.rc_context(STYLE):
         fig = new_figure(6.4, 1.5 + 0.3 * max(len(rows), 1))
         axes = fig.add_subplot()
