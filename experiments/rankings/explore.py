@@ -57,7 +57,7 @@ def ranking_exploration(study: xr.Dataset, result: ExperimentResult | None = Non
     >>> ranking_exploration(ranking_study()).items[["item", "rank_small", "rank_large"]].head(2)
                   item  rank_small  rank_large
     0  novel, 4, w0, 0         3.0         1.0
-    1  novel, 4, w0, 1         inf         1.0
+    1  novel, 4, w0, 1         inf         2.0
     """
     whole = "reference_rank" in study and bool(np.isfinite(study["reference_rank"].to_numpy()).any())
     rank = study["reference_rank"].to_numpy() if whole else score_study(study).rank
