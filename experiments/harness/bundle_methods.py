@@ -208,9 +208,10 @@ def _posterior(result: ExperimentResult, given: Mapping[str, Any]) -> list[str]:
         else " Convergence was checked"
     )
     flags = result.table["converged"].dropna()
+    method = "Hamiltonian Monte Carlo" if sampler.get("name") == "hmc" else f"NUTS ({sampler.get('name')})"
     said = f"; {int(flags.astype(bool).sum())} of {len(flags)} did."
     return [
-        f"Posteriors were drawn by NUTS ({sampler.get('name')}): {sampler.get('chains')} chains of "
+        f"Posteriors were drawn by {method}: {sampler.get('chains')} chains of "
         f"{sampler.get('draws'):,} draws after {sampler.get('tune'):,} of warm-up. Intervals hold "
         f"{given.get('interval', 0.9):.0%} of the posterior, with equal tails.{accepted}{said}"
     ]
