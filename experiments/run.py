@@ -26,7 +26,6 @@ from omegaconf.errors import OmegaConfBaseException
 from estimators.errors import InputError, unknown_choice
 from experiments.harness import folders, sweep
 from experiments.harness.command_line import check_arguments, no_experiment, one_line
-from experiments.harness.explore import check_explorer
 from experiments.harness.given_keys import hide_keys
 from experiments.harness.job import SHARED, prepare
 from experiments.harness.outputs import (
@@ -253,6 +252,8 @@ def _run(cfg: DictConfig, folder: Path, status: JobStatus, *, prefix: str) -> tu
         raise no_experiment()
     with stage(f"{prefix}{cfg.experiment.name}"):
         if cfg.output.explore:
+            from experiments.harness.explore import check_explorer  # noqa: PLC0415 - it imports what draws
+
             check_explorer()
         job = prepare(cfg, overrides, folder=folder)
         if cfg.output.explore:
