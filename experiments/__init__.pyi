@@ -31,6 +31,8 @@ from .documents.corpus import corpus as corpus
 from .documents.train.experiment import train as train
 from .guesses.accuracy.experiment import accuracy as accuracy
 from .guesses.guess_bounds import guess_bounds as guess_bounds
+from .harness.bundle import bundle as bundle
+from .harness.explore import explore as explore
 from .papers.provo.ard import ard_legacy as ard_legacy
 from .papers.provo.ard_conclusion import ard_conclusion as ard_conclusion
 from .papers.provo.distributions import distributions_legacy as distributions_legacy

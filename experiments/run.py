@@ -11,7 +11,6 @@ import logging
 import os
 import sys
 import time
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from datetime import datetime
@@ -90,6 +89,11 @@ class OutputSettings(Settings):
     """Print the table to stdout."""
     html: bool = False
     """Also write the report as one HTML file with the figures inside."""
+    explore: bool = False
+    """Also write explore.html: every item of the study, to search, sort and filter (extra explore)."""
+    bundle: bool = False
+    """Also write the folder bundle, and bundle.zip, for a repository: methods, settings, versions, figures as PDF and
+    SVG, tables as CSV and LaTeX, checks of anonymity and licence."""
 
 
 class RunSettings(Settings):
@@ -218,7 +222,7 @@ def _run_and_say(
     if earlier is not None:
         say(f"goes on with what the same run left in {_shown(earlier)}")
     with keep_fits(fits_folder(folder, identity)):
-        warnings, gate_failed = _run(cfg, folder, status.overrides, prefix=prefix)
+        warnings, gate_failed = _run(cfg, folder, status, prefix=prefix)
     done = replace(status, status="ok", seconds=_since(start), warnings=warnings, gate_failed=gate_failed)
     done = replace(done, outputs=output_sizes(folder))
     write_status(folder, done)
@@ -241,20 +245,35 @@ def _check_settings(cfg: DictConfig) -> None:
     settings_from(RunSettings, {name: to_plain(cfg, name) for name in RunSettings.model_fields})
 
 
-def _run(cfg: DictConfig, folder: Path, overrides: Sequence[str], *, prefix: str) -> tuple[tuple[str, ...], bool]:
+def _run(cfg: DictConfig, folder: Path, status: JobStatus, *, prefix: str) -> tuple[tuple[str, ...], bool]:
     """Load, run, write; `prefix` names a job of a sweep, whose summary is printed instead of its table."""
-    start = time.perf_counter()
+    start, overrides = time.perf_counter(), status.overrides
     if OmegaConf.select(cfg, "experiment.name") is None:
         raise no_experiment()
     with stage(f"{prefix}{cfg.experiment.name}"):
+        if cfg.output.explore:
+            from experiments.harness.explore import check_explorer  # noqa: PLC0415 - it imports what draws
+
+            check_explorer()
         job = prepare(cfg, overrides, folder=folder)
+        if cfg.output.explore:
+            check_explorer(job.study)
         prepared = time.perf_counter()
         log.info("loaded study %s in %.2f s", job.study.attrs.get("name"), prepared - start)
         result = job.run()
         done = time.perf_counter()
         log.info("ran %s in %.2f s", cfg.experiment.name, done - prepared)
         timings = {"loading": prepared - start, "experiment": done - prepared}
-        write_outputs(folder, cfg, job.study, result, settings=job.settings, overrides=overrides, timings=timings)
+        write_outputs(
+            folder,
+            cfg,
+            job.study,
+            result,
+            settings=job.settings,
+            overrides=overrides,
+            timings=timings,
+            data=status.data,
+        )
     warnings = warnings_of(job.study, result)
     if not prefix:
         if cfg.output.print:

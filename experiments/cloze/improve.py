@@ -153,9 +153,11 @@ def share_result(curves: Curves, settings: ShareSettings) -> ExperimentResult:
             "estimator": ("curve", [kind for _, kind in means]),
         },
     )
+    size = getattr(settings, "oracle_size", None)
+    half = "one half of the people" if size is None else f"{size} of the people"
     figures = {
-        "improve": improve_figure(table, dataset),
-        "improve_densities": improve_densities_figure(curves, seed=settings.seed),
+        "improve": improve_figure(table, dataset, half=half),
+        "improve_densities": improve_densities_figure(curves, seed=settings.seed, half=half),
     }
     criteria = criteria_table(curves, settings.criterion_margins)
     return ExperimentResult(
@@ -259,7 +261,10 @@ def summary(table: pd.DataFrame) -> str:
     )
 
 
-def improve_figure(table: pd.DataFrame, dataset: xr.Dataset) -> Figure:
+_ESTIMATORS = {"unbiased": "by its samples", "biased": "by the scores of the\nwords sampled, rescaled"}
+
+
+def improve_figure(table: pd.DataFrame, dataset: xr.Dataset, *, half: str = "one half of the people") -> Figure:
     """Draw mean TVD against the share replaced, with the share needed for the largest margin."""
     palette = colours(list(dict.fromkeys(table["model"])))
     margin = max(table["margin"])
@@ -270,25 +275,26 @@ def improve_figure(table: pd.DataFrame, dataset: xr.Dataset) -> Figure:
             own = (dataset["model"] == row.model) & (dataset["estimator"] == row.estimator)
             axes.plot(
                 dataset["share"], dataset["tvd"].to_numpy()[own.to_numpy()][0], color=palette[row.model],
-                linestyle="-" if row.estimator == "unbiased" else ":", label=f"{label(row.model)}, {row.estimator}",
+                linestyle="-" if row.estimator == "unbiased" else ":",
+                label=f"{label(row.model)}, {_ESTIMATORS[row.estimator]}",
             )  # fmt: skip
             height = row.tvd_oracle + (1 - row.share_needed) * row.gap
             arms = [[max(row.share_needed - row.share_lower, 0)], [max(row.share_upper - row.share_needed, 0)]]
             axes.errorbar(
                 row.share_needed, height, xerr=arms, color=palette[row.model], marker="o", markersize=4, capsize=2
             )
-        axes.set_xlabel("share of contexts answered as the other half of the people")
-        axes.set_ylabel("mean TVD to one half of the people")
+        axes.set_xlabel("share of contexts answered as other people do")
+        axes.set_ylabel(f"mean TVD to {half}")
         axes.set_title("How many contexts a model has to answer as people do")
         axes.set_xlim(0, 1.02)
         light_grid(axes, "both")
         handles, _ = axes.get_legend_handles_labels()
-        point = mark(f"share needed to come within\n{margin:g} of the other half, with interval", marker="o", line="-")
+        point = mark(f"share needed to come within\n{margin:g} of other people, with interval", marker="o", line="-")
         axes.legend(handles=[*handles, point], loc="center left", bbox_to_anchor=(1.0, 0.5))
     return fig
 
 
-def improve_densities_figure(curves: Curves, *, seed: int = 0) -> Figure:
+def improve_densities_figure(curves: Curves, *, seed: int = 0, half: str = "one half of the people") -> Figure:
     """Draw densities of TVD over contexts at several shares, a panel a model (figures 11-13)."""
     grid = np.linspace(0, 1, 201)
     shown = [key for key in curves if key[1] == "unbiased"]
@@ -305,9 +311,10 @@ def improve_densities_figure(curves: Curves, *, seed: int = 0) -> Figure:
             ax.set_title(label(key[0]))
             ax.set_yticks([])
             ax.set_xlim(0, 1)
+            ax.set_xticks([0, 0.5, 1])
             ax.set_ylim(0, None)
             ax.spines["left"].set_visible(False)
-        label_below(axes, len(shown), "TVD to one half of the people")
+        label_below(axes, len(shown), f"TVD to {half}")
         for ax in axes[:, 0]:
             ax.set_ylabel("density over contexts")
         titled(fig, "Distances when a share of the contexts is answered as people do")

@@ -36,6 +36,7 @@ from experiments.cloze.settings import ORACLE, SplitSettings, cluster_se, groups
 from experiments.cloze.tvd.results import oracle_tvd
 from experiments.harness.figures import STYLE, new_figure, player_colours, player_label
 from experiments.harness.language_models import SMOLLM2, LiveModels, LiveSettings, Work, open_work
+from experiments.harness.marks import titled
 from experiments.harness.result import ExperimentResult, experiment
 from experiments.harness.settings import rng_for
 from experiments.studies.cloze.answers import answer_warnings
@@ -267,7 +268,7 @@ def tvd_exact_figure(dataset: xr.Dataset) -> Figure:
         axes[0].set_xlim(0, 1)
         axes[0].set_xlabel("TVD to people (dotted: means)")
         axes[0].set_ylabel("density over contexts")
-        # above the axes: the distributions fill them
+        # outside: the distributions fill the axes, and the title stands above
         axes[0].legend(loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2)
         if sampled:
             axes[1].plot([0, 1], [0, 1], color="0.6", linewidth=0.8, linestyle="--")
@@ -281,6 +282,7 @@ def tvd_exact_figure(dataset: xr.Dataset) -> Figure:
             axes[1].set_xlim(0, 1)
             axes[1].set_ylim(0, 1)
             axes[1].set_aspect("equal")
+        titled(fig, "Distance of exact next-word probabilities to people")
     return fig
 
 

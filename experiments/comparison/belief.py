@@ -305,6 +305,10 @@ def summary(table: pd.DataFrame, interval: float = 0.9) -> str:
     )
 
 
+def _classical(estimator: str) -> str:
+    return "importance sampling (equation 5)" if estimator == "importance" else f"estimator {estimator}"
+
+
 def belief_figure(
     table: pd.DataFrame, study_name: str = "", estimator: EstimatorSettings | None = None, interval: float = 0.9
 ) -> Figure:
@@ -322,7 +326,7 @@ def belief_figure(
         "perplexity",
         "perplexity_lower",
         "perplexity_upper",
-        label=bars_label(estimator, table["estimator"].iloc[0]),
+        label=bars_label(estimator, _classical(table["estimator"].iloc[0])),
         marker="s",
         size=4,
         alpha=0.45,
@@ -335,7 +339,7 @@ def belief_figure(
         axes = fig.add_subplot()
         forest(axes, rows, [posterior, classical, truth], scale="log")
         axes.set_xlabel("perplexity per token (log scale)")
-        axes.set_title(f"Players without noise: belief model and equation 5 ({study_name})")
+        axes.set_title(f"Players without noise, by two methods ({study_name})")
         rounded = [posterior.handle(hollow=True, label="rounded reports")] if rows["hollow"].any() else []
         named(fig, [*(each.handle() for each in (posterior, classical, truth)), *rounded], 2)
     return fig

@@ -25,6 +25,7 @@ from estimators.comparison import (
     rounding_scheme,
     subsample_responses,
 )
+from estimators.comparison.rounding import SCHEMES
 from estimators.errors import InputError, unknown_choice
 from experiments.harness.figures import player_colours, player_label
 from experiments.harness.settings import Seeded, rng_for, rows_of
@@ -48,6 +49,7 @@ __all__ = [
     "estimated_players",
     "grey_roundings",
     "player_rows",
+    "rounding_label",
     "table_row",
     "with_n_responses",
 ]
@@ -291,7 +293,7 @@ def player_rows(table: pd.DataFrame) -> pd.DataFrame:
     """Give the rows of a perplexity-like table what :func:`~experiments.harness.figures.forest` needs."""
     rounded = table["rounding"] != "none"
     labels = [
-        f"rounded: {row.rounding}" if row.rounding != "none" else player_label(row.player) for row in rows_of(table)
+        rounding_label(row.rounding) if row.rounding != "none" else player_label(row.player) for row in rows_of(table)
     ]
     return table.assign(
         label=labels,
@@ -299,6 +301,19 @@ def player_rows(table: pd.DataFrame) -> pd.DataFrame:
         hollow=rounded,
         group=table["player"],
     )
+
+
+def rounding_label(name: str) -> str:
+    """Say what a rounding does, for a reader who does not know its name.
+
+    Examples
+    --------
+    >>> rounding_label("none"), rounding_label("interface"), rounding_label("mine")
+    ('as given', 'rounded to 11 values (interface)', 'rounded: mine')
+    """
+    if name == "none":
+        return "as given"
+    return f"rounded to {len(SCHEMES[name].values)} values ({name})" if name in SCHEMES else f"rounded: {name}"
 
 
 def grey_roundings(axes: Axes) -> None:
@@ -311,4 +326,4 @@ def grey_roundings(axes: Axes) -> None:
 def bars_label(estimator: EstimatorSettings | None, what: str = "estimate") -> str:
     """Say in a legend what the bars of an estimate cover."""
     estimator = estimator or EstimatorSettings()
-    return f"{what} \N{PLUS-MINUS SIGN} {estimator.n_se:g} se ({estimator.uncertainty})"
+    return f"{what} \N{PLUS-MINUS SIGN} {estimator.n_se:g} s.e. (over {estimator.uncertainty})"

@@ -233,7 +233,7 @@ def perplexity_figure(table: pd.DataFrame, study_name: str = "", estimator: Esti
         grey_roundings(axes)
         axes.set_xlabel("perplexity per token (log scale)")
         name = (estimator or EstimatorSettings()).name
-        axes.set_title(f"Perplexity as players of the comparison game ({study_name}, {name})")
+        axes.set_title(f"Perplexity as players of the comparison game ({study_name}; estimator {name})")
         rounded = [shown.handle(hollow=True, label="... of rounded reports")] if rows["hollow"].any() else []
         named(fig, [shown.handle(), *rounded, *(each.handle() for each in truths)], 2)
     return fig

@@ -20,6 +20,7 @@ from experiments.comparison.estimates import (
     bars_label,
     chosen_players,
     estimate,
+    rounding_label,
     table_row,
 )
 from experiments.comparison.perplexity import estimates_dataset, sampling_warnings
@@ -111,6 +112,12 @@ def summary(table: pd.DataFrame) -> str:
     )
 
 
+def _grid_label(name: str) -> str:
+    """Two lines below a tick: the name of the grid, and how many values it has."""
+    said = rounding_label(name)
+    return said if name == "none" or name not in said or "(" not in said else f"{name}\n({said.split()[2]} values)"
+
+
 def rounding_figure(table: pd.DataFrame, study_name: str = "", estimator: EstimatorSettings | None = None) -> Figure:
     """Perplexity against the rounding scheme, a colour a player."""
     players = list(dict.fromkeys(table["player"]))
@@ -135,11 +142,11 @@ def rounding_figure(table: pd.DataFrame, study_name: str = "", estimator: Estima
             "y",
             *finite_range(table["perplexity_lower"], table["perplexity_upper"], table["true_perplexity_asked"]),
         )
-        axes.set_xticks(range(len(schemes)), schemes)
+        axes.set_xticks(range(len(schemes)), [_grid_label(name) for name in schemes])
         axes.set_xlim(-0.5, len(schemes) - 0.5)
         axes.set_xlabel("rounding of the reports")
         axes.set_ylabel("perplexity per token (log scale)")
-        axes.set_title(f"Perplexity when reports are rounded ({study_name}, {table['estimator'].iloc[0]})")
+        axes.set_title(f"Perplexity when reports are rounded ({study_name}; estimator {table['estimator'].iloc[0]})")
         handles = [
             *(mark(player_label(name), colours[name], "o") for name in players),
             mark(bars_label(estimator), "0.4", "o", line="-"),

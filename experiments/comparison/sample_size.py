@@ -279,5 +279,7 @@ def bias_by_kl_figure(table: pd.DataFrame, title: str) -> Figure:
             handles=by_size, title="candidates an item", loc="upper left", bbox_to_anchor=(1.01, 1), alignment="left"
         )
         axes.add_artist(first)
+        # beside the axes, where its title would be cut
+        first.set_clip_on(False)
         axes.legend(handles=by_player, title="player", loc="lower left", bbox_to_anchor=(1.01, 0), alignment="left")
     return fig

@@ -59,7 +59,16 @@ _TABLES = (
     "score_curves",
 )
 _TABLE_FILES = tuple(f"{name}.csv" for name in _TABLES)
-_OUTPUTS = ("table.csv", *_TABLE_FILES, "results.nc", "notes.csv", "figures", "report.md", "report.html")
+_OUTPUTS = (
+    "table.csv",
+    *_TABLE_FILES,
+    "results.nc",
+    "notes.csv",
+    "figures",
+    "report.md",
+    "report.html",
+    "explore.html",
+)
 # what an experiment may write besides, see ExperimentResult.files
 _FILES = ("study.nc", "lm_game", "tables", "studies", "model")
 _STATUS = "status.json"
@@ -253,6 +262,7 @@ def write_outputs(
     settings: Settings | None = None,
     overrides: Sequence[str] = (),
     timings: Mapping[str, float] | None = None,
+    data: Mapping[str, str] | None = None,
 ) -> None:
     """Write table, dataset, the loader's notes, figures as PNG and SVG, report, posteriors: all or none.
 
@@ -271,6 +281,8 @@ def write_outputs(
         What the user set on the command line.
     timings : mapping of str to float, optional
         Seconds by stage, for the report.
+    data : mapping of str to str, optional
+        Setting that names a file or folder -> hash of what was there, for the bundle.
     """
     with staged(folder) as staging:
         result.table.to_csv(staging / "table.csv", index=False, lineterminator="\n")
@@ -306,6 +318,22 @@ def write_outputs(
 
             (staging / "report.html").write_text(
                 html_page(report, [staging, folder], verdicts=result.verdicts), encoding="utf-8"
+            )
+        if cfg.output.explore:
+            from experiments.harness.explore import explore  # noqa: PLC0415 - as above
+
+            explore(study, result, staging / "explore.html")
+        if cfg.output.bundle:
+            from experiments.harness.bundle import bundle  # noqa: PLC0415 - as above
+
+            bundle(
+                study,
+                result,
+                staging / "bundle",
+                settings=settings,
+                config=_decisive(cfg),
+                experiment=str(cfg.experiment.name),
+                data=data,
             )
 
 

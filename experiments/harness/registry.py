@@ -36,6 +36,7 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
     "bayes": ("arviz", "joblib", "nutpie", "pymc"),
     "cloze": ("pyarrow", "scipy", "sklearn"),
     "collect": ("alembic", "httpx", "itsdangerous", "jinja2", "sqlalchemy", "starlette", "uvicorn"),
+    "explore": ("vl_convert",),
     "lm": ("accelerate", "gguf", "pyarrow", "torch", "transformers"),
     "ranks": ("pyarrow", "python_calamine", "scipy"),
     "words": ("icu", "simplemma"),

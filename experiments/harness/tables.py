@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 __all__ = [
+    "cell_text",
     "for_screen",
     "markdown_plain",
     "markdown_table",
@@ -104,11 +105,12 @@ def split_constants(table: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     if len(table) < 2:
         return table, ""
     constant = [name for name in _SAID_ONCE if name in table and len(table[name].unique()) == 1]
-    said = ((str(name), _cell(table[name].iloc[0])) for name in constant)
+    said = ((str(name), cell_text(table[name].iloc[0])) for name in constant)
     return table.drop(columns=constant), ", ".join(f"{name} {value}" for name, value in said if value)
 
 
-def _cell(value: object) -> str:
+def cell_text(value: object) -> str:
+    """Value as readers see it: five significant digits, empty where there is none."""
     if value is None or value is pd.NA or (isinstance(value, float | np.floating) and np.isnan(value)):
         return ""
     return f"{value:.5g}" if isinstance(value, float | np.floating) else str(value)
@@ -132,7 +134,7 @@ def markdown_table(table: pd.DataFrame, *, right: Collection[str] = (), plain: b
     are Markdown, but for pipes.
     """
     rows = [[markdown_plain(str(column)) for column in table.columns]]
-    cells = [[_cell(value) for value in row] for row in table.itertuples(index=False, name=None)]
+    cells = [[cell_text(value) for value in row] for row in table.itertuples(index=False, name=None)]
     rows += [[markdown_plain(text) if plain else text.replace("|", "\\|") for text in row] for row in cells]
     numeric = [
         name in right or pd.api.types.is_numeric_dtype(dtype)
@@ -199,5 +201,5 @@ def _rich_table(table: pd.DataFrame, title: str | None) -> Table:
         is_number = pd.api.types.is_numeric_dtype(dtype)
         laid.add_column(Text(printable(str(column))), justify="right" if is_number else "left", no_wrap=is_number)
     for row in table.itertuples(index=False, name=None):
-        laid.add_row(*(Text(printable(_cell(value))) for value in row))
+        laid.add_row(*(Text(printable(cell_text(value))) for value in row))
     return laid

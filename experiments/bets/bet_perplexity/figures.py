@@ -22,8 +22,8 @@ _HUMAN, _MODEL, _RECALIBRATED, _BRACKET = "#000000", "#D55E00", "#0072B2", "0.6"
 _MARKERS = "osD^vP"
 _LABELS = {
     "recalibrated": "humans, recalibrated,\nheld out",
-    "floor": "humans, floor",
-    "committee": "committee",
+    "floor": "humans, the least\nthat a back-off can give",
+    "committee": "mean of all stakes",
 }
 _COLOURS = {"model": _MODEL, "recalibrated": _RECALIBRATED}
 
@@ -34,13 +34,15 @@ def loss_figure(
     """Losses of people under every back-off, of recalibrated stakes and of models; and everybody's own bracket."""
     shown = table[table["kind"].isin(["bets", "recalibrated", "floor", "committee", "model"])].copy()
     shown["label"] = [
-        f"humans, {row.back_off}" if row.kind == "bets" else _LABELS.get(row.kind, player_label(row.player))
+        f"humans, unnamed words\nby {row.back_off}"
+        if row.kind == "bets"
+        else _LABELS.get(row.kind, player_label(row.player))
         for row in rows_of(shown)
     ]
     shown["colour"] = [_COLOURS.get(kind, _HUMAN) for kind in shown["kind"]]
     shown["group"] = np.where(shown["kind"] == "model", "model", "people")
     with mpl.rc_context(STYLE):
-        fig = new_figure(7.6, max(3.4, 1.5 + 0.16 * len(participants), 1.5 + 0.3 * len(shown)))
+        fig = new_figure(7.6, max(3.4, 1.5 + 0.16 * len(participants), 1.5 + 0.36 * len(shown)))
         left, right = fig.subplots(1, 2, width_ratios=[1, 1])
         forest(left, shown, [Series("loss_nats", "loss_lower_nats", "loss_upper_nats")])
         left.set_xlabel(f"loss, nats a word ({interval:.0%})")

@@ -88,20 +88,24 @@ def players_figure(by_item: xr.Dataset, title: str) -> Figure:
     with mpl.rc_context(STYLE):
         fig = new_figure(6.0, 3.6)
         axes = fig.add_subplot()
+        highest = 1.05 * max(float(np.nanmax(by_item["entropy_nats"].to_numpy(), initial=0.0)), 0.1)
         for name in names:
             values = by_item["entropy_nats"].sel(player=name).to_numpy()
             values = np.sort(values[~np.isnan(values)])
             if not len(values):
                 continue
-            share = np.arange(1, len(values) + 1) / len(values)
+            # up from nothing at the first value and on to the end: a player with one value for all is a line too
+            share = np.concatenate([[0], np.arange(1, len(values) + 1) / len(values), [1]])
+            ends = np.concatenate([values[:1], values, [highest]])
             style = "--" if name == _PEOPLE else "-"
             axes.step(
-                values, share, style, where="post", color=of[name], label=f"{label(name)}, mean {values.mean():.2f}"
+                ends, share, style, where="post", color=of[name], label=f"{label(name)}, mean {values.mean():.2f}"
             )
-        axes.set_xlim(left=0)
-        axes.set_ylim(0, 1)
-        axes.set_xlabel("entropy of the next word (nats, of the samples)")
-        axes.set_ylabel("share of contexts with less")
+        # beside the axis, so that a player without any entropy is seen
+        axes.set_xlim(-0.03 * highest, highest)
+        axes.set_ylim(0, 1.02)
+        axes.set_xlabel("entropy of a context's next words (nats, of the samples)")
+        axes.set_ylabel("share of contexts with this or less")
         axes.set_title(f"Next words in {by_item.sizes['item']:,} contexts of {title}")
         axes.grid(color="0.92", linewidth=0.6)
         axes.set_axisbelow(True)

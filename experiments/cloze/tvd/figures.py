@@ -45,6 +45,7 @@ def tvd_figure(dataset: xr.Dataset, title: str = "Distance to people") -> Figure
             ax.spines["left"].set_visible(False)
             ax.set_ylim(0, None)
             ax.set_xlim(0, 1)
+            ax.tick_params(axis="x", length=0 if ax is not axes[-1] else 3.5)
             text = f"{label(player)}\nmean {own.mean():.2f}, {len(own):,} contexts"
             ax.text(1.01, 0.35, text, transform=ax.transAxes, fontsize=8, va="center")
         axes[-1].set_xlabel("distance (TVD) to one half of the people, density over contexts; dashed: mean")
@@ -86,6 +87,7 @@ def differences_figure(dataset: xr.Dataset, title: str = "") -> Figure | None:
             ax.set_yticks([])
             ax.spines["left"].set_visible(False)
             ax.set_xlim(low, 1)
+            ax.tick_params(axis="x", length=0 if ax is not axes[-1] else 3.5)
             text = f"{label(player)}\nmean {own.mean():+.2f}, farther in {(own > 0).mean():.0%}"
             ax.text(1.01, 0.35, text, transform=ax.transAxes, fontsize=8, va="center")
         axes[-1].set_xlabel("TVD of the model minus TVD of the other half of the people\n(contexts; dashed: mean)")

@@ -115,7 +115,7 @@ def loss_figure(
         "perplexity",
         "perplexity_lower",
         "perplexity_upper",
-        label=bars_label(estimator, "importance sampling, equation 5"),
+        label=bars_label(estimator, "importance sampling (equation 5)"),
         marker="s",
         colour=_EQUATION5,
         size=4,

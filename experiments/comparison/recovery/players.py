@@ -14,6 +14,7 @@ from scipy.special import ndtri
 
 from estimators.comparison import rounding_scheme
 from estimators.errors import InputError
+from experiments.comparison.estimates import rounding_label
 from experiments.comparison.recovery.settings import (
     Population,
     RecoverySettings,
@@ -99,8 +100,7 @@ def players(study: xr.Dataset, settings: RecoverySettings) -> Population:
 
 
 def _label(row: Any) -> str:
-    rounding = "raw" if row.rounding == "none" else f"rounded: {row.rounding}"
-    return f"{player_label(row.player)}, {rounding}, n = {row.n}"
+    return f"{player_label(row.player)}, {rounding_label(row.rounding)}, n = {row.n}"
 
 
 def _work(task: Task, *, study: xr.Dataset, settings: RecoverySettings) -> Sequence[Row]:

@@ -20,11 +20,12 @@ FloatArray = NDArray[np.float64]
 
 _SAID_COLOUR, _LINE_COLOUR = "#0072B2", "#D55E00"
 _COLUMNS = 3
+_PALE = 0.35
 _WIDEST = 20.0
 
 
 def text_perplexity_figure(table: pd.DataFrame, study_name: str) -> Figure:
-    """Perplexity of every player and way by equation 5, one line each, on a log axis."""
+    """Perplexity of every player and way by importance sampling (equation 5), one line each, on a log axis."""
     known = table[np.isfinite(table["perplexity"].to_numpy(dtype=float))]
     rounded = known["rounding"] != "none"
     labels = known["way"].where(known["player"] != HUMAN, "")
@@ -35,9 +36,11 @@ def text_perplexity_figure(table: pd.DataFrame, study_name: str) -> Figure:
         ],
         colour=known["player"].map(player_colours(list(dict.fromkeys(known["player"])))),
         hollow=rounded,
+        # an interval of too few answers is too narrow: it should not look as sure as the others
+        alpha=np.where(known["verdict"] == "too few", _PALE, 1.0),
         group=known["player"],
     )
-    shown = Series("perplexity", "perplexity_lower", "perplexity_upper", label="estimate ± 2 se (items)")
+    shown = Series("perplexity", "perplexity_lower", "perplexity_upper", label="estimate ± 2 s.e. (over items)")
     with mpl.rc_context(STYLE):
         fig = new_figure(6.4, 1.5 + 0.3 * max(len(rows), 1))
         axes = fig.add_subplot()
@@ -45,7 +48,9 @@ def text_perplexity_figure(table: pd.DataFrame, study_name: str) -> Figure:
             forest(axes, rows, [shown], scale="log")
         axes.set_xlabel("perplexity per token (log scale)")
         titled(fig, "Perplexity of what players say", study_name)
-        named(fig, [shown.handle()])
+        few = bool((rows["alpha"] < 1).any())
+        pale = Series("perplexity", "perplexity_lower", alpha=_PALE, label="pale: too few answers for this estimate")
+        named(fig, [shown.handle(), *([pale.handle()] if few else [])])
     return fig
 
 

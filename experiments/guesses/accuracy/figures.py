@@ -93,6 +93,9 @@ def _histogram(axes: Axes, shown: pd.DataFrame, min_answers: int) -> float:
         axes.axvspan(row.lower, row.upper, color=_HUMAN, alpha=0.10, linewidth=0)
         axes.axvline(row.accuracy, color=_HUMAN, linewidth=1.3, linestyle=(0, (4, 2)))
     axes.yaxis.set_major_locator(MaxNLocator(integer=True))
+    if not accuracy.size:
+        axes.set_ylim(0, 1)
+        axes.text(0.02, 0.5, "nobody has so many guesses", transform=axes.transAxes, color="0.3", fontsize=8.5)
     return highest
 
 

@@ -80,7 +80,7 @@ def scores_figure(windows: pd.DataFrame, dataset: xr.Dataset, score: str = "aver
                 axes.set_ylim(0, 1)
                 axes.set_xlim(lengths[0] / 1.5, lengths[-1] * 1.5)
                 light_grid(axes, "y")
-        label_below(grid, grid.size, "tokens of context (log scale)")
+        label_below(grid, grid.size, "tokens of context\n(log scale)")
         titled(fig, f"{_label(score).capitalize()} by the length of the context")
         handles = [mark(f"a window, {interval:.0%} interval over its tokens", marker="o", line="-")]
         if several:

@@ -1,0 +1,117 @@
+"""Places of a bet study for the explorer: who bet what, and what it cost."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from estimators.bets import bet_items, bet_losses, outcome_stakes
+from estimators.bets.losses import FLOOR
+from estimators.layout import HUMAN, item_labels, item_positions
+from experiments.harness.exploration import BETTER, Exploration, ItemTable, best_of, fill_labels, item_table
+from experiments.harness.figures import player_label
+from experiments.harness.tables import short_names
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from experiments.harness.result import ExperimentResult
+
+__all__ = ["bet_exploration"]
+
+_LABELS = {
+    "item": "place",
+    "context": "text before it",
+    "target": "target",
+    "n_responses": "answers",
+    "share_named": "share of answers that name the target",
+    "mean_stake": "mean stake on what came",
+    "loss_nats_": "people: mean loss, back-off {} (nats)",
+    "surprisal_nats_": "{}: surprisal of the target (nats)",
+    BETTER: "lowest loss here",
+}
+
+
+def bet_exploration(study: xr.Dataset, result: ExperimentResult | None = None) -> Exploration:
+    """Describe every place of a bet study, with its stakes.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A bet study.
+    result : ExperimentResult, optional
+        Of any experiment on it; its losses are shown.
+
+    Returns
+    -------
+    Exploration
+
+    Examples
+    --------
+    >>> from estimators.bets.examples import bet_study
+    >>> bet_exploration(bet_study()).tables[0][0].columns
+    ('participant', 'word', 'stake', 'is the target')
+    """
+    items = None if result is None else result.tables.get("items")
+    if items is None or "mean_stake" not in items:
+        items = bet_items(study, {FLOOR: bet_losses(study, FLOOR)})
+    items = items.copy()
+    labels = item_labels(study)
+    position = pd.Index(labels.astype(str)).get_indexer(items["item"].astype(str).to_numpy())
+    if "context" in study:
+        items.insert(1, "context", study["context"].to_numpy()[position])
+    losses = [column for column in items.columns if column.startswith("loss_nats_")]
+    models = [column for column in items.columns if column.startswith("surprisal_nats_")]
+    players = {column.removeprefix("surprisal_nats_"): items[column].to_numpy() for column in models}
+    items[BETTER] = best_of({HUMAN: items[losses[0]].to_numpy(), **players})
+    texts = [name for name in ("context", "target") if name in items]
+    return Exploration(
+        kind="bet",
+        items=items,
+        tables=_tables(study, position.tolist()),
+        labels=fill_labels([str(name) for name in items.columns], _LABELS),
+        shown=("item", *texts, "n_responses", "share_named", "mean_stake", losses[0], *models[:1], BETTER),
+        axes=(models[0] if models else "share_named", losses[0]),
+        about=(
+            "The target is the word of the text. Who was better: the lowest mean loss on the item, people's with the "
+            f"back-off {player_label(losses[0].removeprefix('loss_nats_'))}."
+        ),
+        players=(HUMAN, *players),
+    )
+
+
+def _tables(study: xr.Dataset, positions: list[int]) -> list[list[ItemTable]]:
+    people = study["participant"].to_numpy().astype(str)
+    names = short_names(people.tolist())
+    who = np.array([names[name] for name in people], dtype=object)
+    item = item_positions(study, "response_item")
+    response = study["bet_response"].to_numpy()
+    stakes = pd.DataFrame(
+        {
+            "response": np.concatenate([response, np.arange(len(item))]),
+            "word": np.concatenate(
+                [study["bet_word"].to_numpy(), np.full(len(item), "(any other word)", dtype=object)]
+            ),
+            "stake": np.concatenate([study["bet_stake"].to_numpy(), study["other_stake"].to_numpy()]),
+            "hit": np.concatenate([study["bet_hit"].to_numpy(), ~outcome_stakes(study)[1]]),
+        }
+    )
+    stakes = stakes.sort_values(["response", "stake"], ascending=[True, False], kind="stable")
+    stakes["item"], stakes["who"] = item[stakes["response"]], who[stakes["response"]]
+    found = {int(str(at)): part for at, part in stakes.groupby("item")}
+    return [
+        [
+            item_table(
+                "Stakes",
+                {
+                    "participant": part["who"],
+                    "word": part["word"],
+                    "stake": part["stake"],
+                    "is the target": np.where(part["hit"], "yes", "no"),
+                },
+            )
+        ]
+        for part in (found[position] for position in positions)
+    ]

@@ -1,0 +1,148 @@
+"""Items of a comparison study for the explorer: candidates, reports, and what every model expected."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from estimators.comparison import HUMAN, comparison_items
+from estimators.comparison.study_sources import TARGET_POSITION, response_references
+from estimators.layout import item_labels, response_positions
+from experiments.harness.exploration import (
+    BETTER,
+    Cell,
+    Exploration,
+    ItemTable,
+    best_of,
+    fill_labels,
+    posterior_tables,
+)
+from experiments.harness.figures import player_label
+from experiments.harness.tables import short_names
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from experiments.harness.result import ExperimentResult
+
+__all__ = ["comparison_exploration"]
+
+_LABELS = {
+    "item": "item",
+    "context": "context",
+    "target": "target",
+    "item_set": "set of items",
+    "n_responses": "answers",
+    "n_participants": "people",
+    "mean_report": "people: mean probability of the target",
+    "mean_log_ratio_nats": "people: mean ln odds of the target (nats)",
+    "surprisal_nats_": "{}: surprisal of the target (nats)",
+    "gap_nats_": "{}: loss here minus the generator's (nats)",
+    BETTER: "lowest loss here",
+}
+
+
+def comparison_exploration(study: xr.Dataset, result: ExperimentResult | None = None) -> Exploration:
+    """Describe every item of a comparison study, with its candidates and reports.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A comparison study.
+    result : ExperimentResult, optional
+        Of any experiment on it: its items, and its posteriors, are shown too.
+
+    Returns
+    -------
+    Exploration
+
+    Examples
+    --------
+    >>> from estimators.comparison.examples import comparison_study
+    >>> found = comparison_exploration(comparison_study())
+    >>> [table.heading for table in found.tables[0]]
+    ['Tokens: what people reported and models expected', 'Reports']
+    """
+    items = None if result is None else result.tables.get("items")
+    if items is None or len(items) != study.sizes["item"] or "context" not in items:
+        items = comparison_items(study)
+    items = items.copy()
+    reports = _reports(study)
+    items["mean_log_ratio_nats"] = reports.groupby("item")["log_ratio"].mean().reindex(range(len(items))).to_numpy()
+    own = [str(column) for column in items if str(column).startswith("gap_nats_")]
+    gaps = {column.removeprefix("gap_nats_"): items[column].to_numpy() for column in own}
+    items[BETTER] = best_of(gaps)
+    posterior = posterior_tables(result, item_labels(study))
+    by_item = dict(list(reports.groupby("item")))
+    # items that nobody answered come last
+    order = np.argsort(items["n_responses"].to_numpy() == 0, kind="stable")
+    tables = [[*_item_tables(study, at, by_item.get(at)), *posterior[at]] for at in order.tolist()]
+    people = [name for name in (f"gap_nats_{HUMAN}",) if name in items]
+    models = [f"surprisal_nats_{name}" for name in study["model"].to_numpy().tolist()]
+    return Exploration(
+        kind="comparison",
+        items=items.iloc[order],
+        tables=tables,
+        labels=fill_labels([str(name) for name in items.columns], _LABELS),
+        shown=("item", "context", "target", "n_responses", "mean_report", *people, *models[:1], BETTER),
+        axes=(models[0], "mean_report"),
+        about=(
+            "The target is the token of the text; people said how probable it is beside one candidate. A player's gap "
+            "is the mean of its losses here minus the generator's. Who was better: the player with the lowest loss. "
+            "That of one item rests on few answers: it is rough, and too low where they are few."
+        ),
+        players=tuple(gaps),
+    )
+
+
+def _reports(study: xr.Dataset) -> pd.DataFrame:
+    """One row an answer that a person gave: item, token compared, report, ln of its odds."""
+    names = short_names(study["participant"].to_numpy().astype(str).tolist())
+    report = study["report"].to_numpy()
+    table = pd.DataFrame(
+        {
+            "item": response_positions(study),
+            "candidate": study["response_candidate"].to_numpy(),
+            "reference": response_references(study),
+            "participant": [names[str(name)] for name in study["participant"].to_numpy()],
+            "report": report,
+            "log_ratio": np.log(report) - np.log1p(-report),
+        }
+    )
+    return table[~study["automatic"].to_numpy() & (table["reference"] == TARGET_POSITION).to_numpy()]
+
+
+def _item_tables(study: xr.Dataset, position: int, reports: pd.DataFrame | None) -> list[ItemTable]:
+    """Tokens of one item with what was reported and expected, and every report."""
+    tokens = study["candidate_token"].to_numpy()[position]
+    models: list[str] = study["model"].to_numpy().tolist()
+    target_p = np.exp(study["target_logprob"].to_numpy()[:, position])
+    candidate_p = np.exp(study["candidate_logprob"].to_numpy()[:, position])
+    truth = "human_target_logprob" in study
+    head = ("token", "answers", "people: mean probability of the target", *map(_belief, models))
+    head = (*head, "people in truth: probability") if truth else head
+    own: list[Any] = [np.exp(float(study["human_target_logprob"].to_numpy()[position]))] if truth else []
+    target = str(study["target_token"].to_numpy()[position])
+    rows: list[list[Cell]] = [[f"{target} (target)", None, None, *target_p.tolist(), *own]]
+    answered = {} if reports is None else {int(str(at)): part for at, part in reports.groupby("candidate")}
+    # a token that was drawn several times is one row
+    for token in dict.fromkeys(tokens[at] for at in sorted(answered, key=lambda at: -len(answered[at]))):
+        same = [at for at in answered if tokens[at] == token]
+        report = np.concatenate([answered[at]["report"].to_numpy() for at in same])
+        own = [np.exp(float(study["human_candidate_logprob"].to_numpy()[position, same[0]]))] if truth else []
+        rows.append([str(token), len(report), float(report.mean()), *candidate_p[:, same[0]].tolist(), *own])
+    found = [ItemTable("Tokens: what people reported and models expected", head, rows)]
+    if reports is not None:
+        columns = ("participant", "compared with", "probability of the target", "ln odds (nats)")
+        said: list[list[Cell]] = [
+            [str(row.participant), str(tokens[int(row.candidate)]), float(row.report), float(row.log_ratio)]  # type: ignore[arg-type]
+            for row in reports.itertuples()
+        ]
+        found.append(ItemTable("Reports", columns, said))
+    return found
+
+
+def _belief(model: str) -> str:
+    return f"{player_label(model)}: probability"

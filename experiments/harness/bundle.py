@@ -1,0 +1,247 @@
+"""A folder, and a zip of it, for a repository beside a paper: what was done, with what, and what came out."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import platform
+import shutil
+import zipfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+from omegaconf import OmegaConf
+
+from estimators.code_identity import code_hash, package_version
+from experiments.harness.bundle_checks import Check, anonymous, check_bundle, checks_page, without_texts
+from experiments.harness.bundle_methods import methods_paragraph
+from experiments.harness.latex import latex_table
+from experiments.harness.tables import split_constants
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from experiments.harness.result import ExperimentResult
+    from inference.settings import Settings
+
+__all__ = ["bundle", "zip_folder"]
+
+_LONGEST = 60
+"""Rows of a table that a page can hold."""
+_WIDEST = 12
+
+_PACKAGES = (
+    *("numpy", "scipy", "pandas", "xarray", "h5netcdf", "matplotlib", "pydantic", "hydra-core", "omegaconf"),
+    *("pymc", "pytensor", "arviz", "nutpie", "numba", "torch", "transformers", "scikit-learn"),
+)
+_SHOWN = "shown"
+# zip cannot say an earlier time
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+
+_CITATION = """\
+cff-version: 1.2.0
+message: Fill in who made the study, then ask readers to cite it so.
+type: dataset
+title: "TITLE OF THE STUDY: data and results"
+authors:
+  - given-names: GIVEN NAMES
+    family-names: FAMILY NAMES
+references:
+  - type: software
+    title: Shannon game
+    version: {version}
+    license: Apache-2.0
+    authors:
+      - name: The Shannon game developers
+  - type: article
+    title: Language Models Are Better Than Humans at Next-token Prediction
+    authors:
+      - {{given-names: Buck, family-names: Shlegeris}}
+      - {{given-names: Fabien, family-names: Roger}}
+      - {{given-names: Lawrence, family-names: Chan}}
+      - {{given-names: Euan, family-names: McLean}}
+    year: 2022
+    url: https://arxiv.org/abs/2212.11281
+"""
+
+_ABOUT = {
+    "METHODS.md": "draft of a methods paragraph, and the main numbers",
+    "CHECKS.md": "what a program found of ids, addresses and licences",
+    "CITATION.cff": "how to cite; fill in the authors",
+    "settings.yaml": "all settings of the experiment, and what the command was given",
+    "versions.json": "Python, packages and the hash of the code",
+    "data.csv": "SHA-256 of the data that were read",
+    "figures/": "figures as PDF and SVG",
+    "tables/": "tables as CSV and, where a page can hold them, LaTeX (booktabs)",
+}
+
+
+def bundle(
+    study: xr.Dataset,
+    result: ExperimentResult,
+    folder: str | Path,
+    *,
+    settings: Settings | None = None,
+    config: Mapping[str, object] | None = None,
+    experiment: str = "",
+    data: Mapping[str, str] | None = None,
+) -> Path:
+    """Write a folder for a repository, and ``FOLDER.zip`` beside it; the same run gives the same bytes.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        What the experiment was run on.
+    result : ExperimentResult
+    folder : str or Path
+        One that is there is replaced.
+    settings : Settings, optional
+        Of the experiment.
+    config : mapping, optional
+        What the command was given, resolved.
+    experiment : str
+        Name of the experiment, as on the command line.
+    data : mapping of str to str, optional
+        Setting that names a file or folder -> its SHA-256.
+
+    Returns
+    -------
+    Path
+        The folder.
+
+    Examples
+    --------
+    >>> from experiments import bundle, perplexity, simulated
+    >>> study = simulated()
+    >>> bundle(study, perplexity(study), "for_osf", experiment="perplexity")  # doctest: +SKIP
+    """
+    folder = Path(folder)
+    shutil.rmtree(folder, ignore_errors=True)
+    (folder / "tables").mkdir(parents=True)
+    (folder / "figures").mkdir()
+    name = str(study.attrs.get("name", ""))
+    # the main table as a reader sees it has the same people
+    tables, people = anonymous({"table": result.table, **result.tables, _SHOWN: result.summary()})
+    shown = without_texts(name, {_SHOWN: tables.pop(_SHOWN)})[0][_SHOWN]
+    tables, left_out = without_texts(name, tables)
+    _write_tables(folder / "tables", tables, shown, experiment)
+    _write_figures(folder / "figures", result)
+    checks = check_bundle(name, tables, n_renamed=len(people), left_out=left_out)
+    given = {} if settings is None else {"settings": settings.model_dump(mode="json")}
+    given |= {"command": dict(config)} if config else {}
+    digests = {"study": str(study.attrs.get("data_sha256", "")), **(data or {})}
+    texts = {
+        "METHODS.md": _renamed(methods_paragraph(study, result, settings, experiment=experiment), people),
+        "CHECKS.md": checks_page(checks),
+        "CITATION.cff": _CITATION.format(version=package_version()),
+        "settings.yaml": OmegaConf.to_yaml(OmegaConf.create(_without_folders(given))),
+        "versions.json": json.dumps(_versions(), indent=2) + "\n",
+        "data.csv": _csv([["data", "sha256"], *([key, value] for key, value in digests.items() if value)]),
+    }
+    for path, text in texts.items():
+        (folder / path).write_text(text, encoding="utf-8", newline="\n")
+    (folder / "README.md").write_text(_readme(folder, name, experiment, checks), encoding="utf-8", newline="\n")
+    zip_folder(folder, folder.with_name(f"{folder.name}.zip"))
+    return folder
+
+
+def zip_folder(folder: Path, path: Path) -> None:
+    """Pack a folder so that equal folders give equal files: sorted, without times and owners.
+
+    Parameters
+    ----------
+    folder : Path
+    path : Path
+        The zip; its entries begin with the folder's name.
+    """
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
+        for file in _files(folder):
+            entry = zipfile.ZipInfo(f"{folder.name}/{file.relative_to(folder).as_posix()}", _EPOCH)
+            entry.compress_type, entry.create_system, entry.external_attr = zipfile.ZIP_DEFLATED, 3, 0o644 << 16
+            packed.writestr(entry, file.read_bytes())
+
+
+def _write_tables(folder: Path, tables: Mapping[str, pd.DataFrame], shown: pd.DataFrame, experiment: str) -> None:
+    for name, table in tables.items():
+        table.to_csv(folder / f"{name}.csv", index=False, lineterminator="\n")
+    # the main table as a reader sees it; the CSV has all columns
+    pages = {"table": shown, **{name: table for name, table in tables.items() if name != "table"}}
+    for name, table in pages.items():
+        if len(table) <= _LONGEST and (name == "table" or len(table.columns) <= _WIDEST):
+            varying, constants = split_constants(table)
+            caption = f"{experiment or 'Results'}: {name}" if name != "table" else experiment or "Results"
+            caption = f"{caption} ({constants})" if constants else caption
+            text = latex_table(varying, caption=caption, label=f"tab:{name.replace('_', '-')}")
+            (folder / f"{name}.tex").write_text(text, encoding="utf-8", newline="\n")
+
+
+def _write_figures(folder: Path, result: ExperimentResult) -> None:
+    import matplotlib as mpl  # noqa: PLC0415 - half a second that a skipped job does not need
+
+    for name, figure in result.figures.items():
+        # fonts that a journal can edit, and no date
+        with mpl.rc_context({"svg.hashsalt": "shannon-game", "svg.fonttype": "none", "pdf.fonttype": 42}):
+            figure.savefig(folder / f"{name}.svg", bbox_inches="tight", metadata={"Date": None})
+            figure.savefig(folder / f"{name}.pdf", bbox_inches="tight", metadata={"CreationDate": None})
+
+
+def _renamed(text: str, people: Mapping[str, str]) -> str:
+    """Text in which people have their new names; the longest ids first, as one may begin another."""
+    for name in sorted(people, key=len, reverse=True):
+        text = text.replace(name, people[name])
+    return text
+
+
+def _without_folders(value: Any) -> Any:
+    """Settings in which an absolute path is its last part: folders tell who ran it, and where."""
+    if isinstance(value, Mapping):
+        return {key: _without_folders(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_without_folders(inner) for inner in value]
+    return f".../{PurePath(value).name}" if isinstance(value, str) and PurePath(value).is_absolute() else value
+
+
+def _versions() -> dict[str, object]:
+    packages = {name: package_version(name) for name in _PACKAGES}
+    return {
+        "shannon-game": package_version(),
+        "code_sha256": code_hash("estimators", "models", "inference", "experiments"),
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "packages": {name: version for name, version in packages.items() if version != "not installed"},
+    }
+
+
+def _csv(rows: Sequence[Sequence[str]]) -> str:
+    stream = io.StringIO()
+    csv.writer(stream, lineterminator="\n").writerows(rows)
+    return stream.getvalue()
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(file for file in folder.rglob("*") if file.is_file())
+
+
+def _readme(folder: Path, study: str, experiment: str, checks: Sequence[Check]) -> str:
+    """Write what is in the folder, with the SHA-256 of every file but this one."""
+    warned = [f"- {check.name}: {check.found}" for check in checks if check.verdict == "warn"]
+    manifest = [
+        f"| {file.relative_to(folder).as_posix()} | {file.stat().st_size:,} | "
+        f"`{hashlib.sha256(file.read_bytes()).hexdigest()}` |"
+        for file in _files(folder)
+    ]
+    parts = [
+        f"# {experiment or 'Results'}: {study}",
+        "Results of one analysis of next-word judgements, made with Shannon game.",
+        "## Before you share it" if warned else "",
+        "\n".join(warned),
+        "## What is here",
+        "\n".join(f"- `{path}`: {about}" for path, about in _ABOUT.items()),
+        "## Files",
+        "\n".join(["| file | bytes | SHA-256 |", "| --- | ---: | --- |", *manifest]),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"

@@ -1,0 +1,223 @@
+"""What a person checks before data are shared: ids of people, and whose texts they are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import pandas as pd
+
+__all__ = ["Check", "anonymous", "check_bundle", "checks_page", "like_an_id", "without_texts"]
+
+_LIKE_AN_ID = {
+    "an e-mail address": re.compile(r"[\w.+-]+@[\w-]+(\.[\w-]+)+"),
+    "an id of Prolific": re.compile(r"(?<![0-9a-fA-F])[0-9a-f]{24}(?![0-9a-fA-F])"),
+    "an id of MTurk": re.compile(r"(?<!\w)A[0-9A-Z]{12,14}(?!\w)"),
+    "an address of a computer": re.compile(r"(?<![\d.])(?:\d{1,3}\.){3}\d{1,3}(?![\d.])"),
+}
+# only of ids of people: texts have such numbers
+_LONG_NUMBER = re.compile(r"-?\d{8,}")
+_PSEUDONYM = re.compile(r"[A-Za-z]{0,12}[-_ ]?\d{1,6}")
+_ID_COLUMNS = ("participant", "person", "people")
+_TEXT_COLUMNS = ("context", "text", "target", "modal_answer", "modal_guess")
+
+_UNLICENSED = {
+    "lm_game": "the answers and texts of the comparison and top-1 games have no licence",
+    "provo": "the answers and models' words come without a licence, and the texts are of newspapers and books",
+    "rank_perplexity": "the stories and rankings have no licence",
+}
+"""Beginning of a study's name -> why its texts and single answers must not be handed on."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """One line of CHECKS.md.
+
+    Parameters
+    ----------
+    name : str
+    verdict : {"pass", "warn"}
+    found : str
+        What was found, and what to do.
+    """
+
+    name: str
+    verdict: Literal["pass", "warn"]
+    found: str
+
+
+def like_an_id(text: str, *, of_a_person: bool = False) -> str | None:
+    """Say what a text looks like that would tell who somebody is; None for nothing.
+
+    Parameters
+    ----------
+    text : str
+    of_a_person : bool
+        Whether the text is the id of a participant: then a long number counts too.
+
+    Examples
+    --------
+    >>> like_an_id("write to ann.lee@example.org")
+    'an e-mail address'
+    >>> like_an_id("5f3c1e2a9b8d7c6e5f4a3b2c")
+    'an id of Prolific'
+    >>> like_an_id("-3721819537513247084"), like_an_id("-3721819537513247084", of_a_person=True)
+    (None, 'a long number, as browsers and panels give')
+    >>> like_an_id("P12")
+    """
+    for meaning, pattern in _LIKE_AN_ID.items():
+        if pattern.search(text):
+            return meaning
+    return "a long number, as browsers and panels give" if of_a_person and _LONG_NUMBER.fullmatch(text) else None
+
+
+def anonymous(tables: Mapping[str, pd.DataFrame]) -> tuple[dict[str, pd.DataFrame], dict[str, str]]:
+    """Call all people P1, P2, ... in every table if one of them has an id that would tell who it is.
+
+    Parameters
+    ----------
+    tables : mapping of str to pandas.DataFrame
+
+    Returns
+    -------
+    tables : dict
+    names : dict of str to str
+        Id -> new name; empty where the ids may stay.
+
+    Examples
+    --------
+    >>> table = pd.DataFrame({"participant": ["zoe@example.org", "ann@example.org"], "n": [1, 2]})
+    >>> anonymous({"participants": table})[0]["participants"]
+      participant  n
+    0          P2  1
+    1          P1  2
+    """
+    ids = sorted({text for table in tables.values() for text in _people(table)})
+    if not any(like_an_id(text, of_a_person=True) for text in ids):
+        return dict(tables), {}
+    names = {text: f"P{number}" for number, text in enumerate(ids, start=1)}
+    found = {}
+    for name, table in tables.items():
+        columns = {column: table[column].astype(str).map(names) for column in _id_columns(table)}
+        found[name] = table.assign(**columns)
+    return found, names
+
+
+def without_texts(study: str, tables: Mapping[str, pd.DataFrame]) -> tuple[dict[str, pd.DataFrame], list[str]]:
+    """Leave columns with texts out where the study's owner has given no licence.
+
+    Returns
+    -------
+    tables : dict
+    left_out : list of str
+        "table.csv: column".
+    """
+    if _reason(study) is None:
+        return dict(tables), []
+    gone = {name: [column for column in _TEXT_COLUMNS if column in table] for name, table in tables.items()}
+    kept = {name: table.drop(columns=gone[name]) for name, table in tables.items()}
+    return kept, [f"{name}.csv: {column}" for name, columns in gone.items() for column in columns]
+
+
+def check_bundle(
+    study: str, tables: Mapping[str, pd.DataFrame], *, n_renamed: int = 0, left_out: Sequence[str] = ()
+) -> list[Check]:
+    """Check tables that are to be shared.
+
+    Parameters
+    ----------
+    study : str
+        Name of the study.
+    tables : mapping of str to pandas.DataFrame
+        As they are shared.
+    n_renamed : int
+        See :func:`anonymous`.
+    left_out : sequence of str
+        See :func:`without_texts`.
+
+    Returns
+    -------
+    list of Check
+    """
+    return [_ids(tables, n_renamed), _cells(tables), _licence(study, tables, left_out)]
+
+
+def _ids(tables: Mapping[str, pd.DataFrame], n_renamed: int) -> Check:
+    name = "ids of participants"
+    if n_renamed:
+        return Check(
+            name, "pass", f"{n_renamed} people are called P1 to P{n_renamed} here; their ids were no pseudonyms."
+        )
+    ids = sorted({text for table in tables.values() for text in _people(table)})
+    if not ids:
+        return Check(name, "pass", "No table has participants.")
+    strange = [text for text in ids if not _PSEUDONYM.fullmatch(text)]
+    if strange:
+        shown = ", ".join(strange[:5])
+        return Check(
+            name, "warn", f"{len(strange)} of {len(ids)} ids may be names, such as {shown}. Are they pseudonyms?"
+        )
+    return Check(name, "pass", f"All {len(ids)} look like pseudonyms, such as {ids[0]}.")
+
+
+def _cells(tables: Mapping[str, pd.DataFrame]) -> Check:
+    found = []
+    for name, table in tables.items():
+        for column in table.columns:
+            if pd.api.types.is_numeric_dtype(table[column]):
+                continue
+            for row, value in enumerate(table[column].tolist()):
+                meaning = like_an_id(value) if isinstance(value, str) else None
+                if meaning:
+                    # the id itself stays out of the page: it would be shared with it
+                    found.append(f"{name}.csv, row {row + 1}, {column}: {meaning}")
+    what = "e-mail addresses and ids of platforms in tables"
+    if found:
+        more = f" and {len(found) - 10} more" if len(found) > 10 else ""
+        return Check(what, "warn", f"{'; '.join(found[:10])}{more}. Take them out before you share.")
+    return Check(what, "pass", "None was found.")
+
+
+def _licence(study: str, tables: Mapping[str, pd.DataFrame], left_out: Sequence[str]) -> Check:
+    name, reason = "licence of the data", _reason(study)
+    if reason is not None:
+        gone = f" Left out here: {', '.join(left_out)}." if left_out else ""
+        return Check(name, "warn", f"Do not share the data of study {study} themselves: {reason}.{gone}")
+    if study.startswith(("simulated", "cloze_simulated", "bets_simulated")):
+        return Check(name, "pass", "The study is simulated: nobody's texts or answers are in it.")
+    texts = [f"{table}.csv: {column}" for table, own in tables.items() for column in _TEXT_COLUMNS if column in own]
+    if texts:
+        return Check(name, "warn", f"May you hand on the texts? They are in {', '.join(texts)}.")
+    return Check(name, "warn", "Say in the README under which licence you share these tables.")
+
+
+def _reason(study: str) -> str | None:
+    return next((reason for name, reason in _UNLICENSED.items() if study.startswith(name)), None)
+
+
+def _id_columns(table: pd.DataFrame) -> list[str]:
+    return [column for column in _ID_COLUMNS if column in table and not pd.api.types.is_float_dtype(table[column])]
+
+
+def _people(table: pd.DataFrame) -> set[str]:
+    return {str(value) for column in _id_columns(table) for value in table[column].tolist()}
+
+
+def checks_page(checks: Sequence[Check]) -> str:
+    """Write CHECKS.md.
+
+    Examples
+    --------
+    >>> print(checks_page([Check("ids of participants", "pass", "No table has participants.")]).splitlines()[-1])
+    | pass | ids of participants | No table has participants. |
+    """
+    cell = [[part.replace("|", "\\|").replace("\n", " ") for part in (c.verdict, c.name, c.found)] for c in checks]
+    n_warn = sum(check.verdict == "warn" for check in checks)
+    said = f"{n_warn} of {len(checks)} need a person" if n_warn else "Nothing was found"
+    head = (
+        f"# Checks before you share\n\n{said}. A program finds patterns, no meanings: read the tables once.\n\n"
+        "| verdict | what | found |\n| --- | --- | --- |\n"
+    )
+    return head + "\n".join(f"| {' | '.join(parts)} |" for parts in cell) + "\n"

@@ -1,0 +1,191 @@
+"""What the explorer of a study shows: its items, and the tables behind each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from experiments.harness.figures import player_label
+
+if TYPE_CHECKING:
+    from experiments.harness.result import ExperimentResult
+
+__all__ = ["BETTER", "Exploration", "ItemTable", "best_of", "fill_labels", "item_table", "posterior_tables"]
+
+BETTER = "better"
+"""Column of the items that says who did best."""
+
+Cell = str | float | int | bool | None
+
+
+@dataclass(frozen=True)
+class ItemTable:
+    """One table about one item, such as what people answered.
+
+    Parameters
+    ----------
+    heading : str
+    columns : tuple of str
+    rows : list of list
+    """
+
+    heading: str
+    columns: tuple[str, ...]
+    rows: list[list[Cell]]
+
+
+@dataclass(frozen=True, eq=False)
+class Exploration:
+    """Items of one study as a reader sees them.
+
+    Parameters
+    ----------
+    kind : str
+        Of the study.
+    items : pandas.DataFrame
+        One row an item. ``item`` is its name; ``context``, ``target`` and ``better``, where they are, are shown as
+        texts; numbers can be sorted and plotted.
+    tables : sequence of sequence of ItemTable
+        Of every row of `items`, in the same order.
+    labels : mapping of str to str
+        Column -> what it is, with its unit.
+    shown : tuple of str
+        Columns that stand in the list at first; the others can be chosen.
+    axes : tuple of str
+        Columns of the overview at first: across and up.
+    about : str
+        What ``better`` compares, in a sentence.
+    players : tuple of str
+        Who is compared; their colours are those of the figures.
+    """
+
+    kind: str
+    items: pd.DataFrame
+    tables: Sequence[Sequence[ItemTable]]
+    labels: Mapping[str, str]
+    shown: tuple[str, ...]
+    axes: tuple[str, str]
+    about: str = ""
+    players: tuple[str, ...] = ()
+
+
+def item_table(heading: str, columns: Mapping[str, ArrayLike]) -> ItemTable:
+    """Table of one item, from its columns.
+
+    Examples
+    --------
+    >>> item_table("Answers", {"word": ["cat", "dog"], "people": [3, 1]}).rows
+    [['cat', 3], ['dog', 1]]
+    """
+    values = [np.asarray(column).tolist() for column in columns.values()]
+    return ItemTable(heading, tuple(columns), [list(row) for row in zip(*values, strict=True)])
+
+
+def fill_labels(columns: Sequence[str], known: Mapping[str, str]) -> dict[str, str]:
+    """Label every column; a name that ends in ``_`` stands for one column a player.
+
+    Examples
+    --------
+    >>> fill_labels(["n", "loss_nats_gpt2-small"], {"n": "answers", "loss_nats_": "loss of {} (nats)"})
+    {'n': 'answers', 'loss_nats_gpt2-small': 'loss of GPT-2 small (nats)'}
+    """
+    found = {}
+    for column in columns:
+        prefix = next((name for name in known if name.endswith("_") and column.startswith(name)), None)
+        if column in known:
+            found[column] = known[column]
+        elif prefix is not None:
+            found[column] = known[prefix].format(player_label(column.removeprefix(prefix)))
+        else:
+            found[column] = column.replace("_", " ")
+    return found
+
+
+def best_of(values: Mapping[str, ArrayLike], *, highest: bool = False) -> NDArray[Any]:
+    """Name the player with the best value in every row; ``tie`` where several have it, "" where nobody has any.
+
+    Parameters
+    ----------
+    values : mapping of str to array, shape (item,)
+        By player; NaN where a player has none. A row needs the values of two players.
+    highest : bool
+        Whether the highest is best; the lowest otherwise.
+
+    Returns
+    -------
+    ndarray of str, shape (item,)
+
+    Examples
+    --------
+    >>> best_of({"human": [1.0, 2.0, 3.0], "gpt2-small": [2.0, 2.0, float("nan")]}).tolist()
+    ['humans', 'tie', '']
+    """
+    if len(values) < 2:
+        return np.full(np.shape(next(iter(values.values()), ())), "", dtype=object)
+    table = np.array([np.asarray(column, dtype=float) for column in values.values()])
+    table = -table if highest else table
+    known = ~np.isnan(table)
+    lowest = np.where(known, table, np.inf).min(axis=0)
+    at_best = known & (table == lowest)
+    names = np.array([player_label(name) for name in values], dtype=object)
+    found: NDArray[Any] = names[at_best.argmax(axis=0)]
+    return np.where(known.sum(axis=0) < 2, "", np.where(at_best.sum(axis=0) > 1, "tie", found))
+
+
+def posterior_tables(result: ExperimentResult | None, labels: ArrayLike) -> list[list[ItemTable]]:
+    """Medians and 90% intervals of every posterior that has draws by item, and results of the run that have items.
+
+    Parameters
+    ----------
+    result : ExperimentResult, optional
+    labels : array_like, shape (item,)
+        Names of the items, as results bear them.
+
+    Returns
+    -------
+    list of list of ItemTable
+        Of every item; empty where nothing was found for it.
+    """
+    names = [str(label) for label in np.asarray(labels).tolist()]
+    rows: dict[str, list[list[Cell]]] = {name: [] for name in names}
+    if result is not None:
+        for of, quantity, items, quantiles in _summaries(result, set(names)):
+            for name, values in zip(items, quantiles.T.tolist(), strict=True):
+                if not np.isnan(values[0]):
+                    rows[name].append([of, quantity, *values])
+    columns = ("of", "quantity", "median", "5%", "95%")
+    return [[ItemTable("Posterior", columns, rows[name])] if rows[name] else [] for name in names]
+
+
+def _summaries(result: ExperimentResult, known: set[str]) -> list[tuple[str, str, list[str], NDArray[np.float64]]]:
+    """Of what, which quantity, of which items, and its quantiles (median, 5%, 95%) by item."""
+    found = []
+    for name, idata in result.posteriors.items():
+        from inference.posterior.arviz_adapter import group  # noqa: PLC0415 - only a Bayesian result has any
+
+        posterior = group(idata, "posterior")
+        for variable, draws in posterior.data_vars.items():
+            dims = [dim for dim in draws.dims if dim not in ("chain", "draw")]
+            if len(dims) != 1 or dims[0] not in posterior.coords or draws.dtype.kind not in "fiu":
+                continue
+            items = [str(label) for label in posterior[dims[0]].to_numpy().tolist()]
+            if known.issuperset(items):
+                flat = draws.transpose("chain", "draw", dims[0]).to_numpy().reshape(-1, len(items))
+                found.append((name, str(variable), items, np.quantile(flat, [0.5, 0.05, 0.95], axis=0)))
+    if "item_gap_median_nats" in result.dataset:
+        # belief and human_loss: one median an estimate and item
+        medians = result.dataset["item_gap_median_nats"]
+        items = [str(label) for label in result.dataset["item"].to_numpy().tolist()]
+        named = ("what",) if "what" in medians.coords else ("player", "rounding")
+        parts = [medians[name].to_numpy().astype(str) for name in named if name in medians.coords]
+        for row, values in enumerate(medians.transpose(..., "item").to_numpy()):
+            of = ", rounding ".join(str(part[row]) for part in parts) or str(row)
+            if known.issuperset(items):
+                gap = np.array([values, np.full(len(items), np.nan), np.full(len(items), np.nan)])
+                found.append((of, "loss minus the generator's (nats)", items, gap))
+    return found

@@ -1,0 +1,244 @@
+"""A bundle for a repository: whole, the same every time, and nobody's id in it."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+import subprocess
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from hypothesis import given
+from hypothesis import strategies as st
+from omegaconf import OmegaConf
+
+from estimators.bets.examples import bet_study
+from estimators.cloze.examples import cloze_study
+from estimators.comparison.examples import comparison_study
+from estimators.guesses.examples import guess_study
+from estimators.rankings.examples import ranking_study
+from experiments import bundle, perplexity
+from experiments.harness.bayes import PosteriorSettings
+from experiments.harness.bundle import zip_folder
+from experiments.harness.bundle_checks import anonymous, check_bundle, like_an_id, without_texts
+from experiments.harness.bundle_methods import methods_paragraph, results_sentences
+from experiments.harness.figures import new_figure
+from experiments.harness.latex import latex_table, latex_text
+from experiments.harness.result import ExperimentResult
+
+NASTY = """\\ { } $ & # ^ _ % ~ < > | " ` [x] -- ?` 50% \\input{a} ünï ∞ \N{MINUS SIGN}1"""
+
+
+def small_result() -> ExperimentResult:
+    figure = new_figure(2, 2)
+    figure.add_subplot().plot([1, 2], [1, 3])
+    table = pd.DataFrame({"player": ["human", "a_b"], "perplexity": [147.917, np.nan], "verdict": ["100%", "x & y"]})
+    people = pd.DataFrame({"participant": ["zoe@example.org", "5f3c1e2a9b8d7c6e5f4a3b2c"], "n": [1, 2]})
+    warned = ("5f3c1e2a9b8d7c6e5f4a3b2c answers anything",)
+    return ExperimentResult(table, xr.Dataset(), {"line": figure}, "Text.", warned, tables={"participants": people})
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    config = {"study": {"root": "/home/somebody/data/lm"}, "seed": 3, "players": ["human"]}
+    return bundle(
+        comparison_study(),
+        small_result(),
+        tmp_path / "bundle",
+        config=config,
+        experiment="perplexity",
+        data={"a": "0" * 64},
+    )
+
+
+def test_everything_is_there(folder):
+    names = {file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file()}
+    assert names == {
+        *("README.md", "METHODS.md", "CHECKS.md", "CITATION.cff", "settings.yaml", "versions.json", "data.csv"),
+        *("figures/line.pdf", "figures/line.svg", "tables/table.csv", "tables/table.tex"),
+        *("tables/participants.csv", "tables/participants.tex"),
+    }
+    assert (folder / "figures" / "line.pdf").read_bytes().startswith(b"%PDF")
+    assert "<svg" in (folder / "figures" / "line.svg").read_text()
+    assert f"a,{'0' * 64}" in (folder / "data.csv").read_text().splitlines()
+    OmegaConf.load(folder / "CITATION.cff")
+
+
+def test_the_manifest_has_the_hash_of_every_file(folder):
+    rows = re.findall(
+        r"^\| (\S+) \| ([\d,]+) \| `([0-9a-f]{64})` \|$", (folder / "README.md").read_text(), re.MULTILINE
+    )
+    files = {file.relative_to(folder).as_posix(): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+    files.pop("README.md")
+    assert {name: digest for name, _, digest in rows} == {
+        name: hashlib.sha256(content).hexdigest() for name, content in files.items()
+    }
+    assert {name: int(size.replace(",", "")) for name, size, _ in rows} == {
+        name: len(content) for name, content in files.items()
+    }
+
+
+def test_the_same_run_gives_the_same_bytes(folder, tmp_path):
+    packed = (tmp_path / "bundle.zip").read_bytes()
+    config = {"study": {"root": "/home/else/lm"}, "seed": 3, "players": ["human"]}
+    again = tmp_path / "again" / "bundle"
+    bundle(comparison_study(), small_result(), again, config=config, experiment="perplexity", data={"a": "0" * 64})
+    assert (tmp_path / "again" / "bundle.zip").read_bytes() == packed
+    with zipfile.ZipFile(tmp_path / "bundle.zip") as found:
+        assert found.testzip() is None
+        assert all(name.startswith("bundle/") for name in found.namelist())
+        assert {entry.date_time for entry in found.infolist()} == {(1980, 1, 1, 0, 0, 0)}
+
+
+def test_a_zip_depends_on_the_content_alone(tmp_path):
+    for place in ("one", "two"):
+        (tmp_path / place / "b").mkdir(parents=True)
+        for name in ("x", "a") if place == "one" else ("a", "x"):
+            (tmp_path / place / "b" / name).write_text(name)
+        zip_folder(tmp_path / place / "b", tmp_path / place / "b.zip")
+    assert (tmp_path / "one" / "b.zip").read_bytes() == (tmp_path / "two" / "b.zip").read_bytes()
+    (tmp_path / "two" / "b" / "a").write_text("other")
+    zip_folder(tmp_path / "two" / "b", tmp_path / "two" / "b.zip")
+    assert (tmp_path / "one" / "b.zip").read_bytes() != (tmp_path / "two" / "b.zip").read_bytes()
+
+
+def test_nobody_is_named_and_no_folder_of_the_machine(folder):
+    text = "".join(file.read_text() for file in folder.rglob("*") if file.suffix in {".md", ".csv", ".tex", ".yaml"})
+    assert "example.org" not in text
+    assert "5f3c1e2a9b8d7c6e5f4a3b2c" not in text
+    assert "somebody" not in text
+    assert pd.read_csv(folder / "tables" / "participants.csv")["participant"].tolist() == ["P2", "P1"]
+    assert "P1 answers anything" in (folder / "METHODS.md").read_text()
+    assert "2 people are called P1 to P2 here" in (folder / "CHECKS.md").read_text()
+    assert OmegaConf.load(folder / "settings.yaml").command.study.root == ".../lm"
+
+
+@pytest.mark.parametrize(
+    ("text", "person", "found"),
+    [
+        ("ann@example.org", False, "an e-mail address"),
+        ("my address: ann.b+c@mail.example.co.uk!", False, "an e-mail address"),
+        ("5f3c1e2a9b8d7c6e5f4a3b2c", False, "an id of Prolific"),
+        ("a" * 24 + "b", False, None),
+        ("A1B2C3D4E5F6G7", False, "an id of MTurk"),
+        ("192.168.0.1", False, "an address of a computer"),
+        ("12345678", False, None),
+        ("12345678", True, "a long number, as browsers and panels give"),
+        ("p001", True, None),
+        ("at 3.14 @ home", False, None),
+        ("", True, None),
+    ],
+)
+def test_what_looks_like_an_id(text, person, found):
+    assert like_an_id(text, of_a_person=person) == found
+
+
+def verdicts(study: str, tables: dict[str, pd.DataFrame]) -> list[str]:
+    return [check.verdict for check in check_bundle(study, tables)]
+
+
+def test_checks_of_what_may_be_shared():
+    plain = {"participants": pd.DataFrame({"participant": ["p1", "p2"], "n": [1, 2]})}
+    assert verdicts("simulated", plain) == ["pass", "pass", "pass"]
+    names = {"participants": pd.DataFrame({"participant": ["Ann", "Zoë"]})}
+    assert verdicts("simulated", names) == ["warn", "pass", "pass"]
+    written = {"items": pd.DataFrame({"modal_answer": ["dog", "zoe@example.org"]})}
+    checks = check_bundle("mine", written)
+    assert [check.verdict for check in checks] == ["pass", "warn", "warn"]
+    assert checks[1].found.startswith("items.csv, row 2, modal_answer: an e-mail address")
+    assert "zoe@" not in checks[1].found
+    assert "items.csv: modal_answer" in checks[2].found
+
+
+@pytest.mark.parametrize("study", ["lm_game", "provo", "rank_perplexity"])
+def test_texts_without_a_licence_stay_at_home(study):
+    tables = {"items": pd.DataFrame({"item": [1], "context": ["once upon"], "target": ["a"], "tvd": [0.5]})}
+    kept, left_out = without_texts(study, tables)
+    assert list(kept["items"]) == ["item", "tvd"]
+    assert left_out == ["items.csv: context", "items.csv: target"]
+    assert check_bundle(study, kept, left_out=left_out)[2].verdict == "warn"
+    assert without_texts("mine", tables)[0]["items"].equals(tables["items"])
+
+
+def test_people_have_one_name_in_all_tables():
+    ids = ["900000001", "900000002"]
+    tables = {name: pd.DataFrame({"participant": order}) for name, order in (("a", ids), ("b", ids[::-1]))}
+    found, names = anonymous(tables)
+    assert found["a"]["participant"].tolist() == ["P1", "P2"]
+    assert found["b"]["participant"].tolist() == ["P2", "P1"]
+    assert names == dict(zip(ids, ["P1", "P2"], strict=True))
+    kept, names = anonymous({"a": pd.DataFrame({"participant": ["p1", "p2"]})})
+    assert kept["a"]["participant"].tolist() == ["p1", "p2"]
+    assert names == {}
+
+
+@given(st.text())
+def test_latex_text_leaves_no_sign_of_its_own(text):
+    found = latex_text(text)
+    # commands that we wrote, then nothing that LaTeX would read as one
+    plain = re.sub(r"\\(text[a-z]+|ensuremath|char34)\{(\\infty|-)?\}|\\[{}$&#%_]", "", found)
+    assert not set(plain) & set('\\{}$&#^_%~<>|"`')
+    assert "\n" not in found
+
+
+def test_a_table_in_latex_has_its_rows():
+    table = pd.DataFrame({"a_b": ["[x]", None], "n": [1.23456789, np.nan]})
+    assert latex_table(table).splitlines()[2:-2] == [
+        r"\begin{tabular}{lr}",
+        r"\toprule",
+        r"a\_b & n \\",
+        r"\midrule",
+        r"{[x]} & 1.2346 \\",
+        r" &  \\",
+        r"\bottomrule",
+    ]
+
+
+@pytest.mark.slow
+def test_a_table_compiles(tmp_path):
+    if shutil.which("pdflatex") is None:
+        pytest.skip("no pdflatex is installed")
+    table = latex_table(pd.DataFrame({NASTY: [NASTY], "n": [1.0]}), caption=NASTY, label="tab:a")
+    page = "\\documentclass{article}\\usepackage{booktabs}\\begin{document}\n" + table + "\\end{document}\n"
+    (tmp_path / "page.tex").write_text(page, encoding="utf-8")
+    subprocess.run(["pdflatex", "-halt-on-error", "page.tex"], cwd=tmp_path, check=True, capture_output=True)
+    assert (tmp_path / "page.pdf").exists()
+
+
+def test_methods_say_what_was_done_with_its_numbers():
+    study = comparison_study()
+    result = perplexity(study, rounding="none", seed=7)
+    text = methods_paragraph(study, result, perplexity.settings_class(rounding="none", seed=7), experiment="perplexity")
+    n_people = len(set(study["participant"].to_numpy()))
+    assert f"{n_people} people gave {study.sizes['response']} answers to" in text
+    assert "equation 5" in text
+    assert "(experiment `perplexity`)" in text
+    human = result.table[result.table["player"] == "human"].iloc[0]
+    assert f"- humans, reports as given: perplexity {human['perplexity']:.5g} [{human['perplexity_lower']:.5g}" in text
+    assert all(warning in text for warning in result.warnings)
+
+
+def test_methods_of_a_posterior_say_whether_it_converged():
+    table = pd.DataFrame({"player": ["a", "b"], "perplexity": [2.0, 3.0], "converged": [True, False]})
+    text = methods_paragraph(comparison_study(), ExperimentResult(table, xr.Dataset(), {}, ""), PosteriorSettings())
+    assert "4 chains of 4,000 draws after 1,500 of warm-up" in text
+    assert "R-hat up to 1.01" in text
+    assert "1 of 2 did" in text
+
+
+@pytest.mark.parametrize("study", [cloze_study, guess_study, bet_study, ranking_study])
+def test_every_kind_of_study_is_described(study):
+    text = methods_paragraph(study(), ExperimentResult(pd.DataFrame({"x": [1]}), xr.Dataset(), {}, ""))
+    assert "was read" not in text.splitlines()[2]
+    assert re.search(r"\d", text.splitlines()[2])
+
+
+def test_long_tables_are_cut_in_words():
+    table = pd.DataFrame({"player": [f"m{n}" for n in range(20)], "tvd": 0.5})
+    assert results_sentences(table)[0].splitlines()[-1] == "- and 8 rows more in tables/table.csv"
+    assert results_sentences(pd.DataFrame({"x": [1]})) == ["tables/table.csv has 1 rows with 1 columns."]
