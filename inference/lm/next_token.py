@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from estimators.errors import InputError
 from inference.lm.forward import reduce_last, with_bos
 from inference.lm.language_model import LanguageModel, model_record
+from inference.lm.reductions import entropies, ranks_above
 
 if TYPE_CHECKING:
     import torch
@@ -240,10 +241,9 @@ def _empty(
 def _whole_columns(
     columns: dict[str, NDArray[Any]], log_probs: torch.Tensor, *, rows: NDArray[np.intp], at: NDArray[np.intp]
 ) -> None:
-    import torch  # noqa: PLC0415
 
     # entr is p ln p with 0 ln 0 = 0
-    columns["entropy_nats"][at] = torch.special.entr(log_probs.exp()).sum(dim=-1).cpu().numpy()[rows]
+    columns["entropy_nats"][at] = entropies(log_probs).cpu().numpy()[rows]
     columns["best_token"][at] = log_probs.argmax(dim=-1).cpu().numpy()[rows]
     if "logprob" in columns:
         columns["logprob"][at] = log_probs.cpu().numpy()[rows]
@@ -263,7 +263,7 @@ def _target_columns(
     logprob = log_probs[row, torch.from_numpy(targets).to(log_probs.device)]
     columns["target_logprob"][at] = logprob.cpu().numpy()
     if len(np.unique(rows)) == len(rows):
-        more = (log_probs > logprob[:, None]).sum(dim=-1).cpu().numpy()
+        more = ranks_above(log_probs, logprob[:, None]).cpu().numpy()
     else:
         # contexts with the same tokens and different targets share a row: no copy of a row for each of them
         more = np.array([int((log_probs[r] > value).sum()) for r, value in zip(row, logprob, strict=True)])

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from estimators.errors import InputError
 from inference.lm.forward import TokenTree, reduce_log_probs
 from inference.lm.language_model import LanguageModel, model_record
+from inference.lm.reductions import entropies, ranks_above
 
 if TYPE_CHECKING:
     import torch
@@ -115,9 +116,9 @@ def score_documents(
         target = torch.from_numpy(columns["token"][rows]).to(log_probs.device)
         own = log_probs.gather(1, target[:, None])
         logprob[rows] = own[:, 0].cpu().numpy()
-        rank[rows] = 1 + (log_probs > own).sum(dim=-1).cpu().numpy()
+        rank[rows] = 1 + ranks_above(log_probs, own).cpu().numpy()
         best[rows] = log_probs.argmax(dim=-1).cpu().numpy()
-        entropy[rows] = torch.special.entr(log_probs.exp()).sum(dim=-1).cpu().numpy()
+        entropy[rows] = entropies(log_probs).cpu().numpy()
 
     reduce_log_probs(model, trees, wanted, reduce, progress=progress)
     nats = {"units": "nats"}

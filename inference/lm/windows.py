@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from estimators.errors import InputError
 from inference.lm.forward import TokenTree, reduce_log_probs, with_bos
 from inference.lm.language_model import LanguageModel, model_record
+from inference.lm.reductions import entropies, ranks_above
 
 if TYPE_CHECKING:
     import torch
@@ -105,8 +106,8 @@ def score_windows(
         at = torch.from_numpy(target[rows]).to(log_probs.device)[:, None]
         own = log_probs.gather(1, at)
         logprob[rows] = own[:, 0].cpu().numpy()
-        rank[rows] = 1 + (log_probs > own).sum(dim=-1).cpu().numpy()
-        entropy[rows] = torch.special.entr(log_probs.exp()).sum(dim=-1).cpu().numpy()
+        rank[rows] = 1 + ranks_above(log_probs, own).cpu().numpy()
+        entropy[rows] = entropies(log_probs).cpu().numpy()
         best = torch.topk(log_probs, top_k, dim=-1)
         top_logprob[rows], top_token[rows] = best.values.cpu().numpy(), best.indices.cpu().numpy()
         for column, temperature in enumerate(temperatures):

@@ -84,7 +84,8 @@ def main() -> None:
             print("vllm: installed, not run; this script has no side for it, as none could be tried")
     compare("texts", text_sides(model, texts, ranks=False), given.rounds)
     compare("ranks", text_sides(model, texts, ranks=True), given.rounds)
-    compare("continuations", continuation_sides(model, [text[: len(text) // 2].rstrip() for text in texts]), given.rounds)
+    halves = [text[: len(text) // 2].rstrip() for text in texts]
+    compare("continuations", continuation_sides(model, halves), given.rounds)
     if given.backends:
         compare("backends", backend_sides(model, texts), given.rounds, exact=False)
 

@@ -36,7 +36,8 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def endpoint(root: Path) -> Iterator[ModelEndpoint]:
-    with pytest.MonkeyPatch.context() as patch, serving(ModelEndpoint(tiny_models.load(root / "e", bos=tiny_models.END))) as served:
+    model = tiny_models.load(root / "e", bos=tiny_models.END)
+    with pytest.MonkeyPatch.context() as patch, serving(ModelEndpoint(model)) as served:
         patch.setenv("NO_PROXY", "*")
         yield served  # type: ignore[misc]
 

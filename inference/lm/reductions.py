@@ -1,0 +1,63 @@
+"""What is taken from vocabulary-sized rows in one pass over them: ranks and entropies."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import torch
+
+__all__ = ["entropies", "ranks_above"]
+
+# exp of it is 0, and 0 times it is 0, where 0 times minus infinity is no number
+_LEAST_LOGPROB = -1e4
+
+
+def ranks_above(log_probs: torch.Tensor, own: torch.Tensor) -> torch.Tensor:
+    """Count the tokens that are more probable than one of them.
+
+    Parameters
+    ----------
+    log_probs : torch.Tensor, shape (row, token)
+    own : torch.Tensor, shape (row, 1)
+        Log-probability of the row's token.
+
+    Returns
+    -------
+    torch.Tensor of int32, shape (row,)
+        0 for the most probable one; ties share the best rank.
+
+    Examples
+    --------
+    >>> import torch
+    >>> row = torch.tensor([[0.5, 0.3, 0.2]]).log()
+    >>> ranks_above(row, row[:, 1:2]).tolist()
+    [1]
+    """
+    import torch  # noqa: PLC0415 - importing this module does not need it
+
+    # a sum of booleans in their default integer takes three times as long on a CPU
+    return (log_probs > own).sum(dim=-1, dtype=torch.int32)
+
+
+def entropies(log_probs: torch.Tensor) -> torch.Tensor:
+    r"""Compute :math:`-\sum_y q(y) \ln q(y)` of rows.
+
+    Parameters
+    ----------
+    log_probs : torch.Tensor, shape (row, token)
+        Nats; minus infinity counts as a probability of 0.
+
+    Returns
+    -------
+    torch.Tensor, shape (row,)
+        Nats.
+
+    Examples
+    --------
+    >>> import torch
+    >>> entropies(torch.tensor([[0.5, 0.5, 0.0]]).log()).exp().round(decimals=4).tolist()
+    [2.0]
+    """
+    # the logarithms are there: torch.special.entr would take them again, four times as slow
+    return log_probs.exp().mul_(log_probs.clamp(min=_LEAST_LOGPROB)).sum(dim=-1).neg_()
