@@ -238,7 +238,12 @@ def fit_participants(
 
     set_participant_data(program.model, data, scale=scale)
     idata = sample(program, **settings, seed=_integer(seeds[2]))
-    convergence = check_convergence(idata, thresholds)
+    fixed: list[str] = []
+    if len(data.participant) == 1:
+        # one participant is the typical one: its slope is the scale itself and its bias 0, in every draw
+        drawn = group(idata, "posterior")
+        fixed = [name for name in ("slope", "bias") if np.ptp(drawn[name].values) == 0]
+    convergence = check_convergence(idata, thresholds, fixed=fixed)
     if keep is not None:
         idata = thin(idata, keep)
     rng = np.random.default_rng(seeds[3])

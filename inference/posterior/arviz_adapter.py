@@ -8,7 +8,7 @@ its own type. The two have different default intervals, so every call here names
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -149,8 +149,14 @@ def without_unconstrained(idata: InferenceData) -> InferenceData:
     return add_groups(idata, {"posterior": posterior.drop_vars(twins)})
 
 
-def diagnostics(idata: InferenceData) -> dict[str, NDArray[np.float64]]:
+def diagnostics(idata: InferenceData, *, fixed: Collection[str] = ()) -> dict[str, NDArray[np.float64]]:
     """R-hat, bulk and tail ESS of every scalar of the posterior, and the E-BFMI of every chain.
+
+    Parameters
+    ----------
+    idata : InferenceData
+    fixed : collection of str
+        Variables that are one number in every draw; they have no R-hat, and are left out.
 
     Returns
     -------
@@ -161,6 +167,7 @@ def diagnostics(idata: InferenceData) -> dict[str, NDArray[np.float64]]:
     import arviz as az  # noqa: PLC0415
 
     posterior, stats = group(idata, "posterior"), group(idata, "sample_stats")
+    posterior = posterior.drop_vars([*fixed])
 
     def flat(dataset: xr.Dataset) -> NDArray[np.float64]:
         return np.concatenate([np.ravel(dataset[name].values) for name in dataset.data_vars])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,7 +42,9 @@ class Convergence(Result):
         return "passed" if self.passed else f"failed ({'; '.join(self.reasons)})"
 
 
-def check_convergence(idata: InferenceData, thresholds: GateThresholds | None = None) -> Convergence:
+def check_convergence(
+    idata: InferenceData, thresholds: GateThresholds | None = None, *, fixed: Collection[str] = ()
+) -> Convergence:
     """Judge a posterior by its worst parameter.
 
     Parameters
@@ -49,6 +52,8 @@ def check_convergence(idata: InferenceData, thresholds: GateThresholds | None = 
     idata : arviz.InferenceData
         With ``posterior`` and ``sample_stats``.
     thresholds : GateThresholds, optional
+    fixed : collection of str
+        Variables that are one number in every draw by the model itself, and so have no R-hat; they are not judged.
 
     Returns
     -------
@@ -62,7 +67,7 @@ def check_convergence(idata: InferenceData, thresholds: GateThresholds | None = 
     >>> inference.check_convergence(idata).passed
     False
     """
-    found = arviz_adapter.diagnostics(idata)
+    found = arviz_adapter.diagnostics(idata, fixed=fixed)
     stats = arviz_adapter.group(idata, "sample_stats")
     chains = arviz_adapter.group(idata, "posterior").sizes["chain"]
     return judge(

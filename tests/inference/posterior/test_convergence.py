@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from inference.posterior.arviz_adapter import from_groups
+from inference.posterior.arviz_adapter import from_groups, group
 from inference.posterior.convergence import GateThresholds, check_convergence, judge
 
 GOOD = {"r_hat_max": 1.005, "ess_bulk_min": 900.0, "ess_tail_min": 800.0, "n_divergent": 0, "bfmi_min": 0.8}
@@ -52,6 +52,21 @@ def posterior(shift: float, chains: int = 4, divergent: int = 0):
         "sample_stats": xr.Dataset({name: (("chain", "draw"), values) for name, values in stats.items()}),
     }
     return from_groups(groups)
+
+
+@pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")
+def test_what_the_model_fixes_is_not_judged_and_any_other_constant_fails():
+    """As the slope and bias of a single participant: R-hat of one number in every draw is none."""
+    idata = posterior(0)
+    stuck = from_groups(
+        {
+            "posterior": group(idata, "posterior").assign(slope=(("chain", "draw"), np.ones((4, 1000)))),
+            "sample_stats": group(idata, "sample_stats"),
+        }
+    )
+    assert not check_convergence(stuck).passed
+    assert check_convergence(stuck, fixed=("slope",)).passed
+    assert check_convergence(stuck, fixed=("slope",)) == check_convergence(idata)
 
 
 def test_worst_parameter_decides():
