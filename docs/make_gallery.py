@@ -71,7 +71,7 @@ class Entry:
     data : str
         A key of ``DATA``.
     figure : str
-        Which of the run's figures is shown.
+        Which of the run's figures is shown; with ``.png`` it is one of ``docs/figures``.
     command : str
         What is run, from ``+exp=`` on, as the page prints it.
     says : str
@@ -196,8 +196,16 @@ def pages() -> dict[Path, str]:
     -------
     dict
         File -> text.
+
+    Raises
+    ------
+    SystemExit
+        Where an experiment was never run.
     """
     groups, runs = read_groups(), read_runs()
+    missing = [entry.name for group in groups for entry in group.entries if entry.name not in runs]
+    if missing:
+        raise SystemExit(f"these were never run, so that no page can be written: {', '.join(missing)}")
     texts = {GALLERY / f"{group.stem}.md": page(group, runs) for group in groups}
     return {GALLERY / "README.md": front(groups, runs), **texts}
 
@@ -243,7 +251,8 @@ def endpoint(entry: Entry) -> Iterator[tuple[str, dict[str, str]]]:
 
 def environment() -> dict[str, str]:
     """Give the environment in which the checkout is used, whatever is installed."""
-    return os.environ | {"PYTHONPATH": str(DOCS.parent), "MPLBACKEND": "agg"}
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    return os.environ | {"PYTHONPATH": str(DOCS.parent), "MPLBACKEND": "agg", "PATH": path}
 
 
 def shrink(source: Path, target: Path, width: int) -> None:
@@ -290,7 +299,8 @@ def run(entry: Entry, folder: Path) -> None:
 
 def take(entry: Entry, out: Path, seconds: float) -> None:
     """Take the figure of a run that is done, and say how long it took."""
-    figure = out / "figures" / f"{entry.figure}.png"
+    pages = entry.figure.endswith(".png")
+    figure = DOCS / "figures" / entry.figure if pages else out / "figures" / f"{entry.figure}.png"
     if not figure.exists():
         raise SystemExit(f"{entry.name} has no figure {entry.figure}: {sorted(figure.parent.glob('*.png'))}")
     shrink(figure, PICTURES / f"{entry.name}.png", WIDTH)

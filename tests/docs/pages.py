@@ -15,6 +15,10 @@ from markdown_it import MarkdownIt
 from tests.experiments.command import ROOT
 
 RUN = ("python", "bash")
+DOCS = ROOT / "docs"
+# the reference is made from docstrings, and _build holds what is built
+WRITTEN = (ROOT / "README.md", *sorted(path for folder in (".", "gallery", "tutorials") for path in (DOCS / folder).glob("*.md")))
+"""Every page that a person, or the gallery's script, wrote."""
 
 
 @dataclass(frozen=True)
@@ -24,6 +28,11 @@ class Block:
     language: str
     code: str
     line: int
+
+
+def name_of(page: Path) -> str:
+    """The name of a page from the repository's root, without its suffix: three pages are a README."""
+    return str(page.relative_to(ROOT).with_suffix(""))
 
 
 class PageError(AssertionError):
