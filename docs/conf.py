@@ -17,8 +17,15 @@ project = "Shannon game"
 release = installed_version("shannon-game")
 # -t pages leaves out the reference, which takes nearly all of the time
 ONLY_PAGES = tags.has("pages")  # type: ignore[name-defined]  # noqa: F821 - Sphinx gives it
-# the last one brings MathJax into the site: nothing is fetched from elsewhere
-extensions = ["myst_parser", "numpydoc", "sphinx_design", "sphinx.ext.autodoc", "sphinx.ext.mathjax", "sphinx-mathjax-offline"]
+# the last one brings MathJax into the site, so that a reader's browser fetches nothing from elsewhere
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx_design",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.mathjax",
+    "sphinx-mathjax-offline",
+]
 if not ONLY_PAGES:
     extensions.append("sphinx.ext.viewcode")
 exclude_patterns = ["_build", *(["reference"] if ONLY_PAGES else [])]

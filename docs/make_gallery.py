@@ -172,10 +172,10 @@ def front(groups: tuple[Group, ...], runs: Mapping[str, Mapping[str, str]]) -> s
     count = sum(len(group.entries) for group in groups)
     parts = [
         f"# Gallery\n\n{HEAD}\n\n"
-        f"All {count} experiments, each with a figure, a command, eight lines of Python, what it says and how long it took. "
-        "They were run at small sizes, to be quick: the numbers show how to read a figure, not what is true of people or "
-        "models ([results](../results.md) has those). Times are of one run on two cores that were busy with other work, "
-        "with the compilation of a posterior's model in them."
+        f"All {count} experiments, each with a figure, a command, eight lines of Python, what it says and how long it "
+        "took. They were run at small sizes, to be quick: the numbers show how to read a figure, not what is true of "
+        "people or models ([results](../results.md) has those). Times are of one run on two cores that were busy with "
+        "other work, with the compilation of a posterior's model in them."
     ]
     for group in groups:
         rows = [f"## {group.title}", group.about.strip(), "| | | |\n| --- | --- | --- |"]

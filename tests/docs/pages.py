@@ -17,7 +17,8 @@ from tests.experiments.command import ROOT
 RUN = ("python", "bash")
 DOCS = ROOT / "docs"
 # the reference is made from docstrings, and _build holds what is built
-WRITTEN = (ROOT / "README.md", *sorted(path for folder in (".", "gallery", "tutorials") for path in (DOCS / folder).glob("*.md")))
+FOLDERS = (DOCS, DOCS / "gallery", DOCS / "tutorials")
+WRITTEN = (ROOT / "README.md", *sorted(path for folder in FOLDERS for path in folder.glob("*.md")))
 """Every page that a person, or the gallery's script, wrote."""
 
 

@@ -99,9 +99,9 @@ def test_links_between_pages_lead_somewhere() -> None:
 
 
 def test_every_page_stands_in_the_contents_of_the_site() -> None:
-    """Without Sphinx: what the tables of contents of the start page name is every page, once."""
-    tables = re.findall(r"```\{toctree\}(.*?)```", (DOCS / "index.md").read_text(encoding="utf-8"), re.DOTALL)
-    named = [line for table in tables for line in table.split() if not line.startswith(":")]
-    captions = {line for table in tables for line in re.findall(r":caption: (\w+)", table)}
-    named = [name for name in named if name not in captions]
-    assert sorted(named) == sorted(str(path.relative_to(DOCS).with_suffix("")) for path in WRITTEN if path.name != "index.md" and DOCS in path.parents)
+    """Without Sphinx: the tables of contents of the start page name every page once."""
+    start = (DOCS / "index.md").read_text(encoding="utf-8")
+    tables = re.findall(r"```\{toctree\}\n(.*?)```", start, re.DOTALL)
+    named = [line for table in tables for line in table.splitlines() if line and not line.startswith(":")]
+    pages = [path for path in WRITTEN if DOCS in path.parents and path != DOCS / "index.md"]
+    assert sorted(named) == sorted(str(path.relative_to(DOCS).with_suffix("")) for path in pages)
