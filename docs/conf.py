@@ -31,6 +31,8 @@ if not ONLY_PAGES:
 exclude_patterns = ["_build", *(["reference"] if ONLY_PAGES else [])]
 root_doc = "index"
 html_theme = "furo"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
 html_title = "Shannon game"
 html_show_copyright = False
 html_show_sphinx = False
@@ -79,6 +81,16 @@ def add_reference(_app: object, name: str, source: list[str]) -> None:
         source[0] += "\n\n```{toctree}\n:hidden:\n:caption: Python\n\n" + names + "\n```\n"
 
 
+def make_accessible(_app: object, _name: str, _template: str, context: dict[str, object], _doctree: object) -> None:
+    """Give captions of the contents a level, and let the keyboard scroll blocks that are wider than the screen."""
+    for key, old, new in (
+        ("furo_navigation_tree", 'role="heading"', 'role="heading" aria-level="2"'),
+        ("body", "<pre>", '<pre tabindex="0">'),
+    ):
+        if key in context:
+            context[key] = str(context[key]).replace(old, new)
+
+
 def left_out(_app: object, _what: str, name: str, _member: object, skip: bool, _options: object) -> bool:
     """Leave out what SQLAlchemy says of its own, with links into its manual."""
     return skip or name == "metadata"
@@ -89,4 +101,6 @@ def setup(app: object) -> None:
     if not ONLY_PAGES:
         write_reference()
     app.connect("autodoc-skip-member", left_out)  # type: ignore[attr-defined]
+    # after the theme has made its contents
+    app.connect("html-page-context", make_accessible, priority=900)  # type: ignore[attr-defined]
     app.connect("source-read", add_reference)  # type: ignore[attr-defined]

@@ -42,6 +42,8 @@ WIDTH = 800
 """Of a picture, in pixels, at most; of a thumbnail it is ``SMALL``."""
 SMALL = 300
 LIMIT_S = 900
+COLUMNS = 84
+"""Of a command's lines: what a page shows without scrolling."""
 RUN_COLUMNS = ("name", "seconds", "exit_code", "code")
 
 DATA = {
@@ -142,7 +144,7 @@ def section(entry: Entry, run: Mapping[str, str]) -> str:
     words = shlex.split(entry.command)
     lines, line = [], "python -m experiments.run"
     for word in (word if re.fullmatch(r"[\w+=./,:\[\]@-]+", word) else shlex.quote(word) for word in words):
-        if len(line) + 1 + len(word) > 110:
+        if len(line) + 1 + len(word) > COLUMNS:
             lines.append(f"{line} \\")
             line = "   "
         line += f" {word}"
@@ -178,7 +180,7 @@ def front(groups: tuple[Group, ...], runs: Mapping[str, Mapping[str, str]]) -> s
         "other work, with the compilation of a posterior's model in them."
     ]
     for group in groups:
-        rows = [f"## {group.title}", group.about.strip(), "| | | |\n| --- | --- | --- |"]
+        rows = [f"## {group.title}", group.about.strip(), "| figure | question | time |\n| --- | --- | --- |"]
         table = [
             f"| [![{entry.alt or entry.title}](thumbnails/{entry.name}.png)]({group.stem}.md#{slug(entry.title)}) "
             f"| [{entry.title}]({group.stem}.md#{slug(entry.title)})<br>`+exp={entry.name}` "
