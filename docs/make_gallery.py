@@ -330,7 +330,8 @@ def run_python(entry: Entry, folder: Path) -> None:
     if entry.data in FOLDERS or entry.data == "papers":
         root = data_root() / FOLDERS.get(entry.data, "")
         code = code.replace('"FOLDER"', repr(str(root)))
-        code = code.replace("()", f"(root={str(root)!r})", 1) if "root=" not in code else code
+        # these are downloaded where nobody names a folder
+        code = re.sub(r"\b(lm_game\w*|rank_perplexity)\(", rf"\1(root={str(root)!r}, ", code)
     with endpoint(entry) as (url, more):
         if entry.before:
             subprocess.run(

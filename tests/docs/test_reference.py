@@ -39,6 +39,9 @@ def test_pages_without_a_warning_that_fetch_nothing(tmp_path: Path) -> None:
         text = (out / page).read_text(encoding="utf-8")
         fetched = re.findall(r'<(?:script|img|link)\b[^>]*?(?:src|href)="(https?:[^"]*)"', text)
         assert not fetched, page
+        # for screen readers and the keyboard
+        assert text.count('role="heading"') == text.count('aria-level="2"')
+        assert "<pre>" not in text
     assert (out / "_static/mathjax/tex-chtml.js").is_file()
     assert "Search.setIndex" in (out / "searchindex.js").read_text(encoding="utf-8")
 
