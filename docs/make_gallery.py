@@ -176,8 +176,8 @@ def front(groups: tuple[Group, ...], runs: Mapping[str, Mapping[str, str]]) -> s
         f"# Gallery\n\n{HEAD}\n\n"
         f"All {count} experiments, each with a figure, a command, eight lines of Python, what it says and how long it "
         "took. They were run at small sizes, to be quick: the numbers show how to read a figure, not what is true of "
-        "people or models ([results](../results.md) has those). Times are of one run on two cores that were busy with "
-        "other work, with the compilation of a posterior's model in them."
+        "people or models ([results](../results.md) has those). Times are of one run on two cores that ten other "
+        "programs shared; alone, posteriors and language models take a fraction of that."
     ]
     for group in groups:
         rows = [f"## {group.title}", group.about.strip(), "| figure | question | time |\n| --- | --- | --- |"]
