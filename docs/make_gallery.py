@@ -56,6 +56,8 @@ DATA = {
     "endpoint": "public texts, and an endpoint that stands in for a paid one: its ranks mean nothing",
 }
 """What an entry's ``data`` says on its page."""
+ADDRESS = "https://HOST/v1"
+"""What stands for an endpoint's address on a page."""
 FOLDERS = {"lm_game": "lm_game", "endpoint": "lm_game", "provo": "provo", "rank_perplexity": "rank_perplexity"}
 """What an entry's ``data`` reads -> its folder below ``SHANNON_DATA``."""
 
@@ -282,7 +284,7 @@ def run(entry: Entry, folder: Path) -> None:
             subprocess.run(
                 ["bash", "-euc", entry.before], cwd=folder, env=environment(), check=True, capture_output=True
             )
-        words = [word.replace("URL", url) if url else word for word in on_this_machine(entry)]
+        words = [word.replace(ADDRESS, url) if url else word for word in on_this_machine(entry)]
         start = time.perf_counter()
         done = subprocess.run(
             [sys.executable, "-m", "experiments.run", *words, f"hydra.run.dir={out}", f"output.dpi={DPI}"],
@@ -338,7 +340,7 @@ def run_python(entry: Entry, folder: Path) -> None:
                 ["bash", "-euc", entry.before], cwd=folder, env=environment(), check=True, capture_output=True
             )
         done = subprocess.run(
-            [sys.executable, "-c", code.replace("URL", url) if url else code],
+            [sys.executable, "-c", code.replace(ADDRESS, url) if url else code],
             cwd=folder,
             env=environment() | more,
             capture_output=True,
