@@ -15,15 +15,29 @@ sys.path.insert(0, str(ROOT))
 
 project = "Shannon game"
 release = installed_version("shannon-game")
-extensions = ["myst_parser", "numpydoc", "sphinx.ext.autodoc", "sphinx.ext.mathjax", "sphinx.ext.viewcode"]
-exclude_patterns = ["_build"]
-root_doc = "README"
+# -t pages leaves out the reference, which takes nearly all of the time
+ONLY_PAGES = tags.has("pages")  # type: ignore[name-defined]  # noqa: F821 - Sphinx gives it
+# the last one brings MathJax into the site, so that a reader's browser fetches nothing from elsewhere
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx_design",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.mathjax",
+    "sphinx-mathjax-offline",
+]
+if not ONLY_PAGES:
+    extensions.append("sphinx.ext.viewcode")
+exclude_patterns = ["_build", *(["reference"] if ONLY_PAGES else [])]
+root_doc = "index"
 html_theme = "furo"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
 html_title = "Shannon game"
 html_show_copyright = False
 html_show_sphinx = False
 
-myst_enable_extensions = ["dollarmath"]
+myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_heading_anchors = 3
 
 autodoc_member_order = "bysource"
@@ -60,12 +74,21 @@ def write_reference() -> None:
             path.write_text(text, encoding="utf-8")
 
 
-def add_contents(_app: object, name: str, source: list[str]) -> None:
-    """Give the map of all pages the tables of contents that Sphinx wants and GitHub would show as they stand."""
-    if name == root_doc:
-        pages = sorted(path.stem for path in Path(__file__).parent.glob("*.md") if path.stem != root_doc)
-        for caption, names in (("Pages", pages), ("API reference", [f"reference/{name}" for name in PACKAGES])):
-            source[0] += "\n\n```{toctree}\n:hidden:\n:caption: " + caption + "\n\n" + "\n".join(names) + "\n```\n"
+def add_reference(_app: object, name: str, source: list[str]) -> None:
+    """Add the reference to the contents of the site, where it is built."""
+    if name == root_doc and not ONLY_PAGES:
+        names = "\n".join(f"reference/{package}" for package in PACKAGES)
+        source[0] += "\n\n```{toctree}\n:hidden:\n:caption: Python\n\n" + names + "\n```\n"
+
+
+def make_accessible(_app: object, _name: str, _template: str, context: dict[str, object], _doctree: object) -> None:
+    """Give captions of the contents a level, and let the keyboard scroll blocks that are wider than the screen."""
+    for key, old, new in (
+        ("furo_navigation_tree", 'role="heading"', 'role="heading" aria-level="2"'),
+        ("body", "<pre>", '<pre tabindex="0">'),
+    ):
+        if key in context:
+            context[key] = str(context[key]).replace(old, new)
 
 
 def left_out(_app: object, _what: str, name: str, _member: object, skip: bool, _options: object) -> bool:
@@ -75,6 +98,9 @@ def left_out(_app: object, _what: str, name: str, _member: object, skip: bool, _
 
 def setup(app: object) -> None:
     """Register what this file adds; Sphinx calls it."""
-    write_reference()
+    if not ONLY_PAGES:
+        write_reference()
     app.connect("autodoc-skip-member", left_out)  # type: ignore[attr-defined]
-    app.connect("source-read", add_contents)  # type: ignore[attr-defined]
+    # after the theme has made its contents
+    app.connect("html-page-context", make_accessible, priority=900)  # type: ignore[attr-defined]
+    app.connect("source-read", add_reference)  # type: ignore[attr-defined]

@@ -125,7 +125,8 @@ def _summary(table: pd.DataFrame) -> str:
 def bounds_figure(table: pd.DataFrame, study_name: str = "", *, interval: float) -> Figure:
     """Both bounds of all people together and of each."""
     z = NormalDist().inv_cdf((1 + interval) / 2)
-    names = short_names(table["player"])
+    # people's long ids become short names, the row of all of them keeps its own
+    names = {HUMAN: HUMAN} | short_names(name for name in table["player"] if name != HUMAN)
     shown = table.assign(
         label=[player_label(names[name]) for name in table["player"]],
         group=np.where(table["player"] == HUMAN, "all", "each"),

@@ -15,6 +15,11 @@ from markdown_it import MarkdownIt
 from tests.experiments.command import ROOT
 
 RUN = ("python", "bash")
+DOCS = ROOT / "docs"
+# the reference is made from docstrings, and _build holds what is built
+FOLDERS = (DOCS, DOCS / "gallery", DOCS / "tutorials")
+WRITTEN = (ROOT / "README.md", *sorted(path for folder in FOLDERS for path in folder.glob("*.md")))
+"""Every page that a person, or the gallery's script, wrote."""
 
 
 @dataclass(frozen=True)
@@ -24,6 +29,11 @@ class Block:
     language: str
     code: str
     line: int
+
+
+def name_of(page: Path) -> str:
+    """The name of a page from the repository's root, without its suffix: three pages are a README."""
+    return str(page.relative_to(ROOT).with_suffix(""))
 
 
 class PageError(AssertionError):

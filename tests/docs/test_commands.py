@@ -11,9 +11,9 @@ from markdown_it import MarkdownIt
 from experiments.harness.job import experiment_settings
 from experiments.harness.registry import entry_of, given_to, load_target
 from inference.settings import settings_from
-from tests.experiments.command import ROOT, config
+from tests.docs.pages import WRITTEN, name_of
+from tests.experiments.command import config
 
-PAGES = (*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md")
 RUN = "python -m experiments.run "
 
 
@@ -35,8 +35,8 @@ def commands(text: str) -> list[tuple[str, ...]]:
 
 
 COMMANDS = [
-    pytest.param(overrides, id=f"{path.stem}-{number}")
-    for path in PAGES
+    pytest.param(overrides, id=f"{name_of(path)}-{number}")
+    for path in WRITTEN
     for number, overrides in enumerate(commands(path.read_text(encoding="utf-8")))
     # words in capitals stand for names of the reader's own
     if not any(word.startswith(("+exp=NAME", "study=STUDY", "+exp=EXPERIMENT")) for word in overrides)

@@ -1,0 +1,89 @@
+"""The gallery has every experiment; its Python and pictures are of today's code, and its pages of its tables.
+
+``test_commands.py`` checks the commands, which stand on the pages.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import sys
+from types import ModuleType
+
+import pytest
+from PIL import Image
+
+import experiments
+from tests.experiments.command import ROOT
+
+
+def make_gallery() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("make_gallery", ROOT / "docs/make_gallery.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    # dataclasses look their module up
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+GALLERY = make_gallery()
+ENTRIES = {entry.name: entry for group in GALLERY.read_groups() for entry in group.entries}
+
+
+def test_every_experiment_has_one_entry_and_one_run() -> None:
+    names = [entry.name for group in GALLERY.read_groups() for entry in group.entries]
+    assert sorted(names) == sorted(path.stem for path in (ROOT / "conf/exp").glob("*.yaml"))
+    assert sorted(GALLERY.read_runs()) == sorted(names)
+
+
+def test_the_pages_are_those_of_the_tables() -> None:
+    pages = GALLERY.pages()
+    assert {path.name for path in GALLERY.GALLERY.glob("*.md")} == {path.name for path in pages}
+    for path, text in pages.items():
+        assert path.read_text(encoding="utf-8") == text, f"{path.name}: python docs/make_gallery.py"
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_an_entry_says_how_to_read_its_figure(name: str) -> None:
+    entry = ENTRIES[name]
+    assert entry.command.startswith(f"+exp={name}")
+    assert entry.says.count(". ") + entry.says.count(": ") >= 1
+    assert len(entry.says.split()) > 20
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_the_python_of_an_entry_is_short_and_of_today(name: str) -> None:
+    """Names that are imported exist, settings by name are settings, and the last line is the picture's figure."""
+    entry = ENTRIES[name]
+    lines = [line for line in entry.python.strip().splitlines() if line]
+    assert len(lines) <= 8
+    tree = ast.parse(entry.python)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            module = importlib.import_module(str(node.module))
+            assert all(hasattr(module, alias.name) for alias in node.names)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and hasattr(experiments, node.func.id):
+            fields = getattr(experiments, node.func.id).settings_class.model_fields
+            assert {keyword.arg for keyword in node.keywords if keyword.arg} <= set(fields), ast.unparse(node)
+    assert lines[-1].startswith("result.figures[")
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_the_pictures_of_an_entry_are_small(name: str) -> None:
+    for folder, width in ((GALLERY.PICTURES, GALLERY.WIDTH), (GALLERY.THUMBNAILS, GALLERY.SMALL)):
+        with Image.open(folder / f"{name}.png") as picture:
+            assert 100 < picture.width <= width
+
+
+def test_no_picture_is_left_over_and_all_are_light() -> None:
+    for folder in (GALLERY.PICTURES, GALLERY.THUMBNAILS):
+        assert {path.stem for path in folder.glob("*")} == set(ENTRIES)
+    assert sum(path.stat().st_size for path in GALLERY.GALLERY.rglob("*.png")) < 3_000_000
+
+
+def test_durations_and_anchors_are_said_as_people_and_hosts_do() -> None:
+    said = [GALLERY.spoken(seconds) for seconds in (0.2, 7.4, 47, 112, 130)]
+    assert said == ["1 s", "7 s", "45 s", "110 s", "2 minutes"]
+    assert GALLERY.slug("What is a model's `loss`, here?") == "what-is-a-models-loss-here"
