@@ -229,8 +229,13 @@ def data_root() -> Path:
 
 
 def on_this_machine(entry: Entry) -> list[str]:
-    """Give the overrides of an entry's command, with the data's real folder."""
+    """Give the overrides of an entry's command, with the data's real folder and a store of its own."""
+    import experiments  # noqa: PLC0415 - pages are written without it
+
     words = shlex.split(entry.command)
+    if "store" in getattr(experiments, entry.name).settings_class.model_fields:
+        # a store of before would make the run look shorter than it is
+        words.append("experiment.store=store")
     if entry.data == "papers":
         return [word.replace("=FOLDER", f"={data_root()}") for word in words]
     if entry.data in FOLDERS:

@@ -254,7 +254,8 @@ def tvd_exact_figure(dataset: xr.Dataset) -> Figure:
     distances = dict(zip(players, dataset["tvd"].transpose("player", "item").to_numpy(), strict=True))
     colours, sampled = player_colours(players), "tvd_sampled" in dataset
     between = dataset["tvd_between_oracles"].to_numpy()
-    bins = np.linspace(0, 1, 41)
+    # of few contexts narrow bins are a row of single bars
+    bins = np.linspace(0, 1, 41 if dataset.sizes["item"] >= 200 else 21)
     with mpl.rc_context(STYLE):
         fig = new_figure(7.6 if sampled else 5.2, 3.3)
         axes = fig.subplots(1, 2 if sampled else 1, squeeze=False)[0]

@@ -218,7 +218,8 @@ def extrapolation_figure(table: pd.DataFrame, points: pd.DataFrame, study_name: 
         if np.isfinite(truth):
             axes.plot(people["score_nats"].iloc[0], truth, "*", color=colours[HUMAN], markersize=10)
         # an interval may run to any number
-        axes.set_ylim(0, 3 * points["loss_nats"].max())
+        highest = max(points["loss_nats"].max(), people["upper_nats"].max(), np.nan_to_num(truth))
+        axes.set_ylim(0, min(1.1 * highest, 3 * points["loss_nats"].max()))
         axes.set_xlabel("mean ln p of the answers, nats")
         axes.set_ylabel("loss, nats a token")
         light_grid(axes, "both")

@@ -114,10 +114,17 @@ def log_perplexity_axis(axes: Axes, which: Literal["x", "y"], low: float, high: 
     light_grid(axes, which)
 
 
+class _PlainLogFormatter(LogFormatter):
+    """Labels the ticks that its parent labels, but .1 as 0.1, where that writes 1e-01 beside 1."""
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        return f"{x:g}" if super().__call__(x, pos) else ""
+
+
 def plain_log(axis: Axis) -> None:
     """Numbers on a log axis as they are written, not as powers of ten: figures here know no formulas."""
-    axis.set_major_formatter(LogFormatter())
-    axis.set_minor_formatter(LogFormatter())
+    axis.set_major_formatter(_PlainLogFormatter())
+    axis.set_minor_formatter(_PlainLogFormatter())
 
 
 def finite_range(*columns: ArrayLike) -> tuple[float, float]:

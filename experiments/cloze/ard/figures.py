@@ -101,7 +101,7 @@ def ard_coefficients_figure(
             right = panels[0, 1]
             right.set_xscale("log")
             low, high = right.get_xlim()
-            number_ticks(right.xaxis, [t for t in (0.001, 0.01, 0.03, 0.1, 0.3, 1, 3, 10) if low <= t <= high])
+            number_ticks(right.xaxis, _scale_ticks(low, high))
             right.tick_params(axis="y", length=0)
             right.set_xlabel("scale of the coefficient (log-odds)")
             right.set_title("b  Relevance scale")
@@ -112,6 +112,13 @@ def ard_coefficients_figure(
         named(fig, handles)
         titled(fig, f"What the TVD depends on: medians, {interval:.0%} intervals", about)
     return fig
+
+
+def _scale_ticks(low: float, high: float) -> list[float]:
+    """Two ticks or more of a log axis, where it is not too short for that."""
+    few = [tick for tick in (0.001, 0.01, 0.03, 0.1, 0.3, 1, 3, 10) if low <= tick <= high]
+    many = [digit * 10.0**power for power in (-3, -2, -1, 0, 1) for digit in (1, 1.5, 2, 3, 4, 5, 7)]
+    return few if len(few) > 1 else [tick for tick in many if low <= tick <= high]
 
 
 def _height(names: list[str], name: str, number: int, n_fits: int) -> float:
