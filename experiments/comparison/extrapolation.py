@@ -211,9 +211,12 @@ def extrapolation_figure(table: pd.DataFrame, points: pd.DataFrame, study_name: 
         for row in rows_of(points):
             axes.plot(row.score_nats, row.loss_nats, "o", color=colours[row.model], markersize=6)
         people = table[table["player"] == HUMAN]
-        for row, marker in zip(rows_of(people), "^vDs" * len(people), strict=False):
+        # side by side, or one interval would hide the others
+        step = 0.02 * np.ptp([*points["score_nats"], *people["score_nats"]])
+        for k, (row, marker) in enumerate(zip(rows_of(people), "^vDs" * len(people), strict=False), start=1):
             arms = [[max(row.loss_nats - row.lower_nats, 0)], [max(row.upper_nats - row.loss_nats, 0)]]
-            axes.errorbar(row.score_nats, row.loss_nats, yerr=arms, fmt=marker, color=colours[HUMAN], markersize=5)
+            x = row.score_nats + k * step
+            axes.errorbar(x, row.loss_nats, yerr=arms, fmt=marker, color=colours[HUMAN], markersize=5)
         truth = people["true_loss_nats"].iloc[0]
         if np.isfinite(truth):
             axes.plot(people["score_nats"].iloc[0], truth, "*", color=colours[HUMAN], markersize=10)
