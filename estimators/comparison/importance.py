@@ -238,10 +238,11 @@ def study_proposals(study: xr.Dataset) -> Proposals:
     unknown = (source >= 0) & np.isnan(np.take_along_axis(candidate, np.maximum(source, 0)[None], axis=0)[0])
     if unknown.any():
         item, column = np.argwhere(unknown)[0]
-        field = ("candidate_logprob", "proposal_logprob", "inclusion_logprob")[int(source[item, column])]
+        row = int(source[item, column])
+        field = ("candidate_logprob", "proposal_logprob", "inclusion_logprob")[row]
         raise InputError(
             f"is unknown at item {study['item'].values[item]}, candidate {column} ({int(unknown.sum())} such), which "
-            f"is a {DRAWN[int(source[item, column])]!r} draw; importance sampling needs the probability with which it was drawn",
+            f"is a {DRAWN[row]!r} draw; importance sampling needs the probability with which it was drawn",
             source=name,
             field=field,
         )
