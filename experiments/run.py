@@ -11,9 +11,11 @@ import logging
 import os
 import sys
 import time
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from datetime import datetime
+from importlib import import_module
 from pathlib import Path
 
 import hydra
@@ -108,6 +110,13 @@ class RunSettings(Settings):
 
 
 _SETTINGS = ("experiment", "study", *SHARED, *RunSettings.model_fields)
+
+# first words that are no experiment; each is imported when it is called
+_OWN_COMMANDS = {
+    "doctor": ("experiments.first_steps.doctor", "doctor"),
+    "demo": ("experiments.first_steps.demo", "demo"),
+    "--completion": ("experiments.first_steps.completion", "completion"),
+}
 
 log = logging.getLogger("shannon-game")
 
@@ -303,7 +312,12 @@ def main() -> int:
     os.environ["HYDRA_FULL_ERROR"] = "1"
     _end_with_starter()
     os.environ[_STARTER] = str(os.getpid())
+    own = _OWN_COMMANDS.get(next(iter(sys.argv[1:]), ""))
     try:
+        if own is not None:
+            command: Callable[[Sequence[str]], int] = getattr(import_module(own[0]), own[1])
+            with terminate_as_interrupt():
+                return command(sys.argv[2:])
         with terminate_as_interrupt():
             sys.argv[1:] = check_arguments(sys.argv[1:])
             _hydra_main()
