@@ -314,13 +314,13 @@ def main() -> int:
     os.environ[_STARTER] = str(os.getpid())
     own = _OWN_COMMANDS.get(next(iter(sys.argv[1:]), ""))
     try:
-        if own is not None:
-            command: Callable[[Sequence[str]], int] = getattr(import_module(own[0]), own[1])
-            with terminate_as_interrupt():
-                return command(sys.argv[2:])
         with terminate_as_interrupt():
-            sys.argv[1:] = check_arguments(sys.argv[1:])
-            _hydra_main()
+            if own is not None:
+                command: Callable[[Sequence[str]], int] = getattr(import_module(own[0]), own[1])
+                _exit_codes.append(command(sys.argv[2:]))
+            else:
+                sys.argv[1:] = check_arguments(sys.argv[1:])
+                _hydra_main()
     except KeyboardInterrupt as stop:
         terminated = isinstance(stop, Terminated)
         say("terminated" if terminated else "interrupted")

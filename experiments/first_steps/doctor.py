@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 
 from experiments.first_steps import installed, machine
+from inference.progress import counted
 
 __all__ = ["doctor", "look"]
 
@@ -94,7 +95,7 @@ def doctor(arguments: Sequence[str] = ()) -> int:
 def report(sections: Sequence[Section]) -> str:
     """Lay the findings out as text, what is wrong and its cure first."""
     problems = [finding for section in sections for finding in section.findings if finding.problem]
-    lines = [f"{len(problems)} {'problem' if len(problems) == 1 else 'problems'}"]
+    lines = [counted(len(problems), "problem")]
     for finding in problems:
         lines += [f"  {finding.name}: {finding.problem}", *([f"    -> {finding.cure}"] if finding.cure else [])]
     for section in sections:

@@ -73,7 +73,7 @@ def extras() -> Iterator[Finding]:
     """Look at every extra: complete, absent, or with a version that does not fit."""
     needed = _requirements()
     for extra, purpose in PURPOSES.items():
-        of_extra = [each for each in _of_extra(needed or [], extra)]
+        of_extra = list(_of_extra(needed or [], extra))
         if not of_extra:
             continue
         found = [_checked(each, cure=_install(extra)) for each in of_extra]
@@ -100,7 +100,11 @@ def _requirements() -> list[Requirement] | None:
 def _of_extra(needed: list[Requirement], extra: str) -> Iterator[Requirement]:
     """Requirements of an extra, those of the extras that it names among them."""
     for each in needed:
-        if each.marker is not None and each.marker.evaluate({"extra": extra}) and not each.marker.evaluate({"extra": ""}):
+        if (
+            each.marker is not None
+            and each.marker.evaluate({"extra": extra})
+            and not each.marker.evaluate({"extra": ""})
+        ):
             if each.name == _OURS:
                 for other in each.extras:
                     yield from _of_extra(needed, other)

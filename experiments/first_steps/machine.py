@@ -9,10 +9,12 @@ import shutil
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pooch
 
 from experiments.first_steps.installed import Finding
+from inference.progress import counted
 
 __all__ = ["caches", "data", "data_folder", "gpus", "resources"]
 
@@ -52,8 +54,8 @@ def gpus() -> Iterator[Finding]:
         yield Finding("GPU", "not looked for: torch, which would use it, is not installed (extra lm)")
         return
     try:
-        import torch  # noqa: PLC0415 - seconds, and gigabytes that most have not installed
-    except Exception as problem:  # noqa: BLE001
+        torch = _torch()
+    except Exception as problem:
         # a torch that does not fit the system may raise anything
         said = f"torch cannot be imported: {type(problem).__name__}: {problem}"
         yield Finding("GPU", "unknown", said, "install torch again, the CPU build where there is no GPU")
@@ -61,7 +63,15 @@ def gpus() -> Iterator[Finding]:
     names = [torch.cuda.get_device_name(place) for place in range(torch.cuda.device_count())]
     if getattr(torch.backends, "mps", None) is not None and torch.backends.mps.is_available():
         names.append("Apple GPU (mps)")
-    yield Finding("GPU", ", ".join(names) or f"none that torch {torch.__version__} can use; models run on the processor")
+    yield Finding(
+        "GPU", ", ".join(names) or f"none that torch {torch.__version__} can use; models run on the processor"
+    )
+
+
+def _torch() -> Any:
+    import torch  # noqa: PLC0415 - seconds, and gigabytes that most have not installed
+
+    return torch
 
 
 def caches() -> Iterator[Finding]:
@@ -75,7 +85,8 @@ def caches() -> Iterator[Finding]:
         ("downloaded models", Path(os.environ.get("HF_HOME") or Path.home() / ".cache" / "huggingface")),
     ):
         n_files, n_bytes = _size(folder, but=(ours / "store", ours / "models") if folder == ours else ())
-        yield Finding(name, f"{n_bytes / 1e6:,.1f} MB in {n_files:,} files ({folder})" if n_files else f"none ({folder})")
+        said = f"{n_bytes / 1e6:,.1f} MB in {counted(n_files, 'file')}" if n_files else "none"
+        yield Finding(name, f"{said} ({folder})")
 
 
 def data_folder() -> Path:

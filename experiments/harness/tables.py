@@ -110,7 +110,7 @@ def split_constants(table: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     return table.drop(columns=constant), ", ".join(f"{name} {value}" for name, value in said if value)
 
 
-def _is_number(dtype: object) -> bool:
+def _is_number(dtype: Any) -> bool:
     from pandas.api.types import is_numeric_dtype  # noqa: PLC0415 - the help shows no table
 
     return bool(is_numeric_dtype(dtype))
