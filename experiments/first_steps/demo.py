@@ -238,7 +238,7 @@ PARTS = (
         "People guess until they are right, as in Shannon's experiment of 1951. The numbers of guesses bound the "
         "entropy of a word from below and above.",
         "from experiments import guess_bounds, guess_study\nguess_bounds(guess_study(guesses), vocab_size=1000).table",
-        "",
+        "cloze",
         _bounds,
     ),
     Part(
