@@ -41,7 +41,7 @@ class PageError(AssertionError):
 
 
 def blocks(text: str) -> Iterator[Block]:
-    """Fenced python, bash and r blocks of a page, in order; ``sh``, ``text``, ``console`` and the like are only shown."""
+    """Fenced python, bash and r blocks of a page, in order; ``sh``, ``text`` and the like are only shown."""
     for token in MarkdownIt().parse(text):
         if token.type == "fence" and token.info.strip() in RUN and token.map is not None:
             yield Block(token.info.strip(), token.content, token.map[0] + 2)
