@@ -113,7 +113,7 @@ def answer_warnings(
     number = int((~np.isin(left_out, data.item)).sum())
     if number:
         found.append(
-            f"{counted(number, 'item')} {'is' if number == 1 else 'are'} left out: nobody answered them freely, or no two "
-            "tokens were compared"
+            f"{counted(number, 'item')} {'is' if number == 1 else 'are'} left out: nobody answered them freely, or no "
+            "two tokens were compared"
         )
     return tuple(found)
