@@ -20,6 +20,7 @@ PURPOSES = {
     "bayes": "posteriors: human_loss, belief, ard, calibration, ...",
     "cloze": "studies of next words: tvd, ard, distributions, ...",
     "lm": "language models on this machine: corpus, build_study, tvd_exact, ...",
+    "words": "words of languages without spaces, and lemmas: word rules of cloze studies",
     "ranks": "ranks of language models: ranks, rank_bounds, ...",
     "api": "language models behind an endpoint: model=api",
     "collect": "games in a browser: collect",

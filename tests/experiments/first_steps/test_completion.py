@@ -21,7 +21,7 @@ from tests.experiments.command import ROOT
 PARTS = [
     ("+exp=perp", {"+exp=perplexity"}),
     ("study=lm_game_", {"study=lm_game_documents", "study=lm_game_top1"}),
-    ("sampler=", {"sampler=blackjax", "sampler=numpyro", "sampler=nutpie", "sampler=pymc"}),
+    ("sampler=", {f"sampler={path.stem}" for path in (ROOT / "conf/sampler").glob("*.yaml")}),
     ("stu", {"study="}),
     ("doc", {"doctor"}),
     ("human_l", {"human_loss"}),
