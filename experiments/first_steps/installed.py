@@ -25,6 +25,8 @@ PURPOSES = {
     "api": "language models behind an endpoint: model=api",
     "collect": "games in a browser: collect",
     "collect-postgres": "collect with PostgreSQL",
+    "datasets": "random documents of data sets: corpus_sample",
+    "explore": "a page that shows every item of a study: output.explore=true",
     "samplers": "sampler=numpyro, sampler=blackjax",
     "smollm2": "a small language model that is installed like a package: model=smollm2",
     "joblib": "sweeps on several cores: hydra/launcher=joblib",
