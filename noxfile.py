@@ -5,6 +5,9 @@ Every session makes a virtual environment of its own. ``nox -R -s NAME`` uses th
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
+
 import nox
 
 nox.needs_version = ">=2024.4.15"
@@ -65,6 +68,28 @@ def docs(session: nox.Session) -> None:
     """Pages and API reference; a warning is an error."""
     install(session, "docs")
     session.run("python", "-m", "sphinx", "-W", "--keep-going", "docs", "docs/_build/html")
+
+
+@nox.session(python=PYTHON)
+def build(session: nox.Session) -> None:
+    """Build wheel and sdist in ``dist``, and check what an index would: metadata, and the README as its page."""
+    session.install("build", "twine")
+    shutil.rmtree("dist", ignore_errors=True)
+    session.run("python", "-m", "build")
+    session.run("twine", "check", "--strict", *sorted(map(str, Path("dist").iterdir())))
+
+
+@nox.session(python=["3.11", "3.12", "3.13"])
+def wheel(session: nox.Session) -> None:
+    """Install the wheel of ``nox -s build`` and nothing else, and run what a new user runs, far from the project."""
+    (built,) = Path("dist").glob("*.whl")
+    session.install("-c", PINS[str(session.python)], str(built))
+    session.chdir(session.create_tmp())
+    shutil.rmtree("demo", ignore_errors=True)
+    session.run("shannon-game", "--version")
+    session.run("shannon-game", "doctor", "--no-gpu")
+    session.run("shannon-game", "+exp=perplexity", "hydra.run.dir=run")
+    session.run("shannon-game", "demo", "demo")
 
 
 @nox.session(python=["3.11", "3.13"])

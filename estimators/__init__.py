@@ -20,17 +20,27 @@ What does not: files, downloads, plots, samplers, language models. Nothing here 
 project, and importing it pulls in neither xarray nor pandas.
 """
 
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from estimators import bets, cloze, comparison, documents, guesses, rankings
 from estimators.code_identity import package_version
 from estimators.errors import InputError
 
+if TYPE_CHECKING:
+    from estimators import bets, cloze, comparison, documents, guesses, rankings
+
 __all__ = ["InputError", "bets", "cloze", "comparison", "documents", "guesses", "rankings"]
+
+
+def __dir__() -> list[str]:
+    return list(__all__)
 
 
 def __getattr__(name: str) -> Any:
     # read when asked for: the metadata of an installed distribution take longer than this import
     if name == "__version__":
         return package_version()
+    # a kind is imported when it is used: most programs are about one
+    if name in __all__:
+        return import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

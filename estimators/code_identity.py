@@ -24,7 +24,7 @@ PACKAGES = ("estimators", "models", "inference", "experiments")
 """The packages of this distribution that hold code."""
 
 # tables inside a package decide numbers too: published values, hashes of the files that a download must match
-_SUFFIXES = (".py", ".csv")
+_SUFFIXES = (".py", ".csv", ".npz")
 _UNKNOWN = "not installed"
 
 
@@ -47,8 +47,9 @@ def code_hash(*names: str) -> str:
     Parameters
     ----------
     *names : str
-        Importable names: a package stands for every ``*.py`` and ``*.csv`` file below its folder, a module for its
-        file. Name what decides the numbers and no more: a result is computed again when any of these files changes.
+        Importable names: a package stands for every ``*.py``, ``*.csv`` and ``*.npz`` file below its folder, a module
+        for its file. Name what decides the numbers and no more: a result is computed again when any of these files
+        changes.
 
     Returns
     -------

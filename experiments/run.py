@@ -7,13 +7,16 @@ and what the exit codes mean.
 from __future__ import annotations
 
 import errno
+import gc
 import logging
 import os
 import sys
 import time
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from datetime import datetime
+from importlib import import_module
 from pathlib import Path
 
 import hydra
@@ -108,6 +111,13 @@ class RunSettings(Settings):
 
 
 _SETTINGS = ("experiment", "study", *SHARED, *RunSettings.model_fields)
+
+# first words that are no experiment; each is imported when it is called
+_OWN_COMMANDS = {
+    "doctor": ("experiments.first_steps.doctor", "doctor"),
+    "demo": ("experiments.first_steps.demo", "demo"),
+    "--completion": ("experiments.first_steps.completion", "completion"),
+}
 
 log = logging.getLogger("shannon-game")
 
@@ -301,12 +311,19 @@ def main() -> int:
     # Otherwise Hydra prints errors its own way, over many lines, and leaves with code 1 whatever they are.
     wanted_full_error = os.environ.get("HYDRA_FULL_ERROR")
     os.environ["HYDRA_FULL_ERROR"] = "1"
+    # what is imported stays: to look through it for cycles after every 700 objects takes a tenth of a first run
+    gc.set_threshold(20_000)
     _end_with_starter()
     os.environ[_STARTER] = str(os.getpid())
+    own = _OWN_COMMANDS.get(next(iter(sys.argv[1:]), ""))
     try:
         with terminate_as_interrupt():
-            sys.argv[1:] = check_arguments(sys.argv[1:])
-            _hydra_main()
+            if own is not None:
+                command: Callable[[Sequence[str]], int] = getattr(import_module(own[0]), own[1])
+                _exit_codes.append(command(sys.argv[2:]))
+            else:
+                sys.argv[1:] = check_arguments(sys.argv[1:])
+                _hydra_main()
     except KeyboardInterrupt as stop:
         terminated = isinstance(stop, Terminated)
         say("terminated" if terminated else "interrupted")

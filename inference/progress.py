@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Show", "advance", "duration", "say", "stage"]
+__all__ = ["Show", "advance", "counted", "duration", "say", "stage"]
 
 Show = Callable[..., None]
 """Takes how much is done and, if that has changed, of how much (`total`) and what is being done (`now`)."""
@@ -158,6 +158,17 @@ def duration(seconds: float) -> str:
         return f"{seconds:.0f} s"
     hours, minutes = divmod(int(seconds) // 60, 60)
     return f"{hours} h {minutes} min" if hours else f"{minutes} min"
+
+
+def counted(n: int, thing: str, things: str | None = None) -> str:
+    """Number with its noun, in the plural unless it is one.
+
+    Examples
+    --------
+    >>> counted(1, "context"), counted(1200, "study", "studies")
+    ('1 context', '1,200 studies')
+    """
+    return f"{n:,} {thing if n == 1 else things or f'{thing}s'}"
 
 
 def _tick(ended: threading.Event) -> None:

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[1]
 FLOORS = ("estimators", "models", "inference", "experiments")
 KINDS = ("comparison", "cloze", "guesses", "rankings", "bets", "documents")
 # rooms of experiments that may import every kind, and that nothing else imports
-ABOVE = ("papers", "planning", "collect")
+ABOVE = ("papers", "planning", "collect", "first_steps")
 HEAVY = ("torch", "pymc", "hydra", "omegaconf", "matplotlib", "pandas", "xarray", "scipy.stats")
 
 

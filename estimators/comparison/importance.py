@@ -27,6 +27,7 @@ from estimators.comparison.study_sources import (
     PADDING,
     PROPOSAL,
     TARGET_POSITION,
+    all_from_generator,
     candidate_sources,
     response_references,
 )
@@ -214,29 +215,34 @@ def study_proposals(study: xr.Dataset) -> Proposals:
     array([-0.29, -3.79])
     """
     name = COMPARISON.source(study)
-    kind = candidate_sources(study)
-    source = np.full(kind.shape, -1, dtype=np.intp)
-    for row, drawn in enumerate(DRAWN):
-        source[kind == drawn] = row
+    shape = study["candidate_token"].shape
+    source, distinct = np.zeros(shape, dtype=np.intp), np.zeros(shape[0], dtype=np.intp)
+    if not all_from_generator(study):
+        kind = candidate_sources(study)
+        source.fill(-1)
+        for row, drawn in enumerate(DRAWN):
+            source[kind == drawn] = row
+        distinct = (kind == DISTINCT).sum(axis=1)
     generator = study["model"].values.tolist().index(study.attrs["generator"])
-    candidate = np.full((len(DRAWN), *kind.shape), np.nan)
-    target = np.full((len(DRAWN), kind.shape[0]), np.nan)
+    candidate = np.full((len(DRAWN), *shape), np.nan)
+    target = np.full((len(DRAWN), shape[0]), np.nan)
     candidate[0], target[0] = study["candidate_logprob"].values[generator], study["target_logprob"].values[generator]
     for row, prefix in ((1, "proposal"), (2, "inclusion")):
         if f"{prefix}_logprob" in study:
             candidate[row] = study[f"{prefix}_logprob"].values
         if f"{prefix}_target_logprob" in study:
             target[row] = study[f"{prefix}_target_logprob"].values
-    log_distinct = np.log(np.maximum((kind == DISTINCT).sum(axis=1), 1))
+    log_distinct = np.log(np.maximum(distinct, 1))
     candidate[2] -= log_distinct[:, None]
     target[2] -= log_distinct
     unknown = (source >= 0) & np.isnan(np.take_along_axis(candidate, np.maximum(source, 0)[None], axis=0)[0])
     if unknown.any():
         item, column = np.argwhere(unknown)[0]
-        field = {1: "proposal_logprob", 2: "inclusion_logprob"}[int(source[item, column])]
+        row = int(source[item, column])
+        field = ("candidate_logprob", "proposal_logprob", "inclusion_logprob")[row]
         raise InputError(
             f"is unknown at item {study['item'].values[item]}, candidate {column} ({int(unknown.sum())} such), which "
-            f"is a {kind[item, column]!r} draw; importance sampling needs the probability with which it was drawn",
+            f"is a {DRAWN[row]!r} draw; importance sampling needs the probability with which it was drawn",
             source=name,
             field=field,
         )
@@ -271,10 +277,11 @@ def drawn_response_mask(study: xr.Dataset) -> NDArray[np.bool_]:
     >>> int(drawn.sum()), drawn.size
     (48, 71)
     """
-    kind = candidate_sources(study)
-    drawn: NDArray[np.bool_] = ~np.isin(kind, (ANSWER, PADDING))[
-        response_positions(study), study["response_candidate"].values
-    ]
+    if all_from_generator(study):
+        drawn = np.ones(study.sizes["response"], dtype=bool)
+    else:
+        rows, columns = response_positions(study), study["response_candidate"].values
+        drawn = ~np.isin(candidate_sources(study)[rows, columns], (ANSWER, PADDING))
     drawn &= response_references(study) == TARGET_POSITION
     return drawn
 

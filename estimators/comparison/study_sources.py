@@ -27,6 +27,7 @@ __all__ = [
     "SOURCES",
     "SOURCE_VARIABLES",
     "TARGET_POSITION",
+    "all_from_generator",
     "candidate_sources",
     "check_sources",
     "has_free_answers",
@@ -196,6 +197,24 @@ def candidate_sources(study: xr.Dataset) -> NDArray[np.object_]:
     return source
 
 
+def all_from_generator(study: xr.Dataset) -> bool:
+    """Whether the study has no variable that would say of a candidate that the generator did not draw it.
+
+    Then :func:`candidate_sources` need not be asked, which is slow where candidates are many.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A comparison study.
+
+    Returns
+    -------
+    bool
+    """
+    _require_dataset(study)
+    return not any(name in study for name in ("candidate_source", "proposal_logprob", "inclusion_logprob"))
+
+
 def response_references(study: xr.Dataset) -> IntArray:
     """With what each response compares its candidate: a position along ``candidate``, or -1 for the target.
 
@@ -230,7 +249,7 @@ def require_generator_draws(study: xr.Dataset, source: str, what: str) -> None:
     InputError
         Says how many candidates or responses are others.
     """
-    other = candidate_sources(study) != GENERATOR
+    other = np.zeros(0, dtype=bool) if all_from_generator(study) else candidate_sources(study) != GENERATOR
     if other.any():
         raise InputError(
             f"is not {GENERATOR!r} for {int(other.sum())} candidates; {what} need draws from it",

@@ -18,7 +18,7 @@ from estimators.code_identity import package_version
 from estimators.errors import InputError, how_to_install, unknown_choice
 from experiments.harness import sweep
 from experiments.harness.given_keys import refuse_keys
-from experiments.harness.help import experiment_help
+from experiments.harness.help import command_help, experiment_help
 from experiments.harness.registry import installed_configs
 
 if TYPE_CHECKING:
@@ -187,6 +187,8 @@ def check_arguments(arguments: Sequence[str]) -> list[str]:
     arguments = _long_form(arguments)
     if "--version" in arguments:
         _say_and_leave(f"shannon-game {package_version()}")
+    if set(arguments) & {"--help", "-h"} == set(arguments) != set() and not installed_configs():
+        _say_and_leave(command_help())
     options = get_args_parser().parse_args(list(arguments))
     refuse_keys(options.overrides)
     asked = [text.partition("=")[2] for text in options.overrides if text.lstrip("+").startswith("exp=")]

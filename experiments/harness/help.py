@@ -5,16 +5,44 @@ from __future__ import annotations
 import inspect
 import io
 from collections.abc import Sequence
+from importlib.resources import files
 
 from hydra import compose, initialize_config_module
-from rich.console import Console
-from rich.table import Table
 
 from experiments.harness.job import before, read_of_the_run
 from experiments.harness.registry import entry_of, load_target
 from inference.settings import setting_lines
 
-__all__ = ["experiment_help"]
+__all__ = ["command_help", "experiment_help"]
+
+_COLUMNS = ("setting", "default", "takes", "meaning")
+_GROUPS = "$APP_CONFIG_GROUPS"
+
+
+def command_help() -> str:
+    """Help of the command as Hydra prints it, without its composing a config: that takes longer than all the rest.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> "exp: accuracy, " in command_help()
+    True
+    """
+    import yaml  # noqa: PLC0415 - few runs show help
+
+    conf = files("conf")
+    # the loader in C where there is one; it reads a file of ours
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    template: str = yaml.load(conf.joinpath("config.yaml").read_bytes(), loader)["hydra"]["help"]["template"]
+    lines = [
+        f"{folder.name}: {', '.join(sorted(name.removesuffix('.yaml') for name in names))}\n"
+        for folder in sorted((each for each in conf.iterdir() if each.is_dir()), key=lambda each: each.name)
+        if (names := [file.name for file in folder.iterdir() if file.name.endswith(".yaml")])
+    ]
+    return template.replace(_GROUPS, "".join(lines)) + "\n"
 
 
 def experiment_help(name: str, search_path: Sequence[str] = (), *, width: int = 120) -> str:
@@ -40,15 +68,24 @@ def experiment_help(name: str, search_path: Sequence[str] = (), *, width: int = 
     hydra.errors.HydraException
         If there is no such experiment.
     """
+    from rich.console import Console  # noqa: PLC0415 - every run imports this module, few show help
+    from rich.table import Table  # noqa: PLC0415
+
     with initialize_config_module("conf", version_base="1.3"):
         cfg = compose("config", overrides=[f"+exp={name}", *search_path])
     entry = entry_of(cfg.experiment, what="experiment")
     function = load_target(entry, what="experiment")
     settings_class = function.settings_class  # type: ignore[attr-defined]
     table = Table(box=None, pad_edge=False, show_header=True, header_style="bold")
-    for column in ("setting", "default", "takes", "meaning"):
-        table.add_column(column, overflow="fold")
-    for line in setting_lines(settings_class, lambda name: before(name, settings_class)):
+    lines = setting_lines(settings_class, lambda name: before(name, settings_class))
+    # a name that is broken over two lines cannot be copied; what it takes and means can be
+    name_width = max((len(line[0]) for line in lines), default=0) + 1
+    default_width = min(max(len(word) for line in lines for word in (*line[1].split(), "default")) + 1, 26)
+    left = max(width - name_width - default_width - 4, 48)
+    for column, its in zip(_COLUMNS, (name_width, default_width, left * 2 // 5, left - left * 2 // 5), strict=True):
+        table.add_column(column, overflow="fold", width=its)
+    width = max(width, name_width + default_width + left + 4)
+    for line in lines:
         table.add_row(*line)
     stream = io.StringIO()
     console = Console(file=stream, width=width, highlight=False, markup=False)

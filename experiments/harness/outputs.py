@@ -13,7 +13,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-import pandas as pd
 from omegaconf import DictConfig, OmegaConf
 
 from estimators.code_identity import PACKAGES, code_hash, package_version
@@ -284,6 +283,8 @@ def write_outputs(
     data : mapping of str to str, optional
         Setting that names a file or folder -> hash of what was there, for the bundle.
     """
+    import pandas as pd  # noqa: PLC0415 - the help and a skipped job need none
+
     with staged(folder) as staging:
         result.table.to_csv(staging / "table.csv", index=False, lineterminator="\n")
         # what was dropped, repaired or kept in spite of doubts, for programs; the report has it for readers

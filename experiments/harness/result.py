@@ -11,14 +11,14 @@ from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-import pandas as pd
-import xarray as xr
-
 from estimators.errors import InputError
+from estimators.schema import is_dataset
 from experiments.harness.tables import for_screen, markdown_plain, markdown_table, split_constants
 from inference.settings import Settings
 
 if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
     from matplotlib.figure import Figure
 
 __all__ = ["Experiment", "ExperimentResult", "Loader", "experiment", "loader"]
@@ -168,7 +168,7 @@ def experiment(settings_class: type[S]) -> Callable[[Callable[[xr.Dataset, S], E
     def decorate(function: Callable[[xr.Dataset, S], ExperimentResult]) -> Experiment[S]:
         @wraps(function)
         def call(study: xr.Dataset, settings: S | None = None, **changes: Any) -> ExperimentResult:
-            if not isinstance(study, xr.Dataset):
+            if not is_dataset(study):
                 raise InputError(
                     f"is a {type(study).__name__}, should be an xarray.Dataset; comparison_study, cloze_study, "
                     "guess_study, ranking_study and bet_study of experiments make one of a DataFrame",

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
 from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.experimental.callback import Callback
@@ -22,16 +21,17 @@ from omegaconf import DictConfig, OmegaConf
 
 from estimators.errors import InputError
 from experiments.harness.outputs import broken_output, read_status, save_figures, staged
-from experiments.harness.sweep_figure import draw_summary
 from experiments.harness.tables import for_screen, markdown_table, print_table
+from inference.progress import counted
 
 if TYPE_CHECKING:
+    import pandas as pd
     from hydra.core.override_parser.types import Override
     from matplotlib.figure import Figure
 
 __all__ = ["SweepSummary", "SweptJob", "check_folder", "collect", "finish", "started", "summary_table", "write_summary"]
 
-SweepFigure = Callable[[pd.DataFrame, str], "Figure"]
+SweepFigure = Callable[["pd.DataFrame", str], "Figure"]
 
 _NOT_SETTINGS = frozenset({"resume", "sweep"})
 _PRINTED_ROWS = 60
@@ -142,6 +142,8 @@ def summary_table(jobs: Sequence[SweptJob]) -> pd.DataFrame:
         rows = [dict(zip(job.columns, row, strict=True)) for row in job.rows] or [{}]
         records += [start | row | {"error": job.error} for row in rows]
     names = ["job", "status", *(f"sweep.{key}" for key in swept), *columns, "error"]
+    import pandas as pd  # noqa: PLC0415 - only the end of a sweep makes tables
+
     return pd.DataFrame(records, columns=names).fillna("")
 
 
@@ -179,6 +181,8 @@ def write_summary(
 
 
 def _as_numbers(text: pd.DataFrame) -> pd.DataFrame:
+    import pandas as pd  # noqa: PLC0415
+
     table = text.copy()
     for column in table.columns:
         if column in ("status", "error"):
@@ -191,7 +195,7 @@ def _as_numbers(text: pd.DataFrame) -> pd.DataFrame:
 
 def _counts(jobs: Sequence[SweptJob]) -> str:
     states = [job.status for job in jobs]
-    return f"{len(jobs)} jobs: " + ", ".join(
+    return f"{counted(len(jobs), 'job')}: " + ", ".join(
         f"{states.count(state)} {state}" for state in dict.fromkeys(sorted(states))
     )
 
@@ -220,7 +224,11 @@ def _figure(table: pd.DataFrame, title: str, draw: SweepFigure | None) -> Figure
     done = table[table["status"] == "ok"]
     if value is None or done.empty or not done[value].notna().any():
         return None
-    return draw_summary(done, value, title) if draw is None else draw(done, title)
+    if draw is not None:
+        return draw(done, title)
+    from experiments.harness.sweep_figure import draw_summary  # noqa: PLC0415
+
+    return draw_summary(done, value, title)
 
 
 # --- what the command needs -------------------------------------------------------------------------------------------

@@ -9,12 +9,12 @@ from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from estimators.errors import printable
 
 if TYPE_CHECKING:
+    import pandas as pd
     from rich.table import Table
 
 __all__ = [
@@ -72,6 +72,7 @@ def table_variables(table: pd.DataFrame, dim: str, *, but: Collection[str] = ())
 
     Examples
     --------
+    >>> import pandas as pd
     >>> table = pd.DataFrame({"player": ["a", None], "n": [1, 2], "converged": [True, False]})
     >>> {name: values.tolist() for name, (_, values) in table_variables(table, "row").items()}
     {'player': ['a', ''], 'n': [1, 2], 'converged': [1, 0]}
@@ -109,8 +110,16 @@ def split_constants(table: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     return table.drop(columns=constant), ", ".join(f"{name} {value}" for name, value in said if value)
 
 
+def _is_number(dtype: Any) -> bool:
+    from pandas.api.types import is_numeric_dtype  # noqa: PLC0415 - the help shows no table
+
+    return bool(is_numeric_dtype(dtype))
+
+
 def cell_text(value: object) -> str:
     """Value as readers see it: five significant digits, empty where there is none."""
+    import pandas as pd  # noqa: PLC0415
+
     if value is None or value is pd.NA or (isinstance(value, float | np.floating) and np.isnan(value)):
         return ""
     return f"{value:.5g}" if isinstance(value, float | np.floating) else str(value)
@@ -136,10 +145,7 @@ def markdown_table(table: pd.DataFrame, *, right: Collection[str] = (), plain: b
     rows = [[markdown_plain(str(column)) for column in table.columns]]
     cells = [[cell_text(value) for value in row] for row in table.itertuples(index=False, name=None)]
     rows += [[markdown_plain(text) if plain else text.replace("|", "\\|") for text in row] for row in cells]
-    numeric = [
-        name in right or pd.api.types.is_numeric_dtype(dtype)
-        for name, dtype in zip(table.columns, table.dtypes, strict=True)
-    ]
+    numeric = [name in right or _is_number(dtype) for name, dtype in zip(table.columns, table.dtypes, strict=True)]
     rows.insert(1, ["---:" if number else "---" for number in numeric])
     return "\n".join("| " + " | ".join(row) + " |" for row in rows)
 
@@ -166,7 +172,7 @@ def print_table(table: pd.DataFrame, title: str) -> None:
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console = Console(width=_WIDTH)
     columns = [str(column) for column in table.columns]
-    is_text = [not pd.api.types.is_numeric_dtype(dtype) for dtype in table.dtypes]
+    is_text = [not _is_number(dtype) for dtype in table.dtypes]
     n_keys = min(is_text.index(False) if False in is_text else 0, 2)
     start = n_keys
     parts = []
@@ -198,7 +204,7 @@ def _rich_table(table: pd.DataFrame, title: str | None) -> Table:
     heading = None if title is None else Text(printable(title), style="table.title")
     laid = Table(title=heading, box=box.SIMPLE_HEAD, title_justify="left")
     for column, dtype in zip(table.columns, table.dtypes, strict=True):
-        is_number = pd.api.types.is_numeric_dtype(dtype)
+        is_number = _is_number(dtype)
         laid.add_column(Text(printable(str(column))), justify="right" if is_number else "left", no_wrap=is_number)
     for row in table.itertuples(index=False, name=None):
         laid.add_row(*(Text(printable(cell_text(value))) for value in row))

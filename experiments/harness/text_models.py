@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -190,7 +191,8 @@ def ask_texts(player: TextPlayer, questions: Sequence[Question]) -> TextAnswers:
     def compute(batch: list[tuple[Question, str]]) -> dict[str, NDArray[Any]]:
         prompts = prompt_tokens(model, [(question.system, question.user) for question, _ in batch])
         seeds = [context_seed(player.seed, key) for _, key in batch]
-        found = generate(model, prompts, max_tokens=max_tokens, temperature=temperature, seeds=seeds)
+        with _within(len(prompts)) as done:
+            found = generate(model, prompts, max_tokens=max_tokens, temperature=temperature, seeds=seeds, progress=done)
         return {"text": np.array(found.text, dtype=object), "finished": found.finished}
 
     parameters: dict[str, Any] = {"max_tokens": max_tokens, "temperature": temperature}
@@ -230,7 +232,8 @@ def ask_options(player: TextPlayer, questions: Sequence[Question], options: Sequ
 
     def compute(batch: list[tuple[Question, str]]) -> dict[str, NDArray[Any]]:
         prompts = prompt_tokens(model, [(question.system, question.user) for question, _ in batch])
-        return {"logprob": option_log_probs(model, prompts, options)}
+        with _within(len(prompts)) as done:
+            return {"logprob": option_log_probs(model, prompts, options, progress=done)}
 
     key = operation_key("text_options", model=model.identity, parameters={"options": [*options]}, compute=compute)
     found = _computed(player, key, questions, compute)
@@ -264,11 +267,28 @@ def ask_values(player: TextPlayer, questions: Sequence[Question], values: Sequen
 
     def compute(batch: list[tuple[Question, str]]) -> dict[str, NDArray[Any]]:
         prompts = prompt_tokens(model, [(question.system, question.user) for question, _ in batch])
-        return {"logprob": np.stack(continuation_log_probs(model, prompts, [values] * len(prompts), bos=False))}
+        with _within(len(prompts)) as done:
+            found = continuation_log_probs(model, prompts, [values] * len(prompts), bos=False, progress=done)
+        return {"logprob": np.stack(found)}
 
     key = operation_key("text_values", model=model.identity, parameters={"values": [*values]}, compute=compute)
     found = _computed(player, key, questions, compute)
     return np.asarray(found["logprob"], dtype=np.float64).reshape(-1, len(values))
+
+
+@contextmanager
+def _within(n: int) -> Iterator[Callable[[int], None]]:
+    """Show how far a batch is: on a processor one takes minutes, and the store counts whole ones."""
+    done = 0
+    with stage("of this batch", n) as show:
+
+        def more(count: int) -> None:
+            nonlocal done
+            done = min(done + count, n)
+            show(done)
+
+        show(0)
+        yield more
 
 
 def _computed(

@@ -40,9 +40,14 @@ def design_table(points: Sequence[DesignPoint], worlds: Sequence[World], setting
     """
     guesses = float(np.mean([world.guesses_a_token for world in worlds]))
     rows = []
-    with stage("designs", len(points)) as show:
+    # one stage for both rounds, so that its time left is that of the whole. It is an upper end: how many designs are
+    # simulated many times is guessed from those seen so far, and a game's others are left out once one keeps a promise
+    n_points, screened, n_hopeful = len(points), len(points) * settings.n_screen, 0
+    with stage("simulated studies, at most", screened + n_points * settings.n_replicates) as show:
         for number, point in enumerate(points):
-            show(number, now=point.game)
+            share = n_hopeful / number if number else 1.0
+            total = screened + round(share * n_points) * settings.n_replicates
+            show(number * settings.n_screen, total, now=f"screening, {point.game}")
             minutes = people_minutes(point, settings.costs, guesses)
             people = n_people(point, minutes, settings.costs)
             rng = rng_for(settings.seed, f"screen {point}")
@@ -50,13 +55,16 @@ def design_table(points: Sequence[DesignPoint], worlds: Sequence[World], setting
                 [Planned(world, point, people, settings) for world in worlds], settings.n_screen, rng
             )
             rows.append(_row(point, people, minutes, found, settings))
-    table = pd.DataFrame(rows)
-    recommended: list[int] = []
-    for game in dict.fromkeys(table["game"]):
-        own = table[(table["game"] == game) & table["in_budget"] & (table["p_width"] > 0.5)].sort_values("minutes")
-        with stage(f"{game}: designs that may keep their promise", len(own)) as show:
+            n_hopeful += _is_hopeful(rows[-1])
+        table = pd.DataFrame(rows)
+        recommended: list[int] = []
+        hopeful = table[[_is_hopeful(row) for row in rows]]
+        done = 0
+        for game in dict.fromkeys(table["game"]):
+            own = hopeful[hopeful["game"] == game].sort_values("minutes")
             for number, at in enumerate(own.index.tolist()):
-                show(number)
+                total = screened + len(hopeful) * settings.n_replicates
+                show(screened + (done + number) * settings.n_replicates, total, now=f"promises, {game}")
                 people, minutes = int(rows[at]["n_people"]), float(rows[at]["minutes"])
                 rng = rng_for(settings.seed, f"many {points[at]}")
                 found = simulated_studies(
@@ -66,7 +74,13 @@ def design_table(points: Sequence[DesignPoint], worlds: Sequence[World], setting
                 if keeps_promise(rows[at], settings):
                     recommended.append(at)
                     break
+            done += len(own)
     return pd.DataFrame(rows).assign(recommended=[at in recommended for at in range(len(rows))])
+
+
+def _is_hopeful(row: Any) -> bool:
+    """Whether a design that was simulated a few times may be recommended."""
+    return bool(row["in_budget"] and row["p_width"] > 0.5)
 
 
 def keeps_promise(row: Any, settings: DesignSettings) -> bool:

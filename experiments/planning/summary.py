@@ -11,6 +11,7 @@ from experiments.harness.figures import player_label
 from experiments.harness.settings import rows_of
 from experiments.planning.figures import GAME_LABELS
 from experiments.planning.points import SHARE_GAMES
+from experiments.planning.replicates import COVERAGE_SLACK
 from experiments.planning.settings import ADAPTIVE, DesignSettings
 from experiments.planning.worlds import N_TRIED, StudyContexts
 
@@ -39,7 +40,9 @@ def summary(table: pd.DataFrame, contexts: StudyContexts, settings: DesignSettin
     lines.append(
         f"People's beliefs and reports were drawn from {worlds}, {settings.assumed.n_beliefs} worlds in all; contexts "
         f"are the {contexts.target.size} of study {contexts.name}. A recommended design is the cheapest that keeps the "
-        f"wanted width in {settings.assurance:.0%} of the simulated studies, and its coverage. Bets estimate what was "
+        f"wanted width in {settings.assurance:.0%} of the simulated studies and whose intervals hold the truth in at "
+        f"least {settings.interval - COVERAGE_SLACK:.0%} of them ({COVERAGE_SLACK:.0%} less than stated), each with a "
+        "Monte-Carlo standard error to spare. Bets estimate what was "
         "really lost, with the generator filling in for words that nobody named; the column `bias_to_belief` says how "
         "far that is from the loss of the belief. Free answers are taken for draws of the belief."
     )

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from inference.posterior.arviz_adapter import InferenceData
-from inference.posterior.storage import load_posterior, save_posterior
 from inference.progress import say
 
 if TYPE_CHECKING:
     import pymc as pm
+
+    from inference.posterior.arviz_adapter import InferenceData
 
 __all__ = ["keep_fits", "kept"]
 
@@ -57,6 +57,8 @@ def kept(model: pm.Model, settings: Mapping[str, Any], draw: Callable[[], Infere
     folder = _folder.get()
     if folder is None:
         return draw()
+    from inference.posterior.storage import load_posterior, save_posterior  # noqa: PLC0415 - few runs sample
+
     path = folder / f"{_key(model, settings)}.nc"
     if path.is_file():
         try:

@@ -14,7 +14,7 @@ from markdown_it import MarkdownIt
 
 from tests.experiments.command import ROOT
 
-RUN = ("python", "bash")
+RUN = ("python", "bash", "r")
 DOCS = ROOT / "docs"
 # the reference is made from docstrings, and _build holds what is built
 FOLDERS = (DOCS, DOCS / "gallery", DOCS / "tutorials")
@@ -41,7 +41,7 @@ class PageError(AssertionError):
 
 
 def blocks(text: str) -> Iterator[Block]:
-    """Fenced python and bash blocks of a page, in order; ``sh``, ``text``, ``console`` and the like are only shown."""
+    """Fenced python, bash and r blocks of a page, in order; ``sh``, ``text`` and the like are only shown."""
     for token in MarkdownIt().parse(text):
         if token.type == "fence" and token.info.strip() in RUN and token.map is not None:
             yield Block(token.info.strip(), token.content, token.map[0] + 2)
@@ -57,6 +57,8 @@ def run_page(page: Path, folder: Path) -> int:
     for block in blocks(page.read_text(encoding="utf-8")):
         if block.language == "python":
             run_python(page, block, names)
+        elif block.language == "r":
+            run_r(page, block, folder)
         else:
             run_bash(page, block, folder)
         count += 1
@@ -78,6 +80,14 @@ def run_python(page: Path, block: Block, names: dict[str, Any]) -> None:
             trace = trace.tb_next
         line = lines[0] if lines else getattr(error, "lineno", block.line)
         raise PageError(f"{page.name}, line {line}: {type(error).__name__}: {error}") from error
+
+
+def run_r(page: Path, block: Block, folder: Path) -> None:
+    """Run a block in an R of its own, which ends at the first error."""
+    command = ["Rscript", "--vanilla", "-e", block.code]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise PageError(f"{page.name}, line {block.line}: {done.stderr[-4000:]}")
 
 
 def run_bash(page: Path, block: Block, folder: Path) -> None:

@@ -230,7 +230,7 @@ def test_a_sweep_is_never_mixed_up(tmp_path, monkeypatch, arguments, says):
         ["-m", "+exp=perplexity", "sweep=third"],
         ["-m", "+exp=perplexity", "sweep=first", "resume=true"],
         ["+exp=perplexity", "resume=false"],
-        ["--help"],
+        ["--help", "seed=1"],
         ["--cfg", "job"],
     ],
 )

@@ -1,24 +1,20 @@
 """A simulated comparison study whose truth is known: true distributions, players at stated losses, noisy participants.
 
-The language and its players are :mod:`estimators.comparison.simulation.language`'s, the participants
+The language and its players are :mod:`estimators.comparison.simulation.language`'s, what is drawn from it
+:mod:`estimators.comparison.simulation.items`'s, the participants
 :mod:`estimators.comparison.simulation.participants`'s.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.comparison.simulation.language import (
-    context_texts,
-    divergence,
-    draw_tokens,
-    looked_up,
-    simulate_language,
-)
+from estimators.comparison.simulation.items import SimulatedItems, simulate_items
 from estimators.comparison.simulation.participants import draw_participants, simulate_reports
 from estimators.comparison.simulation.settings import LANGUAGE_MODELS, SimulationSettings, random_stream
 from estimators.comparison.study import validate_comparison_study
@@ -31,13 +27,18 @@ if TYPE_CHECKING:
 __all__ = ["participant_names", "simulate_comparison_study"]
 
 
-def simulate_comparison_study(settings: SimulationSettings | None = None) -> xr.Dataset:
+def simulate_comparison_study(
+    settings: SimulationSettings | None = None, items: SimulatedItems | None = None
+) -> xr.Dataset:
     """Simulate a comparison study, as a loader would give it, together with the truth.
 
     Parameters
     ----------
     settings : SimulationSettings, optional
         The default settings if left out.
+    items : SimulatedItems, optional
+        What :func:`~estimators.comparison.simulation.items.simulate_items` gave with these settings, where it is there
+        already.
 
     Returns
     -------
@@ -78,22 +79,14 @@ def simulate_comparison_study(settings: SimulationSettings | None = None) -> xr.
     cells = settings.n_reference_items * (settings.vocab_size + 2 * settings.n_candidates)
     # four players' log-probabilities and what they are made of, four bytes each
     check_memory(40 * cells + 16 * settings.n_participants * settings.n_items, source="simulation", field=field)
-    language = simulate_language(settings)
+    items = simulate_items(settings) if items is None else items
     seed, n_asked, n_items = settings.seed, settings.n_items, settings.n_reference_items
-    generator = language.player_logprob[settings.generator]
-
-    target = draw_tokens(language.true_logprob, 1, random_stream(seed, "target"))
-    candidate = draw_tokens(generator, settings.n_candidates, random_stream(seed, "candidate"))
-    human_target, human_candidate = looked_up(language.player_logprob[HUMAN], target, candidate)
-    by_model = [looked_up(language.player_logprob[model], target, candidate) for model in LANGUAGE_MODELS]
-
-    kl = {player: divergence(logprob, generator) for player, logprob in language.player_logprob.items()}
 
     people = draw_participants(settings.participants, settings.n_participants, seed)
     names = participant_names(settings.n_participants)
     shown = _shown_positions(settings)
-    log_odds = (human_target[:n_asked, None] - human_candidate[:n_asked])[:, shown].T
-    same = (candidate == target)[:n_asked][:, shown].T
+    log_odds = (items.target_logprob[HUMAN][:n_asked, None] - items.candidate_logprob[HUMAN][:n_asked])[:, shown].T
+    same = items.same[:n_asked][:, shown].T
     report = np.empty(log_odds.shape)
     for person in range(settings.n_participants):
         report[person] = simulate_reports(
@@ -109,11 +102,11 @@ def simulate_comparison_study(settings: SimulationSettings | None = None) -> xr.
 
     study = xr.Dataset(
         {
-            "context": ("item", context_texts(language, n_items, random_stream(seed, "context"))),
-            "target_token": ("item", language.vocabulary[target[:, 0]]),
-            "candidate_token": (("item", "candidate"), language.vocabulary[candidate]),
-            "target_logprob": (("model", "item"), np.stack([pair[0] for pair in by_model])),
-            "candidate_logprob": (("model", "item", "candidate"), np.stack([pair[1] for pair in by_model])),
+            "context": ("item", items.context),
+            "target_token": ("item", items.target_token),
+            "candidate_token": (("item", "candidate"), items.candidate_token),
+            "target_logprob": (("model", "item"), _by_model(items.target_logprob)),
+            "candidate_logprob": (("model", "item", "candidate"), _by_model(items.candidate_logprob)),
             "item_set": ("item", np.where(np.arange(n_items) < n_asked, "asked", "")),
             "selected": ("item", np.ones(n_items, dtype=bool)),
             "in_reference": ("item", np.ones(n_items, dtype=bool)),
@@ -122,10 +115,10 @@ def simulate_comparison_study(settings: SimulationSettings | None = None) -> xr.
             "response_candidate": ("response", np.repeat(shown, n_asked)),
             "report": ("response", report.ravel()),
             "automatic": ("response", same.ravel()),
-            "human_target_logprob": ("item", human_target),
-            "human_candidate_logprob": (("item", "candidate"), human_candidate),
-            "kl_nats": (("model", "item"), np.stack([kl[model] for model in LANGUAGE_MODELS])),
-            "human_kl_nats": ("item", kl[HUMAN]),
+            "human_target_logprob": ("item", items.target_logprob[HUMAN]),
+            "human_candidate_logprob": (("item", "candidate"), items.candidate_logprob[HUMAN]),
+            "kl_nats": (("model", "item"), _by_model(items.kl_nats)),
+            "human_kl_nats": ("item", items.kl_nats[HUMAN]),
             "true_bias": ("participant_truth", people.bias),
             "true_slope": ("participant_truth", people.slope),
             "true_noise": ("participant_truth", people.noise_sd),
@@ -139,14 +132,18 @@ def simulate_comparison_study(settings: SimulationSettings | None = None) -> xr.
         attrs={"name": "simulated", "generator": settings.generator, "seed": seed, "settings": settings.to_json()},
     )
     if settings.store_reference:
-        study["reference_logprob"] = (("item", "token"), np.minimum(generator, 0))
-        study = study.assign_coords(token=language.vocabulary)
+        study["reference_logprob"] = (("item", "token"), items.reference_logprob)
+        study = study.assign_coords(token=items.vocabulary)
     losses = {player: round(settings.entropy_nats + excess, 12) for player, excess in settings.excess_nats.items()}
     study.attrs["truth"] = json.dumps({"entropy_nats": settings.entropy_nats, "expected_loss_nats": losses})
     add_note(study, f"simulated with seed {seed}: items, of which the first {n_asked} are asked", count=n_items)
     add_note(study, "responses, every participant answering every asked item", count=report.size)
     add_note(study, "answers that were automatic because the candidate was the target", count=int(same.sum()))
     return validate_comparison_study(study)
+
+
+def _by_model(found: Mapping[str, NDArray[np.float64]]) -> NDArray[np.float64]:
+    return np.stack([found[model] for model in LANGUAGE_MODELS])
 
 
 def _shown_positions(settings: SimulationSettings) -> NDArray[np.int64]:

@@ -12,6 +12,7 @@ from experiments.cloze.ard.figures import FIT_LABELS, predictor_label
 from experiments.cloze.ard.settings import ArdSettings
 from experiments.harness.settings import rows_of
 from experiments.harness.tables import markdown_table
+from inference.progress import counted
 
 __all__ = ["summary"]
 
@@ -36,7 +37,7 @@ def summary(  # noqa: PLR0917 - all that a report needs
         for row in rows_of(main.sort_values("p_largest", ascending=False))
     ]
     n_left = int(dataset.attrs["n_left_out"])
-    left = f" ({n_left} contexts with too few answers are left out)" if n_left else ""
+    left = f" ({counted(n_left, 'context')} with too few answers left out)" if n_left else ""
     measured = [predictor_label(str(name)) for name in dataset["noisy"].to_numpy()]
     error = f"{' and '.join(measured)} entered with their errors of measurement" if measured else "no measurement error"
     groups = str(dataset.attrs["groups"]) or "none"

@@ -21,6 +21,7 @@ from experiments.harness.registry import EXTRAS
 from experiments.harness.result import ExperimentResult, experiment
 from experiments.harness.settings import rng_for, rows_of
 from experiments.studies.cloze.answers import answer_warnings
+from inference.progress import counted
 
 if TYPE_CHECKING:
     from experiments.cloze.tvd.posterior import BayesianTvd
@@ -109,11 +110,11 @@ def left_out(study: xr.Dataset, players: list[PlayerTvd], dataset: xr.Dataset) -
         said.append("The study has no model's words: people are compared with people only.")
     missing = study.sizes["item"] - len(people.items)
     if missing:
-        said.append(f"{missing:,} contexts have fewer than two answers that are words and are left out everywhere.")
+        said.append(f"Left out everywhere: {counted(missing, 'context')} with fewer than two answers that are words.")
     for player in models:
         if len(player.items) < len(people.items):
             fewer = len(people.items) - len(player.items)
-            said.append(f"{label(player.player)} has no words for {fewer:,} contexts, which are left out for it.")
+            said.append(f"{label(player.player)} has no words for {counted(fewer, 'context')}, left out for it.")
     if len(set(groups_of(study, people.items))) == 1:
         said.append("All contexts are of one text: `se_tvd` takes them for independent.")
     if not (study["target_word"] != "").any():

@@ -42,6 +42,7 @@ from experiments.studies.comparison.lm_game_write import write_lm_game
 from inference.lm.language_model import LanguageModel, encode, token_strings
 from inference.lm.loading import load_language_model
 from inference.lm.vocabulary import vocabulary
+from inference.progress import counted
 from inference.settings import Count
 from inference.store.store import result_key
 
@@ -315,7 +316,8 @@ def _summary(built: xr.Dataset, table: pd.DataFrame, work: Work) -> str:
     generator = built.attrs["generator"]
     own = table[table["player"] == generator].iloc[0]
     lines = [
-        f"{built.sizes['item']:,} contexts of {n_documents:,} documents ({np.mean(lengths):.0f} characters on average) "
+        f"{counted(built.sizes['item'], 'context')} of {counted(n_documents, 'document')} "
+        f"({np.mean(lengths):.0f} characters on average) "
         f"with {built.sizes['candidate']} candidates drawn from {generator}. Its loss on the true next tokens is "
         f"{own['true_loss_nats']:.3f} nats (perplexity {own['true_perplexity']:.1f}) where its own entropy is "
         f"{own['entropy_nats']:.3f}. {work.said()}"

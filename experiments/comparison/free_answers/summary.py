@@ -14,6 +14,7 @@ from experiments.comparison.free_answers.figures import METHOD_LABELS
 from experiments.comparison.free_answers.rows import MODEL_METHOD, OUTCOMES
 from experiments.harness.figures import player_label
 from experiments.harness.settings import rows_of
+from inference.progress import counted
 from models.comparison.free_answer_data import FreeAnswerData
 
 __all__ = ["answer_warnings", "summary"]
@@ -111,5 +112,8 @@ def answer_warnings(
     left_out = np.unique(item_labels(study)[item_positions(study, "response_item")])
     number = int((~np.isin(left_out, data.item)).sum())
     if number:
-        found.append(f"{number} items are left out: nobody answered them freely, or no two tokens were compared")
+        found.append(
+            f"{counted(number, 'item')} {'is' if number == 1 else 'are'} left out: nobody answered them freely, or no "
+            "two tokens were compared"
+        )
     return tuple(found)

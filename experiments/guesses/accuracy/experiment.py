@@ -243,7 +243,7 @@ def _table(
     verdict = dict.fromkeys(CONVERGENCE_COLUMNS, np.nan) if fit is None else convergence_columns(fit.convergence)
     table = pd.DataFrame([{**row, **verdict} for row in rows], columns=list(ACCURACY_COLUMNS))
     for name in ("name", "label", "tokens", "source"):
-        table[name] = table[name].fillna("").astype(object)
+        table[name] = table[name].astype(object).where(table[name].notna(), "")
     return table
 
 

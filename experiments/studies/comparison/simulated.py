@@ -12,6 +12,7 @@ from estimators.comparison.simulation.study import simulate_comparison_study
 from estimators.errors import InputError
 from estimators.layout import add_note
 from experiments.harness.result import loader
+from experiments.studies.comparison.simulated_items import kept_items
 from inference.settings import Settings, settings_of, to_dataclass
 
 if TYPE_CHECKING:
@@ -62,9 +63,8 @@ def simulated(settings: Any) -> xr.Dataset:
     10
     """
     population = to_dataclass(ParticipantPopulation, settings.participants)
-    study = simulate_comparison_study(
-        to_dataclass(SimulationSettings, settings.model_copy(update={"participants": population}))
-    )
+    wanted = to_dataclass(SimulationSettings, settings.model_copy(update={"participants": population}))
+    study = simulate_comparison_study(wanted, kept_items(wanted))
     return _word_tokens_only(study) if settings.items == "word_tokens" else study
 
 

@@ -147,8 +147,8 @@ SAME = {"A": ["dog", "cat"], "B": ["dog", "cat"]}
     ("people", "model", "said"),
     [
         (SAME, None, "no model's words: people are compared with people only"),
-        ({**SAME, "C": ["dog"], "D": ["", "?"]}, None, "2 contexts have fewer than two answers"),
-        ({**SAME, "C": ["emu", "dog"]}, {"A": ["dog"], "B": ["cat"]}, "lm has no words for 1 contexts"),
+        ({**SAME, "C": ["dog"], "D": ["", "?"]}, None, "2 contexts with fewer than two answers"),
+        ({**SAME, "C": ["emu", "dog"]}, {"A": ["dog"], "B": ["cat"]}, "lm has no words for 1 context"),
         (SAME, None, "All contexts are of one text: `se_tvd` takes them for independent"),
         (SAME, None, "No context has a word of the text"),
         (SAME, None, "No calibration figure: no bin of confidence holds 5 contexts"),

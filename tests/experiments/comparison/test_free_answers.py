@@ -199,7 +199,7 @@ def test_warnings_count_ends_answers_and_items(study: xr.Dataset) -> None:
         answer_warnings(unknown, free_answer_data(unknown), 1.0)
     )
     fewer = study.isel(answer=np.flatnonzero(study["answer_item"].to_numpy() != 0))
-    assert "1 items are left out" in " ".join(answer_warnings(fewer, free_answer_data(fewer), 1.0))
+    assert "1 item is left out" in " ".join(answer_warnings(fewer, free_answer_data(fewer), 1.0))
 
 
 @pytest.mark.parametrize(

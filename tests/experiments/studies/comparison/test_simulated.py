@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from estimators.comparison import is_word_token, response_positions
+from estimators.comparison.simulation.items import simulate_items
 from estimators.comparison.simulation.settings import ParticipantPopulation, SimulationSettings
 from estimators.comparison.simulation.study import simulate_comparison_study
 from estimators.errors import InputError
 from estimators.layout import notes
 from experiments.harness.job import load_study
+from experiments.studies.comparison import simulated_items
 from experiments.studies.comparison.simulated import SimulatedSettings, simulated
+from experiments.studies.comparison.simulated_items import kept_items, write_items
 from tests.experiments.command import config
 
 TINY = {"n_items": 12, "n_reference_items": 30, "n_participants": 5, "n_candidates": 40, "vocab_size": 300}
@@ -27,6 +31,50 @@ def test_every_setting_of_the_simulation_has_its_default() -> None:
             assert {each: getattr(ours.participants, each) for each in vars(value)} == vars(value)
         else:
             assert getattr(ours, name) == value
+
+
+def test_the_items_in_the_package_are_those_that_are_simulated() -> None:
+    kept = kept_items(SimulationSettings())
+    assert kept is not None
+    made = simulate_items(SimulationSettings())
+    # one that rounds exp another way on another processor may draw a neighbour: one draw in 10,000 is let pass
+    same = kept.candidate_token == made.candidate_token
+    assert same.mean() > 0.9999
+    assert (kept.context == made.context).all()
+    assert (kept.target_token == made.target_token).mean() > 0.998
+    assert list(kept.target_logprob) == list(made.target_logprob)
+    for name in made.kl_nats:
+        np.testing.assert_allclose(kept.kl_nats[name], made.kl_nats[name], rtol=1e-3, atol=1e-5)
+        np.testing.assert_allclose(
+            kept.candidate_logprob[name][same], made.candidate_logprob[name][same], rtol=1e-4, atol=1e-4
+        )
+    assert (kept.same == (kept.candidate_token == kept.target_token[:, None])).all()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"seed": 1}, {"vocab_size": 4000}, {"entropy_nats": 2.5}, {"generator": "lm-weak"}, {"store_reference": True},
+     {"excess_nats": {"human": 1.0}}, {"n_candidates": 300}, {"n_reference_items": 900}],
+)  # fmt: skip
+def test_other_items_are_never_taken_from_the_package(changes: dict[str, Any]) -> None:
+    assert kept_items(SimulationSettings(**changes)) is None
+
+
+@pytest.mark.parametrize("changes", [{"n_items": 7}, {"rounding": "none"}, {"n_participants": 3}])
+def test_whoever_is_asked_the_items_are_the_same(changes: dict[str, Any]) -> None:
+    assert kept_items(SimulationSettings(**changes)) is not None
+
+
+def test_without_its_file_the_study_is_simulated(tmp_path: Path) -> None:
+    assert kept_items(SimulationSettings(), tmp_path / "none.npz") is None
+
+
+def test_the_file_holds_what_was_simulated_to_the_bit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tiny = SimulationSettings(**TINY)
+    monkeypatch.setattr(simulated_items, "SimulationSettings", lambda: tiny)
+    kept, made = kept_items(tiny, write_items(tmp_path / "items.npz")), simulate_items(tiny)
+    assert kept is not None
+    assert simulate_comparison_study(tiny, kept).identical(simulate_comparison_study(tiny, made))
 
 
 def test_the_command_gives_what_the_function_gives() -> None:

@@ -1,0 +1,254 @@
+"""``shannon-game demo``: a look at what the toolkit does, in two minutes, on studies that need no file."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from estimators.errors import InputError, require_packages
+from experiments.harness.html_page import html_page
+from experiments.harness.outputs import save_figures
+from experiments.harness.registry import EXTRAS
+from experiments.harness.tables import markdown_table
+from inference.progress import duration, say, stage
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from experiments.harness.result import ExperimentResult
+
+__all__ = ["PARTS", "Part", "demo", "guesses_until_right"]
+
+_DPI = 110
+_MANY_ROWS = 12
+
+
+@dataclass(frozen=True)
+class Part:
+    """One question of the demonstration.
+
+    Parameters
+    ----------
+    title : str
+    says : str
+        What its figure shows, in Markdown.
+    python : str
+        How to ask it in a notebook.
+    extra : str
+        What has to be installed; empty if nothing has.
+    run : callable
+        Answers it.
+    """
+
+    title: str
+    says: str
+    python: str
+    extra: str
+    run: Callable[[], ExperimentResult]
+
+
+def demo(arguments: Sequence[str] = ()) -> int:
+    """Run ``shannon-game demo [FOLDER]``: one folder with an HTML page of figures and what each says.
+
+    Parameters
+    ----------
+    arguments : sequence of str
+
+    Returns
+    -------
+    int
+        0.
+
+    Raises
+    ------
+    InputError
+        If the folder is there and not empty.
+    SystemExit
+        After ``--help``, or with code 2 for an unknown argument.
+    """
+    parser = argparse.ArgumentParser(prog="shannon-game demo", description=__doc__.partition(": ")[2])
+    parser.add_argument("folder", nargs="?", type=Path, help="where to write (outputs/demo/TIME)")
+    given = parser.parse_args(list(arguments))
+    folder = given.folder or Path("outputs", "demo", f"{datetime.now().astimezone():%Y-%m-%d_%H-%M-%S}")
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InputError("is there and not empty; name another folder", source=folder)
+    start = time.monotonic()
+    page = write_demo(folder, PARTS)
+    say(f"took {duration(time.monotonic() - start)}; open this page in a browser:")
+    sys.stdout.write(f"{page}\n")
+    return 0
+
+
+def write_demo(folder: Path, parts: Sequence[Part]) -> Path:
+    """Answer the questions and write figures, tables and the page.
+
+    Parameters
+    ----------
+    folder : Path
+        Made if needed.
+    parts : sequence of Part
+
+    Returns
+    -------
+    Path
+        Of the page, absolute.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = [
+        "# What Shannon game does",
+        "People and language models guess the next word; here are numbers that follow. All studies on this page are "
+        "simulated, so that the truth is known. `shannon-game --help` lists every question, `shannon-game doctor` what "
+        "is installed.",
+    ]
+    with stage("demo", len(parts)) as show:
+        for number, part in enumerate(parts):
+            show(number, now=part.title)
+            lines += [f"## {part.title}", part.says, f"```python\n{part.python}\n```"]
+            try:
+                if part.extra:
+                    require_packages(EXTRAS[part.extra], part.extra)
+            except InputError as missing:
+                lines.append(f"**Left out:** {missing}")
+                continue
+            lines += _answer(folder, f"{number + 1}", part.run())
+        show(len(parts))
+    page = folder / "demo.html"
+    page.write_text(html_page("\n\n".join(lines) + "\n", [folder]), encoding="utf-8")
+    return page.resolve()
+
+
+def _answer(folder: Path, name: str, result: ExperimentResult) -> list[str]:
+    figures = {f"{name}_{key}": figure for key, figure in result.figures.items()}
+    save_figures(folder, figures, dpi=_DPI)
+    result.table.to_csv(folder / f"{name}_table.csv", index=False, lineterminator="\n")
+    summary = result.summary()
+    warnings = [f"**Warning:** {text}" for text in result.warnings]
+    return [
+        *(f"![{figure}]({figure}.png)" for figure in figures),
+        result.text.strip(),
+        "<details><summary>Table and warnings</summary>",
+        markdown_table(summary.head(_MANY_ROWS)),
+        *warnings,
+        "</details>",
+    ]
+
+
+def _perplexity() -> ExperimentResult:
+    from experiments import perplexity, simulated  # noqa: PLC0415 - each question imports what it needs
+
+    return perplexity(simulated())
+
+
+def _tvd() -> ExperimentResult:
+    from experiments import cloze_simulated, tvd  # noqa: PLC0415
+
+    return tvd(cloze_simulated())
+
+
+def guesses_until_right(*, n_people: int = 12, n_words: int = 40, seed: int = 0) -> pd.DataFrame:
+    """Simulate people who guess every word until they have it.
+
+    Parameters
+    ----------
+    n_people, n_words : int
+    seed : int
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a guess: ``participant``, ``document``, ``position``, ``target``, ``guess``.
+
+    Examples
+    --------
+    >>> table = guesses_until_right(n_people=2, n_words=3)
+    >>> int((table["guess"] == table["target"]).sum())
+    6
+    """
+    import pandas as pd  # noqa: PLC0415
+
+    rng = np.random.default_rng(seed)
+    # some words are nearly known and some are not
+    hit = rng.beta(0.9, 1.3, n_words).clip(0.05, 0.95)
+    rows = [
+        (f"p{person:02d}", "story", word, f"word {word}", f"word {word}" if guess == taken else f"guess {guess}")
+        for person in range(n_people)
+        for word, taken in enumerate(rng.geometric(hit).clip(max=20).tolist())
+        for guess in range(1, taken + 1)
+    ]
+    return pd.DataFrame(rows, columns=["participant", "document", "position", "target", "guess"])
+
+
+def _accuracy() -> ExperimentResult:
+    from experiments import accuracy, guess_study  # noqa: PLC0415
+
+    first = guesses_until_right().groupby(["participant", "position"], as_index=False).first()
+    return accuracy(guess_study(first, name="first guesses"), posterior=False, min_answers=40)
+
+
+def _bounds() -> ExperimentResult:
+    from experiments import guess_bounds, guess_study  # noqa: PLC0415
+
+    return guess_bounds(guess_study(guesses_until_right(), name="guesses until right"), vocab_size=1000)
+
+
+def _posterior() -> ExperimentResult:
+    from experiments import belief, simulated  # noqa: PLC0415
+
+    # fewer draws than the experiment's own 5,000: enough for its checks of convergence
+    few = {"draws": 2000, "tune": 600}
+    return belief(simulated(), players=["lm-medium", "lm-weak"], rounding="none", sampler=few)
+
+
+PARTS = (
+    Part(
+        "How well do people and language models predict?",
+        "People are asked which of two tokens comes next. A square is the perplexity that equation 5 makes of the "
+        "answers, with two standard errors; lower is better. Marks in red are the truth: where a square is far "
+        "from it, the estimator is wrong, not the player.",
+        "from experiments import perplexity, simulated\nperplexity(simulated()).figures['perplexity']",
+        "",
+        _perplexity,
+    ),
+    Part(
+        "How far are a model's words from people's?",
+        "Many people write the next word. The total variation distance is 0 if a model gives every word the "
+        "probability that people give it, and 1 if they share no word. Samples of people differ too: the other half of "
+        "the people is the distance to compare with.",
+        "from experiments import cloze_simulated, tvd\ntvd(cloze_simulated()).table",
+        "cloze",
+        _tvd,
+    ),
+    Part(
+        "How often is the first guess right?",
+        "Each person guesses every word of a story. Bars are 95% intervals over people and words.",
+        "from experiments import accuracy, guess_study\naccuracy(guess_study(guesses), posterior=False).table",
+        "cloze",
+        _accuracy,
+    ),
+    Part(
+        "How much does a word tell? Shannon's bounds",
+        "People guess until they are right, as in Shannon's experiment of 1951. The numbers of guesses bound the "
+        "entropy of a word from below and above.",
+        "from experiments import guess_bounds, guess_study\nguess_bounds(guess_study(guesses), vocab_size=1000).table",
+        "cloze",
+        _bounds,
+    ),
+    Part(
+        "What does a Bayesian model add?",
+        "Dots are posteriors of two language models with 90% intervals, on the answers of the first question. The "
+        "generator, lm-medium, is known exactly. For lm-weak equation 5 (square) is far too low, because a few "
+        "candidates carry all of its weight; the posterior is nearer to the truth, and with these data still below it.",
+        "from experiments import belief, simulated\nbelief(simulated(), players=['lm-medium', 'lm-weak']).table",
+        "bayes",
+        _posterior,
+    ),
+)
+"""The questions, in the order of the page."""

@@ -1,0 +1,130 @@
+"""Which packages are installed, and whether their versions are those that this project takes."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, distribution, requires, version
+from pathlib import Path
+
+from packaging.requirements import Requirement
+
+__all__ = ["PURPOSES", "Finding", "extras", "packages"]
+
+_OURS = "shannon-game"
+_OLDEST = (3, 11)
+
+PURPOSES = {
+    "bayes": "posteriors: human_loss, belief, ard, calibration, ...",
+    "cloze": "studies of next words: tvd, ard, distributions, ...",
+    "lm": "language models on this machine: corpus, build_study, tvd_exact, ...",
+    "words": "words of languages without spaces, and lemmas: word rules of cloze studies",
+    "ranks": "ranks of language models: ranks, rank_bounds, ...",
+    "api": "language models behind an endpoint: model=api",
+    "collect": "games in a browser: collect",
+    "collect-postgres": "collect with PostgreSQL",
+    "datasets": "random documents of data sets: corpus_sample",
+    "explore": "a page that shows every item of a study: output.explore=true",
+    "samplers": "sampler=numpyro, sampler=blackjax",
+    "smollm2": "a small language model that is installed like a package: model=smollm2",
+    "joblib": "sweeps on several cores: hydra/launcher=joblib",
+    "slurm": "sweeps on a Slurm cluster: hydra/launcher=submitit_slurm",
+    "ray": "sweeps on a Ray cluster: hydra/launcher=ray",
+}
+"""Extra that a user may want -> what it is for."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at.
+
+    Parameters
+    ----------
+    name : str
+    value : str
+        What was found.
+    problem : str
+        What is wrong with it; empty if nothing is.
+    cure : str
+        What to do, where something can be done.
+    """
+
+    name: str
+    value: str
+    problem: str = ""
+    cure: str = ""
+
+
+def packages() -> Iterator[Finding]:
+    """Look at Python, this project and the packages that every run needs."""
+    running = platform.python_version()
+    old = "" if sys.version_info >= _OLDEST else f"{running} is too old"
+    yield Finding("Python", f"{running} ({sys.executable})", old, old and "install Python 3.11 or newer")
+    needed = _requirements()
+    if needed is None:
+        problem = "is not installed, only its folder is here; versions and extras are not known"
+        yield Finding(_OURS, "not installed", problem, _install(""))
+        return
+    place = Path(str(distribution(_OURS).locate_file("")))
+    yield Finding(_OURS, f"{version(_OURS)} (metadata in {place})")
+    yield from (_checked(each, cure=_install("")) for each in needed if each.marker is None or each.marker.evaluate())
+
+
+def extras() -> Iterator[Finding]:
+    """Look at every extra: complete, absent, or with a version that does not fit."""
+    needed = _requirements()
+    for extra, purpose in PURPOSES.items():
+        of_extra = list(_of_extra(needed or [], extra))
+        if not of_extra:
+            continue
+        found = [_checked(each, cure=_install(extra)) for each in of_extra]
+        missing = [each.name for each in found if each.value == _ABSENT]
+        wrong = [each for each in found if each.problem and each.value != _ABSENT]
+        if wrong:
+            yield Finding(extra, purpose, "; ".join(f"{each.name} {each.problem}" for each in wrong), _install(extra))
+        elif missing:
+            yield Finding(extra, f"not installed ({', '.join(missing)}): {purpose}", cure=_install(extra))
+        else:
+            yield Finding(extra, f"installed: {purpose}")
+
+
+_ABSENT = "not installed"
+
+
+def _requirements() -> list[Requirement] | None:
+    try:
+        return [Requirement(text) for text in requires(_OURS) or []]
+    except PackageNotFoundError:
+        return None
+
+
+def _of_extra(needed: list[Requirement], extra: str) -> Iterator[Requirement]:
+    """Requirements of an extra, those of the extras that it names among them."""
+    for each in needed:
+        if (
+            each.marker is not None
+            and each.marker.evaluate({"extra": extra})
+            and not each.marker.evaluate({"extra": ""})
+        ):
+            if each.name == _OURS:
+                for other in each.extras:
+                    yield from _of_extra(needed, other)
+            else:
+                yield each
+
+
+def _checked(needed: Requirement, *, cure: str) -> Finding:
+    try:
+        found = version(needed.name)
+    except PackageNotFoundError:
+        return Finding(needed.name, _ABSENT, "is not installed", cure)
+    if needed.specifier.contains(found, prereleases=True):
+        return Finding(needed.name, found)
+    return Finding(needed.name, found, f"is {found}, should be {needed.specifier}", cure)
+
+
+def _install(extra: str) -> str:
+    pins = "constraints.txt" if sys.version_info < (3, 12) else "constraints-3.12.txt"
+    return f"in the project's folder: pip install -c {pins} " + (f"'.[{extra}]'" if extra else ".")

@@ -1,0 +1,153 @@
+"""``doctor``: every kind of trouble is found, named and has a cure; nothing is found where all is well."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import subprocess
+import sys
+from importlib.metadata import PackageNotFoundError
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from experiments.first_steps import doctor as doctor_module
+from experiments.first_steps import installed, machine
+from experiments.first_steps.doctor import Section, doctor, report
+from experiments.first_steps.installed import PURPOSES, Finding
+from experiments.harness.registry import EXTRAS
+from tests.experiments.command import ROOT, environment
+
+REQUIRES = ["numpy>=1.26", "gone>=2", "old<2", "pymc>=5; extra == 'bayes'", "absent; extra == 'lm'",
+            "shannon-game[lm]; extra == 'smollm2'",
+            "old>=3; extra == 'api'", "future; python_version < '3'"]  # fmt: skip
+VERSIONS = {"shannon-game": "1.2", "numpy": "2.0", "old": "2.5", "pymc": "5.28"}
+
+
+@pytest.fixture
+def packages(monkeypatch: pytest.MonkeyPatch) -> None:
+    def version(name: str) -> str:
+        if name not in VERSIONS:
+            raise PackageNotFoundError(name)
+        return VERSIONS[name]
+
+    monkeypatch.setattr(installed, "version", version)
+    monkeypatch.setattr(installed, "requires", lambda name: REQUIRES)
+
+
+@pytest.mark.usefixtures("packages")
+def test_packages_that_are_absent_or_do_not_fit_are_problems() -> None:
+    found = {each.name: each for each in installed.packages()}
+    assert {name for name, each in found.items() if each.problem} == {"gone", "old"}
+    assert found["gone"].problem == "is not installed"
+    assert found["old"].problem == "is 2.5, should be <2"
+    assert "pip install" in found["old"].cure
+    assert found["numpy"] == Finding("numpy", "2.0")
+    assert "future" not in found
+
+
+@pytest.mark.usefixtures("packages")
+def test_extras_are_complete_absent_or_wrong() -> None:
+    found = {each.name: each for each in installed.extras()}
+    assert found["bayes"].value.startswith("installed: ")
+    assert found["lm"].value.startswith("not installed (absent)")
+    assert found["smollm2"].value.startswith("not installed (absent)")
+    assert "'.[lm]'" in found["lm"].cure
+    assert {name for name, each in found.items() if each.problem} == {"api"}
+    assert found["api"].problem == "old is 2.5, should be >=3"
+
+
+def test_without_an_installation_the_folder_alone_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    def none(name: str) -> Any:
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr(installed, "requires", none)
+    assert [each.name for each in installed.packages() if each.problem] == ["shannon-game"]
+    assert list(installed.extras()) == []
+
+
+def test_every_extra_of_an_experiment_has_a_purpose() -> None:
+    assert set(EXTRAS) <= set(PURPOSES)
+    named = set(re.findall(r"^([\w-]+) = \[", (ROOT / "pyproject.toml").read_text(encoding="utf-8"), re.MULTILINE))
+    assert set(PURPOSES) <= named
+
+
+def test_data_are_checked_by_their_hashes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHANNON_DATA", str(tmp_path))
+    assert machine.data_folder() == tmp_path
+    assert all(not each.problem and each.value.startswith("not at") for each in machine.data())
+    folder = tmp_path / "provo"
+    folder.mkdir()
+    for name in ("a", "b", "c"):
+        (folder / name).write_text(name)
+    sums = "".join(f"{hashlib.sha256(name.encode()).hexdigest()}  ./{name}\n" for name in ("a", "b", "c"))
+    assert "not checked" in next(each for each in machine.data() if each.name == "provo").value
+    (folder / "SHA256SUMS").write_text(sums)
+    whole = next(each for each in machine.data() if each.name == "provo")
+    assert (whole.problem, whole.value.split(" as ")[0]) == ("", "3 files")
+    (folder / "a").write_text("changed")
+    (folder / "b").unlink()
+    broken = next(each for each in machine.data() if each.name == "provo")
+    assert broken.problem == "1 of 3 files missing, such as b; 1 of 3 files with another content, such as a"
+    assert broken.cure
+
+
+def test_little_room_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine.shutil, "disk_usage", lambda folder: type("usage", (), {"free": 2e8})())
+    monkeypatch.setattr(machine, "_memory_gb", lambda: 0.5)
+    found = {each.name: each for each in machine.resources()}
+    assert {name for name, each in found.items() if each.problem} == {"memory", "disk, outputs here", "disk, caches"}
+    assert all(each.cure for each in found.values() if each.problem)
+
+
+def test_a_torch_that_cannot_be_imported_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine, "find_spec", lambda name: None)
+    assert [each.problem for each in machine.gpus()] == [""]
+    monkeypatch.setattr(machine, "find_spec", lambda name: object())
+    # the import of a package that fails: Python looks for it no further
+    monkeypatch.setattr(machine, "_torch", _no_torch)
+    assert "cannot be imported" in next(iter(machine.gpus())).problem
+
+
+def _no_torch() -> Any:
+    raise OSError("libcuda.so.1: cannot open shared object file")
+
+
+def test_caches_count_what_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine.pooch, "os_cache", lambda name: tmp_path)
+    (tmp_path / "store").mkdir()
+    (tmp_path / "store/x").write_bytes(b"1" * 200_000)
+    (tmp_path / "study.nc").write_bytes(b"1" * 100_000)
+    found = {each.name: each.value for each in machine.caches()}
+    assert found["parsed data and downloads"].startswith("0.1 MB in 1 file (")
+    assert found["results of language models"].startswith("0.2 MB in 1 file (")
+    assert found["converted models"].startswith("none (")
+
+
+@pytest.mark.parametrize("problem", ["", "is broken"])
+def test_problems_stand_first_and_give_the_exit_code(
+    problem: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sections = (Section("this", (Finding("a", "well"), Finding("b", "seen", problem, problem and "mend it"))),)
+    monkeypatch.setattr(doctor_module, "look", lambda gpu: sections)
+    assert doctor(["--no-gpu"]) == bool(problem)
+    text = capsys.readouterr().out
+    assert text == report(sections)
+    first = ["1 problem", "  b: is broken", "    -> mend it"] if problem else ["0 problems"]
+    assert text.splitlines()[: len(first)] == first
+    assert doctor(["--json", "--no-gpu"]) == bool(problem)
+    content = json.loads(capsys.readouterr().out)
+    assert content["problems"] == bool(problem)
+    assert content["sections"][0]["findings"][0] == {"name": "a", "value": "well", "problem": "", "cure": ""}
+
+
+@pytest.mark.subprocess
+def test_the_command_runs_here(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "experiments.run", "doctor", "--json", "--no-gpu"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False)
+    content = json.loads(done.stdout)
+    assert done.returncode == (content["problems"] > 0), done.stderr
+    assert content["sections"][0]["name"] == "python and packages"
+    assert list(tmp_path.iterdir()) == []
