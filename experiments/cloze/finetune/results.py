@@ -39,6 +39,8 @@ def finetune_figure(table: pd.DataFrame) -> Figure:
         names = [f"{player_label(row['player'])}, {row['labels']} labels" for row in table.to_dict("records")]
         axes.set_yticks(place, names)
         axes.set_ylim(-0.6, len(table) - 0.4)
+        # changes have three decimals: more ticks run into each other
+        axes.locator_params(axis="x", nbins=6)
         axes.set_xlabel("change of the TVD to people on held-out texts (below 0: nearer)")
         light_grid(axes, "x")
         titled(fig, "What fine-tuning on people's answers changes")
