@@ -46,7 +46,7 @@ class HeldOutMixture(Result):
     --------
     >>> from estimators import cloze
     >>> cloze.held_out_mixture([[0.9, 0.1], [0.2, 0.2], [0.8, 0.1], [0.1, 0.3]], ["a", "a", "b", "b"])
-    HeldOutMixture(loss_nats=float64[4], weights=float64[2, 2], groups=str[2])
+    HeldOutMixture(loss_nats=float64[4], weights=float64[2, 2], groups=str32[2])
     """
 
     loss_nats: Floats
@@ -78,7 +78,7 @@ def mixture_weights(probability: ArrayLike, *, tolerance: float = 1e-7) -> Float
     --------
     >>> from estimators import cloze
     >>> cloze.mixture_weights([[0.8, 0.1], [0.7, 0.1], [0.0, 0.1]]).round(3)
-    array([0.612, 0.388])
+    array([0.615, 0.385])
     """
     q = _checked(probability)
     weights = np.full(q.shape[1], 1 / q.shape[1])
@@ -116,7 +116,7 @@ def held_out_mixture(probability: ArrayLike, group: ArrayLike) -> HeldOutMixture
     >>> from estimators import cloze
     >>> found = cloze.held_out_mixture([[0.9, 0.1], [0.2, 0.2], [0.8, 0.1], [0.1, 0.3]], ["a", "a", "b", "b"])
     >>> found.loss_nats.round(2)
-    array([0.42, 1.61, 0.22, 2.3 ])
+    array([0.44, 1.61, 0.22, 2.3 ])
     """
     q, label = _checked(probability), np.asarray(group)
     if label.shape != (len(q),):

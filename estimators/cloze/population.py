@@ -77,7 +77,7 @@ class AgreementSpread(Result):
     >>> import numpy as np
     >>> from estimators import cloze
     >>> item, word, person = np.tile([0, 1], 3), [0, 0, 0, 0, 1, 1], np.repeat([0, 1, 2], 2)
-    >>> cloze.agreement_spread(item, word, person, np.random.default_rng(0), n_permutations=99).sd.round(3)
+    >>> round(cloze.agreement_spread(item, word, person, np.random.default_rng(0), n_permutations=99).sd, 3)
     0.289
     """
 

@@ -45,7 +45,7 @@ class Separation(Result):
     --------
     >>> from estimators import rankings
     >>> rankings.paired_separation([0.5, 0.7, 0.6, 0.8], [0.4, 0.5, 0.5, 0.6])
-    Separation(n_windows=4, difference=0.15, se=0.0289, sd=0.0577, effect=2.6, windows_needed=2)
+    Separation(n_windows=4, difference=0.15, se=0.02887, sd=0.05774, effect=2.598, windows_needed=2)
     """
 
     n_windows: int
@@ -79,7 +79,7 @@ def paired_separation(first: ArrayLike, second: ArrayLike, *, level: float = 0.0
     --------
     >>> from estimators import rankings
     >>> rankings.paired_separation([0.5, 0.7, 0.6, 0.8], [0.4, 0.8, 0.6, 0.7]).windows_needed
-    117.0
+    116.0
     """
     a, b = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
     if a.ndim != 1 or a.shape != b.shape:

@@ -11,6 +11,7 @@ import pytest
 
 from inference.examples import normal_model, stand_in_posterior
 from inference.posterior import kept as module
+from inference.posterior import storage
 from inference.posterior.arviz_adapter import InferenceData, group
 from inference.posterior.kept import keep_fits, kept
 
@@ -90,7 +91,7 @@ def test_a_damaged_file_and_a_full_disk_stop_nothing(
         def full(*_: object) -> None:
             raise OSError(28, "No space left on device")
 
-        monkeypatch.setattr(module, "save_posterior", full)
+        monkeypatch.setattr(storage, "save_posterior", full)
         kept(normal_model(), SETTINGS, draw)
     said = capsys.readouterr().err
     assert "cannot be read and is made again" in said
