@@ -1,4 +1,9 @@
-"""Log-density of the belief model and its gradient, written out; see :mod:`models.comparison.kernels`."""
+r"""Log-density of the belief model and its gradient, written out; see :mod:`models.comparison.kernels`.
+
+The parameters are those of PyMC's model but one: where answers are rounded, ``A_turned`` is
+:math:`\sinh^{-1}(\mathrm{A\_unit})`. An item whose answers are all at the end of the scale leaves A_unit the heavy tail
+of its prior, in which chains would get lost; the tail of A_turned is light.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +74,10 @@ def belief_density(data: BeliefData, priors: BeliefPriors | None = None) -> Writ
         found |= {name: x[where[name].start] for name in BELIEF_NUMBERS}
         found |= {name: np.exp(found[name]) for name in _LOGARITHMS}
         place, found["s"], _ = belief_items(x, values["target_logit"], values["surprisal"])
-        return found if raw else found | {"A": place + found["rho"] * found["s"] * found["A_unit"]}
+        if raw:
+            return found
+        found["A_unit"] = np.sinh(found.pop("A_turned"))
+        return found | {"A": place + found["rho"] * found["s"] * found["A_unit"]}
 
     own = ("v_data",) if raw else ("pair_shift", "box_data")
     of_pairs = ("pair_item", "pair_log_g", "pair_frequency", *own)
@@ -80,7 +88,7 @@ def belief_density(data: BeliefData, priors: BeliefPriors | None = None) -> Writ
 
 def layout(n_items: int, raw: bool) -> dict[str, slice]:
     """Where every parameter stands in the vector."""
-    sizes = dict.fromkeys(BELIEF_NUMBERS, 1) | dict.fromkeys(("z", "zeta", "xi", "A" if raw else "A_unit"), n_items)
+    sizes = dict.fromkeys(BELIEF_NUMBERS, 1) | dict.fromkeys(("z", "zeta", "xi", "A" if raw else "A_turned"), n_items)
     ends = np.cumsum(list(sizes.values())).tolist()
     return {name: slice(end - sizes[name], end) for name, end in zip(sizes, ends, strict=True)}
 

@@ -538,7 +538,7 @@ def belief_log_density(  # noqa: PLR0915, PLR0917 - see above; in pieces it woul
     """Log-density of the belief model; its gradient is put into `g`.
 
     `low` and `high` are the edges of the boxes in which v lies, or v itself both. `centred` says that A is a parameter,
-    not its standardised deviation.
+    not asinh of its standardised deviation.
     """
     n_items = target_logit.size
     at_a = 14 + 3 * n_items
@@ -561,8 +561,10 @@ def belief_log_density(  # noqa: PLR0915, PLR0917 - see above; in pieces it woul
             unit[i] = (x[at_a + i] - place[i]) / (rho * spread[i])
             total -= log(rho * spread[i])
         else:
-            unit[i] = x[at_a + i]
+            # of an item whose boxes are all open at the same end the heavy tail is left: it would take chains far away
+            unit[i] = sinh(x[at_a + i])
             intercept[i] = place[i] + rho * spread[i] * unit[i]
+            total += log(cosh(x[at_a + i]))
     total += _add_students(unit, g_unit, p.nu)
 
     wide, narrow = exp(ga), exp(-ga)
@@ -608,7 +610,7 @@ def belief_log_density(  # noqa: PLR0915, PLR0917 - see above; in pieces it woul
             by_place = -g_unit[i] / width
             by_width = -(g_unit[i] * unit[i] + 1) / width
         else:
-            g[at_a + i] += g_unit[i] + g_intercept[i] * width
+            g[at_a + i] += (g_unit[i] + g_intercept[i] * width) * cosh(x[at_a + i]) + tanh(x[at_a + i])
             by_place = g_intercept[i]
             by_width = g_intercept[i] * unit[i]
         g[_B_MU] += by_place
