@@ -249,14 +249,16 @@ def posterior_columns(
         Of the draws.
     """
     median, lower, upper = weighted_quantile(gap, [0.5, tail, 1 - tail], weight)
-    base = result.reference_loss_nats
+    # of no answer that says how far: beyond every number
+    with np.errstate(over="ignore"):
+        perplexity = np.exp(result.reference_loss_nats + np.array([median, lower, upper]))
     return {
         "gap_median_nats": median,
         "gap_lower_nats": lower,
         "gap_upper_nats": upper,
-        "perplexity_median": np.exp(base + median),
-        "perplexity_posterior_lower": np.exp(base + lower),
-        "perplexity_posterior_upper": np.exp(base + upper),
+        "perplexity_median": perplexity[0],
+        "perplexity_posterior_lower": perplexity[1],
+        "perplexity_posterior_upper": perplexity[2],
         "error_median_nats": median - result.true_gap_nats,
     }
 

@@ -210,8 +210,8 @@ def _posterior() -> ExperimentResult:
 PARTS = (
     Part(
         "How well do people and language models predict?",
-        "People are asked which of two tokens comes next. A square is the perplexity that equation 5 makes of the "
-        "answers, with two standard errors; lower is better. Marks in red are the truth: where a square is far "
+        "People are asked which of two tokens comes next. A dot is the perplexity that equation 5 makes of the "
+        "answers, with two standard errors; lower is better. Bars and stars are the truth: where a dot is far "
         "from it, the estimator is wrong, not the player.",
         "from experiments import perplexity, simulated\nperplexity(simulated()).figures['perplexity']",
         "",

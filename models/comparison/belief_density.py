@@ -1,8 +1,8 @@
 r"""Log-density of the belief model and its gradient, written out; see :mod:`models.comparison.kernels`.
 
 The parameters are those of PyMC's model but one: where answers are rounded, ``A_turned`` is
-:math:`\sinh^{-1}(\mathrm{A\_unit})`. An item whose answers are all at the end of the scale leaves A_unit the heavy tail
-of its prior, in which chains would get lost; the tail of A_turned is light.
+:math:`4 \sinh^{-1}(\mathrm{A\_unit} / 4)`. An item whose answers are all at the end of the scale leaves A_unit the
+heavy tail of its prior, in which chains would get lost; the tail of A_turned is light.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.comparison.belief import FAR, BeliefData, BeliefPriors
-from models.comparison.kernels import BELIEF_NUMBERS, belief_items, belief_log_density
+from models.comparison.kernels import BELIEF_NUMBERS, TURN, belief_items, belief_log_density
 from models.density import WrittenDensity
 
 __all__ = ["belief_density", "layout"]
@@ -76,7 +76,7 @@ def belief_density(data: BeliefData, priors: BeliefPriors | None = None) -> Writ
         place, found["s"], _ = belief_items(x, values["target_logit"], values["surprisal"])
         if raw:
             return found
-        found["A_unit"] = np.sinh(found.pop("A_turned"))
+        found["A_unit"] = TURN * np.sinh(found.pop("A_turned") / TURN)
         return found | {"A": place + found["rho"] * found["s"] * found["A_unit"]}
 
     own = ("v_data",) if raw else ("pair_shift", "box_data")

@@ -21,6 +21,7 @@ from models.comparison.participants import ITEM_SCALE_BOUND, SCALE_FLOOR, SLOPE_
 __all__ = [
     "BELIEF_NUMBERS",
     "PARTICIPANT_NUMBERS",
+    "TURN",
     "answers_log_density",
     "belief_items",
     "belief_log_density",
@@ -506,6 +507,10 @@ BELIEF_NUMBERS = (*("mu", "a", "b", "b2", "c", "d", "kap", "ga", "delta", "rho",
 _B_MU, _B_A, _B_B, _B_B2, _B_C, _B_D, _B_KAP, _B_GA, _B_DELTA, _B_RHO, _B_SIGMA, _B_OMEGA, _B_T_B, _B_T_D = range(14)
 
 
+TURN = 4.0
+"""Where the sinh that takes a heavy tail away begins: within so many standard deviations nothing changes much."""
+
+
 @compiled
 def belief_items(x: FloatArray, target_logit: FloatArray, surprisal: FloatArray) -> FloatArray:
     """Of every item of the belief model: the place of A, its spread s, and s^2 without its floor."""
@@ -538,7 +543,7 @@ def belief_log_density(  # noqa: PLR0915, PLR0917 - see above; in pieces it woul
     """Log-density of the belief model; its gradient is put into `g`.
 
     `low` and `high` are the edges of the boxes in which v lies, or v itself both. `centred` says that A is a parameter,
-    not asinh of its standardised deviation.
+    not :data:`TURN` asinh(u / TURN) of its standardised deviation u.
     """
     n_items = target_logit.size
     at_a = 14 + 3 * n_items
@@ -562,9 +567,9 @@ def belief_log_density(  # noqa: PLR0915, PLR0917 - see above; in pieces it woul
             total -= log(rho * spread[i])
         else:
             # of an item whose boxes are all open at the same end the heavy tail is left: it would take chains far away
-            unit[i] = sinh(x[at_a + i])
+            unit[i] = TURN * sinh(x[at_a + i] / TURN)
             intercept[i] = place[i] + rho * spread[i] * unit[i]
-            total += log(cosh(x[at_a + i]))
+            total += log(cosh(x[at_a + i] / TURN))
     total += _add_students(unit, g_unit, p.nu)
 
     wide, narrow = exp(ga), exp(-ga)
@@ -610,7 +615,8 @@ def belief_log_density(  # noqa: PLR0915, PLR0917 - see above; in pieces it woul
             by_place = -g_unit[i] / width
             by_width = -(g_unit[i] * unit[i] + 1) / width
         else:
-            g[at_a + i] += (g_unit[i] + g_intercept[i] * width) * cosh(x[at_a + i]) + tanh(x[at_a + i])
+            turned = x[at_a + i] / TURN
+            g[at_a + i] += (g_unit[i] + g_intercept[i] * width) * cosh(turned) + tanh(turned) / TURN
             by_place = g_intercept[i]
             by_width = g_intercept[i] * unit[i]
         g[_B_MU] += by_place

@@ -288,10 +288,13 @@ def reported_boxes(report: FloatArray, scheme: RoundingScheme, source: str) -> I
     nearest = np.abs(report[:, None] - values).argmin(axis=1)
     off = ~(np.abs(report - values[nearest]) <= _GRID_TOLERANCE)  # a report that is no number is off, too
     if off.any():
-        raise InputError(
-            f"{report[off][0]} is not a value of the grid {scheme.name!r} ({', '.join(f'{v:g}' for v in values)})",
-            source=source,
-            field="report",
+        wrong = float(report[off][0])
+        near = ", ".join(f"{value:g}" for value in np.sort(values[np.argsort(np.abs(values - wrong))[:2]]))
+        problem = (
+            f"{wrong:g} is not a value of the grid {scheme.name!r}, the nearest are {near} ({off.sum():,} of "
+            f"{off.size:,} reports are none of its values); take the grid of the scale that people saw, "
+            "rounding=custom rounding.values=[...], all of its values in order"
         )
+        raise InputError(problem, source=source, field="report")
     box: IntArray = nearest.astype(np.intp)
     return box

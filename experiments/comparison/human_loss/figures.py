@@ -37,6 +37,8 @@ WITHOUT = "#999999"
 
 _SIMULATED = "participant model, simulated"
 _EQUATION5 = "0.55"
+_MOST_NATS = 30.0
+"""Where densities end on the page; a posterior without a bound goes on."""
 _TRUTH = "#CC3311"
 _DENSITY_POINTS = 200
 
@@ -135,9 +137,10 @@ def loss_figure(
         for at, row, height in zip(shown.index, rows_of(shown), heights, strict=True):
             if row.player == HUMAN and ", top-1" not in row.what:
                 grid, density = _density(draws[at][np.isfinite(draws[at])])
-                ends += np.exp(row.reference_loss_nats + grid[[0, -1]]).tolist()
+                perplexity = np.exp(np.minimum(row.reference_loss_nats + grid, _MOST_NATS))
+                ends += perplexity[[0, -1]].tolist()
                 axes.fill_between(
-                    np.exp(row.reference_loss_nats + grid),
+                    perplexity,
                     height + 0.12,
                     height + 0.12 + 0.75 * density,
                     color=row.colour,

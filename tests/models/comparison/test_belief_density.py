@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from models.comparison.belief import BeliefData, BeliefPriors, belief_data, belief_model, set_answers
 from models.comparison.belief_density import belief_density, layout
-from models.comparison.kernels import BELIEF_NUMBERS
+from models.comparison.kernels import BELIEF_NUMBERS, TURN
 from tests.estimators.comparison.comparison_studies import small_study
 
 FloatArray = NDArray[np.float64]
@@ -47,7 +47,7 @@ def point(rounding: str, x: FloatArray) -> dict[str, Any]:
     """Where PyMC's parameters are for a vector of ours."""
     found = {name: x[part][0] if name in BELIEF_NUMBERS else x[part] for name, part in where(rounding).items()}
     if "A_turned" in found:
-        found["A_unit"] = np.sinh(found.pop("A_turned"))
+        found["A_unit"] = TURN * np.sinh(found.pop("A_turned") / TURN)
     logarithms = ("rho", "sigma", "omega", "t_b", "t_d")
     return {f"{name}_log__" if name in logarithms else name: np.asarray(value) for name, value in found.items()}
 
@@ -61,7 +61,7 @@ def vectors(rounding: str, n: int = 12) -> FloatArray:
 
 def turn(rounding: str, x: FloatArray) -> FloatArray:
     """Derivative of A_unit by A_turned; none where A is sampled."""
-    return np.cosh(x[where(rounding).get("A_turned", slice(0, 0))])
+    return np.cosh(x[where(rounding).get("A_turned", slice(0, 0))] / TURN)
 
 
 @pytest.mark.parametrize("rounding", ROUNDINGS)
@@ -89,7 +89,7 @@ def test_the_gradient_is_that_of_the_model(rounding: str) -> None:
         ours = written(rounding, x)[1]
         if "A_unit" in theirs:
             turned = x[where(rounding)["A_turned"]]
-            theirs["A_turned"] = theirs["A_unit"] * np.cosh(turned) + np.tanh(turned)
+            theirs["A_turned"] = theirs["A_unit"] * np.cosh(turned / TURN) + np.tanh(turned / TURN) / TURN
         for name, part in where(rounding).items():
             np.testing.assert_allclose(ours[part], theirs[name], rtol=1e-7, atol=1e-7, err_msg=name)
 
