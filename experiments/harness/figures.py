@@ -68,7 +68,7 @@ _KNOWN = {
 }
 _LABELS = {"human": "humans", "14M": "14M model", "gpt2-small": "GPT-2 small", "gpt2-medium": "GPT-2 medium"}
 _GROUP_GAP = 0.45
-_TICK_STEPS = ((1, 2, 5), (1, 2, 3, 5, 7), (1, 1.5, 2, 3, 4, 5, 6, 7, 8))
+_TICK_STEPS = ((1,), (1, 2, 5), (1, 2, 3, 5, 7), (1, 1.5, 2, 3, 4, 5, 6, 7, 8))
 
 LOG_MARGIN = 1.15
 """What a log axis of perplexities leaves beside the lowest and the highest, as a ratio."""
@@ -105,7 +105,7 @@ def log_perplexity_axis(axes: Axes, which: Literal["x", "y"], low: float, high: 
         axes.set_yscale("log")
         axes.set_ylim(low, high)
     for steps in _TICK_STEPS:  # as few round numbers as give five of them
-        ticks = [step * 10**power for power in range(-3, 5) for step in steps if low <= step * 10**power <= high]
+        ticks = [step * 10**power for power in range(-3, 7) for step in steps if low <= step * 10**power <= high]
         if len(ticks) >= 5:
             break
     if len(ticks) >= 2:

@@ -37,7 +37,7 @@ WITHOUT = "#999999"
 
 _SIMULATED = "participant model, simulated"
 _EQUATION5 = "0.55"
-_MOST_NATS = 30.0
+_MOST_NATS = np.log(1e6)
 """Where densities end on the page; a posterior without a bound goes on."""
 _TRUTH = "#CC3311"
 _DENSITY_POINTS = 200
