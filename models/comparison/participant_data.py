@@ -289,9 +289,10 @@ def reported_boxes(report: FloatArray, scheme: RoundingScheme, source: str) -> I
     off = ~(np.abs(report - values[nearest]) <= _GRID_TOLERANCE)  # a report that is no number is off, too
     if off.any():
         wrong = float(report[off][0])
-        near = ", ".join(f"{value:g}" for value in np.sort(values[np.argsort(np.abs(values - wrong))[:2]]))
+        two = np.sort(values[np.argsort(np.abs(values - wrong))[:2]])
+        near = ", the nearest are " + ", ".join(f"{value:g}" for value in two) if np.isfinite(wrong) else ""
         problem = (
-            f"{wrong:g} is not a value of the grid {scheme.name!r}, the nearest are {near} ({off.sum():,} of "
+            f"{wrong:g} is not a value of the grid {scheme.name!r}{near} ({off.sum():,} of "
             f"{off.size:,} reports are none of its values); take the grid of the scale that people saw, "
             "rounding=custom rounding.values=[...], all of its values in order"
         )

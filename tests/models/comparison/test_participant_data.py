@@ -136,13 +136,13 @@ def test_another_grid_has_its_own_boxes() -> None:
     np.testing.assert_array_equal(data.row_box, data.row_response % 3)
 
 
-@pytest.mark.parametrize("report", [0.15, np.nan])
-def test_a_report_off_the_grid_is_named(report: float) -> None:
+@pytest.mark.parametrize(("report", "near"), [(0.15, r"nearest are 0\.1, 0\.2"), (np.nan, r"1 of \d+ reports")])
+def test_a_report_off_the_grid_is_named(report: float, near: str) -> None:
     study = small_study()
     values = study["report"].values.copy()
     values[np.flatnonzero(~study["automatic"].values)[0]] = report
     study["report"] = ("response", values)
-    with pytest.raises(InputError, match=rf"report.*{report}.*0\.01, 0\.1"):
+    with pytest.raises(InputError, match=rf"report: {report} .*{near}.*rounding\.values"):
         participant_data(study)
 
 
