@@ -122,6 +122,17 @@ PARTS: Mapping[str, Part] = MappingProxyType(
                 ("study.automatic=drop_different_token", "rounding=none"),
             ),
             Part("rounding", "lm_game", "rounding"),
+            Part(
+                "rounding_set_1",
+                "lm_game",
+                "rounding",
+                (
+                    "study.sets={set 1:[10000,10039]}",
+                    "estimator.reference=asked",
+                    "rounding=none",
+                    "experiment.schemes=[none,interface,interface_nearest,interface_log_odds,fine_ends,fine_ends_log_odds]",
+                ),
+            ),
             Part("bootstrap", "lm_game", "bootstrap"),
             Part("sample_size", "lm_game", "sample_size"),
         )
@@ -190,7 +201,8 @@ DISPLAYS = (
         "Figures 1 and 2, section 3: top-1 accuracy of people and language models",
         "accuracy",
         ("accuracy",),
-        "Lines are the accuracies that the authors stored for language models; they are read, not computed.",
+        "Lines are the accuracies that the authors stored for language models; they are read, not computed. Participants "
+        "have the labels of our own table; their names in the public file are hashes.",
     ),
     Display(
         "lm_game",
@@ -233,6 +245,14 @@ DISPLAYS = (
     ),
     Display("lm_game", "figure 8", "Figure 8: coarser reports", "rounding", ("rounding",)),
     Display("lm_game", "word tokens", "Word tokens only", "perplexity_words", ("perplexity",)),
+    Display(
+        "lm_game",
+        "the first set of questions",
+        "The first 40 questions, and six ways to round",
+        "rounding_set_1",
+        ("rounding",),
+        "The authors' code prints these; the paper shows none of them.",
+    ),
     Display("lm_game", "losses of the language models", "Losses of the language models"),
     Display("lm_game", "who answered what", "Participants and automatic answers"),
     Display(
@@ -325,6 +345,13 @@ DISPLAYS = (
     Display("rank_perplexity", "mean of text 1", "Mean score and perplexity of text 1 in the text"),
     Display("rank_perplexity", "mean of text 2", "Mean score and perplexity of text 2 in the text"),
     Display("rank_perplexity", "repeats", "Spread over repeated windows"),
+    Display(
+        "rank_perplexity",
+        "repeats, stored averages",
+        "The single scores of the repeated windows",
+        text="The author's workbooks have them; the thesis prints their average (tables 3 and 4).",
+        folded=True,
+    ),
     Display("rank_perplexity", "repeats and main run", "Spread over repeated windows and the main run"),
 )
 """Published figures and tables, in the order of the report. Places that only the tables of values name follow them."""
