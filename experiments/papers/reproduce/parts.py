@@ -81,6 +81,8 @@ class Part:
         Samples from a posterior: minutes, and run only with ``experiment.bayes=true``.
     seeded : bool
         Draws random numbers from the seed of the run.
+    seconds : float
+        On one core; only the proportions count, to say how much of the work is left.
     """
 
     name: str
@@ -89,6 +91,12 @@ class Part:
     settings: tuple[str, ...] = ()
     bayes: bool = False
     seeded: bool = True
+    seconds: float = 6.0
+
+    @property
+    def paper(self) -> str:
+        """The paper that it is of, a key of :data:`PAPERS`."""
+        return DATA[self.group].folder
 
 
 # the longest first, so that none of them is left alone at the end
@@ -96,22 +104,28 @@ PARTS: Mapping[str, Part] = MappingProxyType(
     {
         part.name: part
         for part in (
-            Part("human_loss", "lm_game", "human_loss", bayes=True),
-            Part("ard", "provo", "ard_conclusion", bayes=True),
-            Part("tvd_bayes", "provo", "tvd", ("experiment.bayes.n_contexts=40",), bayes=True),
-            Part("rank_slopes", "ranks", "ranks", bayes=True),
-            Part("accuracy_posterior", "top1", "accuracy", bayes=True),
-            Part("calibration", "lm_game", "calibration", bayes=True),
-            Part("tvd_sample_size_clean", "provo", "tvd_sample_size"),
-            Part("tvd_legacy", "provo", "tvd_legacy"),
-            Part("tvd_clean", "provo", "tvd"),
-            Part("ard_legacy", "provo", "ard_legacy", seeded=False),
-            Part("ranks", "ranks", "ranks_published"),
-            Part("accuracy", "top1", "accuracy", ("experiment.posterior=false",)),
-            Part("accuracy_anonymous", "top1", "accuracy", ("experiment.posterior=false", "study.anonymous=keep")),
+            Part("human_loss", "lm_game", "human_loss", bayes=True, seconds=1200),
+            Part("ard", "provo", "ard_conclusion", bayes=True, seconds=600),
+            Part("tvd_bayes", "provo", "tvd", ("experiment.bayes.n_contexts=40",), bayes=True, seconds=600),
+            Part("rank_slopes", "ranks", "ranks", bayes=True, seconds=120),
+            Part("accuracy_posterior", "top1", "accuracy", bayes=True, seconds=300),
+            Part("calibration", "lm_game", "calibration", bayes=True, seconds=300),
+            Part("tvd_sample_size_clean", "provo", "tvd_sample_size", seconds=40),
+            Part("tvd_legacy", "provo", "tvd_legacy", seconds=41),
+            Part("tvd_clean", "provo", "tvd", seconds=33),
+            Part("ard_legacy", "provo", "ard_legacy", seeded=False, seconds=11),
+            Part("ranks", "ranks", "ranks_published", seconds=13),
+            Part("accuracy", "top1", "accuracy", ("experiment.posterior=false",), seconds=14),
+            Part(
+                "accuracy_anonymous",
+                "top1",
+                "accuracy",
+                ("experiment.posterior=false", "study.anonymous=keep"),
+                seconds=12,
+            ),
             Part("tvd_sample_size", "provo", "tvd_sample_size_legacy"),
             Part("improve", "provo", "improve_legacy"),
-            Part("distributions", "provo", "distributions_legacy", seeded=False),
+            Part("distributions", "provo", "distributions_legacy", seeded=False, seconds=18),
             Part("perplexity", "lm_game", "perplexity"),
             Part("perplexity_asked", "lm_game", "perplexity", ("estimator.reference=asked", "rounding=none")),
             Part("perplexity_words", "lm_game", "perplexity", ("study.items=word_tokens",)),
@@ -201,8 +215,8 @@ DISPLAYS = (
         "Figures 1 and 2, section 3: top-1 accuracy of people and language models",
         "accuracy",
         ("accuracy",),
-        "Lines are the accuracies that the authors stored for language models; they are read, not computed. Participants "
-        "have the labels of our own table; their names in the public file are hashes.",
+        "Lines are the accuracies that the authors stored for language models; they are read, not computed. "
+        "Participants have the labels of our own table; their names in the public file are hashes.",
     ),
     Display(
         "lm_game",
