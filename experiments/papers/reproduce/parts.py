@@ -366,6 +366,7 @@ DISPLAYS = (
         text="The author's workbooks have them; the thesis prints their average (tables 3 and 4).",
         folded=True,
     ),
+    Display("rank_perplexity", "outliers", "Lengths that are outliers"),
     Display("rank_perplexity", "repeats and main run", "Spread over repeated windows and the main run"),
 )
 """Published figures and tables, in the order of the report. Places that only the tables of values name follow them."""
