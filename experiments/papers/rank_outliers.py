@@ -81,7 +81,7 @@ def outlier_counts(cells: pd.DataFrame, spread: Mapping[str, float]) -> pd.DataF
     --------
     >>> cells = pd.DataFrame({"text": "text 1", "context_length": [1, 2, 3, 4], "model": "m", "quantity": "average"})
     >>> found = outlier_counts(cells.assign(value=[0.0, 0, 0, 1]), {"average": 0.5})
-    >>> found.set_index("rule").loc["more than 1 standard deviation from the mean", "text 1"]
+    >>> int(found.set_index("rule").loc["more than 1 standard deviation from the mean", "text 1"])
     1
     """
     means = cells.groupby(["quantity", "text", "context_length"], sort=False)["value"].mean()

@@ -82,7 +82,7 @@ def spread_of_oracles(lists: Mapping[str, Floats]) -> dict[str, float]:
     {'tvd/appendix A/oracle1 with replacement/mean': 0.5, 'tvd/appendix A/oracle1 with replacement/sd': 0.25,
      'tvd/appendix A/oracle1 with replacement/maximum': 0.75}
     """
-    found = {}
+    found: dict[str, float] = {}
     for name, values in lists.items():
         match = _ORACLE.fullmatch(name)
         if match is None:
