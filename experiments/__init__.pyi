@@ -8,6 +8,7 @@ from .cloze.groups import groups as groups
 from .cloze.improve import improve as improve
 from .cloze.meaning import meaning as meaning
 from .cloze.mixture import mixture as mixture
+from .cloze.reading_times import reading_times as reading_times
 from .cloze.tvd.experiment import tvd as tvd
 from .cloze.tvd_coverage import tvd_coverage as tvd_coverage
 from .cloze.tvd_exact import tvd_exact as tvd_exact

@@ -6,12 +6,14 @@ from estimators.documents.crossed import CrossedMean, crossed_mean
 from estimators.documents.crossed_slope import CrossedSlope, crossed_slope
 from estimators.documents.overlap import NgramOverlap, ngram_overlap
 from estimators.documents.pooled import PooledMean, pooled_mean
+from estimators.documents.regression import ClusteredRegression, clustered_regression
 from estimators.documents.rules import RulesText, rules_texts
 from estimators.documents.study import document_tokens, validate_documents_study
 from estimators.documents.units import UnitLoss, unit_loss
 
 __all__ = [
     "ClusteredMean",
+    "ClusteredRegression",
     "CorpusScores",
     "CrossedMean",
     "CrossedSlope",
@@ -22,6 +24,7 @@ __all__ = [
     "chosen_context_terms",
     "chosen_mean",
     "clustered_mean",
+    "clustered_regression",
     "context_choice",
     "corpus_scores",
     "crossed_mean",
