@@ -188,9 +188,10 @@ def _read(study: xr.Dataset, settings: ReadingTimesSettings, path: Path) -> _Tim
     item = np.array([place.get((str(of), int(at)), -1) for of, at in zip(text, number, strict=True)], dtype=np.intp)
     kept = read & (item >= 0)
     if not kept.any():
+        first = next(iter(place))
         raise InputError(
-            f"has no time of a context of the study, such as text {study['text_id'].values[0]!s}, word "
-            f"{int(study['word_num'].values[0])}; its first row is text {text[0]}, word {int(number[0])}",
+            f"has no time of a context of the study, such as text {first[0]}, word {first[1]}; its first row is text "
+            f"{text[0]}, word {int(number[0])}",
             source=path,
             field=columns.word_num,
         )

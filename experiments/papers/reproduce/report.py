@@ -41,13 +41,13 @@ def summary(table: pd.DataFrame, outcomes: Sequence[Outcome]) -> str:
     """Say how many values got which verdict, and what was not run."""
     number = table["verdict"].value_counts()
     agree = int(table["verdict"].isin(_AGREE).sum())
-    checked = int(table["ours"].notna().sum())
+    without = int(table["ours"].isna().sum())
     said = "; ".join(f"{verdict}: {number[verdict]:,}" for verdict in VERDICTS if verdict in number)
     states = pd.Series([outcome.state for outcome in outcomes]).value_counts()
     parts = ", ".join(f"{number} {state}" for state, number in states.items())
     return (
-        f"**{agree:,} of {checked:,} published values that could be computed are reproduced**, of {len(table):,} "
-        f"values in all. {said}.\n\nParts: {parts}."
+        f"**{agree:,} of {len(table):,} published values are reproduced.** {said}. Of {without:,} there is no value of "
+        f"ours; the reason stands beside each.\n\nParts: {parts}."
     )
 
 
