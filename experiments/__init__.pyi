@@ -29,6 +29,7 @@ from .comparison.sbc import sbc as sbc
 from .comparison.text_players.experiment import text_players as text_players
 from .comparison.token_classes import token_classes as token_classes
 from .documents.corpus import corpus as corpus
+from .documents.pool import pool as pool
 from .documents.train.experiment import train as train
 from .guesses.accuracy.experiment import accuracy as accuracy
 from .guesses.guess_bounds import guess_bounds as guess_bounds
@@ -68,6 +69,7 @@ from .studies.comparison.simulated import simulated as simulated
 from .studies.comparison.table import comparison_study as comparison_study
 from .studies.comparison.table import comparison_table as comparison_table
 from .studies.documents.corpus_sample import corpus_sample as corpus_sample
+from .studies.documents.estimates import estimates as estimates
 from .studies.documents.lm_game_documents import lm_game_documents as lm_game_documents
 from .studies.documents.rules import rules as rules
 from .studies.documents.texts import texts as texts

@@ -4,6 +4,7 @@ from estimators.documents.chosen_contexts import chosen_context_terms, chosen_me
 from estimators.documents.corpus import ClusteredMean, CorpusScores, clustered_mean, corpus_scores
 from estimators.documents.crossed import CrossedMean, crossed_mean
 from estimators.documents.crossed_slope import CrossedSlope, crossed_slope
+from estimators.documents.estimates import validate_estimates_study
 from estimators.documents.overlap import NgramOverlap, ngram_overlap
 from estimators.documents.pooled import PooledMean, pooled_mean
 from estimators.documents.regression import ClusteredRegression, clustered_regression
@@ -35,4 +36,5 @@ __all__ = [
     "rules_texts",
     "unit_loss",
     "validate_documents_study",
+    "validate_estimates_study",
 ]

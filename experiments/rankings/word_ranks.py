@@ -25,7 +25,7 @@ from estimators.errors import InputError
 from estimators.rankings.scores import average_score, reciprocal_score, top_k_accuracy
 from experiments.harness.figures import STYLE, new_figure, player_colours, player_label
 from experiments.harness.language_models import SMOLLM2, LiveModels, LiveSettings, Work, batches_by_length, open_work
-from experiments.harness.marks import light_grid, titled
+from experiments.harness.marks import light_grid, number_ticks, titled
 from experiments.harness.result import ExperimentResult, experiment
 from experiments.harness.settings import Seeded, rng_for, rows_of
 from experiments.harness.tables import table_variables
@@ -290,6 +290,7 @@ def word_ranks_figure(rows: pd.DataFrame, n_candidates: int, study_name: str = "
                 shown = player_label(name) + (f", {split}" if len(parts) > 1 else "")
                 axes.step(at, share, where="post", color=palette[name], linestyle=line, label=shown)
         axes.set_xscale("log")
+        number_ticks(axes.xaxis, np.unique(np.geomspace(1, n_candidates, 5).round()))
         axes.set_xlim(1, n_candidates)
         axes.set_ylim(0, 1.02)
         axes.set_xlabel(f"rank among {n_candidates:,} whole words (log scale)")
