@@ -43,7 +43,7 @@ class EstimatesSettings(TableFile):
 
 @loader(EstimatesSettings)
 def estimates(settings: EstimatesSettings) -> xr.Dataset:
-    """Load a table of estimates.
+    r"""Load a table of estimates.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def estimates(settings: EstimatesSettings) -> xr.Dataset:
     >>> from tempfile import TemporaryDirectory
     >>> from experiments import estimates
     >>> with TemporaryDirectory() as folder:
-    ...     length = (Path(folder) / "e.csv").write_text("source,estimate,se\\nann,1.3,0.05\\nbo,1.2,0.04\\n")
+    ...     length = (Path(folder) / "e.csv").write_text("source,estimate,se\nann,1.3,0.05\nbo,1.2,0.04\n")
     ...     estimates(path=Path(folder) / "e.csv")["estimate"].values.tolist()
     [1.3, 1.2]
     """
