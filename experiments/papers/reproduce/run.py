@@ -257,8 +257,8 @@ def _side_by_side(todo: Sequence[Planned], n_jobs: int, *, n_before: int) -> lis
                     left = _seconds_left(todo, found, time.monotonic() - start)
                     end = f", about {duration(left)} left" if len(found) < len(todo) else ""
                     say(f"{len(found)} of {len(todo)}{end}: {_line(found[-1])}")
-                left = _seconds_left(todo, found, time.monotonic() - start) if found else None
-                show(len(found), now=", ".join(sorted(running)), seconds_left=left)
+                known = _seconds_left(todo, found, time.monotonic() - start) if found else None
+                show(len(found), now=", ".join(sorted(running)), seconds_left=known)
         except KeyboardInterrupt as stop:
             # a terminal sends Ctrl-C to the parts as well; nobody told them of the other
             _stop(futures, running, grace_seconds=0 if isinstance(stop, Terminated) else _GRACE_SECONDS)
