@@ -11,7 +11,8 @@ nothing else: a private view of the *other* token looks like noise.
 
 Bias, slope (pulled towards the mean by its error), level and :math:`\beta` are fixed, the three variances are found by
 restricted maximum likelihood (:mod:`estimators.comparison.variance_components`), and the standard error by leaving out
-one person at a time.
+one person at a time, which errs to the wide side. People who answer anything pull the estimate down: their noise is
+taken for everybody's.
 """
 
 from __future__ import annotations
