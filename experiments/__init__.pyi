@@ -51,6 +51,7 @@ from .rankings.rank_bounds import rank_bounds as rank_bounds
 from .rankings.rank_recovery import rank_recovery as rank_recovery
 from .rankings.rank_scores.experiment import rank_scores as rank_scores
 from .rankings.ranks.experiment import ranks as ranks
+from .rankings.word_ranks import word_ranks as word_ranks
 from .studies.bets.simulated import bets_simulated as bets_simulated
 from .studies.bets.table import bet_study as bet_study
 from .studies.bets.table import bet_table as bet_table
@@ -68,7 +69,9 @@ from .studies.comparison.table import comparison_study as comparison_study
 from .studies.comparison.table import comparison_table as comparison_table
 from .studies.documents.corpus_sample import corpus_sample as corpus_sample
 from .studies.documents.lm_game_documents import lm_game_documents as lm_game_documents
+from .studies.documents.rules import rules as rules
 from .studies.documents.texts import texts as texts
+from .studies.documents.written import written as written
 from .studies.guesses.lm_game_top1 import lm_game_top1 as lm_game_top1
 from .studies.guesses.table import guess_study as guess_study
 from .studies.guesses.table import guess_table as guess_table

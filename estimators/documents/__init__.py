@@ -6,6 +6,7 @@ from estimators.documents.crossed import CrossedMean, crossed_mean
 from estimators.documents.crossed_slope import CrossedSlope, crossed_slope
 from estimators.documents.overlap import NgramOverlap, ngram_overlap
 from estimators.documents.pooled import PooledMean, pooled_mean
+from estimators.documents.rules import RulesText, rules_texts
 from estimators.documents.study import document_tokens, validate_documents_study
 from estimators.documents.units import UnitLoss, unit_loss
 
@@ -16,6 +17,7 @@ __all__ = [
     "CrossedSlope",
     "NgramOverlap",
     "PooledMean",
+    "RulesText",
     "UnitLoss",
     "chosen_context_terms",
     "chosen_mean",
@@ -27,6 +29,7 @@ __all__ = [
     "document_tokens",
     "ngram_overlap",
     "pooled_mean",
+    "rules_texts",
     "unit_loss",
     "validate_documents_study",
 ]

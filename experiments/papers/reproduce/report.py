@@ -72,7 +72,8 @@ def report_body(table: pd.DataFrame, outcomes: Mapping[str, Outcome]) -> str:
         _LEGEND,
         _counts(table),
     ]
-    papers = [*PAPERS, *(name for name in dict.fromkeys(table["paper"]) if name not in PAPERS)]
+    present = list(dict.fromkeys(table["paper"]))
+    papers = [*(name for name in PAPERS if name in present), *(name for name in present if name not in PAPERS)]
     for paper in papers:
         sections += _paper(paper, table[table["paper"] == paper], outcomes)
     sections += [
@@ -81,7 +82,8 @@ def report_body(table: pd.DataFrame, outcomes: Mapping[str, Outcome]) -> str:
         "`experiment.bayes=true`.",
     ]
     for addition in ADDED:
-        sections += _addition(addition, outcomes.get(addition.part))
+        if PARTS[addition.part].paper in present:
+            sections += _addition(addition, outcomes.get(addition.part))
     sections += ["## Parts", _parts(outcomes)]
     return "\n\n".join(sections)
 
@@ -127,7 +129,7 @@ def _trouble(outcome: Outcome) -> list[str]:
         return ["**A convergence check failed; do not use these numbers.**"] if outcome.gate_failed else []
     name = outcome.planned.part.name
     if outcome.state == "not run":
-        return [f"*Not run; `experiment.parts=[{name}]` runs this part.*"]
+        return [f"*Not run: {markdown_plain(outcome.message)}.*"]
     label = "Data missing" if outcome.state == "data missing" else f"The part `{name}` failed"
     return [f"**{label}:** {markdown_plain(outcome.message)}"]
 
@@ -237,8 +239,13 @@ def _parts(outcomes: Mapping[str, Outcome]) -> str:
         }
         for name, outcome in outcomes.items()
     ]
+    why = [
+        f"- `{name}`: {outcome.state}: {markdown_plain(outcome.message)}."
+        for name, outcome in outcomes.items()
+        if not outcome.has_outputs
+    ]
     first = f"Each part is a run of its own in `parts/NAME` ({len(PARTS)} parts), with a report, tables and warnings."
-    return first + "\n\n" + markdown_table(pd.DataFrame(rows), plain=False)
+    return "\n\n".join([first, markdown_table(pd.DataFrame(rows), plain=False), *(["\n".join(why)] if why else [])])
 
 
 def _command(outcome: Outcome) -> str:
