@@ -47,7 +47,7 @@ MEANING_COLUMNS = (
 )
 """Columns of the table.
 
-The energy distance has no bias by samples, and is 0 on average for two halves of the people (``oracle2``); ``across``
+The energy distance has no bias by samples, and is 0 on average for two halves of the people (``half_of_people``); ``across``
 is the mean distance of a word of people and one of the player, ``known_*`` the share of the answers that have a vector.
 """
 
