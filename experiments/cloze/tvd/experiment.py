@@ -219,7 +219,7 @@ def summary(table: pd.DataFrame, study: xr.Dataset, players: list[PlayerTvd]) ->
     """Say what the numbers mean, and show the contexts at both ends."""
     human = table[table["player"] == ORACLE].iloc[0]
     lines = [
-        f"- **{label(row.player)}** ({row.n_contexts:,} contexts): TVD to people {row.tvd:.3f} "
+        f"- **{label(row.player)}** ({counted(row.n_contexts, 'context')}): TVD to people {row.tvd:.3f} "
         f"(s.e. {row.se_tvd:.3f} over texts); samples of these sizes from one distribution would differ by "
         f"{row.tvd_baseline:.3f}; to half of the people {row.tvd_to_oracle:.3f}, where the other half is at "
         f"{row.tvd_between_oracles:.3f}."
