@@ -179,6 +179,10 @@ _MU, _A, _B, _B2, _C, _KAP, _DELTA, _GA, _LOG_NOISE, _LOGIT_LAPSE = range(10)
 _RHO, _SIGMA, _OMEGA, _T_B, _SLOPE, _BIAS, _NOISE, _LAPSE, _HALF = range(10, 19)
 
 _BIAS_DF = 4.0
+
+TURN = 4.0
+"""Where the sinh that takes a heavy tail away begins: within so many standard deviations nothing changes much."""
+
 # a two-piece normal's variance, third moment, and skew from the third moment: see participants.added_noise
 _VARIANCE, _THIRD, _SKEW = 1 - 2 / pi, 4 / pi - 1, 2 - 6 / pi
 
@@ -231,6 +235,20 @@ def _add_residuals(e: FloatArray, g: FloatArray, ga: float) -> tuple[float, floa
 
 
 @compiled
+def _add_turned_students(x: FloatArray, g: FloatArray, nu: float) -> float:
+    """Standard Student t of which :data:`TURN` asinh(u / TURN) is sampled: adds the gradient, gives the log-density."""
+    unit, by_unit = np.empty_like(x), np.zeros_like(x)
+    for i in range(x.size):
+        unit[i] = TURN * sinh(x[i] / TURN)
+    total = _add_students(unit, by_unit, nu)
+    for i in range(x.size):
+        turn = cosh(x[i] / TURN)
+        total += log(turn)
+        g[i] += by_unit[i] * turn + tanh(x[i] / TURN) / TURN
+    return total
+
+
+@compiled
 def _added_noise(wide: float, d: float, by_ga: float, noise: float) -> tuple[float, ...]:
     """Two-piece normal of scales wide e^-ga, wide e^ga, and a normal: two scales, their derivatives.
 
@@ -267,9 +285,9 @@ def _added_noise(wide: float, d: float, by_ga: float, noise: float) -> tuple[flo
 
 @compiled
 def items_of(x: FloatArray, mu: float, n_items: int, q: Any) -> FloatArray:
-    """Of every item: A, spread s, slope on ln g, s^2 without its floor."""
-    found = np.empty((4, n_items))
-    intercept, spread, slope, free = found
+    """Of every item: A, spread s, slope on ln g, s^2 without its floor, standardised deviation of A."""
+    found = np.empty((5, n_items))
+    intercept, spread, slope, free, unit = found
     sigma, omega, t_b, rho = exp(x[_SIGMA]), exp(x[_OMEGA]), exp(x[_T_B]), exp(x[_RHO])
     for i in range(n_items):
         z, zeta = x[19 + i], x[19 + n_items + i]
@@ -279,7 +297,8 @@ def items_of(x: FloatArray, mu: float, n_items: int, q: Any) -> FloatArray:
         spread[i] = sqrt(variance)
         logit = q.target_logit[i]
         place = mu + x[_A] * (logit + 3) - t_b * zeta * (logit + 5) - x[_KAP] * variance / 2
-        intercept[i] = place + rho * spread[i] * x[19 + 2 * n_items + i]
+        unit[i] = TURN * sinh(x[19 + 2 * n_items + i] / TURN)
+        intercept[i] = place + rho * spread[i] * unit[i]
         slope[i] = x[_B] + t_b * zeta
     return found
 
@@ -324,7 +343,7 @@ def participant_log_density(  # noqa: PLR0915, PLR0917 - one pass; Numba takes a
     g[:] = 0.0
     total: float = _add_numbers(x, g, p)
     total += _add_normals(x[19 : 19 + 2 * n_items], g[19 : 19 + 2 * n_items])
-    total += _add_students(x[19 + 2 * n_items : at_e], g[19 + 2 * n_items : at_e], p.nu)
+    total += _add_turned_students(x[19 + 2 * n_items : at_e], g[19 + 2 * n_items : at_e], p.nu)
     found, g_ga = _add_residuals(x[at_e:at_u], g[at_e:at_u], x[_GA])
     total += found
     total += _add_normals(x[at_u : at_u + n_people], g[at_u : at_u + n_people])
@@ -335,7 +354,7 @@ def participant_log_density(  # noqa: PLR0915, PLR0917 - one pass; Numba takes a
     mu = x[_MU] - mean_bias
     total -= 0.5 * (mu / p.mu) ** 2 + log(p.mu) + _HALF_LOG_2_PI
     g[_MU] -= mu / p.mu**2
-    intercept, spread, item_slope, free = items_of(x, mu, n_items, q)
+    intercept, spread, item_slope, free, unit = items_of(x, mu, n_items, q)
     g_bias_unit = np.zeros(n_people)
     total += _add_students(bias_unit, g_bias_unit, _BIAS_DF)
     half = 1 / (1 + exp(-x[_HALF]))
@@ -406,8 +425,8 @@ def participant_log_density(  # noqa: PLR0915, PLR0917 - one pass; Numba takes a
         z, zeta = x[19 + i], x[19 + n_items + i]
         logit, width = q.target_logit[i], rho * spread[i]
         by_place = g_intercept[i]
-        by_width = by_place * x[19 + 2 * n_items + i]
-        g[19 + 2 * n_items + i] += by_place * width
+        by_width = by_place * unit[i]
+        g[19 + 2 * n_items + i] += by_place * width * cosh(x[19 + 2 * n_items + i] / TURN)
         g[_MU] += by_place
         g[_A] += by_place * (logit + 3)
         g[_B] += g_item_slope[i]
@@ -505,11 +524,6 @@ def answers_log_density(  # noqa: PLR0917 - Numba takes arguments by place alone
 BELIEF_NUMBERS = (*("mu", "a", "b", "b2", "c", "d", "kap", "ga", "delta", "rho", "sigma", "omega", "t_b", "t_d"),)
 """The numbers that all items of the belief model share; `rho` to `t_d` as logarithms."""
 _B_MU, _B_A, _B_B, _B_B2, _B_C, _B_D, _B_KAP, _B_GA, _B_DELTA, _B_RHO, _B_SIGMA, _B_OMEGA, _B_T_B, _B_T_D = range(14)
-
-
-TURN = 4.0
-"""Where the sinh that takes a heavy tail away begins: within so many standard deviations nothing changes much."""
-
 
 @compiled
 def belief_items(x: FloatArray, target_logit: FloatArray, surprisal: FloatArray) -> FloatArray:

@@ -6,11 +6,13 @@ gradient repeats what value and gradient share. Here one pass forward and one ba
 what it compiled on disk.
 
 The parameters stand in one vector, on the scale on which PyMC samples them:
-:data:`~models.comparison.kernels.PARTICIPANT_NUMBERS` first, then those of items (z, zeta, A_unit), shared pairs
-(e_unit) and participants. Two are others, for somebody who answers at the ends of the scale alone: such answers say
-much of the product of slope and bias and little of either, and the Student t lets the bias run far, and with it the
+:data:`~models.comparison.kernels.PARTICIPANT_NUMBERS` first, then those of items (z, zeta, A_turned), shared pairs
+(e_unit) and participants. Three are others. Two for somebody who answers at the ends of the scale alone: such answers
+say much of the product of slope and bias and little of either, and the Student t lets the bias run far, and with it the
 mean of all. ``bias_turned`` is :math:`\sinh^{-1}(k\, \mathrm{bias\_unit})`, with k the slope before it is centred, and
-``mu_turned`` is mu plus the mean of the biases, from which all other answers are as they were.
+``mu_turned`` is mu plus the mean of the biases, from which all other answers are as they were. The third for an item
+whose answers are all at one end: ``A_turned`` is :math:`4 \sinh^{-1}(\mathrm{A\_unit} / 4)`, without the heavy tail in
+which chains would get lost.
 """
 
 from __future__ import annotations
@@ -110,7 +112,7 @@ def _questions(data: ParticipantData) -> Any:
 def layout(n_items: int, n_shared: int, n_participants: int) -> dict[str, slice]:
     """Where every parameter stands in the vector."""
     sizes = dict.fromkeys(PARTICIPANT_NUMBERS, 1)
-    sizes |= dict.fromkeys(("z", "zeta", "A_unit"), n_items) | {"e_unit": n_shared}
+    sizes |= dict.fromkeys(("z", "zeta", "A_turned"), n_items) | {"e_unit": n_shared}
     sizes |= dict.fromkeys(("slope_unit", "bias_turned", "noise_unit", "lapse_unit"), n_participants)
     ends = np.cumsum(list(sizes.values())).tolist()
     return {name: slice(end - sizes[name], end) for name, end in zip(sizes, ends, strict=True)}
@@ -118,12 +120,13 @@ def layout(n_items: int, n_shared: int, n_participants: int) -> dict[str, slice]
 
 def _expanded(x: FloatArray, where: dict[str, slice], q: Any, present: FloatArray, k0: float) -> dict[str, FloatArray]:
     """Values of the model's variables at a vector of parameters, deterministic ones too."""
-    found: dict[str, Any] = {name: x[part] for name, part in where.items() if name != "bias_turned"}
+    turned = ("A_turned", "bias_turned")
+    found: dict[str, Any] = {name: x[part] for name, part in where.items() if name not in turned}
     found |= {name: x[where[name].start] for name in PARTICIPANT_NUMBERS}
     found |= {name: np.exp(found[name]) for name in ("rho", *_HALF_NORMAL)}
     found["half"] = 1 / (1 + np.exp(-found["half"]))
     people, mean_bias = people_of(x, where["slope_unit"].start, q.n_participants, present, k0)
     mu = float(found.pop("mu_turned")) - mean_bias
     found["mu"] = mu
-    found["A"], found["s"] = items_of(x, mu, q.target_logit.size, q)[:2]
+    found["A"], found["s"], _, _, found["A_unit"] = items_of(x, mu, q.target_logit.size, q)
     return found | dict(zip(("slope", "bias", "noise", "lapse", "bias_unit"), people, strict=False))

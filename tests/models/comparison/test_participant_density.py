@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from models.comparison.kernels import PARTICIPANT_NUMBERS as NUMBERS
-from models.comparison.kernels import answers_log_density
+from models.comparison.kernels import TURN, answers_log_density
 from models.comparison.participant_data import ParticipantData, participant_data, without_participants
 from models.comparison.participant_density import layout, participant_density
 from models.comparison.participants import (
@@ -79,6 +79,7 @@ def point(shared: bool, x: FloatArray) -> dict[str, Any]:
     present = model_of(shared)["present"].get_value()
     mean_bias = np.exp(found["bias_spread"]) * (present * found["bias_unit"]).sum() / present.sum()
     found["mu"] = found.pop("mu_turned") - mean_bias
+    found["A_unit"] = TURN * np.sinh(found.pop("A_turned") / TURN)
     renamed = {name: f"{name}_log__" for name in LOGARITHMS} | {"half": "half_logodds__"}
     return {renamed.get(name, name): np.asarray(value) for name, value in found.items()}
 
@@ -99,6 +100,7 @@ def test_the_density_is_that_of_the_model(shared: bool) -> None:
         turned = x[where(shared)["bias_turned"]]
         # how far a step in our coordinate moves the bias
         jacobian = np.log(np.abs(there["bias_unit"] / np.tanh(turned))).sum()
+        jacobian += np.log(np.cosh(x[where(shared)["A_turned"]] / TURN)).sum()
         theirs.append(sum(term.sum() for term in log_p_of(shared)(there)) + jacobian)
     # constants of PyTensor's log-gamma are good to seven digits only: what remains is the same everywhere
     constant = ours[0] - theirs[0]
@@ -124,6 +126,8 @@ def test_the_gradient_is_that_of_the_model() -> None:
         theirs["bias_spread"] -= by_mu * scale * (present * there["bias_unit"]).sum() / present.sum()
         theirs["bias_unit"] -= by_mu * scale * present / present.sum()
         theirs["mu_turned"] = by_mu
+        intercept = x[at["A_turned"]] / TURN
+        theirs["A_turned"] = theirs.pop("A_unit") * np.cosh(intercept) + np.tanh(intercept) / TURN
         by_deviation = -theirs["bias_unit"] * there["bias_unit"] - 1
         turned = x[at["bias_turned"]]
         theirs["bias_turned"] = theirs.pop("bias_unit") * there["bias_unit"] / np.tanh(turned) + np.tanh(turned)
@@ -143,7 +147,8 @@ def test_the_variables_are_those_of_the_model(shared: bool) -> None:
     values = model.compile_fn(inner, inputs=model.value_vars, mode="FAST_COMPILE", on_unused_input="ignore")(there)
     for name, value in zip(names, values, strict=True):
         np.testing.assert_allclose(found[name], value, rtol=1e-12, err_msg=name)
-    np.testing.assert_allclose(found["bias_unit"], there["bias_unit"], rtol=1e-12)
+    for name in ("bias_unit", "A_unit"):
+        np.testing.assert_allclose(found[name], there[name], rtol=1e-12, err_msg=name)
     np.testing.assert_allclose(found["sigma"], np.exp(there["sigma_log__"]))
     np.testing.assert_allclose(found["half"], 1 / (1 + np.exp(-there["half_logodds__"])))
     assert set(found) == {variable.name for variable in (*model.free_RVs, *model.deterministics)}
