@@ -284,23 +284,25 @@ def _added_noise(wide: float, d: float, by_ga: float, noise: float) -> tuple[flo
 
 
 @compiled
-def items_of(x: FloatArray, mu: float, n_items: int, q: Any) -> FloatArray:
-    """Of every item: A, spread s, slope on ln g, s^2 without its floor, standardised deviation of A."""
+def items_of(x: FloatArray, mean_bias: float, n_items: int, q: Any) -> tuple[FloatArray, float, float]:
+    """Of every item A, spread s, slope on ln g, s^2 without its floor, standardised deviation of A; mu; mean of s^2."""
     found = np.empty((5, n_items))
     intercept, spread, slope, free, unit = found
     sigma, omega, t_b, rho = exp(x[_SIGMA]), exp(x[_OMEGA]), exp(x[_T_B]), exp(x[_RHO])
+    mean_square = 0.0
     for i in range(n_items):
-        z, zeta = x[19 + i], x[19 + n_items + i]
-        own = ITEM_SCALE_BOUND * tanh(omega * z / ITEM_SCALE_BOUND)
+        own = ITEM_SCALE_BOUND * tanh(omega * x[19 + i] / ITEM_SCALE_BOUND)
         free[i] = (sigma * exp(own + x[_C] * (q.surprisal[i] - 4))) ** 2
-        variance = free[i] + SCALE_FLOOR**2
-        spread[i] = sqrt(variance)
-        logit = q.target_logit[i]
-        place = mu + x[_A] * (logit + 3) - t_b * zeta * (logit + 5) - x[_KAP] * variance / 2
+        spread[i] = sqrt(free[i] + SCALE_FLOOR**2)
+        mean_square += spread[i] ** 2 / n_items
+    mu = x[_MU] - mean_bias + x[_KAP] * mean_square / 2
+    for i in range(n_items):
+        zeta, logit = x[19 + n_items + i], q.target_logit[i]
+        place = mu + x[_A] * (logit + 3) - t_b * zeta * (logit + 5) - x[_KAP] * spread[i] ** 2 / 2
         unit[i] = TURN * sinh(x[19 + 2 * n_items + i] / TURN)
         intercept[i] = place + rho * spread[i] * unit[i]
         slope[i] = x[_B] + t_b * zeta
-    return found
+    return found, mu, mean_square
 
 
 @compiled
@@ -351,10 +353,9 @@ def participant_log_density(  # noqa: PLR0915, PLR0917 - one pass; Numba takes a
 
     people, mean_bias = people_of(x, at_u, n_people, present, k0)
     slope, bias, noise, lapse, bias_unit, steepness = people
-    mu = x[_MU] - mean_bias
+    items, mu, mean_square = items_of(x, mean_bias, n_items, q)
+    intercept, spread, item_slope, free, unit = items
     total -= 0.5 * (mu / p.mu) ** 2 + log(p.mu) + _HALF_LOG_2_PI
-    g[_MU] -= mu / p.mu**2
-    intercept, spread, item_slope, free, unit = items_of(x, mu, n_items, q)
     g_bias_unit = np.zeros(n_people)
     total += _add_students(bias_unit, g_bias_unit, _BIAS_DF)
     half = 1 / (1 + exp(-x[_HALF]))
@@ -421,13 +422,15 @@ def participant_log_density(  # noqa: PLR0915, PLR0917 - one pass; Numba takes a
             g[at_e + j] += g_pair[j] * spread[i]
             g_spread[i] += g_pair[j] * x[at_e + j]
     omega, t_b, rho = exp(x[_OMEGA]), exp(x[_T_B]), exp(x[_RHO])
+    by_mu = g_intercept.sum() - mu / p.mu**2
+    g[_MU] += by_mu
+    g[_KAP] += by_mu * mean_square / 2
     for i in range(n_items):
         z, zeta = x[19 + i], x[19 + n_items + i]
         logit, width = q.target_logit[i], rho * spread[i]
         by_place = g_intercept[i]
         by_width = by_place * unit[i]
         g[19 + 2 * n_items + i] += by_place * width * cosh(x[19 + 2 * n_items + i] / TURN)
-        g[_MU] += by_place
         g[_A] += by_place * (logit + 3)
         g[_B] += g_item_slope[i]
         by_zeta = g_item_slope[i] - by_place * (logit + 5)
@@ -436,7 +439,7 @@ def participant_log_density(  # noqa: PLR0915, PLR0917 - one pass; Numba takes a
         g[_KAP] -= by_place * spread[i] ** 2 / 2
         g[_RHO] += by_width * width
         # of ln s^2 without its floor, halved: ln sigma + own + c (E - 4)
-        by_log = ((g_spread[i] + by_width * rho) / spread[i] - by_place * x[_KAP]) * free[i]
+        by_log = ((g_spread[i] + by_width * rho) / spread[i] + (by_mu / n_items - by_place) * x[_KAP]) * free[i]
         g[_SIGMA] += by_log
         g[_C] += by_log * (q.surprisal[i] - 4)
         by_own = by_log * (1 - tanh(omega * z / ITEM_SCALE_BOUND) ** 2)

@@ -10,7 +10,8 @@ The parameters stand in one vector, on the scale on which PyMC samples them:
 (e_unit) and participants. Three are others. Two for somebody who answers at the ends of the scale alone: such answers
 say much of the product of slope and bias and little of either, and the Student t lets the bias run far, and with it the
 mean of all. ``bias_turned`` is :math:`\sinh^{-1}(k\, \mathrm{bias\_unit})`, with k the slope before it is centred, and
-``mu_turned`` is mu plus the mean of the biases, from which all other answers are as they were. The third for an item
+``mu_turned`` is mu plus the mean of the biases, from which all other answers are as they were, and minus kap times half
+the mean of the items' :math:`s_q^2`: answers say where items are on average, and little of mu or kap alone. The third for an item
 whose answers are all at one end: ``A_turned`` is :math:`4 \sinh^{-1}(\mathrm{A\_unit} / 4)`, without the heavy tail in
 which chains would get lost.
 """
@@ -74,6 +75,7 @@ def participant_density(data: ParticipantData, priors: ParticipantPriors | None 
     where = layout(data.item.size, data.n_shared, data.participant.size)
     start = np.zeros(where["lapse_unit"].stop)
     start[where["kap"]], start[where["ga"]] = p.kap_mean, p.ga_mean
+    start[where["mu_turned"]] = -p.kap_mean * p.sigma**2 / 2
     start[where["log_noise"]] = np.log(p.noise_median)
     start[where["logit_lapse"]] = np.log(p.lapse_median / (1 - p.lapse_median))
     for name in _HALF_NORMAL:
@@ -120,13 +122,12 @@ def layout(n_items: int, n_shared: int, n_participants: int) -> dict[str, slice]
 
 def _expanded(x: FloatArray, where: dict[str, slice], q: Any, present: FloatArray, k0: float) -> dict[str, FloatArray]:
     """Values of the model's variables at a vector of parameters, deterministic ones too."""
-    turned = ("A_turned", "bias_turned")
+    turned = ("mu_turned", "A_turned", "bias_turned")
     found: dict[str, Any] = {name: x[part] for name, part in where.items() if name not in turned}
-    found |= {name: x[where[name].start] for name in PARTICIPANT_NUMBERS}
+    found |= {name: x[where[name].start] for name in PARTICIPANT_NUMBERS if name not in turned}
     found |= {name: np.exp(found[name]) for name in ("rho", *_HALF_NORMAL)}
     found["half"] = 1 / (1 + np.exp(-found["half"]))
     people, mean_bias = people_of(x, where["slope_unit"].start, q.n_participants, present, k0)
-    mu = float(found.pop("mu_turned")) - mean_bias
-    found["mu"] = mu
-    found["A"], found["s"], _, _, found["A_unit"] = items_of(x, mu, q.target_logit.size, q)
+    items, found["mu"], _ = items_of(x, mean_bias, q.target_logit.size, q)
+    found["A"], found["s"], _, _, found["A_unit"] = items
     return found | dict(zip(("slope", "bias", "noise", "lapse", "bias_unit"), people, strict=False))

@@ -16,6 +16,8 @@ from models.comparison.kernels import TURN, answers_log_density
 from models.comparison.participant_data import ParticipantData, participant_data, without_participants
 from models.comparison.participant_density import layout, participant_density
 from models.comparison.participants import (
+    ITEM_SCALE_BOUND,
+    SCALE_FLOOR,
     SLOPE_BOUND,
     ParticipantPriors,
     added_noise,
@@ -71,6 +73,13 @@ def where(shared: bool) -> dict[str, slice]:
     return layout(data.item.size, data.n_shared, data.participant.size)
 
 
+def spread_of(shared: bool, found: dict[str, Any]) -> FloatArray:
+    """Squared spread of every item, with its floor and without."""
+    own = ITEM_SCALE_BOUND * np.tanh(np.exp(found["omega"]) * found["z"] / ITEM_SCALE_BOUND)
+    free = np.exp(2 * (found["sigma"] + own + found["c"] * (study_data(shared).surprisal - 4)))
+    return np.stack([free + SCALE_FLOOR**2, free])
+
+
 def point(shared: bool, x: FloatArray) -> dict[str, Any]:
     """Where PyMC's parameters are for a vector of ours."""
     found = {name: x[part][0] if name in NUMBERS else x[part] for name, part in where(shared).items()}
@@ -78,7 +87,7 @@ def point(shared: bool, x: FloatArray) -> dict[str, Any]:
     found["bias_unit"] = np.sinh(found.pop("bias_turned")) / np.exp(deviation)
     present = model_of(shared)["present"].get_value()
     mean_bias = np.exp(found["bias_spread"]) * (present * found["bias_unit"]).sum() / present.sum()
-    found["mu"] = found.pop("mu_turned") - mean_bias
+    found["mu"] = found.pop("mu_turned") - mean_bias + found["kap"] * spread_of(shared, found)[0].mean() / 2
     found["A_unit"] = TURN * np.sinh(found.pop("A_turned") / TURN)
     renamed = {name: f"{name}_log__" for name in LOGARITHMS} | {"half": "half_logodds__"}
     return {renamed.get(name, name): np.asarray(value) for name, value in found.items()}
@@ -120,6 +129,17 @@ def test_the_gradient_is_that_of_the_model() -> None:
         # chain rule of bias_unit = sinh(turned) / e^deviation, and of the log of that step
         spread, unit = np.exp(x[at["slope_spread"]]), x[at["slope_unit"]]
         bent = 1 - np.tanh(spread * unit / SLOPE_BOUND) ** 2
+        found = {name: x[part][0] if name in NUMBERS else x[part] for name, part in at.items()}
+        square, free = spread_of(shared, found)
+        # mu has kap times half the mean of s^2 in it
+        of_mu = theirs["mu"] * found["kap"] * free / free.size
+        omega = np.exp(found["omega"])
+        bent_item = 1 - np.tanh(omega * found["z"] / ITEM_SCALE_BOUND) ** 2
+        theirs["kap"] += theirs["mu"] * square.mean() / 2
+        theirs["sigma"] += of_mu.sum()
+        theirs["c"] += (of_mu * (study_data(shared).surprisal - 4)).sum()
+        theirs["omega"] += (of_mu * bent_item * omega * found["z"]).sum()
+        theirs["z"] += of_mu * bent_item * omega
         # the mean of the biases is taken from mu
         present, by_mu = model["present"].get_value(), theirs.pop("mu")
         scale = np.exp(x[at["bias_spread"]])
