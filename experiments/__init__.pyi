@@ -26,6 +26,7 @@ from .comparison.recovery.experiment import recovery as recovery
 from .comparison.rounding import rounding as rounding
 from .comparison.sample_size import sample_size as sample_size
 from .comparison.sbc import sbc as sbc
+from .comparison.shared_belief import shared_belief as shared_belief
 from .comparison.text_players.experiment import text_players as text_players
 from .comparison.token_classes import token_classes as token_classes
 from .documents.corpus import corpus as corpus

@@ -28,7 +28,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from estimators.errors import InputError, unknown_choice
 from experiments.harness import folders, sweep
-from experiments.harness.command_line import check_arguments, no_experiment, one_line
+from experiments.harness.command_line import OWN_COMMANDS, check_arguments, no_experiment, one_line
 from experiments.harness.given_keys import hide_keys
 from experiments.harness.job import SHARED, prepare
 from experiments.harness.outputs import (
@@ -111,13 +111,6 @@ class RunSettings(Settings):
 
 
 _SETTINGS = ("experiment", "study", *SHARED, *RunSettings.model_fields)
-
-# first words that are no experiment; each is imported when it is called
-_OWN_COMMANDS = {
-    "doctor": ("experiments.first_steps.doctor", "doctor"),
-    "demo": ("experiments.first_steps.demo", "demo"),
-    "--completion": ("experiments.first_steps.completion", "completion"),
-}
 
 log = logging.getLogger("shannon-game")
 
@@ -315,7 +308,7 @@ def main() -> int:
     gc.set_threshold(20_000)
     _end_with_starter()
     os.environ[_STARTER] = str(os.getpid())
-    own = _OWN_COMMANDS.get(next(iter(sys.argv[1:]), ""))
+    own = OWN_COMMANDS.get(next(iter(sys.argv[1:]), ""))
     try:
         with terminate_as_interrupt():
             if own is not None:

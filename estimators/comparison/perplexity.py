@@ -36,6 +36,7 @@ from estimators.comparison.terms import control_model, log_terms, player_logprob
 from estimators.display import Result
 from estimators.errors import InputError, unknown_choice
 from estimators.layout import HUMAN, item_labels
+from estimators.perplexity import perplexity_of_loss
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -57,7 +58,7 @@ class PerplexityEstimate(Result):
     reference_loss_nats : float
         L_G, nats a token.
     perplexity, perplexity_lower, perplexity_upper : float
-        exp(gap + L_G) and exp(gap + L_G -+ n_se se).
+        exp(gap + L_G) and exp(gap + L_G -+ n_se se), none below 1, where no perplexity is. The gap is not cut.
     true_loss_nats, true_gap_nats : float
         Exact loss on the reference items and exact gap on the items asked; NaN for players whose probabilities
         are not known.
@@ -174,9 +175,9 @@ def estimate_perplexity(
         rounding=rounding_scheme(rounding).name,
         gap=gap,
         reference_loss_nats=base,
-        perplexity=float(np.exp(loss)),
-        perplexity_lower=float(np.exp(loss - half_width)),
-        perplexity_upper=float(np.exp(loss + half_width)),
+        perplexity=perplexity_of_loss(loss),
+        perplexity_lower=perplexity_of_loss(loss - half_width),
+        perplexity_upper=perplexity_of_loss(loss + half_width),
         true_loss_nats=true_loss(study, player, where),
         true_gap_nats=true_loss(study, player, asked) - true_loss(study, control, asked),
     )

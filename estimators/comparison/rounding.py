@@ -134,6 +134,7 @@ def log_odds_scale(name: str, odds: float, *, step_nats: float = 0.1) -> Roundin
 _ELEVEN = (0.01, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.99)
 _FINE_ENDS = (0.01, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99)
 _TENTHS = tuple(i / 10 for i in range(11))
+_PERCENT = tuple(i / 100 for i in range(1, 100))
 
 SCHEMES = MappingProxyType(
     {
@@ -149,14 +150,16 @@ SCHEMES = MappingProxyType(
             RoundingScheme("fine_ends_log_odds", _FINE_ENDS, space="log_odds"),
             log_odds_scale("slider", 1e4),
             log_odds_scale("slider_wide", 1e8),
+            RoundingScheme("percent", _PERCENT),
             RoundingScheme("choice", (0.25, 0.75)),
         )
     }
 )
 """The named schemes. ``interface`` is the game's own (round-half-even of 10 p, clipped to [.01, .99]);
 ``coarse`` and ``coarser`` are the paper's figure 8; the next four are the variants its code compares. ``slider`` and
-``slider_wide`` have steps of .1 nats of log-odds, to 10,000 : 1 and 100,000,000 : 1; ``choice`` says only which token
-is the likelier (below one half the candidate, above it the target)."""
+``slider_wide`` have steps of .1 nats of log-odds, to 10,000 : 1 and 100,000,000 : 1; ``percent`` has whole
+percentages from 1 to 99, as a slider from 0 to 100 whose ends stand for 1 and 99; ``choice`` says only which token is
+the likelier (below one half the candidate, above it the target)."""
 
 
 def rounding_scheme(scheme: RoundingScheme | str) -> RoundingScheme:

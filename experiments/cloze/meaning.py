@@ -36,6 +36,7 @@ from experiments.harness.result import ExperimentResult, experiment
 from experiments.harness.settings import Seeded, rng_for, rows_of
 from experiments.harness.tables import table_variables
 from experiments.studies.cloze.answers import answer_warnings
+from inference.progress import counted
 from inference.settings import UserPath
 
 __all__ = ["MEANING_COLUMNS", "MeaningSettings", "meaning", "read_vectors"]
@@ -47,8 +48,9 @@ MEANING_COLUMNS = (
 )
 """Columns of the table.
 
-The energy distance has no bias by samples, and is 0 on average for two halves of the people (``oracle2``); ``across``
-is the mean distance of a word of people and one of the player, ``known_*`` the share of the answers that have a vector.
+The energy distance has no bias by samples, and is 0 on average for two halves of the people (``half_of_people``);
+``across`` is the mean distance of a word of people and one of the player, ``known_*`` the share of the answers that
+have a vector.
 """
 
 _LITTLE = 0.9
@@ -184,7 +186,7 @@ def _warnings(table: pd.DataFrame) -> tuple[str, ...]:
 def _summary(table: pd.DataFrame) -> str:
     lines = [
         f"- **{label(row.player)}**: {row.energy_distance:.3f} (se {row.energy_se:.3f}); TVD {row.tvd:.3f}; "
-        f"{row.n_contexts:,} contexts"
+        f"{counted(row.n_contexts, 'context')}"
         for row in rows_of(table)
     ]
     return (

@@ -32,8 +32,8 @@ __all__ = [
     "words_of",
 ]
 
-ORACLE = "oracle2"
-"""Name of the second half of the human answers, as a player."""
+ORACLE = "half_of_people"
+"""Name of the second half of the human answers, as a player; *oracle 2* in the paper."""
 
 
 class WordSettings(Settings):

@@ -16,6 +16,7 @@ from experiments.collect.server import serve
 from experiments.collect.settings import CollectSettings
 from experiments.collect.tables import Answer, Assignment, Player, Session
 from experiments.harness.result import ExperimentResult, experiment
+from inference.progress import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -85,5 +86,8 @@ def collected(collection: Collection) -> ExperimentResult:
     table["score_points"] = table["score_points"].astype(float)
     n_done = int((table["state"] == "done").sum())
     n_answers = int(table["n_answers"].sum())
-    text = f"{len(table)} sessions of {collection.study_name}, {n_done} of them complete, with {n_answers} answers."
+    text = (
+        f"{counted(len(table), 'session')} of {collection.study_name}, {n_done} of them complete, with "
+        f"{counted(n_answers, 'answer')}."
+    )
     return ExperimentResult(table, table.to_xarray(), {}, text)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from estimators.comparison import PerplexityEstimate, control_model
 from estimators.layout import item_labels
+from estimators.perplexity import perplexity_of_loss
 from experiments.comparison.estimates import (
     TABLE_COLUMNS,
     ComparisonSettings,
@@ -250,8 +251,7 @@ def posterior_columns(
     """
     median, lower, upper = weighted_quantile(gap, [0.5, tail, 1 - tail], weight)
     # of no answer that says how far: beyond every number
-    with np.errstate(over="ignore"):
-        perplexity = np.exp(result.reference_loss_nats + np.array([median, lower, upper]))
+    perplexity = perplexity_of_loss(result.reference_loss_nats + np.array([median, lower, upper]))
     return {
         "gap_median_nats": median,
         "gap_lower_nats": lower,

@@ -18,6 +18,7 @@ from estimators.comparison import (
     response_pairs,
 )
 from estimators.errors import InputError
+from estimators.perplexity import perplexity_of_loss
 from experiments.comparison.estimates import (
     TABLE_COLUMNS,
     ComparisonSettings,
@@ -112,7 +113,7 @@ def bootstrap(study: xr.Dataset, settings: BootstrapSettings) -> ExperimentResul
             settings.cluster_replicates,
             settings.seed,
         ).items():
-            perplexity = np.exp(result.gap_nats + full.reference_loss_nats)
+            perplexity = perplexity_of_loss(result.gap_nats + full.reference_loss_nats)
             lower, upper = np.quantile(perplexity, [tail, 1 - tail])
             rows.append(
                 {

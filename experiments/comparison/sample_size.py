@@ -22,6 +22,7 @@ from estimators.comparison import (
 )
 from estimators.errors import InputError
 from estimators.layout import HUMAN
+from estimators.perplexity import perplexity_of_loss
 from experiments.comparison.estimates import EstimateSettings, RoundingSettings, chosen_players
 from experiments.harness.figures import STYLE, new_figure, player_colours, player_label
 from experiments.harness.marks import curve, light_grid, mark, number_ticks
@@ -127,9 +128,9 @@ def sample_size(study: xr.Dataset, settings: SampleSizeSettings) -> ExperimentRe
                     "kl_nats": kl[player][0],
                     "kl_is_exact": kl[player][1],
                     "reference_loss_nats": base,
-                    "perplexity": float(np.exp(gap + base)),
-                    "perplexity_lower": float(np.exp(truth + lower + base)),
-                    "perplexity_upper": float(np.exp(truth + upper + base)),
+                    "perplexity": perplexity_of_loss(gap + base),
+                    "perplexity_lower": perplexity_of_loss(truth + lower + base),
+                    "perplexity_upper": perplexity_of_loss(truth + upper + base),
                     "true_loss_nats": truth + base,
                     "true_perplexity": float(np.exp(truth + base)),
                     "true_gap_bits": truth / np.log(2),

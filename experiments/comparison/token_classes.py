@@ -23,6 +23,7 @@ from experiments.harness.marks import light_grid, titled
 from experiments.harness.result import ExperimentResult, experiment
 from experiments.harness.settings import rows_of
 from experiments.harness.tables import table_variables
+from inference.progress import counted
 from inference.settings import Count
 
 __all__ = ["FACTORS", "TokenClassesSettings", "class_table", "item_levels", "token_classes", "token_classes_figure"]
@@ -204,7 +205,9 @@ def summary(table: pd.DataFrame) -> str:
     lines = []
     for player, rows in table[table["factor"] == "class"].groupby("player", sort=False):
         shown = rows.sort_values("contribution_nats", ascending=False)
-        said = ", ".join(f"{row.level} {row.contribution_nats:+.2f} ({row.n_items} items)" for row in rows_of(shown))
+        said = ", ".join(
+            f"{row.level} {row.contribution_nats:+.2f} ({counted(row.n_items, 'item')})" for row in rows_of(shown)
+        )
         lines.append(f"- **{player_label(str(player))}**, {rows['contribution_nats'].sum():.3f} nats in all: {said}.")
     return (
         "What each class of target token contributes to the gap, in nats; the contributions sum to the gap. A class of "

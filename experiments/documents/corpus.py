@@ -15,6 +15,7 @@ from pydantic import Field
 
 from estimators.documents import corpus_scores, unit_loss
 from estimators.errors import InputError
+from estimators.perplexity import perplexity_of_loss
 from experiments.documents.corpus_splits import split_contrasts, split_summary
 from experiments.documents.scored import Scored, of_shared_text, score_texts
 from experiments.harness.figures import (
@@ -196,10 +197,10 @@ def _row(name: str, part: str, which: NDArray[np.intp], scored: Scored) -> dict[
         "loss_nats": loss.mean,
         "loss_se_nats": loss.se,
         "perplexity": scores.perplexity_of_token_mean,
-        "perplexity_lower": np.exp(loss.mean - _N_SE * loss.se),
-        "perplexity_upper": np.exp(loss.mean + _N_SE * loss.se),
+        "perplexity_lower": perplexity_of_loss(loss.mean - _N_SE * loss.se),
+        "perplexity_upper": perplexity_of_loss(loss.mean + _N_SE * loss.se),
         "mean_sequence_perplexity": sequences.mean,
-        "mean_sequence_perplexity_lower": sequences.mean - _N_SE * sequences.se,
+        "mean_sequence_perplexity_lower": max(sequences.mean - _N_SE * sequences.se, 1.0),
         "mean_sequence_perplexity_upper": sequences.mean + _N_SE * sequences.se,
         "top1_accuracy": accuracy.mean,
         "top1_accuracy_lower": accuracy.mean - _N_SE * accuracy.se,

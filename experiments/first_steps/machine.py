@@ -23,11 +23,16 @@ _LEAST_DISK_GB = 1.0
 _LEAST_MEMORY_GB = 2.0
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 _MANIFEST = Path(__file__).parents[1] / "studies" / "lm_game_manifest.csv"
+_DOWNLOADED = "study={name} without study.root downloads it"
 _STUDIES = {
-    "lm_game": "study=lm_game study.root={folder}",
-    "provo": "study=provo study.root={folder}",
-    "rank_perplexity": "study=rank_perplexity study.root={folder}",
+    "lm_game": ("study=lm_game study.root={folder}", _DOWNLOADED.format(name="lm_game")),
+    "provo": ("study=provo study.root={folder}", 'get the public repository of "Predict the Next Word"'),
+    "rank_perplexity": (
+        "study=rank_perplexity study.root={folder}",
+        _DOWNLOADED.format(name="rank_perplexity"),
+    ),
 }
+"""Folder of a study -> how a command reads it; how to get it."""
 
 
 def resources() -> Iterator[Finding]:
@@ -89,19 +94,30 @@ def caches() -> Iterator[Finding]:
         yield Finding(name, f"{said} ({folder})")
 
 
-def data_folder() -> Path:
-    """Folder of the public studies: ``$SHANNON_DATA``, or ``shared/data`` beside the project's folder."""
-    return Path(os.environ.get("SHANNON_DATA") or Path(__file__).parents[2] / ".." / "shared" / "data").resolve()
+def data_folder() -> Path | None:
+    """Folder of the public studies: ``$SHANNON_DATA``, else ``shared/data`` beside a clone, where there is one."""
+    if named := os.environ.get("SHANNON_DATA"):
+        return Path(named).expanduser().resolve()
+    # an installed copy lies among packages, beside which nobody puts data
+    clone = Path(__file__).parents[2]
+    beside = (clone / ".." / "shared" / "data").resolve()
+    return beside if (clone / "pyproject.toml").is_file() and beside.is_dir() else None
 
 
 def data() -> Iterator[Finding]:
     """Look whether the public studies' files are there, each with the hash that it should have."""
     above = data_folder()
-    for name, use in _STUDIES.items():
-        folder = above / name
-        if not folder.is_dir():
-            where = "SHANNON_DATA=FOLDER names the folder above it; lm_game and rank_perplexity are also downloaded"
-            yield Finding(name, f"not at {folder}", cure=where)
+    names = ", ".join(_STUDIES)
+    cure = f"export SHANNON_DATA=FOLDER, the folder that holds {names}"
+    if above is None:
+        yield Finding("folder", "SHANNON_DATA is not set", cure=cure)
+    else:
+        gone = "" if above.is_dir() else "there is no such folder"
+        said = "SHANNON_DATA" if os.environ.get("SHANNON_DATA") else "beside the project; SHANNON_DATA names another"
+        yield Finding("folder", f"{above} ({said})", gone, gone and cure)
+    for name, (use, where) in _STUDIES.items():
+        if above is None or not (folder := above / name).is_dir():
+            yield Finding(name, "not there" if above is None else f"not there: no folder {above / name}", cure=where)
             continue
         wanted = dict(_manifest() if name == "lm_game" else _sums(folder))
         if not wanted:

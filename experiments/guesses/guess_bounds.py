@@ -20,6 +20,7 @@ from experiments.harness.marks import light_grid, named, titled
 from experiments.harness.result import ExperimentResult, experiment
 from experiments.harness.settings import rows_of
 from experiments.harness.tables import short_names, table_variables
+from inference.progress import counted
 from inference.settings import Count, Probability, Settings
 
 __all__ = ["GUESS_BOUND_COLUMNS", "GuessBoundsSettings", "guess_bounds"]
@@ -114,7 +115,8 @@ def _summary(table: pd.DataFrame) -> str:
     row = rows_of(table)[0]
     upper = f"{row.upper_nats:.3f} (se {row.upper_se_nats:.3f})" if np.isfinite(row.upper_nats) else "unknown"
     return (
-        f"{row.n_participants} people guessed {row.n_words:,} words at {row.n_items} places until they were right, or "
+        f"{counted(row.n_participants, 'person', 'people')} guessed {counted(row.n_words, 'word')} at "
+        f"{counted(row.n_items, 'place')} until they were right, or "
         f"gave up ({row.n_not_found:,}). Their numbers of guesses bound the entropy (Shannon 1951): "
         f"**{row.lower_nats:.3f}** (se {row.lower_se_nats:.3f}) to **{upper}** nats a word. The first guess is right "
         f"in {row.top_1:.1%}.\n\nThe upper bound holds for any guesser, the lower one for a guesser who knows the "

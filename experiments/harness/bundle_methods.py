@@ -97,7 +97,7 @@ def _row_name(row: Mapping[Any, Any]) -> str:
     name = str(row.get("player", row.get("name", "row")))
     rounding = row.get("rounding")
     how = "reports as given" if rounding == "none" else f"reports rounded to the grid {rounding!r}"
-    label = "half of the people" if name == "oracle2" else player_label(name)
+    label = "half of the people" if name == "half_of_people" else player_label(name)
     return f"{label}, {how}" if isinstance(rounding, str) and rounding else label
 
 

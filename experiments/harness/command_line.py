@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,7 +25,14 @@ from experiments.harness.registry import installed_configs
 if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override
 
-__all__ = ["check_arguments", "no_experiment", "one_line", "quoted", "readable", "search_path"]
+__all__ = ["OWN_COMMANDS", "check_arguments", "no_experiment", "one_line", "quoted", "readable", "search_path"]
+
+OWN_COMMANDS: Mapping[str, tuple[str, str]] = {
+    "doctor": ("experiments.first_steps.doctor", "doctor"),
+    "demo": ("experiments.first_steps.demo", "demo"),
+    "--completion": ("experiments.first_steps.completion", "completion"),
+}
+"""First words that are no experiment -> module and function; each is imported when it is called."""
 
 _SEARCH_PATH = "hydra.searchpath="
 _LAUNCHER_EXTRAS = {"joblib": "joblib", "submitit_local": "slurm", "submitit_slurm": "slurm", "ray": "ray"}
@@ -74,6 +82,9 @@ def readable(text: str, *, multirun: bool) -> str:
     parser = OverridesParser.create()
     key, equals, value = text.partition("=")
     if not equals and not text.startswith("~"):
+        names = [name for name in (*_names_of("exp"), *OWN_COMMANDS) if name.isidentifier()]
+        if text not in names and get_close_matches(text, names):
+            raise unknown_choice("experiment or command", text, names, source="command line")
         raise InputError(
             f"is no setting; +exp={text} asks for an experiment, setting=value sets one",
             source="command line",

@@ -21,6 +21,7 @@ from estimators.errors import InputError, require_packages
 from experiments.harness.exploration import BETTER, Exploration
 from experiments.harness.figures import player_colours, player_label
 from experiments.harness.registry import EXTRAS
+from inference.progress import counted
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -195,7 +196,7 @@ def _content(found: Exploration, name: str, result: ExperimentResult | None) -> 
     summary = None if result is None else result.summary()
     return {
         "title": f"{name}: every item of a {_KINDS[found.kind]}",
-        "about": " ".join([f"{len(found.items):,} items.", *said, found.about]),
+        "about": " ".join([f"{counted(len(found.items), 'item')}.", *said, found.about]),
         "warnings": [] if result is None else list(result.warnings),
         "table": None
         if summary is None

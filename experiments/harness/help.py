@@ -9,8 +9,10 @@ from importlib.resources import files
 
 from hydra import compose, initialize_config_module
 
+from estimators.errors import how_to_install
 from experiments.harness.job import before, read_of_the_run
 from experiments.harness.registry import entry_of, load_target
+from experiments.harness.stand_ins import import_for_settings
 from inference.settings import setting_lines
 
 __all__ = ["command_help", "experiment_help"]
@@ -48,6 +50,8 @@ def command_help() -> str:
 def experiment_help(name: str, search_path: Sequence[str] = (), *, width: int = 120) -> str:
     """Say what an experiment answers, and every setting that it takes: default, what is right, meaning.
 
+    Nothing needs to be installed for it: of packages that are missing only names are needed.
+
     Parameters
     ----------
     name : str
@@ -74,8 +78,13 @@ def experiment_help(name: str, search_path: Sequence[str] = (), *, width: int = 
     with initialize_config_module("conf", version_base="1.3"):
         cfg = compose("config", overrides=[f"+exp={name}", *search_path])
     entry = entry_of(cfg.experiment, what="experiment")
-    function = load_target(entry, what="experiment")
-    settings_class = function.settings_class  # type: ignore[attr-defined]
+    try:
+        function, missing = import_for_settings(entry.target)
+        settings_class = function.settings_class
+    except (ImportError, AttributeError):
+        # it says what is wrong
+        load_target(entry, what="experiment")
+        raise
     table = Table(box=None, pad_edge=False, show_header=True, header_style="bold")
     lines = setting_lines(settings_class, lambda name: before(name, settings_class))
     # a name that is broken over two lines cannot be copied; what it takes and means can be
@@ -94,5 +103,7 @@ def experiment_help(name: str, search_path: Sequence[str] = (), *, width: int = 
     console.print(table)
     console.print(f"\nOf the run: {read_of_the_run(settings_class)}. The study: study=NAME study.SETTING=VALUE.")
     if entry.extra:
-        console.print(f"Needs the extra {', '.join(entry.extra)}.")
+        absent = f", which is not here: {how_to_install(', '.join(missing), ','.join(entry.extra))}" if missing else ""
+        # in one piece, to be copied
+        console.print(f"Needs the extra {', '.join(entry.extra)}{absent}", soft_wrap=True)
     return stream.getvalue()

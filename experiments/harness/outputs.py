@@ -20,6 +20,7 @@ from estimators.layout import notes
 from experiments.harness.result import ExperimentResult, table_sections
 from experiments.harness.tables import markdown_plain
 from inference.disk import make_room
+from inference.progress import counted
 from inference.settings import Settings
 
 if TYPE_CHECKING:
@@ -410,7 +411,7 @@ def _all_settings(settings: Settings | None) -> list[str]:
 
 
 def _table_and_figures(result: ExperimentResult) -> list[str]:
-    further = [f"`{name}.csv` ({len(table):,} rows)" for name, table in result.tables.items()]
+    further = [f"`{name}.csv` ({counted(len(table), 'row')})" for name, table in result.tables.items()]
     return [
         "## Table",
         *table_sections(result.table),

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from estimators.errors import InputError
 from estimators.schema import is_dataset
 from experiments.harness.tables import for_screen, markdown_plain, markdown_table, split_constants
+from inference.progress import counted
 from inference.settings import Settings
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ class ExperimentResult:
         return for_screen(self.table) if self.on_screen is None else self.on_screen
 
     def __repr__(self) -> str:
-        parts = [f"{len(self.table)} rows", f"figures: {', '.join(self.figures) or 'none'}"]
+        parts = [f"{counted(len(self.table), 'row')}", f"figures: {', '.join(self.figures) or 'none'}"]
         parts += [f"posteriors: {', '.join(self.posteriors)}"] if self.posteriors else []
         parts += [f"{len(self.warnings)} warnings"] if self.warnings else []
         return f"<ExperimentResult: {'; '.join(parts)}>\n{self.summary().to_string(index=False)}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
@@ -76,8 +76,17 @@ class Table:
 
     def check_column(self, column: str, what: str, hint: str | None = None) -> None:
         """Refuse a table without a column, and list those it has; `what` is the loader's own name for it."""
-        if column not in self.cells.columns:
-            raise missing_column(column, self.names, source=self.source, hint=hint or self.hint.format(what))
+        self.check_columns({what: column}, hint)
+
+    def check_columns(self, columns: Mapping[str, str], hint: str | None = None) -> None:
+        """Refuse a table without all of some columns, given by the loader's own names; the error names every one."""
+        missing = {what: column for what, column in columns.items() if column not in self.cells.columns}
+        if missing:
+            what, column = next(iter(missing.items()))
+            others = [f"{other!r}{_meant(other, self.names)}" for other in list(missing.values())[1:]]
+            said = hint or self.hint.format(what)
+            said += f"; also missing: {', '.join(others)}" if others else ""
+            raise missing_column(column, self.names, source=self.source, hint=said)
 
     def texts(self, column: str) -> NDArray[np.object_]:
         """Cells of a column as strings; an empty or missing one is "", a whole number has no decimal point."""
@@ -221,11 +230,22 @@ class Table:
 
 def missing_column(column: str, names: Sequence[str], *, source: object, hint: str) -> InputError:
     """Build the error about a column that is not there: it lists those that are, and the one that may be meant."""
-    lower = {name.lower(): name for name in names}
-    near = get_close_matches(column.lower(), list(lower), n=1)
-    meant = f"; did you mean {lower[near[0]]!r}?" if near else ";"
+    near = _near(column, names)
+    meant = f"; did you mean {near!r}?" if near else ";"
     listed = some_of(names, _COLUMNS_LISTED)
     return InputError(f"is missing{meant} the table has {listed}; {hint}", source=source, field=column)
+
+
+def _near(column: str, names: Sequence[str]) -> str | None:
+    """Name that may be meant."""
+    lower = {name.lower(): name for name in names}
+    near = get_close_matches(column.lower(), list(lower), n=1)
+    return lower[near[0]] if near else None
+
+
+def _meant(column: str, names: Sequence[str]) -> str:
+    near = _near(column, names)
+    return f" (did you mean {near!r}?)" if near else ""
 
 
 def _floats(texts: NDArray[np.object_]) -> NDArray[np.float64]:

@@ -13,7 +13,7 @@ from tests.docs.pages import DOCS, WRITTEN, PageError, blocks, name_of, run_page
 from tests.test_imports import FLOORS
 
 PAGES = (
-    *("which_estimator.md", "own_comparison_study.md", "own_cloze_study.md", "notebook.md", "add_your_own.md"),
+    *("which_estimator.md", "own_comparison_study.md", "own_cloze_study.md", "notebook.md"),
     *("sweeps.md", "tutorials/collect_and_estimate.md", "tutorials/reproduce_a_paper.md"),
 )
 
@@ -30,6 +30,22 @@ def test_page(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
             pytest.skip(f"the studies' public files are not at {DATA}; set SHANNON_DATA to their folder")
         monkeypatch.setenv("SHANNON_DATA", str(DATA))
     assert run_page(DOCS / name, tmp_path) > 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("title", ["An experiment", "An estimator", "A loader", "A model"])
+def test_each_section_of_what_users_add_stands_alone(
+    title: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The one with a model takes a minute."""
+    monkeypatch.chdir(tmp_path)
+    # Python keeps for "." the folder of the test before
+    monkeypatch.syspath_prepend(tmp_path)
+    text = (DOCS / "add_your_own.md").read_text(encoding="utf-8")
+    section = next(part for part in text.split("\n## ")[1:] if part.startswith(f"{title}\n"))
+    page = tmp_path / "section.md"
+    page.write_text(f"## {section}", encoding="utf-8")
+    assert run_page(page, tmp_path) > 1
 
 
 @pytest.mark.parametrize("path", WRITTEN, ids=name_of)

@@ -18,6 +18,7 @@ from estimators.bets import (
     gambling_estimate,
     stakes_and_outcomes,
 )
+from estimators.perplexity import perplexity_of_loss
 from experiments.bets.bet_perplexity.figures import calibration_figure, loss_figure, recalibration_figure
 from experiments.bets.bet_perplexity.rows import LEAST_VOCAB, losses_by_back_off, rows_of_bets, vocab_size_of
 from experiments.bets.bet_perplexity.settings import BetsSettings
@@ -121,7 +122,7 @@ def _table(rows: list[dict[str, Any]], found: Recalibration | None) -> pd.DataFr
     verdict = dict.fromkeys(CONVERGENCE_COLUMNS, np.nan) if found is None else convergence_columns(found.convergence)
     table = pd.DataFrame([{**row, **verdict} for row in rows])
     for end in ("", "_lower", "_upper"):
-        table[f"perplexity{end}"] = np.exp(table[f"loss{end}_nats"].astype(float))
+        table[f"perplexity{end}"] = perplexity_of_loss(table[f"loss{end}_nats"])
     table["back_off"] = table["back_off"].fillna("")
     return table.reindex(columns=list(BET_COLUMNS))
 

@@ -58,7 +58,7 @@ def tvd(study: xr.Dataset, settings: TvdSettings) -> ExperimentResult:
     Returns
     -------
     ExperimentResult
-        One row a player: half of the people (``oracle2``) first, then every model. Its ``tables`` have one row a
+        One row a player: half of the people (``half_of_people``) first, then every model. Its ``tables`` have one row a
         context (:func:`estimators.cloze.cloze_items`) and, where the study names them, one row a participant
         (:func:`estimators.cloze.cloze_participants`).
 
@@ -72,10 +72,10 @@ def tvd(study: xr.Dataset, settings: TvdSettings) -> ExperimentResult:
     >>> from experiments import cloze_simulated, tvd
     >>> study = cloze_simulated(n_items=8, vocab_size=40)
     >>> tvd(study).table[["player", "tvd", "tvd_baseline"]].round(2)
-        player   tvd  tvd_baseline
-    0  oracle2  0.36          0.36
-    1  mixture  0.41          0.26
-    2  factors  0.44          0.28
+               player   tvd  tvd_baseline
+    0  half_of_people  0.36          0.36
+    1         mixture  0.41          0.26
+    2         factors  0.44          0.28
     """
     words = words_of(settings, study, chosen_models(settings, study, needed=False))
     players, refused = players_tvd(study, words, settings)
@@ -219,7 +219,7 @@ def summary(table: pd.DataFrame, study: xr.Dataset, players: list[PlayerTvd]) ->
     """Say what the numbers mean, and show the contexts at both ends."""
     human = table[table["player"] == ORACLE].iloc[0]
     lines = [
-        f"- **{label(row.player)}** ({row.n_contexts:,} contexts): TVD to people {row.tvd:.3f} "
+        f"- **{label(row.player)}** ({counted(row.n_contexts, 'context')}): TVD to people {row.tvd:.3f} "
         f"(s.e. {row.se_tvd:.3f} over texts); samples of these sizes from one distribution would differ by "
         f"{row.tvd_baseline:.3f}; to half of the people {row.tvd_to_oracle:.3f}, where the other half is at "
         f"{row.tvd_between_oracles:.3f}."

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from experiments.cloze.figures import colours, kernel_density, label
 from experiments.harness.figures import STYLE, new_figure
 from experiments.harness.marks import named, titled
+from inference.progress import counted
 
 __all__ = ["FULL_BIN", "differences_figure", "full_panels", "reliability_figure", "tvd_figure"]
 
@@ -46,7 +47,7 @@ def tvd_figure(dataset: xr.Dataset, title: str = "Distance to people") -> Figure
             ax.set_ylim(0, None)
             ax.set_xlim(0, 1)
             ax.tick_params(axis="x", length=0 if ax is not axes[-1] else 3.5)
-            text = f"{label(player)}\nmean {own.mean():.2f}, {len(own):,} contexts"
+            text = f"{label(player)}\nmean {own.mean():.2f}, {counted(len(own), 'context')}"
             ax.text(1.01, 0.35, text, transform=ax.transAxes, fontsize=8, va="center")
         axes[-1].set_xlabel("distance (TVD) to one half of the people, density over contexts; dashed: mean")
         axes[0].set_title(title)

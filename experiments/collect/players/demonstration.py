@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from sqlalchemy import func, select
 
-from estimators.comparison import estimate_perplexity
+from estimators.comparison import control_model, estimate_perplexity
 from estimators.comparison.simulation.settings import ParticipantPopulation
 from estimators.errors import InputError, require_packages
 from estimators.layout import HUMAN, item_labels
@@ -24,6 +24,8 @@ from experiments.collect.players.models import MODEL_GAMES, ModelPerson, model_p
 from experiments.collect.players.people import Person, exact_people, simulated_people
 from experiments.collect.players.world import World, world_of
 from experiments.collect.tables import Player, Session
+from experiments.comparison.estimates import table_row
+from experiments.comparison.perplexity import sampling_warnings
 from experiments.harness.result import ExperimentResult
 from experiments.harness.settings import rows_of
 from experiments.studies.collected.loader import collected_study
@@ -170,12 +172,20 @@ def played(collection: Collection, study: xr.Dataset) -> ExperimentResult:
         {},
         _summary(table, settings, models),
         warnings=(
+            *_on_the_estimate(found),
             *((_OF_KNOWN_TOKENS,) if "cloze" in crowds and not models else ()),
             *((f"{len(left)} sessions were left; the first: {left[0]}",) if left else ()),
         ),
         files=files,
         on_screen=on_screen,
     )
+
+
+def _on_the_estimate(study: xr.Dataset | None) -> tuple[str, ...]:
+    """Say what +exp=perplexity would say of the same answers: what the verdict is on, and what it leaves out."""
+    if study is None:
+        return ()
+    return sampling_warnings(pd.DataFrame([table_row(estimate_perplexity(study, HUMAN), control_model(study))]))
 
 
 def _answered(collection: Collection) -> dict[str, int]:
@@ -253,7 +263,7 @@ def _summary(table: pd.DataFrame, settings: CollectSettings, models: Sequence[Mo
         if not models:
             text += f"; what they believe ({row.belief}) has **{row.true_perplexity:.3g}**"
         text += (
-            f". The estimate's verdict: {row.verdict}. "
+            f". Its verdict on the number of draws: {row.verdict}. "
             f"`+exp=human_loss study=collected study.url={settings.database}` fits the model of participants to what "
             "they left."
         )

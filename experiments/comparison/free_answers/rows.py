@@ -15,6 +15,7 @@ from scipy.special import ndtri
 from estimators.comparison import HUMAN, PerplexityEstimate, estimate_perplexity, reference_loss, true_loss
 from estimators.errors import InputError
 from estimators.layout import item_labels
+from estimators.perplexity import perplexity_of_loss
 from experiments.harness.bayes import CONVERGENCE_COLUMNS, convergence_columns
 
 if TYPE_CHECKING:
@@ -140,7 +141,7 @@ def table_of(
     table["reference_loss_nats"] = table.get("reference_loss_nats", pd.Series(np.nan, table.index)).fillna(base)
     for end in ("", "_lower", "_upper"):
         gap = "gap_nats" if not end else f"gap{end}_nats"
-        table[f"perplexity{end}"] = np.exp(table["reference_loss_nats"] + table[gap])
+        table[f"perplexity{end}"] = perplexity_of_loss(table["reference_loss_nats"] + table[gap])
     table["error_nats"] = table["gap_nats"] - table["true_gap_nats"]
     table["verdict"] = table.get("verdict", pd.Series("", table.index)).fillna("")
     return table.reindex(columns=list(FREE_ANSWER_COLUMNS))

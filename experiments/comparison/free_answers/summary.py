@@ -44,7 +44,7 @@ def summary(table: pd.DataFrame, bins: pd.DataFrame, interval: float = 0.9) -> s
             lines.append(f"- people, {row.method}: {row.gap_nats:.3f} nats, which {_agreement(row.agrees)}.")
         elif row.player == HUMAN:
             label = METHOD_LABELS.get(row.method, row.method)
-            lines.append(f"- people, {label}: {row.gap_nats:.3f} nats on {row.n_items} items.")
+            lines.append(f"- people, {label}: {row.gap_nats:.3f} nats on {counted(row.n_items, 'item')}.")
         else:
             lines.append(
                 f"- {player_label(row.player)}: exactly {row.gap_nats:.3f} nats; people are worse with probability "

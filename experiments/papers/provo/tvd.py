@@ -148,6 +148,7 @@ def legacy_table(results: LegacyResults, clean: list[PlayerTvd]) -> pd.DataFrame
 def _clean_value(name: str, players: dict[str, PlayerTvd]) -> float:
     kind, _, rest = name.partition("/")
     player, _, what = rest.partition("/")
+    player = ORACLE if player == "oracle2" else player
     if kind == "tvd" and player == "oracle2-oracle1" and ORACLE in players:
         oracle = players[ORACLE]
         return float(oracle.split_means.std(ddof=1) if what.endswith("sd") else oracle.split_means.mean())

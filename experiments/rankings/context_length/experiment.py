@@ -14,6 +14,7 @@ from pydantic import Field
 from estimators.documents.corpus import ClusteredMean, clustered_mean
 from estimators.documents.units import unit_loss
 from estimators.errors import InputError
+from estimators.perplexity import perplexity_of_loss
 from estimators.rankings.perplexity import approximate_perplexity
 from estimators.rankings.ranks import rank_at
 from estimators.rankings.scores import (
@@ -275,9 +276,9 @@ def _perplexities(arrays: Mapping[str, NDArray[Any]], loss: ClusteredMean, top_k
     return {
         "loss_nats": loss.mean,
         "loss_se_nats": loss.se,
-        "perplexity": float(np.exp(loss.mean)),
-        "perplexity_lower": float(np.exp(loss.mean - 2 * loss.se)),
-        "perplexity_upper": float(np.exp(loss.mean + 2 * loss.se)),
+        "perplexity": perplexity_of_loss(loss.mean),
+        "perplexity_lower": perplexity_of_loss(loss.mean - 2 * loss.se),
+        "perplexity_upper": perplexity_of_loss(loss.mean + 2 * loss.se),
         f"perplexity_top{top_k}": listed.perplexity,
         f"perplexity_top{top_k}_bound": listed.perplexity_bound,
         "share_outside": listed.n_censored / listed.n_tokens,
@@ -298,9 +299,9 @@ def _by_temperature(
         rows.append(
             {
                 "temperature": temperature,
-                "perplexity": float(np.exp(loss.mean)),
-                "perplexity_lower": float(np.exp(loss.mean - 2 * loss.se)),
-                "perplexity_upper": float(np.exp(loss.mean + 2 * loss.se)),
+                "perplexity": perplexity_of_loss(loss.mean),
+                "perplexity_lower": perplexity_of_loss(loss.mean - 2 * loss.se),
+                "perplexity_upper": perplexity_of_loss(loss.mean + 2 * loss.se),
                 "average_score": score.mean,
                 "average_score_se": score.se,
             }

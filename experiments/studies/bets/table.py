@@ -164,8 +164,7 @@ def _complete(table: Table, settings: BetLayout) -> tuple[pd.DataFrame, NDArray[
     """Cells as texts, and the rows of the table that they are of: those of answers without an empty cell."""
     columns = {name: getattr(settings.columns, name) for name in BetColumns.model_fields}
     columns = {name: column for name, column in columns.items() if column is not None}
-    for name, column in columns.items():
-        table.check_column(column, name)
+    table.check_columns(columns)
     cells = pd.DataFrame({name: table.texts(column) for name, column in columns.items()}, dtype=object)
     # a row without word and stake says that its answer names no word
     silent = (cells["word"] == "") & (cells["stake"] == "")

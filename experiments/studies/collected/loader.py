@@ -13,6 +13,7 @@ from experiments.studies.collected.comparison import collected_comparisons
 from experiments.studies.collected.guesses import collected_guesses
 from experiments.studies.collected.settings import CollectedSettings
 from experiments.studies.parsing import Note, add_notes
+from inference.progress import counted
 
 __all__ = ["KIND_OF_GAME", "CollectedSettings", "collected_study"]
 
@@ -64,6 +65,6 @@ def collected_study(settings: CollectedSettings) -> xr.Dataset:
         study = collected_guesses(found)
     people, items = found.answers["participant"].nunique(), found.answers["item"].nunique()
     n_answers = len(found.answers.drop_duplicates(["session", "order"]))
-    text = f"answers that count, by {people} participants on {items} questions"
+    text = f"answers that count, by {counted(people, 'participant')} on {counted(items, 'question')}"
     add_notes(study, [*found.notes, Note(text, n_answers)])
     return study.assign_attrs(kind=KIND_OF_GAME[settings.game], game=settings.game)

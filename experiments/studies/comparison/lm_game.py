@@ -27,6 +27,7 @@ from experiments.studies.comparison.lm_game_settings import LmGameSettings
 from experiments.studies.files import MissingFilesError
 from experiments.studies.lm_game_archive import QUESTION_FOLDER, RESULT_FOLDER, GameFiles
 from experiments.studies.parsing import Note, add_notes, whole_characters
+from inference.progress import counted
 
 __all__ = ["lm_game"]
 
@@ -92,7 +93,9 @@ def lm_game(settings: LmGameSettings) -> xr.Dataset:
 def _used(study: xr.Dataset) -> Note:
     people = len(set(study["participant"].values.tolist()))
     items = len(np.unique(study["response_item"].values))
-    return Note(f"answers used, by {people} participants on {items} questions", study.sizes["response"])
+    return Note(
+        f"answers used, by {counted(people, 'participant')} on {counted(items, 'question')}", study.sizes["response"]
+    )
 
 
 def _parsed(settings: LmGameSettings) -> tuple[Parsed, list[Note]]:

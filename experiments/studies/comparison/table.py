@@ -186,8 +186,7 @@ def _study(
     answers: Table | None, pairs: Table, free: Table | None, settings: ComparisonLayout, *, name: str
 ) -> xr.Dataset:
     columns = settings.columns
-    for each in _PAIRS:
-        pairs.check_column(getattr(columns, each), each)
+    pairs.check_columns({each: getattr(columns, each) for each in _PAIRS})
     variables, names, draws, rows = _questions(pairs, columns)
     models = _models(pairs, rows, names, variables)
     answered = np.zeros(len(names), dtype=bool)
@@ -195,8 +194,8 @@ def _study(
         variables |= _NO_ANSWERS
         answered[:] = True
     else:
-        for each in _ANSWERS:
-            answers.check_column(columns.of_answers(each), f"answers.{each}" if each in _PAIRS else each)
+        own = {f"answers.{each}" if each in _PAIRS else each: columns.of_answers(each) for each in _ANSWERS}
+        answers.check_columns(own)
         variables |= answers_of(answers, names, draws, settings)
         item, draw = variables["response_item"][1], variables["response_candidate"][1]
         answered[item] = True
@@ -205,8 +204,10 @@ def _study(
             same &= variables["response_reference"][1] == -1
         variables["automatic"] = ("response", same.astype(bool))
     if free is not None:
-        for each in FREE_ANSWERS:
-            free.check_column(columns.of_free_answers(each), f"free_answers.{each}" if each != "answer" else each)
+        own = {
+            f"free_answers.{each}" if each != "answer" else each: columns.of_free_answers(each) for each in FREE_ANSWERS
+        }
+        free.check_columns(own)
         variables |= free_answers_of(free, columns, names, variables)
         answered[variables["answer_item"][1]] = True
     variables["item_set"] = ("item", np.where(answered, _ITEM_SET, "").astype(object))

@@ -31,6 +31,7 @@ from experiments.studies.guesses.lm_game_top1_parse import (
 )
 from experiments.studies.lm_game_archive import DOCUMENT_FOLDER, RESULT_FOLDER, GameFiles, GameSettings
 from experiments.studies.parsing import Note, add_notes
+from inference.progress import counted
 from inference.settings import Names, Text
 
 __all__ = ["TESTERS", "LmGameTop1Settings", "lm_game_top1"]
@@ -210,5 +211,8 @@ def _kept_notes(study: xr.Dataset, settings: LmGameTop1Settings) -> list[Note]:
             "in the paper (exclude_participants leaves them out)"
         )
         notes.append(Note(text, nameless))
-    text = f"guesses used (items={settings.items}), by {people} participants in {study.sizes['document']} documents"
+    text = (
+        f"guesses used (items={settings.items}), by {counted(people, 'participant')} in "
+        f"{counted(study.sizes['document'], 'document')}"
+    )
     return [*notes, Note(text, study.sizes["response"])]

@@ -176,15 +176,11 @@ def _study_of(table: Table, settings: GuessLayout, *, name: str) -> xr.Dataset:
 
 def _present(table: Table, settings: GuessLayout) -> dict[str, str]:
     """Column of the table for every field that it has."""
-    found = {}
-    for name, field in GuessColumns.model_fields.items():
-        column = getattr(settings.columns, name)
-        if column is None:
-            continue
-        if column in table.cells:
-            found[name] = column
-        elif name in _NEEDED or column != field.default:
-            table.check_column(column, name)
+    named = {name: getattr(settings.columns, name) for name in GuessColumns.model_fields}
+    named = {name: column for name, column in named.items() if column is not None}
+    found = {name: column for name, column in named.items() if column in table.cells}
+    default = {name: field.default for name, field in GuessColumns.model_fields.items()}
+    table.check_columns({name: column for name, column in named.items() if name in _NEEDED or column != default[name]})
     if "correct" not in found and not {"target", "guess"} <= set(found):
         lacking = next(name for name in ("guess", "target") if name not in found)
         hint = (

@@ -243,8 +243,7 @@ def write_ranking_table(study: xr.Dataset, path: Path) -> None:
 
 def _checked(given: Table) -> pd.DataFrame:
     """Columns that are used, each of its type."""
-    for name in _REQUIRED:
-        given.check_column(name, name, hint=f"it needs {', '.join(_REQUIRED)}")
+    given.check_columns({name: name for name in _REQUIRED}, hint=f"it needs {', '.join(_REQUIRED)}")
     if ("reference_id" in given.cells) != ("token_id" in given.cells):
         raise InputError("reference_id and token_id go together", source=given.source, field="token_id")
     found: dict[str, Any] = {}

@@ -121,6 +121,15 @@ def test_a_slider_rounds_to_the_nearest_step(log_odds: float) -> None:
     assert distance[np.searchsorted(values, rounded)] == pytest.approx(distance.min(), abs=1e-9)
 
 
+def test_percent_keeps_whole_percentages_and_takes_the_ends_for_1_and_99() -> None:
+    whole = np.arange(1, 100) / 100
+    assert_array_equal(round_reports(whole, "percent"), whole)
+    assert_array_equal(round_reports([0.0, 0.004, 0.014, 0.986, 1.0], "percent"), [0.01, 0.01, 0.01, 0.99, 0.99])
+    boxes = report_boxes("percent")
+    assert boxes.shape == (99, 2)
+    assert_array_equal(boxes[1:, 0], boxes[:-1, 1])
+
+
 def test_a_choice_says_which_is_likelier() -> None:
     assert_array_equal(round_reports([0.001, 0.49, 0.51, 0.9], "choice"), [0.25, 0.25, 0.75, 0.75])
     assert_allclose(report_boxes("choice"), [[0, 0.5], [0.5, 1]])

@@ -142,7 +142,7 @@ def test_on_the_public_layout(name: str, tiny: Path, tmp_path: Path) -> None:
 @pytest.mark.mcmc
 def test_the_baseline_stands_beside_every_raw_distance(seed_offset: int) -> None:
     table = run_experiment("+exp=tvd", *TINY["tvd"], f"study.seed={seed_offset}").table.set_index("player")
-    assert table.index.tolist() == ["oracle2", "mixture", "factors"]
+    assert table.index.tolist() == ["half_of_people", "mixture", "factors"]
     assert (table["tvd_between_oracles"] > 0.3).all()
     assert (table["tvd"] > table["tvd_bayes"]).all()
     assert (table["tvd_bayes_lower"] < table["tvd_bayes_upper"]).all()
@@ -161,7 +161,7 @@ def test_without_targets_there_is_no_calibration_to_the_corpus(words: dict[str, 
 
 def test_the_oracles_distances_are_of_all_splits() -> None:
     overrides = [*SIMULATED, "experiment.n_splits=7"]
-    dataset = run_experiment("+exp=tvd", *overrides).dataset.sel(player="oracle2")
+    dataset = run_experiment("+exp=tvd", *overrides).dataset.sel(player="half_of_people")
     raw, baseline = dataset["tvd"], dataset["tvd_baseline"]
     np.testing.assert_allclose(dataset["tvd_corrected"], (raw - baseline) / (1 - baseline), atol=1e-12)
 
@@ -176,7 +176,7 @@ def test_an_odd_answer_is_left_out_anew_in_every_split() -> None:
     each = [tvd_with_baseline(part_counts(splits, at, "second"), part_counts(splits, at, "first")) for at in range(7)]
     baselines = np.array([one.baseline for one in each])
     assert np.ptp(baselines, axis=0).max() > 0.01
-    found = result.dataset.sel(player="oracle2")
+    found = result.dataset.sel(player="half_of_people")
     np.testing.assert_allclose(found["tvd_baseline"], baselines.mean(axis=0), atol=1e-12)
     np.testing.assert_allclose(found["tvd_corrected"], np.mean([one.corrected for one in each], axis=0), atol=1e-12)
 
@@ -241,7 +241,7 @@ def test_oracles_of_a_chosen_size() -> None:
 def test_differences_are_those_of_the_dataset() -> None:
     """Of the other half of the people there is no panel; a context that a player lacks is in no histogram."""
     distance = [[0.4, 0.5, 0.6], [0.5, 0.4, np.nan], [np.nan, np.nan, np.nan]]
-    dataset = xr.Dataset({"tvd_to_oracle": (("player", "item"), distance)}, {"player": ["oracle2", "m", "n"]})
+    dataset = xr.Dataset({"tvd_to_oracle": (("player", "item"), distance)}, {"player": ["half_of_people", "m", "n"]})
     figure = differences_figure(dataset)
     assert figure is not None
     assert len(figure.axes) == 1

@@ -33,7 +33,7 @@ def test_what_a_run_writes(tmp_path: Path) -> None:
     table = result.table.set_index("player")
     assert ("player", *table.columns) == MEANING_COLUMNS
     # people and a model that is people: no distance, where the TVD of samples has one
-    for name in ("oracle2", "same"):
+    for name in ("half_of_people", "same"):
         assert abs(table.loc[name, "energy_distance"]) < 4 * table.loc[name, "energy_se"]
         assert table.loc[name, "tvd"] > 0.2
     assert table.loc["ranks", "energy_distance"] > 4 * table.loc["ranks", "energy_se"]

@@ -169,7 +169,7 @@ def test_what_cannot_be_computed_is_said(
 def test_a_model_with_too_few_contexts_is_left_out_and_named(drawn: dict[str, list[str]]) -> None:
     study = own_study({**SAME, "C": ["emu"]}, model=drawn)
     result = tvd(study, **NO_FIT)
-    assert result.table["player"].tolist() == ["oracle2"]
+    assert result.table["player"].tolist() == ["half_of_people"]
     assert "model 'lm': has " in result.warnings[0]
     assert "at least 2 are needed; left out" in result.warnings[0]
     assert not [name for name in result.tables["items"] if name.endswith("_lm")]

@@ -77,7 +77,10 @@ def test_every_extra_of_an_experiment_has_a_purpose() -> None:
 def test_data_are_checked_by_their_hashes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHANNON_DATA", str(tmp_path))
     assert machine.data_folder() == tmp_path
-    assert all(not each.problem and each.value.startswith("not at") for each in machine.data())
+    place, *studies = machine.data()
+    assert (place.value, place.problem) == (f"{tmp_path} (SHANNON_DATA)", "")
+    assert all(not each.problem and each.cure for each in studies)
+    assert [each.value for each in studies] == [f"not there: no folder {tmp_path / each.name}" for each in studies]
     folder = tmp_path / "provo"
     folder.mkdir()
     for name in ("a", "b", "c"):
@@ -92,6 +95,28 @@ def test_data_are_checked_by_their_hashes(tmp_path: Path, monkeypatch: pytest.Mo
     broken = next(each for each in machine.data() if each.name == "provo")
     assert broken.problem == "1 of 3 files missing, such as b; 1 of 3 files with another content, such as a"
     assert broken.cure
+
+
+def test_no_data_are_looked_for_beside_an_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SHANNON_DATA", raising=False)
+    place = tmp_path / ".venv/lib/python3.11/site-packages/experiments/first_steps/machine.py"
+    (place.parents[3] / "shared/data").mkdir(parents=True)
+    monkeypatch.setattr(machine, "__file__", str(place))
+    assert machine.data_folder() is None
+    said, *studies = machine.data()
+    assert said.value == "SHANNON_DATA is not set"
+    assert "export SHANNON_DATA=FOLDER" in said.cure
+    assert {each.name for each in studies} == {"lm_game", "provo", "rank_perplexity"}
+    assert all(each.value == "not there" and each.cure and not each.problem for each in studies)
+    # a clone has a file that an installed copy does not have
+    (place.parents[2]).mkdir(parents=True)
+    (place.parents[2] / "pyproject.toml").touch()
+    assert machine.data_folder() == place.parents[3] / "shared/data"
+
+
+def test_a_folder_that_does_not_exist_is_a_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHANNON_DATA", str(tmp_path / "gone"))
+    assert next(iter(machine.data())).problem == "there is no such folder"
 
 
 def test_little_room_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -44,6 +44,8 @@ def test_in_a_sweep_a_comma_stands_between_values() -> None:
     ("text", "says"),
     [
         ("perplexity", r"command line, perplexity: is no setting; \+exp=perplexity asks for an experiment"),
+        ("perplexty", "command line: unknown experiment or command 'perplexty'; did you mean 'perplexity'"),
+        ("docter", "did you mean 'doctor'"),
         ("players=[a", r"command line, players=\[a: cannot be read; write setting=value, a list as \[a,b\]"),
         ("players='a", "cannot be read"),
         ("my key=3", "command line, my key=3: cannot be read"),

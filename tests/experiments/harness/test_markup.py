@@ -77,3 +77,5 @@ def test_a_log_axis_has_numbers() -> None:
             labels = [text.get_text() for text in axes.xaxis.get_ticklabels(which="both")]
             assert any(labels)
             assert not [text for text in labels if "$" in text]
+            # .1 beside 1, not 1e-01
+            assert not [text for text in labels if text.endswith(("e-01", "e-02", "e-03"))]

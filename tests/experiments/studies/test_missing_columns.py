@@ -77,3 +77,32 @@ def test_without_any_that_is_near_all_are_listed() -> None:
         InputError, match=r"candidate_logprob_g: is missing; did you mean 'candidate_logprob_f'\? .*'g'"
     ):
         of_pairs(renamed)
+
+
+@pytest.mark.parametrize(
+    ("make", "columns", "gone"),
+    [
+        (of_pairs, PAIRS, ["item", "target", "candidate"]),
+        (of_answers, ANSWERS, ["item", "participant", "report"]),
+        (guess_study, GUESSES, ["participant", "position"]),
+        (ranking_study, RANKS, ["model", "token"]),
+        (bet_study, BETS, ["participant", "word", "stake"]),
+    ],
+)
+def test_every_column_that_is_missing_is_named_at_once(make: Make, columns: dict[str, Any], gone: list[str]) -> None:
+    with pytest.raises(InputError) as caught:
+        make(
+            pd.DataFrame(columns).rename(
+                columns={name: name.upper() if name == gone[-1] else f"zz{name[::-1]}9" for name in gone}
+            )
+        )
+    message = str(caught.value)
+    assert f"{gone[0]}: is missing; " in message
+    for name in gone[1:-1]:
+        assert f"{name!r}" in message.partition("also missing: ")[2]
+    assert f"{gone[-1]!r} (did you mean {gone[-1].upper()!r}?)" in message
+
+
+def test_of_a_cloze_table_names_that_were_given_are_all_checked() -> None:
+    with pytest.raises(InputError, match=r"Satz: is missing; .*also missing: 'Antwort'"):
+        cloze_study(pd.DataFrame(CLOZE), columns={"context": "Satz", "response": "Antwort"})

@@ -1,0 +1,49 @@
+"""A perplexity is never below 1, and a cut at 1 costs no coverage."""
+
+from __future__ import annotations
+
+import doctest
+
+import numpy as np
+import pytest
+
+import estimators.perplexity
+from estimators.comparison import estimate_perplexity
+from estimators.comparison.examples import comparison_study
+from estimators.perplexity import perplexity_of_loss
+
+
+@pytest.mark.parametrize(
+    ("loss", "expected"), [(2.0, np.exp(2.0)), (0.0, 1.0), (-0.5, 1.0), (-np.inf, 1.0), (np.inf, np.inf), (1e4, np.inf)]
+)
+def test_one_number(loss: float, expected: float) -> None:
+    assert perplexity_of_loss(loss) == expected
+    assert isinstance(perplexity_of_loss(loss), float)
+
+
+def test_what_is_not_known_stays_unknown() -> None:
+    assert np.isnan(perplexity_of_loss(np.nan))
+    assert np.array_equal(perplexity_of_loss([np.nan, -1.0]), [np.nan, 1.0], equal_nan=True)
+
+
+@pytest.mark.parametrize("truth", [0.0, 0.05, 0.5])
+def test_the_cut_changes_no_coverage(truth: float) -> None:
+    loss = np.random.default_rng(7).normal(truth, 0.3, 2000)
+    ends = [loss - 0.6, loss + 0.6]
+    inside = (ends[0] <= truth) & (truth <= ends[1])
+    low, high = (perplexity_of_loss(end) for end in ends)
+    assert low.min() == 1
+    # the truth is a possible value, so that an interval that held it holds it still
+    assert ((low <= np.exp(truth) + 1e-12) & (np.exp(truth) - 1e-12 <= high))[inside].all()
+
+
+def test_the_interval_of_a_study_ends_at_one_and_its_loss_does_not() -> None:
+    wide = estimate_perplexity(comparison_study(), n_se=20.0)
+    usual = estimate_perplexity(comparison_study())
+    assert wide.perplexity_lower == 1
+    assert wide.gap.gap_nats == usual.gap.gap_nats
+    assert usual.perplexity == np.exp(usual.gap.gap_nats + usual.reference_loss_nats)
+
+
+def test_the_example_is_right() -> None:
+    assert doctest.testmod(estimators.perplexity).failed == 0
