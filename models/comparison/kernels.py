@@ -443,7 +443,12 @@ def participant_log_density(  # noqa: PLR0915, PLR0917 - one pass; Numba takes a
     n_present = present.sum()
     # the mean of the biases is taken from every bias, and from mu
     mean_slope, by_mean_bias = g_slope.sum() / n_present, (g_bias.sum() + g[_MU]) / n_present
-    spreads = p.slope_spread * x[_SLOPE], p.bias_spread * x[_BIAS], p.noise_spread * x[_NOISE], p.lapse_spread * x[_LAPSE]
+    spreads = (
+        p.slope_spread * x[_SLOPE],
+        p.bias_spread * x[_BIAS],
+        p.noise_spread * x[_NOISE],
+        p.lapse_spread * x[_LAPSE],
+    )
     for u in range(n_people):
         units = (x[at_u + u], x[at_u + n_people + u], x[at_u + 2 * n_people + u], x[at_u + 3 * n_people + u])
         # bias_unit = sinh(y) / steepness, whose logarithm is the deviation of ln slope
@@ -524,6 +529,7 @@ def answers_log_density(  # noqa: PLR0917 - Numba takes arguments by place alone
 BELIEF_NUMBERS = (*("mu", "a", "b", "b2", "c", "d", "kap", "ga", "delta", "rho", "sigma", "omega", "t_b", "t_d"),)
 """The numbers that all items of the belief model share; `rho` to `t_d` as logarithms."""
 _B_MU, _B_A, _B_B, _B_B2, _B_C, _B_D, _B_KAP, _B_GA, _B_DELTA, _B_RHO, _B_SIGMA, _B_OMEGA, _B_T_B, _B_T_D = range(14)
+
 
 @compiled
 def belief_items(x: FloatArray, target_logit: FloatArray, surprisal: FloatArray) -> FloatArray:

@@ -239,11 +239,13 @@ def _parts(outcomes: Mapping[str, Outcome]) -> str:
         }
         for name, outcome in outcomes.items()
     ]
-    why = [
-        f"- `{name}`: {outcome.state}: {markdown_plain(outcome.message)}."
-        for name, outcome in outcomes.items()
-        if not outcome.has_outputs
-    ]
+    alike: dict[str, list[str]] = {}
+    for name, outcome in outcomes.items():
+        if not outcome.has_outputs:
+            # one reason of several parts stands once
+            reason = f"{outcome.state}: {outcome.message}".replace(f"[{name}]", "[NAME]")
+            alike.setdefault(reason, []).append(f"`{name}`")
+    why = [f"- {', '.join(names)}: {markdown_plain(reason)}." for reason, names in alike.items()]
     first = f"Each part is a run of its own in `parts/NAME` ({len(PARTS)} parts), with a report, tables and warnings."
     return "\n\n".join([first, markdown_table(pd.DataFrame(rows), plain=False), *(["\n".join(why)] if why else [])])
 
