@@ -1,0 +1,125 @@
+"""Figures that can be read in one column of a journal: the least size of their text, and its contrast."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+
+import numpy as np
+from matplotlib.axis import Axis
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure, FigureBase
+from matplotlib.text import Text
+
+__all__ = ["COLUMN_MM", "LEAST_POINTS", "contrast", "legible", "points_in_column", "texts"]
+
+COLUMN_MM = 85.0
+"""Width of a column, to which a figure is scaled down."""
+LEAST_POINTS = 5.0
+"""What journals ask of the smallest text then."""
+WIDEST_IN = 7.6
+"""A figure that is wider has several panels, and is printed wider in proportion."""
+
+_MM_IN = 25.4
+
+
+def contrast(colour: object, background: object = "white") -> float:
+    """Contrast ratio of two colours, by WCAG 2.2: 4.5 for text and 3 for what else has to be seen is level AA.
+
+    Parameters
+    ----------
+    colour, background : color
+        As Matplotlib takes them.
+
+    Returns
+    -------
+    float
+        From 1, no difference, to 21, black on white.
+
+    Examples
+    --------
+    >>> round(contrast("black"), 1), round(contrast("#0072B2"), 2)
+    (21.0, 5.19)
+    """
+    lighter, darker = sorted((_luminance(colour), _luminance(background)), reverse=True)
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def _luminance(colour: object) -> float:
+    channel = np.asarray(to_rgb(colour))  # type: ignore[arg-type]
+    linear = np.where(channel <= 0.04045, channel / 12.92, ((channel + 0.055) / 1.055) ** 2.4)
+    return float(linear @ [0.2126, 0.7152, 0.0722])
+
+
+def texts(figure: FigureBase) -> Iterator[Text]:
+    """All texts of a figure that say something."""
+    for each in figure.findobj(Text):
+        assert isinstance(each, Text)
+        if each.get_text().strip() and each.get_visible():
+            yield each
+
+
+def points_in_column(points: float, width_in: float) -> float:
+    """Size of a text in points once its figure is as wide as a column; wider, if it is wider than :data:`WIDEST_IN`.
+
+    Examples
+    --------
+    >>> round(points_in_column(9, 6.8), 2)
+    4.43
+    """
+    return points * COLUMN_MM / _MM_IN / min(width_in, WIDEST_IN)
+
+
+def legible(figure: Figure) -> Figure:
+    """Enlarge every text of a figure that would be smaller than :data:`LEAST_POINTS` in one column.
+
+    Parameters
+    ----------
+    figure : matplotlib.figure.Figure
+        Is changed.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The same.
+
+    Examples
+    --------
+    >>> from experiments.harness.figures import new_figure
+    >>> figure = new_figure(6.8, 3)
+    >>> title = figure.add_subplot().set_title("small", fontsize=6)
+    >>> round(legible(figure).axes[0].title.get_fontsize(), 1)
+    10.2
+    """
+    least = LEAST_POINTS / points_in_column(1, figure.get_figwidth())
+    for axis in figure.findobj(Axis):
+        assert isinstance(axis, Axis)
+        ticks = [*axis.get_major_ticks(1), *axis.get_minor_ticks(1)]
+        # ticks that a drawing makes later take this size too
+        if ticks and min(tick.label1.get_fontsize() for tick in ticks) < least:
+            axis.set_tick_params(which="both", labelsize=least)
+    for each in figure.findobj(Text):
+        assert isinstance(each, Text)
+        if each.get_fontsize() < least:
+            each.set_fontsize(least)
+    _break_titles(figure)
+    return figure
+
+
+def _break_titles(figure: Figure) -> None:
+    """Break titles that end beyond the figure, which would be made wider for them, and its text so smaller."""
+    width = figure.get_figwidth()
+    titles = [axes.title for axes in figure.axes] + [axes._left_title for axes in figure.axes]  # type: ignore[attr-defined]
+    titles += [figure._suptitle] if getattr(figure, "_suptitle", None) is not None else []
+    # to lay a figure out takes a tenth of a second: only where a title may be too long
+    if not any(max(map(len, each.get_text().split("\n"))) * each.get_fontsize() > 60 * width for each in titles):
+        return
+    figure.draw_without_rendering()  # type: ignore[no-untyped-call]
+    for each in titles:
+        box = each.get_window_extent()
+        room = figure.bbox.width - box.x0
+        if box.x1 > figure.bbox.width and room > 0:
+            share = 0.97 * room / box.width
+            lines = each.get_text().split("\n")
+            longest = max(map(len, lines))
+            each.set_text("\n".join(textwrap.fill(line, max(int(longest * share), 20)) for line in lines))
