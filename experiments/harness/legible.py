@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from matplotlib.axis import Axis
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure, FigureBase
 from matplotlib.text import Text
+from numpy.typing import NDArray
 
 __all__ = ["COLUMN_MM", "LEAST_POINTS", "contrast", "legible", "points_in_column", "texts"]
 
@@ -21,6 +23,7 @@ WIDEST_IN = 7.6
 """A figure that is wider has several panels, and is printed wider in proportion."""
 
 _MM_IN = 25.4
+_Kind = TypeVar("_Kind", Text, Axis)
 
 
 def contrast(colour: object, background: object = "white") -> float:
@@ -46,15 +49,22 @@ def contrast(colour: object, background: object = "white") -> float:
 
 
 def _luminance(colour: object) -> float:
-    channel = np.asarray(to_rgb(colour))  # type: ignore[arg-type]
+    channel: NDArray[np.float64] = np.asarray(to_rgb(cast("Any", colour)))
     linear = np.where(channel <= 0.04045, channel / 12.92, ((channel + 0.055) / 1.055) ** 2.4)
     return float(linear @ [0.2126, 0.7152, 0.0722])
 
 
+def _found(figure: FigureBase, kind: type[_Kind]) -> list[_Kind]:
+    return cast("list[_Kind]", figure.findobj(kind))
+
+
+def _points(text: Text) -> float:
+    return float(text.get_fontsize())
+
+
 def texts(figure: FigureBase) -> Iterator[Text]:
     """All texts of a figure that say something."""
-    for each in figure.findobj(Text):
-        assert isinstance(each, Text)
+    for each in _found(figure, Text):
         if each.get_text().strip() and each.get_visible():
             yield each
 
@@ -92,15 +102,13 @@ def legible(figure: Figure) -> Figure:
     10.2
     """
     least = LEAST_POINTS / points_in_column(1, figure.get_figwidth())
-    for axis in figure.findobj(Axis):
-        assert isinstance(axis, Axis)
+    for axis in _found(figure, Axis):
         ticks = [*axis.get_major_ticks(1), *axis.get_minor_ticks(1)]
         # ticks that a drawing makes later take this size too
-        if ticks and min(tick.label1.get_fontsize() for tick in ticks) < least:
+        if ticks and min(_points(tick.label1) for tick in ticks) < least:
             axis.set_tick_params(which="both", labelsize=least)
-    for each in figure.findobj(Text):
-        assert isinstance(each, Text)
-        if each.get_fontsize() < least:
+    for each in _found(figure, Text):
+        if _points(each) < least:
             each.set_fontsize(least)
     _break_titles(figure)
     return figure
@@ -109,12 +117,12 @@ def legible(figure: Figure) -> Figure:
 def _break_titles(figure: Figure) -> None:
     """Break titles that end beyond the figure, which would be made wider for them, and its text so smaller."""
     width = figure.get_figwidth()
-    titles = [axes.title for axes in figure.axes] + [axes._left_title for axes in figure.axes]  # type: ignore[attr-defined]
-    titles += [figure._suptitle] if getattr(figure, "_suptitle", None) is not None else []
+    heads = [getattr(axes, name) for axes in figure.axes for name in ("title", "_left_title")]
+    titles: list[Text] = [each for each in (*heads, getattr(figure, "_suptitle", None)) if each is not None]
     # to lay a figure out takes a tenth of a second: only where a title may be too long
-    if not any(max(map(len, each.get_text().split("\n"))) * each.get_fontsize() > 60 * width for each in titles):
+    if not any(max(map(len, each.get_text().split("\n"))) * _points(each) > 60 * width for each in titles):
         return
-    figure.draw_without_rendering()  # type: ignore[no-untyped-call]
+    figure.draw_without_rendering()
     for each in titles:
         box = each.get_window_extent()
         room = figure.bbox.width - box.x0
