@@ -110,24 +110,26 @@ def legible(figure: Figure) -> Figure:
     for each in _found(figure, Text):
         if _points(each) < least:
             each.set_fontsize(least)
-    _break_titles(figure)
+    _break_lines(figure)
     return figure
 
 
-def _break_titles(figure: Figure) -> None:
-    """Break titles that end beyond the figure, which would be made wider for them, and its text so smaller."""
-    width = figure.get_figwidth()
+def _break_lines(figure: Figure) -> None:
+    """Break titles and labels that end beyond the figure: a figure made wider for them has smaller text."""
     heads = [getattr(axes, name) for axes in figure.axes for name in ("title", "_left_title")]
-    titles: list[Text] = [each for each in (*heads, getattr(figure, "_suptitle", None)) if each is not None]
-    # to lay a figure out takes a tenth of a second: only where a title may be too long
-    if not any(max(map(len, each.get_text().split("\n"))) * _points(each) > 60 * width for each in titles):
+    long: list[Text] = [each for each in (*heads, getattr(figure, "_suptitle", None)) if each is not None]
+    long += [axes.xaxis.label for axes in figure.axes]
+    # to lay a figure out takes a tenth of a second: only where a text may be too long
+    width = figure.get_figwidth()
+    if not any(max(map(len, each.get_text().split("\n"))) * _points(each) > 60 * width for each in long):
         return
     figure.draw_without_rendering()
-    for each in titles:
+    whole = figure.bbox.width
+    for each in long:
         box = each.get_window_extent()
-        room = figure.bbox.width - box.x0
-        if box.x1 > figure.bbox.width and room > 0:
-            share = 0.97 * room / box.width
+        middle = (box.x0 + box.x1) / 2
+        room = 2 * min(middle, whole - middle) if each.get_horizontalalignment() == "center" else whole - box.x0
+        if 0 < room < box.width:
             lines = each.get_text().split("\n")
-            longest = max(map(len, lines))
-            each.set_text("\n".join(textwrap.fill(line, max(int(longest * share), 20)) for line in lines))
+            most = max(int(max(map(len, lines)) * 0.97 * room / box.width), 20)
+            each.set_text("\n".join(textwrap.fill(line, most) for line in lines))

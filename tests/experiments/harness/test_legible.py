@@ -57,6 +57,10 @@ def test_a_title_that_is_too_long_has_lines() -> None:
     legible(figure).draw_without_rendering()
     assert axes.get_title(loc="left").count("\n") >= 1
     assert axes._left_title.get_window_extent().x1 <= figure.bbox.width
+    axes.set_xlabel("(what bars are, what crosses are, and what stands in brackets) " * 2)
+    legible(figure).draw_without_rendering()
+    box = axes.xaxis.label.get_window_extent()
+    assert 0 <= box.x0 < box.x1 <= figure.bbox.width
 
 
 @pytest.mark.parametrize(
