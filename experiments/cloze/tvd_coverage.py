@@ -195,7 +195,7 @@ def tvd_coverage_figure(dataset: xr.Dataset, *, interval: float = 0.9) -> Figure
             one = dataset.isel(case=case)
             truth, raw, lower, upper = (one[name].to_numpy() for name in ("truth", "raw", "lower", "upper"))
             ax = axes[sizes.index(int(one["n"])), families.index(str(one["family"].item()))]
-            ax.plot([0, 1], [0, 1], color="0.6", linewidth=0.8, linestyle="--")
+            ax.plot([0, 1], [0, 1], color="0.55", linewidth=0.8, linestyle="--")
             ax.scatter(truth, raw, s=5, color="#D55E00", clip_on=False, label="raw TVD", zorder=2)
             hit = (lower <= truth) & (truth <= upper)
             for mask, colour, name in ((hit, "#0072B2", "interval with the truth"), (~hit, "#CC79A7", "without it")):

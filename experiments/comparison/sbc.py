@@ -267,7 +267,7 @@ def sbc_figure(ranks: pd.DataFrame, band: EcdfBand, table: pd.DataFrame) -> Figu
                 linewidth=0,
                 step="mid",
             )
-            axes.axhline(0, color="0.6", linewidth=0.6)
+            axes.axhline(0, color="0.55", linewidth=0.6)
             colour = _GOOD if row.inside else _DOUBTFUL if row.inside_together else _BAD
             axes.step(band.point, counts / band.n_fits - band.point, where="mid", color=colour, linewidth=1.1)
             name = row.quantity.replace("log_likelihood", "joint log-likelihood")
