@@ -154,7 +154,7 @@ def belief_gap(
 
 def _item_gaps(draws: dict[str, FloatArray], data: BeliefData, rng: np.random.Generator) -> FloatArray:
     """R_q of some draws, (draw, item)."""
-    n_draws, n_items = draws["A"].shape
+    n_draws = len(draws["A"])
     s_left, s_right = draws["s"] * np.exp(draws["ga"]), draws["s"] * np.exp(-draws["ga"])
 
     place, slope = np.ascontiguousarray(draws["A"]), draws["b"] + draws["t_b"] * draws["zeta"]

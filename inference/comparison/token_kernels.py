@@ -1,5 +1,7 @@
-"""Sums over the tokens of every item, draw by draw, for Numba: thousands of tokens a draw, which NumPy would go through
-a dozen times."""
+"""Sums over the tokens of every item, draw by draw, for Numba.
+
+A draw has thousands of tokens, and NumPy would go through them a dozen times.
+"""
 
 from __future__ import annotations
 
@@ -111,7 +113,8 @@ def log_none_above(
 ) -> FloatArray:
     """Log-probability that no token is above its item's target, (draw, item).
 
-    `mean` has shape (draw, token); each stands for `n_tokens`, with residuals of scales `left` and `right` (draw, item).
+    `mean` has shape (draw, token); each stands for `n_tokens`, with residuals of scales `left` and `right`, which have
+    shape (draw, item).
     """
     found = np.zeros(left.shape)
     for draw in range(mean.shape[0]):
