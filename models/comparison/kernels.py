@@ -174,8 +174,8 @@ PARTICIPANT_NUMBERS = (
     *("mu_turned", "a", "b", "b2", "c", "kap", "delta", "ga", "log_noise", "logit_lapse"),
     *("rho", "sigma", "omega", "t_b", "slope_spread", "bias_spread", "noise_spread", "lapse_spread", "half"),
 )
-"""The numbers that all share; `rho` and `sigma` as logarithms, `omega` to `lapse_spread` in units of their prior's scale,
-of either sign, `half` as logit."""
+"""The numbers that all share; `rho` and `sigma` as logarithms, `omega` to `lapse_spread` in units of the priors'
+scales and of either sign, `half` as logit."""
 _MU, _A, _B, _B2, _C, _KAP, _DELTA, _GA, _LOG_NOISE, _LOGIT_LAPSE = range(10)
 _RHO, _SIGMA, _OMEGA, _T_B, _SLOPE, _BIAS, _NOISE, _LAPSE, _HALF = range(10, 19)
 
