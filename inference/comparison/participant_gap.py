@@ -53,6 +53,8 @@ _OF_BELIEF = ("A", "s", "zeta", "b", "b2", "t_b", "ga", "sigma", "delta", "e_uni
 _NEEDED = (*_OF_BELIEF, "slope", "bias", "noise", "lapse", "half")
 _TEMPERATURES = (1e-3, 30.0)
 _HALVINGS = 45
+_CELLS = 20_000_000
+"""Draws times tokens whose random numbers are held at once."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -144,7 +146,12 @@ def shared_belief(posterior: xr.Dataset, data: ParticipantData, rng: np.random.G
     pair[:, answered] += _residuals(draws, data, (pair[:, answered], *scales), single, rng)
 
     rest = mean(data.rest_item, data.rest_log_g)
-    add_residuals(rest, left, right, data.rest_item, rng.standard_normal(rest.shape), rng.random(rest.shape))
+    # what residuals are drawn from takes twice the room of the tokens
+    step = max(1, _CELLS // max(1, data.rest_item.size))
+    for first in range(0, len(rest), step):
+        part = slice(first, first + step)
+        normal, uniform = rng.standard_normal(rest[part].shape), rng.random(rest[part].shape)
+        add_residuals(rest[part], left[part], right[part], data.rest_item, normal, uniform)
     tail = mean(data.tail_item, data.tail_log_g) + draws["sigma"] * draws["delta"]
     return SharedBelief(data, pair, rest, tail, left, right)
 

@@ -204,15 +204,18 @@ def chain(
 
     program = _program(density, arguments, rng)
 
-    def walked(n: int, tuned: FloatArray, path: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def walked(
+        n: int, tuned: FloatArray, path: float, *, settled: bool = False
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
         nonlocal done
-        made, gradients, stats = np.empty((n, x.size)), np.empty((n, x.size)), np.empty((n, len(_STATS)))
+        made, stats = np.empty((n, x.size)), np.empty((n, len(_STATS)))
+        # after the warm-up nobody asks for gradients, which take as much memory as the draws
+        gradients = np.empty((min(n, _BLOCK) if settled else n, x.size))
         for first in range(0, n, _BLOCK):
             tell(done)
             part = slice(first, min(first + _BLOCK, n))
-            program(
-                density, arguments, x, scale, tuned, path, target_accept, rng, made[part], gradients[part], stats[part]
-            )
+            into = gradients[: part.stop - first] if settled else gradients[part]
+            program(density, arguments, x, scale, tuned, path, target_accept, rng, made[part], into, stats[part])
             done += part.stop - first
         tell(done)
         return made, gradients, stats
@@ -231,7 +234,7 @@ def chain(
         before = end
     fixed = _restart(step)
     fixed[0] = -1
-    made, _, stats = walked(draws, fixed, PATH)
+    made, _, stats = walked(draws, fixed, PATH, settled=True)
     by_name: dict[str, NDArray[Any]] = dict(zip(_STATS, stats.T, strict=True))
     by_name["n_steps"] = by_name["n_steps"].astype(np.int64)
     by_name["diverging"] = by_name["diverging"].astype(bool)
