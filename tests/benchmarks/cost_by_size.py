@@ -3,9 +3,10 @@
     python tests/benchmarks/cost_by_size.py RESULT.csv FIGURE.png
     python tests/benchmarks/cost_by_size.py --memory
 
-The first times a gradient and counts the steps of a draw on simulated studies in which everybody answers 36 questions,
-in processor seconds, after a short warm-up. The second gives the peak memory of everything from the study to the loss of
-300 people on 1,000 items; it takes draws near the start in place of the sampler's, as they need the same room.
+The first times a gradient and counts the steps of a draw on simulated studies in which everybody answers up to 36
+questions, in processor seconds, after a short warm-up. The second gives the peak memory of everything from the study to
+the loss of 300 people on 1,000 items; it takes draws near the start in place of the sampler's, as they need the same
+room.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ def cost(n_people: int, n_items: int) -> dict[str, float]:
 
 def draw_figure(table: pd.DataFrame, path: Path) -> None:
     """Seconds a thousand draws by people, a line a number of items."""
-    from matplotlib.figure import Figure  # noqa: PLC0415 - not for --memory
+    from matplotlib.figure import Figure
 
     fig = Figure(figsize=(5.2, 3.6), layout="constrained")
     axes = fig.add_subplot()
