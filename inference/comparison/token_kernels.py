@@ -57,7 +57,7 @@ def add_terms(sums: FloatArray, c: FloatArray, log_ratio: FloatArray, shift: Flo
 @_compiled
 def log_sums(sums: FloatArray) -> FloatArray:
     """Logarithm of the sums, (draw, item)."""
-    found = np.empty_like(sums[0])
+    found: FloatArray = np.empty_like(sums[0])
     for draw in range(found.shape[0]):
         for i in range(found.shape[1]):
             found[draw, i] = sums[0, draw, i] + log(sums[1, draw, i])

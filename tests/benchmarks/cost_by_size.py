@@ -81,19 +81,23 @@ def cost(n_people: int, n_items: int) -> dict[str, float]:
 
 
 def draw_figure(table: pd.DataFrame, path: Path) -> None:
-    """Seconds a thousand draws by people, a line a number of items."""
+    """Processor time of a gradient by people, a line a number of items; the step size of one short chain is chance."""
     from matplotlib.figure import Figure
 
     fig = Figure(figsize=(5.2, 3.6), layout="constrained")
     axes = fig.add_subplot()
     for (items, part), colour in zip(table.groupby("items"), ("#004488", "#BB5566", "#B8860B"), strict=True):
-        axes.plot(part["people"], part["seconds_a_1000_draws"], "o-", color=colour, label=f"{items:,} items")
+        axes.plot(part["people"], part["gradient_us"], "o-", color=colour, label=f"{items:,} items")
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xticks(PEOPLE, [str(n) for n in PEOPLE])
+    ticks = (50, 100, 200, 500, 1000)
+    axes.set_yticks(ticks, [f"{tick:,}" for tick in ticks])
     axes.minorticks_off()
-    axes.set_xlabel(f"people, about {ANSWERS} answers each")
-    axes.set_ylabel("processor seconds per 1,000 draws")
+    each = (table["answers"] / table["people"]).mean()
+    axes.set_xlabel(f"people, about {each:.0f} answers each")
+    axes.set_ylabel("log-density with its gradient, microseconds")
+    axes.set_title("Cost of the participant model", fontsize=10)
     axes.legend(frameon=False)
     fig.savefig(path, dpi=150)
 
