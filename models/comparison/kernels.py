@@ -174,8 +174,8 @@ PARTICIPANT_NUMBERS = (
     *("mu_turned", "a", "b", "b2", "c", "kap", "delta", "ga", "log_noise", "logit_lapse"),
     *("rho", "sigma", "omega", "t_b", "slope_spread", "bias_spread", "noise_spread", "lapse_spread", "half"),
 )
-"""The numbers that all share; `rho` and `sigma` as logarithms, `omega` to `lapse_spread` in units of their prior's scale
-and of either sign, `half` as logit."""
+"""The numbers that all share; `rho` and `sigma` as logarithms, `omega` to `lapse_spread` in units of the priors'
+scales and of either sign, `half` as logit."""
 _MU, _A, _B, _B2, _C, _KAP, _DELTA, _GA, _LOG_NOISE, _LOGIT_LAPSE = range(10)
 _RHO, _SIGMA, _OMEGA, _T_B, _SLOPE, _BIAS, _NOISE, _LAPSE, _HALF = range(10, 19)
 
@@ -443,32 +443,28 @@ def participant_log_density(  # noqa: PLR0915, PLR0917 - one pass; Numba takes a
     n_present = present.sum()
     # the mean of the biases is taken from every bias, and from mu
     mean_slope, by_mean_bias = g_slope.sum() / n_present, (g_bias.sum() + g[_MU]) / n_present
-    spreads = (
-        p.slope_spread * x[_SLOPE],
-        p.bias_spread * x[_BIAS],
-        p.noise_spread * x[_NOISE],
-        p.lapse_spread * x[_LAPSE],
-    )
+    spread_of_slopes, spread_of_biases = p.slope_spread * x[_SLOPE], p.bias_spread * x[_BIAS]
+    spread_of_noise, spread_of_lapses = p.noise_spread * x[_NOISE], p.lapse_spread * x[_LAPSE]
     for u in range(n_people):
         units = (x[at_u + u], x[at_u + n_people + u], x[at_u + 2 * n_people + u], x[at_u + 3 * n_people + u])
         # bias_unit = sinh(y) / steepness, whose logarithm is the deviation of ln slope
         by_bias = g_bias[u] - present[u] * by_mean_bias
-        by_unit = g_bias_unit[u] + by_bias * spreads[1]
+        by_unit = g_bias_unit[u] + by_bias * spread_of_biases
         turn = cosh(units[1])
         total += log(turn / steepness[u])
         g[at_u + n_people + u] += by_unit * turn / steepness[u] + tanh(units[1])
         by_slope = g_slope[u] - present[u] * mean_slope - by_unit * bias_unit[u] - 1
-        by_slope *= 1 - tanh(spreads[0] * units[0] / SLOPE_BOUND) ** 2
+        by_slope *= 1 - tanh(spread_of_slopes * units[0] / SLOPE_BOUND) ** 2
         by_noise = g_noise[u] * noise[u]
         by_lapse = g_lapse[u] * lapse[u] * (1 - lapse[u])
-        g[at_u + u] += by_slope * spreads[0]
+        g[at_u + u] += by_slope * spread_of_slopes
         g[_SLOPE] += by_slope * p.slope_spread * units[0]
         g[_BIAS] += by_bias * p.bias_spread * bias_unit[u]
         g[_LOG_NOISE] += by_noise
-        g[at_u + 2 * n_people + u] += by_noise * spreads[2]
+        g[at_u + 2 * n_people + u] += by_noise * spread_of_noise
         g[_NOISE] += by_noise * p.noise_spread * units[2]
         g[_LOGIT_LAPSE] += by_lapse
-        g[at_u + 3 * n_people + u] += by_lapse * spreads[3]
+        g[at_u + 3 * n_people + u] += by_lapse * spread_of_lapses
         g[_LAPSE] += by_lapse * p.lapse_spread * units[3]
     g[_GA] += g_ga
     g[_HALF] += g_half * half * (1 - half)
