@@ -25,7 +25,8 @@ Parts = tuple[tuple[Any, Any, Any], ...]
 _CENTRE = 4.0
 """The regressions on ln g are centred at -4."""
 _RARE = 7.0
-_FAR = 60.0
+NO_ANSWERS = -60.0
+"""Log of a number that counts for nothing."""
 _TINY = 1e-12
 _ROOT_2 = np.sqrt(2.0)
 
@@ -220,7 +221,7 @@ def _belief(data: FreeAnswerData, p: FreeAnswerPriors) -> tuple[Any, Any]:
     target = line(data.target_log_g) + off + own
     token = line(data.token_log_g) + residual
     table = pool_table(data)
-    pool = pt.concatenate([target + data.target_log_g, token + data.token_log_g, [-_FAR]])[table]  # type: ignore[no-untyped-call]
+    pool = pt.concatenate([target + data.target_log_g, token + data.token_log_g, [NO_ANSWERS]])[table]  # type: ignore[no-untyped-call]
     total = pt.logaddexp(rest, pt.logsumexp(pool, axis=1))  # type: ignore[no-untyped-call]
     item_level = pm.Deterministic("item_level", level + level_spread * level_unit - total, dims="item")
     target += item_level
@@ -242,24 +243,21 @@ def logit_of(log_g: NDArray[np.float64], share: Any, slope: Any) -> Any:
 
 def _answers(data: FreeAnswerData, place: Any, law: Parts, target: Any, token: Any) -> None:
     """Free answers: how often each token of a pool, and each target, was answered."""
-    n, entry, drawn = (values[data.token_item] for values in (data.n_answers, data.n_entry, data.n_drawn))
-    log_entry = np.where(entry > 0, np.log(np.maximum(entry, 1)), -_FAR)
+    n, entry = (values[data.token_item] for values in (data.n_answers, data.n_entry))
+    log_entry = np.where(entry > 0, np.log(np.maximum(entry, 1)), NO_ANSWERS)
     missed = 1.0 - sum(
         pt.exp(log_share) * answered_share(log_entry + data.token_log_g + place + shift, spread)
         for log_share, shift, spread in law
     )
-    not_drawn = np.where(data.token_given, 0.0, np.exp(-drawn * np.exp(data.token_log_g)))
+    not_drawn = draws_missed(data)
     log_in_pool = pt.log(pt.clip(1.0 - not_drawn * missed, _TINY, 1.0))
     in_any_case = np.zeros(data.item.size)
+    token_count = pm.Data("token_count", data.token_answers, dims="token")
+    target_count = pm.Data("target_count", data.target_answers, dims="item")
+    log_target = np.log(data.n_answers) + data.target_log_g + target
     for name, log_rate, selection, dim, counts in (
-        ("answers", np.log(n) + data.token_log_g + token, (log_in_pool, not_drawn), "token", data.token_answers),
-        (
-            "target_answers",
-            np.log(data.n_answers) + data.target_log_g + target,
-            (in_any_case, in_any_case),
-            "item",
-            data.target_answers,
-        ),
+        ("answers", np.log(n) + data.token_log_g + token, (log_in_pool, not_drawn), "token", token_count),
+        ("target_answers", log_target, (in_any_case, in_any_case), "item", target_count),
     ):
         pm.CustomDist(
             name,
@@ -271,6 +269,12 @@ def _answers(data: FreeAnswerData, place: Any, law: Parts, target: Any, token: A
             dims=dim,
             dtype="int64",
         )
+
+
+def draws_missed(data: FreeAnswerData) -> NDArray[np.float64]:
+    """Probability that the generator drew a token not once, 0 for candidates in any case; shape (token,)."""
+    drawn = data.n_drawn[data.token_item]
+    return np.where(data.token_given, 0.0, np.exp(-drawn * np.exp(data.token_log_g)))
 
 
 def _log_answers(value: Any, log_rate: Any, log_in_pool: Any, _not_drawn: Any) -> Any:
@@ -356,7 +360,7 @@ def _reports(data: FreeAnswerData, p: ParticipantPriors, k0: Any, evidence: Any)
         half,
         logp=partial(_log_box, edges=edges, half_box=data.half_box),
         random=partial(_random_box, edges=edges, half_box=data.half_box),
-        observed=data.row_box,
+        observed=pm.Data("row_box", data.row_box, dims="row"),
         dims="row",
         dtype="int64",
     )
