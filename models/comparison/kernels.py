@@ -649,24 +649,21 @@ def belief_log_density(  # noqa: PLR0915, PLR0917 - see above; in pieces it woul
 
 
 FREE_ANSWER_NUMBERS = (
-    *("log_k0", "level", "g_slope", "rare_g_slope", "shift", "share", "share_slope", "target_shift", "target_share"),
-    *("target_level", "target_slope", "log_noise", "logit_lapse", "narrow", "broad", "level_spread"),
-    *("divergence_spread", "target_narrow", "target_broad", "slope_spread", "bias_spread", "noise_spread"),
-    *("lapse_spread", "half"),
+    *("slope_turned_mean", "level", "g_slope", "rare_g_slope", "spread_slope", "target_level", "target_slope"),
+    *("log_noise", "logit_lapse", "narrow", "upper", "lower", "level_spread", "divergence_spread"),
+    *("target_upper", "target_lower", "slope_spread", "bias_spread", "noise_spread", "lapse_spread", "half"),
 )
 """The numbers that all share in the model of free answers; `narrow` to `lapse_spread` as logarithms, `half` as logit."""
-_F_K0, _F_LEVEL, _F_G, _F_RARE, _F_SHIFT, _F_SHARE, _F_SHARE_G, _F_T_SHIFT, _F_T_SHARE = range(9)
-_F_T_LEVEL, _F_T_SLOPE, _F_LOG_NOISE, _F_LOGIT_LAPSE, _F_NARROW, _F_BROAD, _F_LEVEL_SPREAD = range(9, 16)
-_F_DIVERGENCE, _F_T_NARROW, _F_T_BROAD, _F_SLOPE, _F_BIAS, _F_NOISE, _F_LAPSE, _F_HALF = range(16, 24)
-_N_FREE = 24
+_F_K0, _F_LEVEL, _F_G, _F_RARE, _F_SPREAD_G, _F_T_LEVEL, _F_T_SLOPE, _F_LOG_NOISE, _F_LOGIT_LAPSE = range(9)
+_F_NARROW, _F_UPPER, _F_LOWER, _F_LEVEL_SPREAD, _F_DIVERGENCE, _F_T_UPPER, _F_T_LOWER = range(9, 16)
+_F_SLOPE, _F_BIAS, _F_NOISE, _F_LAPSE, _F_HALF = range(16, 21)
+_N_FREE = 21
 
-# the curve of free_answers.answered_share
-_RISE, _RISE_WIDTH, _FIRST, _FIRST_AT, _FIRST_WIDTH = -0.35862572, 0.8429561, 1.05828992, 0.37115652, 0.77588575
-_SECOND, _SECOND_AT, _SECOND_WIDTH = -0.05828992, -0.42919064, 1.27215753
-_MOST_LOG_RATE, _MOST_LOG_RARE = 10.0, 30.0
+_MOST_LOG_RATE = 10.0
 _NO_MASS = -99.0
-"""Log of the mass of an empty bin, and of what the others do not notice."""
-_LITTLE = 1e-300
+"""Log of the mass of an empty bin."""
+_FEW = 1e-5
+_ROWS_OF_REST = 7
 
 
 @compiled
@@ -674,28 +671,24 @@ def _add_free_answer_numbers(x: FloatArray, g: FloatArray, p: Any, people: Any) 
     """Priors of the numbers that all share: adds the gradient, gives the log-density."""
     total: float = 0.0
     for i, mean, sd in (
-        (_F_K0, 0.0, p.log_k0),
         (_F_LEVEL, 0.0, p.level),
         (_F_G, 0.0, p.slope),
         (_F_RARE, 0.0, p.rare_slope),
-        (_F_SHIFT, 0.0, p.shift),
-        (_F_SHARE, 0.0, p.share),
-        (_F_SHARE_G, 0.0, p.share_slope),
-        (_F_T_SHIFT, 0.0, p.shift),
-        (_F_T_SHARE, 0.0, p.share),
+        (_F_SPREAD_G, 0.0, p.spread_slope),
         (_F_T_LEVEL, 0.0, p.target_level),
         (_F_T_SLOPE, 0.0, p.target_slope),
         (_F_LOG_NOISE, log(people.noise_median), people.log_noise),
         (_F_LOGIT_LAPSE, log(people.lapse_median / (1 - people.lapse_median)), people.logit_lapse),
         (_F_NARROW, log(p.spread_median), p.log_spread),
-        (_F_T_NARROW, log(p.spread_median), p.log_spread),
+        (_F_T_UPPER, log(p.spread_median), p.log_target_spread),
+        (_F_T_LOWER, log(p.spread_median), p.log_target_spread),
     ):
         total += _add_normal(x, g, i, mean, sd)
     for i, sd in (
-        (_F_BROAD, p.broad),
+        (_F_UPPER, p.tail),
+        (_F_LOWER, p.tail),
         (_F_LEVEL_SPREAD, p.level_spread),
         (_F_DIVERGENCE, p.divergence_spread),
-        (_F_T_BROAD, p.broad),
         (_F_SLOPE, people.slope_spread),
         (_F_BIAS, people.bias_spread),
         (_F_NOISE, people.noise_spread),
@@ -710,131 +703,121 @@ def _add_free_answer_numbers(x: FloatArray, g: FloatArray, p: Any, people: Any) 
 
 
 @compiled
-def _mixture(
-    value: float, share: float, shift: float, narrow: float, broad: float
-) -> tuple[float, float, float, float, float, float]:
-    """Log-density of two normals, the broad one at -shift; its derivatives by value, logit of the share, and the rest.
-
-    The rest: by shift, narrow and broad.
-    """
-    near, far = value / narrow, (value + shift) / broad
-    half_near, half_far = 0.5 * near * near, 0.5 * far * far
-    least = min(half_near, half_far)
-    first, second = (1 - share) / narrow * exp(least - half_near), share / broad * exp(least - half_far)
-    both = first + second
-    of_far = second / both
-    of_near = 1 - of_far
-    by_far = -of_far * far / broad
-    return (
-        log(both) - least - _HALF_LOG_2_PI,
-        by_far - of_near * near / narrow,
-        of_far - share,
-        by_far,
-        of_near * (near * near - 1) / narrow,
-        of_far * (far * far - 1) / broad,
-    )
+def _hinge(z: float) -> tuple[float, float]:
+    """Bent line of :func:`~models.comparison.free_answers.hinge`, and its slope."""
+    root = sqrt((z - 1) * (z - 1) + 0.25)
+    return 0.5 * (z - 1 + root), 0.5 + 0.5 * (z - 1) / root
 
 
 @compiled
-def _cdf(x: float) -> tuple[float, float]:
-    """Distribution and density of a standard normal."""
-    twice, bell = _tail(x, 1.0)
-    return (1 - 0.5 * twice if x > 0 else 0.5 * twice), bell * 0.5 * _ROOT_2_PI
+def _spread_place(log_g: float) -> float:
+    """Where ln g stands for the spread of the residuals, from -12 to 0, centred at -4."""
+    return min(max(log_g, -12.0), 0.0) + 4
 
 
 @compiled
-def _answered_share(
-    log_rate: float, variance: float, rise_width: float, first_width: float, second_width: float
-) -> tuple[float, float, float]:
-    """Probability that a token is answered at least once, and its derivatives by log rate and variance.
-
-    See :func:`~models.comparison.free_answers.answered_share`; the widths are those of the curve with the variance.
-    """
-    log_rare = log_rate + 0.5 * variance
-    rare = exp(min(log_rare, _MOST_LOG_RARE))
-    at = (_RISE - log_rate - variance) / rise_width
-    inside, bell = _cdf(at)
-    found = rare * inside
-    by_rate = -rare * bell / rise_width
-    by_variance = -rare * bell * (1 / rise_width + 0.5 * at / rise_width**2)
-    if log_rare < _MOST_LOG_RARE:
-        by_rate += found
-        by_variance += 0.5 * found
-    at = (log_rate - _FIRST_AT) / first_width
-    inside, bell = _cdf(at)
-    found += _FIRST * inside
-    by_rate += _FIRST * bell / first_width
-    by_variance -= 0.5 * _FIRST * bell * at / first_width**2
-    at = (log_rate - _SECOND_AT) / second_width
-    inside, bell = _cdf(at)
-    found += _SECOND * inside
-    by_rate += _SECOND * bell / second_width
-    by_variance -= 0.5 * _SECOND * bell * at / second_width**2
-    if found <= TINY:
-        return TINY, 0.0, 0.0
-    if found >= 1:
-        return 1.0, 0.0, 0.0
-    return found, by_rate, by_variance
-
-
-@compiled
-def free_answer_people(x: FloatArray, start: int, n: int) -> FloatArray:
-    """Slope, bias, noise, lapse rate, standardised bias, and the slope before it is centred, of every participant."""
-    found = np.empty((6, n))
-    slope, bias, noise, lapse, unit, steepness = found
+def free_answer_people(x: FloatArray, start: int, n: int, noise_centring: FloatArray) -> FloatArray:
+    """Slope, bias, noise, lapse rate, standardised bias, slope before it is centred, its unbounded ln, noise unit."""
+    found = np.empty((8, n))
+    slope, bias, noise, lapse, unit, steepness, raw, noise_unit = found
     mean = 0.0
+    log_k0 = x[start : start + n].mean()
     for u in range(n):
-        slope[u] = SLOPE_BOUND * tanh(exp(x[_F_SLOPE]) * x[start + u] / SLOPE_BOUND)
+        raw[u] = x[start + u] - log_k0 + x[_F_K0]
+        slope[u] = SLOPE_BOUND * tanh(raw[u] / SLOPE_BOUND)
         steepness[u] = exp(slope[u])
         mean += slope[u] / n
         unit[u] = sinh(x[start + n + u]) / steepness[u]
         bias[u] = exp(x[_F_BIAS]) * unit[u]
-        noise[u] = exp(x[_F_LOG_NOISE] + exp(x[_F_NOISE]) * x[start + 2 * n + u])
+        c = noise_centring[u]
+        noise_unit[u] = exp(-c * x[_F_NOISE]) * (x[start + 2 * n + u] - c * x[_F_LOG_NOISE])
+        noise[u] = exp(x[_F_LOG_NOISE] + exp(x[_F_NOISE]) * noise_unit[u])
         lapse[u] = 1 / (1 + exp(-x[_F_LOGIT_LAPSE] - exp(x[_F_LAPSE]) * x[start + 3 * n + u]))
     for u in range(n):
-        slope[u] = exp(x[_F_K0] + slope[u] - mean)
+        slope[u] = exp(log_k0 + slope[u] - mean)
     return found
 
 
 @compiled
-def free_answer_ratios(x: FloatArray, mean_bias: float, q: Any) -> tuple[FloatArray, ...]:
-    """Log h/g without the item's level of targets, then tokens; of every item divergence, log rest, log total, level.
+def free_answer_ratios(
+    x: FloatArray, mean_bias: float, q: Any
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Of targets and tokens; of items; of the bins; ln scale of the targets' and of the tokens' residuals at 1.
 
-    After them the parts of the log rest: ln of the expected e^r of the narrow and of the broad part.
+    Of targets and tokens: log h/g without the item's level, standardised residual, and its derivative by the parameter.
+
+    Of every item: divergence, log rest, log total, level. Of its bins, means by what they add to the rest: the place of
+    ln g, how far it is beyond -7, and the derivatives of the log rest by ln divergence, spread_slope, narrow, upper and
+    lower.
     """
     n_items, n_tokens = q.target_log_g.size, q.token_item.size
-    ratio = np.empty(n_items + n_tokens)
-    found = np.empty((6, n_items))
-    divergence, log_rest, log_total, level, near, far = found
-    narrow = exp(x[_F_NARROW])
-    broad = narrow + exp(x[_F_BROAD])
+    of_tokens = np.empty((3, n_items + n_tokens))
+    ratio, unit, power = of_tokens
+    found = np.empty((4, n_items))
+    divergence, log_rest, log_total, level = found
+    of_rest = np.zeros((_ROWS_OF_REST, n_items))
+    narrow, upper, lower = exp(x[_F_NARROW]), exp(x[_F_UPPER]), exp(x[_F_LOWER])
+    t_middle, t_bend = 0.5 * (exp(x[_F_T_UPPER]) + exp(x[_F_T_LOWER])), 0.5 * (exp(x[_F_T_UPPER]) - exp(x[_F_T_LOWER]))
+    log_scale = np.array([log(t_middle), log(narrow + 0.25 * (upper + lower))])
+    n_nodes, n_bins = q.node.size, q.bin_log_g.shape[1]
+    shape, rise, fall = np.empty((3, n_nodes))
+    for k in range(n_nodes):
+        rise[k], fall[k] = _hinge(q.node[k])[0], _hinge(-q.node[k])[0]
+        shape[k] = narrow * q.node[k] + upper * rise[k] - lower * fall[k]
     spread, level_spread = exp(x[_F_DIVERGENCE]), exp(x[_F_LEVEL_SPREAD])
+    place_of, scale_of = np.empty((2, n_bins))
     at_target = _N_FREE + 2 * n_items
     token = 0
     for i in range(n_items):
-        scale = exp(spread * x[_N_FREE + n_items + i])
-        near[i] = 0.5 * (narrow * scale) ** 2
-        far[i] = 0.5 * (broad * scale) ** 2 - x[_F_SHIFT] * scale
-        most = max(near[i], far[i])
-        by_near, by_far = exp(near[i] - most), exp(far[i] - most)
-        rest = _LITTLE
-        for b in range(q.bin_log_g.shape[1]):
+        log_divergence = spread * x[_N_FREE + n_items + i]
+        divergence[i] = exp(log_divergence)
+        most = -1e300
+        for b in range(n_bins):
+            log_g = q.bin_log_g[i, b]
+            place_of[b] = q.bin_log_mass[i, b] + x[_F_G] * (log_g + 4) + x[_F_RARE] * max(-log_g - 7, 0.0)
+            scale_of[b] = divergence[i] * exp(-x[_F_SPREAD_G] * _spread_place(log_g))
+            # shapes rise with the node
+            most = max(most, place_of[b] + scale_of[b] * shape[n_nodes - 1])
+        rest = 0.0
+        for b in range(n_bins):
             if q.bin_log_mass[i, b] <= _NO_MASS:
                 continue
-            place = q.bin_log_g[i, b] + 4
-            share = 1 / (1 + exp(-x[_F_SHARE] - x[_F_SHARE_G] * place))
-            line = x[_F_G] * place + x[_F_RARE] * max(-q.bin_log_g[i, b] - 7, 0.0)
-            rest += exp(q.bin_log_mass[i, b] + line) * ((1 - share) * by_near + share * by_far)
-        log_rest[i] = most + log(rest)
-        divergence[i] = scale
-        ratio[i] = x[at_target + i] - mean_bias
+            here, by_scale, by_narrow, by_upper, by_lower = 0.0, 0.0, 0.0, 0.0, 0.0
+            for k in range(n_nodes):
+                mass = q.weight[k] * exp(place_of[b] + scale_of[b] * shape[k] - most)
+                here += mass
+                by_scale += mass * shape[k]
+                by_narrow += mass * q.node[k]
+                by_upper += mass * rise[k]
+                by_lower -= mass * fall[k]
+            rest += here
+            log_g, scale = q.bin_log_g[i, b], scale_of[b]
+            of_rest[0, i] += here * (log_g + 4)
+            of_rest[1, i] += here * max(-log_g - 7, 0.0)
+            of_rest[2, i] += by_scale * scale
+            of_rest[3, i] -= by_scale * scale * _spread_place(log_g)
+            of_rest[4, i] += by_narrow * scale
+            of_rest[5, i] += by_upper * scale
+            of_rest[6, i] += by_lower * scale
+        log_rest[i] = -1e300
+        if rest > 0:
+            log_rest[i] = most + log(rest)
+            of_rest[:, i] /= rest
+        c, log_g = q.centring[i], q.target_log_g[i]
+        line = (x[_F_G] + x[_F_T_SLOPE]) * (log_g + 4) + x[_F_RARE] * max(-log_g - 7, 0.0) + x[_F_T_LEVEL]
+        power[i] = exp(-c * (log_divergence + log_scale[0]))
+        unit[i] = power[i] * (x[at_target + i] - c * (line + mean_bias))
+        ratio[i] = line + divergence[i] * (t_middle * unit[i] + t_bend * (sqrt(1 + unit[i] * unit[i]) - 1))
         largest = max(log_rest[i], q.target_log_g[i] + ratio[i])
         first = token
         while token < n_tokens and q.token_item[token] == i:
-            log_g = q.token_log_g[token]
-            at = n_items + token
+            log_g, at = q.token_log_g[token], n_items + token
+            own, c = log_divergence - x[_F_SPREAD_G] * _spread_place(log_g), q.centring[at]
             line = x[_F_G] * (log_g + 4) + x[_F_RARE] * max(-log_g - 7, 0.0)
-            ratio[at] = line + x[_N_FREE + 3 * n_items + token]
+            power[at] = exp(-c * (own + log_scale[1]))
+            z = power[at] * (x[at_target + n_items + token] - c * line)
+            unit[at], scale = z, exp(own)
+            ratio[at] = line + scale * (narrow * z + upper * _hinge(z)[0] - lower * _hinge(-z)[0])
             largest = max(largest, log_g + ratio[at])
             token += 1
         total = exp(log_rest[i] - largest) + exp(q.target_log_g[i] + ratio[i] - largest)
@@ -842,7 +825,7 @@ def free_answer_ratios(x: FloatArray, mean_bias: float, q: Any) -> tuple[FloatAr
             total += exp(q.token_log_g[of_item] + ratio[n_items + of_item] - largest)
         log_total[i] = largest + log(total)
         level[i] = x[_F_LEVEL] + level_spread * x[_N_FREE + i] - log_total[i]
-    return ratio, found
+    return of_tokens, found, of_rest, log_scale
 
 
 @compiled
@@ -868,20 +851,22 @@ def free_answer_log_density(  # noqa: PLR0915, PLR0917 - one pass; Numba takes a
     g[:] = 0.0
     total: float = _add_free_answer_numbers(x, g, p, priors)
     total += _add_normals(x[_N_FREE:at_target], g[_N_FREE:at_target])
-    total += _add_normals(x[at_u : at_u + n_people], g[at_u : at_u + n_people])
-    total += _add_normals(x[at_u + 2 * n_people : at_weight], g[at_u + 2 * n_people : at_weight])
+    total += _add_normals(x[at_u + 3 * n_people : at_weight], g[at_u + 3 * n_people : at_weight])
     generator = 1.0
     if x.size > at_weight:
         total += _add_normal(x, g, at_weight, 0.0, p.generator_weight)
         generator -= x[at_weight]
 
-    people = free_answer_people(x, at_u, n_people)
-    slope, bias, noise, lapse, bias_unit, steepness = people
+    slope, bias, noise, lapse, bias_unit, steepness, raw, noise_unit = free_answer_people(
+        x, at_u, n_people, q.noise_centring
+    )
     mean_bias = bias.sum() / n_people
     g_bias_unit = np.zeros(n_people)
     total += _add_students(bias_unit, g_bias_unit, _BIAS_DF)
-    ratio, of_items = free_answer_ratios(x, mean_bias, q)
-    divergence, log_rest, log_total, level, log_near, log_far = of_items
+    of_tokens, of_items, of_rest, log_scale = free_answer_ratios(x, mean_bias, q)
+    ratio, unit_of, power = of_tokens
+    total -= _HALF_LOG_2_PI * (n_items + n_tokens)
+    divergence, log_rest, log_total, level = of_items
     g_ratio = np.zeros(n_items + n_tokens)
 
     # reports: what they say of the log-ratios, and of slopes, biases, noise and lapses
@@ -920,58 +905,33 @@ def free_answer_log_density(  # noqa: PLR0915, PLR0917 - one pass; Numba takes a
         g_noise[u] += weight * (by_left + by_right)
     total += log(product)
 
-    # answers and residuals, item by item
-    narrow, t_narrow = exp(x[_F_NARROW]), exp(x[_F_T_NARROW])
-    broad, t_broad = narrow + exp(x[_F_BROAD]), t_narrow + exp(x[_F_T_BROAD])
+    # targets, answers, and the sum over the vocabulary, item by item
+    narrow, upper, lower = exp(x[_F_NARROW]), exp(x[_F_UPPER]), exp(x[_F_LOWER])
+    t_upper, t_lower = exp(x[_F_T_UPPER]), exp(x[_F_T_LOWER])
     spread, level_spread = exp(x[_F_DIVERGENCE]), exp(x[_F_LEVEL_SPREAD])
-    t_share = 1 / (1 + exp(-x[_F_T_SHARE]))
-    g_narrow, g_broad, g_t_narrow, g_t_broad, g_mean_bias = 0.0, 0.0, 0.0, 0.0, 0.0
+    n_nodes = q.node.size
+    shape, g_shape = np.empty(n_nodes), np.zeros(n_nodes)
+    for k in range(n_nodes):
+        shape[k] = narrow * q.node[k] + upper * _hinge(q.node[k])[0] - lower * _hinge(-q.node[k])[0]
+    t_middle, t_bend = 0.5 * (t_upper + t_lower), 0.5 * (t_upper - t_lower)
+    g_narrow, g_upper, g_lower, g_t_upper, g_t_lower, g_mean_bias = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    # of the logarithms of the scales at which residuals are standardised
+    g_t_scale, g_own_scale = 0.0, 0.0
     token = 0
     for i in range(n_items):
-        scale, g_level, g_scale = divergence[i], 0.0, 0.0
-        s_narrow, s_broad, s_shift = narrow * scale, broad * scale, x[_F_SHIFT] * scale
-        # the target
+        # of the item's level, and of the logarithm of its divergence
+        g_level, g_scale = 0.0, 0.0
         log_g = q.target_log_g[i]
-        place = log_g + 4
-        residual = ratio[i] - x[_F_G] * place - x[_F_RARE] * max(-log_g - 7, 0.0) - x[_F_T_LEVEL]
-        residual -= x[_F_T_SLOPE] * place
-        density, by_value, by_logit, by_shift, by_narrow, by_broad = _mixture(
-            residual, t_share, x[_F_T_SHIFT] * scale, t_narrow * scale, t_broad * scale
-        )
-        total += density
-        g_ratio[i] += by_value
-        g[_F_G] -= by_value * place
-        g[_F_RARE] -= by_value * max(-log_g - 7, 0.0)
-        g[_F_T_LEVEL] -= by_value
-        g[_F_T_SLOPE] -= by_value * place
-        g[_F_T_SHARE] += by_logit
-        g[_F_T_SHIFT] += by_shift * scale
-        g_t_narrow += by_narrow * scale
-        g_t_broad += by_broad * scale
-        g_scale += by_shift * x[_F_T_SHIFT] + by_narrow * t_narrow + by_broad * t_broad
         log_rate = q.log_n_answers[i] + log_g + level[i] + ratio[i]
         rate = exp(min(log_rate, _MOST_LOG_RATE))
         total += target_answers[i] * log_rate - rate
         by_rate = target_answers[i] - (rate if log_rate < _MOST_LOG_RATE else 0.0)
         g_ratio[i] += by_rate
         g_level += by_rate
-        # the other tokens; widths of the curve are those of the item
-        near, far = s_narrow * s_narrow, s_broad * s_broad
-        near_widths = sqrt(_RISE_WIDTH**2 + near), sqrt(_FIRST_WIDTH**2 + near), sqrt(_SECOND_WIDTH**2 + near)
-        far_widths = sqrt(_RISE_WIDTH**2 + far), sqrt(_FIRST_WIDTH**2 + far), sqrt(_SECOND_WIDTH**2 + far)
         first = token
         while token < n_tokens and q.token_item[token] == i:
             at = n_items + token
-            log_g = q.token_log_g[token]
-            place, rare = log_g + 4, max(-log_g - 7, 0.0)
-            share = 1 / (1 + exp(-x[_F_SHARE] - x[_F_SHARE_G] * place))
-            residual = x[at_token + token]
-            density, by_value, by_logit, by_shift, by_narrow, by_broad = _mixture(
-                residual, share, s_shift, s_narrow, s_broad
-            )
-            total += density
-            g[at_token + token] += by_value
-            log_rate = q.log_n_answers[i] + log_g + level[i] + ratio[at]
+            log_rate = q.log_n_answers[i] + q.token_log_g[token] + level[i] + ratio[at]
             rate = exp(min(log_rate, _MOST_LOG_RATE))
             total += token_answers[token] * log_rate - rate
             by_rate = token_answers[token] - (rate if log_rate < _MOST_LOG_RATE else 0.0)
@@ -979,108 +939,139 @@ def free_answer_log_density(  # noqa: PLR0915, PLR0917 - one pass; Numba takes a
             g_level += by_rate
             missed = q.not_drawn[token]
             if missed > 0:
-                middle = q.log_n_entry[i] + log_g + level[i] + ratio[at] - residual
-                rare_near, near_rate, near_variance = _answered_share(
-                    middle, near, near_widths[0], near_widths[1], near_widths[2]
-                )
-                rare_far, far_rate, far_variance = _answered_share(
-                    middle - s_shift, far, far_widths[0], far_widths[1], far_widths[2]
-                )
-                in_pool = 1 - missed * (1 - (1 - share) * rare_near - share * rare_far)
-                if in_pool <= TINY:
-                    total -= log(TINY)
-                else:
-                    total -= log(min(in_pool, 1.0))
-                    weight = -missed / in_pool
-                    by_logit += weight * share * (1 - share) * (rare_far - rare_near)
-                    of_near, of_far = weight * (1 - share), weight * share
-                    by_middle = of_near * near_rate + of_far * far_rate
+                # a token is in the pool because it was drawn, or because somebody answered it
+                log_g = q.token_log_g[token]
+                place, rare = log_g + 4, max(-log_g - 7, 0.0)
+                middle = q.log_n_entry[i] + log_g + level[i] + x[_F_G] * place + x[_F_RARE] * rare
+                scale = divergence[i] * exp(-x[_F_SPREAD_G] * _spread_place(log_g))
+                answered = 0.0
+                by_node = np.empty(n_nodes)
+                for k in range(n_nodes):
+                    log_rate = middle + scale * shape[k]
+                    rate = exp(min(log_rate, _MOST_LOG_RATE))
+                    silent = exp(-rate)
+                    answered += q.weight[k] * (rate * (1 - 0.5 * rate) if rate < _FEW else 1 - silent)
+                    by_node[k] = q.weight[k] * rate * silent if log_rate < _MOST_LOG_RATE else 0.0
+                in_pool = 1 - missed + missed * answered
+                total -= log(max(in_pool, TINY))
+                if in_pool > TINY:
+                    by_middle, by_scale = 0.0, 0.0
+                    for k in range(n_nodes):
+                        by_rate = -missed / in_pool * by_node[k]
+                        by_middle += by_rate
+                        by_scale += by_rate * scale * shape[k]
+                        g_shape[k] += by_rate * scale
                     g_level += by_middle
                     g[_F_G] += by_middle * place
                     g[_F_RARE] += by_middle * rare
-                    by_shift -= of_far * far_rate
-                    by_narrow += of_near * near_variance * 2 * s_narrow
-                    by_broad += of_far * far_variance * 2 * s_broad
-            g[_F_SHARE] += by_logit
-            g[_F_SHARE_G] += by_logit * place
-            g[_F_SHIFT] += by_shift * scale
-            g_narrow += by_narrow * scale
-            g_broad += by_broad * scale
-            g_scale += by_shift * x[_F_SHIFT] + by_narrow * narrow + by_broad * broad
+                    g[_F_SPREAD_G] -= by_scale * _spread_place(log_g)
+                    g_scale += by_scale
             token += 1
         # the level, and with it the sum over the vocabulary
         g[_F_LEVEL] += g_level
         g[_F_LEVEL_SPREAD] += g_level * level_spread * x[_N_FREE + i]
         g[_N_FREE + i] += g_level * level_spread
-        g_ratio[i] -= g_level * exp(q.target_log_g[i] + ratio[i] - log_total[i])
+        log_g, z, c = q.target_log_g[i], unit_of[i], q.centring[i]
+        place, rare, bent = log_g + 4, max(-log_g - 7, 0.0), sqrt(1 + z * z)
+        by_ratio = g_ratio[i] - g_level * exp(log_g + ratio[i] - log_total[i])
+        by_shape = by_ratio * divergence[i]
+        g_scale += by_shape * (t_middle * z + t_bend * (bent - 1))
+        g_t_upper += 0.5 * by_shape * (z + bent - 1)
+        g_t_lower += 0.5 * by_shape * (z - bent + 1)
+        by_unit = by_shape * (t_middle + t_bend * z / bent) - z
+        total -= 0.5 * z * z + c * (spread * x[_N_FREE + n_items + i] + log_scale[0])
+        by_line = by_ratio - c * power[i] * by_unit
+        g_mean_bias -= c * power[i] * by_unit
+        g_scale -= c * (z * by_unit + 1)
+        g_t_scale -= c * (z * by_unit + 1)
+        g[at_target + i] += by_unit * power[i]
+        g[_F_G] += by_line * place
+        g[_F_T_SLOPE] += by_line * place
+        g[_F_RARE] += by_line * rare
+        g[_F_T_LEVEL] += by_line
+        by_rest = -g_level * exp(log_rest[i] - log_total[i])
+        g[_F_G] += by_rest * of_rest[0, i]
+        g[_F_RARE] += by_rest * of_rest[1, i]
+        g_scale += by_rest * of_rest[2, i]
+        g[_F_SPREAD_G] += by_rest * of_rest[3, i]
+        g_narrow += by_rest * of_rest[4, i]
+        g_upper += by_rest * of_rest[5, i]
+        g_lower += by_rest * of_rest[6, i]
         for of_item in range(first, token):
             at = n_items + of_item
-            log_g = q.token_log_g[of_item]
-            g_ratio[at] -= g_level * exp(log_g + ratio[at] - log_total[i])
-            g[at_token + of_item] += g_ratio[at]
-            g[_F_G] += g_ratio[at] * (log_g + 4)
-            g[_F_RARE] += g_ratio[at] * max(-log_g - 7, 0.0)
-        most = max(log_near[i], log_far[i])
-        by_near, by_far = exp(log_near[i] - most), exp(log_far[i] - most)
-        by_bins = -g_level * exp(most - log_total[i])
-        of_near, of_far = 0.0, 0.0
-        for b in range(q.bin_log_g.shape[1]):
-            if q.bin_log_mass[i, b] <= _NO_MASS:
-                continue
-            place, rare = q.bin_log_g[i, b] + 4, max(-q.bin_log_g[i, b] - 7, 0.0)
-            share = 1 / (1 + exp(-x[_F_SHARE] - x[_F_SHARE_G] * place))
-            mass = exp(q.bin_log_mass[i, b] + x[_F_G] * place + x[_F_RARE] * rare)
-            both = mass * ((1 - share) * by_near + share * by_far)
-            of_near += mass * (1 - share) * by_near
-            of_far += mass * share * by_far
-            g[_F_G] += by_bins * both * place
-            g[_F_RARE] += by_bins * both * rare
-            by_logit = by_bins * mass * share * (1 - share) * (by_far - by_near)
-            g[_F_SHARE] += by_logit
-            g[_F_SHARE_G] += by_logit * place
-        of_near, of_far = by_bins * of_near, by_bins * of_far
-        g_narrow += of_near * narrow * scale * scale
-        g_broad += of_far * broad * scale * scale
-        g[_F_SHIFT] -= of_far * scale
-        g_scale += of_near * near / scale + of_far * (far / scale - x[_F_SHIFT])
-        # the divergence, and the target's place, which has the mean bias in it
+            log_g, z, c = q.token_log_g[of_item], unit_of[at], q.centring[at]
+            by_ratio = g_ratio[at] - g_level * exp(log_g + ratio[at] - log_total[i])
+            (rise, rising), (fall, falling) = _hinge(z), _hinge(-z)
+            by_shape = by_ratio * divergence[i] * exp(-x[_F_SPREAD_G] * _spread_place(log_g))
+            by_unit = by_shape * (narrow + upper * rising + lower * falling) - z
+            place = _spread_place(log_g)
+            total -= 0.5 * z * z + c * (spread * x[_N_FREE + n_items + i] - x[_F_SPREAD_G] * place + log_scale[1])
+            by_line = by_ratio - c * power[at] * by_unit
+            g[_F_G] += by_line * (log_g + 4)
+            g[_F_RARE] += by_line * max(-log_g - 7, 0.0)
+            g_own_scale -= c * (z * by_unit + 1)
+            by_scale = by_shape * (narrow * z + upper * rise - lower * fall) - c * (z * by_unit + 1)
+            g_scale += by_scale
+            g[_F_SPREAD_G] -= by_scale * _spread_place(log_g)
+            g_narrow += by_shape * z
+            g_upper += by_shape * rise
+            g_lower -= by_shape * fall
+            g[at_token + of_item] += by_unit * power[at]
         unit = x[_N_FREE + n_items + i]
-        g[_F_DIVERGENCE] += g_scale * scale * spread * unit
-        g[_N_FREE + n_items + i] += g_scale * scale * spread
-        g[at_target + i] += g_ratio[i]
-        g_mean_bias -= g_ratio[i]
-    g[_F_NARROW] += (g_narrow + g_broad) * narrow
-    g[_F_BROAD] += g_broad * exp(x[_F_BROAD])
-    g[_F_T_NARROW] += (g_t_narrow + g_t_broad) * t_narrow
-    g[_F_T_BROAD] += g_t_broad * exp(x[_F_T_BROAD])
+        g[_F_DIVERGENCE] += g_scale * spread * unit
+        g[_N_FREE + n_items + i] += g_scale * spread
+    for k in range(n_nodes):
+        g_narrow += g_shape[k] * q.node[k]
+        g_upper += g_shape[k] * _hinge(q.node[k])[0]
+        g_lower -= g_shape[k] * _hinge(-q.node[k])[0]
+    by_own = g_own_scale / (narrow + 0.25 * (upper + lower))
+    g_narrow += by_own
+    g_upper += 0.25 * by_own
+    g_lower += 0.25 * by_own
+    g_t_upper += 0.5 * g_t_scale / t_middle
+    g_t_lower += 0.5 * g_t_scale / t_middle
+    g[_F_NARROW] += g_narrow * narrow
+    g[_F_UPPER] += g_upper * upper
+    g[_F_LOWER] += g_lower * lower
+    g[_F_T_UPPER] += g_t_upper * t_upper
+    g[_F_T_LOWER] += g_t_lower * t_lower
     if x.size > at_weight:
         g[at_weight] += g_weight
     g[_F_HALF] += g_half * half * (1 - half)
 
-    # back to the participants
-    mean_slope = 0.0
+    # back to the participants; of k0 is the mean of the parameters that stand for slopes
+    log_k0 = x[at_u : at_u + n_people].mean()
+    total -= 0.5 * (log_k0 / p.log_k0) ** 2 + log(p.log_k0) + _HALF_LOG_2_PI
+    by_k0, mean_slope, mean_raw = g_slope.sum() - log_k0 / p.log_k0**2, g_slope.sum() / n_people, 0.0
+    slope_spread, noise_spread = exp(x[_F_SLOPE]), exp(x[_F_NOISE])
     for u in range(n_people):
-        g[_F_K0] += g_slope[u]
-        mean_slope += g_slope[u] / n_people
-    for u in range(n_people):
-        units = (x[at_u + u], x[at_u + n_people + u], x[at_u + 2 * n_people + u], x[at_u + 3 * n_people + u])
-        by_unit = g_bias_unit[u] + (g_bias[u] + g_mean_bias / n_people) * exp(x[_F_BIAS])
-        turn = cosh(units[1])
+        units = (x[at_u + n_people + u], x[at_u + 3 * n_people + u])
+        by_bias = g_bias_unit[u] + (g_bias[u] + g_mean_bias / n_people) * exp(x[_F_BIAS])
+        turn = cosh(units[0])
         total += log(turn / steepness[u])
-        g[at_u + n_people + u] += by_unit * turn / steepness[u] + tanh(units[1])
-        by_slope = g_slope[u] - mean_slope - by_unit * bias_unit[u] - 1
-        by_slope *= exp(x[_F_SLOPE]) * (1 - tanh(exp(x[_F_SLOPE]) * units[0] / SLOPE_BOUND) ** 2)
-        g[at_u + u] += by_slope
-        g[_F_SLOPE] += by_slope * units[0]
-        g[_F_BIAS] += (by_unit - g_bias_unit[u]) * bias_unit[u]
+        g[at_u + n_people + u] += by_bias * turn / steepness[u] + tanh(units[0])
+        g[_F_BIAS] += (by_bias - g_bias_unit[u]) * bias_unit[u]
+        z = raw[u] / slope_spread
+        total -= 0.5 * z * z + x[_F_SLOPE] + _HALF_LOG_2_PI
+        g[_F_SLOPE] += z * z - 1
+        by_raw = (g_slope[u] - mean_slope - by_bias * bias_unit[u] - 1) * (1 - tanh(raw[u] / SLOPE_BOUND) ** 2)
+        by_raw -= z / slope_spread
+        g[at_u + u] += by_raw
+        mean_raw += by_raw / n_people
+        g[_F_K0] += by_raw
+        z, c = noise_unit[u], q.noise_centring[u]
+        total -= 0.5 * z * z + c * x[_F_NOISE] + _HALF_LOG_2_PI
         by_noise = g_noise[u] * noise[u]
-        g[_F_LOG_NOISE] += by_noise
-        g[at_u + 2 * n_people + u] += by_noise * exp(x[_F_NOISE])
-        g[_F_NOISE] += by_noise * exp(x[_F_NOISE]) * units[2]
+        by_unit = by_noise * noise_spread - z
+        g[at_u + 2 * n_people + u] += by_unit * exp(-c * x[_F_NOISE])
+        g[_F_LOG_NOISE] += by_noise - c * by_unit * exp(-c * x[_F_NOISE])
+        g[_F_NOISE] += by_noise * noise_spread * z - c * (z * by_unit + 1)
         by_lapse = g_lapse[u] * lapse[u] * (1 - lapse[u])
         g[_F_LOGIT_LAPSE] += by_lapse
         g[at_u + 3 * n_people + u] += by_lapse * exp(x[_F_LAPSE])
-        g[_F_LAPSE] += by_lapse * exp(x[_F_LAPSE]) * units[3]
+        g[_F_LAPSE] += by_lapse * exp(x[_F_LAPSE]) * units[1]
+    for u in range(n_people):
+        g[at_u + u] += by_k0 / n_people - mean_raw
     for i in range(n_items):
         total -= lgamma(target_answers[i] + 1.0)
     for at in range(n_tokens):
