@@ -2,9 +2,11 @@ r"""Log-density of the model of free answers and its gradient, written out; see 
 
 The model is that of :func:`models.comparison.free_answers.free_answer_model`, which stays the statement of it: tests
 compare the two. Parameters are turned so that chains move fast whether data say much or little. The residual of a token
-or target has the parameter :math:`y = z s^c + c\,m`, with z its standard normal, s its scale, m its place before it (a
-target's with the mean of the biases, as reports know their sum), and a number c from 0, where data say nothing, to 1
-(Papaspiliopoulos, Roberts and Skold 2007); so has ln noise of a participant. ``slope_turned`` is ln slope, nearly, whose
+or target has the parameter :math:`y = (1 - c) z + c\,v`, with z its standard normal, v its log-ratio before the item's
+level (a target's with the mean of the biases, as reports know their sum), and a number c from 0, where data say nothing,
+to 1. Ln noise of a participant has :math:`y = z s^c + c\,m`, with the mean m and the spread s of all (Papaspiliopoulos,
+Roberts and Skold 2007).
+``slope_turned`` is ln slope, nearly, whose
 mean is ln k0; ``bias_turned`` is :math:`\sinh^{-1}(k\, \mathrm{bias\_unit})`, with k the slope before it is centred,
 as in :mod:`models.comparison.participant_density`.
 """
@@ -199,8 +201,7 @@ def _expanded(x: FloatArray, where: dict[str, slice], q: Any) -> dict[str, Float
     found |= dict(zip(names, people, strict=True))
     del found["steepness"]
     found["slope_unit"] = found["slope_unit"] / found["slope_spread"]
-    of_tokens, of_items, _, _ = free_answer_ratios(x, found["bias"].mean(), q)
-    ratio, unit, _ = of_tokens
+    ratio, unit, of_items, _ = free_answer_ratios(x, found["bias"].mean(), q)
     found["target_unit"], found["residual_unit"] = np.split(unit, [q.target_log_g.size])
     target, token = np.split(ratio, [q.target_log_g.size])
     found["divergence"], found["item_level"] = of_items[0], of_items[3]

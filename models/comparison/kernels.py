@@ -663,6 +663,8 @@ _MOST_LOG_RATE = 10.0
 _NO_MASS = -99.0
 """Log of the mass of an empty bin."""
 _FEW = 1e-5
+_ENOUGH = 1e-12
+"""Where Newton's steps end."""
 _ROWS_OF_REST = 7
 
 
@@ -710,6 +712,30 @@ def _hinge(z: float) -> tuple[float, float]:
 
 
 @compiled
+def _bent_unit(y: float, c: float, line: float, scale: float, narrow: float, upper: float, lower: float) -> float:
+    """Solve y = (1 - c) z + c (line + scale r(z)) for z, r a token's residual; it is steepest outside."""
+    z = 0.0
+    for _ in range(100):
+        (rise, rising), (fall, falling) = _hinge(z), _hinge(-z)
+        missing = y - (1 - c) * z - c * (line + scale * (narrow * z + upper * rise - lower * fall))
+        step = missing / (1 - c + c * scale * (narrow + upper * rising + lower * falling))
+        z += step
+        if abs(step) < _ENOUGH * (1 + abs(z)):
+            break
+    return z
+
+
+@compiled
+def _sloped_unit(y: float, c: float, line: float, scale: float, middle: float, bend: float) -> float:
+    """Solve y = (1 - c) z + c (line + scale r(z)) for z, r a target's residual."""
+    # steep z + bent (sqrt(1 + z^2) - 1) = value
+    steep, bent, value = 1 - c + c * scale * middle, c * scale * bend, y - c * line
+    both, value = (steep - bent) * (steep + bent), value + bent
+    z: float = (steep * value - bent * sqrt(value * value + both)) / both
+    return z
+
+
+@compiled
 def _spread_place(log_g: float) -> float:
     """Where ln g stands for the spread of the residuals, from -12 to 0, centred at -4."""
     return min(max(log_g, -12.0), 0.0) + 4
@@ -742,23 +768,19 @@ def free_answer_people(x: FloatArray, start: int, n: int, noise_centring: FloatA
 def free_answer_ratios(
     x: FloatArray, mean_bias: float, q: Any
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Of targets and tokens; of items; of the bins; ln scale of the targets' and of the tokens' residuals at 1.
-
-    Of targets and tokens: log h/g without the item's level, standardised residual, and its derivative by the parameter.
+    """Log h/g of targets and tokens without the item's level; their standardised residuals; of items; of the bins.
 
     Of every item: divergence, log rest, log total, level. Of its bins, means by what they add to the rest: the place of
     ln g, how far it is beyond -7, and the derivatives of the log rest by ln divergence, spread_slope, narrow, upper and
     lower.
     """
     n_items, n_tokens = q.target_log_g.size, q.token_item.size
-    of_tokens = np.empty((3, n_items + n_tokens))
-    ratio, unit, power = of_tokens
+    ratio, unit = np.empty((2, n_items + n_tokens))
     found = np.empty((4, n_items))
     divergence, log_rest, log_total, level = found
     of_rest = np.zeros((_ROWS_OF_REST, n_items))
     narrow, upper, lower = exp(x[_F_NARROW]), exp(x[_F_UPPER]), exp(x[_F_LOWER])
     t_middle, t_bend = 0.5 * (exp(x[_F_T_UPPER]) + exp(x[_F_T_LOWER])), 0.5 * (exp(x[_F_T_UPPER]) - exp(x[_F_T_LOWER]))
-    log_scale = np.array([log(t_middle), log(narrow + 0.25 * (upper + lower))])
     n_nodes, n_bins = q.node.size, q.bin_log_g.shape[1]
     shape, rise, fall = np.empty((3, n_nodes))
     for k in range(n_nodes):
@@ -769,8 +791,7 @@ def free_answer_ratios(
     at_target = _N_FREE + 2 * n_items
     token = 0
     for i in range(n_items):
-        log_divergence = spread * x[_N_FREE + n_items + i]
-        divergence[i] = exp(log_divergence)
+        divergence[i] = exp(spread * x[_N_FREE + n_items + i])
         most = -1e300
         for b in range(n_bins):
             log_g = q.bin_log_g[i, b]
@@ -805,18 +826,17 @@ def free_answer_ratios(
             of_rest[:, i] /= rest
         c, log_g = q.centring[i], q.target_log_g[i]
         line = (x[_F_G] + x[_F_T_SLOPE]) * (log_g + 4) + x[_F_RARE] * max(-log_g - 7, 0.0) + x[_F_T_LEVEL]
-        power[i] = exp(-c * (log_divergence + log_scale[0]))
-        unit[i] = power[i] * (x[at_target + i] - c * (line + mean_bias))
+        unit[i] = _sloped_unit(x[at_target + i], c, line + mean_bias, divergence[i], t_middle, t_bend)
         ratio[i] = line + divergence[i] * (t_middle * unit[i] + t_bend * (sqrt(1 + unit[i] * unit[i]) - 1))
         largest = max(log_rest[i], q.target_log_g[i] + ratio[i])
         first = token
         while token < n_tokens and q.token_item[token] == i:
             log_g, at = q.token_log_g[token], n_items + token
-            own, c = log_divergence - x[_F_SPREAD_G] * _spread_place(log_g), q.centring[at]
+            scale = divergence[i] * exp(-x[_F_SPREAD_G] * _spread_place(log_g))
             line = x[_F_G] * (log_g + 4) + x[_F_RARE] * max(-log_g - 7, 0.0)
-            power[at] = exp(-c * (own + log_scale[1]))
-            z = power[at] * (x[at_target + n_items + token] - c * line)
-            unit[at], scale = z, exp(own)
+            y, c, from_target = x[at_target + n_items + token], q.centring[at], line - ratio[i] - mean_bias
+            z = _bent_unit(y, c, from_target, scale, narrow, upper, lower)
+            unit[at] = z
             ratio[at] = line + scale * (narrow * z + upper * _hinge(z)[0] - lower * _hinge(-z)[0])
             largest = max(largest, log_g + ratio[at])
             token += 1
@@ -825,7 +845,7 @@ def free_answer_ratios(
             total += exp(q.token_log_g[of_item] + ratio[n_items + of_item] - largest)
         log_total[i] = largest + log(total)
         level[i] = x[_F_LEVEL] + level_spread * x[_N_FREE + i] - log_total[i]
-    return of_tokens, found, of_rest, log_scale
+    return ratio, unit, found, of_rest
 
 
 @compiled
@@ -863,8 +883,7 @@ def free_answer_log_density(  # noqa: PLR0915, PLR0917 - one pass; Numba takes a
     mean_bias = bias.sum() / n_people
     g_bias_unit = np.zeros(n_people)
     total += _add_students(bias_unit, g_bias_unit, _BIAS_DF)
-    of_tokens, of_items, of_rest, log_scale = free_answer_ratios(x, mean_bias, q)
-    ratio, unit_of, power = of_tokens
+    ratio, unit_of, of_items, of_rest = free_answer_ratios(x, mean_bias, q)
     total -= _HALF_LOG_2_PI * (n_items + n_tokens)
     divergence, log_rest, log_total, level = of_items
     g_ratio = np.zeros(n_items + n_tokens)
@@ -915,8 +934,6 @@ def free_answer_log_density(  # noqa: PLR0915, PLR0917 - one pass; Numba takes a
         shape[k] = narrow * q.node[k] + upper * _hinge(q.node[k])[0] - lower * _hinge(-q.node[k])[0]
     t_middle, t_bend = 0.5 * (t_upper + t_lower), 0.5 * (t_upper - t_lower)
     g_narrow, g_upper, g_lower, g_t_upper, g_t_lower, g_mean_bias = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    # of the logarithms of the scales at which residuals are standardised
-    g_t_scale, g_own_scale = 0.0, 0.0
     token = 0
     for i in range(n_items):
         # of the item's level, and of the logarithm of its divergence
@@ -971,24 +988,6 @@ def free_answer_log_density(  # noqa: PLR0915, PLR0917 - one pass; Numba takes a
         g[_F_LEVEL] += g_level
         g[_F_LEVEL_SPREAD] += g_level * level_spread * x[_N_FREE + i]
         g[_N_FREE + i] += g_level * level_spread
-        log_g, z, c = q.target_log_g[i], unit_of[i], q.centring[i]
-        place, rare, bent = log_g + 4, max(-log_g - 7, 0.0), sqrt(1 + z * z)
-        by_ratio = g_ratio[i] - g_level * exp(log_g + ratio[i] - log_total[i])
-        by_shape = by_ratio * divergence[i]
-        g_scale += by_shape * (t_middle * z + t_bend * (bent - 1))
-        g_t_upper += 0.5 * by_shape * (z + bent - 1)
-        g_t_lower += 0.5 * by_shape * (z - bent + 1)
-        by_unit = by_shape * (t_middle + t_bend * z / bent) - z
-        total -= 0.5 * z * z + c * (spread * x[_N_FREE + n_items + i] + log_scale[0])
-        by_line = by_ratio - c * power[i] * by_unit
-        g_mean_bias -= c * power[i] * by_unit
-        g_scale -= c * (z * by_unit + 1)
-        g_t_scale -= c * (z * by_unit + 1)
-        g[at_target + i] += by_unit * power[i]
-        g[_F_G] += by_line * place
-        g[_F_T_SLOPE] += by_line * place
-        g[_F_RARE] += by_line * rare
-        g[_F_T_LEVEL] += by_line
         by_rest = -g_level * exp(log_rest[i] - log_total[i])
         g[_F_G] += by_rest * of_rest[0, i]
         g[_F_RARE] += by_rest * of_rest[1, i]
@@ -997,26 +996,49 @@ def free_answer_log_density(  # noqa: PLR0915, PLR0917 - one pass; Numba takes a
         g_narrow += by_rest * of_rest[4, i]
         g_upper += by_rest * of_rest[5, i]
         g_lower += by_rest * of_rest[6, i]
+        by_target = 0.0
         for of_item in range(first, token):
             at = n_items + of_item
             log_g, z, c = q.token_log_g[of_item], unit_of[at], q.centring[at]
             by_ratio = g_ratio[at] - g_level * exp(log_g + ratio[at] - log_total[i])
+            # y = (1 - c) z + c (v - the target's): `steep` is dy/dz, and z moves so that y stays
             (rise, rising), (fall, falling) = _hinge(z), _hinge(-z)
-            by_shape = by_ratio * divergence[i] * exp(-x[_F_SPREAD_G] * _spread_place(log_g))
-            by_unit = by_shape * (narrow + upper * rising + lower * falling) - z
             place = _spread_place(log_g)
-            total -= 0.5 * z * z + c * (spread * x[_N_FREE + n_items + i] - x[_F_SPREAD_G] * place + log_scale[1])
-            by_line = by_ratio - c * power[at] * by_unit
+            scale = divergence[i] * exp(-x[_F_SPREAD_G] * place)
+            steepness_of = narrow + upper * rising + lower * falling
+            steep = 1 - c + c * scale * steepness_of
+            total -= 0.5 * z * z + log(steep)
+            bend = 0.125 * (upper / ((z - 1) ** 2 + 0.25) ** 1.5 - lower / ((z + 1) ** 2 + 0.25) ** 1.5)
+            by_y = (by_ratio * scale * steepness_of - z - c * scale * bend / steep) / steep
+            by_line, moved = by_ratio - c * by_y, c * scale / steep
+            g[at_token + of_item] += by_y
+            by_target += c * by_y
             g[_F_G] += by_line * (log_g + 4)
             g[_F_RARE] += by_line * max(-log_g - 7, 0.0)
-            g_own_scale -= c * (z * by_unit + 1)
-            by_scale = by_shape * (narrow * z + upper * rise - lower * fall) - c * (z * by_unit + 1)
+            by_scale = by_line * scale * (narrow * z + upper * rise - lower * fall) - moved * steepness_of
             g_scale += by_scale
-            g[_F_SPREAD_G] -= by_scale * _spread_place(log_g)
-            g_narrow += by_shape * z
-            g_upper += by_shape * rise
-            g_lower -= by_shape * fall
-            g[at_token + of_item] += by_unit * power[at]
+            g[_F_SPREAD_G] -= by_scale * place
+            g_narrow += by_line * scale * z - moved
+            g_upper += by_line * scale * rise - moved * rising
+            g_lower -= by_line * scale * fall + moved * falling
+        # the target in the same way, its v with the mean bias
+        log_g, z, c = q.target_log_g[i], unit_of[i], q.centring[i]
+        place, rare, root = log_g + 4, max(-log_g - 7, 0.0), sqrt(1 + z * z)
+        by_ratio = g_ratio[i] + by_target - g_level * exp(log_g + ratio[i] - log_total[i])
+        scale, rising = divergence[i], t_middle + t_bend * z / root
+        steep = 1 - c + c * scale * rising
+        total -= 0.5 * z * z + log(steep)
+        by_y = (by_ratio * scale * rising - z - c * scale * t_bend / (root * root * root * steep)) / steep
+        by_line, moved = by_ratio - c * by_y, c * scale / steep
+        g[at_target + i] += by_y
+        g_mean_bias += by_target - c * by_y
+        g_scale += by_line * scale * (t_middle * z + t_bend * (root - 1)) - moved * rising
+        g_t_upper += 0.5 * (by_line * scale * (z + root - 1) - moved * (1 + z / root))
+        g_t_lower += 0.5 * (by_line * scale * (z - root + 1) - moved * (1 - z / root))
+        g[_F_G] += by_line * place
+        g[_F_T_SLOPE] += by_line * place
+        g[_F_RARE] += by_line * rare
+        g[_F_T_LEVEL] += by_line
         unit = x[_N_FREE + n_items + i]
         g[_F_DIVERGENCE] += g_scale * spread * unit
         g[_N_FREE + n_items + i] += g_scale * spread
@@ -1024,12 +1046,6 @@ def free_answer_log_density(  # noqa: PLR0915, PLR0917 - one pass; Numba takes a
         g_narrow += g_shape[k] * q.node[k]
         g_upper += g_shape[k] * _hinge(q.node[k])[0]
         g_lower -= g_shape[k] * _hinge(-q.node[k])[0]
-    by_own = g_own_scale / (narrow + 0.25 * (upper + lower))
-    g_narrow += by_own
-    g_upper += 0.25 * by_own
-    g_lower += 0.25 * by_own
-    g_t_upper += 0.5 * g_t_scale / t_middle
-    g_t_lower += 0.5 * g_t_scale / t_middle
     g[_F_NARROW] += g_narrow * narrow
     g[_F_UPPER] += g_upper * upper
     g[_F_LOWER] += g_lower * lower
