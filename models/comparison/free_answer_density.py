@@ -32,11 +32,17 @@ from models.comparison.kernels import (
 from models.comparison.participants import FAR, ParticipantPriors
 from models.density import WrittenDensity
 
-__all__ = ["free_answer_density", "layout"]
+__all__ = ["TYPICAL", "free_answer_density", "layout"]
 
 FloatArray = NDArray[np.float64]
 
 _LOGARITHMS = FREE_ANSWER_NUMBERS[FREE_ANSWER_NUMBERS.index("narrow") : FREE_ANSWER_NUMBERS.index("half")]
+
+TYPICAL = (
+    *("slope", "noise", "divergence", "narrow", "upper", "lower", "spread_slope"),
+    *("target_upper", "target_lower"),
+)
+"""Variables of the model that say how parameters are best turned."""
 
 # Numba takes named tuples as they are
 _Pools = namedtuple(
@@ -63,8 +69,8 @@ def free_answer_density(
     priors : FreeAnswerPriors, optional
     equation_6 : bool
     typical : mapping of str to float or ndarray, optional
-        About which values ``slope``, ``noise`` (participant,), ``divergence`` (item,) and the scales of the residuals
-        have; they say how parameters are turned, and the density is the same. By default the middle of the priors.
+        About which values the variables :data:`TYPICAL` have; they say how parameters are turned, and the density is
+        the same. By default the middle of the priors.
 
     Returns
     -------
@@ -151,7 +157,8 @@ def _centring(data: FreeAnswerData, p: FreeAnswerPriors, typical: Mapping[str, A
     if typical:
         shape = {name: float(typical[name]) for name in shape}
         slope, noise, scale = typical["slope"], typical["noise"], typical["divergence"]
-    precision = np.broadcast_to((slope / np.asarray(noise)) ** 2, data.participant.size)[data.row_participant]
+    certainty: FloatArray = np.square(np.divide(slope, noise, dtype=float))
+    precision = np.broadcast_to(certainty, data.participant.size)[data.row_participant]
     n = data.log_g.size
     known = np.bincount(data.row_reference, precision, n) + np.bincount(data.row_token, precision, n)
     own = shape["narrow"] + (shape["upper"] + shape["lower"]) / 4
