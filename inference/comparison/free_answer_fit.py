@@ -1,7 +1,7 @@
 """The human loss where people also answered freely: their answers say how large the log-odds of the reports are.
 
-The density is written out (:mod:`models.comparison.free_answer_density`). How its parameters should be turned depends on
-how much the reports say of a token, which is another thing for people who report a third of their log-odds and for
+The density is written out (:mod:`models.comparison.free_answer_density`). How its parameters should be turned depends
+on how much the reports say of a token, which is another thing for people who report a third of their log-odds and for
 people who report twice as much. A first, short chain finds out.
 """
 
@@ -108,9 +108,7 @@ def compile_free_answers(
     program = written_model(model, free_answer_density(data, priors, equation_6=equation_6))
     if n_first < 1:
         return program
-    first = sample(
-        program, sampler="hmc", draws=n_first, tune=n_first, chains=1, cores=1, seed=seed, progress=False
-    )
+    first = sample(program, sampler="hmc", draws=n_first, tune=n_first, chains=1, cores=1, seed=seed, progress=False)
     typical = group(first, "posterior")[list(TYPICAL)].median(["chain", "draw"])
     about = {name: typical[name].to_numpy() for name in TYPICAL}
     return written_model(model, free_answer_density(data, priors, equation_6=equation_6, typical=about))

@@ -263,7 +263,15 @@ def free_answer_sbc(data: FreeAnswerData, priors: FreeAnswerPriors | None = None
         "lower",
         "spread_slope",
     )
-    scalars += ("target_upper", "target_lower", "target_level", "target_slope", "slope_spread", "bias_spread", "log_noise")
+    scalars += (
+        "target_upper",
+        "target_lower",
+        "target_level",
+        "target_slope",
+        "slope_spread",
+        "bias_spread",
+        "log_noise",
+    )
     return SbcModel(
         name="free_answers",
         build=partial(free_answer_model, fixed, priors),

@@ -1,14 +1,14 @@
 r"""Log-density of the model of free answers and its gradient, written out; see :mod:`models.comparison.kernels`.
 
 The model is that of :func:`models.comparison.free_answers.free_answer_model`, which stays the statement of it: tests
-compare the two. Parameters are turned so that chains move fast whether data say much or little. The residual of a token
-or target has the parameter :math:`y = (1 - c) z + c\,v`, with z its standard normal, v its log-ratio before the item's
-level (a target's with the mean of the biases, as reports know their sum), and a number c from 0, where data say nothing,
-to 1. Ln noise of a participant has :math:`y = z s^c + c\,m`, with the mean m and the spread s of all (Papaspiliopoulos,
-Roberts and Skold 2007).
-``slope_turned`` is ln slope, nearly, whose
-mean is ln k0; ``bias_turned`` is :math:`\sinh^{-1}(k\, \mathrm{bias\_unit})`, with k the slope before it is centred,
-as in :mod:`models.comparison.participant_density`.
+compare the two. Parameters are turned so that chains move fast whether data say much or little. With z the standard
+normal of a residual, v its log-ratio before the item's level, m the mean of the participants' biases, and a number c
+from 0, where data say nothing, to 1, a target has the parameter :math:`y = (1 - c) z + c (v_y + m)` and another token
+:math:`y = (1 - c) z + c (v_x - v_y - m)`: reports know the difference, and little of its parts. Ln noise of a
+participant is :math:`\mu + s z` and has :math:`y = s^c z + c \mu` (Papaspiliopoulos, Roberts and Skold 2007, *A general
+framework for the parametrization of hierarchical models*). ``slope_turned`` is ln slope, nearly, whose mean is ln k0;
+``bias_turned`` is :math:`\sinh^{-1}(k\, \mathrm{bias\_unit})`, with k the slope before it is centred, as in
+:mod:`models.comparison.participant_density`.
 """
 
 from __future__ import annotations
@@ -47,10 +47,12 @@ TYPICAL = (
 # Numba takes named tuples as they are
 _Pools = namedtuple(
     "_Pools",
-    "target_log_g token_item token_log_g log_g log_n_answers log_n_entry not_drawn bin_log_mass bin_log_g node weight centring noise_centring "
+    "target_log_g token_item token_log_g log_g log_n_answers log_n_entry not_drawn "
+    "bin_log_mass bin_log_g node weight centring noise_centring "
     "row_participant row_token row_reference n_participants edges half_box",
 )
-_Priors = namedtuple("_Priors", [field.name for field in fields(FreeAnswerPriors) if field.name != "people"])  # type: ignore[misc]
+_OF_BELIEF = [field.name for field in fields(FreeAnswerPriors) if field.name != "people"]
+_Priors = namedtuple("_Priors", _OF_BELIEF)  # type: ignore[misc]
 _People = namedtuple("_People", [field.name for field in fields(ParticipantPriors)])  # type: ignore[misc]
 
 
@@ -102,7 +104,7 @@ def free_answer_density(
         return _expanded(x, where, pools)
 
     names_read = ("token_count", "target_count", "row_box")
-    start = _start(data, p, where)
+    start = _start(p, where)
     return WrittenDensity(start, free_answer_log_density, arguments, expand, names_read, jitter=0.2)
 
 
@@ -177,7 +179,7 @@ def _share_known(ratio: FloatArray) -> FloatArray:
     return share
 
 
-def _start(data: FreeAnswerData, p: FreeAnswerPriors, where: dict[str, slice]) -> FloatArray:
+def _start(p: FreeAnswerPriors, where: dict[str, slice]) -> FloatArray:
     """Near the middle of the priors."""
     x = np.zeros(next(reversed(where.values())).stop)
     for name in ("narrow", "target_upper", "target_lower"):

@@ -40,8 +40,9 @@ _TINY = 1e-12
 _MOST = 10.0  # of ln of an expected number of answers
 
 NODE, _weight = hermegauss(9)
-"""Where, of a standard normal, residuals are summed instead of integrated over; :data:`WEIGHT` is how much each counts."""
+"""Where, of a standard normal, residuals are summed instead of integrated over."""
 WEIGHT = _weight / _weight.sum()
+"""How much every node counts."""
 
 
 @dataclass(frozen=True)
@@ -109,13 +110,15 @@ def free_answer_model(
         a_q = b_0 + \tau z_q - \ln \sum_x g(x)\, e^{v_{qx}}
 
     where the sum runs over the whole vocabulary, so that the belief sums to one up to :math:`b_0` and the item's own
-    level. Tokens outside the pool enter with their expectation, in bins of ln g. The residual of a token is a bent normal
-    number (:func:`hinge`), broader or narrower for rare tokens:
+    level. Tokens outside the pool enter with their expectation, in bins of ln g. The residual of a token is a bent
+    normal number (:func:`hinge`), broader or narrower for rare tokens:
 
-    .. math:: r = e^{-c \ell'}\, (s z + s_+ H(z) - s_- H(-z)), \qquad z \sim N(0, 1),\; \ell' = \min(\max(\ln g, -12), 0) + 4
+    .. math::
 
-    The divergence :math:`\delta_q` (log-normal) says how far belief and generator
-    differ in the item. Differences of two language models look like that: most tokens agree, some are far off, on
+        r = e^{-c \ell'}\, (s z + s_+ H(z) - s_- H(-z)), \qquad z \sim N(0, 1),\;
+        \ell' = \min(\max(\ln g, -12), 0) + 4
+
+    The divergence :math:`\delta_q` (log-normal) says how far belief and generator differ in the item. Differences of two language models look like that: most tokens agree, some are far off, on
     either side, and contexts differ in how many. The target has a residual of its own (:func:`two_slopes`), and a place
     of its own.
 
@@ -129,9 +132,9 @@ def free_answer_model(
 
     with :math:`n_q` answers, :math:`n'_q` of them before the pool was closed, and :math:`m_q` draws of the generator:
     a token is in the pool because the generator drew it, or because somebody answered it, and then it is there
-    because h is high. The denominator, an expectation over the residual, takes that selection out. Expectations over
-    residuals are Gauss-Hermite sums (:data:`NODE`). It is 1 for the
-    target and for tokens that are candidates in any case.
+    because h is high. The denominator, an expectation over the residual, takes that selection out. It is 1 for the
+    target and for tokens that are candidates in any case. Expectations over residuals are Gauss-Hermite sums
+    (:data:`NODE`).
 
     **Reports.** Of two tokens *x* and *x'* a participant reports the log-odds
     :math:`k_u(\ln h(x')/h(x) + \mathrm{bias}_u) + \mathrm{noise}_u`, of which the box of the scale is seen; the bias
@@ -209,7 +212,9 @@ def _belief(data: FreeAnswerData, p: FreeAnswerPriors) -> tuple[Any, Any]:
     residual = scale * bent(pm.Normal("residual_unit", 0, 1, dims="token"), narrow, upper, lower)
     off = pm.Normal("target_level", 0, p.target_level)
     off += pm.Normal("target_slope", 0, p.target_slope) * (data.target_log_g + _CENTRE)
-    sides = (pm.LogNormal(f"target_{side}", np.log(p.spread_median), p.log_target_spread) for side in ("upper", "lower"))
+    sides = (
+        pm.LogNormal(f"target_{side}", np.log(p.spread_median), p.log_target_spread) for side in ("upper", "lower")
+    )
     own = divergence * two_slopes(pm.Normal("target_unit", 0, 1, dims="item"), *sides)
     # of the pool what its tokens have, of the rest of the vocabulary what is expected
     shape = bent(NODE, narrow, upper, lower)
@@ -377,4 +382,3 @@ def pool_table(data: FreeAnswerData) -> NDArray[np.intp]:
     rank = np.arange(n_tokens) - np.repeat(np.cumsum(size) - size, size)
     table[data.token_item, 1 + rank] = n_items + np.arange(n_tokens)
     return table
-

@@ -653,7 +653,8 @@ FREE_ANSWER_NUMBERS = (
     *("log_noise", "logit_lapse", "narrow", "upper", "lower", "level_spread", "divergence_spread"),
     *("target_upper", "target_lower", "slope_spread", "bias_spread", "noise_spread", "lapse_spread", "half"),
 )
-"""The numbers that all share in the model of free answers; `narrow` to `lapse_spread` as logarithms, `half` as logit."""
+"""The numbers that all share in the model of free answers, the first the mean of ln slope before it is centred;
+`narrow` to `lapse_spread` as logarithms, `half` as logit."""
 _F_K0, _F_LEVEL, _F_G, _F_RARE, _F_SPREAD_G, _F_T_LEVEL, _F_T_SLOPE, _F_LOG_NOISE, _F_LOGIT_LAPSE = range(9)
 _F_NARROW, _F_UPPER, _F_LOWER, _F_LEVEL_SPREAD, _F_DIVERGENCE, _F_T_UPPER, _F_T_LOWER = range(9, 16)
 _F_SLOPE, _F_BIAS, _F_NOISE, _F_LAPSE, _F_HALF = range(16, 21)
@@ -712,7 +713,9 @@ def _hinge(z: float) -> tuple[float, float]:
 
 
 @compiled
-def _bent_unit(y: float, c: float, line: float, scale: float, narrow: float, upper: float, lower: float) -> float:
+def _bent_unit(  # noqa: PLR0917
+    y: float, c: float, line: float, scale: float, narrow: float, upper: float, lower: float
+) -> float:
     """Solve y = (1 - c) z + c (line + scale r(z)) for z, r a token's residual; it is steepest outside."""
     z = 0.0
     for _ in range(100):
@@ -726,7 +729,9 @@ def _bent_unit(y: float, c: float, line: float, scale: float, narrow: float, upp
 
 
 @compiled
-def _sloped_unit(y: float, c: float, line: float, scale: float, middle: float, bend: float) -> float:
+def _sloped_unit(  # noqa: PLR0917
+    y: float, c: float, line: float, scale: float, middle: float, bend: float
+) -> float:
     """Solve y = (1 - c) z + c (line + scale r(z)) for z, r a target's residual."""
     # steep z + bent (sqrt(1 + z^2) - 1) = value
     steep, bent, value = 1 - c + c * scale * middle, c * scale * bend, y - c * line
@@ -765,7 +770,7 @@ def free_answer_people(x: FloatArray, start: int, n: int, noise_centring: FloatA
 
 
 @compiled
-def free_answer_ratios(
+def free_answer_ratios(  # noqa: PLR0915
     x: FloatArray, mean_bias: float, q: Any
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """Log h/g of targets and tokens without the item's level; their standardised residuals; of items; of the bins.
@@ -849,7 +854,7 @@ def free_answer_ratios(
 
 
 @compiled
-def free_answer_log_density(  # noqa: PLR0915, PLR0917 - one pass; Numba takes arguments by place alone
+def free_answer_log_density(  # noqa: PLR0912, PLR0915, PLR0917 - one pass; Numba takes arguments by place alone
     x: FloatArray,
     g: FloatArray,
     q: Any,

@@ -21,7 +21,11 @@ from models.density import WrittenDensity
 FloatArray = NDArray[np.float64]
 
 PRIORS = FreeAnswerPriors(
-    log_k0=0.8, tail=1.5, spread_slope=0.15, target_level=0.7, people=ParticipantPriors(half_alpha=3.0, slope_spread=0.5)
+    log_k0=0.8,
+    tail=1.5,
+    spread_slope=0.15,
+    target_level=0.7,
+    people=ParticipantPriors(half_alpha=3.0, slope_spread=0.5),
 )
 TYPICAL = {"narrow": 1.3, "upper": 0.5, "lower": 2.0, "spread_slope": 0.05, "target_upper": 1.0, "target_lower": 2.0}
 LOGARITHMS = NUMBERS[NUMBERS.index("narrow") : NUMBERS.index("half")]
@@ -47,7 +51,11 @@ def log_p_of(equation_6: bool) -> Any:
 def density_of(equation_6: bool) -> WrittenDensity:
     data = data_of()
     n = data.participant.size
-    about = TYPICAL | {"slope": np.geomspace(0.3, 2, n), "noise": np.full(n, 0.8), "divergence": np.ones(data.item.size)}
+    about = TYPICAL | {
+        "slope": np.geomspace(0.3, 2, n),
+        "noise": np.full(n, 0.8),
+        "divergence": np.ones(data.item.size),
+    }
     return free_answer_density(data, PRIORS, equation_6=equation_6, typical=about if equation_6 else None)
 
 

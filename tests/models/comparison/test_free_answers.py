@@ -142,9 +142,7 @@ def test_density_of_answers_and_reports_by_loops_and_integrals() -> None:
         return float(divergence[item] * math.exp(-of("spread_slope") * (min(max(log_g, -12), 0) + 4)) * shape)
 
     def expected(log_g: float, item: int, function: Any) -> float:
-        return sum(
-            weight * function(residual(node, log_g, item)) for node, weight in zip(NODE, WEIGHT, strict=True)
-        )
+        return sum(weight * function(residual(node, log_g, item)) for node, weight in zip(NODE, WEIGHT, strict=True))
 
     z = of("target_unit")
     off = of("target_level") + of("target_slope") * (data.target_log_g + 4)
