@@ -43,6 +43,7 @@ _FAMILY = {
     "factors": "other probabilities",
     "ranks": "other ranks",
     "tail": "other tail",
+    "sharper": "sharper",
     "same": "the same",
 }
 

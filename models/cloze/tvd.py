@@ -35,6 +35,7 @@ __all__ = [
     "WordPairData",
     "WordPairPriors",
     "set_word_pairs",
+    "simulate_with_sums",
     "simulate_word_pairs",
     "word_pair_data",
     "word_pair_model",
@@ -454,19 +455,32 @@ def simulate_word_pairs(
     >>> int((found.a * found.words).sum()), int((found.b * found.words).sum())
     (20, 30)
     """
+    return simulate_with_sums(theta, n_a, n_b, rng, equal=equal)[0]
+
+
+def simulate_with_sums(
+    theta: NDArray[np.float64],
+    n_a: NDArray[Any],
+    n_b: NDArray[Any],
+    rng: np.random.Generator,
+    *,
+    equal: NDArray[np.bool_] | None = None,
+) -> tuple[WordPairData, Floats]:
+    """Draw as :func:`simulate_word_pairs` does; the sums of both sides' weights, (side, context), besides."""
     # words of one side alone that nobody says, and a sigma of 0
     none = np.array([0.0, -np.inf, -np.inf, 0.0, 0.0, -np.inf])
     given = theta.T if equal is None else np.where(equal[:, None], theta.T + none, theta.T)
-    rows = [_one_pair(*one, rng) for one in zip(given, n_a.astype(int), n_b.astype(int), strict=True)]
-    cases = [np.unique(row, axis=1, return_counts=True) for row in rows]
+    drawn = [_one_pair(*one, rng) for one in zip(given, n_a.astype(int), n_b.astype(int), strict=True)]
+    cases = [np.unique(row, axis=1, return_counts=True) for row, _ in drawn]
     context = np.repeat(np.arange(len(cases)), [words.size for _, words in cases])
     a, b = np.concatenate([pair for pair, _ in cases], axis=1).astype(float)
     words = np.concatenate([words for _, words in cases])
-    return WordPairData(context, a, b, words, len(cases), n_a.astype(float), n_b.astype(float))
+    data = WordPairData(context, a, b, words, len(cases), n_a.astype(float), n_b.astype(float))
+    return data, np.stack([sums for _, sums in drawn], axis=1)
 
 
-def _one_pair(theta: Floats, n_a: int, n_b: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Counts (2, word) of one context."""
+def _one_pair(theta: Floats, n_a: int, n_b: int, rng: np.random.Generator) -> tuple[NDArray[np.int64], Floats]:
+    """Counts (2, word) of one context, and sums of the weights."""
     # at a discount of 0 or 1 within rounding the formulas below divide by zero
     discounts = np.clip(expit(theta[3:5]), _LEAST_DISCOUNT, 1 - _LEAST_DISCOUNT)
     first, second, dust = [], [], np.zeros(2)
@@ -479,13 +493,14 @@ def _one_pair(theta: Floats, n_a: int, n_b: int, rng: np.random.Generator) -> ND
         # E e^{sigma x / 2} of the shared words
         tilt = np.exp(min(np.exp(2 * theta[5]) / 8, _LARGEST_LOG)) if process == 0 else 1.0
         dust += rest * tilt * np.array([process != 2, process != 1])
-    counts = []
+    counts, sums = [], []
     for weights, other, n in ((first, dust[0], n_a), (second, dust[1], n_b)):
         weight = np.append(np.concatenate(weights), other)
-        counts.append(rng.multinomial(n, weight / weight.sum()))
+        sums.append(weight.sum())
+        counts.append(rng.multinomial(n, weight / sums[-1]))
     seen = np.stack([count[:-1] for count in counts])
     alone = [np.eye(2, dtype=np.int64)[[side]].T.repeat(counts[side][-1], axis=1) for side in (0, 1)]
-    return np.concatenate([seen[:, seen.any(axis=0)], *alone], axis=1)
+    return np.concatenate([seen[:, seen.any(axis=0)], *alone], axis=1), np.array(sums)
 
 
 # a point larger than any float is thinned out, and above a bound larger than any float there is none: both are right
