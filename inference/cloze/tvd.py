@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, gammaln
 
 from estimators.display import Result, interval_rows
-from inference.posterior.arviz_adapter import InferenceData, add_groups, group
+from inference.posterior.arviz_adapter import InferenceData, add_groups, from_groups, group
 from models.cloze.tvd import NODE_LOG_WEIGHTS, NODES, WordPairData
 
 __all__ = ["TvdPosterior", "tvd_posterior"]
@@ -37,7 +37,7 @@ class TvdPosterior(Result):
     ----------
     idata : arviz.InferenceData
         ``posterior`` holds ``tvd`` (context), ``expected_tvd``, their mean over contexts, and the population; the
-        groups of the fit beside it. What the convergence gate should judge.
+        groups of the fit beside it.
     n_first, n_second : ndarray of int, shape (context,)
         Answers behind it.
     """
@@ -64,6 +64,15 @@ class TvdPosterior(Result):
     def expected(self) -> Floats:
         """Draws of the mean over contexts: the expected TVD of these contexts. Shape (chain, draw)."""
         return np.asarray(self.tvd.mean(axis=2))
+
+    def judged(self) -> InferenceData:
+        """What the convergence gate should judge: all but distances that are 0 in every draw, which have no R-hat."""
+        posterior = group(self.idata, "posterior")
+        moves = (posterior["tvd"] > 0).any(("chain", "draw")).to_numpy()
+        kept = posterior.isel(context=np.flatnonzero(moves))
+        if not moves.any():
+            kept = kept.drop_vars(["tvd", "expected_tvd"])
+        return from_groups({"posterior": kept, "sample_stats": group(self.idata, "sample_stats")})
 
     def _flat(self) -> Floats:
         draws = self.tvd

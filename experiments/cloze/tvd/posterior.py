@@ -93,7 +93,7 @@ class WordPairFits:
             parameters = group(idata, "posterior")
             posterior = tvd_posterior(idata, data, rng=rng_for(self._settings.seed, f"{purpose} tvd"))
             # what is judged are the distances, which follow from the parameters
-            found = check_convergence(posterior.idata, self._settings.gate)
+            found = check_convergence(posterior.judged(), self._settings.gate)
             if found.passed:
                 break
         if self._with_groups:
