@@ -272,7 +272,9 @@ def shrink(source: Path, target: Path, width: int) -> None:
         height = round(picture.height * width / picture.width)
         picture = picture.resize((width, height), Image.Resampling.LANCZOS)
     target.parent.mkdir(exist_ok=True)
-    picture.quantize(64, dither=Image.Dither.NONE).save(target, optimize=True)
+    # by coverage: the median cut gives all colours to the greys, and blue becomes green
+    colours = picture.quantize(128, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    colours.save(target, optimize=True)
 
 
 def run(entry: Entry, folder: Path) -> None:

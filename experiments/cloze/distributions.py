@@ -248,7 +248,7 @@ def _bars(ax: Axes, rows: pd.DataFrame, *, colour: str, n_words: int, highest: f
     ax.tick_params(axis="both", labelsize=6.5, length=2)
     if rows.empty:
         ax.set_yticks([])
-        ax.text(0.5, 0.5, "no samples", transform=ax.transAxes, ha="center", va="center", fontsize=7, color="0.5")
+        ax.text(0.5, 0.5, "no samples", transform=ax.transAxes, ha="center", va="center", fontsize=7, color="0.4")
         return
     places = np.arange(len(rows))
     ax.barh(places, rows["probability"], color=colour, height=0.75, alpha=0.85)

@@ -27,14 +27,14 @@ _COLOURS = {
     ORACLE: "#000000",
     "human": "#000000",
     "gpt2": "#0072B2",
-    "gpt2-ft": "#56B4E9",
-    "gpt2-t0.5": "#999999",
+    "gpt2-ft": "#4A9BC8",
+    "gpt2-t0.5": "#939393",
     "bloom": "#D55E00",
     "chatgpt": "#009E73",
     "chatgpt-2": "#CC79A7",
-    "chatgpt-diverse": "#E69F00",
+    "chatgpt-diverse": "#C38700",
 }
-_FREE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+_FREE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#C38700", "#4A9BC8")
 
 
 def label(player: str) -> str:

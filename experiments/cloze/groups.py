@@ -226,7 +226,7 @@ def groups_figure(table: pd.DataFrame, study_name: str = "") -> Figure:
         fig = new_figure(5.6, 1.5 + 0.34 * len(table))
         axes = fig.add_subplot()
         at = -np.arange(len(table))
-        axes.hlines(at, table["baseline"], table["tvd"], color="0.75", linewidth=1.2)
+        axes.hlines(at, table["baseline"], table["tvd"], color="0.55", linewidth=1.2)
         axes.scatter(table["baseline"], at, color="white", edgecolor="0.3", s=28, zorder=3)
         axes.scatter(table["tvd"], at, color="#D55E00", s=28, zorder=3)
         axes.set_yticks(at, [f"{a} - {b}" for a, b in zip(table["first"], table["second"], strict=True)])

@@ -207,7 +207,7 @@ def meaning_figure(table: pd.DataFrame, study_name: str = "") -> Figure:
         axes = fig.add_subplot()
         for at, row in enumerate(rows_of(table)):
             axes.errorbar(row.energy_distance, -at, xerr=2 * row.energy_se, fmt="o", color=palette[row.player])
-        axes.axvline(0, color="0.6", linewidth=0.8)
+        axes.axvline(0, color="0.55", linewidth=0.8)
         axes.set_yticks([-at for at in range(len(table))], [label(name) for name in players])
         axes.set_ylim(0.4 - len(table), 0.6)
         axes.set_xlabel("energy distance of word vectors to people's, 2 standard errors")

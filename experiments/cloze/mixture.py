@@ -234,7 +234,7 @@ def mixture_figure(table: pd.DataFrame, study_name: str = "", interval: float = 
         for at, row in enumerate(rows_of(table)):
             reach = row.gain_upper_nats - row.gain_nats
             axes.errorbar(row.gain_nats, -at, xerr=reach, fmt="o", color=palette[row.model], markersize=5)
-        axes.axvline(0, color="0.6", linewidth=0.8)
+        axes.axvline(0, color="0.55", linewidth=0.8)
         axes.set_yticks(
             [-at for at in range(len(table))], [f"{label(row.model)}, {row.probability}" for row in rows_of(table)]
         )

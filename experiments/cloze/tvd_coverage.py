@@ -43,6 +43,7 @@ _FAMILY = {
     "factors": "other probabilities",
     "ranks": "other ranks",
     "tail": "other tail",
+    "sharper": "sharper",
     "same": "the same",
 }
 
@@ -54,7 +55,7 @@ class TvdCoverageSettings(BayesianSettings):
     """Answers of people, and samples of the model, in each context."""
     unpooled: bool = False
     """Also without pooling: every context by itself."""
-    sampler: SamplerSettings = SamplerSettings(draws=500, tune=500, chains=2, target_accept=0.95)
+    sampler: SamplerSettings = SamplerSettings(name="hmc", draws=500, tune=500, chains=2)
     """What draws from the posterior; shorter than in tvd, as medians and intervals of one context settle long before
     the population does."""
     gate: Annotated[GateThresholds, numbers_of(GateThresholds)] = GateThresholds(
@@ -195,7 +196,7 @@ def tvd_coverage_figure(dataset: xr.Dataset, *, interval: float = 0.9) -> Figure
             one = dataset.isel(case=case)
             truth, raw, lower, upper = (one[name].to_numpy() for name in ("truth", "raw", "lower", "upper"))
             ax = axes[sizes.index(int(one["n"])), families.index(str(one["family"].item()))]
-            ax.plot([0, 1], [0, 1], color="0.6", linewidth=0.8, linestyle="--")
+            ax.plot([0, 1], [0, 1], color="0.55", linewidth=0.8, linestyle="--")
             ax.scatter(truth, raw, s=5, color="#D55E00", clip_on=False, label="raw TVD", zorder=2)
             hit = (lower <= truth) & (truth <= upper)
             for mask, colour, name in ((hit, "#0072B2", "interval with the truth"), (~hit, "#CC79A7", "without it")):

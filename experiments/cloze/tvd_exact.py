@@ -272,7 +272,7 @@ def tvd_exact_figure(dataset: xr.Dataset) -> Figure:
         # outside: the distributions fill the axes, and the title stands above
         axes[0].legend(loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2)
         if sampled:
-            axes[1].plot([0, 1], [0, 1], color="0.6", linewidth=0.8, linestyle="--")
+            axes[1].plot([0, 1], [0, 1], color="0.55", linewidth=0.8, linestyle="--")
             for name in players:
                 estimate = dataset["tvd_sampled"].sel(player=name).to_numpy()
                 axes[1].plot(

@@ -41,7 +41,7 @@ from experiments.harness.figures import (
 from experiments.harness.marks import named
 from experiments.harness.result import ExperimentResult, experiment
 from experiments.harness.settings import rows_of
-from experiments.harness.tables import table_variables
+from experiments.harness.tables import for_screen, table_variables
 
 __all__ = ["PerplexitySettings", "estimates_dataset", "perplexity", "perplexity_figure", "sampling_warnings"]
 
@@ -98,8 +98,11 @@ def perplexity(study: xr.Dataset, settings: PerplexitySettings) -> ExperimentRes
     tables |= {"participants": comparison_participants(study)} if drawn_response_mask(study).any() else {}
     bridges = bridge_table(results)
     tables |= {} if bridges.empty else {"bridge": bridges}
+    twice = _rounded_already(table)
     return ExperimentResult(
         table=table,
+        on_screen=for_screen(table[~twice]),
+        conclusion=_said_once(table[twice]),
         dataset=estimates_dataset(results, control),
         tables=tables,
         figures={"perplexity": perplexity_figure(table, study.attrs["name"], settings.estimator)},
@@ -107,7 +110,7 @@ def perplexity(study: xr.Dataset, settings: PerplexitySettings) -> ExperimentRes
         warnings=(
             *item_warnings(settings, study),
             *left_out_warnings(study, results),
-            *sampling_warnings(table[table["estimator"] != "bridge"]),
+            *sampling_warnings(table[(table["estimator"] != "bridge") & ~twice]),
             *bridge_warnings(results),
         ),
     )
@@ -209,18 +212,24 @@ def summary(table: pd.DataFrame) -> str:
     return f"{truth}{what}\n\n" + "\n".join(lines)
 
 
-def _same_as_given(table: pd.DataFrame, rounding: str) -> bool:
-    """Whether people's reports are on the grid of a rounding already, so that it changes nothing."""
-    gap = table[table["player"] == HUMAN].set_index("rounding")["gap_nats"]
-    return bool("none" in gap and abs(gap[rounding] - gap["none"]) < 1e-12)
+def _rounded_already(table: pd.DataFrame) -> pd.Series[bool]:
+    """Which rows are of people's reports on a grid that they are on already: the row above says the same."""
+    people = table["player"] == HUMAN
+    given = table.loc[people & (table["rounding"] == "none"), "gap_nats"]
+    if given.empty:
+        return people & False
+    return people & (table["rounding"] != "none") & ((table["gap_nats"] - given.iloc[0]).abs() < 1e-12)
+
+
+def _said_once(rows: pd.DataFrame) -> tuple[str, ...]:
+    """Say why a row of people is not on the screen."""
+    grids = ", ".join(rows["rounding"])
+    return (f"People's reports are on the grid {grids} already: rounding changes none of them.",) if grids else ()
 
 
 def perplexity_figure(table: pd.DataFrame, study_name: str = "", estimator: EstimatorSettings | None = None) -> Figure:
     """Estimates with bars and truths, one line a player and rounding, on a log axis."""
-    same = [
-        row.player == HUMAN and row.rounding != "none" and _same_as_given(table, row.rounding) for row in rows_of(table)
-    ]
-    rows = player_rows(table[~np.array(same)])
+    rows = player_rows(table[~_rounded_already(table)])
     shown = Series("perplexity", "perplexity_lower", "perplexity_upper", label=bars_label(estimator))
     truths = (
         Series("true_perplexity_asked", marker="|", size=13, alpha=0.55, label=TRUTH_ASKED),
@@ -235,5 +244,5 @@ def perplexity_figure(table: pd.DataFrame, study_name: str = "", estimator: Esti
         name = (estimator or EstimatorSettings()).name
         axes.set_title(f"Perplexity as players of the comparison game ({study_name}; estimator {name})")
         rounded = [shown.handle(hollow=True, label="... of rounded reports")] if rows["hollow"].any() else []
-        named(fig, [shown.handle(), *rounded, *(each.handle() for each in truths)], 2)
+        named(fig, [shown.handle(), *rounded, *(each.handle() for each in truths if each.is_in(rows))], 2)
     return fig

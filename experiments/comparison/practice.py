@@ -227,7 +227,7 @@ def practice_figure(answers: pd.DataFrame, study_name: str, settings: PracticeSe
         for values, colour, name in shown:
             means, errors = values.groupby(bins).mean(), values.groupby(bins).sem()
             axes.errorbar(middle, means, yerr=errors, fmt="o-", markersize=3.5, linewidth=1, color=colour, label=name)
-        axes.axhline(0, color="0.6", linewidth=0.8)
+        axes.axhline(0, color="0.55", linewidth=0.8)
         axes.set_xscale("log", base=2)
         number_ticks(
             axes.xaxis, [each for each in 2.0 ** np.arange(25) if middle.min() / 2 <= each <= middle.max() * 2]

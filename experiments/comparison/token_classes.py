@@ -242,7 +242,7 @@ def token_classes_figure(table: pd.DataFrame, study_name: str = "") -> Figure:
                     rows["gap_nats"], y, xerr=wide, fmt="o", markersize=4, capsize=2, color=palette[player], label=label
                 )
                 ax.plot(rows["true_gap_nats"], y, linestyle="", marker="x", markersize=5, color=palette[player])
-            ax.axvline(0, color="0.6", linewidth=0.8)
+            ax.axvline(0, color="0.55", linewidth=0.8)
             ax.set_yticks([-at for at in range(len(order))], [f"{level} ({n_items[level]})" for level in order])
             ax.set_ylabel(factor)
             light_grid(ax, "x")

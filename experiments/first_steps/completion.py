@@ -1,6 +1,7 @@
 """``shannon-game --completion bash|zsh|fish``: a script that completes experiments, studies and settings' groups.
 
-Names stand in the script, so that a press of Tab starts no Python.
+Names stand in the script, so that a press of Tab starts no Python. In bash it also completes the settings of the
+experiment on the line (``experiment.``): the first time it asks ``--completion settings NAME``, and keeps the answer.
 """
 
 from __future__ import annotations
@@ -9,9 +10,14 @@ import sys
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 
-from estimators.errors import InputError, unknown_choice
+from omegaconf import OmegaConf
 
-__all__ = ["SHELLS", "completion", "names", "script"]
+from estimators.errors import InputError, unknown_choice
+from experiments.harness.job import before
+from experiments.harness.stand_ins import import_for_settings
+from inference.settings import setting_lines
+
+__all__ = ["SHELLS", "completion", "names", "script", "settings"]
 
 _OWN = ("doctor", "demo")
 _FLAGS = ("--help", "--version", "--multirun", "--cfg", "--completion")
@@ -21,7 +27,24 @@ _shannon_game() {
     local line="${COMP_LINE:0:COMP_POINT}"
     local word="${line##* }"
     COMPREPLY=()
-    if [[ "$word" == *=* ]]; then
+    if [[ "$word" == experiment.* && "$word" != *=* ]]; then
+        local asked="" each
+        for each in $line; do
+            case "$each" in
+                +exp=*) asked="${each#+exp=}" ;;
+                *) if [[ " @EXPERIMENTS@ " == *" $each "* ]]; then asked="${asked:-$each}"; fi ;;
+            esac
+        done
+        if [[ -n "$asked" ]]; then
+            # seconds the first time: it starts Python
+            if [[ "$_SHANNON_GAME_ASKED" != "$asked" ]]; then
+                _SHANNON_GAME_SETTINGS="$(shannon-game --completion settings "$asked" 2> /dev/null)"
+                _SHANNON_GAME_ASKED="$asked"
+            fi
+            COMPREPLY=($(compgen -W "$_SHANNON_GAME_SETTINGS" -- "$word"))
+            compopt -o nospace 2> /dev/null
+        fi
+    elif [[ "$word" == *=* ]]; then
         COMPREPLY=($(compgen -W "@VALUES@" -- "$word"))
         # where a word ends at the sign, bash replaces only what follows it
         if [[ "$COMP_WORDBREAKS" == *=* ]]; then COMPREPLY=("${COMPREPLY[@]#"${word%%=*}="}"); fi
@@ -117,6 +140,7 @@ def script(shell: str) -> str:
         "@GROUPS@": " ".join(found),
         "@WORDS@": " ".join(words),
         "@PATTERN@": "|".join(found),
+        "@EXPERIMENTS@": " ".join(found["+exp="]),
     }
     text = SHELLS[shell]
     for mark, names_there in parts.items():
@@ -124,8 +148,39 @@ def script(shell: str) -> str:
     return text
 
 
+def settings(name: str) -> list[str]:
+    """Names of the settings of an experiment, each with the sign that its value follows.
+
+    Parameters
+    ----------
+    name : str
+        As in ``+exp=NAME``.
+
+    Returns
+    -------
+    list of str
+
+    Raises
+    ------
+    InputError
+        If there is no such experiment.
+
+    Examples
+    --------
+    >>> "experiment.half_samples=" in settings("bootstrap")
+    True
+    """
+    known = _options("exp")
+    if name not in known:
+        raise unknown_choice("experiment", name, known, source="--completion settings")
+    text = files("conf").joinpath("exp", f"{name}.yaml").read_text(encoding="utf-8")
+    of_class, _ = import_for_settings(str(OmegaConf.create(text)["experiment"]["_target_"]))
+    lines = setting_lines(of_class.settings_class, lambda key: before(key, of_class.settings_class))
+    return [f"{key}=" for key, *_ in lines]
+
+
 def completion(arguments: Sequence[str] = ()) -> int:
-    """Run ``shannon-game --completion SHELL``: print the shell's script.
+    """Run ``shannon-game --completion SHELL``: print the shell's script; or ``settings NAME``, of an experiment.
 
     Parameters
     ----------
@@ -141,6 +196,9 @@ def completion(arguments: Sequence[str] = ()) -> int:
     InputError
         If there is not one shell, or it is not known.
     """
+    if len(arguments) == 2 and arguments[0] == "settings":
+        sys.stdout.write("\n".join(settings(arguments[1])) + "\n")
+        return 0
     if len(arguments) != 1:
         raise InputError(f"has {len(arguments)} values, should have one of: {', '.join(SHELLS)}", field="--completion")
     sys.stdout.write(script(arguments[0]))

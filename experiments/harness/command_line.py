@@ -200,7 +200,9 @@ def check_arguments(arguments: Sequence[str]) -> list[str]:
         _say_and_leave(f"shannon-game {package_version()}")
     if set(arguments) & {"--help", "-h"} == set(arguments) != set() and not installed_configs():
         _say_and_leave(command_help())
-    options = get_args_parser().parse_args(list(arguments))
+    # settings on both sides of a flag, which Hydra's own parser refuses
+    options = get_args_parser().parse_intermixed_args(list(arguments))
+    arguments = [*(text for text in arguments if text not in options.overrides), *options.overrides]
     refuse_keys(options.overrides)
     asked = [text.partition("=")[2] for text in options.overrides if text.lstrip("+").startswith("exp=")]
     if options.help and asked:

@@ -57,7 +57,7 @@ STYLE = {
 
 # Okabe & Ito (2008): told apart with any kind of colour vision.
 _HUMAN_COLOUR = "#000000"
-_MODEL_COLOURS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+_MODEL_COLOURS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#C38700", "#4A9BC8")
 _KNOWN = {
     "14M": "#D55E00",
     "gpt2-small": "#0072B2",
@@ -176,6 +176,10 @@ class Series:
         """What point and legend share."""
         thick = {"markeredgewidth": 2} if self.marker in {"|", "_"} else {}
         return {"marker": self.marker or "o", "markersize": self.size, "alpha": self.alpha, **thick}
+
+    def is_in(self, rows: pd.DataFrame) -> bool:
+        """Whether any row has such a mark, so that a legend has to explain it."""
+        return bool(np.isfinite(rows[self.value].to_numpy(dtype=float)).any())
 
     def handle(self, *, hollow: bool = False, label: str | None = None, colour: str | None = None) -> Line2D:
         """Entry of a legend."""

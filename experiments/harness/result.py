@@ -78,6 +78,13 @@ class ExperimentResult:
     title: str | None = None
     verdicts: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        if self.figures:
+            from experiments.harness.legible import legible  # noqa: PLC0415 - the help draws nothing
+
+            for figure in self.figures.values():
+                legible(figure)
+
     @property
     def posterior(self) -> Any:
         """The main posterior, an ``InferenceData`` (ArviZ 0.23) or ``DataTree`` (ArviZ 1).

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, MutableSequence
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
@@ -75,7 +75,7 @@ def _attribute(name: str) -> Any:
 class _Module(ModuleType):
     """A module whose every name is a stand-in."""
 
-    __path__: Sequence[str] = ()
+    __path__: MutableSequence[str] = []  # noqa: RUF012 - of a package, where its modules are: nowhere
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

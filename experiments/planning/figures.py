@@ -29,7 +29,7 @@ GAME_LABELS = {
 """What figures and words call the games."""
 
 _COLOURS = dict(
-    zip(GAMES, ("#D55E00", "#E69F00", "#0072B2", "#009E73", "#56B4E9", "#CC79A7", "#000000", "0.5"), strict=True)
+    zip(GAMES, ("#D55E00", "#C38700", "#0072B2", "#009E73", "#4A9BC8", "#CC79A7", "#000000", "0.5"), strict=True)
 ) | {ADAPTIVE: "#8C564B"}
 
 COVERS_TOO_LITTLE = 0.1

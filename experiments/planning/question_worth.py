@@ -211,7 +211,7 @@ def _carried(axes: Axes, share: NDArray[np.float64]) -> None:
     axes.plot(np.arange(n + 1), carried, color="#0072B2")
     for part in (0.5, 0.9):
         count = _carry(share, part)
-        axes.plot([count, count], [0, part], color="0.6", linewidth=0.8, linestyle=":")
+        axes.plot([count, count], [0, part], color="0.55", linewidth=0.8, linestyle=":")
         axes.plot(count, part, "o", color="#0072B2", markersize=5)
         axes.annotate(
             f"{count:,} answers carry {part:.0%}", (count, part), (8, -12), textcoords="offset points", fontsize=8.5

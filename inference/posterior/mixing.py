@@ -75,7 +75,7 @@ def mixing(draws: ArrayLike, *, tail: float = 0.1) -> tuple[FloatArray, FloatArr
 def _judged(values: FloatArray, tail: float) -> tuple[FloatArray, FloatArray, FloatArray]:
     """R-hat, bulk and tail ESS of (scalar, chain, draw)."""
     split = _split(values)
-    n_scalars, n_chains, length = split.shape
+    n_scalars, _, length = split.shape
     flat = split.reshape(n_scalars, -1)
     # middle of the ranks of a tie, doubled -> normal score
     score = ndtri((np.arange(2 * flat.shape[1] + 1).clip(2) / 2 - 3 / 8) / (flat.shape[1] + 1 / 4))

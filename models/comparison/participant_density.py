@@ -11,9 +11,9 @@ The parameters stand in one vector, on the scale on which PyMC samples them:
 say much of the product of slope and bias and little of either, and the Student t lets the bias run far, and with it the
 mean of all. ``bias_turned`` is :math:`\sinh^{-1}(k\, \mathrm{bias\_unit})`, with k the slope before it is centred, and
 ``mu_turned`` is mu plus the mean of the biases, from which all other answers are as they were, and minus kap times half
-the mean of the items' :math:`s_q^2`: answers say where items are on average, and little of mu or kap alone. The third for an item
-whose answers are all at one end: ``A_turned`` is :math:`4 \sinh^{-1}(\mathrm{A\_unit} / 4)`, without the heavy tail in
-which chains would get lost.
+the mean of the items' :math:`s_q^2`: answers say where items are on average, and little of mu or kap alone. The third
+for an item whose answers are all at one end: ``A_turned`` is :math:`4 \sinh^{-1}(\mathrm{A\_unit} / 4)`, without the
+heavy tail in which chains would get lost.
 
 A scale that multiplies what is symmetric around zero, omega say with its z, is sampled with either sign: the model is
 the same with both signs changed, and what is drawn is the one with a positive scale. Near zero, where data that say

@@ -232,6 +232,7 @@ def test_a_sweep_is_never_mixed_up(tmp_path, monkeypatch, arguments, says):
         ["+exp=perplexity", "resume=false"],
         ["--help", "seed=1"],
         ["--cfg", "job"],
+        ["perplexity", "-m", "seed=1,2", "n=3"],
     ],
 )
 def test_good_arguments_pass(tmp_path, monkeypatch, arguments):
@@ -239,6 +240,12 @@ def test_good_arguments_pass(tmp_path, monkeypatch, arguments):
     (tmp_path / "multirun/perplexity/first/multirun.yaml").touch()
     monkeypatch.chdir(tmp_path)
     check_arguments(arguments)
+
+
+def test_settings_stand_on_both_sides_of_a_flag():
+    assert check_arguments(["perplexity", "-m", "seed=1,2"]) == ["-m", "+exp=perplexity", "seed=1,2"]
+    given = ["+exp=perplexity", "--config-dir", "mine", "n=3"]
+    assert check_arguments(given) == ["--config-dir", "mine", "+exp=perplexity", "n=3"]
 
 
 def test_a_sweep_and_a_player_may_be_called_by_a_number():

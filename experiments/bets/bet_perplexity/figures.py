@@ -83,7 +83,7 @@ def calibration_figure(bins: pd.DataFrame, study_name: str = "", *, interval: fl
     with mpl.rc_context(STYLE):
         fig = new_figure(4.4, 4.2)
         axes = fig.add_subplot()
-        axes.plot([0, 1], [0, 1], color="0.7", linewidth=0.8)
+        axes.plot([0, 1], [0, 1], color="0.55", linewidth=0.8)
         low, high = (bins["share_came"] - half).clip(0, 1), (bins["share_came"] + half).clip(0, 1)
         axes.vlines(bins["mean_stake"], low, high, color=_HUMAN, linewidth=1.2)
         sizes = 10 + 70 * bins["n_stakes"] / bins["n_stakes"].max()
@@ -110,7 +110,7 @@ def recalibration_figure(participants: pd.DataFrame, study_name: str = "", *, in
             columns = (f"{name}_median", f"{name}_lower", f"{name}_upper")
             forest(axes, own, [Series(*columns, colour=_RECALIBRATED, size=4, capsize=0)])
             light_grid(axes, "x")
-        left.axvline(1, color="0.6", linewidth=0.8)
+        left.axvline(1, color="0.55", linewidth=0.8)
         left.set_xlabel(f"exponent of the stakes ({interval:.0%})\nbelow 1: too bold")
         right.set_xlabel(f"share mixed in ({interval:.0%})")
         right.set_xlim(left=0)

@@ -40,7 +40,7 @@ FIT_LABELS = {
     "no_error": "no measurement error",
     "no_groups": "no group effects",
 }
-FIT_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#999999", "#000000")
+FIT_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#C38700", "#4A9BC8", "#939393", "#000000")
 _CURVE = "#0072B2"
 
 
@@ -75,7 +75,7 @@ def ard_coefficients_figure(
             1, 2 if with_scale else 1, sharey=True, squeeze=False, width_ratios=[1.5, 1][: 1 + with_scale]
         )
         left = panels[0, 0]
-        left.axvline(0, color="0.6", linewidth=0.8)
+        left.axvline(0, color="0.55", linewidth=0.8)
         for number, fit in enumerate(fits):
             colour = FIT_COLOURS[number % len(FIT_COLOURS)]
             for row in rows_of(table[table["fit"] == fit]):

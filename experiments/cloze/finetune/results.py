@@ -30,7 +30,7 @@ def finetune_figure(table: pd.DataFrame) -> Figure:
     with mpl.rc_context(STYLE):
         fig = new_figure(5.6, 1.4 + 0.35 * len(table))
         axes = fig.subplots()
-        axes.axvline(0, color="0.6", linewidth=0.8)
+        axes.axvline(0, color="0.55", linewidth=0.8)
         for at, row in zip(place, table.to_dict("records"), strict=True):
             colour = colours[row["player"]]
             ends = [row["tvd_difference_lower"], row["tvd_difference_upper"]]

@@ -118,7 +118,7 @@ def reliability_figure(dataset: xr.Dataset, study_name: str = "") -> Figure:
         axes = fig.subplots(1, len(golds), sharey=True, squeeze=False)[0]
         for ax, gold in zip(axes, golds, strict=True):
             panel = dataset.sel(gold=gold)
-            ax.plot([0, 1], [0, 1], color="0.6", linewidth=0.8, linestyle="--")
+            ax.plot([0, 1], [0, 1], color="0.55", linewidth=0.8, linestyle="--")
             for player in players:
                 own = panel.sel(player=player)
                 full = own["n_in_bin"].to_numpy() >= FULL_BIN

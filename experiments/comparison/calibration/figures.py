@@ -24,7 +24,7 @@ _CURVE = "#0072B2"
 _UNUSUAL = "#D55E00"
 _OBSERVED = "#000000"
 _THIN = "0.72"
-_BETA = "#E69F00"
+_BETA = "#C38700"
 _DASHED = (0, (4, 2))
 
 

@@ -44,7 +44,7 @@ def gap_figure(table: pd.DataFrame, study_name: str = "", interval: float = 0.9,
         fig = new_figure(6.8, 1.5 + 0.36 * len(rows))
         axes = fig.add_subplot()
         forest(axes, rows, [value, truth])
-        axes.axvline(0, color="0.8", linewidth=0.8, zorder=0)
+        axes.axvline(0, color="0.55", linewidth=0.8, zorder=0)
         light_grid(axes, "x")
         axes.set_xlabel(f"loss gap to {player_label(table['generator'].iloc[0])}, nats per token")
         axes.set_title(f"Where people also answered freely ({study_name})")

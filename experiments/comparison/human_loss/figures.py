@@ -32,7 +32,7 @@ __all__ = ["WITHOUT", "loss_figure", "sensitivity_figure"]
 
 FloatArray = NDArray[np.float64]
 
-WITHOUT = "#999999"
+WITHOUT = "#939393"
 """Colour of analyses that leave participants out."""
 
 _SIMULATED = "participant model, simulated"
@@ -159,7 +159,8 @@ def loss_figure(
         )
         rounded = [posterior.handle(hollow=True, label="the same, rounded reports")] if shown["hollow"].any() else []
         density_patch = Patch(color="0.2", alpha=0.25, linewidth=0, label="posterior density")
-        named(fig, [posterior.handle(), *rounded, classical.handle(), truth.handle(), density_patch], 2)
+        others = [each.handle() for each in (classical, truth) if each.is_in(shown)]
+        named(fig, [posterior.handle(), *rounded, *others, density_patch], 2)
     return fig
 
 
@@ -193,7 +194,7 @@ def sensitivity_figure(table: pd.DataFrame, study_name: str = "", interval: floa
         fig = new_figure(6.4, 1.5 + 0.2 * len(shown))
         axes = fig.add_subplot()
         axes.axvspan(base.gap_lower_nats, base.gap_upper_nats, color="0.93", linewidth=0)
-        axes.axvline(base.gap_median_nats, color="0.6", linewidth=1)
+        axes.axvline(base.gap_median_nats, color="0.55", linewidth=1)
         forest(axes, shown, [series])
         axes.tick_params(axis="y", labelsize=7.5)
         axes.set_xlabel("loss gap of the shared belief, nats per token")

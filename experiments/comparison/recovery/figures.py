@@ -17,7 +17,7 @@ from experiments.harness.marks import light_grid, mark, named, percent, titled
 __all__ = ["ESTIMATOR_LABELS", "recovery_figure"]
 
 _BAND = 0.05
-_COLOURS = {"importance": "#D55E00", "jackknife": "#E69F00", "assumed": "#56B4E9"}
+_COLOURS = {"importance": "#D55E00", "jackknife": "#C38700", "assumed": "#4A9BC8"}
 _OURS_COLOUR = "#0072B2"
 _MARKERS = {"importance": "s", "jackknife": "D"}
 ESTIMATOR_LABELS = {
@@ -75,7 +75,7 @@ def recovery_figure(table: pd.DataFrame, labels: Sequence[str], title: str = "",
         axes[0].set_xscale("log")
         plain_log(axes[0].xaxis)
         axes[0].set_xlabel("RMSE, nats (log scale)")
-        axes[1].axvline(0, color="0.6", linewidth=1, zorder=0)
+        axes[1].axvline(0, color="0.55", linewidth=1, zorder=0)
         axes[1].set_xlabel("bias, nats")
         axes[2].axvspan(nominal - _BAND, min(nominal + _BAND, 1), color="0.88", zorder=0, linewidth=0)
         axes[2].set_xlim(-0.03, 1.03)

@@ -73,7 +73,7 @@ def said_figure(panels: Mapping[str, tuple[FloatArray, FloatArray, StatedBelief]
             height = min(_WIDEST, 1.15 * max(float(np.abs(said[known]).max()), 1.0))
             axes.plot(believed[known], said[known], ".", color=_SAID_COLOUR, alpha=0.35, markersize=4)
             ends = np.array([-width, width])
-            axes.plot(ends, ends, color="0.6", linewidth=1)
+            axes.plot(ends, ends, color="0.55", linewidth=1)
             if np.isfinite(compared.slope):
                 axes.plot(ends, compared.intercept_nats + compared.slope * ends, color=_LINE_COLOUR, linewidth=1.4)
             axes.set_xlim(-width, width)

@@ -75,7 +75,7 @@ def _models(axes: Axes, models: pd.DataFrame, n_models: int) -> None:
             row.upper + 0.008 if known else row.accuracy + 0.012, at, model_label(row.name), va="center", fontsize=7.5
         )
     if models.empty:
-        axes.text(0.5, n_models / 2, "no language model", ha="center", va="center", color="0.5", fontsize=8)
+        axes.text(0.5, n_models / 2, "no language model", ha="center", va="center", color="0.4", fontsize=8)
 
 
 def _histogram(axes: Axes, shown: pd.DataFrame, min_answers: int) -> float:
@@ -84,7 +84,7 @@ def _histogram(axes: Axes, shown: pd.DataFrame, min_answers: int) -> float:
     highest = float(accuracy.max()) if accuracy.size else 0.0
     edges = np.arange(0, max(highest, 0.6) + 2 * _BIN, _BIN)
     # a share such as .3 can lie a hair below the edge that it should be on
-    axes.hist(accuracy + 1e-9, bins=list(edges), color="0.6", edgecolor="white", linewidth=0.5)
+    axes.hist(accuracy + 1e-9, bins=list(edges), color="0.55", edgecolor="white", linewidth=0.5)
     for row in rows_of(shown[shown["kind"] == "model"]):
         axes.axvline(row.accuracy, color=_PLAYED if row.source == "played" else _MODEL, linewidth=0.6, alpha=0.55)
     pooled = shown[(shown["kind"] == "pooled") & (shown["name"] == "enough answers")]
@@ -103,7 +103,7 @@ def _accuracy_handles(table: pd.DataFrame, min_answers: int, probability: float)
     interval = f"{probability:.0%}"
     models = table[table["kind"] == "model"]
     handles: list[Any] = [
-        Patch(facecolor="0.6", label=f"participants with {min_answers} guesses or more"),
+        Patch(facecolor="0.55", label=f"participants with {min_answers} guesses or more"),
         mark(f"their guesses pooled, {interval} bootstrap", _HUMAN, line=(0, (4, 2))),
     ]
     published = models["source"] != "played"
@@ -237,7 +237,7 @@ def _excess_panel(axes: Axes, dataset: xr.Dataset, x: NDArray[np.float64]) -> No
     _practice_axis(axes, dataset)
     middle = dataset["practice_excess"].to_numpy()
     bars = arms(dataset["practice_excess_lower"], middle, dataset["practice_excess_upper"])
-    axes.axhline(0, color="0.7", linewidth=0.7)
+    axes.axhline(0, color="0.55", linewidth=0.7)
     axes.errorbar(x, middle, yerr=bars, fmt="o", color="0.3", markersize=4, capsize=2)
     axes.set_title("b  Beside the same people's mean")
     axes.set_xlabel("guesses given before")

@@ -39,7 +39,7 @@ _HISTOGRAMS = {
     ),
 }
 _LOSS = re.compile(r"training_stats_test_(?P<fold>[^/]+)/(?P<epoch>\d+)/(?P<what>Training Loss|Valid\. Loss)")
-_COLOURS = ("#D55E00", "#0072B2", "#56B4E9", "#009E73")
+_COLOURS = ("#D55E00", "#0072B2", "#4A9BC8", "#009E73")
 
 
 def appendix_figures(study: xr.Dataset) -> dict[str, Figure]:

@@ -17,7 +17,7 @@ _STEP_COLOURS = {
     "human_entropy": "#D55E00",
     "model_entropy": "#0072B2",
     "oracle_tvd": "#009E73",
-    "context_length": "#999999",
+    "context_length": "#939393",
 }
 _STEP_LABELS = {
     "standardised": "paper's data,\nstandardised",
@@ -38,7 +38,7 @@ def ard_conclusion_figure(table: pd.DataFrame, *, interval: float = 0.9, about: 
     with mpl.rc_context(STYLE):
         fig = new_figure(7.2, 3.9)
         axes = fig.subplots()
-        axes.axhline(0, color="0.6", linewidth=0.8)
+        axes.axhline(0, color="0.55", linewidth=0.8)
         for number, name in enumerate(names):
             own = rows[rows["predictor"] == name].set_index("fit").loc[shown]
             at = np.arange(len(shown)) + 0.16 * (number - (len(names) - 1) / 2)
@@ -65,7 +65,7 @@ def ard_legacy_figure(table: pd.DataFrame, *, interval: float = 0.9, about: str 
         for axes, step in zip(panels, steps, strict=True):
             own = table[table["fit"] == step].set_index("predictor").loc[names]
             at = np.arange(len(names))
-            axes.axhline(0, color="0.6", linewidth=0.8)
+            axes.axhline(0, color="0.55", linewidth=0.8)
             middle, look = own["coefficient"], {"markersize": 4, "capsize": 3}
             axes.errorbar(at - 0.1, middle, yerr=own["published_bar"], fmt="s", color="#D55E00", **look)
             bars = arms(own["lower"], middle, own["upper"])

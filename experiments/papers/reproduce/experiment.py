@@ -46,7 +46,7 @@ TABLE_COLUMNS = (
 )
 """One row a published value; ``published`` as printed."""
 
-_COLOURS = ("#009E73", "#56B4E9", "#999999", "#E69F00", "#D55E00", "#CC79A7", "#B3261E", "#d9d9d9", "#f0f0f0")
+_COLOURS = ("#009E73", "#4A9BC8", "#939393", "#C38700", "#D55E00", "#CC79A7", "#B3261E", "#d9d9d9", "#f0f0f0")
 
 
 class DataSettings(Settings):

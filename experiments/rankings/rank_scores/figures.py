@@ -50,7 +50,7 @@ def separation_figure(table: pd.DataFrame, study_name: str = "") -> Figure:
                 s=16,
                 zorder=3,
             )
-        axes.axvline(0, color="0.6", linewidth=0.8)
+        axes.axvline(0, color="0.55", linewidth=0.8)
         axes.set_yticks(-np.arange(len(pairs)), [f"{player_label(a)} - {player_label(b)}" for a, b in pairs])
         axes.set_xlabel("effect size: mean difference of windows / its standard deviation")
         light_grid(axes, "x")

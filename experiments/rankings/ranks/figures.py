@@ -101,7 +101,7 @@ def slopes_figure(table: pd.DataFrame, dataset: xr.Dataset, score: str = "averag
         name = "score_per_doubling"
         slopes = table.assign(label=[player_label(each) for each in models], colour=[colours[each] for each in models])
         height = forest(left, slopes, [Series(f"{name}_median", f"{name}_lower", f"{name}_upper")])
-        left.axvline(0, color="0.6", linewidth=0.8)
+        left.axvline(0, color="0.55", linewidth=0.8)
         left.set_xlabel(f"{_label(score)}\nper doubling of the context ({interval:.0%})")
         left.set_title("slope")
         shades = [str(0.25 + 0.6 * place / max(len(models) - 1, 1)) for place in range(len(models))]
@@ -163,7 +163,7 @@ def predictive_figure(dataset: xr.Dataset, checks: pd.DataFrame, interval: float
         half = np.maximum((known["upper"] - known["lower"]).to_numpy() / 2, 1e-12)
         place = np.clip((known["observed"] - known["median"]).to_numpy() / half, -4, 4)
         right.axvspan(-1, 1, color="0.9", linewidth=0)
-        right.axvline(0, color="0.6", linewidth=0.8)
+        right.axvline(0, color="0.55", linewidth=0.8)
         outside = known["p_value"].to_numpy() < 1 - interval
         right.scatter(place, height, s=16, color=np.where(outside, "#D55E00", "#000000"), zorder=3)
         right.set_yticks(height, known["statistic"].tolist(), fontsize=7.5)
@@ -198,7 +198,7 @@ def power_figure(dataset: xr.Dataset, n_tokens: int) -> Figure:
                     marker="o",
                     markersize=3,
                 )
-            axes.axhline(0.8, color="0.6", linewidth=0.8)
+            axes.axhline(0.8, color="0.55", linewidth=0.8)
             axes.set_xscale("log", base=2)
             number_ticks(axes.xaxis, number)
             axes.set_ylim(0, 1)

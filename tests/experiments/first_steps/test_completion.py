@@ -61,6 +61,33 @@ def test_bash(source: Path, typed: str, offered: set[str], breaks: str) -> None:
     assert {kept + line for line in done.stdout.split()} == offered
 
 
+@pytest.mark.parametrize("source", ["bash"], indirect=True)
+@pytest.mark.parametrize(
+    "line", ["+exp=bootstrap experiment.half", "bootstrap n=10 experiment.half", "experiment.half"]
+)
+def test_bash_completes_the_settings_of_the_experiment_on_the_line(source: Path, line: str) -> None:
+    needs("bash")
+    code = (
+        # what the command would say; it is asked once
+        f'shannon-game() {{ echo "$3" >> {source}.asked; echo experiment.half_samples= experiment.cluster=; }}; '
+        f'source {source}; COMP_LINE="shannon-game {line}"; COMP_POINT=${{#COMP_LINE}}; '
+        '_shannon_game; _shannon_game; printf "%s\\n" "${COMPREPLY[@]}"'
+    )
+    done = subprocess.run(["bash", "--norc", "-c", code], capture_output=True, text=True, check=True)
+    known = "bootstrap" in line
+    assert done.stdout.split() == (["experiment.half_samples="] if known else [])
+    assert not known or Path(f"{source}.asked").read_text(encoding="utf-8") == "bootstrap\n"
+
+
+def test_settings_are_those_of_the_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert completion.completion(["settings", "bootstrap"]) == 0
+    found = capsys.readouterr().out.split()
+    assert "experiment.half_samples=" in found
+    assert all(name.endswith("=") for name in found)
+    with pytest.raises(InputError, match="did you mean 'bootstrap'"):
+        completion.settings("bootstrp")
+
+
 @pytest.mark.parametrize("source", ["fish"], indirect=True)
 @pytest.mark.parametrize(("typed", "offered"), PARTS)
 def test_fish(source: Path, typed: str, offered: set[str], tmp_path: Path) -> None:
