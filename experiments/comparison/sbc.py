@@ -71,7 +71,7 @@ class SbcSettings(ReplicationSettings, Seeded):
 
     model: str = "belief"
     """belief, belief_rounded (to rounding=...), calibration, calibration_beta, reports, participants,
-    free_answers (with study=designed rounding=slider), accuracy, recalibration or tvd (with sampler=hmc), or the
+    free_answers (study=designed rounding=slider sampler=hmc), accuracy, recalibration or tvd (sampler=hmc), or the
     dotted name of a function of your own: takes the study and these settings, gives an SbcModel."""
     n_fits: Count = 200
     """Data sets drawn and fitted."""

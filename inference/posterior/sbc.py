@@ -95,8 +95,6 @@ class SbcModel:
         model data, and returns the values of its variables that made them, by name.
     density : callable, optional
         Gives the model's density where it is written out, by which fits are made: they show that it is the model's.
-    sampler : str
-        What samples; see :data:`inference.posterior.sampling.SAMPLERS`.
     key : str
         Tells apart models of one name (other data, other priors); a process compiles each once.
     """
@@ -105,7 +103,6 @@ class SbcModel:
     build: Callable[[], pm.Model]
     quantities: tuple[str, ...]
     density: Callable[[], WrittenDensity] | None = None
-    sampler: str = "nutpie"
     key: str = ""
     draw: Callable[[pm.Model, np.random.Generator], Mapping[str, NDArray[Any]]] | None = None
 
@@ -225,7 +222,6 @@ def sbc_rows(task: Task, *, model: SbcModel, settings: SbcSettings) -> list[Row]
     while True:
         idata = sample(
             ready.compiled,
-            sampler=model.sampler,
             draws=settings.draws * longer,
             tune=settings.tune * longer,
             chains=settings.chains,
