@@ -101,6 +101,21 @@ class LossGap(Result):
         return diagnose_weights(self.terms)
 
 
+def _own_log_means(estimator: Callable[[ItemTerms], LogMeans], terms: ItemTerms) -> LogMeans:
+    """What a user's function gives, if it is what it should be."""
+    means = estimator(terms)
+    source = f"estimator {getattr(estimator, '__name__', estimator)!r}"
+    if not isinstance(means, LogMeans):
+        raise InputError(f"returned a {type(means).__name__}, should return LogMeans(value, se)", source=source)
+    for name in ("value", "se"):
+        shape = np.shape(getattr(means, name))
+        if shape != terms.n.shape:
+            raise InputError(
+                f"has shape {shape}, should be {terms.n.shape}: one number an item", source=source, field=name
+            )
+    return means
+
+
 def estimate_gap(
     log_term: ArrayLike,
     item: ArrayLike,
@@ -159,7 +174,7 @@ def estimate_gap(
     elif estimator == "naive":
         means = plain_log_mean(terms)
     elif callable(estimator):
-        means = estimator(terms)
+        means = _own_log_means(estimator, terms)
     elif estimator in LOG_MEANS:
         means = LOG_MEANS[estimator](terms)
     elif estimator == "bridge":

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, Literal
+from difflib import get_close_matches
+from importlib import import_module
+from typing import Annotated, Any, Literal, cast
 
 import numpy as np
 import pandas as pd
 import xarray as xr
-from hydra.utils import get_method
 from matplotlib.axes import Axes
 from pydantic import Field, model_validator
 
@@ -59,10 +60,11 @@ class EstimatorSettings(Group):
     """How the mean likelihood ratio is estimated, and what the bars cover."""
 
     name: str = "importance"
-    """importance (equations 4 and 5), naive (equation 3), jackknife, delta, psis, rao_blackwell, or your own; bridge
-    for people who also continued the contexts freely."""
+    """importance (equations 4 and 5), naive (equation 3), jackknife, delta, psis, rao_blackwell, or the name of your
+    own, by default that of its function; bridge for people who also continued the contexts freely."""
     log_mean: str | None = None
-    """Dotted name of a log-mean of your own: takes the terms by item, gives their log-means."""
+    """Dotted name of a log-mean of your own: takes the terms by item, gives their log-means. In Python the function
+    itself can stand for the estimator."""
     uncertainty: Literal["items", "samples"] = "items"
     """What the bars cover: the spread over items, or that over the responses of an item."""
     n_se: Annotated[float, Field(ge=0)] = 2
@@ -75,17 +77,42 @@ class EstimatorSettings(Group):
         """Name of a log-mean of the toolkit, or the user's own."""
         if self.log_mean is None:
             return self.name
-        try:
-            return get_method(self.log_mean)
-        except (ImportError, ValueError) as error:
-            problem = f"is {self.log_mean!r}, which cannot be imported: {error}"
-            raise InputError(problem, field="estimator.log_mean") from error
+        return _own_log_mean(self.log_mean)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_your_own(cls, given: Any) -> Any:
+        if callable(given):
+            given = {"log_mean": f"{given.__module__}.{given.__qualname__}"}
+        if not isinstance(given, dict) or not isinstance(given.get("log_mean"), str):
+            return given
+        # what is not one of ours must not bear its name
+        unnamed = given.get("name", "importance") in ESTIMATORS
+        return {**given, "name": given["log_mean"].rpartition(".")[2]} if unnamed else given
 
     @model_validator(mode="after")
     def _exists(self) -> EstimatorSettings:
         if isinstance(self.function, str) and self.name not in ESTIMATORS:
             raise unknown_choice("estimator", self.name, ESTIMATORS)
         return self
+
+
+def _own_log_mean(dotted: str) -> Callable[[ItemTerms], LogMeans]:
+    """Import a log-mean of the user's own."""
+    module_name, _, name = dotted.rpartition(".")
+    try:
+        module = import_module(module_name) if module_name else None
+        found = getattr(module, name, None)
+    except ImportError as error:
+        problem = f"is {dotted!r}, which cannot be imported: {error}"
+        raise InputError(problem, field="estimator.log_mean") from error
+    if callable(found):
+        return cast("Callable[[ItemTerms], LogMeans]", found)
+    near = get_close_matches(name, [each for each in vars(module or {}) if not each.startswith("_")], n=1)
+    meant = (
+        f"; did you mean {near[0]!r}?" if near else "; should be MODULE.FUNCTION, a function that stands in a module"
+    )
+    raise InputError(f"is {dotted!r}, and {module_name!r} has no function {name!r}{meant}", field="estimator.log_mean")
 
 
 class RoundingSettings(Group):

@@ -22,6 +22,7 @@ from experiments.harness.exploration import (
 )
 from experiments.harness.figures import player_label
 from experiments.harness.tables import short_names
+from inference.progress import counted
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -68,6 +69,7 @@ def comparison_exploration(study: xr.Dataset, result: ExperimentResult | None = 
     """
     items = items_of(result, study.sizes["item"], "context", lambda: comparison_items(study))
     reports = _reports(study)
+    n_automatic = np.bincount(response_positions(study)[study["automatic"].to_numpy()], minlength=study.sizes["item"])
     items["mean_log_ratio_nats"] = reports.groupby("item")["log_ratio"].mean().reindex(range(len(items))).to_numpy()
     own = [str(column) for column in items if str(column).startswith("gap_nats_")]
     gaps = {column.removeprefix("gap_nats_"): items[column].to_numpy() for column in own}
@@ -76,7 +78,9 @@ def comparison_exploration(study: xr.Dataset, result: ExperimentResult | None = 
     by_item = dict(list(reports.groupby("item")))
     # items that nobody answered come last
     order = np.argsort(items["n_responses"].to_numpy() == 0, kind="stable")
-    tables = [[*_item_tables(study, at, by_item.get(at)), *posterior[at]] for at in order.tolist()]
+    tables = [
+        [*_item_tables(study, at, by_item.get(at), int(n_automatic[at])), *posterior[at]] for at in order.tolist()
+    ]
     people = [name for name in (f"gap_nats_{HUMAN}",) if name in items]
     models = [f"surprisal_nats_{name}" for name in study["model"].to_numpy().tolist()]
     return Exploration(
@@ -112,7 +116,7 @@ def _reports(study: xr.Dataset) -> pd.DataFrame:
     return table[~study["automatic"].to_numpy() & (table["reference"] == TARGET_POSITION).to_numpy()]
 
 
-def _item_tables(study: xr.Dataset, position: int, reports: pd.DataFrame | None) -> list[ItemTable]:
+def _item_tables(study: xr.Dataset, position: int, reports: pd.DataFrame | None, n_automatic: int) -> list[ItemTable]:
     """Tokens of one item with what was reported and expected, and every report."""
     tokens = study["candidate_token"].to_numpy()[position]
     models: list[str] = study["model"].to_numpy().tolist()
@@ -138,7 +142,8 @@ def _item_tables(study: xr.Dataset, position: int, reports: pd.DataFrame | None)
             [str(row.participant), str(tokens[int(row.candidate)]), float(row.report), float(row.log_ratio)]  # type: ignore[arg-type]
             for row in reports.itertuples()
         ]
-        found.append(ItemTable("Reports", columns, said))
+        by_site = f" (without {counted(n_automatic, 'answer')} of the site, .5 for equal tokens)" if n_automatic else ""
+        found.append(ItemTable(f"Reports{by_site}", columns, said))
     return found
 
 

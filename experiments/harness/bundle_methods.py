@@ -172,10 +172,19 @@ def _estimator(study: xr.Dataset, given: Mapping[str, Any]) -> list[str]:
     if not isinstance(own, dict) or "report" not in study:
         return []
     bars = "items" if own.get("uncertainty") == "items" else "answers"
+    if own.get("log_mean"):
+        mean = f"a log-mean of our own ({own['log_mean']}) of the likelihood ratios of its answers"
+    elif own.get("name") == "bridge":
+        mean = "a bridge between the tokens that people answered freely and those that the model drew"
+    else:
+        mean = (
+            "ln of the mean likelihood ratio of its answers (equation 5 of Shlegeris et al. 2022, arXiv:2212.11281; "
+            f"estimator {own.get('name')!r})"
+        )
     return [
-        "The loss of a player minus that of the model that drew the tokens is the mean over contexts of ln of the mean "
-        "likelihood ratio of its answers (equation 5 of Shlegeris et al. 2022, arXiv:2212.11281; estimator "
-        f"{own.get('name')!r}); its intervals come from the spread of {bars}. Perplexity is exp(loss)."
+        f"The loss of a player minus that of the model that drew the tokens is the mean over contexts of {mean}; its "
+        f"intervals are {own.get('n_se', 2):g} standard errors to both sides, from the spread of {bars}. Perplexity is "
+        "exp(loss)."
     ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -93,6 +94,8 @@ async def _all(
 ) -> Crowd:
     import httpx  # noqa: PLC0415 - only players need it
 
+    # a line a request, of which there are thousands
+    logging.getLogger("httpx").setLevel(logging.WARNING)
     gate, began = asyncio.Semaphore(at_once), time.monotonic()
 
     async def one(name: str, player: Answerer) -> int | str:

@@ -164,7 +164,7 @@ def chosen_columns(table: Table, columns: ClozeColumns | None) -> tuple[dict[str
     found = (
         {name: name for name in ClozeColumns.model_fields if name in table.cells} if columns is None else columns.given
     )
-    hint = "name the columns: study.columns={context: COLUMN, response: COLUMN}"
+    hint = "name the columns: 'study.columns={context: COLUMN, response: COLUMN}'"
     table.check_columns(found)
     if "response" not in found:
         raise missing_column("response", table.names, source=table.source, hint=hint)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,8 +12,8 @@ import pytest
 import xarray as xr
 
 import experiments
-from estimators.comparison import BridgeGap, estimate_perplexity
-from estimators.comparison.examples import answered_study
+from estimators.comparison import BridgeGap, ItemTerms, LogMeans, estimate_perplexity, jackknife_log_mean
+from estimators.comparison.examples import answered_study, comparison_study
 from estimators.errors import InputError
 from experiments.comparison.estimates import TABLE_COLUMNS
 from experiments.comparison.perplexity import sampling_warnings
@@ -381,3 +382,34 @@ def test_sample_size_says_how_far_each_player_is_from_the_generator() -> None:
     # 40 draws miss part of the tail: the estimate is a lower bound, and not a wild one
     ratio = estimated.set_index("player")["kl_nats"] / players["kl_nats"]
     assert ((ratio > 0.4) & (ratio < 1.1)).all()
+
+
+def a_pair(terms: ItemTerms) -> Any:
+    return terms, 1
+
+
+def too_few(terms: ItemTerms) -> LogMeans:
+    return LogMeans(terms.log_term[:1], terms.log_term[:1])
+
+
+def test_a_log_mean_of_your_own_has_its_name_everywhere() -> None:
+    for own in (jackknife_log_mean, {"log_mean": "estimators.comparison.log_means.jackknife_log_mean"}):
+        result = experiments.perplexity(comparison_study(), estimator=own)
+        assert set(result.table["estimator"]) == {"jackknife_log_mean"}
+        title = result.figures["perplexity"].axes[0].get_title(loc="left")
+        assert "estimator jackknife_log_mean" in title.replace("\n", " ")
+
+
+@pytest.mark.parametrize(
+    ("own", "message"),
+    [
+        (lambda terms: terms, "should be MODULE.FUNCTION"),
+        ("estimators.comparison.log_means.jacknife_log_mean", "did you mean 'jackknife_log_mean'"),
+        ("nowhere.f", "'nowhere.f', which cannot be imported: No module named 'nowhere'"),
+        (a_pair, "estimator 'a_pair': returned a tuple, should return LogMeans"),
+        (too_few, r"estimator 'too_few', value: has shape \(1,\), should be \(\d+,\): one number an item"),
+    ],
+)
+def test_what_is_no_log_mean(own: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        experiments.perplexity(comparison_study(), estimator={"log_mean": own} if isinstance(own, str) else own)
