@@ -27,7 +27,8 @@ def commands(text: str) -> list[tuple[str, ...]]:
         lines = re.sub(r"\$\(.*?\)", "{response: a, context: b}", token.content.replace("\\\n", " ")).splitlines()
         for line in lines:
             words = shlex.split(line.partition(RUN)[2], comments=True)
-            if words and not {"--help", "--config-dir"} & set(words) and "$S" not in words:
+            own = {"--help", "--config-dir"} & set(words) or any("=my_" in word for word in words)
+            if words and not own and "$S" not in words:
                 swept = "-m" in words
                 kept = [word for word in words if not word.startswith(("-m", "hydra", "+hydra", "sweep="))]
                 found.append(tuple(re.sub(r"^([^\[{]*?),.*", r"\1", word) if swept else word for word in kept))
