@@ -32,7 +32,7 @@ FloatArray = NDArray[np.float64]
 # Numba takes named tuples as they are
 _Rows = namedtuple("_Rows", "a b words")
 _Nodes = namedtuple("_Nodes", "x log_weight word_x word_log_weight")
-_Priors = namedtuple("_Priors", "mean sd df scale unseen pooled")
+_Priors = namedtuple("_Priors", "mean sd df scale alpha beta unseen pooled")
 
 _NODES = _Nodes(NODES, NODE_LOG_WEIGHTS, WORD_NODES, WORD_LOG_WEIGHTS)
 _START_LOGIT_EQUAL = -1.0
@@ -69,7 +69,8 @@ def word_pair_density(
     p = priors or WordPairPriors()
     mean, sd = p.vectors()
     n, n_contexts = len(PARAMETERS), data.n_contexts
-    known = _Priors(mean, sd, float(p.population_df), float(p.population_scale), float(p.unseen), pooled)
+    numbers = (p.population_df, p.population_scale, p.equal_alpha, p.equal_beta, p.unseen)
+    known = _Priors(mean, sd, *map(float, numbers), pooled)
     population = np.concatenate([mean, 2 * np.log(p.population_scale * sd), [_START_LOGIT_EQUAL]])
     start = np.concatenate([population if pooled else [], np.zeros((n + 2) * n_contexts + 1)])
 

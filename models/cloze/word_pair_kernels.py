@@ -257,9 +257,10 @@ def word_pair_log_density(  # noqa: PLR0917
     value, unseen = 0.0, x.size - 1
     centre, sd = priors.mean.copy(), priors.sd.copy()
     if priors.pooled:
-        # a beta with both parameters at one half, on the scale of its logit
-        value += log_equal - 0.5 * logit_equal - log(np.pi)
-        g[2 * n] += 0.5 - p_equal
+        # a beta distribution on the scale of its logit
+        value += lgamma(priors.alpha + priors.beta) - lgamma(priors.alpha) - lgamma(priors.beta)
+        value += (priors.alpha + priors.beta) * log_equal - priors.beta * logit_equal
+        g[2 * n] += priors.alpha - (priors.alpha + priors.beta) * p_equal
         for k in range(n):
             standard = (x[k] - priors.mean[k]) / priors.sd[k]
             value -= 0.5 * standard * standard + log(priors.sd[k]) + 0.5 * log(2 * np.pi)
