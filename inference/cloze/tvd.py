@@ -70,9 +70,8 @@ class TvdPosterior(Result):
         posterior = group(self.idata, "posterior")
         moves = (posterior["tvd"] > 0).any(("chain", "draw")).to_numpy()
         kept = posterior.isel(context=np.flatnonzero(moves))
-        if not moves.any():
-            kept = kept.drop_vars(["tvd", "expected_tvd"])
-        return from_groups({"posterior": kept, "sample_stats": group(self.idata, "sample_stats")})
+        groups = {"posterior": kept if moves.any() else kept.drop_vars(["tvd", "expected_tvd"])}
+        return from_groups(groups | {"sample_stats": group(self.idata, "sample_stats")})
 
     def _flat(self) -> Floats:
         draws = self.tvd

@@ -91,7 +91,7 @@ def draw_word_pairs(priors: WordPairPriors, model: pm.Model, rng: np.random.Gene
     mean, sd = priors.vectors()
     n, df = mean.size, priors.population_df
     variance = df * (priors.population_scale * sd) ** 2 / rng.chisquare(df, n)
-    centre, share = rng.normal(mean, sd), rng.beta(0.5, 0.5)
+    centre, share = rng.normal(mean, sd), rng.beta(priors.equal_alpha, priors.equal_beta)
     unit = rng.normal(size=(n, n_a.size))
     theta = centre[:, None] + np.sqrt(variance)[:, None] * unit
     equal = rng.random(n_a.size) < share

@@ -69,6 +69,7 @@ WORD_NODES, _WORD_WEIGHTS = np.polynomial.hermite_e.hermegauss(9)
 WORD_LOG_WEIGHTS = np.log(_WORD_WEIGHTS / _WORD_WEIGHTS.sum()) + WORD_NODES**2 / 2
 """Logarithms of their weights, over the density at them."""
 
+_POSITIVE = ("population_df", "population_scale", "equal_alpha", "equal_beta", "unseen")
 _MOST_POINTS = 20_000  # of a process that a simulation draws one by one
 _LARGEST_LOG = 300.0  # of a ratio of weights: beyond it one side has all answers, and floats overflow
 _LEAST_DISCOUNT = 1e-9  # and 1 minus it the largest
@@ -88,6 +89,8 @@ class WordPairPriors:
         away from zero: contexts do differ.
     population_scale : float
         Its scale, as a share of the sd above.
+    equal_alpha, equal_beta : float
+        Of the beta distribution of the share of contexts whose distributions are equal.
     unseen : float
         Standard deviation of ln of how many times as different the words are that neither sample has, compared with
         what the model makes of those that were seen.
@@ -101,6 +104,8 @@ class WordPairPriors:
     )
     population_df: float = 3.0
     population_scale: float = 0.55
+    equal_alpha: float = 0.2
+    equal_beta: float = 1.0
     unseen: float = 0.4
 
     def __post_init__(self) -> None:
@@ -109,7 +114,7 @@ class WordPairPriors:
             if set(values) != set(PARAMETERS):
                 raise InputError(f"names {sorted(values)}, should name {sorted(PARAMETERS)}", field=name)
         positive = {**{f"sd of {name}": value for name, value in self.sd.items()}}
-        positive |= {name: getattr(self, name) for name in ("population_df", "population_scale", "unseen")}
+        positive |= {name: getattr(self, name) for name in _POSITIVE}
         for name, value in positive.items():
             if not (np.isfinite(value) and value > 0):
                 raise InputError(f"is {value}, should be a positive number", source="word pair priors", field=name)
@@ -224,8 +229,8 @@ def word_pair_model(  # noqa: PLR0915 - one density, line by line as in the docs
     **Equal distributions.** In a share :math:`\pi` of the contexts (``share_equal``; one half without pooling) both
     distributions are one: there are shared words alone, and :math:`\sigma = 0`. Which contexts these are is summed
     out, so that the likelihood of one is :math:`\pi L_= + (1 - \pi) L_{\neq}`, each with its own u. The prior of the
-    share is the beta distribution with both parameters at one half: that no or every context has equal distributions
-    is likelier than any one share between.
+    share is a beta distribution with most of its mass near zero and some near one: small samples cannot tell equal
+    distributions from different ones, and must not be taken for equal because of that.
 
     **Words never seen** differ as the seen ones do, but for one factor of the study, whose logarithm is ``unseen``.
     About it no answer says anything; it widens intervals by what the form of the model may be off by.
@@ -275,7 +280,7 @@ def word_pair_model(  # noqa: PLR0915 - one density, line by line as in the docs
             df, square = priors.population_df, (priors.population_scale * sd) ** 2
             variance = pm.InverseGamma("population_variance", df / 2, df * square / 2, dims="parameter")
             spread = pt.sqrt(variance)
-            share = pm.Beta("share_equal", 0.5, 0.5)
+            share = pm.Beta("share_equal", priors.equal_alpha, priors.equal_beta)
             logit_equal = pt.log(share) - pt.log1p(-share)
         else:
             centre, spread, logit_equal = pt.as_tensor(mean), pt.as_tensor(sd), pt.as_tensor(0.0)

@@ -32,7 +32,7 @@ FloatArray = NDArray[np.float64]
 # Numba takes named tuples as they are
 _Rows = namedtuple("_Rows", "a b words")
 _Nodes = namedtuple("_Nodes", "x log_weight word_x word_log_weight")
-_Priors = namedtuple("_Priors", "mean sd df scale unseen pooled")
+_Priors = namedtuple("_Priors", "mean sd df scale alpha beta unseen pooled")
 
 _NODES = _Nodes(NODES, NODE_LOG_WEIGHTS, WORD_NODES, WORD_LOG_WEIGHTS)
 _START_LOGIT_EQUAL = -1.0
@@ -69,7 +69,8 @@ def word_pair_density(
     p = priors or WordPairPriors()
     mean, sd = p.vectors()
     n, n_contexts = len(PARAMETERS), data.n_contexts
-    known = _Priors(mean, sd, float(p.population_df), float(p.population_scale), float(p.unseen), pooled)
+    numbers = (p.population_df, p.population_scale, p.equal_alpha, p.equal_beta, p.unseen)
+    known = _Priors(*(mean, sd, *map(float, numbers), pooled))
     population = np.concatenate([mean, 2 * np.log(p.population_scale * sd), [_START_LOGIT_EQUAL]])
     start = np.concatenate([population if pooled else [], np.zeros((n + 2) * n_contexts + 1)])
 
@@ -104,7 +105,15 @@ def _expanded(x: FloatArray, n_contexts: int, known: Any, counts: tuple[Any, ...
     for c in range(n_contexts):
         span = (starts[c], starts[c + 1])
         different, equal = context_terms(
-            np.ascontiguousarray(theta[:, c]), *rest[n:, c], rows, span, answers[:, c], _NODES, log_u, gradient
+            np.ascontiguousarray(theta[:, c]),
+            rest[n, c],
+            rest[n + 1, c],
+            rows,
+            span,
+            answers[:, c],
+            _NODES,
+            log_u,
+            gradient,
         )
         found["log_u"][:, c], found["log_u_equal"][:, c] = log_u
         found["log_odds_equal"][c] = logit_equal + equal - different

@@ -63,7 +63,7 @@ def _equal(  # noqa: PLR0917 - Numba takes arguments by place alone
     u_1, u_2 = exp(log_u[0]), exp(log_u[1])
     rate = 1 + u_1 + u_2
     log_rate = log(rate)
-    value = answers[0] * log_u[0] + answers[1] * log_u[1]
+    value: float = answers[0] * log_u[0] + answers[1] * log_u[1]
     by_mass = by_d = by_log_rate = 0.0
     for i in range(span[0], span[1]):
         left, words = rows.a[i] + rows.b[i] - d, rows.words[i]
@@ -79,7 +79,8 @@ def _equal(  # noqa: PLR0917 - Numba takes arguments by place alone
     g[3] += by_d * d * (1 - d)
     g[6] += answers[0] + by_log_rate * u_1 / rate
     g[7] += answers[1] + by_log_rate * u_2 / rate
-    return value - psi
+    found: float = value - psi
+    return found
 
 
 @compiled
@@ -130,7 +131,7 @@ def _different(  # noqa: PLR0915, PLR0917 - a word's likelihood and its gradient
     d, e, sigma = _logistic(t[3]), _logistic(t[4]), exp(t[5])
     u_1, u_2 = exp(log_u[0]), exp(log_u[1])
     log_1p = (log1p(u_1), log1p(u_2))
-    value = answers[0] * log_u[0] + answers[1] * log_u[1]
+    value: float = answers[0] * log_u[0] + answers[1] * log_u[1]
     g[6] += answers[0]
     g[7] += answers[1]
     value += _add_shared(t, log_u, nodes, g)
@@ -254,12 +255,14 @@ def word_pair_log_density(  # noqa: PLR0917
     logit_equal = x[2 * n] if priors.pooled else 0.0
     p_equal = _logistic(logit_equal)
     log_equal = -log_add(0.0, -logit_equal)
-    value, unseen = 0.0, x.size - 1
+    value: float = 0.0
+    unseen = x.size - 1
     centre, sd = priors.mean.copy(), priors.sd.copy()
     if priors.pooled:
-        # a beta with both parameters at one half, on the scale of its logit
-        value += log_equal - 0.5 * logit_equal - log(np.pi)
-        g[2 * n] += 0.5 - p_equal
+        # a beta distribution on the scale of its logit
+        value += lgamma(priors.alpha + priors.beta) - lgamma(priors.alpha) - lgamma(priors.beta)
+        value += (priors.alpha + priors.beta) * log_equal - priors.beta * logit_equal
+        g[2 * n] += priors.alpha - (priors.alpha + priors.beta) * p_equal
         for k in range(n):
             standard = (x[k] - priors.mean[k]) / priors.sd[k]
             value -= 0.5 * standard * standard + log(priors.sd[k]) + 0.5 * log(2 * np.pi)

@@ -97,13 +97,14 @@ def test_distances_that_are_always_zero_are_not_judged() -> None:
 
     def judged(values: np.ndarray) -> xr.Dataset:
         dims = ("chain", "draw", "context")
-        posterior = xr.Dataset({"tvd": (dims, values), "expected_tvd": (dims[:2], values.mean(axis=2))})
+        variables = {"tvd": (dims, values), "expected_tvd": (dims[:2], values.mean(axis=2))}
+        posterior = xr.Dataset({**variables, "share_equal": (dims[:2], values[:, :, 0])})
         idata = from_groups({"posterior": posterior, "sample_stats": stats})
         return group(TvdPosterior(idata, np.ones(3, int), np.ones(3, int)).judged(), "posterior")
 
     np.testing.assert_array_equal(judged(draws)["tvd"], draws[:, :, [0, 2]])
     assert "expected_tvd" in judged(draws)
-    assert not judged(0.0 * draws).data_vars
+    assert set(judged(0.0 * draws).data_vars) == {"share_equal"}
 
 
 def _drawn(draws: np.ndarray, data, log_odds_equal: float = -50.0) -> np.ndarray:

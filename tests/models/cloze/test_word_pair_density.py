@@ -12,7 +12,7 @@ from models.cloze.tvd import WordPairPriors, set_word_pairs, word_pair_data, wor
 from models.cloze.word_pair_density import word_pair_density
 from tests.models.cloze.test_tvd import OTHER, PLAIN, TWO, contexts, values_of
 
-PRIORS = WordPairPriors(population_df=4.0, population_scale=0.7, unseen=0.5)
+PRIORS = WordPairPriors(population_df=4.0, population_scale=0.7, equal_alpha=0.4, equal_beta=1.5, unseen=0.5)
 NAMES = ("population_mean", "population_variance", "share_equal")
 
 
