@@ -92,7 +92,7 @@ def free_answer_density(
     True
     """
     p = priors or FreeAnswerPriors()
-    known = _Priors(*(float(getattr(p, name)) for name in _Priors._fields))
+    known = _Priors(*(float(getattr(p, name)) for name in _OF_BELIEF))
     people, pools = _People(*map(float, astuple(p.people))), _pools(data, _centring(data, p, typical or {}))
     where = layout(data.item.size, data.token_item.size, data.participant.size, equation_6=equation_6)
 
@@ -174,8 +174,8 @@ def _centring(data: FreeAnswerData, p: FreeAnswerPriors, typical: Mapping[str, A
     return _share_known(known * spread**2), _share_known(2.0 * rows * p.people.noise_spread**2)
 
 
-def _share_known(ratio: FloatArray) -> FloatArray:
-    share: FloatArray = ratio / (1 + ratio)
+def _share_known(ratio: NDArray[np.floating[Any]]) -> FloatArray:
+    share: FloatArray = np.asarray(ratio / (1 + ratio), dtype=float)
     return share
 
 
