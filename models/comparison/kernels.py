@@ -174,8 +174,8 @@ PARTICIPANT_NUMBERS = (
     *("mu_turned", "a", "b", "b2", "c", "kap", "delta", "ga", "log_noise", "logit_lapse"),
     *("rho", "sigma", "omega", "t_b", "slope_spread", "bias_spread", "noise_spread", "lapse_spread", "half"),
 )
-"""The numbers that all share; `rho` and `sigma` as logarithms, `omega` to `lapse_spread` in units of the priors'
-scales and of either sign, `half` as logit."""
+"""The numbers that all share; `rho`, `sigma` and `bias_spread` as logarithms, `omega`, `t_b` and the other spreads in
+units of the priors' scales and of either sign, `half` as logit."""
 _MU, _A, _B, _B2, _C, _KAP, _DELTA, _GA, _LOG_NOISE, _LOGIT_LAPSE = range(10)
 _RHO, _SIGMA, _OMEGA, _T_B, _SLOPE, _BIAS, _NOISE, _LAPSE, _HALF = range(10, 19)
 
@@ -206,7 +206,9 @@ def _add_numbers(x: FloatArray, g: FloatArray, p: Any) -> float:
     ):
         total += _add_normal(x, g, i, mean, sd)
     total += _add_half_normal(x, g, _SIGMA, p.sigma)
-    total += _add_normals(x[_OMEGA : _LAPSE + 1], g[_OMEGA : _LAPSE + 1])
+    total += _add_half_normal(x, g, _BIAS, p.bias_spread)
+    total += _add_normals(x[_OMEGA:_BIAS], g[_OMEGA:_BIAS])
+    total += _add_normals(x[_NOISE : _LAPSE + 1], g[_NOISE : _LAPSE + 1])
     half: float = 1 / (1 + exp(-x[_HALF]))
     total += lgamma(p.half_alpha + p.half_beta) - lgamma(p.half_alpha) - lgamma(p.half_beta)
     total += p.half_alpha * log(half) + p.half_beta * log1p(-half)
@@ -310,7 +312,7 @@ def people_of(  # noqa: PLR0917 - Numba takes arguments by place alone
         slope[u] = SLOPE_BOUND * tanh(p.slope_spread * x[_SLOPE] * x[start + u] / SLOPE_BOUND)
         steepness[u] = exp(slope[u])
         unit[u] = sinh(x[start + n + u]) / steepness[u]
-        bias[u] = p.bias_spread * x[_BIAS] * unit[u]
+        bias[u] = exp(x[_BIAS]) * unit[u]
         mean_slope += present[u] * slope[u] / n_present
         mean_bias += present[u] * bias[u] / n_present
     for u in range(n):
@@ -443,7 +445,7 @@ def participant_log_density(  # noqa: PLR0915, PLR0917 - one pass; Numba takes a
     n_present = present.sum()
     # the mean of the biases is taken from every bias, and from mu
     mean_slope, by_mean_bias = g_slope.sum() / n_present, (g_bias.sum() + g[_MU]) / n_present
-    spread_of_slopes, spread_of_biases = p.slope_spread * x[_SLOPE], p.bias_spread * x[_BIAS]
+    spread_of_slopes, spread_of_biases = p.slope_spread * x[_SLOPE], exp(x[_BIAS])
     spread_of_noise, spread_of_lapses = p.noise_spread * x[_NOISE], p.lapse_spread * x[_LAPSE]
     for u in range(n_people):
         units = (x[at_u + u], x[at_u + n_people + u], x[at_u + 2 * n_people + u], x[at_u + 3 * n_people + u])
@@ -459,7 +461,7 @@ def participant_log_density(  # noqa: PLR0915, PLR0917 - one pass; Numba takes a
         by_lapse = g_lapse[u] * lapse[u] * (1 - lapse[u])
         g[at_u + u] += by_slope * spread_of_slopes
         g[_SLOPE] += by_slope * p.slope_spread * units[0]
-        g[_BIAS] += by_bias * p.bias_spread * bias_unit[u]
+        g[_BIAS] += by_bias * spread_of_biases * bias_unit[u]
         g[_LOG_NOISE] += by_noise
         g[at_u + 2 * n_people + u] += by_noise * spread_of_noise
         g[_NOISE] += by_noise * p.noise_spread * units[2]

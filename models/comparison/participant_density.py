@@ -17,7 +17,9 @@ heavy tail in which chains would get lost.
 
 A scale that multiplies what is symmetric around zero, omega say with its z, is sampled with either sign: the model is
 the same with both signs changed, and what is drawn is the one with a positive scale. Near zero, where data that say
-little leave it, its logarithm would go far.
+little leave it, its logarithm would go far. The spread of biases stays a logarithm: large biases are exponentials of
+``bias_turned``, and of a given product of the two the logarithms lie on a line, the signed numbers on a hyperbola, on
+whose bends chains diverged.
 """
 
 from __future__ import annotations
@@ -38,8 +40,8 @@ __all__ = ["Questions", "layout", "participant_density"]
 
 FloatArray = NDArray[np.float64]
 
-_SIGNED = ("omega", "t_b", "slope_spread", "bias_spread", "noise_spread", "lapse_spread")
-_UNITS = dict(zip(_SIGNED, ("z", "zeta", "slope_unit", "bias_unit", "noise_unit", "lapse_unit"), strict=True))
+_SIGNED = ("omega", "t_b", "slope_spread", "noise_spread", "lapse_spread")
+_UNITS = dict(zip(_SIGNED, ("z", "zeta", "slope_unit", "noise_unit", "lapse_unit"), strict=True))
 """What every scale multiplies."""
 
 # Numba takes named tuples as they are
@@ -84,7 +86,7 @@ def participant_density(data: ParticipantData, priors: ParticipantPriors | None 
     start[where["mu_turned"]] = -p.kap_mean * p.sigma**2 / 2
     start[where["log_noise"]] = np.log(p.noise_median)
     start[where["logit_lapse"]] = np.log(p.lapse_median / (1 - p.lapse_median))
-    start[where["sigma"]] = np.log(p.sigma)
+    start[where["sigma"]], start[where["bias_spread"]] = np.log(p.sigma), np.log(p.bias_spread)
     for name in _SIGNED:
         start[where[name]] = 1.0
 
@@ -134,7 +136,7 @@ def _expanded(
     (q, p), turned = fixed, ("mu_turned", "A_turned", "bias_turned")
     found: dict[str, Any] = {name: x[part] for name, part in where.items() if name not in turned}
     found |= {name: x[where[name].start] for name in PARTICIPANT_NUMBERS if name not in turned}
-    found |= {name: np.exp(found[name]) for name in ("rho", "sigma")}
+    found |= {name: np.exp(found[name]) for name in ("rho", "sigma", "bias_spread")}
     found["half"] = 1 / (1 + np.exp(-found["half"]))
     people, mean_bias = people_of(x, where["slope_unit"].start, q.n_participants, present, k0, p)
     found |= dict(zip(("slope", "bias", "noise", "lapse", "bias_unit"), people, strict=False))

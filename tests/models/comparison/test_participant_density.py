@@ -32,7 +32,8 @@ FloatArray = NDArray[np.float64]
 PRIORS = ParticipantPriors(mu=0.8, kap_mean=0.4, ga_mean=-0.1, half_alpha=3.0, sigma=0.9, nu=7.0)
 K0 = 0.7
 LOGARITHMS = NUMBERS[10:18]
-SIGNED = dict(zip(NUMBERS[12:18], ("z", "zeta", "slope_unit", "bias_unit", "noise_unit", "lapse_unit"), strict=True))
+SIGNED = {"omega": "z", "t_b": "zeta", "slope_spread": "slope_unit"}
+SIGNED |= {"noise_spread": "noise_unit", "lapse_spread": "lapse_unit"}
 
 
 @cache
@@ -88,7 +89,7 @@ def point(shared: bool, x: FloatArray) -> dict[str, Any]:
     deviation = SLOPE_BOUND * np.tanh(slope_spread * found["slope_unit"] / SLOPE_BOUND)
     found["bias_unit"] = np.sinh(found.pop("bias_turned")) / np.exp(deviation)
     present = model_of(shared)["present"].get_value()
-    mean_bias = PRIORS.bias_spread * found["bias_spread"] * (present * found["bias_unit"]).sum() / present.sum()
+    mean_bias = np.exp(found["bias_spread"]) * (present * found["bias_unit"]).sum() / present.sum()
     found["mu"] = found.pop("mu_turned") - mean_bias + found["kap"] * spread_of(shared, found)[0].mean() / 2
     found["A_unit"] = TURN * np.sinh(found.pop("A_turned") / TURN)
     for name, unit in SIGNED.items():
@@ -136,6 +137,7 @@ def test_the_gradient_is_that_of_the_model() -> None:
         found = {name: x[part][0] if name in NUMBERS else x[part] for name, part in at.items()}
         sign = {name: np.sign(found[name]) for name in SIGNED}
         scale = {name: getattr(PRIORS, name) * abs(found[name]) for name in SIGNED}
+        scale["bias_spread"] = np.exp(found["bias_spread"])
         # mu has kap times half the mean of s^2 in it
         square, free = spread_of(shared, found)
         of_mu = theirs["mu"] * found["kap"] * free / free.size
@@ -154,7 +156,7 @@ def test_the_gradient_is_that_of_the_model() -> None:
         theirs["A_turned"] = theirs.pop("A_unit") * np.cosh(intercept) + np.tanh(intercept) / TURN
         # chain rule of bias_unit = sinh(turned) / e^deviation, and of the log of that step
         by_deviation = -theirs["bias_unit"] * there["bias_unit"] - 1
-        turned, by_bias = x[at["bias_turned"]], theirs.pop("bias_unit") * sign["bias_spread"]
+        turned, by_bias = x[at["bias_turned"]], theirs.pop("bias_unit")
         unit, spread = there["slope_unit"], scale["slope_spread"]
         bent = 1 - np.tanh(spread * unit / SLOPE_BOUND) ** 2
         theirs["slope_unit"] += by_deviation * bent * spread
