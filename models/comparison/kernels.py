@@ -174,8 +174,7 @@ PARTICIPANT_NUMBERS = (
     *("mu_turned", "a", "b", "b2", "c", "kap", "delta", "ga", "log_noise", "logit_lapse"),
     *("rho", "sigma", "omega", "t_b", "slope_spread", "bias_spread", "noise_spread", "lapse_spread", "half"),
 )
-"""The numbers that all share; `rho` and `sigma` as logarithms, `omega` to `lapse_spread` in units of the priors'
-scales and of either sign, `half` as logit."""
+"""The numbers that all share; `rho` to `lapse_spread` as logarithms, `half` as logit."""
 _MU, _A, _B, _B2, _C, _KAP, _DELTA, _GA, _LOG_NOISE, _LOGIT_LAPSE = range(10)
 _RHO, _SIGMA, _OMEGA, _T_B, _SLOPE, _BIAS, _NOISE, _LAPSE, _HALF = range(10, 19)
 
@@ -205,8 +204,16 @@ def _add_numbers(x: FloatArray, g: FloatArray, p: Any) -> float:
         (_RHO, 0.0, p.log_rho),
     ):
         total += _add_normal(x, g, i, mean, sd)
-    total += _add_half_normal(x, g, _SIGMA, p.sigma)
-    total += _add_normals(x[_OMEGA : _LAPSE + 1], g[_OMEGA : _LAPSE + 1])
+    for i, sd in (
+        (_SIGMA, p.sigma),
+        (_OMEGA, p.omega),
+        (_T_B, p.t_b),
+        (_SLOPE, p.slope_spread),
+        (_BIAS, p.bias_spread),
+        (_NOISE, p.noise_spread),
+        (_LAPSE, p.lapse_spread),
+    ):
+        total += _add_half_normal(x, g, i, sd)
     half: float = 1 / (1 + exp(-x[_HALF]))
     total += lgamma(p.half_alpha + p.half_beta) - lgamma(p.half_alpha) - lgamma(p.half_beta)
     total += p.half_alpha * log(half) + p.half_beta * log1p(-half)
@@ -277,47 +284,43 @@ def _added_noise(wide: float, d: float, by_ga: float, noise: float) -> tuple[flo
 
 
 @compiled
-def items_of(x: FloatArray, mean_bias: float, n_items: int, q: Any, p: Any) -> tuple[FloatArray, float, float]:
-    """Of every item A, spread s, slope on ln g, s^2 without its floor, standardised deviation of A; mu; mean of s^2."""
+def items_of(x: FloatArray, mu: float, n_items: int, q: Any) -> FloatArray:
+    """Of every item: A, spread s, slope on ln g, s^2 without its floor, standardised deviation of A."""
     found = np.empty((5, n_items))
     intercept, spread, slope, free, unit = found
-    sigma, omega, t_b, rho = exp(x[_SIGMA]), p.omega * x[_OMEGA], p.t_b * x[_T_B], exp(x[_RHO])
-    mean_square = 0.0
+    sigma, omega, t_b, rho = exp(x[_SIGMA]), exp(x[_OMEGA]), exp(x[_T_B]), exp(x[_RHO])
     for i in range(n_items):
-        own = ITEM_SCALE_BOUND * tanh(omega * x[19 + i] / ITEM_SCALE_BOUND)
+        z, zeta = x[19 + i], x[19 + n_items + i]
+        own = ITEM_SCALE_BOUND * tanh(omega * z / ITEM_SCALE_BOUND)
         free[i] = (sigma * exp(own + x[_C] * (q.surprisal[i] - 4))) ** 2
-        spread[i] = sqrt(free[i] + SCALE_FLOOR**2)
-        mean_square += spread[i] ** 2 / n_items
-    mu = x[_MU] - mean_bias + x[_KAP] * mean_square / 2
-    for i in range(n_items):
-        zeta, logit = x[19 + n_items + i], q.target_logit[i]
-        place = mu + x[_A] * (logit + 3) - t_b * zeta * (logit + 5) - x[_KAP] * spread[i] ** 2 / 2
+        variance = free[i] + SCALE_FLOOR**2
+        spread[i] = sqrt(variance)
+        logit = q.target_logit[i]
+        place = mu + x[_A] * (logit + 3) - t_b * zeta * (logit + 5) - x[_KAP] * variance / 2
         unit[i] = TURN * sinh(x[19 + 2 * n_items + i] / TURN)
         intercept[i] = place + rho * spread[i] * unit[i]
         slope[i] = x[_B] + t_b * zeta
-    return found, mu, mean_square
+    return found
 
 
 @compiled
-def people_of(  # noqa: PLR0917 - Numba takes arguments by place alone
-    x: FloatArray, start: int, n: int, present: FloatArray, k0: float, p: Any
-) -> tuple[FloatArray, float]:
+def people_of(x: FloatArray, start: int, n: int, present: FloatArray, k0: float) -> tuple[FloatArray, float]:
     """Slope, bias, noise, lapse rate, standardised bias and slope without k0 and centre of all; their mean bias."""
     found = np.empty((6, n))
     slope, bias, noise, lapse, unit, steepness = found
     mean_slope, mean_bias, n_present = 0.0, 0.0, present.sum()
     for u in range(n):
-        slope[u] = SLOPE_BOUND * tanh(p.slope_spread * x[_SLOPE] * x[start + u] / SLOPE_BOUND)
+        slope[u] = SLOPE_BOUND * tanh(exp(x[_SLOPE]) * x[start + u] / SLOPE_BOUND)
         steepness[u] = exp(slope[u])
         unit[u] = sinh(x[start + n + u]) / steepness[u]
-        bias[u] = p.bias_spread * x[_BIAS] * unit[u]
+        bias[u] = exp(x[_BIAS]) * unit[u]
         mean_slope += present[u] * slope[u] / n_present
         mean_bias += present[u] * bias[u] / n_present
     for u in range(n):
         slope[u] = k0 * exp(slope[u] - mean_slope)
         bias[u] -= mean_bias
-        noise[u] = exp(x[_LOG_NOISE] + p.noise_spread * x[_NOISE] * x[start + 2 * n + u])
-        lapse[u] = 1 / (1 + exp(-x[_LOGIT_LAPSE] - p.lapse_spread * x[_LAPSE] * x[start + 3 * n + u]))
+        noise[u] = exp(x[_LOG_NOISE] + exp(x[_NOISE]) * x[start + 2 * n + u])
+        lapse[u] = 1 / (1 + exp(-x[_LOGIT_LAPSE] - exp(x[_LAPSE]) * x[start + 3 * n + u]))
     return found, mean_bias
 
 
@@ -346,11 +349,12 @@ def participant_log_density(  # noqa: PLR0915, PLR0917 - one pass; Numba takes a
     total += _add_normals(x[at_u : at_u + n_people], g[at_u : at_u + n_people])
     total += _add_normals(x[at_u + 2 * n_people :], g[at_u + 2 * n_people :])
 
-    people, mean_bias = people_of(x, at_u, n_people, present, k0, p)
+    people, mean_bias = people_of(x, at_u, n_people, present, k0)
     slope, bias, noise, lapse, bias_unit, steepness = people
-    items, mu, mean_square = items_of(x, mean_bias, n_items, q, p)
-    intercept, spread, item_slope, free, unit = items
+    mu = x[_MU] - mean_bias
     total -= 0.5 * (mu / p.mu) ** 2 + log(p.mu) + _HALF_LOG_2_PI
+    g[_MU] -= mu / p.mu**2
+    intercept, spread, item_slope, free, unit = items_of(x, mu, n_items, q)
     g_bias_unit = np.zeros(n_people)
     total += _add_students(bias_unit, g_bias_unit, _BIAS_DF)
     half = 1 / (1 + exp(-x[_HALF]))
@@ -416,56 +420,51 @@ def participant_log_density(  # noqa: PLR0915, PLR0917 - one pass; Numba takes a
         if j < q.n_shared:
             g[at_e + j] += g_pair[j] * spread[i]
             g_spread[i] += g_pair[j] * x[at_e + j]
-    omega, t_b, rho = p.omega * x[_OMEGA], p.t_b * x[_T_B], exp(x[_RHO])
-    by_mu = g_intercept.sum() - mu / p.mu**2
-    g[_MU] += by_mu
-    g[_KAP] += by_mu * mean_square / 2
+    omega, t_b, rho = exp(x[_OMEGA]), exp(x[_T_B]), exp(x[_RHO])
     for i in range(n_items):
         z, zeta = x[19 + i], x[19 + n_items + i]
         logit, width = q.target_logit[i], rho * spread[i]
         by_place = g_intercept[i]
         by_width = by_place * unit[i]
         g[19 + 2 * n_items + i] += by_place * width * cosh(x[19 + 2 * n_items + i] / TURN)
+        g[_MU] += by_place
         g[_A] += by_place * (logit + 3)
         g[_B] += g_item_slope[i]
         by_zeta = g_item_slope[i] - by_place * (logit + 5)
         g[19 + n_items + i] += t_b * by_zeta
-        g[_T_B] += p.t_b * zeta * by_zeta
+        g[_T_B] += t_b * zeta * by_zeta
         g[_KAP] -= by_place * spread[i] ** 2 / 2
         g[_RHO] += by_width * width
         # of ln s^2 without its floor, halved: ln sigma + own + c (E - 4)
-        by_log = ((g_spread[i] + by_width * rho) / spread[i] + (by_mu / n_items - by_place) * x[_KAP]) * free[i]
+        by_log = ((g_spread[i] + by_width * rho) / spread[i] - by_place * x[_KAP]) * free[i]
         g[_SIGMA] += by_log
         g[_C] += by_log * (q.surprisal[i] - 4)
         by_own = by_log * (1 - tanh(omega * z / ITEM_SCALE_BOUND) ** 2)
-        g[_OMEGA] += by_own * p.omega * z
+        g[_OMEGA] += by_own * omega * z
         g[19 + i] += by_own * omega
     n_present = present.sum()
     # the mean of the biases is taken from every bias, and from mu
     mean_slope, by_mean_bias = g_slope.sum() / n_present, (g_bias.sum() + g[_MU]) / n_present
-    spread_of_slopes, spread_of_biases = p.slope_spread * x[_SLOPE], p.bias_spread * x[_BIAS]
-    spread_of_noise, spread_of_lapses = p.noise_spread * x[_NOISE], p.lapse_spread * x[_LAPSE]
     for u in range(n_people):
         units = (x[at_u + u], x[at_u + n_people + u], x[at_u + 2 * n_people + u], x[at_u + 3 * n_people + u])
         # bias_unit = sinh(y) / steepness, whose logarithm is the deviation of ln slope
-        by_bias = g_bias[u] - present[u] * by_mean_bias
-        by_unit = g_bias_unit[u] + by_bias * spread_of_biases
+        by_unit = g_bias_unit[u] + (g_bias[u] - present[u] * by_mean_bias) * exp(x[_BIAS])
         turn = cosh(units[1])
         total += log(turn / steepness[u])
         g[at_u + n_people + u] += by_unit * turn / steepness[u] + tanh(units[1])
         by_slope = g_slope[u] - present[u] * mean_slope - by_unit * bias_unit[u] - 1
-        by_slope *= 1 - tanh(spread_of_slopes * units[0] / SLOPE_BOUND) ** 2
+        by_slope *= exp(x[_SLOPE]) * (1 - tanh(exp(x[_SLOPE]) * units[0] / SLOPE_BOUND) ** 2)
         by_noise = g_noise[u] * noise[u]
         by_lapse = g_lapse[u] * lapse[u] * (1 - lapse[u])
-        g[at_u + u] += by_slope * spread_of_slopes
-        g[_SLOPE] += by_slope * p.slope_spread * units[0]
-        g[_BIAS] += by_bias * p.bias_spread * bias_unit[u]
+        g[at_u + u] += by_slope
+        g[_SLOPE] += by_slope * units[0]
+        g[_BIAS] += (by_unit - g_bias_unit[u]) * bias_unit[u]
         g[_LOG_NOISE] += by_noise
-        g[at_u + 2 * n_people + u] += by_noise * spread_of_noise
-        g[_NOISE] += by_noise * p.noise_spread * units[2]
+        g[at_u + 2 * n_people + u] += by_noise * exp(x[_NOISE])
+        g[_NOISE] += by_noise * exp(x[_NOISE]) * units[2]
         g[_LOGIT_LAPSE] += by_lapse
-        g[at_u + 3 * n_people + u] += by_lapse * spread_of_lapses
-        g[_LAPSE] += by_lapse * p.lapse_spread * units[3]
+        g[at_u + 3 * n_people + u] += by_lapse * exp(x[_LAPSE])
+        g[_LAPSE] += by_lapse * exp(x[_LAPSE]) * units[3]
     g[_GA] += g_ga
     g[_HALF] += g_half * half * (1 - half)
     return total

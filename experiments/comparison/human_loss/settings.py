@@ -55,7 +55,7 @@ class CurveSettings(Settings):
 class HumanLossSettings(ComparisonSettings, PosteriorSettings):
     """Settings of :func:`~experiments.comparison.human_loss.experiment.human_loss`."""
 
-    sampler: SamplerSettings = SamplerSettings(name="hmc", draws=4000, tune=500, target_accept=0.8)
+    sampler: SamplerSettings = SamplerSettings(name="hmc", draws=6000, tune=500, target_accept=0.8)
     """What draws from the posterior of the participants; its name and cores hold for every fit."""
     player_sampler: ChainSettings = ChainSettings(draws=2500, tune=500, target_accept=0.8)
     """Chains of the fits to language models as players."""

@@ -180,7 +180,7 @@ def test_the_sampler_is_that_of_the_participants() -> None:
     settings = HumanLossSettings(sampler={"draws": 70, "name": "pymc", "cores": 2}, player_sampler={"draws": 80})
     assert (settings.sampler.draws, settings.sampler.tune, settings.sampler.target_accept) == (70, 500, 0.8)
     players = settings.of_players.sampler
-    assert (players.name, players.cores, players.draws, players.tune) == ("pymc", 2, 80, 600)
+    assert (players.name, players.cores, players.draws, players.tune) == ("pymc", 2, 80, 500)
     by_command = prepared("+exp=human_loss", "sampler.draws=70", "sampler.name=pymc", "sampler.cores=2", *TINY).settings
     assert by_command.sampler == settings.sampler
     assert HumanLossSettings() == prepared("+exp=human_loss", *TINY).settings

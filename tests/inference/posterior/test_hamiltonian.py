@@ -26,7 +26,7 @@ from inference import progress
 from inference.comparison.participant_fit import compile_participants
 from inference.examples import normal_model
 from inference.posterior.arviz_adapter import diagnostics, ess_bulk, group_names
-from inference.posterior.hamiltonian import Chain, chain
+from inference.posterior.hamiltonian import Chain, _program, chain
 from inference.posterior.sampling import CompiledModel, sample, written_model
 from models.comparison.participant_data import participant_data
 from models.density import WrittenDensity
@@ -211,3 +211,24 @@ def test_participants_have_the_posterior_of_nutpie(seed_offset: int) -> None:
             error = np.hypot(a.std() / np.sqrt(ess_bulk(a)), b.std() / np.sqrt(ess_bulk(b)))
             worst = max(worst, abs(a.mean() - b.mean()) / error)
     assert worst < 4.5
+
+
+@compiled
+def shifted(x: Any, gradient: Any) -> float:
+    """A standard normal around 2."""
+    gradient[:] = 2 - x
+    density: float = -0.5 * ((x - 2) ** 2).sum()
+    return density
+
+
+def test_densities_that_take_the_same_share_one_program() -> None:
+    """Numba keeps it on disk: it must be of no density in particular."""
+    rng = np.random.default_rng(0)
+    program = _program(shifted, (), rng)
+    assert _program(half_line, (), rng) is program
+    arguments: dict[str, Any] = {"draws": 400, "tune": 200, "target_accept": 0.8, "tell": lambda _: None}
+    near_2 = chain(shifted, (), np.ones(1), rng=np.random.default_rng(1), **arguments).draws
+    above_0 = chain(half_line, (), np.ones(1), rng=np.random.default_rng(1), **arguments).draws
+    assert (near_2 > 3).any()
+    assert abs(near_2.mean() - 2) < 0.5
+    assert (above_0 > 0).all()
