@@ -8,6 +8,7 @@ from .cloze.groups import groups as groups
 from .cloze.improve import improve as improve
 from .cloze.meaning import meaning as meaning
 from .cloze.mixture import mixture as mixture
+from .cloze.reading_times import reading_times as reading_times
 from .cloze.tvd.experiment import tvd as tvd
 from .cloze.tvd_coverage import tvd_coverage as tvd_coverage
 from .cloze.tvd_exact import tvd_exact as tvd_exact
@@ -25,9 +26,11 @@ from .comparison.recovery.experiment import recovery as recovery
 from .comparison.rounding import rounding as rounding
 from .comparison.sample_size import sample_size as sample_size
 from .comparison.sbc import sbc as sbc
+from .comparison.shared_belief import shared_belief as shared_belief
 from .comparison.text_players.experiment import text_players as text_players
 from .comparison.token_classes import token_classes as token_classes
 from .documents.corpus import corpus as corpus
+from .documents.pool import pool as pool
 from .documents.train.experiment import train as train
 from .guesses.accuracy.experiment import accuracy as accuracy
 from .guesses.guess_bounds import guess_bounds as guess_bounds
@@ -50,6 +53,7 @@ from .rankings.rank_bounds import rank_bounds as rank_bounds
 from .rankings.rank_recovery import rank_recovery as rank_recovery
 from .rankings.rank_scores.experiment import rank_scores as rank_scores
 from .rankings.ranks.experiment import ranks as ranks
+from .rankings.word_ranks import word_ranks as word_ranks
 from .studies.bets.simulated import bets_simulated as bets_simulated
 from .studies.bets.table import bet_study as bet_study
 from .studies.bets.table import bet_table as bet_table
@@ -66,8 +70,11 @@ from .studies.comparison.simulated import simulated as simulated
 from .studies.comparison.table import comparison_study as comparison_study
 from .studies.comparison.table import comparison_table as comparison_table
 from .studies.documents.corpus_sample import corpus_sample as corpus_sample
+from .studies.documents.estimates import estimates as estimates
 from .studies.documents.lm_game_documents import lm_game_documents as lm_game_documents
+from .studies.documents.rules import rules as rules
 from .studies.documents.texts import texts as texts
+from .studies.documents.written import written as written
 from .studies.guesses.lm_game_top1 import lm_game_top1 as lm_game_top1
 from .studies.guesses.table import guess_study as guess_study
 from .studies.guesses.table import guess_table as guess_table

@@ -9,7 +9,7 @@ from .cloze.tvd import TvdPosterior, tvd_posterior
 from .comparison.belief_gap import BeliefGap, belief_gap, compile_belief
 from .comparison.calibration_curves import predicted_reports, reliability_curves, report_shares
 from .comparison.expected_answers import ExpectedAnswers, expected_answers
-from .comparison.free_answer_fit import FreeAnswerFit, fit_free_answers
+from .comparison.free_answer_fit import FreeAnswerFit, compile_free_answers, fit_free_answers
 from .comparison.free_answer_gap import answered_temperature, tempered_gap
 from .comparison.participant_fit import Anchor, ParticipantFit, compile_participants, fit_participants, top1_weights
 from .comparison.participant_gap import SharedBelief, loss_gap, outcome_temperature, shared_belief, tail_share
@@ -79,6 +79,7 @@ __all__ = [
     "comparison",
     "comparison_table",
     "compile_belief",
+    "compile_free_answers",
     "compile_model",
     "compile_participants",
     "complete",

@@ -18,7 +18,8 @@ from typing import Any
 __all__ = ["Show", "advance", "counted", "duration", "say", "stage"]
 
 Show = Callable[..., None]
-"""Takes how much is done and, if that has changed, of how much (`total`) and what is being done (`now`)."""
+"""Takes how much is done and, if that has changed, of how much (`total`) and what is being done (`now`); and how long
+the rest takes (`seconds_left`), where that is known better than by the pace so far."""
 
 _EVERY_SECONDS = 30.0
 
@@ -31,6 +32,7 @@ class _Stage:
     done: int = 0
     now: str = ""
     done_before: int | None = None
+    left: float | None = None
     task: Any = None
 
     @property
@@ -38,7 +40,9 @@ class _Stage:
         return f"{self.what} ({self.now})" if self.now else self.what
 
     def seconds_left(self, inner: float) -> float | None:
-        """Expect the rest to go as what was done here; `inner` is the part that is done of the next one."""
+        """Expect the rest to go as what was done here, unless told; `inner` is the part done of the next one."""
+        if self.left is not None:
+            return self.left
         done = self.done + inner - (self.done_before or 0)
         if not self.total or done <= 0:
             return None
@@ -110,8 +114,9 @@ def stage(what: str, total: int | None = None, *, announced: bool = False) -> It
     """
     found = _Stage(what, total, start=time.monotonic())
 
-    def show(done: int, total: int | None = None, *, now: str = "") -> None:
+    def show(done: int, total: int | None = None, *, now: str = "", seconds_left: float | None = None) -> None:
         found.now = now
+        found.left = seconds_left
         found.total = found.total if total is None else total
         if found.done_before is None:
             found.done_before = done

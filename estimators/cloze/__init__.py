@@ -37,6 +37,7 @@ from estimators.cloze.split_halves import (
 )
 from estimators.cloze.study import validate_cloze_study
 from estimators.cloze.study_words import ModelWords, StudyWords, study_words
+from estimators.cloze.surprisal import target_surprisal
 from estimators.cloze.tables import cloze_items, cloze_participants
 from estimators.cloze.tvd_bias import TvdBaseline, permutation_baseline, tvd_with_baseline
 from estimators.cloze.words import NON_ANSWERS, WORD_RULES, NormalisedWords, WordRules, normalise_words, word_rules
@@ -95,6 +96,7 @@ __all__ = [
     "share_correct",
     "simulate_cloze_study",
     "study_words",
+    "target_surprisal",
     "top_words",
     "total_variation",
     "tvd_between_split_halves",

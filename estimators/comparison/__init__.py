@@ -37,6 +37,7 @@ from estimators.comparison.planning.adaptive_study import AdaptiveStudy, Questio
 from estimators.comparison.planning.contexts import KnownContexts, assumed_belief, known_contexts
 from estimators.comparison.planning.questions import simulate_questions
 from estimators.comparison.pool_importance import PoolImportance, pool_importance
+from estimators.comparison.private_belief import PrivateBelief, private_belief
 from estimators.comparison.reports import (
     log_ratio_from_report,
     report_from_log_ratio,
@@ -94,6 +95,7 @@ __all__ = [
     "ParticipantPopulation",
     "PerplexityEstimate",
     "PoolImportance",
+    "PrivateBelief",
     "Proposals",
     "QuestionDesign",
     "QuestionPlan",
@@ -147,6 +149,7 @@ __all__ = [
     "plain_log_mean",
     "player_names",
     "pool_importance",
+    "private_belief",
     "psis_log_mean",
     "question_gains",
     "question_state",

@@ -171,6 +171,31 @@ def designed_study() -> xr.Dataset:
     )
 
 
+def repeated_study() -> xr.Dataset:
+    """Simulate a study in which everybody compares two tokens of an item, one after the other.
+
+    Returns
+    -------
+    xarray.Dataset
+
+    Examples
+    --------
+    >>> from estimators.comparison.examples import repeated_study
+    >>> repeated_study().sizes["response"]
+    480
+    """
+    language = simulate_language(SimulationSettings(n_items=40, n_reference_items=40, vocab_size=300))
+    return simulate_designed_study(
+        language.player_logprob["lm-medium"],
+        language.player_logprob[HUMAN],
+        draw_tokens(language.true_logprob, 1, np.random.default_rng(0))[:, 0],
+        QuestionDesign(n_draws=8, n_answers=4, n_comparisons=12, n_comparisons_each=2, n_participants=20),
+        ParticipantPopulation(),
+        private_sd_nats=1.0,
+        seed=0,
+    )
+
+
 def token_pool_example() -> TokenPool:
     """Draws, answers and reports of eight people on four items of three tokens.
 

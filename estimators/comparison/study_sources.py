@@ -210,6 +210,12 @@ def all_from_generator(study: xr.Dataset) -> bool:
     Returns
     -------
     bool
+
+    Examples
+    --------
+    >>> from estimators.comparison.examples import comparison_study
+    >>> all_from_generator(comparison_study())
+    True
     """
     _require_dataset(study)
     return not any(name in study for name in ("candidate_source", "proposal_logprob", "inclusion_logprob"))

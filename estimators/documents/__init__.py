@@ -4,22 +4,28 @@ from estimators.documents.chosen_contexts import chosen_context_terms, chosen_me
 from estimators.documents.corpus import ClusteredMean, CorpusScores, clustered_mean, corpus_scores
 from estimators.documents.crossed import CrossedMean, crossed_mean
 from estimators.documents.crossed_slope import CrossedSlope, crossed_slope
+from estimators.documents.estimates import validate_estimates_study
 from estimators.documents.overlap import NgramOverlap, ngram_overlap
 from estimators.documents.pooled import PooledMean, pooled_mean
+from estimators.documents.regression import ClusteredRegression, clustered_regression
+from estimators.documents.rules import RulesText, rules_texts
 from estimators.documents.study import document_tokens, validate_documents_study
 from estimators.documents.units import UnitLoss, unit_loss
 
 __all__ = [
     "ClusteredMean",
+    "ClusteredRegression",
     "CorpusScores",
     "CrossedMean",
     "CrossedSlope",
     "NgramOverlap",
     "PooledMean",
+    "RulesText",
     "UnitLoss",
     "chosen_context_terms",
     "chosen_mean",
     "clustered_mean",
+    "clustered_regression",
     "context_choice",
     "corpus_scores",
     "crossed_mean",
@@ -27,6 +33,8 @@ __all__ = [
     "document_tokens",
     "ngram_overlap",
     "pooled_mean",
+    "rules_texts",
     "unit_loss",
     "validate_documents_study",
+    "validate_estimates_study",
 ]

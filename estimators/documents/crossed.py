@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from estimators.display import Result
-from estimators.errors import InputError, require_packages
+from estimators.documents.clusters import answer_numbers, clusters
 
 __all__ = ["CrossedMean", "crossed_mean"]
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, repr=False)
@@ -63,17 +60,7 @@ class CrossedMean(Result):
 def crossed_mean(
     values: ArrayLike, participant: ArrayLike, item: ArrayLike, *, probability: float = 0.9
 ) -> CrossedMean:
-    r"""Mean of a value an answer, with a standard error clustered over people and items (two ways).
-
-    With residuals e and clusters of people (U), of items (I) and of both together (P),
-
-    .. math::
-
-        V = V_U + V_I - V_P, \qquad
-        V_C = \frac{|C|}{|C| - 1} \frac{1}{n^2} \sum_{c \in C} \Big(\sum_{i \in c} e_i\Big)^2
-
-    Cameron, Gelbach and Miller (2011). In a small study V may come out below one of its parts, even below 0; the larger
-    of :math:`V_U` and :math:`V_I` is then taken.
+    """Mean of a value an answer, with a standard error clustered over people and items (:mod:`two ways <.clusters>`).
 
     Parameters
     ----------
@@ -100,72 +87,19 @@ def crossed_mean(
     >>> found.mean, found.se_participants
     (2.75, 1.25)
     """
-    numbers = np.asarray(values, dtype=float)
-    if numbers.ndim != 1 or numbers.size == 0:
-        raise InputError(f"has shape {numbers.shape}; one value an answer, and at least one, is needed", field="values")
-    if not np.isfinite(numbers).all():
-        at = int(np.flatnonzero(~np.isfinite(numbers))[0])
-        raise InputError(f"is {numbers[at]} at answer {at}, should be finite", field="values")
-    if not 0 < probability < 1:
-        raise InputError(f"is {probability}, should be between 0 and 1", field="probability")
-    person, place = (_codes(each, name, numbers.size) for name, each in (("participant", participant), ("item", item)))
+    numbers = answer_numbers(values, "values")
+    of = clusters(participant, item, numbers.size)
     mean = float(numbers.mean())
-    left = numbers - mean
-    both = np.unique(person * (place.max() + 1) + place, return_inverse=True)[1]
-    of_people, of_items, of_both = (_variance(left, each) for each in (person, place, both))
-    n_people, n_items = int(person.max()) + 1, int(place.max()) + 1
-    # np.maximum keeps a NaN, which max() may lose
-    se = float(np.sqrt(np.maximum(of_people + of_items - of_both, np.maximum(of_people, of_items))))
-    half = t_half_width(se, min(n_people, n_items) - 1, probability)
+    se, se_participants, se_items = of.standard_errors((numbers - mean) / numbers.size)
+    half = of.half_width(se, probability)
     return CrossedMean(
         mean=mean,
         se=se,
         lower=mean - half,
         upper=mean + half,
-        se_participants=float(np.sqrt(of_people)),
-        se_items=float(np.sqrt(of_items)),
+        se_participants=se_participants,
+        se_items=se_items,
         n_responses=numbers.size,
-        n_participants=n_people,
-        n_items=n_items,
+        n_participants=of.n_people,
+        n_items=of.n_items,
     )
-
-
-def _codes(names: ArrayLike, what: str, size: int) -> NDArray[np.int64]:
-    given = np.asarray(names)
-    if given.shape != (size,):
-        raise InputError(f"has shape {given.shape}, `values` has {(size,)}", field=what)
-    codes: NDArray[np.int64] = np.unique(given.astype(str) if given.dtype == object else given, return_inverse=True)[1]
-    return codes
-
-
-def _variance(left: FloatArray, cluster: NDArray[np.int64]) -> float:
-    """Variance of the mean, clusters being what was sampled; NaN for one cluster."""
-    total = np.bincount(cluster, weights=left)
-    n = total.size
-    return float(n / (n - 1) * (total**2).sum() / left.size**2) if n > 1 else np.nan
-
-
-def t_half_width(se: float, freedom: int, interval: float = 0.9) -> float:
-    """Half of the width of an interval by Student's t; NaN without a degree of freedom.
-
-    Parameters
-    ----------
-    se : float
-        Standard error, in the estimate's unit.
-    freedom : int
-    interval : float
-        Stated coverage.
-
-    Returns
-    -------
-    float
-
-    Examples
-    --------
-    >>> round(t_half_width(1.0, 10**6, 0.95), 2)
-    1.96
-    """
-    require_packages(("scipy",), "cloze", source="an interval")
-    from scipy.special import stdtrit  # noqa: PLC0415 - importing estimators needs no scipy
-
-    return float(se * stdtrit(freedom, (1 + interval) / 2)) if freedom > 0 else np.nan

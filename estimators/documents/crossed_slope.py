@@ -2,15 +2,9 @@ r"""Slope of a value an answer on a number an answer, within people, with a stan
 
 Every person has a level of their own: :math:`\tilde y` and :math:`\tilde x` are the values less the means of the
 person's answers (and, with levels of items, what a regression on people and items leaves of them), the slope is
-:math:`\hat\beta = \sum \tilde x \tilde y / \sum \tilde x^2`, and with scores
-:math:`u = \tilde x (\tilde y - \hat\beta \tilde x)` and clusters of people (U), of items (I) and of both (P)
-
-.. math::
-
-    V = V_U + V_I - V_P, \qquad
-    V_C = \frac{|C|}{|C| - 1} \frac{1}{(\sum \tilde x^2)^2} \sum_{c \in C} \Big(\sum_{i \in c} u_i\Big)^2 .
-
-Source: Cameron, Gelbach and Miller (2011), Robust inference with multiway clustering.
+:math:`\hat\beta = \sum \tilde x \tilde y / \sum \tilde x^2`, and its standard error is clustered two ways
+(:mod:`estimators.documents.clusters`), with scores
+:math:`u = \tilde x (\tilde y - \hat\beta \tilde x) / \sum \tilde x^2`.
 """
 
 from __future__ import annotations
@@ -21,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from estimators.display import Result
-from estimators.documents.crossed import t_half_width
+from estimators.documents.clusters import answer_numbers, clusters
 from estimators.errors import InputError
 
 __all__ = ["CrossedSlope", "crossed_slope"]
@@ -106,12 +100,11 @@ def crossed_slope(
     >>> found.n_participants, found.item_share
     (2, 0.0)
     """
-    y, at = (_numbers(each, name) for name, each in (("values", values), ("x", x)))
+    y, at = (answer_numbers(each, name) for name, each in (("values", values), ("x", x)))
     if y.shape != at.shape:
         raise InputError(f"has shape {at.shape}, `values` has {y.shape}", field="x")
-    person, place = (_codes(each, name, y.size) for name, each in (("participant", participant), ("item", item)))
-    if not 0 < probability < 1:
-        raise InputError(f"is {probability}, should be between 0 and 1", field="probability")
+    of = clusters(participant, item, y.size)
+    person, place = of.person, of.place
     at = _within(at, person)
     of_item = np.bincount(place, weights=at) / np.bincount(place)
     spread = float(at @ at)
@@ -122,41 +115,18 @@ def crossed_slope(
         what = "every person, once items have levels" if item_levels and spread > 0 else "every person"
         raise InputError(f"is the same in all answers of {what}, so that nothing has a slope", field="x")
     slope = float(at @ y) / squares
-    scores = at * (y - slope * at) / squares
-    both = np.unique(person * (place.max() + 1) + place, return_inverse=True)[1]
-    of_people, of_items, of_both = (_variance(scores, each) for each in (person, place, both))
-    # np.maximum keeps a NaN; a variance below one of its parts is one of a small study
-    se = float(np.sqrt(np.maximum(of_people + of_items - of_both, np.maximum(of_people, of_items))))
-    n_people, n_items = int(person.max()) + 1, int(place.max()) + 1
-    half = t_half_width(se, min(n_people, n_items) - 1, probability)
+    se, _, _ = of.standard_errors(at * (y - slope * at) / squares)
+    half = of.half_width(se, probability)
     return CrossedSlope(
         slope=slope,
         se=se,
         lower=slope - half,
         upper=slope + half,
         n_responses=y.size,
-        n_participants=n_people,
-        n_items=n_items,
+        n_participants=of.n_people,
+        n_items=of.n_items,
         item_share=item_share,
     )
-
-
-def _numbers(given: ArrayLike, what: str) -> FloatArray:
-    numbers = np.asarray(given, dtype=float)
-    if numbers.ndim != 1 or numbers.size == 0:
-        raise InputError(f"has shape {numbers.shape}; one number an answer, and at least one, is needed", field=what)
-    if not np.isfinite(numbers).all():
-        at = int(np.flatnonzero(~np.isfinite(numbers))[0])
-        raise InputError(f"is {numbers[at]} at answer {at}, should be finite", field=what)
-    return numbers
-
-
-def _codes(names: ArrayLike, what: str, size: int) -> NDArray[np.int64]:
-    given = np.asarray(names)
-    if given.shape != (size,):
-        raise InputError(f"has shape {given.shape}, `values` has {(size,)}", field=what)
-    codes: NDArray[np.int64] = np.unique(given.astype(str) if given.dtype == object else given, return_inverse=True)[1]
-    return codes
 
 
 def _without_levels(
@@ -179,9 +149,3 @@ def _within(values: FloatArray, person: NDArray[np.int64]) -> FloatArray:
     """Values less the mean of the person's."""
     mean: FloatArray = np.bincount(person, weights=values) / np.bincount(person)
     return values - mean[person]
-
-
-def _variance(scores: FloatArray, cluster: NDArray[np.int64]) -> float:
-    total = np.bincount(cluster, weights=scores)
-    n = total.size
-    return float(n / (n - 1) * (total**2).sum()) if n > 1 else float("nan")

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from estimators.display import Result
-from estimators.documents.crossed import t_half_width
+from estimators.documents.clusters import t_half_width
 from estimators.errors import InputError
 
 __all__ = ["PooledMean", "pooled_mean"]

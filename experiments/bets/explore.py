@@ -10,7 +10,7 @@ import pandas as pd
 from estimators.bets import bet_items, bet_losses, outcome_stakes
 from estimators.bets.losses import FLOOR
 from estimators.layout import HUMAN, item_labels, item_positions
-from experiments.harness.exploration import BETTER, Exploration, ItemTable, best_of, fill_labels, item_table
+from experiments.harness.exploration import BETTER, Exploration, ItemTable, best_of, fill_labels, item_table, items_of
 from experiments.harness.figures import player_label
 from experiments.harness.tables import short_names
 
@@ -54,10 +54,8 @@ def bet_exploration(study: xr.Dataset, result: ExperimentResult | None = None) -
     >>> bet_exploration(bet_study()).tables[0][0].columns
     ('participant', 'word', 'stake', 'is the target')
     """
-    items = None if result is None else result.tables.get("items")
-    if items is None or "mean_stake" not in items:
-        items = bet_items(study, {FLOOR: bet_losses(study, FLOOR)})
-    items = items.copy()
+    n_answered = np.unique(study["response_item"].to_numpy()).size
+    items = items_of(result, n_answered, "mean_stake", lambda: bet_items(study, {FLOOR: bet_losses(study, FLOOR)}))
     labels = item_labels(study)
     position = pd.Index(labels.astype(str)).get_indexer(items["item"].astype(str).to_numpy())
     if "context" in study:

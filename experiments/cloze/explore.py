@@ -20,6 +20,7 @@ from experiments.harness.exploration import (
     ItemTable,
     best_of,
     fill_labels,
+    items_of,
     posterior_tables,
 )
 from experiments.harness.figures import player_label
@@ -81,10 +82,9 @@ def cloze_exploration(study: xr.Dataset, result: ExperimentResult | None = None)
     """
     rules = word_rules(str(study.attrs.get("word_rules", "clean")), {})
     words = study_words(study, human=rules, model=rules, corpus=rules)
-    items = None if result is None else result.tables.get("items")
-    if items is None or len(items) != study.sizes["item"] or "cloze_probability" not in items:
-        items = cloze_items(study, rules=rules, words=words)
-    items = items.copy()
+    items = items_of(
+        result, study.sizes["item"], "cloze_probability", lambda: cloze_items(study, rules=rules, words=words)
+    )
     models = [name for name in words.models if f"tvd_{name}" in items]
     distances = {name: items[f"tvd_{name}"].to_numpy() for name in models}
     given = {HUMAN: items["cloze_probability"].to_numpy()}

@@ -49,6 +49,7 @@ from experiments.harness.settings import rng_for, rows_of
 from experiments.harness.tables import table_variables
 from inference.comparison.belief_gap import belief_gap, compile_belief
 from inference.comparison.participant_sensitivity import weighted_quantile
+from inference.posterior.arviz_adapter import group, thin
 from inference.progress import advance
 from inference.settings import numbers_of
 from models.comparison.belief import BeliefPriors, set_answers
@@ -71,6 +72,9 @@ __all__ = [
 ]
 
 FloatArray = NDArray[np.float64]
+
+_GAP_DRAWS = 4000
+"""Draws for which the gap is computed, evenly spaced: each costs thousands of tokens."""
 
 POSTERIOR_COLUMNS = (
     "gap_median_nats",
@@ -109,6 +113,7 @@ class PlayerFit:
     item : ndarray of int, shape (item,)
         Labels.
     item_gap_nats : ndarray, shape (draw, item)
+        About 4,000 draws.
     convergence : Convergence or None
         None where nothing had to be fitted.
     posterior : InferenceData or None
@@ -216,7 +221,8 @@ def fit_players(study: xr.Dataset, players: Sequence[str], settings: BeliefSetti
                 purpose = f"belief sampler {player} {scheme.name}"
                 fit = fit_model(settings, program, purpose)
                 rng = rng_for(settings.seed, f"belief gap {player} {scheme.name}")
-                gap = belief_gap(fit.posterior, data, rng).item_gap_nats + shift
+                # every draw of the gap costs thousands of tokens
+                gap = belief_gap(group(thin(fit.idata, _GAP_DRAWS), "posterior"), data, rng).item_gap_nats + shift
                 posterior = (
                     with_all_groups(fit.idata, program, settings.seed, purpose, keep=KEPT)
                     if settings.save_posterior

@@ -17,6 +17,7 @@ from experiments.harness.exploration import (
     ItemTable,
     best_of,
     fill_labels,
+    items_of,
     posterior_tables,
 )
 from experiments.harness.figures import player_label
@@ -65,10 +66,7 @@ def comparison_exploration(study: xr.Dataset, result: ExperimentResult | None = 
     >>> [table.heading for table in found.tables[0]]
     ['Tokens: what people reported and models expected', 'Reports']
     """
-    items = None if result is None else result.tables.get("items")
-    if items is None or len(items) != study.sizes["item"] or "context" not in items:
-        items = comparison_items(study)
-    items = items.copy()
+    items = items_of(result, study.sizes["item"], "context", lambda: comparison_items(study))
     reports = _reports(study)
     items["mean_log_ratio_nats"] = reports.groupby("item")["log_ratio"].mean().reindex(range(len(items))).to_numpy()
     own = [str(column) for column in items if str(column).startswith("gap_nats_")]

@@ -8,7 +8,7 @@ import pandas as pd
 
 from estimators.guesses import guess_contexts, guess_items
 from estimators.layout import HUMAN, response_positions
-from experiments.harness.exploration import BETTER, Cell, Exploration, ItemTable, best_of, fill_labels
+from experiments.harness.exploration import BETTER, Cell, Exploration, ItemTable, best_of, fill_labels, items_of
 from experiments.harness.tables import short_names
 
 if TYPE_CHECKING:
@@ -61,10 +61,7 @@ def guess_exploration(study: xr.Dataset, result: ExperimentResult | None = None)
     0  d0: 1      0.50
     1  d0: 2      0.25
     """
-    items = None if result is None else result.tables.get("items")
-    if items is None or len(items) != study.sizes["item"] or "accuracy" not in items:
-        items = guess_items(study)
-    items = items.copy()
+    items = items_of(result, study.sizes["item"], "accuracy", lambda: guess_items(study))
     place = [f"{row.document}: {row.position}" for row in items.itertuples()]
     # people may be asked twice at one place, under two labels
     twice = pd.Series(place).duplicated(keep=False).to_numpy()

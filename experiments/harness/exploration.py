@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from experiments.harness.figures import player_label
 if TYPE_CHECKING:
     from experiments.harness.result import ExperimentResult
 
-__all__ = ["BETTER", "Exploration", "ItemTable", "best_of", "fill_labels", "item_table", "posterior_tables"]
+__all__ = ["BETTER", "Exploration", "ItemTable", "best_of", "fill_labels", "item_table", "items_of", "posterior_tables"]
 
 BETTER = "better"
 """Column of the items that says who did best."""
@@ -135,6 +135,35 @@ def best_of(values: Mapping[str, ArrayLike], *, highest: bool = False) -> NDArra
     names = np.array([player_label(name) for name in values], dtype=object)
     found: NDArray[Any] = names[at_best.argmax(axis=0)]
     return np.where(known.sum(axis=0) < 2, "", np.where(at_best.sum(axis=0) > 1, "tie", found))
+
+
+def items_of(
+    result: ExperimentResult | None, n_items: int, column: str, make: Callable[[], pd.DataFrame]
+) -> pd.DataFrame:
+    """Take the table of items that a run wrote, or make one where it wrote none of this study.
+
+    Parameters
+    ----------
+    result : ExperimentResult, optional
+    n_items : int
+        That the study's table has.
+    column : str
+        What the table must have; one of another quantity has other columns.
+    make : callable
+
+    Returns
+    -------
+    pandas.DataFrame
+        A copy.
+
+    Examples
+    --------
+    >>> items_of(None, 1, "gap", lambda: pd.DataFrame({"item": ["a"]}))["item"].tolist()
+    ['a']
+    """
+    found = None if result is None else result.tables.get("items")
+    usable = found is not None and column in found and len(found) == n_items
+    return found.copy() if found is not None and usable else make()
 
 
 def posterior_tables(result: ExperimentResult | None, labels: ArrayLike) -> list[list[ItemTable]]:

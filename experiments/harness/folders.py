@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-import os
-import socket
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 
 from estimators.errors import InputError
 from experiments.harness.command_line import quoted
+from inference.own_folder import LOCK, is_taken, release, take
 
-__all__ = ["OwnFolder", "Refused", "is_taken", "release", "take", "take_unused"]
-
-LOCK = ".running"
-"""Name of the file that the owner of a folder has locked; it says who that is."""
-
-
-_held: dict[Path, IO[str]] = {}
+__all__ = ["LOCK", "OwnFolder", "Refused", "is_taken", "release", "take", "take_unused"]
 
 
 class Refused(BaseException):
@@ -103,72 +95,3 @@ def take_unused(wanted: Path) -> Path:
             folder.mkdir(parents=True)
             return folder
     raise AssertionError
-
-
-def take(folder: Path) -> None:
-    """Make a folder this process's own until it ends, however it ends.
-
-    Parameters
-    ----------
-    folder : Path
-        Exists.
-
-    Raises
-    ------
-    InputError
-        If it is another process's, which lives.
-    """
-    folder = folder.resolve()
-    if sys.platform == "win32" or folder in _held:
-        return
-    while True:
-        file = (folder / LOCK).open("a+", encoding="utf-8")
-        if not _lock(file):
-            file.seek(0)
-            owner = file.read().strip() or "another process"
-            file.close()
-            raise InputError(
-                f"{owner} writes there; wait for its end, or name another folder", source=str(folder), field="outputs"
-            )
-        # the owner before may have removed the file between our opening and our locking it
-        with suppress(FileNotFoundError):
-            if (folder / LOCK).stat().st_ino == os.fstat(file.fileno()).st_ino:
-                break
-        file.close()
-    file.truncate(0)
-    file.write(f"process {os.getpid()} on {socket.gethostname()}\n")
-    file.flush()
-    _held[folder] = file
-
-
-def _lock(file: IO[str]) -> bool:
-    """Lock a file; False if another process has it. The system lets go of it when the process dies."""
-    import fcntl  # noqa: PLC0415 - not on Windows
-
-    try:
-        # of a process, not of a file handle as flock is: a child that outlives us does not keep it
-        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except (BlockingIOError, PermissionError):
-        return False
-    except OSError:
-        return True  # some network disks know no locks
-    return True
-
-
-def is_taken(folder: Path) -> bool:
-    """Whether a process that lives has the folder."""
-    if folder.resolve() in _held:
-        return True
-    if sys.platform == "win32" or not (folder / LOCK).exists():
-        return False
-    with (folder / LOCK).open("a+", encoding="utf-8") as file:
-        return not _lock(file)
-
-
-def release() -> None:
-    """Give back all folders that this process has taken."""
-    for folder, file in list(_held.items()):
-        with suppress(OSError):
-            (folder / LOCK).unlink(missing_ok=True)
-            file.close()
-        del _held[folder]

@@ -27,6 +27,7 @@ KINDS: Mapping[str, str] = {
     "ranking": "estimators.rankings.validate_ranking_study",
     "bet": "estimators.bets.validate_bet_study",
     "documents": "estimators.documents.validate_documents_study",
+    "estimates": "estimators.documents.validate_estimates_study",
     "published": "experiments.papers.published_study.validate_published_study",
 }
 """Kind of study -> its validator, whose docstring says what such a study holds."""

@@ -74,7 +74,7 @@ def published(settings: PublishedSettings) -> xr.Dataset:
     --------
     >>> from experiments import published
     >>> published().sizes["value"]
-    1033
+    1420
     """
     read: list[tuple[Path, Callable[[Path], Iterator[Row]]]] = [
         (_HERE / "published.csv", read_values),

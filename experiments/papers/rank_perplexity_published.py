@@ -96,8 +96,9 @@ def _rows_of(archive: Archive, root: Path) -> list[dict[str, Any]]:
     path = root / archive.name
     books = list(read_workbooks(archive, path.read_bytes(), path))
     if archive.part == "repeats":
-        pasted = next(book for book in books if book.is_averages and book.start == 0)
-        return _pasted(pasted)
+        averages = [book for book in books if book.is_averages]
+        pasted = next(book for book in averages if book.start == 0)
+        return [*_pasted(pasted), *(row for book in averages for row in _repeat(book))]
     rows: list[dict[str, Any]] = []
     perplexity = {(book.length, book.model): book.rows[1][6] for book in books if not book.is_averages}
     for book in (book for book in books if book.is_averages):
@@ -135,6 +136,26 @@ def _pasted(book: Workbook) -> list[dict[str, Any]]:
         for top, left, quantity in _PASTED[text]
         for number, start in enumerate(_STARTS[text])
         for column, model in enumerate(MODELS)
+    ]
+
+
+def _repeat(book: Workbook) -> list[dict[str, Any]]:
+    """The single scores of a repeat; its average and perplexity stand in tables 3 and 4."""
+    if book.start is None:
+        raise ValueError(f"{book.place} has no number of a repeat")
+    header = book.rows[0][:4]
+    window = f"start {_STARTS[book.archive.text][book.start]}"
+    return [
+        _row(
+            "repeats, stored averages",
+            (book.archive.text, book.length, window, model),
+            quantity,
+            book.rows[1 + number][header.index(model)],
+            "AVERAGES workbook of the repeat; the thesis prints only average and perplexity",
+        )
+        for number, quantity in enumerate(_AVERAGES_ROWS)
+        if quantity not in ("average", "perplexity")
+        for model in MODELS
     ]
 
 

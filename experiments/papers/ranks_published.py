@@ -17,6 +17,7 @@ from scipy import stats
 from estimators.errors import InputError
 from experiments.harness.result import ExperimentResult, experiment
 from experiments.harness.settings import rows_of
+from experiments.papers.rank_outliers import outlier_counts
 from experiments.papers.rank_perplexity_published import MODELS, as_printed, read_published
 from experiments.rankings.ranks.experiment import ranks, token_scores
 from experiments.rankings.ranks.settings import RanksSettings
@@ -31,6 +32,7 @@ COMPARISON_COLUMNS = (
 _KEY = ["text", "context_length", "window", "model"]
 _QUANTITIES = ["linear", "reciprocal", "perplexity", "exponential_01", "exponential_03", "average"]
 _FITTED = ("average", "perplexity")
+_OUTLIERS = 3
 
 
 class RanksPublishedSettings(RanksSettings):
@@ -54,18 +56,22 @@ def ranks_published(study: xr.Dataset, settings: RanksPublishedSettings) -> Expe
     Returns
     -------
     ExperimentResult
-        That of :func:`~experiments.rankings.ranks.experiment.ranks`, with the table ``published`` among its files.
+        That of :func:`~experiments.rankings.ranks.experiment.ranks`, with the tables ``published`` and ``outliers``
+        (:func:`~experiments.papers.rank_outliers.outlier_counts`) among its files.
     """
     if study.attrs.get("name") != "rank_perplexity" or set(study["part"].to_numpy()) != {"main", "repeats"}:
         raise InputError("is not the whole of the thesis's: study=rank_perplexity study.part=all", field="study")
     table = compare_with_published(scores_by_window(study, token_scores(study, settings)))
     result = ranks(study, settings)
+    outliers = _outliers(table)
 
     def write(folder: Path) -> None:
         result.files["tables"](folder)
         table.to_csv(folder / "published.csv", index=False, lineterminator="\n")
+        outliers.to_csv(folder / "outliers.csv", index=False, lineterminator="\n")
 
-    return replace(result, text=f"{result.text}\n\n{_said(table)}", files={**result.files, "tables": write})
+    said = f"{result.text}\n\n{_said(table)}\n\n{_said_of_outliers(outliers)}"
+    return replace(result, text=said, files={**result.files, "tables": write})
 
 
 def compare_with_published(windows: pd.DataFrame) -> pd.DataFrame:
@@ -96,6 +102,23 @@ def compare_with_published(windows: pd.DataFrame) -> pd.DataFrame:
     published = as_printed(table["published"].to_numpy(dtype=float), table["decimals"].to_numpy(dtype=int))
     table["agrees"] = np.isclose(rounded, published, rtol=0, atol=1e-9)
     return table[list(COMPARISON_COLUMNS)]
+
+
+def _outliers(table: pd.DataFrame) -> pd.DataFrame:
+    main = table[table["place"] == "tables 1-2"]
+    sds = table[table["place"] == "repeats"].set_index("quantity")["ours"]
+    return outlier_counts(main.assign(value=main["ours"]), {name: float(sds[f"sd_{name}"]) for name in _FITTED})
+
+
+def _said_of_outliers(outliers: pd.DataFrame) -> str:
+    texts = [name for name in outliers if str(name).startswith("text ")]
+    like = outliers[(outliers[texts] == _OUTLIERS).all(axis=1)]
+    rules = "; ".join(f"{row.rule} ({row.quantity})" for row in rows_of(like)) or "none"
+    return (
+        f"The thesis calls {_OUTLIERS} of the 8 lengths outliers in each text, by a rule that is not in its public "
+        f"files. Of {outliers['rule'].nunique()} common rules on the mean of the models (`tables/outliers.csv`) these "
+        f"give that count in both texts: {rules}."
+    )
 
 
 def _statistics(windows: pd.DataFrame, main: pd.DataFrame) -> list[float]:

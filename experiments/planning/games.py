@@ -19,7 +19,7 @@ from estimators.comparison import (
     simulate_questions,
 )
 from estimators.documents import crossed_mean
-from estimators.documents.crossed import t_half_width
+from estimators.documents.clusters import t_half_width
 from estimators.rankings import guess_bounds
 from experiments.planning.points import DesignPoint, people_minutes
 from experiments.planning.settings import ADAPTIVE, DesignSettings

@@ -21,7 +21,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from estimators.display import Result, interval_rows
-from inference.posterior.item_draws import flat_draws, log_sum_by_item
+from inference.comparison.token_kernels import add_residuals, add_terms, log_sums, predicted, start_sums
+from inference.posterior.item_draws import flat_draws
 from inference.posterior.sampling import CompiledModel, written_model
 from models.comparison import two_piece
 from models.comparison.belief import BeliefPriors, belief_model
@@ -153,19 +154,18 @@ def belief_gap(
 
 def _item_gaps(draws: dict[str, FloatArray], data: BeliefData, rng: np.random.Generator) -> FloatArray:
     """R_q of some draws, (draw, item)."""
-    n_draws, n_items = draws["A"].shape
+    n_draws = len(draws["A"])
     s_left, s_right = draws["s"] * np.exp(draws["ga"]), draws["s"] * np.exp(-draws["ga"])
 
-    def mean(item: NDArray[np.intp], log_g: FloatArray, frequency: FloatArray) -> FloatArray:
-        slope = draws["b"] + draws["t_b"] * draws["zeta"]
-        result: FloatArray = draws["A"][:, item] + slope[:, item] * (log_g + 5)
-        result += draws["b2"] * np.maximum(-log_g - 7, 0)
-        result += (draws["d"] + draws["t_d"] * draws["xi"][:, item]) * frequency
-        return result
+    place, slope = np.ascontiguousarray(draws["A"]), draws["b"] + draws["t_b"] * draws["zeta"]
+    lean, b2 = draws["d"] + draws["t_d"] * draws["xi"], np.ascontiguousarray(draws["b2"][:, 0])
 
-    target = np.broadcast_to(data.target_log_g, (n_draws, n_items))
+    def mean(item: NDArray[np.intp], log_g: FloatArray, frequency: FloatArray) -> FloatArray:
+        token = np.stack([log_g + 5, np.maximum(-log_g - 7, 0), frequency, np.zeros(item.size)])
+        return predicted(place, slope, lean, b2, item, token)
+
     if data.is_raw:
-        v = np.broadcast_to(data.pair_lower, (n_draws, data.pair_lower.size))
+        v = np.tile(data.pair_lower, (n_draws, 1))
     else:
         centre = mean(data.pair_item, data.pair_log_g, data.pair_frequency)
         v = centre + two_piece.draw_inside(
@@ -175,11 +175,15 @@ def _item_gaps(draws: dict[str, FloatArray], data: BeliefData, rng: np.random.Ge
             data.pair_upper - centre,
             rng,
         )
-    asked = data.pair_log_g + v
-    rest = data.rest_log_g + mean(data.rest_item, data.rest_log_g, data.rest_frequency)
-    rest += two_piece.draw(s_left[:, data.rest_item], s_right[:, data.rest_item], rng)
-    never = np.log(data.tail_mass) + mean(data.tail_item, data.tail_log_g, data.tail_frequency)
-    never += two_piece.log_mean_exp(s_left, s_right)[:, data.tail_item] + draws["sigma"] * draws["delta"]
-
-    item = np.concatenate([np.arange(n_items), data.pair_item, data.rest_item, data.tail_item])
-    return log_sum_by_item(np.concatenate([target, asked, rest, never], axis=1), item, n_items)
+    one, sums = np.ones(n_draws), start_sums(data.target_log_g, n_draws)
+    add_terms(sums, one, v, data.pair_log_g, data.pair_item)
+    rest = mean(data.rest_item, data.rest_log_g, data.rest_frequency)
+    add_residuals(rest, s_left, s_right, data.rest_item, rng.standard_normal(rest.shape), rng.random(rest.shape))
+    add_terms(sums, one, rest, data.rest_log_g, data.rest_item)
+    never = mean(data.tail_item, data.tail_log_g, data.tail_frequency)
+    # what all never drawn tokens of an item share is a factor of their sum
+    shared = two_piece.log_mean_exp(s_left, s_right) + draws["sigma"] * draws["delta"]
+    sums[0] -= shared
+    add_terms(sums, one, never, np.log(data.tail_mass), data.tail_item)
+    sums[0] += shared
+    return log_sums(sums)

@@ -1,4 +1,9 @@
-"""The human loss where people also answered freely: their answers say how large the log-odds of the reports are."""
+"""The human loss where people also answered freely: their answers say how large the log-odds of the reports are.
+
+The density is written out (:mod:`models.comparison.free_answer_density`). How its parameters should be turned depends
+on how much the reports say of a token, which is another thing for people who report a third of their log-odds and for
+people who report twice as much. A first, short chain finds out.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +17,12 @@ from numpy.typing import NDArray
 from estimators.display import Result, interval_rows
 from inference.posterior.arviz_adapter import InferenceData, group
 from inference.posterior.convergence import Convergence, GateThresholds, check_convergence
-from inference.posterior.sampling import compile_model, sample
+from inference.posterior.sampling import CompiledModel, sample, written_model
 from models.comparison.free_answer_data import FreeAnswerData
+from models.comparison.free_answer_density import TYPICAL, free_answer_density
 from models.comparison.free_answers import FreeAnswerPriors, free_answer_model
 
-__all__ = ["FreeAnswerFit", "fit_free_answers"]
+__all__ = ["FreeAnswerFit", "compile_free_answers", "fit_free_answers"]
 
 FloatArray = NDArray[np.float64]
 
@@ -61,6 +67,53 @@ class FreeAnswerFit(Result):
         return interval_rows({"gap_nats": self.gap_nats, "k0": self.k0})
 
 
+def compile_free_answers(
+    data: FreeAnswerData,
+    priors: FreeAnswerPriors | None = None,
+    *,
+    equation_6: bool = False,
+    seed: int = 0,
+    n_first: int = 150,
+) -> CompiledModel:
+    """Build the model of free answers with its density as it was written out, its parameters turned for these data.
+
+    Parameters
+    ----------
+    data : FreeAnswerData
+        From :func:`models.free_answer_data`.
+    priors : FreeAnswerPriors, optional
+    equation_6 : bool
+        Whether reports may lean against the generator; see :func:`models.free_answer_model`.
+    seed : int
+    n_first : int
+        Draws, and draws of the warm-up, of the first chain, which finds how much the data say; 0 for none. Turned
+        otherwise, parameters have the same posterior.
+
+    Returns
+    -------
+    CompiledModel
+        For :func:`inference.sample`.
+
+    Examples
+    --------
+    >>> import inference, models
+    >>> from estimators.comparison.examples import designed_study
+    >>> data = models.free_answer_data(designed_study())
+    >>> program = inference.compile_free_answers(data, n_first=20)
+    >>> idata = inference.sample(program, sampler="hmc", draws=20, tune=20, chains=1, progress=False)
+    >>> idata.posterior["item_gap_nats"].shape == (1, 20, data.item.size)
+    True
+    """
+    model = free_answer_model(data, priors, equation_6=equation_6)
+    program = written_model(model, free_answer_density(data, priors, equation_6=equation_6))
+    if n_first < 1:
+        return program
+    first = sample(program, sampler="hmc", draws=n_first, tune=n_first, chains=1, cores=1, seed=seed, progress=False)
+    typical = group(first, "posterior")[list(TYPICAL)].median(["chain", "draw"])
+    about = {name: typical[name].to_numpy() for name in TYPICAL}
+    return written_model(model, free_answer_density(data, priors, equation_6=equation_6, typical=about))
+
+
 def fit_free_answers(
     data: FreeAnswerData,
     *,
@@ -82,7 +135,8 @@ def fit_free_answers(
     thresholds : GateThresholds, optional
     seed : int
     **settings
-        Of :func:`inference.posterior.sampling.sample`: sampler, draws, tune, chains, cores, target_accept, progress.
+        Of :func:`inference.posterior.sampling.sample`: sampler (here by default ``hmc``), draws, tune, chains, cores,
+        target_accept, progress.
 
     Returns
     -------
@@ -102,9 +156,8 @@ def fit_free_answers(
     >>> fit.gap_nats.shape, list(fit.summary().index)
     ((100,), ['gap_nats', 'k0'])
     """
-    model = free_answer_model(data, priors, equation_6=equation_6)
-    program = compile_model(model) if settings.get("sampler", "nutpie") == "nutpie" else model
-    idata = sample(program, **settings, seed=seed)
+    program = compile_free_answers(data, priors, equation_6=equation_6, seed=seed)
+    idata = sample(program, **{"sampler": "hmc", **settings}, seed=seed)
     posterior = group(idata, "posterior")
     gap = posterior["item_gap_nats"].transpose("chain", "draw", "item").to_numpy()
     return FreeAnswerFit(

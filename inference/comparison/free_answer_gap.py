@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit, log_ndtr, logsumexp
+from scipy.special import logsumexp
 
 from estimators.errors import InputError
 from inference.comparison.participant_gap import ShownTokens, best_temperature, rank_slope
 from inference.posterior.item_draws import flat_draws, log_sum_by_item
-from models.comparison.free_answers import line_of, logit_of
+from models.comparison.free_answers import NODE, WEIGHT, bent, line_of, spread_of
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -30,7 +30,7 @@ __all__ = ["answered_temperature", "tempered_gap"]
 FloatArray = NDArray[np.float64]
 
 _SOURCE = "posterior of free answers"
-_LAW = ("g_slope", "rare_g_slope", "narrow", "broad", "shift", "share", "share_slope")
+_LAW = ("g_slope", "rare_g_slope", "narrow", "upper", "lower", "spread_slope")
 _OF_ITEM = ("item_gap_nats", "item_level", "divergence")
 _MAX_CELLS = 20_000_000
 
@@ -89,8 +89,7 @@ def tempered_gap(posterior: xr.Dataset, data: FreeAnswerData, temperature: Array
 
     .. math:: R_q(c) = \ln g(y) - c \ln f(y) + S(c) - S(1), \qquad S(c) = \ln \sum_x f(x)^c
 
-    Tokens outside the pool enter S with their expectation under the law of the model, in bins of ln g, and none of
-    them has more than the whole probability.
+    Tokens outside the pool enter S with their expectation under the law of the model, in bins of ln g.
 
     Parameters
     ----------
@@ -130,7 +129,7 @@ def tempered_gap(posterior: xr.Dataset, data: FreeAnswerData, temperature: Array
     log_target = data.target_log_g - draws["item_gap_nats"]
     log_token = data.token_log_g + draws["token_log_ratio"]
     gap = np.empty_like(log_target)
-    step = max(1, _MAX_CELLS // data.bin_log_g.size)
+    step = max(1, _MAX_CELLS // (data.bin_log_g.size * NODE.size))
     for first in range(0, n_draws, step):
         rows = slice(first, first + step)
         place = {name: values[rows] for name, values in draws.items()}
@@ -157,19 +156,14 @@ def _log_rest(
 ) -> FloatArray:
     """Log of the expected sum of f(x)^c over the tokens outside the pool, (draw, item)."""
     log_g = data.bin_log_g
-    scale, level = draws["divergence"][:, :, None], draws["item_level"][:, :, None]
     of_draw = {name: values[:, :, None] for name, values in law.items()}
     power = c[:, :, None]
-    middle = level + line_of(log_g, of_draw["g_slope"], of_draw["rare_g_slope"])
-    logit = logit_of(log_g, of_draw["share"], of_draw["share_slope"])
-    parts = []
-    for share, place, spread in (
-        (expit(-logit), middle, of_draw["narrow"] * scale),
-        (expit(logit), middle - of_draw["shift"] * scale, (of_draw["narrow"] + of_draw["broad"]) * scale),
-    ):
-        # a normal cut off where f(x) would be over one
-        within = log_ndtr((-log_g - place - power * spread**2) / spread)
-        parts.append(np.log(np.maximum(share, 1e-300)) + power * place + (power * spread) ** 2 / 2 + within)
-    of_bin = np.logaddexp(*parts) + data.bin_log_mass + (power - 1) * log_g
-    total: FloatArray = logsumexp(of_bin, axis=2)
+    middle = draws["item_level"][:, :, None] + line_of(log_g, of_draw["g_slope"], of_draw["rare_g_slope"])
+    scale = draws["divergence"][:, :, None] * spread_of(log_g, of_draw["spread_slope"])
+    of_bin = data.bin_log_mass + power * middle + (power - 1) * log_g
+    terms = [
+        of_bin + power * scale * bent(node, *(of_draw[name] for name in ("narrow", "upper", "lower"))) + np.log(weight)
+        for node, weight in zip(NODE, WEIGHT, strict=True)
+    ]
+    total: FloatArray = logsumexp(np.logaddexp.reduce(terms, axis=0), axis=2)
     return total

@@ -24,7 +24,16 @@ from scipy.special import expit, log_ndtr, ndtr, ndtri
 
 from estimators.display import Result, interval_rows
 from estimators.errors import unknown_choice
-from inference.posterior.item_draws import flat_draws, log_sum_by_item
+from inference.comparison.token_kernels import (
+    add_residuals,
+    add_terms,
+    log_none_above,
+    log_sums,
+    note_above,
+    predicted,
+    start_sums,
+)
+from inference.posterior.item_draws import flat_draws
 from models.comparison import two_piece
 from models.comparison.participant_data import ParticipantData
 from models.comparison.participants import FAR, added_noise
@@ -44,6 +53,8 @@ _OF_BELIEF = ("A", "s", "zeta", "b", "b2", "t_b", "ga", "sigma", "delta", "e_uni
 _NEEDED = (*_OF_BELIEF, "slope", "bias", "noise", "lapse", "half")
 _TEMPERATURES = (1e-3, 30.0)
 _HALVINGS = 45
+_CELLS = 20_000_000
+"""Draws times tokens whose random numbers are held at once."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -115,12 +126,12 @@ def shared_belief(posterior: xr.Dataset, data: ParticipantData, rng: np.random.G
     """
     draws = flat_draws(posterior, _NEEDED, data.item, source="posterior of the participant model")
 
+    place, slope = np.ascontiguousarray(draws["A"]), draws["b"] + draws["t_b"] * draws["zeta"]
+    none, b2 = np.zeros_like(place), np.ascontiguousarray(draws["b2"][:, 0])
+
     def mean(item: IntArray, log_g: FloatArray) -> FloatArray:
-        slope = draws["b"] + draws["t_b"] * draws["zeta"]
-        v: FloatArray = draws["A"][:, item] + slope[:, item] * (log_g + 5)
-        v += draws["b2"] * np.maximum(-log_g - 7, 0)
-        v += log_g - data.target_log_g[item]
-        return v
+        token = np.stack([log_g + 5, np.maximum(-log_g - 7, 0), np.zeros(item.size), log_g - data.target_log_g[item]])
+        return predicted(place, slope, none, b2, item, token)
 
     left, right = draws["s"] * np.exp(draws["ga"]), draws["s"] * np.exp(-draws["ga"])
     pair = mean(data.pair_item, data.pair_log_g)
@@ -135,7 +146,12 @@ def shared_belief(posterior: xr.Dataset, data: ParticipantData, rng: np.random.G
     pair[:, answered] += _residuals(draws, data, (pair[:, answered], *scales), single, rng)
 
     rest = mean(data.rest_item, data.rest_log_g)
-    rest += two_piece.draw(left[:, data.rest_item], right[:, data.rest_item], rng)
+    # what residuals are drawn from takes twice the room of the tokens
+    step = max(1, _CELLS // max(1, data.rest_item.size))
+    for first in range(0, len(rest), step):
+        part = slice(first, first + step)
+        normal, uniform = rng.standard_normal(rest[part].shape), rng.random(rest[part].shape)
+        add_residuals(rest[part], left[part], right[part], data.rest_item, normal, uniform)
     tail = mean(data.tail_item, data.tail_log_g) + draws["sigma"] * draws["delta"]
     return SharedBelief(data, pair, rest, tail, left, right)
 
@@ -341,36 +357,37 @@ def tail_share(belief: SharedBelief, temperature: ArrayLike = 1.0) -> FloatArray
     >>> bool(((0 <= share) & (share <= 1)).all())
     True
     """
-    drawn = _log_sum(belief, temperature, with_tail=False)
-    return -np.expm1(drawn - _log_sum(belief, temperature))
+    sums = _sums(belief, temperature, with_tail=False)
+    drawn = log_sums(sums)
+    _add_tail(sums, belief, np.array(np.broadcast_to(np.asarray(temperature, dtype=float), belief.n_draws)))
+    return -np.expm1(drawn - log_sums(sums))
 
 
-def _log_sum(
-    belief: SharedBelief, temperature: ArrayLike, *, with_tail: bool = True, max_cells: int = 20_000_000
-) -> FloatArray:
+def _log_sum(belief: SharedBelief, temperature: ArrayLike, *, with_tail: bool = True) -> FloatArray:
     """Log of the sum of R_q over all tokens, or over those that were drawn, (draw, item)."""
-    data = belief.data
-    every = np.broadcast_to(np.asarray(temperature, dtype=float), belief.n_draws)[:, None]
-    log_g_y, n_items = data.target_log_g, data.item.size
+    return log_sums(_sums(belief, temperature, with_tail=with_tail))
+
+
+def _sums(belief: SharedBelief, temperature: ArrayLike, *, with_tail: bool) -> FloatArray:
+    data, log_g_y = belief.data, belief.data.target_log_g
+    c = np.array(np.broadcast_to(np.asarray(temperature, dtype=float), belief.n_draws))
     # the target itself, tokens asked, tokens not asked, tail
-    item = np.concatenate([np.arange(n_items), data.pair_item, data.rest_item, *([data.tail_item] * with_tail)])
-    sums = []
-    # thousands of tokens a draw: not all draws at once
-    step = max(1, max_cells // item.size)
-    for first in range(0, belief.n_draws, step):
-        rows = slice(first, first + step)
-        c = every[rows]
-        terms = [
-            np.broadcast_to(log_g_y, (len(c), n_items)),
-            c * belief.pair_log_ratio[rows] + log_g_y[data.pair_item],
-            c * belief.rest_log_ratio[rows] + log_g_y[data.rest_item],
-        ]
-        if with_tail:
-            tail = c * belief.tail_log_ratio[rows] + log_g_y[data.tail_item] + np.log(data.tail_mass) - data.tail_log_g
-            left, right = c * belief.item_left[rows], c * belief.item_right[rows]
-            terms.append(tail + two_piece.log_mean_exp(left, right)[:, data.tail_item])
-        sums.append(log_sum_by_item(np.concatenate(terms, axis=1), item, n_items))
-    return np.concatenate(sums)
+    sums = start_sums(log_g_y, belief.n_draws)
+    add_terms(sums, c, belief.pair_log_ratio, log_g_y[data.pair_item], data.pair_item)
+    add_terms(sums, c, belief.rest_log_ratio, log_g_y[data.rest_item], data.rest_item)
+    if with_tail:
+        _add_tail(sums, belief, c)
+    return sums
+
+
+def _add_tail(sums: FloatArray, belief: SharedBelief, c: FloatArray) -> None:
+    data = belief.data
+    of_token = data.target_log_g[data.tail_item] + np.log(data.tail_mass) - data.tail_log_g
+    # the mean of the residuals is one number an item, which the sum over its tokens takes as a factor
+    of_item = two_piece.log_mean_exp(c[:, None] * belief.item_left, c[:, None] * belief.item_right)
+    sums[0] -= of_item
+    add_terms(sums, c, belief.tail_log_ratio, of_token, data.tail_item)
+    sums[0] += of_item
 
 
 def top1_rate(belief: SharedBelief, rng: np.random.Generator) -> FloatArray:
@@ -382,36 +399,18 @@ def top1_rate(belief: SharedBelief, rng: np.random.Generator) -> FloatArray:
     ----------
     belief : SharedBelief
     rng : numpy.random.Generator
-        For the tokens never drawn: the largest of as many predictions as there are such tokens.
+        For the tokens never drawn: whether one of as many predictions as there are such tokens is above the target.
 
     Returns
     -------
     ndarray, shape (draw,)
     """
     data = belief.data
-    scales = belief.item_left[:, data.tail_item], belief.item_right[:, data.tail_item]
+    beaten = np.zeros((belief.n_draws, data.item.size), dtype=np.bool_)
+    note_above(beaten, belief.pair_log_ratio, data.pair_item)
+    note_above(beaten, belief.rest_log_ratio, data.rest_item)
     n_tokens = np.maximum(data.tail_mass / np.exp(data.tail_log_g), 1)
-    tail = belief.tail_log_ratio + _largest(*scales, n_tokens, rng)
-    best = np.zeros((belief.n_draws, data.item.size))
-    for item, ratio in (
-        (data.pair_item, belief.pair_log_ratio),
-        (data.rest_item, belief.rest_log_ratio),
-        (data.tail_item, tail),
-    ):
-        order = np.argsort(item, kind="stable")
-        start = np.flatnonzero(np.diff(item[order], prepend=-1))
-        if start.size:
-            which = item[order][start]
-            best[:, which] = np.maximum(best[:, which], np.maximum.reduceat(ratio[:, order], start, axis=1))
-    rate: FloatArray = (best <= 0).mean(axis=1)
+    log_none = log_none_above(belief.tail_log_ratio, belief.item_left, belief.item_right, data.tail_item, n_tokens)
+    beaten |= rng.random(beaten.shape) >= np.exp(log_none)
+    rate: FloatArray = 1 - beaten.mean(axis=1)
     return rate
-
-
-def _largest(left: FloatArray, right: FloatArray, n: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Draw the largest of `n` residuals, by inversion of the n-th power of their CDF."""
-    above = -np.expm1(np.log(rng.uniform(1e-300, 1, left.shape)) / n)  # upper tail, where it is small
-    p_right = right / (left + right)
-    high = -right * ndtri(np.minimum(above / (2 * p_right), 0.5))
-    low = left * ndtri(np.minimum((1 - above) / (2 * (1 - p_right)), 0.5))
-    largest: FloatArray = two_piece.mode(left, right) + np.where(above < p_right, high, low)
-    return largest

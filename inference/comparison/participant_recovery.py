@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 __all__ = ["SimulatedAnswers", "answers_of", "fitted_people", "participant_rows", "simulate_answers"]
 
 _REPORTING = ("slope", "bias", "noise", "lapse")
+
+_KEPT = 1500
+"""Draws for which the gap is computed, which costs thousands of tokens a draw."""
 
 _compiled: dict[tuple[object, ...], CompiledModel] = {}
 
@@ -200,6 +203,7 @@ def participant_rows(
     thresholds: GateThresholds,
     priors: ParticipantPriors,
     rng: np.random.Generator,
+    longer: int = 1,
 ) -> list[Row]:
     """Estimate the loss gap of the shared belief in every way, beside the truth.
 
@@ -222,6 +226,8 @@ def participant_rows(
         What the posterior must reach to count as converged.
     priors : ParticipantPriors
     rng : numpy.random.Generator
+    longer : int
+        Times so many draws a posterior gets that misses the thresholds, anew and once; 1: none is drawn again.
 
     Returns
     -------
@@ -231,18 +237,24 @@ def participant_rows(
     """
     truth = answers.truth_nats
     rows = classical_rows(answers.study, HUMAN, "none", truth=truth, interval=interval)
-    fit = fit_participants(
-        answers.data,
-        priors=priors,
-        anchor=Anchor("outcomes"),
-        compiled=_model(answers.data, priors),
-        thresholds=thresholds,
-        seed=int(rng.integers(2**31)),
-        progress=False,
-        **sampler,  # type: ignore[arg-type]
-    )
+    for times in dict.fromkeys([1, longer]):
+        settings: dict[str, Any] = {**sampler, "draws": times * int(sampler.get("draws") or 1000)}
+        fit = fit_participants(
+            answers.data,
+            priors=priors,
+            anchor=Anchor("outcomes"),
+            compiled=_model(answers.data, priors),
+            thresholds=thresholds,
+            keep=_KEPT,
+            seed=int(rng.integers(2**31)),
+            progress=False,
+            **settings,
+        )
+        if fit.convergence.passed:
+            break
     for name, draws in (("outcomes", fit.gap_nats), ("assumed", fit.gap_at(k0))):
-        rows.append(posterior_row(name, draws, truth=truth, interval=interval, verdict=fit.convergence))
+        found = posterior_row(name, draws, truth=truth, interval=interval, verdict=fit.convergence)
+        rows.append(found | {"times_draws": times})
     return rows
 
 

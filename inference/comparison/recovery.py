@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,7 +23,7 @@ from estimators.comparison.terms import log_terms, response_pairs
 from estimators.display import Result
 from estimators.errors import InputError, unknown_choice
 from inference.comparison.belief_gap import belief_gap, compile_belief
-from inference.posterior.arviz_adapter import group
+from inference.posterior.arviz_adapter import group, thin
 from inference.posterior.convergence import Convergence, GateThresholds, check_convergence
 from inference.posterior.replicates import Row
 from inference.posterior.sampling import CompiledModel, sample
@@ -80,6 +80,8 @@ class RecoverySummary(Result):
     width_mean : float
         Mean width of the interval.
     n_unconverged : int
+    n_longer : int
+        Posteriors that were drawn again, with more draws.
     """
 
     n_studies: int
@@ -92,6 +94,7 @@ class RecoverySummary(Result):
     coverage_upper: float
     width_mean: float
     n_unconverged: int
+    n_longer: int = 0
 
     def headline(self) -> str:
         """Say bias, error and coverage."""
@@ -99,7 +102,13 @@ class RecoverySummary(Result):
 
 
 def summarise(
-    estimate: ArrayLike, lower: ArrayLike, upper: ArrayLike, truth: ArrayLike, *, converged: ArrayLike = True
+    estimate: ArrayLike,
+    lower: ArrayLike,
+    upper: ArrayLike,
+    truth: ArrayLike,
+    *,
+    converged: ArrayLike = True,
+    times_draws: ArrayLike = 1,
 ) -> RecoverySummary:
     """Summarise estimates of many studies.
 
@@ -110,6 +119,8 @@ def summarise(
     converged : array_like of bool, shape (study,)
         Those that did not converge are counted, and stay in every other number: to drop them would make the method
         look better than it is.
+    times_draws : array_like of int, shape (study,)
+        How many times the draws of the settings each posterior has.
 
     Returns
     -------
@@ -156,6 +167,7 @@ def summarise(
         coverage_upper=1.0 if k == n else float(beta.ppf(1 - tail, k + 0.5, n - k + 0.5)),
         width_mean=float(np.mean(arrays["upper"] - arrays["lower"])),
         n_unconverged=int(np.sum(~np.broadcast_to(np.asarray(converged, dtype=bool), shape))),
+        n_longer=int(np.sum(np.broadcast_to(np.asarray(times_draws) > 1, shape))),
     )
 
 
@@ -167,7 +179,8 @@ def summarise_rows(
     Parameters
     ----------
     rows : iterable of dict
-        With ``estimate``, ``lower``, ``upper``, ``truth``, ``converged`` (None: nothing had to converge).
+        With ``estimate``, ``lower``, ``upper``, ``truth``, ``converged`` (None: nothing had to converge); some with
+        ``times_draws``.
     by : sequence of str
         Fields whose values make a cell.
 
@@ -194,6 +207,7 @@ def summarise_rows(
             summarise(
                 *([row[name] for row in found] for name in ("estimate", "lower", "upper", "truth")),
                 converged=[row["converged"] is not False for row in found],
+                times_draws=[row.get("times_draws", 1) for row in found],
             ),
         )
         for key, found in cells.items()
@@ -303,6 +317,7 @@ def player_rows(
     priors: BeliefPriors,
     rng: np.random.Generator,
     classical: bool = True,
+    longer: int = 1,
 ) -> list[Row]:
     """Estimate the loss gap of a player without noise in every way, beside the truth.
 
@@ -328,12 +343,15 @@ def player_rows(
     rng : numpy.random.Generator
     classical : bool
         Whether the study asks about draws, so that the classical estimators hold.
+    longer : int
+        Times so many draws a posterior gets that misses the thresholds, anew and once; 1: none is drawn again.
 
     Returns
     -------
     list of dict
         One an estimator: ``estimator``, ``estimate``, ``lower``, ``upper``, ``truth`` (nats), ``converged`` (None
-        where nothing had to), ``r_hat_max``, ``ess_bulk_min``, ``n_divergent``.
+        where nothing had to), ``r_hat_max``, ``ess_bulk_min``, ``n_divergent``, ``times_draws`` (0 where nothing was
+        drawn).
     """
     pairs = response_pairs(study)
     asked = np.isin(study["item"].values, pairs.item)
@@ -341,11 +359,18 @@ def player_rows(
     rows = classical_rows(study, player, rounding, truth=truth, interval=interval) if classical else []
     data = belief_data(study, player, rounding)
     model = _with_answers(data, priors)
-    idata = sample(model, seed=int(rng.integers(2**31)), progress=False, **sampler)  # type: ignore[arg-type]
+    for times in dict.fromkeys([1, longer]):
+        settings: dict[str, Any] = {**sampler, "draws": times * int(sampler.get("draws") or 1000)}
+        idata = sample(model, seed=int(rng.integers(2**31)), progress=False, **settings)
+        verdict = check_convergence(idata, thresholds)
+        if verdict.passed:
+            break
+    # every draw of the gap costs hundreds of tokens
+    idata = thin(idata, 4000)
     # a model that was compiled for other items keeps their labels
     gap_draws = belief_gap(group(idata, "posterior").assign_coords(item=data.item), data, rng)
-    verdict = check_convergence(idata, thresholds)
-    rows.append(posterior_row("belief", gap_draws.gap_nats, truth=truth, interval=interval, verdict=verdict))
+    found = posterior_row("belief", gap_draws.gap_nats, truth=truth, interval=interval, verdict=verdict)
+    rows.append(found | {"times_draws": times})
     return rows
 
 
@@ -355,7 +380,7 @@ def classical_rows(
     """Rows of the estimators of :data:`CLASSICAL`, with normal intervals from the standard error over items."""
     pairs = response_pairs(study)
     terms = log_terms(pairs, player, rounding)
-    no_sampler = {"converged": None, "r_hat_max": None, "ess_bulk_min": None, "n_divergent": None}
+    no_sampler = {"converged": None, "r_hat_max": None, "ess_bulk_min": None, "n_divergent": None, "times_draws": 0}
     rows: list[Row] = []
     for name in CLASSICAL:
         gap = estimate_gap(terms, pairs.item, estimator=name)
@@ -379,6 +404,7 @@ def posterior_row(estimator: str, draws: ArrayLike, *, truth: float, interval: f
         "r_hat_max": verdict.r_hat_max,
         "ess_bulk_min": verdict.ess_bulk_min,
         "n_divergent": verdict.n_divergent,
+        "times_draws": 1,
     }
 
 

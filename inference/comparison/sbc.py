@@ -16,6 +16,7 @@ from models.comparison.belief_density import belief_density
 from models.comparison.calibration import CalibrationPriors, calibration_model
 from models.comparison.calibration_data import OutcomeData, ReportData
 from models.comparison.free_answer_data import FreeAnswerData
+from models.comparison.free_answer_density import free_answer_density
 from models.comparison.free_answers import FreeAnswerPriors, free_answer_model
 from models.comparison.participant_data import ParticipantData
 from models.comparison.participant_density import participant_density
@@ -258,14 +259,24 @@ def free_answer_sbc(data: FreeAnswerData, priors: FreeAnswerPriors | None = None
         "rare_g_slope",
         "level_spread",
         "narrow",
-        "broad",
-        "shift",
-        "share",
+        "upper",
+        "lower",
+        "spread_slope",
     )
-    scalars += ("share_slope", "target_level", "target_slope", "slope_spread", "bias_spread", "log_noise")
+    scalars += (
+        "target_upper",
+        "target_lower",
+        "target_level",
+        "target_slope",
+        "slope_spread",
+        "bias_spread",
+        "log_noise",
+    )
     return SbcModel(
         name="free_answers",
         build=partial(free_answer_model, fixed, priors),
+        density=partial(free_answer_density, fixed, priors),
+        sampler="hmc",
         quantities=(*scalars, "item_gap_nats[0]", "token_log_ratio[0]", "slope[0]", "bias[0]"),
         key=fingerprint(vars(fixed), vars(priors or FreeAnswerPriors())),
     )

@@ -1,4 +1,4 @@
-"""Cutting work into batches that fit in memory, and halving those that did not."""
+"""Cutting work into batches that fit in memory, with little padding, and halving those that did not."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["run_batches"]
+__all__ = ["cut_batches", "run_batches"]
 
 log = logging.getLogger(__name__)
 
@@ -17,13 +17,16 @@ _Result = TypeVar("_Result")
 
 
 def run_batches(
-    lengths: Sequence[int], tokens_per_batch: int, compute: Callable[[NDArray[np.intp]], _Result]
+    lengths: Sequence[int],
+    tokens_per_batch: int,
+    compute: Callable[[NDArray[np.intp]], _Result],
+    *,
+    tokens_per_pass: int = 0,
 ) -> Iterator[tuple[NDArray[np.intp], _Result]]:
     """Compute sequences in batches of similar length; where memory does not suffice, in smaller ones.
 
-    Longest first, so that what does not fit in memory fails at the start; a batch of k sequences costs k times its
-    longest, padding included. A sequence longer than the budget is a batch of its own. A batch that did not fit is
-    halved, and so is the budget of all that come after it.
+    Longest first, so that what does not fit in memory fails at the start. A batch that did not fit is halved, and so is
+    the budget of all that come after it.
 
     Parameters
     ----------
@@ -33,6 +36,8 @@ def run_batches(
         Largest cost of a batch.
     compute : callable
         Takes positions in ``lengths``, shape (sequence in batch,).
+    tokens_per_pass : int, optional
+        As in :func:`cut_batches`.
 
     Yields
     ------
@@ -45,11 +50,12 @@ def run_batches(
     RuntimeError
         If a single sequence does not fit.
     """
-    order = np.argsort(-np.asarray(lengths, dtype=np.intp), kind="stable")
-    budget, start = tokens_per_batch, 0
+    length = np.asarray(lengths, dtype=np.intp)
+    order = np.argsort(-length, kind="stable")
+    sizes = cut_batches(length[order], tokens_per_batch, tokens_per_pass)
+    start = 0
     while start < len(order):
-        longest = max(int(lengths[order[start]]), 1)
-        batch = order[start : start + max(1, budget // longest)]
+        batch = order[start : start + sizes[0]]
         try:
             result = compute(batch)
         except RuntimeError as error:
@@ -58,15 +64,67 @@ def run_batches(
             # the frames in the traceback hold the tensors that were too much
             error.__traceback__ = None
             half = (len(batch) + 1) // 2
-            budget = half * longest
+            budget = half * max(int(length[batch[0]]), 1)
+            sizes = cut_batches(length[order[start:]], budget, tokens_per_pass)
             log.warning("a batch of %d sequences did not fit in memory; trying %d at a time", len(batch), half)
         else:
             yield batch, result
             # the next batch may need its memory
             del result
-            start += len(batch)
+            start += sizes.pop(0)
             continue
         _free()
+
+
+def cut_batches(lengths: NDArray[np.intp], tokens_per_batch: int, tokens_per_pass: int = 0) -> list[int]:
+    r"""Cut sorted sequences into batches, so that the passes cost least.
+
+    A batch of :math:`k` sequences costs :math:`k` times its longest, padding included, and ``tokens_per_pass`` besides:
+    padding is worth while that is less than another pass.
+
+    Parameters
+    ----------
+    lengths : ndarray of int, shape (sequence,)
+        Tokens, decreasing.
+    tokens_per_batch : int
+        Largest cost of a batch, that of the pass itself left out; a longer sequence is a batch of its own.
+    tokens_per_pass : int, optional
+        What a pass costs besides its tokens; 0 gives batches as large as allowed, whatever the padding.
+
+    Returns
+    -------
+    list of int
+        Sequences of each batch, in order.
+
+    Examples
+    --------
+    >>> cut_batches(np.array([100, 90, 10, 10]), 400, 20), cut_batches(np.array([100, 90, 10, 10]), 400)
+    ([2, 2], [4])
+    """
+    length = np.maximum(lengths, 1)
+    n = len(length)
+    if tokens_per_pass == 0 or n == 0 or length[0] == length[-1]:
+        sizes, start = [], 0
+        while start < n:
+            sizes.append(min(max(1, tokens_per_batch // int(length[start])), n - start))
+            start += sizes[-1]
+        return sizes
+    # cost of the first sequences, and where the last batch of them begins: the shortest path over all cuts
+    cost = np.zeros(n + 1, dtype=np.int64)
+    begins = np.zeros(n + 1, dtype=np.intp)
+    first = 0
+    for end in range(1, n + 1):
+        while first < end - 1 and (end - first) * length[first] > tokens_per_batch:
+            first += 1
+        its = cost[first:end] + np.arange(end - first, 0, -1) * length[first:end]
+        best = int(its.argmin())
+        cost[end], begins[end] = its[best] + tokens_per_pass, first + best
+    sizes = []
+    end = n
+    while end > 0:
+        sizes.append(int(end - begins[end]))
+        end = int(begins[end])
+    return sizes[::-1]
 
 
 def _out_of_memory(error: RuntimeError) -> bool:

@@ -1,4 +1,4 @@
-"""One forward pass for many contexts: token trees, batches, and log-probabilities reduced where they are made.
+"""One forward pass for many contexts: token trees, batches, and the states whose log-probabilities are reduced.
 
 A causal model's state at a token depends on the tokens before it alone. Contexts that are prefixes of one another
 therefore share one pass, and so do continuations of one context: they form a tree, laid out in one row in which every
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from estimators.errors import InputError
 from inference.lm.batching import run_batches
 from inference.lm.language_model import LanguageModel
+from inference.lm.rows import reduce_rows
 from inference.lm.shared_states import shared
 
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ __all__ = [
     "TreePlace",
     "common_start",
     "lay_out",
-    "log_probs_of",
     "plant_trees",
     "reduce_last",
     "reduce_log_probs",
@@ -37,6 +37,9 @@ __all__ = [
 
 LARGEST_TREE = 1024
 """Most tokens of a tree that branches: attention within a row costs its square, beyond this more than sharing saves."""
+
+# a pass costs as much as a 16th of its largest batch, whatever is in it: 32 tokens of SmolLM2 on a CPU
+_PASSES_A_BATCH = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,7 +232,6 @@ def reduce_log_probs(
     import torch  # noqa: PLC0415 - importing this module does not need it
 
     first_row = np.concatenate([[0], np.cumsum([len(nodes) for nodes in wanted])]).astype(np.intp)
-    per_block = max(1, (model.settings.logits_mib << 20) // (4 * model.vocab_size))
     # loading fills it in
     tokens_per_batch = model.settings.tokens_per_batch or LARGEST_TREE
     chains = np.array([tree.is_chain for tree in trees], dtype=np.bool_)
@@ -242,9 +244,10 @@ def reduce_log_probs(
                 content = [x.tobytes() for i in part for x in (trees[i].tokens, trees[i].parents, wanted[i])]
                 return shared(model, content, lambda: _states(model, trees, wanted, part))
 
-            for batch, state in run_batches(sizes[group].tolist(), tokens_per_batch, compute):
+            one_more = tokens_per_batch // _PASSES_A_BATCH
+            for batch, state in run_batches(sizes[group].tolist(), tokens_per_batch, compute, tokens_per_pass=one_more):
                 rows = np.concatenate([np.arange(first_row[i], first_row[i + 1]) for i in group[batch]])
-                _reduce_rows(model, rows, state, per_block, reduce)
+                reduce_rows(model, rows, state, reduce)
                 del state
                 if progress is not None:
                     progress(len(rows))
@@ -289,54 +292,6 @@ def reduce_last(
         reduce(order[rows], log_probs)
 
     reduce_log_probs(model, trees, wanted, by_sequence, progress=progress)
-
-
-def log_probs_of(model: LanguageModel, state: torch.Tensor) -> torch.Tensor:
-    """Compute distributions of the next token from last hidden states (or logits, where the head cannot be split off).
-
-    Parameters
-    ----------
-    model : LanguageModel
-    state : torch.Tensor, shape (row, feature)
-
-    Returns
-    -------
-    torch.Tensor of float32, shape (row, token)
-        Log-probabilities, nats.
-
-    Raises
-    ------
-    InputError
-        If the model gives NaN.
-    """
-    logits = (model.module.get_output_embeddings()(state) if model.split_head else state).float()
-    if model.settings.temperature != 1:
-        logits /= model.settings.temperature
-    # torch.log_softmax adds up a vocabulary one after another on a CPU, to 1e-5; this adds in pairs, to 1e-7
-    logits -= logits.amax(dim=-1, keepdim=True)
-    log_probs: torch.Tensor = logits.sub_(logits.logsumexp(dim=-1, keepdim=True))
-    # one number that is none makes a row of them
-    if bool(log_probs[:, 0].isnan().any()):
-        advice = "; use dtype float32 or bfloat16" if model.settings.dtype == "float16" else ""
-        raise InputError(f"gives numbers that are none (NaN){advice}", source=f"model {model.name!r}")
-    return log_probs
-
-
-def _reduce_rows(
-    model: LanguageModel,
-    rows: NDArray[np.intp],
-    state: torch.Tensor,
-    per_block: int,
-    reduce: Callable[[NDArray[np.intp], torch.Tensor], None],
-) -> None:
-    def one_block(block: NDArray[np.intp]) -> None:
-        import torch  # noqa: PLC0415
-
-        log_probs = log_probs_of(model, state[torch.as_tensor(block, device=state.device)])
-        reduce(rows[block], log_probs)
-
-    for _ in run_batches([1] * len(rows), per_block, one_block):
-        pass
 
 
 def _states(

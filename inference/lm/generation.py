@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimators.errors import InputError
-from inference.lm.forward import common_start, log_probs_of, reduce_last
+from inference.lm.forward import common_start, reduce_last
 from inference.lm.language_model import LanguageModel
 from inference.lm.prompting import end_tokens, option_tokens
+from inference.lm.rows import log_probs_of
 
 if TYPE_CHECKING:
     import torch

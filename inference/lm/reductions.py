@@ -36,8 +36,8 @@ def ranks_above(log_probs: torch.Tensor, own: torch.Tensor) -> torch.Tensor:
     """
     import torch  # noqa: PLC0415 - importing this module does not need it
 
-    # a sum of booleans in their default integer takes three times as long on a CPU
-    return (log_probs > own).sum(dim=-1, dtype=torch.int32)
+    # on a CPU zeros and ones as numbers take a fifth of the time of booleans and their sum
+    return torch.gt(log_probs, own, out=torch.empty_like(log_probs)).sum(dim=-1).int()
 
 
 def entropies(log_probs: torch.Tensor) -> torch.Tensor:
@@ -60,4 +60,7 @@ def entropies(log_probs: torch.Tensor) -> torch.Tensor:
     [2.0]
     """
     # the logarithms are there: torch.special.entr would take them again, four times as slow
-    return log_probs.exp().mul_(log_probs.clamp(min=_LEAST_LOGPROB)).sum(dim=-1).neg_()
+    found = log_probs.exp().mul_(log_probs).sum(dim=-1).neg_()
+    if bool(found.isnan().any()):
+        return log_probs.exp().mul_(log_probs.clamp(min=_LEAST_LOGPROB)).sum(dim=-1).neg_()
+    return found

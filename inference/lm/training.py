@@ -18,6 +18,7 @@ from estimators.code_identity import code_hash, package_version
 from estimators.display import Result
 from estimators.errors import InputError
 from inference.lm.training_settings import TrainingSettings, example_order
+from inference.own_folder import own
 from inference.progress import stage
 from inference.store.keys import canonical_json, result_key
 
@@ -175,19 +176,39 @@ def train_model(
     Raises
     ------
     InputError
-        If there is no example, the loss is not finite, or the folder cannot be written.
+        If there is no example, the loss is not finite, the folder cannot be written, or another process trains there.
 
     Examples
     --------
     >>> train_model(make, tokenizer, examples, TrainingSettings(n_steps=100), Path("run"), seed=1)  # doctest: +SKIP
     TrainedModel(...)
     """
-    n_steps = settings.steps(len(examples.items))
-    order = example_order(len(examples.items), n_steps * settings.batch_size * settings.n_accumulated, seed=seed)
     finished = _finished(folder)
     if finished is not None:
         return finished
     folder.mkdir(parents=True, exist_ok=True)
+    # two processes that write each other's checkpoints would both go on from the wrong ones
+    with own(folder, field="store"):
+        # another process may have ended between our look and our lock
+        return _finished(folder) or _trained(
+            make, tokenizer, examples, settings=settings, folder=folder, seed=seed, held_out=held_out, what=what
+        )
+
+
+def _trained(
+    make: Callable[[], PreTrainedModel],
+    tokenizer: PreTrainedTokenizerBase,
+    examples: Examples,
+    *,
+    settings: TrainingSettings,
+    folder: Path,
+    seed: int,
+    held_out: Sequence[Any],
+    what: str,
+) -> TrainedModel:
+    """Train, from the last checkpoint if there is one."""
+    n_steps = settings.steps(len(examples.items))
+    order = example_order(len(examples.items), n_steps * settings.batch_size * settings.n_accumulated, seed=seed)
     import torch  # noqa: PLC0415
 
     trainer = _trainer(

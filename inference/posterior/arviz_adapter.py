@@ -18,6 +18,7 @@ import xarray as xr
 
 from estimators.errors import InputError, unknown_choice
 from inference.disk import make_room
+from inference.posterior.mixing import mixing
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -167,31 +168,23 @@ def diagnostics(idata: InferenceData, *, fixed: Collection[str] = ()) -> dict[st
     import arviz as az  # noqa: PLC0415
 
     posterior, stats = group(idata, "posterior"), group(idata, "sample_stats")
-    posterior = posterior.drop_vars([*fixed])
-
-    def flat(dataset: xr.Dataset) -> NDArray[np.float64]:
-        return np.concatenate([np.ravel(dataset[name].values) for name in dataset.data_vars])
-
+    posterior = posterior.drop_vars([*fixed]).transpose("chain", "draw", ...)
+    shape = (posterior.sizes["chain"], posterior.sizes["draw"], -1)
+    judged = np.hstack([mixing(variable.values.reshape(shape)) for variable in posterior.data_vars.values()])
     return {
-        "r_hat": flat(az.rhat(posterior, method="rank")),
-        "ess_bulk": flat(az.ess(posterior, method="bulk")),
-        "ess_tail": flat(az.ess(posterior, method="tail", prob=0.1)),
+        **dict(zip(("r_hat", "ess_bulk", "ess_tail"), judged, strict=True)),
         "bfmi": np.ravel(az.bfmi(stats["energy"].values)) if "energy" in stats else np.empty(0),
     }
 
 
 def ess_bulk(draws: NDArray[np.float64]) -> float:
-    """Bulk effective sample size of one number's draws, (chain, draw); NaN if they are all alike."""
-    import arviz as az  # noqa: PLC0415
-
-    return float(az.ess(draws, method="bulk"))
+    """Bulk effective sample size of one number's draws, (chain, draw); their number if they are all alike."""
+    return float(mixing(draws[:, :, None])[1][0])
 
 
 def r_hat(draws: NDArray[np.float64]) -> float:
     """Rank-normalised split R-hat of one number's draws, (chain, draw)."""
-    import arviz as az  # noqa: PLC0415
-
-    return float(az.rhat(draws, method="rank"))
+    return float(mixing(draws[:, :, None])[0][0])
 
 
 def psis_loo(

@@ -19,7 +19,7 @@ from math import exp, log
 from typing import Any, TypeVar, cast
 
 import numpy as np
-from numba import njit
+from numba import njit, typeof, types
 from numpy.typing import NDArray
 
 from estimators.errors import InputError
@@ -45,8 +45,8 @@ _STEADY = 10.0
 
 
 def _compiled(function: Function) -> Function:
-    """Compile with Numba; not kept on disk, as Numba could not know that the density has changed."""
-    return cast("Function", njit(nogil=True, error_model="numpy")(function))
+    """Compile with Numba, which keeps on disk what it compiled: the density is an argument, and no part of it."""
+    return cast("Function", njit(cache=True, nogil=True, error_model="numpy")(function))
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,15 +202,20 @@ def chain(
     scale, step = np.ones_like(x), _FIRST_STEP
     done = 0
 
-    def walked(n: int, tuned: FloatArray, path: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+    program = _program(density, arguments, rng)
+
+    def walked(
+        n: int, tuned: FloatArray, path: float, *, settled: bool = False
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
         nonlocal done
-        made, gradients, stats = np.empty((n, x.size)), np.empty((n, x.size)), np.empty((n, len(_STATS)))
+        made, stats = np.empty((n, x.size)), np.empty((n, len(_STATS)))
+        # after the warm-up nobody asks for gradients, which take as much memory as the draws
+        gradients = np.empty((min(n, _BLOCK) if settled else n, x.size))
         for first in range(0, n, _BLOCK):
             tell(done)
             part = slice(first, min(first + _BLOCK, n))
-            _walk(
-                density, arguments, x, scale, tuned, path, target_accept, rng, made[part], gradients[part], stats[part]
-            )
+            into = gradients[: part.stop - first] if settled else gradients[part]
+            program(density, arguments, x, scale, tuned, path, target_accept, rng, made[part], into, stats[part])
             done += part.stop - first
         tell(done)
         return made, gradients, stats
@@ -229,11 +234,30 @@ def chain(
         before = end
     fixed = _restart(step)
     fixed[0] = -1
-    made, _, stats = walked(draws, fixed, PATH)
+    made, _, stats = walked(draws, fixed, PATH, settled=True)
     by_name: dict[str, NDArray[Any]] = dict(zip(_STATS, stats.T, strict=True))
     by_name["n_steps"] = by_name["n_steps"].astype(np.int64)
     by_name["diverging"] = by_name["diverging"].astype(bool)
     return Chain(made, by_name)
+
+
+def _program(density: Any, arguments: tuple[Any, ...], rng: np.random.Generator) -> Callable[..., None]:
+    """:func:`_walk` for every density that takes such arguments, given by its address.
+
+    Were the density a constant of the program, as Numba makes of a compiled function that is handed on, the program
+    would be another one for each density, and Numba could not keep it on disk.
+    """
+    vector, matrix, taken = types.float64[::1], types.float64[:, ::1], typeof(arguments)
+    call = types.float64(vector, vector, *taken.types)
+    density.compile(call.args)
+    number = types.float64
+    found: Callable[..., None] = cast("Any", _walk).compile(
+        (
+            *(types.FunctionType(call), taken, vector, vector, vector, number, number),
+            *(typeof(rng), matrix, matrix, matrix),
+        )
+    )
+    return found
 
 
 def _scale(draws: FloatArray, gradients: FloatArray) -> FloatArray:

@@ -92,6 +92,8 @@ class SbcModel:
         What to rank besides the joint log-likelihood: variables that are numbers, or ``"A[0]"`` for an element.
     density : callable, optional
         Gives the model's density where it is written out, by which fits are made: they show that it is the model's.
+    sampler : str
+        What samples; see :data:`inference.posterior.sampling.SAMPLERS`.
     key : str
         Tells apart models of one name (other data, other priors); a process compiles each once.
     """
@@ -100,6 +102,7 @@ class SbcModel:
     build: Callable[[], pm.Model]
     quantities: tuple[str, ...]
     density: Callable[[], WrittenDensity] | None = None
+    sampler: str = "nutpie"
     key: str = ""
 
 
@@ -217,6 +220,7 @@ def sbc_rows(task: Task, *, model: SbcModel, settings: SbcSettings) -> list[Row]
     while True:
         idata = sample(
             ready.compiled,
+            sampler=model.sampler,
             draws=settings.draws * longer,
             tune=settings.tune * longer,
             chains=settings.chains,

@@ -57,7 +57,11 @@ def hmc(
     lengths = {name: settings[name] for name in ("draws", "tune", "target_accept")}
     n_drawn, stopped, told = [0] * chains, threading.Event(), threading.Lock()
 
-    def one(number: int, own: np.random.SeedSequence) -> tuple[xr.Dataset, xr.Dataset]:
+    # room for all chains at once: to put chains together later would hold everything twice
+    shapes = {name: np.shape(value) for name, value in density.expand(density.start, **values).items()}
+    posterior = {name: np.empty((chains, draws, *shape)) for name, shape in shapes.items()}
+
+    def one(number: int, own: np.random.SeedSequence) -> Mapping[str, NDArray[Any]]:
         def tell(n: int) -> None:
             if stopped.is_set():
                 raise InterruptedError
@@ -68,9 +72,10 @@ def hmc(
 
         rng = np.random.default_rng(own)
         found = chain(density.function, arguments, _start(density, rng), rng=rng, tell=tell, **lengths)
-        expanded = [density.expand(x, **values) for x in found.draws]
-        posterior = {name: np.stack([each[name] for each in expanded]) for name in expanded[0]}
-        return _dataset(model, posterior), _dataset(model, found.stats)
+        for draw, x in enumerate(found.draws):
+            for name, value in density.expand(x, **values).items():
+                posterior[name][number, draw] = value
+        return found.stats
 
     workers = ThreadPoolExecutor(min(settings["cores"] or os.cpu_count() or 1, chains))
     try:
@@ -79,19 +84,16 @@ def hmc(
         # Ctrl-C reaches the main thread alone
         stopped.set()
         workers.shutdown(cancel_futures=True)
-    posteriors, stats = zip(*made, strict=True)
-    chain_number = pd.RangeIndex(chains, name="chain")
-    return from_groups(
-        {"posterior": xr.concat(posteriors, chain_number), "sample_stats": xr.concat(stats, chain_number)}
-    )
+    stats = {name: np.stack([each[name] for each in made]) for name in made[0]}
+    return from_groups({"posterior": _dataset(model, posterior), "sample_stats": _dataset(model, stats)})
 
 
 def _dataset(model: pm.Model, values: Mapping[str, NDArray[Any]]) -> xr.Dataset:
-    """Values of every draw, with the dims and coordinates that the model gives them."""
+    """Values of every chain and draw, with the dims and coordinates that the model gives them."""
     dims = _dims(model, values)
-    n_draws = next(iter(values.values())).shape[0]
-    variables = {name: (("draw", *dims.get(name, ())), value) for name, value in values.items()}
-    return xr.Dataset(variables, {"draw": np.arange(n_draws), **_coords(model, dims)})
+    n_chains, n_draws = next(iter(values.values())).shape[:2]
+    variables = {name: (("chain", "draw", *dims.get(name, ())), value) for name, value in values.items()}
+    return xr.Dataset(variables, {"chain": np.arange(n_chains), "draw": np.arange(n_draws), **_coords(model, dims)})
 
 
 def nutpie_program(model: pm.Model, density: WrittenDensity) -> Any:

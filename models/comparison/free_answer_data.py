@@ -33,7 +33,7 @@ __all__ = ["FreeAnswerData", "free_answer_data"]
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 
-_BIN_EDGES = np.concatenate([[-np.inf], np.arange(-20.0, -2.0), [-2.0, -1.5, -1.0, -0.5, np.inf]])
+_BIN_EDGES = np.array([-np.inf, -18, -15, -12.5, -10.5, -9, -7.5, -6, -5, -4, -3, -2, -1, np.inf])
 """Of ln g. Tokens that nobody was asked about count by their bin."""
 
 _EMPTY = 1e-7

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
+from numpy.polynomial.hermite_e import hermegauss
 from numpy.typing import NDArray
 from scipy.stats import poisson
 
@@ -17,17 +18,31 @@ from models.comparison.participants import FAR, ParticipantPriors, participant_p
 from models.comparison.two_piece_tensor import normal_box_probability
 from models.priors import check_priors
 
-__all__ = ["FreeAnswerPriors", "answered_share", "draw_pool_answers", "free_answer_model", "pool_table"]
-
-Parts = tuple[tuple[Any, Any, Any], ...]
-"""Log share, place and spread of the parts of a mixture of normals."""
+__all__ = [
+    "NODE",
+    "WEIGHT",
+    "FreeAnswerPriors",
+    "bent",
+    "draw_pool_answers",
+    "draws_missed",
+    "free_answer_model",
+    "hinge",
+    "pool_table",
+    "two_slopes",
+]
 
 _CENTRE = 4.0
 """The regressions on ln g are centred at -4."""
 _RARE = 7.0
-_FAR = 60.0
+NO_ANSWERS = -60.0
+"""Log of a number that counts for nothing."""
 _TINY = 1e-12
-_ROOT_2 = np.sqrt(2.0)
+_MOST = 10.0  # of ln of an expected number of answers
+
+NODE, _weight = hermegauss(9)
+"""Where, of a standard normal, residuals are summed instead of integrated over."""
+WEIGHT = _weight / _weight.sum()
+"""How much every node counts."""
 
 
 @dataclass(frozen=True)
@@ -46,15 +61,15 @@ class FreeAnswerPriors:
     divergence_spread : float
         Scale of the half-normal for the spread over items of ln divergence.
     spread_median, log_spread : float
-        Median of the spread of the narrow part of the residuals, and standard deviation of its logarithm.
-    broad : float
-        Scale of the half-normal of how much broader the broad part is.
-    shift : float
-        Standard deviation of how far down the broad part lies.
-    share, share_slope : float
-        Standard deviations of the logit of the broad part's share and of its slope on ln g.
+        Median of the spread of the residuals' middle, and standard deviation of its logarithm.
+    tail : float
+        Scale of the half-normals of how much broader either tail is.
+    spread_slope : float
+        Standard deviation of the slope of ln spread on -ln g.
     target_level, target_slope : float
         Standard deviations of how far the target lies from its item's law, and of its slope on ln g.
+    log_target_spread : float
+        Standard deviation of the logarithm of the spread of the targets' residuals, up and down.
     generator_weight : float
         Standard deviation of the weight of the generator in what is reported, where it is estimated.
     people : ParticipantPriors
@@ -69,12 +84,11 @@ class FreeAnswerPriors:
     divergence_spread: float = 0.5
     spread_median: float = 0.6
     log_spread: float = 0.7
-    broad: float = 3.0
-    shift: float = 3.0
-    share: float = 1.5
-    share_slope: float = 0.3
+    tail: float = 2.0
+    spread_slope: float = 0.2
     target_level: float = 1.0
     target_slope: float = 0.3
+    log_target_spread: float = 1.0
     generator_weight: float = 0.5
     people: ParticipantPriors = field(default_factory=ParticipantPriors)
 
@@ -96,11 +110,17 @@ def free_answer_model(
         a_q = b_0 + \tau z_q - \ln \sum_x g(x)\, e^{v_{qx}}
 
     where the sum runs over the whole vocabulary, so that the belief sums to one up to :math:`b_0` and the item's own
-    level. Tokens outside the pool enter with their expectation, in bins of ln g. The residual *r* is a mixture of two
-    normals, a narrow one at 0 and a broad one that lies elsewhere; the broad one's share depends on ln g. The
-    divergence :math:`\delta_q` (log-normal) says how far belief and generator differ in the item. Differences of two
-    language models look like that: most tokens agree, some are far off, mostly downwards, and contexts differ in how
-    many. The target has a mixture of its own.
+    level. Tokens outside the pool enter with their expectation, in bins of ln g. The residual of a token is a bent
+    normal number (:func:`hinge`), broader or narrower for rare tokens:
+
+    .. math::
+
+        r = e^{-c \ell'}\, (s z + s_+ H(z) - s_- H(-z)), \qquad z \sim N(0, 1),\;
+        \ell' = \min(\max(\ln g, -12), 0) + 4
+
+    The divergence :math:`\delta_q` (log-normal) says how far belief and generator differ in the item. Differences of two
+    language models look like that: most tokens agree, some are far off, on either side, and contexts differ in how
+    many. The target has a residual of its own (:func:`two_slopes`), and a place of its own.
 
     **Answers.** People answer with draws of h. A token of the pool was answered :math:`c_{qx}` times,
 
@@ -113,7 +133,8 @@ def free_answer_model(
     with :math:`n_q` answers, :math:`n'_q` of them before the pool was closed, and :math:`m_q` draws of the generator:
     a token is in the pool because the generator drew it, or because somebody answered it, and then it is there
     because h is high. The denominator, an expectation over the residual, takes that selection out. It is 1 for the
-    target and for tokens that are candidates in any case.
+    target and for tokens that are candidates in any case. Expectations over residuals are Gauss-Hermite sums
+    (:data:`NODE`).
 
     **Reports.** Of two tokens *x* and *x'* a participant reports the log-odds
     :math:`k_u(\ln h(x')/h(x) + \mathrm{bias}_u) + \mathrm{noise}_u`, of which the box of the scale is seen; the bias
@@ -176,9 +197,8 @@ def _belief(data: FreeAnswerData, p: FreeAnswerPriors) -> tuple[Any, Any]:
     level, slope = pm.Normal("level", 0, p.level), pm.Normal("g_slope", 0, p.slope)
     rare_slope = pm.Normal("rare_g_slope", 0, p.rare_slope)
     narrow = pm.LogNormal("narrow", np.log(p.spread_median), p.log_spread)
-    broad = narrow + pm.HalfNormal("broad", p.broad)
-    shift = pm.Normal("shift", 0, p.shift)
-    share, share_slope = pm.Normal("share", 0, p.share), pm.Normal("share_slope", 0, p.share_slope)
+    upper, lower = pm.HalfNormal("upper", p.tail), pm.HalfNormal("lower", p.tail)
+    spread_slope = pm.Normal("spread_slope", 0, p.spread_slope)
     level_spread = pm.HalfNormal("level_spread", p.level_spread)
     level_unit = pm.Normal("level_unit", 0, 1, dims="item")
     divergence_spread = pm.HalfNormal("divergence_spread", p.divergence_spread)
@@ -188,45 +208,29 @@ def _belief(data: FreeAnswerData, p: FreeAnswerPriors) -> tuple[Any, Any]:
     def line(log_g: NDArray[np.float64]) -> Any:
         return line_of(log_g, slope, rare_slope)
 
-    def parts(log_g: NDArray[np.float64], scale: Any) -> Parts:
-        """Log share, place and spread of the two parts."""
-        logit = logit_of(log_g, share, share_slope)
-        zero = pt.zeros_like(logit)  # type: ignore[no-untyped-call]
-        return (
-            (-pt.softplus(logit), zero, narrow * scale + zero),
-            (-pt.softplus(-logit), zero - shift * scale, broad * scale + zero),
-        )
-
-    law = parts(data.token_log_g, divergence[data.token_item])
-    residual = _mixture("residual", law, "token")
-    target_narrow = pm.LogNormal("target_narrow", np.log(p.spread_median), p.log_spread)
-    target_broad = target_narrow + pm.HalfNormal("target_broad", p.broad)
-    target_shift, target_share = pm.Normal("target_shift", 0, p.shift), pm.Normal("target_share", 0, p.share)
+    scale = divergence[data.token_item] * spread_of(data.token_log_g, spread_slope)
+    residual = scale * bent(pm.Normal("residual_unit", 0, 1, dims="token"), narrow, upper, lower)
     off = pm.Normal("target_level", 0, p.target_level)
     off += pm.Normal("target_slope", 0, p.target_slope) * (data.target_log_g + _CENTRE)
-    zero = pt.zeros(data.item.size)
-    own = _mixture(
-        "target_residual",
-        (
-            (-pt.softplus(target_share) + zero, zero, target_narrow * divergence),
-            (-pt.softplus(-target_share) + zero, -target_shift * divergence, target_broad * divergence),
-        ),
-        "item",
+    sides = (
+        pm.LogNormal(f"target_{side}", np.log(p.spread_median), p.log_target_spread) for side in ("upper", "lower")
     )
+    own = divergence * two_slopes(pm.Normal("target_unit", 0, 1, dims="item"), *sides)
     # of the pool what its tokens have, of the rest of the vocabulary what is expected
-    of_rest = parts(data.bin_log_g, divergence[:, None])
-    mean_exp = pt.logaddexp(*(log_share + place + spread**2 / 2 for log_share, place, spread in of_rest))  # type: ignore[no-untyped-call]
+    shape = bent(NODE, narrow, upper, lower)
+    of_rest = (divergence[:, None] * spread_of(data.bin_log_g, spread_slope))[:, :, None] * shape + np.log(WEIGHT)
+    mean_exp = pt.logsumexp(of_rest, axis=2)  # type: ignore[no-untyped-call]
     rest = pt.logsumexp(data.bin_log_mass + line(data.bin_log_g) + mean_exp, axis=1)  # type: ignore[no-untyped-call]
     target = line(data.target_log_g) + off + own
     token = line(data.token_log_g) + residual
     table = pool_table(data)
-    pool = pt.concatenate([target + data.target_log_g, token + data.token_log_g, [-_FAR]])[table]  # type: ignore[no-untyped-call]
+    pool = pt.concatenate([target + data.target_log_g, token + data.token_log_g, [NO_ANSWERS]])[table]  # type: ignore[no-untyped-call]
     total = pt.logaddexp(rest, pt.logsumexp(pool, axis=1))  # type: ignore[no-untyped-call]
     item_level = pm.Deterministic("item_level", level + level_spread * level_unit - total, dims="item")
     target += item_level
     place = item_level[data.token_item] + line(data.token_log_g)
     token = pm.Deterministic("token_log_ratio", place + residual, dims="token")
-    _answers(data, place, law, target, token)
+    _answers(data, place, scale[:, None] * shape, target, token)
     return target, token
 
 
@@ -235,31 +239,45 @@ def line_of(log_g: NDArray[np.float64], slope: Any, rare_slope: Any) -> Any:
     return slope * (log_g + _CENTRE) + rare_slope * np.maximum(-log_g - _RARE, 0)
 
 
-def logit_of(log_g: NDArray[np.float64], share: Any, slope: Any) -> Any:
-    """Logit of the share of the broad part of the residuals; tensors or arrays that broadcast."""
-    return share + slope * (log_g + _CENTRE)
+def spread_of(log_g: NDArray[np.float64], slope: Any) -> Any:
+    """Spread of the residuals by ln g, 1 at -4; tensors or arrays that broadcast."""
+    exponent = -slope * (np.clip(log_g, -12.0, 0.0) + _CENTRE)
+    return np.exp(exponent) if isinstance(exponent, np.ndarray) else pt.exp(exponent)
 
 
-def _answers(data: FreeAnswerData, place: Any, law: Parts, target: Any, token: Any) -> None:
-    """Free answers: how often each token of a pool, and each target, was answered."""
-    n, entry, drawn = (values[data.token_item] for values in (data.n_answers, data.n_entry, data.n_drawn))
-    log_entry = np.where(entry > 0, np.log(np.maximum(entry, 1)), -_FAR)
-    missed = 1.0 - sum(
-        pt.exp(log_share) * answered_share(log_entry + data.token_log_g + place + shift, spread)
-        for log_share, shift, spread in law
-    )
-    not_drawn = np.where(data.token_given, 0.0, np.exp(-drawn * np.exp(data.token_log_g)))
-    log_in_pool = pt.log(pt.clip(1.0 - not_drawn * missed, _TINY, 1.0))
+def hinge(z: Any) -> Any:
+    r"""Smooth version of max(z - 1, 0), :math:`(z - 1 + \sqrt{(z - 1)^2 + 1/4}) / 2`; tensor or array."""
+    return (z - 1 + ((z - 1) ** 2 + 0.25) ** 0.5) / 2
+
+
+def bent(z: Any, narrow: Any, upper: Any, lower: Any) -> Any:
+    """Residual of a standard normal z: `narrow` steep in the middle, and steeper by `upper` and `lower` outside."""
+    return narrow * z + upper * hinge(z) - lower * hinge(-z)
+
+
+def two_slopes(z: Any, upper: Any, lower: Any) -> Any:
+    r"""Residual of a standard normal z that is `upper` steep far up and `lower` far down.
+
+    .. math:: r = \frac{s_+ + s_-}{2} z + \frac{s_+ - s_-}{2} \left(\sqrt{1 + z^2} - 1\right)
+    """
+    return (upper + lower) / 2 * z + (upper - lower) / 2 * ((1 + z**2) ** 0.5 - 1)
+
+
+def _answers(data: FreeAnswerData, place: Any, residual: Any, target: Any, token: Any) -> None:
+    """Free answers: how often each token of a pool, and each target, was answered; residuals of (token, node)."""
+    n, entry = (values[data.token_item] for values in (data.n_answers, data.n_entry))
+    log_entry = np.where(entry > 0, np.log(np.maximum(entry, 1)), NO_ANSWERS)
+    log_rate = (log_entry + data.token_log_g + place)[:, None] + residual
+    answered = -pt.expm1(-pt.exp(pt.minimum(log_rate, _MOST))) @ WEIGHT
+    not_drawn = draws_missed(data)
+    log_in_pool = pt.log(pt.maximum(1.0 - not_drawn + not_drawn * answered, _TINY))
     in_any_case = np.zeros(data.item.size)
+    token_count = pm.Data("token_count", data.token_answers, dims="token")
+    target_count = pm.Data("target_count", data.target_answers, dims="item")
+    log_target = np.log(data.n_answers) + data.target_log_g + target
     for name, log_rate, selection, dim, counts in (
-        ("answers", np.log(n) + data.token_log_g + token, (log_in_pool, not_drawn), "token", data.token_answers),
-        (
-            "target_answers",
-            np.log(data.n_answers) + data.target_log_g + target,
-            (in_any_case, in_any_case),
-            "item",
-            data.target_answers,
-        ),
+        ("answers", np.log(n) + data.token_log_g + token, (log_in_pool, not_drawn), "token", token_count),
+        ("target_answers", log_target, (in_any_case, in_any_case), "item", target_count),
     ):
         pm.CustomDist(
             name,
@@ -273,9 +291,15 @@ def _answers(data: FreeAnswerData, place: Any, law: Parts, target: Any, token: A
         )
 
 
+def draws_missed(data: FreeAnswerData) -> NDArray[np.float64]:
+    """Probability that the generator drew a token not once, 0 for candidates in any case; shape (token,)."""
+    drawn = data.n_drawn[data.token_item]
+    return np.where(data.token_given, 0.0, np.exp(-drawn * np.exp(data.token_log_g)))
+
+
 def _log_answers(value: Any, log_rate: Any, log_in_pool: Any, _not_drawn: Any) -> Any:
     """Log-probability of a Poisson count of a token that is in the pool."""
-    return value * log_rate - pt.exp(pt.minimum(log_rate, 10.0)) - pt.gammaln(value + 1) - log_in_pool
+    return value * log_rate - pt.exp(pt.minimum(log_rate, _MOST)) - pt.gammaln(value + 1) - log_in_pool
 
 
 def _random_answers(
@@ -312,34 +336,6 @@ def draw_pool_answers(
     return count.astype(np.int64)
 
 
-def answered_share(log_rate: Any, spread: Any) -> Any:
-    r"""Probability that a token is answered at least once, :math:`E[1 - \exp(-e^{t + s Z})]` with normal Z.
-
-    :math:`1 - \exp(-e^v)` is taken as :math:`e^v \Phi((c_1 - v)/d_1) + a \Phi((v - c_2)/d_2) + (1-a) \Phi((v -
-    c_3)/d_3)`, whose mean over a normal v is known. It is off by at most .3% of itself (fitted by least squares on
-    v from -9 to 5).
-
-    Parameters
-    ----------
-    log_rate : tensor
-        t, ln of the expected number of answers where Z is 0.
-    spread : tensor
-        s, positive.
-
-    Returns
-    -------
-    tensor
-        Between 0 and 1.
-    """
-    variance = spread**2
-    rare = pt.exp(pt.minimum(log_rate + variance / 2, 30.0)) * _normal_cdf(
-        (-0.35862572 - log_rate - variance) / pt.sqrt(0.8429561**2 + variance)
-    )
-    first = 1.05828992 * _normal_cdf((log_rate - 0.37115652) / pt.sqrt(0.77588575**2 + variance))
-    second = -0.05828992 * _normal_cdf((log_rate + 0.42919064) / pt.sqrt(1.27215753**2 + variance))
-    return pt.clip(rare + first + second, _TINY, 1.0)
-
-
 def _reports(data: FreeAnswerData, p: ParticipantPriors, k0: Any, evidence: Any) -> None:
     """Participants and their comparisons, given what they go by for every token, up to a constant an item."""
     everybody = np.ones(data.participant.size)
@@ -356,7 +352,7 @@ def _reports(data: FreeAnswerData, p: ParticipantPriors, k0: Any, evidence: Any)
         half,
         logp=partial(_log_box, edges=edges, half_box=data.half_box),
         random=partial(_random_box, edges=edges, half_box=data.half_box),
-        observed=data.row_box,
+        observed=pm.Data("row_box", data.row_box, dims="row"),
         dims="row",
         dtype="int64",
     )
@@ -377,12 +373,6 @@ def _random_box(
     return random_box(centre, noise, noise, *others, **settings)
 
 
-def _mixture(name: str, law: Parts, dim: str) -> Any:
-    """Residuals that are a mixture of normals."""
-    share, place, spread = (pt.stack([part[at] for part in law], axis=1) for at in range(3))
-    return pm.NormalMixture(name, w=pt.exp(share), mu=place, sigma=spread, dims=dim)
-
-
 def pool_table(data: FreeAnswerData) -> NDArray[np.intp]:
     """Places of every item's pool along (targets, tokens), (item, largest pool); a place after the last fills up."""
     n_items, n_tokens = data.item.size, data.token_item.size
@@ -392,7 +382,3 @@ def pool_table(data: FreeAnswerData) -> NDArray[np.intp]:
     rank = np.arange(n_tokens) - np.repeat(np.cumsum(size) - size, size)
     table[data.token_item, 1 + rank] = n_items + np.arange(n_tokens)
     return table
-
-
-def _normal_cdf(value: Any) -> Any:
-    return pt.erfc(-value / _ROOT_2) / 2

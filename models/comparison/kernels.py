@@ -174,11 +174,16 @@ PARTICIPANT_NUMBERS = (
     *("mu_turned", "a", "b", "b2", "c", "kap", "delta", "ga", "log_noise", "logit_lapse"),
     *("rho", "sigma", "omega", "t_b", "slope_spread", "bias_spread", "noise_spread", "lapse_spread", "half"),
 )
-"""The numbers that all share; `rho` to `lapse_spread` as logarithms, `half` as logit."""
+"""The numbers that all share; `rho` and `sigma` as logarithms, `omega` to `lapse_spread` in units of the priors'
+scales and of either sign, `half` as logit."""
 _MU, _A, _B, _B2, _C, _KAP, _DELTA, _GA, _LOG_NOISE, _LOGIT_LAPSE = range(10)
 _RHO, _SIGMA, _OMEGA, _T_B, _SLOPE, _BIAS, _NOISE, _LAPSE, _HALF = range(10, 19)
 
 _BIAS_DF = 4.0
+
+TURN = 4.0
+"""Where the sinh that takes a heavy tail away begins: within so many standard deviations nothing changes much."""
+
 # a two-piece normal's variance, third moment, and skew from the third moment: see participants.added_noise
 _VARIANCE, _THIRD, _SKEW = 1 - 2 / pi, 4 / pi - 1, 2 - 6 / pi
 
@@ -200,16 +205,8 @@ def _add_numbers(x: FloatArray, g: FloatArray, p: Any) -> float:
         (_RHO, 0.0, p.log_rho),
     ):
         total += _add_normal(x, g, i, mean, sd)
-    for i, sd in (
-        (_SIGMA, p.sigma),
-        (_OMEGA, p.omega),
-        (_T_B, p.t_b),
-        (_SLOPE, p.slope_spread),
-        (_BIAS, p.bias_spread),
-        (_NOISE, p.noise_spread),
-        (_LAPSE, p.lapse_spread),
-    ):
-        total += _add_half_normal(x, g, i, sd)
+    total += _add_half_normal(x, g, _SIGMA, p.sigma)
+    total += _add_normals(x[_OMEGA : _LAPSE + 1], g[_OMEGA : _LAPSE + 1])
     half: float = 1 / (1 + exp(-x[_HALF]))
     total += lgamma(p.half_alpha + p.half_beta) - lgamma(p.half_alpha) - lgamma(p.half_beta)
     total += p.half_alpha * log(half) + p.half_beta * log1p(-half)
@@ -228,6 +225,20 @@ def _add_residuals(e: FloatArray, g: FloatArray, ga: float) -> tuple[float, floa
         g[i] += by_value
         g_ga += by_left * left - by_right * right
     return total, g_ga
+
+
+@compiled
+def _add_turned_students(x: FloatArray, g: FloatArray, nu: float) -> float:
+    """Standard Student t of which :data:`TURN` asinh(u / TURN) is sampled: adds the gradient, gives the log-density."""
+    unit, by_unit = np.empty_like(x), np.zeros_like(x)
+    for i in range(x.size):
+        unit[i] = TURN * sinh(x[i] / TURN)
+    total = _add_students(unit, by_unit, nu)
+    for i in range(x.size):
+        turn = cosh(x[i] / TURN)
+        total += log(turn)
+        g[i] += by_unit[i] * turn + tanh(x[i] / TURN) / TURN
+    return total
 
 
 @compiled
@@ -266,42 +277,47 @@ def _added_noise(wide: float, d: float, by_ga: float, noise: float) -> tuple[flo
 
 
 @compiled
-def items_of(x: FloatArray, mu: float, n_items: int, q: Any) -> FloatArray:
-    """Of every item: A, spread s, slope on ln g, s^2 without its floor."""
-    found = np.empty((4, n_items))
-    intercept, spread, slope, free = found
-    sigma, omega, t_b, rho = exp(x[_SIGMA]), exp(x[_OMEGA]), exp(x[_T_B]), exp(x[_RHO])
+def items_of(x: FloatArray, mean_bias: float, n_items: int, q: Any, p: Any) -> tuple[FloatArray, float, float]:
+    """Of every item A, spread s, slope on ln g, s^2 without its floor, standardised deviation of A; mu; mean of s^2."""
+    found = np.empty((5, n_items))
+    intercept, spread, slope, free, unit = found
+    sigma, omega, t_b, rho = exp(x[_SIGMA]), p.omega * x[_OMEGA], p.t_b * x[_T_B], exp(x[_RHO])
+    mean_square = 0.0
     for i in range(n_items):
-        z, zeta = x[19 + i], x[19 + n_items + i]
-        own = ITEM_SCALE_BOUND * tanh(omega * z / ITEM_SCALE_BOUND)
+        own = ITEM_SCALE_BOUND * tanh(omega * x[19 + i] / ITEM_SCALE_BOUND)
         free[i] = (sigma * exp(own + x[_C] * (q.surprisal[i] - 4))) ** 2
-        variance = free[i] + SCALE_FLOOR**2
-        spread[i] = sqrt(variance)
-        logit = q.target_logit[i]
-        place = mu + x[_A] * (logit + 3) - t_b * zeta * (logit + 5) - x[_KAP] * variance / 2
-        intercept[i] = place + rho * spread[i] * x[19 + 2 * n_items + i]
+        spread[i] = sqrt(free[i] + SCALE_FLOOR**2)
+        mean_square += spread[i] ** 2 / n_items
+    mu = x[_MU] - mean_bias + x[_KAP] * mean_square / 2
+    for i in range(n_items):
+        zeta, logit = x[19 + n_items + i], q.target_logit[i]
+        place = mu + x[_A] * (logit + 3) - t_b * zeta * (logit + 5) - x[_KAP] * spread[i] ** 2 / 2
+        unit[i] = TURN * sinh(x[19 + 2 * n_items + i] / TURN)
+        intercept[i] = place + rho * spread[i] * unit[i]
         slope[i] = x[_B] + t_b * zeta
-    return found
+    return found, mu, mean_square
 
 
 @compiled
-def people_of(x: FloatArray, start: int, n: int, present: FloatArray, k0: float) -> tuple[FloatArray, float]:
+def people_of(  # noqa: PLR0917 - Numba takes arguments by place alone
+    x: FloatArray, start: int, n: int, present: FloatArray, k0: float, p: Any
+) -> tuple[FloatArray, float]:
     """Slope, bias, noise, lapse rate, standardised bias and slope without k0 and centre of all; their mean bias."""
     found = np.empty((6, n))
     slope, bias, noise, lapse, unit, steepness = found
     mean_slope, mean_bias, n_present = 0.0, 0.0, present.sum()
     for u in range(n):
-        slope[u] = SLOPE_BOUND * tanh(exp(x[_SLOPE]) * x[start + u] / SLOPE_BOUND)
+        slope[u] = SLOPE_BOUND * tanh(p.slope_spread * x[_SLOPE] * x[start + u] / SLOPE_BOUND)
         steepness[u] = exp(slope[u])
         unit[u] = sinh(x[start + n + u]) / steepness[u]
-        bias[u] = exp(x[_BIAS]) * unit[u]
+        bias[u] = p.bias_spread * x[_BIAS] * unit[u]
         mean_slope += present[u] * slope[u] / n_present
         mean_bias += present[u] * bias[u] / n_present
     for u in range(n):
         slope[u] = k0 * exp(slope[u] - mean_slope)
         bias[u] -= mean_bias
-        noise[u] = exp(x[_LOG_NOISE] + exp(x[_NOISE]) * x[start + 2 * n + u])
-        lapse[u] = 1 / (1 + exp(-x[_LOGIT_LAPSE] - exp(x[_LAPSE]) * x[start + 3 * n + u]))
+        noise[u] = exp(x[_LOG_NOISE] + p.noise_spread * x[_NOISE] * x[start + 2 * n + u])
+        lapse[u] = 1 / (1 + exp(-x[_LOGIT_LAPSE] - p.lapse_spread * x[_LAPSE] * x[start + 3 * n + u]))
     return found, mean_bias
 
 
@@ -324,18 +340,17 @@ def participant_log_density(  # noqa: PLR0915, PLR0917 - one pass; Numba takes a
     g[:] = 0.0
     total: float = _add_numbers(x, g, p)
     total += _add_normals(x[19 : 19 + 2 * n_items], g[19 : 19 + 2 * n_items])
-    total += _add_students(x[19 + 2 * n_items : at_e], g[19 + 2 * n_items : at_e], p.nu)
+    total += _add_turned_students(x[19 + 2 * n_items : at_e], g[19 + 2 * n_items : at_e], p.nu)
     found, g_ga = _add_residuals(x[at_e:at_u], g[at_e:at_u], x[_GA])
     total += found
     total += _add_normals(x[at_u : at_u + n_people], g[at_u : at_u + n_people])
     total += _add_normals(x[at_u + 2 * n_people :], g[at_u + 2 * n_people :])
 
-    people, mean_bias = people_of(x, at_u, n_people, present, k0)
+    people, mean_bias = people_of(x, at_u, n_people, present, k0, p)
     slope, bias, noise, lapse, bias_unit, steepness = people
-    mu = x[_MU] - mean_bias
+    items, mu, mean_square = items_of(x, mean_bias, n_items, q, p)
+    intercept, spread, item_slope, free, unit = items
     total -= 0.5 * (mu / p.mu) ** 2 + log(p.mu) + _HALF_LOG_2_PI
-    g[_MU] -= mu / p.mu**2
-    intercept, spread, item_slope, free = items_of(x, mu, n_items, q)
     g_bias_unit = np.zeros(n_people)
     total += _add_students(bias_unit, g_bias_unit, _BIAS_DF)
     half = 1 / (1 + exp(-x[_HALF]))
@@ -401,51 +416,56 @@ def participant_log_density(  # noqa: PLR0915, PLR0917 - one pass; Numba takes a
         if j < q.n_shared:
             g[at_e + j] += g_pair[j] * spread[i]
             g_spread[i] += g_pair[j] * x[at_e + j]
-    omega, t_b, rho = exp(x[_OMEGA]), exp(x[_T_B]), exp(x[_RHO])
+    omega, t_b, rho = p.omega * x[_OMEGA], p.t_b * x[_T_B], exp(x[_RHO])
+    by_mu = g_intercept.sum() - mu / p.mu**2
+    g[_MU] += by_mu
+    g[_KAP] += by_mu * mean_square / 2
     for i in range(n_items):
         z, zeta = x[19 + i], x[19 + n_items + i]
         logit, width = q.target_logit[i], rho * spread[i]
         by_place = g_intercept[i]
-        by_width = by_place * x[19 + 2 * n_items + i]
-        g[19 + 2 * n_items + i] += by_place * width
-        g[_MU] += by_place
+        by_width = by_place * unit[i]
+        g[19 + 2 * n_items + i] += by_place * width * cosh(x[19 + 2 * n_items + i] / TURN)
         g[_A] += by_place * (logit + 3)
         g[_B] += g_item_slope[i]
         by_zeta = g_item_slope[i] - by_place * (logit + 5)
         g[19 + n_items + i] += t_b * by_zeta
-        g[_T_B] += t_b * zeta * by_zeta
+        g[_T_B] += p.t_b * zeta * by_zeta
         g[_KAP] -= by_place * spread[i] ** 2 / 2
         g[_RHO] += by_width * width
         # of ln s^2 without its floor, halved: ln sigma + own + c (E - 4)
-        by_log = ((g_spread[i] + by_width * rho) / spread[i] - by_place * x[_KAP]) * free[i]
+        by_log = ((g_spread[i] + by_width * rho) / spread[i] + (by_mu / n_items - by_place) * x[_KAP]) * free[i]
         g[_SIGMA] += by_log
         g[_C] += by_log * (q.surprisal[i] - 4)
         by_own = by_log * (1 - tanh(omega * z / ITEM_SCALE_BOUND) ** 2)
-        g[_OMEGA] += by_own * omega * z
+        g[_OMEGA] += by_own * p.omega * z
         g[19 + i] += by_own * omega
     n_present = present.sum()
     # the mean of the biases is taken from every bias, and from mu
     mean_slope, by_mean_bias = g_slope.sum() / n_present, (g_bias.sum() + g[_MU]) / n_present
+    spread_of_slopes, spread_of_biases = p.slope_spread * x[_SLOPE], p.bias_spread * x[_BIAS]
+    spread_of_noise, spread_of_lapses = p.noise_spread * x[_NOISE], p.lapse_spread * x[_LAPSE]
     for u in range(n_people):
         units = (x[at_u + u], x[at_u + n_people + u], x[at_u + 2 * n_people + u], x[at_u + 3 * n_people + u])
         # bias_unit = sinh(y) / steepness, whose logarithm is the deviation of ln slope
-        by_unit = g_bias_unit[u] + (g_bias[u] - present[u] * by_mean_bias) * exp(x[_BIAS])
+        by_bias = g_bias[u] - present[u] * by_mean_bias
+        by_unit = g_bias_unit[u] + by_bias * spread_of_biases
         turn = cosh(units[1])
         total += log(turn / steepness[u])
         g[at_u + n_people + u] += by_unit * turn / steepness[u] + tanh(units[1])
         by_slope = g_slope[u] - present[u] * mean_slope - by_unit * bias_unit[u] - 1
-        by_slope *= exp(x[_SLOPE]) * (1 - tanh(exp(x[_SLOPE]) * units[0] / SLOPE_BOUND) ** 2)
+        by_slope *= 1 - tanh(spread_of_slopes * units[0] / SLOPE_BOUND) ** 2
         by_noise = g_noise[u] * noise[u]
         by_lapse = g_lapse[u] * lapse[u] * (1 - lapse[u])
-        g[at_u + u] += by_slope
-        g[_SLOPE] += by_slope * units[0]
-        g[_BIAS] += (by_unit - g_bias_unit[u]) * bias_unit[u]
+        g[at_u + u] += by_slope * spread_of_slopes
+        g[_SLOPE] += by_slope * p.slope_spread * units[0]
+        g[_BIAS] += by_bias * p.bias_spread * bias_unit[u]
         g[_LOG_NOISE] += by_noise
-        g[at_u + 2 * n_people + u] += by_noise * exp(x[_NOISE])
-        g[_NOISE] += by_noise * exp(x[_NOISE]) * units[2]
+        g[at_u + 2 * n_people + u] += by_noise * spread_of_noise
+        g[_NOISE] += by_noise * p.noise_spread * units[2]
         g[_LOGIT_LAPSE] += by_lapse
-        g[at_u + 3 * n_people + u] += by_lapse * exp(x[_LAPSE])
-        g[_LAPSE] += by_lapse * exp(x[_LAPSE]) * units[3]
+        g[at_u + 3 * n_people + u] += by_lapse * spread_of_lapses
+        g[_LAPSE] += by_lapse * p.lapse_spread * units[3]
     g[_GA] += g_ga
     g[_HALF] += g_half * half * (1 - half)
     return total
@@ -505,10 +525,6 @@ def answers_log_density(  # noqa: PLR0917 - Numba takes arguments by place alone
 BELIEF_NUMBERS = (*("mu", "a", "b", "b2", "c", "d", "kap", "ga", "delta", "rho", "sigma", "omega", "t_b", "t_d"),)
 """The numbers that all items of the belief model share; `rho` to `t_d` as logarithms."""
 _B_MU, _B_A, _B_B, _B_B2, _B_C, _B_D, _B_KAP, _B_GA, _B_DELTA, _B_RHO, _B_SIGMA, _B_OMEGA, _B_T_B, _B_T_D = range(14)
-
-
-TURN = 4.0
-"""Where the sinh that takes a heavy tail away begins: within so many standard deviations nothing changes much."""
 
 
 @compiled
@@ -631,4 +647,456 @@ def belief_log_density(  # noqa: PLR0915, PLR0917 - see above; in pieces it woul
         g[_B_C] += by_log * (surprisal[i] - 4)
         g[_B_OMEGA] += by_log * omega * z
         g[14 + i] += by_log * omega
+    return total
+
+
+FREE_ANSWER_NUMBERS = (
+    *("slope_turned_mean", "level", "g_slope", "rare_g_slope", "spread_slope", "target_level", "target_slope"),
+    *("log_noise", "logit_lapse", "narrow", "upper", "lower", "level_spread", "divergence_spread"),
+    *("target_upper", "target_lower", "slope_spread", "bias_spread", "noise_spread", "lapse_spread", "half"),
+)
+"""The numbers that all share in the model of free answers, the first the mean of ln slope before it is centred;
+`narrow` to `lapse_spread` as logarithms, `half` as logit."""
+_F_K0, _F_LEVEL, _F_G, _F_RARE, _F_SPREAD_G, _F_T_LEVEL, _F_T_SLOPE, _F_LOG_NOISE, _F_LOGIT_LAPSE = range(9)
+_F_NARROW, _F_UPPER, _F_LOWER, _F_LEVEL_SPREAD, _F_DIVERGENCE, _F_T_UPPER, _F_T_LOWER = range(9, 16)
+_F_SLOPE, _F_BIAS, _F_NOISE, _F_LAPSE, _F_HALF = range(16, 21)
+_N_FREE = 21
+
+_MOST_LOG_RATE = 10.0
+_NO_MASS = -99.0
+"""Log of the mass of an empty bin."""
+_FEW = 1e-5
+_ENOUGH = 1e-12
+"""Where Newton's steps end."""
+_ROWS_OF_REST = 7
+
+
+@compiled
+def _add_free_answer_numbers(x: FloatArray, g: FloatArray, p: Any, people: Any) -> float:
+    """Priors of the numbers that all share: adds the gradient, gives the log-density."""
+    total: float = 0.0
+    for i, mean, sd in (
+        (_F_LEVEL, 0.0, p.level),
+        (_F_G, 0.0, p.slope),
+        (_F_RARE, 0.0, p.rare_slope),
+        (_F_SPREAD_G, 0.0, p.spread_slope),
+        (_F_T_LEVEL, 0.0, p.target_level),
+        (_F_T_SLOPE, 0.0, p.target_slope),
+        (_F_LOG_NOISE, log(people.noise_median), people.log_noise),
+        (_F_LOGIT_LAPSE, log(people.lapse_median / (1 - people.lapse_median)), people.logit_lapse),
+        (_F_NARROW, log(p.spread_median), p.log_spread),
+        (_F_T_UPPER, log(p.spread_median), p.log_target_spread),
+        (_F_T_LOWER, log(p.spread_median), p.log_target_spread),
+    ):
+        total += _add_normal(x, g, i, mean, sd)
+    for i, sd in (
+        (_F_UPPER, p.tail),
+        (_F_LOWER, p.tail),
+        (_F_LEVEL_SPREAD, p.level_spread),
+        (_F_DIVERGENCE, p.divergence_spread),
+        (_F_SLOPE, people.slope_spread),
+        (_F_BIAS, people.bias_spread),
+        (_F_NOISE, people.noise_spread),
+        (_F_LAPSE, people.lapse_spread),
+    ):
+        total += _add_half_normal(x, g, i, sd)
+    half: float = 1 / (1 + exp(-x[_F_HALF]))
+    total += lgamma(people.half_alpha + people.half_beta) - lgamma(people.half_alpha) - lgamma(people.half_beta)
+    total += people.half_alpha * log(half) + people.half_beta * log1p(-half)
+    g[_F_HALF] += people.half_alpha * (1 - half) - people.half_beta * half
+    return total
+
+
+@compiled
+def _hinge(z: float) -> tuple[float, float]:
+    """Bent line of :func:`~models.comparison.free_answers.hinge`, and its slope."""
+    root = sqrt((z - 1) * (z - 1) + 0.25)
+    return 0.5 * (z - 1 + root), 0.5 + 0.5 * (z - 1) / root
+
+
+@compiled
+def _bent_unit(  # noqa: PLR0917
+    y: float, c: float, line: float, scale: float, narrow: float, upper: float, lower: float
+) -> float:
+    """Solve y = (1 - c) z + c (line + scale r(z)) for z, r a token's residual; it is steepest outside."""
+    z = 0.0
+    for _ in range(100):
+        (rise, rising), (fall, falling) = _hinge(z), _hinge(-z)
+        missing = y - (1 - c) * z - c * (line + scale * (narrow * z + upper * rise - lower * fall))
+        step = missing / (1 - c + c * scale * (narrow + upper * rising + lower * falling))
+        z += step
+        if abs(step) < _ENOUGH * (1 + abs(z)):
+            break
+    return z
+
+
+@compiled
+def _sloped_unit(  # noqa: PLR0917
+    y: float, c: float, line: float, scale: float, middle: float, bend: float
+) -> float:
+    """Solve y = (1 - c) z + c (line + scale r(z)) for z, r a target's residual."""
+    # steep z + bent (sqrt(1 + z^2) - 1) = value
+    steep, bent, value = 1 - c + c * scale * middle, c * scale * bend, y - c * line
+    both, value = (steep - bent) * (steep + bent), value + bent
+    z: float = (steep * value - bent * sqrt(value * value + both)) / both
+    return z
+
+
+@compiled
+def _spread_place(log_g: float) -> float:
+    """Where ln g stands for the spread of the residuals, from -12 to 0, centred at -4."""
+    return min(max(log_g, -12.0), 0.0) + 4
+
+
+@compiled
+def free_answer_people(x: FloatArray, start: int, n: int, noise_centring: FloatArray) -> FloatArray:
+    """Slope, bias, noise, lapse rate, standardised bias, slope before it is centred, its unbounded ln, noise unit."""
+    found = np.empty((8, n))
+    slope, bias, noise, lapse, unit, steepness, raw, noise_unit = found
+    mean = 0.0
+    log_k0 = x[start : start + n].mean()
+    for u in range(n):
+        raw[u] = x[start + u] - log_k0 + x[_F_K0]
+        slope[u] = SLOPE_BOUND * tanh(raw[u] / SLOPE_BOUND)
+        steepness[u] = exp(slope[u])
+        mean += slope[u] / n
+        unit[u] = sinh(x[start + n + u]) / steepness[u]
+        bias[u] = exp(x[_F_BIAS]) * unit[u]
+        c = noise_centring[u]
+        noise_unit[u] = exp(-c * x[_F_NOISE]) * (x[start + 2 * n + u] - c * x[_F_LOG_NOISE])
+        noise[u] = exp(x[_F_LOG_NOISE] + exp(x[_F_NOISE]) * noise_unit[u])
+        lapse[u] = 1 / (1 + exp(-x[_F_LOGIT_LAPSE] - exp(x[_F_LAPSE]) * x[start + 3 * n + u]))
+    for u in range(n):
+        slope[u] = exp(log_k0 + slope[u] - mean)
+    return found
+
+
+@compiled
+def free_answer_ratios(  # noqa: PLR0915
+    x: FloatArray, mean_bias: float, q: Any
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Log h/g of targets and tokens without the item's level; their standardised residuals; of items; of the bins.
+
+    Of every item: divergence, log rest, log total, level. Of its bins, means by what they add to the rest: the place of
+    ln g, how far it is beyond -7, and the derivatives of the log rest by ln divergence, spread_slope, narrow, upper and
+    lower.
+    """
+    n_items, n_tokens = q.target_log_g.size, q.token_item.size
+    ratio, unit = np.empty((2, n_items + n_tokens))
+    found = np.empty((4, n_items))
+    divergence, log_rest, log_total, level = found
+    of_rest = np.zeros((_ROWS_OF_REST, n_items))
+    narrow, upper, lower = exp(x[_F_NARROW]), exp(x[_F_UPPER]), exp(x[_F_LOWER])
+    t_middle, t_bend = 0.5 * (exp(x[_F_T_UPPER]) + exp(x[_F_T_LOWER])), 0.5 * (exp(x[_F_T_UPPER]) - exp(x[_F_T_LOWER]))
+    n_nodes, n_bins = q.node.size, q.bin_log_g.shape[1]
+    shape, rise, fall = np.empty((3, n_nodes))
+    for k in range(n_nodes):
+        rise[k], fall[k] = _hinge(q.node[k])[0], _hinge(-q.node[k])[0]
+        shape[k] = narrow * q.node[k] + upper * rise[k] - lower * fall[k]
+    spread, level_spread = exp(x[_F_DIVERGENCE]), exp(x[_F_LEVEL_SPREAD])
+    place_of, scale_of = np.empty((2, n_bins))
+    at_target = _N_FREE + 2 * n_items
+    token = 0
+    for i in range(n_items):
+        divergence[i] = exp(spread * x[_N_FREE + n_items + i])
+        most = -1e300
+        for b in range(n_bins):
+            log_g = q.bin_log_g[i, b]
+            place_of[b] = q.bin_log_mass[i, b] + x[_F_G] * (log_g + 4) + x[_F_RARE] * max(-log_g - 7, 0.0)
+            scale_of[b] = divergence[i] * exp(-x[_F_SPREAD_G] * _spread_place(log_g))
+            # shapes rise with the node
+            most = max(most, place_of[b] + scale_of[b] * shape[n_nodes - 1])
+        rest = 0.0
+        for b in range(n_bins):
+            if q.bin_log_mass[i, b] <= _NO_MASS:
+                continue
+            here, by_scale, by_narrow, by_upper, by_lower = 0.0, 0.0, 0.0, 0.0, 0.0
+            for k in range(n_nodes):
+                mass = q.weight[k] * exp(place_of[b] + scale_of[b] * shape[k] - most)
+                here += mass
+                by_scale += mass * shape[k]
+                by_narrow += mass * q.node[k]
+                by_upper += mass * rise[k]
+                by_lower -= mass * fall[k]
+            rest += here
+            log_g, scale = q.bin_log_g[i, b], scale_of[b]
+            of_rest[0, i] += here * (log_g + 4)
+            of_rest[1, i] += here * max(-log_g - 7, 0.0)
+            of_rest[2, i] += by_scale * scale
+            of_rest[3, i] -= by_scale * scale * _spread_place(log_g)
+            of_rest[4, i] += by_narrow * scale
+            of_rest[5, i] += by_upper * scale
+            of_rest[6, i] += by_lower * scale
+        log_rest[i] = -1e300
+        if rest > 0:
+            log_rest[i] = most + log(rest)
+            of_rest[:, i] /= rest
+        c, log_g = q.centring[i], q.target_log_g[i]
+        line = (x[_F_G] + x[_F_T_SLOPE]) * (log_g + 4) + x[_F_RARE] * max(-log_g - 7, 0.0) + x[_F_T_LEVEL]
+        unit[i] = _sloped_unit(x[at_target + i], c, line + mean_bias, divergence[i], t_middle, t_bend)
+        ratio[i] = line + divergence[i] * (t_middle * unit[i] + t_bend * (sqrt(1 + unit[i] * unit[i]) - 1))
+        largest = max(log_rest[i], q.target_log_g[i] + ratio[i])
+        first = token
+        while token < n_tokens and q.token_item[token] == i:
+            log_g, at = q.token_log_g[token], n_items + token
+            scale = divergence[i] * exp(-x[_F_SPREAD_G] * _spread_place(log_g))
+            line = x[_F_G] * (log_g + 4) + x[_F_RARE] * max(-log_g - 7, 0.0)
+            y, c, from_target = x[at_target + n_items + token], q.centring[at], line - ratio[i] - mean_bias
+            z = _bent_unit(y, c, from_target, scale, narrow, upper, lower)
+            unit[at] = z
+            ratio[at] = line + scale * (narrow * z + upper * _hinge(z)[0] - lower * _hinge(-z)[0])
+            largest = max(largest, log_g + ratio[at])
+            token += 1
+        total = exp(log_rest[i] - largest) + exp(q.target_log_g[i] + ratio[i] - largest)
+        for of_item in range(first, token):
+            total += exp(q.token_log_g[of_item] + ratio[n_items + of_item] - largest)
+        log_total[i] = largest + log(total)
+        level[i] = x[_F_LEVEL] + level_spread * x[_N_FREE + i] - log_total[i]
+    return ratio, unit, found, of_rest
+
+
+@compiled
+def free_answer_log_density(  # noqa: PLR0912, PLR0915, PLR0917 - one pass; Numba takes arguments by place alone
+    x: FloatArray,
+    g: FloatArray,
+    q: Any,
+    p: Any,
+    priors: Any,
+    token_answers: NDArray[np.int64],
+    target_answers: NDArray[np.int64],
+    row_box: NDArray[np.int64],
+) -> float:
+    """Log-density of the model of free answers and reports; its gradient is put into `g`.
+
+    The last parameter is the weight of the generator where there is one more than the others.
+    """
+    n_items, n_tokens, n_people = q.target_log_g.size, q.token_item.size, q.n_participants
+    at_target = _N_FREE + 2 * n_items
+    at_token = at_target + n_items
+    at_u = at_token + n_tokens
+    at_weight = at_u + 4 * n_people
+    g[:] = 0.0
+    total: float = _add_free_answer_numbers(x, g, p, priors)
+    total += _add_normals(x[_N_FREE:at_target], g[_N_FREE:at_target])
+    total += _add_normals(x[at_u + 3 * n_people : at_weight], g[at_u + 3 * n_people : at_weight])
+    generator = 1.0
+    if x.size > at_weight:
+        total += _add_normal(x, g, at_weight, 0.0, p.generator_weight)
+        generator -= x[at_weight]
+
+    slope, bias, noise, lapse, bias_unit, steepness, raw, noise_unit = free_answer_people(
+        x, at_u, n_people, q.noise_centring
+    )
+    mean_bias = bias.sum() / n_people
+    g_bias_unit = np.zeros(n_people)
+    total += _add_students(bias_unit, g_bias_unit, _BIAS_DF)
+    ratio, unit_of, of_items, of_rest = free_answer_ratios(x, mean_bias, q)
+    total -= _HALF_LOG_2_PI * (n_items + n_tokens)
+    divergence, log_rest, log_total, level = of_items
+    g_ratio = np.zeros(n_items + n_tokens)
+
+    # reports: what they say of the log-ratios, and of slopes, biases, noise and lapses
+    half = 1 / (1 + exp(-x[_F_HALF]))
+    g_slope, g_bias, g_noise, g_lapse = np.zeros((4, n_people))
+    g_half, g_weight = 0.0, 0.0
+    n_boxes = q.edges.shape[0]
+    product = 1.0
+    for row in range(row_box.size):
+        u, given, at, reference = q.row_participant[row], row_box[row], q.row_token[row], q.row_reference[row]
+        k, against_target = slope[u], reference < n_items
+        by_weight = q.log_g[reference] - q.log_g[at]
+        log_odds = ratio[reference] - ratio[at] + generator * by_weight
+        if against_target:
+            log_odds += bias[u]
+        mean = k * log_odds
+        inside, by_mean, by_left, by_right = _box(mean, noise[u], noise[u], q.edges[given, 0], q.edges[given, 1])
+        at_half = 1.0 if given == q.half_box else 0.0
+        slip = half * at_half + (1 - half) / n_boxes
+        probability = (1 - lapse[u]) * inside + lapse[u] * slip + TINY
+        product *= probability
+        if row % 20 == 19:
+            total += log(product)
+            product = 1.0
+        inverse = 1 / probability
+        g_lapse[u] += (slip - inside) * inverse
+        g_half += lapse[u] * (at_half - 1 / n_boxes) * inverse
+        weight = (1 - lapse[u]) * inverse
+        by_odds = weight * by_mean * k
+        g_ratio[reference] += by_odds
+        g_ratio[at] -= by_odds
+        g_weight -= by_odds * by_weight
+        if against_target:
+            g_bias[u] += by_odds
+        g_slope[u] += weight * by_mean * mean
+        g_noise[u] += weight * (by_left + by_right)
+    total += log(product)
+
+    # targets, answers, and the sum over the vocabulary, item by item
+    narrow, upper, lower = exp(x[_F_NARROW]), exp(x[_F_UPPER]), exp(x[_F_LOWER])
+    t_upper, t_lower = exp(x[_F_T_UPPER]), exp(x[_F_T_LOWER])
+    spread, level_spread = exp(x[_F_DIVERGENCE]), exp(x[_F_LEVEL_SPREAD])
+    n_nodes = q.node.size
+    shape, g_shape = np.empty(n_nodes), np.zeros(n_nodes)
+    for k in range(n_nodes):
+        shape[k] = narrow * q.node[k] + upper * _hinge(q.node[k])[0] - lower * _hinge(-q.node[k])[0]
+    t_middle, t_bend = 0.5 * (t_upper + t_lower), 0.5 * (t_upper - t_lower)
+    g_narrow, g_upper, g_lower, g_t_upper, g_t_lower, g_mean_bias = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    token = 0
+    for i in range(n_items):
+        # of the item's level, and of the logarithm of its divergence
+        g_level, g_scale = 0.0, 0.0
+        log_g = q.target_log_g[i]
+        log_rate = q.log_n_answers[i] + log_g + level[i] + ratio[i]
+        rate = exp(min(log_rate, _MOST_LOG_RATE))
+        total += target_answers[i] * log_rate - rate
+        by_rate = target_answers[i] - (rate if log_rate < _MOST_LOG_RATE else 0.0)
+        g_ratio[i] += by_rate
+        g_level += by_rate
+        first = token
+        while token < n_tokens and q.token_item[token] == i:
+            at = n_items + token
+            log_rate = q.log_n_answers[i] + q.token_log_g[token] + level[i] + ratio[at]
+            rate = exp(min(log_rate, _MOST_LOG_RATE))
+            total += token_answers[token] * log_rate - rate
+            by_rate = token_answers[token] - (rate if log_rate < _MOST_LOG_RATE else 0.0)
+            g_ratio[at] += by_rate
+            g_level += by_rate
+            missed = q.not_drawn[token]
+            if missed > 0:
+                # a token is in the pool because it was drawn, or because somebody answered it
+                log_g = q.token_log_g[token]
+                place, rare = log_g + 4, max(-log_g - 7, 0.0)
+                middle = q.log_n_entry[i] + log_g + level[i] + x[_F_G] * place + x[_F_RARE] * rare
+                scale = divergence[i] * exp(-x[_F_SPREAD_G] * _spread_place(log_g))
+                answered = 0.0
+                by_node = np.empty(n_nodes)
+                for k in range(n_nodes):
+                    log_rate = middle + scale * shape[k]
+                    rate = exp(min(log_rate, _MOST_LOG_RATE))
+                    silent = exp(-rate)
+                    answered += q.weight[k] * (rate * (1 - 0.5 * rate) if rate < _FEW else 1 - silent)
+                    by_node[k] = q.weight[k] * rate * silent if log_rate < _MOST_LOG_RATE else 0.0
+                in_pool = 1 - missed + missed * answered
+                total -= log(max(in_pool, TINY))
+                if in_pool > TINY:
+                    by_middle, by_scale = 0.0, 0.0
+                    for k in range(n_nodes):
+                        by_rate = -missed / in_pool * by_node[k]
+                        by_middle += by_rate
+                        by_scale += by_rate * scale * shape[k]
+                        g_shape[k] += by_rate * scale
+                    g_level += by_middle
+                    g[_F_G] += by_middle * place
+                    g[_F_RARE] += by_middle * rare
+                    g[_F_SPREAD_G] -= by_scale * _spread_place(log_g)
+                    g_scale += by_scale
+            token += 1
+        # the level, and with it the sum over the vocabulary
+        g[_F_LEVEL] += g_level
+        g[_F_LEVEL_SPREAD] += g_level * level_spread * x[_N_FREE + i]
+        g[_N_FREE + i] += g_level * level_spread
+        by_rest = -g_level * exp(log_rest[i] - log_total[i])
+        g[_F_G] += by_rest * of_rest[0, i]
+        g[_F_RARE] += by_rest * of_rest[1, i]
+        g_scale += by_rest * of_rest[2, i]
+        g[_F_SPREAD_G] += by_rest * of_rest[3, i]
+        g_narrow += by_rest * of_rest[4, i]
+        g_upper += by_rest * of_rest[5, i]
+        g_lower += by_rest * of_rest[6, i]
+        by_target = 0.0
+        for of_item in range(first, token):
+            at = n_items + of_item
+            log_g, z, c = q.token_log_g[of_item], unit_of[at], q.centring[at]
+            by_ratio = g_ratio[at] - g_level * exp(log_g + ratio[at] - log_total[i])
+            # y = (1 - c) z + c (v - the target's): `steep` is dy/dz, and z moves so that y stays
+            (rise, rising), (fall, falling) = _hinge(z), _hinge(-z)
+            place = _spread_place(log_g)
+            scale = divergence[i] * exp(-x[_F_SPREAD_G] * place)
+            steepness_of = narrow + upper * rising + lower * falling
+            steep = 1 - c + c * scale * steepness_of
+            total -= 0.5 * z * z + log(steep)
+            bend = 0.125 * (upper / ((z - 1) ** 2 + 0.25) ** 1.5 - lower / ((z + 1) ** 2 + 0.25) ** 1.5)
+            by_y = (by_ratio * scale * steepness_of - z - c * scale * bend / steep) / steep
+            by_line, moved = by_ratio - c * by_y, c * scale / steep
+            g[at_token + of_item] += by_y
+            by_target += c * by_y
+            g[_F_G] += by_line * (log_g + 4)
+            g[_F_RARE] += by_line * max(-log_g - 7, 0.0)
+            by_scale = by_line * scale * (narrow * z + upper * rise - lower * fall) - moved * steepness_of
+            g_scale += by_scale
+            g[_F_SPREAD_G] -= by_scale * place
+            g_narrow += by_line * scale * z - moved
+            g_upper += by_line * scale * rise - moved * rising
+            g_lower -= by_line * scale * fall + moved * falling
+        # the target in the same way, its v with the mean bias
+        log_g, z, c = q.target_log_g[i], unit_of[i], q.centring[i]
+        place, rare, root = log_g + 4, max(-log_g - 7, 0.0), sqrt(1 + z * z)
+        by_ratio = g_ratio[i] + by_target - g_level * exp(log_g + ratio[i] - log_total[i])
+        scale, rising = divergence[i], t_middle + t_bend * z / root
+        steep = 1 - c + c * scale * rising
+        total -= 0.5 * z * z + log(steep)
+        by_y = (by_ratio * scale * rising - z - c * scale * t_bend / (root * root * root * steep)) / steep
+        by_line, moved = by_ratio - c * by_y, c * scale / steep
+        g[at_target + i] += by_y
+        g_mean_bias += by_target - c * by_y
+        g_scale += by_line * scale * (t_middle * z + t_bend * (root - 1)) - moved * rising
+        g_t_upper += 0.5 * (by_line * scale * (z + root - 1) - moved * (1 + z / root))
+        g_t_lower += 0.5 * (by_line * scale * (z - root + 1) - moved * (1 - z / root))
+        g[_F_G] += by_line * place
+        g[_F_T_SLOPE] += by_line * place
+        g[_F_RARE] += by_line * rare
+        g[_F_T_LEVEL] += by_line
+        unit = x[_N_FREE + n_items + i]
+        g[_F_DIVERGENCE] += g_scale * spread * unit
+        g[_N_FREE + n_items + i] += g_scale * spread
+    for k in range(n_nodes):
+        g_narrow += g_shape[k] * q.node[k]
+        g_upper += g_shape[k] * _hinge(q.node[k])[0]
+        g_lower -= g_shape[k] * _hinge(-q.node[k])[0]
+    g[_F_NARROW] += g_narrow * narrow
+    g[_F_UPPER] += g_upper * upper
+    g[_F_LOWER] += g_lower * lower
+    g[_F_T_UPPER] += g_t_upper * t_upper
+    g[_F_T_LOWER] += g_t_lower * t_lower
+    if x.size > at_weight:
+        g[at_weight] += g_weight
+    g[_F_HALF] += g_half * half * (1 - half)
+
+    # back to the participants; of k0 is the mean of the parameters that stand for slopes
+    log_k0 = x[at_u : at_u + n_people].mean()
+    total -= 0.5 * (log_k0 / p.log_k0) ** 2 + log(p.log_k0) + _HALF_LOG_2_PI
+    by_k0, mean_slope, mean_raw = g_slope.sum() - log_k0 / p.log_k0**2, g_slope.sum() / n_people, 0.0
+    slope_spread, noise_spread = exp(x[_F_SLOPE]), exp(x[_F_NOISE])
+    for u in range(n_people):
+        units = (x[at_u + n_people + u], x[at_u + 3 * n_people + u])
+        by_bias = g_bias_unit[u] + (g_bias[u] + g_mean_bias / n_people) * exp(x[_F_BIAS])
+        turn = cosh(units[0])
+        total += log(turn / steepness[u])
+        g[at_u + n_people + u] += by_bias * turn / steepness[u] + tanh(units[0])
+        g[_F_BIAS] += (by_bias - g_bias_unit[u]) * bias_unit[u]
+        z = raw[u] / slope_spread
+        total -= 0.5 * z * z + x[_F_SLOPE] + _HALF_LOG_2_PI
+        g[_F_SLOPE] += z * z - 1
+        by_raw = (g_slope[u] - mean_slope - by_bias * bias_unit[u] - 1) * (1 - tanh(raw[u] / SLOPE_BOUND) ** 2)
+        by_raw -= z / slope_spread
+        g[at_u + u] += by_raw
+        mean_raw += by_raw / n_people
+        g[_F_K0] += by_raw
+        z, c = noise_unit[u], q.noise_centring[u]
+        total -= 0.5 * z * z + c * x[_F_NOISE] + _HALF_LOG_2_PI
+        by_noise = g_noise[u] * noise[u]
+        by_unit = by_noise * noise_spread - z
+        g[at_u + 2 * n_people + u] += by_unit * exp(-c * x[_F_NOISE])
+        g[_F_LOG_NOISE] += by_noise - c * by_unit * exp(-c * x[_F_NOISE])
+        g[_F_NOISE] += by_noise * noise_spread * z - c * (z * by_unit + 1)
+        by_lapse = g_lapse[u] * lapse[u] * (1 - lapse[u])
+        g[_F_LOGIT_LAPSE] += by_lapse
+        g[at_u + 3 * n_people + u] += by_lapse * exp(x[_F_LAPSE])
+        g[_F_LAPSE] += by_lapse * exp(x[_F_LAPSE]) * units[1]
+    for u in range(n_people):
+        g[at_u + u] += by_k0 / n_people - mean_raw
+    for i in range(n_items):
+        total -= lgamma(target_answers[i] + 1.0)
+    for at in range(n_tokens):
+        total -= lgamma(token_answers[at] + 1.0)
     return total

@@ -6,11 +6,18 @@ gradient repeats what value and gradient share. Here one pass forward and one ba
 what it compiled on disk.
 
 The parameters stand in one vector, on the scale on which PyMC samples them:
-:data:`~models.comparison.kernels.PARTICIPANT_NUMBERS` first, then those of items (z, zeta, A_unit), shared pairs
-(e_unit) and participants. Two are others, for somebody who answers at the ends of the scale alone: such answers say
-much of the product of slope and bias and little of either, and the Student t lets the bias run far, and with it the
+:data:`~models.comparison.kernels.PARTICIPANT_NUMBERS` first, then those of items (z, zeta, A_turned), shared pairs
+(e_unit) and participants. Three are others. Two for somebody who answers at the ends of the scale alone: such answers
+say much of the product of slope and bias and little of either, and the Student t lets the bias run far, and with it the
 mean of all. ``bias_turned`` is :math:`\sinh^{-1}(k\, \mathrm{bias\_unit})`, with k the slope before it is centred, and
-``mu_turned`` is mu plus the mean of the biases, from which all other answers are as they were.
+``mu_turned`` is mu plus the mean of the biases, from which all other answers are as they were, and minus kap times half
+the mean of the items' :math:`s_q^2`: answers say where items are on average, and little of mu or kap alone. The third
+for an item whose answers are all at one end: ``A_turned`` is :math:`4 \sinh^{-1}(\mathrm{A\_unit} / 4)`, without the
+heavy tail in which chains would get lost.
+
+A scale that multiplies what is symmetric around zero, omega say with its z, is sampled with either sign: the model is
+the same with both signs changed, and what is drawn is the one with a positive scale. Near zero, where data that say
+little leave it, its logarithm would go far.
 """
 
 from __future__ import annotations
@@ -31,7 +38,9 @@ __all__ = ["Questions", "layout", "participant_density"]
 
 FloatArray = NDArray[np.float64]
 
-_HALF_NORMAL = ("sigma", "omega", "t_b", "slope_spread", "bias_spread", "noise_spread", "lapse_spread")
+_SIGNED = ("omega", "t_b", "slope_spread", "bias_spread", "noise_spread", "lapse_spread")
+_UNITS = dict(zip(_SIGNED, ("z", "zeta", "slope_unit", "bias_unit", "noise_unit", "lapse_unit"), strict=True))
+"""What every scale multiplies."""
 
 # Numba takes named tuples as they are
 Questions = namedtuple(
@@ -72,17 +81,19 @@ def participant_density(data: ParticipantData, priors: ParticipantPriors | None 
     where = layout(data.item.size, data.n_shared, data.participant.size)
     start = np.zeros(where["lapse_unit"].stop)
     start[where["kap"]], start[where["ga"]] = p.kap_mean, p.ga_mean
+    start[where["mu_turned"]] = -p.kap_mean * p.sigma**2 / 2
     start[where["log_noise"]] = np.log(p.noise_median)
     start[where["logit_lapse"]] = np.log(p.lapse_median / (1 - p.lapse_median))
-    for name in _HALF_NORMAL:
-        start[where[name]] = np.log(getattr(p, name))
+    start[where["sigma"]] = np.log(p.sigma)
+    for name in _SIGNED:
+        start[where[name]] = 1.0
 
     def arguments(**answers: Any) -> tuple[Any, ...]:
         rows = (np.asarray(answers[name], dtype=np.int64) for name in ("row_pair", "row_participant", "row_box"))
         return asked, known, *rows, answers["present"], float(answers["k0"])
 
     def expand(x: FloatArray, **answers: Any) -> dict[str, FloatArray]:
-        return _expanded(x, where, asked, answers["present"], float(answers["k0"]))
+        return _expanded(x, where, (asked, known), answers["present"], float(answers["k0"]))
 
     names_read = ("row_pair", "row_participant", "row_box", "present", "k0")
     return WrittenDensity(start, participant_log_density, arguments, expand, names_read)
@@ -110,20 +121,26 @@ def _questions(data: ParticipantData) -> Any:
 def layout(n_items: int, n_shared: int, n_participants: int) -> dict[str, slice]:
     """Where every parameter stands in the vector."""
     sizes = dict.fromkeys(PARTICIPANT_NUMBERS, 1)
-    sizes |= dict.fromkeys(("z", "zeta", "A_unit"), n_items) | {"e_unit": n_shared}
+    sizes |= dict.fromkeys(("z", "zeta", "A_turned"), n_items) | {"e_unit": n_shared}
     sizes |= dict.fromkeys(("slope_unit", "bias_turned", "noise_unit", "lapse_unit"), n_participants)
     ends = np.cumsum(list(sizes.values())).tolist()
     return {name: slice(end - sizes[name], end) for name, end in zip(sizes, ends, strict=True)}
 
 
-def _expanded(x: FloatArray, where: dict[str, slice], q: Any, present: FloatArray, k0: float) -> dict[str, FloatArray]:
+def _expanded(
+    x: FloatArray, where: dict[str, slice], fixed: tuple[Any, Any], present: FloatArray, k0: float
+) -> dict[str, FloatArray]:
     """Values of the model's variables at a vector of parameters, deterministic ones too."""
-    found: dict[str, Any] = {name: x[part] for name, part in where.items() if name != "bias_turned"}
-    found |= {name: x[where[name].start] for name in PARTICIPANT_NUMBERS}
-    found |= {name: np.exp(found[name]) for name in ("rho", *_HALF_NORMAL)}
+    (q, p), turned = fixed, ("mu_turned", "A_turned", "bias_turned")
+    found: dict[str, Any] = {name: x[part] for name, part in where.items() if name not in turned}
+    found |= {name: x[where[name].start] for name in PARTICIPANT_NUMBERS if name not in turned}
+    found |= {name: np.exp(found[name]) for name in ("rho", "sigma")}
     found["half"] = 1 / (1 + np.exp(-found["half"]))
-    people, mean_bias = people_of(x, where["slope_unit"].start, q.n_participants, present, k0)
-    mu = float(found.pop("mu_turned")) - mean_bias
-    found["mu"] = mu
-    found["A"], found["s"] = items_of(x, mu, q.target_logit.size, q)[:2]
-    return found | dict(zip(("slope", "bias", "noise", "lapse", "bias_unit"), people, strict=False))
+    people, mean_bias = people_of(x, where["slope_unit"].start, q.n_participants, present, k0, p)
+    found |= dict(zip(("slope", "bias", "noise", "lapse", "bias_unit"), people, strict=False))
+    items, found["mu"], _ = items_of(x, mean_bias, q.target_logit.size, q, p)
+    found["A"], found["s"], _, _, found["A_unit"] = items
+    for name, unit in _UNITS.items():
+        found[unit] = np.copysign(1.0, found[name]) * found[unit]
+        found[name] = getattr(p, name) * abs(found[name])
+    return found

@@ -9,11 +9,12 @@ texts          log-probability of every token: the engine (with rank, entropy an
 ranks          the same with ranks: the engine, static batches, minicons
 continuations  ln q(continuation | context), four to a context: the engine, static batches, minicons
                (conditional_score), lm-evaluation-harness (loglikelihood)
-backends       with --backends: bfloat16, torch.compile, 8-bit weights and OpenVINO beside static float32 batches
+backends       with --backends: other ways to compute the same logits, each in a process of its own beside static
+               float32 batches of torch, with which it takes turns
 
 A side whose numbers differ from the engine's by more than the tolerance ends the run; backends say how far they are
 off. Times are of the processor, sides take turns, and each side's fastest round counts. Packages that are not installed
-are named. They want an environment of their own: pip install minicons lm_eval openvino.
+are named. They want an environment of their own: pip install minicons lm_eval openvino onnxruntime onnxscript.
 """
 
 from __future__ import annotations
@@ -23,7 +24,10 @@ import copy
 import json
 import logging
 import random
+import signal
+import subprocess
 import sys
+import tempfile
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -49,7 +53,7 @@ TOLERANCE_NATS = 1e-4
 """Of a token; a sum over tokens may be off by as much for each."""
 WORDS = ("the", "old", "clock", "struck", "nine", "and", "nobody", "moved", "rain", "fell", "on", "a", "roof", "baker")
 ENDINGS = (" and", " the old clock", " nobody", " rain fell on a roof")
-PEERS = ("minicons", "lm_eval", "vllm", "openvino")
+PEERS = ("minicons", "lm_eval", "vllm")
 
 
 @dataclass(frozen=True)
@@ -62,6 +66,7 @@ class Answer:
 
 
 Side = Callable[[], Answer]
+Logits = Callable[[torch.Tensor], torch.Tensor]
 
 
 def main() -> None:
@@ -70,13 +75,20 @@ def main() -> None:
     parser.add_argument("folder", nargs="?", type=Path)
     parser.add_argument("--texts", type=int, default=12)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--backends", action="store_true")
+    parser.add_argument("--backends", action="store_true", help="the backends alone")
+    parser.add_argument("--backend", choices=BACKENDS, help="one backend, in this process")
     given = parser.parse_args()
+    if given.backends:
+        each_backend_in_its_process()
+        return
     torch.set_num_threads(1)
     logging.disable(logging.WARNING)
     warnings.filterwarnings("ignore")
     model = load_language_model(ModelSettings(name="smollm2", source="smollm2", bos=BOS, device="cpu"))
     texts = some_texts(given.folder, given.texts)
+    if given.backend:
+        compare("backend", backend_sides(model, texts, given.backend), given.rounds, exact=False)
+        return
     for name in PEERS:
         if find_spec(name) is None:
             print(f"{name}: not installed, not run")
@@ -86,8 +98,6 @@ def main() -> None:
     compare("ranks", text_sides(model, texts, ranks=True), given.rounds)
     halves = [text[: len(text) // 2].rstrip() for text in texts]
     compare("continuations", continuation_sides(model, halves), given.rounds)
-    if given.backends:
-        compare("backends", backend_sides(model, texts), given.rounds, exact=False)
 
 
 def some_texts(folder: Path | None, n: int) -> list[str]:
@@ -198,7 +208,7 @@ def static_texts(
     size: int,
     *,
     ranks: bool = False,
-    logits_of: Callable[[torch.Tensor], torch.Tensor] | None = None,
+    logits_of: Logits | None = None,
 ) -> Answer:
     """What one writes by hand: texts sorted by length, cut into batches, padded; a log-softmax of the logits."""
     run = logits_of or (lambda ids: model.module(input_ids=ids, use_cache=False).logits)
@@ -276,51 +286,113 @@ def continuation_sides(model: LanguageModel, contexts: Sequence[str]) -> dict[st
     return sides
 
 
-def backend_sides(model: LanguageModel, texts: Sequence[str]) -> dict[str, Side]:
-    """Static batches through other ways of computing the same logits on a CPU."""
+def each_backend_in_its_process() -> None:
+    """Run this script again for every backend: several of them in one process can end it."""
+    for name, (package, _) in BACKENDS.items():
+        if package is not None and find_spec(package) is None:
+            print(f"\n{name}: {package} is not installed, not run")
+            continue
+        arguments = [its for its in sys.argv[1:] if its != "--backends"]
+        done = subprocess.run([sys.executable, __file__, *arguments, "--backend", name], check=False)
+        if done.returncode < 0:
+            print(f"{name}: its process ended with {signal.Signals(-done.returncode).name}")
+        elif done.returncode > 0:
+            print(f"{name}: its process ended with an error")
+
+
+def backend_sides(model: LanguageModel, texts: Sequence[str], name: str) -> dict[str, Side]:
+    """Static batches through torch in float32, and through another way of computing the same logits."""
     tokens = encode(model, texts)
-
-    def side(logits_of: Callable[[torch.Tensor], torch.Tensor] | None) -> Side:
-        return lambda: static_texts(model, tokens, 4, logits_of=logits_of)
-
-    sides = {"float32, static batches of 4": side(None)}
-    half = copy.deepcopy(model.module).bfloat16()
-    sides["bfloat16"] = side(lambda ids: half(input_ids=ids, use_cache=False).logits)
-    compiled = torch.compile(copy.deepcopy(model.module), dynamic=True)
-    sides["torch.compile"] = side(lambda ids: compiled(input_ids=ids, use_cache=False).logits)
-    eight = torch.ao.quantization.quantize_dynamic(copy.deepcopy(model.module), {torch.nn.Linear}, dtype=torch.qint8)
-    sides["8-bit weights and activations (dynamic)"] = side(lambda ids: eight(input_ids=ids, use_cache=False).logits)
-    if find_spec("openvino"):
-        for precision in ("f32", "bf16"):
-            sides[f"OpenVINO, {precision}"] = side(openvino_logits(model, precision))
+    logits_of = BACKENDS[name][1](model)
+    sides: dict[str, Side] = {
+        "float32, static batches of 4": lambda: static_texts(model, tokens, 4),
+        name: lambda: static_texts(model, tokens, 4, logits_of=logits_of),
+    }
     # compiled before the clock runs
     for its in sides.values():
         its()
     return sides
 
 
-def openvino_logits(model: LanguageModel, precision: str) -> Callable[[torch.Tensor], torch.Tensor]:
-    """Convert the module to OpenVINO, one thread, and give what computes logits of padded rows."""
+def bfloat16_logits(model: LanguageModel) -> Logits:
+    """Weights and activations of eight bits of precision."""
+    half = copy.deepcopy(model.module).bfloat16()
+    return lambda ids: half(input_ids=ids, use_cache=False).logits
+
+
+def compiled_logits(model: LanguageModel) -> Logits:
+    """Kernels of torch.compile."""
+    compiled = torch.compile(copy.deepcopy(model.module), dynamic=True)
+    return lambda ids: compiled(input_ids=ids, use_cache=False).logits
+
+
+def eight_bit_logits(model: LanguageModel) -> Logits:
+    """Dynamic quantisation of torch: weights and activations."""
+    eight = torch.ao.quantization.quantize_dynamic(copy.deepcopy(model.module), {torch.nn.Linear}, dtype=torch.qint8)
+    return lambda ids: eight(input_ids=ids, use_cache=False).logits
+
+
+class WithMask(torch.nn.Module):
+    """A mask and positions that are given spare a conversion what transformers finds out by itself."""
+
+    def __init__(self, inner: torch.nn.Module) -> None:
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, ids: torch.Tensor, positions: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        """Compute logits."""
+        return self.inner(input_ids=ids, position_ids=positions, attention_mask=mask, use_cache=False).logits
+
+
+def with_mask(ids: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Give the inputs of :class:`WithMask`."""
+    length = ids.shape[1]
+    mask = torch.full((length, length), torch.finfo(torch.float32).min).triu(1)[None, None]
+    return ids, torch.arange(length)[None].repeat(len(ids), 1), mask.repeat(len(ids), 1, 1, 1)
+
+
+def openvino_logits(model: LanguageModel, precision: str) -> Logits:
+    """Convert the module to OpenVINO, one thread."""
     import openvino
 
-    class Logits(torch.nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.inner = model.module
-
-        # a mask and positions that are given spare the conversion what transformers finds out by itself
-        def forward(self, ids: torch.Tensor, positions: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-            return self.inner(input_ids=ids, position_ids=positions, attention_mask=mask, use_cache=False).logits
-
-    def inputs(ids: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        length = ids.shape[1]
-        mask = torch.full((length, length), torch.finfo(torch.float32).min).triu(1)[None, None]
-        return ids, torch.arange(length)[None].repeat(len(ids), 1), mask.repeat(len(ids), 1, 1, 1)
-
-    converted = openvino.convert_model(Logits(), example_input=inputs(torch.ones((2, 7), dtype=torch.int64)))
+    example = with_mask(torch.ones((2, 7), dtype=torch.int64))
+    converted = openvino.convert_model(WithMask(model.module), example_input=example)
     settings = {"INFERENCE_NUM_THREADS": "1", "INFERENCE_PRECISION_HINT": precision, "NUM_STREAMS": "1"}
     compiled = openvino.Core().compile_model(converted, "CPU", settings)
-    return lambda ids: torch.from_numpy(compiled([given.numpy() for given in inputs(ids)])[0])
+    return lambda ids: torch.from_numpy(compiled([given.numpy() for given in with_mask(ids)])[0])
+
+
+def onnx_logits(model: LanguageModel) -> Logits:
+    """Convert the module to ONNX and run it in onnxruntime, one thread."""
+    import onnxruntime
+
+    row, token = torch.export.Dim("row", min=1, max=64), torch.export.Dim("token", min=2, max=2048)
+    axes = {"ids": {0: row, 1: token}, "positions": {0: row, 1: token}, "mask": {0: row, 2: token, 3: token}}
+    with tempfile.TemporaryDirectory() as folder:
+        file = str(Path(folder) / "model.onnx")
+        example = with_mask(torch.ones((2, 7), dtype=torch.int64))
+        torch.onnx.export(
+            WithMask(model.module), example, file, dynamo=True, dynamic_shapes=axes, input_names=list(axes)
+        )
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = 1
+        session = onnxruntime.InferenceSession(file, options, providers=["CPUExecutionProvider"])
+
+    def logits(ids: torch.Tensor) -> torch.Tensor:
+        inputs = zip(axes, with_mask(ids), strict=True)
+        return torch.from_numpy(session.run(None, {name: given.numpy() for name, given in inputs})[0])
+
+    return logits
+
+
+BACKENDS: dict[str, tuple[str | None, Callable[[LanguageModel], Logits]]] = {
+    "bfloat16": (None, bfloat16_logits),
+    "torch.compile": (None, compiled_logits),
+    "8-bit weights and activations (dynamic)": (None, eight_bit_logits),
+    "OpenVINO, f32": ("openvino", lambda model: openvino_logits(model, "f32")),
+    "OpenVINO, bf16": ("openvino", lambda model: openvino_logits(model, "bf16")),
+    "onnxruntime, f32": ("onnxruntime", onnx_logits),
+}
 
 
 if __name__ == "__main__":

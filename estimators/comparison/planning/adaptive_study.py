@@ -17,7 +17,7 @@ from estimators.comparison.simulation.participants import Participants, draw_par
 from estimators.comparison.simulation.settings import ParticipantPopulation
 from estimators.comparison.token_pool import TokenPool
 from estimators.display import Result
-from estimators.documents.crossed import t_half_width
+from estimators.documents.clusters import t_half_width
 from estimators.errors import InputError, unknown_choice
 
 __all__ = ["AdaptiveStudy", "QuestionPlan", "simulate_adaptive"]

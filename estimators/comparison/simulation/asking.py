@@ -87,12 +87,13 @@ def who_is_asked(design: QuestionDesign, n_items: int, seed: int) -> tuple[IntAr
     Returns
     -------
     answering, comparing : ndarray of int, shape (item, n_answers) and (item, n_comparisons)
-        Participants, no one twice in a row of either; numbers of comparisons differ by one at most.
+        Participants: nobody answers an item twice, and everybody compares ``design.n_comparisons_each`` of its tokens
+        one after the other; how many items they compare differs by one at most.
     """
     rng = random_stream(seed, "who")
     n = design.n_participants
-    turn = np.arange(n_items * design.n_comparisons).reshape(n_items, -1) % n
-    comparing = rng.permuted(rng.permutation(n)[turn], axis=1)
+    turn = np.arange(n_items * design.n_comparing).reshape(n_items, -1) % n
+    comparing = np.repeat(rng.permuted(rng.permutation(n)[turn], axis=1), design.n_comparisons_each, axis=1)
     answering = np.empty((n_items, design.n_answers), dtype=np.intp)
     answered = np.zeros(n, dtype=np.intp)
     for q in range(n_items):

@@ -25,7 +25,10 @@ class QuestionDesign:
     n_batches : int
         Batches of free answers, of equal sizes as far as possible.
     n_comparisons : int
-        Comparisons an item, each by another participant.
+        Comparisons an item.
+    n_comparisons_each : int
+        Comparisons of an item in a row that are one participant's, of another token each. With 2, how far people's
+        beliefs differ can be told from noise (:func:`~estimators.comparison.private_belief`).
     scale : RoundingScheme or str
         Values that can be reported: a scheme, or a name in :data:`~estimators.comparison.rounding.SCHEMES`.
     n_participants : int
@@ -51,6 +54,7 @@ class QuestionDesign:
     n_answers: int = 8
     n_batches: int = 1
     n_comparisons: int = 12
+    n_comparisons_each: int = 1
     scale: RoundingScheme | str = "slider"
     n_participants: int = 29
     chains: bool = False
@@ -58,16 +62,22 @@ class QuestionDesign:
 
     def __post_init__(self) -> None:
         source = "question design"
-        for name in ("n_draws", "n_batches", "n_comparisons", "n_participants"):
+        for name in ("n_draws", "n_batches", "n_comparisons", "n_comparisons_each", "n_participants"):
             check_count(name, getattr(self, name), source, at_least=1)
         for name in ("n_answers", "n_stones"):
             check_count(name, getattr(self, name), source, at_least=0)
         check_switch("chains", self.chains, source)
-        for name in ("n_answers", "n_comparisons"):
-            if getattr(self, name) > self.n_participants:
+        if self.n_comparisons % self.n_comparisons_each:
+            raise InputError(
+                f"is {self.n_comparisons_each}, should divide n_comparisons ({self.n_comparisons})",
+                source=source,
+                field="n_comparisons_each",
+            )
+        for name, n_people in (("n_answers", self.n_answers), ("n_comparisons", self.n_comparing)):
+            if n_people > self.n_participants:
                 raise InputError(
-                    f"is {getattr(self, name)}, should be at most n_participants ({self.n_participants}): "
-                    "each is another participant's",
+                    f"is {getattr(self, name)}, which needs {n_people} participants an item; n_participants is "
+                    f"{self.n_participants}",
                     source=source,
                     field=name,
                 )
@@ -82,6 +92,11 @@ class QuestionDesign:
                 source=source,
                 field="scale",
             )
+
+    @property
+    def n_comparing(self) -> int:
+        """Participants who compare tokens of one item."""
+        return self.n_comparisons // self.n_comparisons_each
 
     def to_json(self) -> str:
         """Write the design as one JSON object; a scheme of one's own as an object in it."""

@@ -104,7 +104,8 @@ def simulate_designed_study(
         Passes :func:`~estimators.comparison.study.validate_comparison_study`. In addition to the study's own
         variables: ``human_target_logprob``, ``human_candidate_logprob``, ``human_kl_nats`` of the shared belief;
         ``true_bias``, ``true_slope``, ``true_noise``, ``true_lapse`` and ``true_bot``, dim ``participant_truth``;
-        attribute ``design``, JSON. Stones have the source "proposal" and are candidates after the last batch.
+        attributes ``design``, JSON, and ``true_private_variance_nats2``. Stones have the source "proposal" and are
+        candidates after the last batch.
 
     Raises
     ------
@@ -163,7 +164,7 @@ def simulate_designed_study(
     if store_reference:
         study["reference_logprob"] = (("item", "token"), np.minimum(log_g, 0))
         study = study.assign_coords(token=names)
-    study.attrs |= {"seed": seed, "design": design.to_json()}
+    study.attrs |= {"seed": seed, "design": design.to_json(), "true_private_variance_nats2": private_sd_nats**2}
     return validate_comparison_study(study)
 
 

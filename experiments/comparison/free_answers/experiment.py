@@ -29,6 +29,7 @@ from experiments.harness.bayes import (
     Fit,
     fit_model,
     gate_failed,
+    sampler_seed,
     several_fits,
     timed,
     unconverged,
@@ -38,11 +39,10 @@ from experiments.harness.result import ExperimentResult, experiment
 from experiments.harness.settings import rng_for
 from experiments.harness.tables import table_variables
 from inference.comparison.expected_answers import expected_answers
+from inference.comparison.free_answer_fit import compile_free_answers
 from inference.comparison.free_answer_gap import answered_temperature, tempered_gap
 from inference.posterior.item_draws import flat_draws, thinned
-from inference.posterior.sampling import compile_model
 from models.comparison.free_answer_data import FreeAnswerData, free_answer_data
-from models.comparison.free_answers import free_answer_model
 
 if TYPE_CHECKING:
     from inference.posterior.arviz_adapter import InferenceData
@@ -123,9 +123,8 @@ def _fitted(data: FreeAnswerData, settings: FreeAnswersSettings) -> tuple[Fit, I
     """Draws of the posterior, and about 2,000 of them with all groups where they are to be saved."""
     priors = replace(settings.priors, people=settings.people_priors)
     with several_fits(1, settings.sampler):
-        with timed("compiling the model of free answers"):
-            model = free_answer_model(data, priors)
-            program = compile_model(model) if settings.sampler.name == "nutpie" else model
+        with timed("a first chain of the model of free answers"):
+            program = compile_free_answers(data, priors, seed=sampler_seed(settings.seed, "first chain"))
         with timed("free answers and reports"):
             fit = fit_model(settings, program, _PURPOSE)
     if not settings.save_posterior:

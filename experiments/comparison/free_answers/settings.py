@@ -28,7 +28,7 @@ class OtherGap(Settings):
 class FreeAnswersSettings(ComparisonSettings, PosteriorSettings):
     """Settings of :func:`~experiments.comparison.free_answers.experiment.free_answers`."""
 
-    sampler: SamplerSettings = SamplerSettings(draws=1500, tune=1500, target_accept=0.95)
+    sampler: SamplerSettings = SamplerSettings(name="hmc", draws=2000, tune=1000, target_accept=0.8)
     """What draws from the posterior."""
     grid: str = "slider"
     """Name of the rounding whose values participants could report (slider, slider_wide, choice, interface, ...)."""

@@ -55,9 +55,9 @@ class CurveSettings(Settings):
 class HumanLossSettings(ComparisonSettings, PosteriorSettings):
     """Settings of :func:`~experiments.comparison.human_loss.experiment.human_loss`."""
 
-    sampler: SamplerSettings = SamplerSettings(name="hmc", draws=6000, tune=500, target_accept=0.8)
+    sampler: SamplerSettings = SamplerSettings(name="hmc", draws=4000, tune=500, target_accept=0.8)
     """What draws from the posterior of the participants; its name and cores hold for every fit."""
-    player_sampler: ChainSettings = ChainSettings(draws=3000, tune=600, target_accept=0.8)
+    player_sampler: ChainSettings = ChainSettings(draws=2500, tune=500, target_accept=0.8)
     """Chains of the fits to language models as players."""
     short_sampler: ChainSettings = ChainSettings(draws=400, tune=400, chains=2, target_accept=0.8)
     """Chains of the fits of the sensitivity analysis."""

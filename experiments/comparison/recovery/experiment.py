@@ -35,6 +35,7 @@ SUMMARY_COLUMNS = (
     "coverage_upper",
     "width_mean_nats",
     "n_unconverged",
+    "n_longer",
 )
 RECOVERY_COLUMNS = ("population", "player", "rounding", "n", "estimator", *SUMMARY_COLUMNS)
 """Columns of the table of the population ``players``."""
@@ -93,7 +94,7 @@ def recovery(study: xr.Dataset, settings: RecoverySettings) -> ExperimentResult:
 
 
 def _in_nats(summary: Mapping[str, Any]) -> dict[str, Any]:
-    plain = {"n_studies", "coverage", "coverage_lower", "coverage_upper", "n_unconverged"}
+    plain = {"n_studies", "coverage", "coverage_lower", "coverage_upper", "n_unconverged", "n_longer"}
     return {name if name in plain else f"{name}_nats": value for name, value in summary.items()}
 
 

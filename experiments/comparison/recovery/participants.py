@@ -78,6 +78,7 @@ def _work(task: Task, *, study: xr.Dataset, settings: RecoverySettings) -> Seque
         interval=settings.interval,
         sampler=settings.sampler.arguments,
         thresholds=settings.gate,
+        longer=settings.longer,
         priors=settings.participant_priors,
         rng=np.random.default_rng(np.random.SeedSequence(settings.seed, spawn_key=(seed, 3, which))),
     )

@@ -120,6 +120,7 @@ def _work(task: Task, *, study: xr.Dataset, settings: RecoverySettings) -> Seque
         interval=settings.interval,
         sampler=settings.sampler.arguments,
         thresholds=settings.gate,
+        longer=settings.longer,
         priors=settings.priors,
         rng=np.random.default_rng(np.random.SeedSequence(settings.seed, spawn_key=(seed, 1, which))),
         classical=settings.ask == "draws",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -25,7 +27,7 @@ from experiments.papers.provo.quirks import (
     legacy_split_halves,
 )
 
-__all__ = ["SHARES", "appendix_lists"]
+__all__ = ["SHARES", "appendix_lists", "spread_of_oracles"]
 
 Floats = NDArray[np.float64]
 Lists = dict[str, tuple[Floats, NDArray[np.intp]]]
@@ -35,6 +37,7 @@ SHARES = (0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1)
 
 _FOLDS = ("1_10", "11_20", "21_30", "31_40")
 _MAIN = "cal_metrics_improved_model"
+_ORACLE = re.compile(r"cal_metrics_oracle/(?P<oracle>oracle\d)_(?P<kind>no_repl|repl)_dict/TVD_per_instance")
 
 
 def appendix_lists(study: xr.Dataset) -> tuple[dict[str, Floats], dict[str, NDArray[np.intp]]]:
@@ -57,6 +60,40 @@ def appendix_lists(study: xr.Dataset) -> tuple[dict[str, Floats], dict[str, NDAr
         if model in model_names(study):
             lists |= _improvement_lists(study, names, model)
     return {name: values for name, (values, _) in lists.items()}, {name: items for name, (_, items) in lists.items()}
+
+
+def spread_of_oracles(lists: Mapping[str, Floats]) -> dict[str, float]:
+    """Mean, population standard deviation and maximum of the lists of appendix A, which the code stores too.
+
+    Parameters
+    ----------
+    lists : mapping of str to ndarray
+        See :func:`appendix_lists`; TVDs, one a context.
+
+    Returns
+    -------
+    dict of str to float
+        ``tvd/appendix A/oracle1/mean`` and so on.
+
+    Examples
+    --------
+    >>> spread_of_oracles({"cal_metrics_oracle/oracle1_repl_dict/TVD_per_instance": np.array([0.25, 0.75])})
+    ... # doctest: +NORMALIZE_WHITESPACE
+    {'tvd/appendix A/oracle1 with replacement/mean': 0.5, 'tvd/appendix A/oracle1 with replacement/sd': 0.25,
+     'tvd/appendix A/oracle1 with replacement/maximum': 0.75}
+    """
+    found: dict[str, float] = {}
+    for name, values in lists.items():
+        match = _ORACLE.fullmatch(name)
+        if match is None:
+            continue
+        player = f"tvd/appendix A/{match['oracle']}" + (" with replacement" if match["kind"] == "repl" else "")
+        found |= {
+            f"{player}/mean": float(values.mean()),
+            f"{player}/sd": float(values.std()),
+            f"{player}/maximum": float(values.max()),
+        }
+    return found
 
 
 def _items(study: xr.Dataset, names: list[str], name: str) -> NDArray[np.intp]:

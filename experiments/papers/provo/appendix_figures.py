@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from experiments.harness.figures import STYLE, new_figure
 from experiments.harness.marks import light_grid
 
-__all__ = ["appendix_figures", "histogram_figure", "training_figure", "training_losses"]
+__all__ = ["appendix_figures", "histogram_figure", "last_losses", "training_figure", "training_losses"]
 
 Floats = NDArray[np.float64]
 
@@ -102,6 +102,26 @@ def training_losses(study: xr.Dataset) -> dict[str, dict[str, Floats]]:
     return {
         fold: {what: np.array([losses[epoch] for epoch in sorted(losses)]) for what, losses in stored[fold].items()}
         for fold in in_order
+    }
+
+
+def last_losses(study: xr.Dataset) -> dict[str, float]:
+    """Read the losses of fine-tuning after the last epoch (the ends of figure 15's curves), in nats a token.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        ``study=provo`` in the layout of the public repository.
+
+    Returns
+    -------
+    dict of str to float
+        ``loss/appendix F/1-10/training, as stored`` and so on.
+    """
+    return {
+        f"loss/appendix F/{fold}/{what}, as stored": float(values[-1])
+        for fold, losses in training_losses(study).items()
+        for what, values in losses.items()
     }
 
 

@@ -11,17 +11,25 @@ from numpy.typing import NDArray
 from estimators.cloze.calibration_error import expected_calibration_error
 from estimators.cloze.study_words import StudyWords, study_words
 from estimators.cloze.words import WORD_RULES
-from experiments.papers.provo.quirks import legacy_split_halves
+from experiments.papers.provo.quirks import legacy_bootstrap_halves, legacy_split_halves
 
 __all__ = ["appendix_calibration", "corpus_words"]
 
 _HALVES = "cal_metrics_oracle/oracle1_no_repl_dict/TVD_per_instance"
 _TOKENS = "cal_metrics_bpe/ECE_human_maj_truth/"
-_PLAYERS = {"model_human": "gpt2", "oracle_dis_1_human": "oracle1", "oracle_dis_2_human": "oracle2"}
+_PLAYERS = {
+    "model_human": "gpt2",
+    "oracle_dis_1_human": "oracle1",
+    "oracle_dis_2_human": "oracle2",
+    "oracle_boot_1_human": "oracle1 with replacement",
+    "oracle_boot_2_human": "oracle2 with replacement",
+}
 
 
 def appendix_calibration(study: xr.Dataset) -> dict[str, float]:
-    """Compute the calibration error of two halves of the people (appendix A), and read that of tokens (appendix D).
+    """Compute the calibration error of two samples of the people (appendix A), and read that of tokens (appendix D).
+
+    The samples of appendix A are two halves, and two draws with replacement.
 
     The samples of tokens are not public; their errors are single numbers that the authors stored.
 
@@ -49,17 +57,20 @@ def appendix_calibration(study: xr.Dataset) -> dict[str, float]:
     none = WORD_RULES["none"]
     words = study_words(study, human=none, model=none, corpus=none, models=[])
     counts = words.answers().take(items)
-    split = legacy_split_halves(counts, [0], size="half", remove_odd=False)
     starts = np.searchsorted(counts.context, np.arange(counts.n_contexts))
     majority = counts.word[_first_largest(counts.count, starts)]
     # a blank answer is NaN there, which equals nothing
     gold = {"corpus": corpus_words(study, words, items), "human": np.where(majority == words.blank, -1, majority)}
-    for player, part in (("oracle1", split.first[0]), ("oracle2", split.second[0])):
-        top = _first_largest(part, starts)
-        sure = part[top] / np.add.reduceat(part, starts)
-        for label, right in gold.items():
-            error = expected_calibration_error(sure, (counts.word[top] == right).astype(float), bins="legacy")
-            found[f"ece/appendix A/{player}/{label}"] = error.ece
+    for drawn, split in (
+        ("", legacy_split_halves(counts, [0], size="half", remove_odd=False)),
+        (" with replacement", legacy_bootstrap_halves(counts)),
+    ):
+        for player, part in (("oracle1", split.first[0]), ("oracle2", split.second[0])):
+            top = _first_largest(part, starts)
+            sure = part[top] / np.add.reduceat(part, starts)
+            for label, right in gold.items():
+                error = expected_calibration_error(sure, (counts.word[top] == right).astype(float), bins="legacy")
+                found[f"ece/appendix A/{player}{drawn}/{label}"] = error.ece
     return found
 
 

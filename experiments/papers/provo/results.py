@@ -31,7 +31,8 @@ from estimators.cloze.study import model_names
 from estimators.cloze.study_words import StudyWords, study_words
 from estimators.cloze.words import WORD_RULES
 from estimators.errors import InputError
-from experiments.papers.provo.appendices import appendix_lists
+from experiments.papers.provo.appendices import appendix_lists, spread_of_oracles
+from experiments.papers.provo.appendix_figures import last_losses
 from experiments.papers.provo.calibration import appendix_calibration, corpus_words
 from experiments.papers.provo.quirks import PUBLISHED, PUBLISHED_RAW, legacy_split_halves
 
@@ -128,6 +129,8 @@ class _Legacy:
             self._model(name)
         lists, items = appendix_lists(self._study)
         self._values |= appendix_calibration(self._study)
+        self._values |= spread_of_oracles(lists)
+        self._values |= last_losses(self._study)
         return LegacyResults(self._values, {**self._lists, **lists}, {**self._items, **items})
 
     def stored_items(self, name: str) -> NDArray[np.intp]:

@@ -33,7 +33,7 @@ from experiments.papers.published_study import (
     number_of,
     parse_select,
 )
-from experiments.papers.reproduce.parts import DATA, PAPERS, PARTS
+from experiments.papers.reproduce.parts import DATA, PAPERS, PARTS, Part
 from experiments.papers.reproduce.report import report_body, summary
 from experiments.papers.reproduce.run import Outcome, cores, plan, run_parts
 from inference.settings import Count, Names, Settings, UserPath
@@ -67,8 +67,11 @@ class ReproduceSettings(Seeded):
 
     data: DataSettings = DataSettings()
     """Where the public data of the studies are."""
+    papers: Names | None = None
+    """Papers (lm_game, provo, rank_perplexity, or of tables of your own) whose values are judged; null: all. Only their
+    parts run, and the report has only them."""
     parts: Names | None = None
-    """Parts or groups (lm_game, top1, provo, ranks) to run; null takes all."""
+    """Parts, groups (lm_game, top1, provo, ranks) or papers to run; null takes all. A paper stands for all of them."""
     bayes: bool = False
     """Run the parts that sample from a posterior, too: tens of minutes on two cores; no published value needs them."""
     n_jobs: Count | None = None
@@ -94,17 +97,32 @@ class ReproduceSettings(Seeded):
                 )
         for field in ("parts", "again"):
             for name in getattr(self, field) or ():
-                if name not in PARTS and name not in DATA:
-                    raise unknown_choice("part or group", name, [*DATA, *PARTS], source=field)
+                if name not in PARTS and name not in DATA and name not in PAPERS:
+                    raise unknown_choice("part or group", name, [*DATA, *PAPERS, *PARTS], source=field)
         return self
 
     def named(self, names: Sequence[str]) -> list[str]:
-        """Parts of some names; what is no part is a group and stands for its parts, Bayesian ones if those are on."""
+        """Parts of some names; a group or a paper stands for its parts, Bayesian ones if those are on."""
         found: list[str] = []
         for name in names:
-            group = [part.name for part in PARTS.values() if part.group == name and (self.bayes or not part.bayes)]
+            group = [
+                part.name
+                for part in PARTS.values()
+                if name in (part.group, part.paper) and (self.bayes or not part.bayes)
+            ]
             found += [name] if name in PARTS else group
         return list(dict.fromkeys(found))
+
+    def why_not(self, part: Part) -> str:
+        """Say why a part does not run, and which setting runs it."""
+        if self.papers is not None and part.paper not in self.papers:
+            return f"it is of another paper; experiment.papers=[{part.paper}] runs it"
+        if part.bayes and not self.bayes and self.parts is None:
+            return (
+                "it samples from a posterior, which takes minutes, and no published value needs it; "
+                f"experiment.bayes=true runs all of these, experiment.parts=[{part.name}] this one"
+            )
+        return f"not asked for; experiment.parts=[{part.name}] runs it"
 
 
 @experiment(ReproduceSettings)
@@ -125,6 +143,7 @@ def reproduce(study: xr.Dataset, settings: ReproduceSettings) -> ExperimentResul
     ExperimentResult
         One row a published value, :data:`TABLE_COLUMNS`.
     """
+    study = _of_papers(study, settings)
     outcomes = _outcomes(study, settings)
     table = judged_values(study, outcomes)
     by_name = {outcome.planned.part.name: outcome for outcome in outcomes}
@@ -149,21 +168,42 @@ def reproduce(study: xr.Dataset, settings: ReproduceSettings) -> ExperimentResul
     )
 
 
+def _of_papers(study: xr.Dataset, settings: ReproduceSettings) -> xr.Dataset:
+    """Values of the papers asked for."""
+    if settings.papers is None:
+        return study
+    of = study["paper"].to_numpy().astype(str)
+    for name in settings.papers:
+        if name not in of:
+            raise unknown_choice("paper", name, list(dict.fromkeys(of.tolist())), source="papers")
+    return study.isel(value=np.flatnonzero(np.isin(of, settings.papers)))
+
+
 def _outcomes(study: xr.Dataset, settings: ReproduceSettings) -> list[Outcome]:
     for name in sorted(set(study["part"].to_numpy().tolist()) - {""}):
         if name not in PARTS:
             raise unknown_choice("part", name, PARTS, source=f"study {study.attrs['name']}, column part")
     if settings.folder is None:
         raise InputError("is null, and there is no output folder; name a folder", field="folder")
-    everything = [name for name, part in PARTS.items() if settings.bayes or not part.bayes]
+    # a table of one's own has a paper of its own, whose values may come from any part
+    parts_of = {str(name) for name in study["part"].to_numpy()}
+    mine = [
+        name
+        for name, part in PARTS.items()
+        if settings.papers is None or part.paper in settings.papers or name in parts_of
+    ]
+    everything = [name for name in mine if settings.bayes or not PARTS[name].bayes]
     planned = plan(
         list(PARTS.values()),
         data=settings.data.model_dump(),
-        wanted=settings.named(everything if settings.parts is None else settings.parts),
+        wanted=[
+            name for name in settings.named(everything if settings.parts is None else settings.parts) if name in mine
+        ],
         folder=settings.folder.absolute(),
         seed=settings.seed,
         common=(f"output.dpi={settings.dpi}",),
         extra=settings.overrides,
+        why_not=settings.why_not,
     )
     if not any(one.wanted and not one.problem for one in planned):
         problems = "; ".join(dict.fromkeys(one.problem for one in planned if one.wanted and one.problem))

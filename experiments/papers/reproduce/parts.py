@@ -81,6 +81,8 @@ class Part:
         Samples from a posterior: minutes, and run only with ``experiment.bayes=true``.
     seeded : bool
         Draws random numbers from the seed of the run.
+    seconds : float
+        On one core; only the proportions count, to say how much of the work is left.
     """
 
     name: str
@@ -89,6 +91,12 @@ class Part:
     settings: tuple[str, ...] = ()
     bayes: bool = False
     seeded: bool = True
+    seconds: float = 6.0
+
+    @property
+    def paper(self) -> str:
+        """The paper that it is of, a key of :data:`PAPERS`."""
+        return DATA[self.group].folder
 
 
 # the longest first, so that none of them is left alone at the end
@@ -96,22 +104,28 @@ PARTS: Mapping[str, Part] = MappingProxyType(
     {
         part.name: part
         for part in (
-            Part("human_loss", "lm_game", "human_loss", bayes=True),
-            Part("ard", "provo", "ard_conclusion", bayes=True),
-            Part("tvd_bayes", "provo", "tvd", ("experiment.bayes.n_contexts=40",), bayes=True),
-            Part("rank_slopes", "ranks", "ranks", bayes=True),
-            Part("accuracy_posterior", "top1", "accuracy", bayes=True),
-            Part("calibration", "lm_game", "calibration", bayes=True),
-            Part("tvd_sample_size_clean", "provo", "tvd_sample_size"),
-            Part("tvd_legacy", "provo", "tvd_legacy"),
-            Part("tvd_clean", "provo", "tvd"),
-            Part("ard_legacy", "provo", "ard_legacy", seeded=False),
-            Part("ranks", "ranks", "ranks_published"),
-            Part("accuracy", "top1", "accuracy", ("experiment.posterior=false",)),
-            Part("accuracy_anonymous", "top1", "accuracy", ("experiment.posterior=false", "study.anonymous=keep")),
+            Part("human_loss", "lm_game", "human_loss", bayes=True, seconds=1200),
+            Part("ard", "provo", "ard_conclusion", bayes=True, seconds=600),
+            Part("tvd_bayes", "provo", "tvd", ("experiment.bayes.n_contexts=40",), bayes=True, seconds=600),
+            Part("rank_slopes", "ranks", "ranks", bayes=True, seconds=120),
+            Part("accuracy_posterior", "top1", "accuracy", bayes=True, seconds=300),
+            Part("calibration", "lm_game", "calibration", bayes=True, seconds=300),
+            Part("tvd_sample_size_clean", "provo", "tvd_sample_size", seconds=40),
+            Part("tvd_legacy", "provo", "tvd_legacy", seconds=41),
+            Part("tvd_clean", "provo", "tvd", seconds=33),
+            Part("ard_legacy", "provo", "ard_legacy", seeded=False, seconds=11),
+            Part("ranks", "ranks", "ranks_published", seconds=13),
+            Part("accuracy", "top1", "accuracy", ("experiment.posterior=false",), seconds=14),
+            Part(
+                "accuracy_anonymous",
+                "top1",
+                "accuracy",
+                ("experiment.posterior=false", "study.anonymous=keep"),
+                seconds=12,
+            ),
             Part("tvd_sample_size", "provo", "tvd_sample_size_legacy"),
             Part("improve", "provo", "improve_legacy"),
-            Part("distributions", "provo", "distributions_legacy", seeded=False),
+            Part("distributions", "provo", "distributions_legacy", seeded=False, seconds=18),
             Part("perplexity", "lm_game", "perplexity"),
             Part("perplexity_asked", "lm_game", "perplexity", ("estimator.reference=asked", "rounding=none")),
             Part("perplexity_words", "lm_game", "perplexity", ("study.items=word_tokens",)),
@@ -122,6 +136,17 @@ PARTS: Mapping[str, Part] = MappingProxyType(
                 ("study.automatic=drop_different_token", "rounding=none"),
             ),
             Part("rounding", "lm_game", "rounding"),
+            Part(
+                "rounding_set_1",
+                "lm_game",
+                "rounding",
+                (
+                    "study.sets={set 1:[10000,10039]}",
+                    "estimator.reference=asked",
+                    "rounding=none",
+                    "experiment.schemes=[none,interface,interface_nearest,interface_log_odds,fine_ends,fine_ends_log_odds]",
+                ),
+            ),
             Part("bootstrap", "lm_game", "bootstrap"),
             Part("sample_size", "lm_game", "sample_size"),
         )
@@ -190,7 +215,8 @@ DISPLAYS = (
         "Figures 1 and 2, section 3: top-1 accuracy of people and language models",
         "accuracy",
         ("accuracy",),
-        "Lines are the accuracies that the authors stored for language models; they are read, not computed.",
+        "Lines are the accuracies that the authors stored for language models; they are read, not computed. "
+        "Participants have the labels of our own table; their names in the public file are hashes.",
     ),
     Display(
         "lm_game",
@@ -233,6 +259,14 @@ DISPLAYS = (
     ),
     Display("lm_game", "figure 8", "Figure 8: coarser reports", "rounding", ("rounding",)),
     Display("lm_game", "word tokens", "Word tokens only", "perplexity_words", ("perplexity",)),
+    Display(
+        "lm_game",
+        "the first set of questions",
+        "The first 40 questions, and six ways to round",
+        "rounding_set_1",
+        ("rounding",),
+        "The authors' code prints these; the paper shows none of them.",
+    ),
     Display("lm_game", "losses of the language models", "Losses of the language models"),
     Display("lm_game", "who answered what", "Participants and automatic answers"),
     Display(
@@ -325,6 +359,14 @@ DISPLAYS = (
     Display("rank_perplexity", "mean of text 1", "Mean score and perplexity of text 1 in the text"),
     Display("rank_perplexity", "mean of text 2", "Mean score and perplexity of text 2 in the text"),
     Display("rank_perplexity", "repeats", "Spread over repeated windows"),
+    Display(
+        "rank_perplexity",
+        "repeats, stored averages",
+        "The single scores of the repeated windows",
+        text="The author's workbooks have them; the thesis prints their average (tables 3 and 4).",
+        folded=True,
+    ),
+    Display("rank_perplexity", "outliers", "Lengths that are outliers"),
     Display("rank_perplexity", "repeats and main run", "Spread over repeated windows and the main run"),
 )
 """Published figures and tables, in the order of the report. Places that only the tables of values name follow them."""

@@ -41,13 +41,13 @@ def summary(table: pd.DataFrame, outcomes: Sequence[Outcome]) -> str:
     """Say how many values got which verdict, and what was not run."""
     number = table["verdict"].value_counts()
     agree = int(table["verdict"].isin(_AGREE).sum())
-    checked = int(table["ours"].notna().sum())
+    without = int(table["ours"].isna().sum())
     said = "; ".join(f"{verdict}: {number[verdict]:,}" for verdict in VERDICTS if verdict in number)
     states = pd.Series([outcome.state for outcome in outcomes]).value_counts()
     parts = ", ".join(f"{number} {state}" for state, number in states.items())
     return (
-        f"**{agree:,} of {checked:,} published values that could be computed are reproduced**, of {len(table):,} "
-        f"values in all. {said}.\n\nParts: {parts}."
+        f"**{agree:,} of {len(table):,} published values are reproduced.** {said}. Of {without:,} there is no value of "
+        f"ours; the reason stands beside each.\n\nParts: {parts}."
     )
 
 
@@ -72,7 +72,8 @@ def report_body(table: pd.DataFrame, outcomes: Mapping[str, Outcome]) -> str:
         _LEGEND,
         _counts(table),
     ]
-    papers = [*PAPERS, *(name for name in dict.fromkeys(table["paper"]) if name not in PAPERS)]
+    present = list(dict.fromkeys(table["paper"]))
+    papers = [*(name for name in PAPERS if name in present), *(name for name in present if name not in PAPERS)]
     for paper in papers:
         sections += _paper(paper, table[table["paper"] == paper], outcomes)
     sections += [
@@ -81,7 +82,8 @@ def report_body(table: pd.DataFrame, outcomes: Mapping[str, Outcome]) -> str:
         "`experiment.bayes=true`.",
     ]
     for addition in ADDED:
-        sections += _addition(addition, outcomes.get(addition.part))
+        if PARTS[addition.part].paper in present:
+            sections += _addition(addition, outcomes.get(addition.part))
     sections += ["## Parts", _parts(outcomes)]
     return "\n\n".join(sections)
 
@@ -127,7 +129,7 @@ def _trouble(outcome: Outcome) -> list[str]:
         return ["**A convergence check failed; do not use these numbers.**"] if outcome.gate_failed else []
     name = outcome.planned.part.name
     if outcome.state == "not run":
-        return [f"*Not run; `experiment.parts=[{name}]` runs this part.*"]
+        return [f"*Not run: {markdown_plain(outcome.message)}.*"]
     label = "Data missing" if outcome.state == "data missing" else f"The part `{name}` failed"
     return [f"**{label}:** {markdown_plain(outcome.message)}"]
 
@@ -237,8 +239,15 @@ def _parts(outcomes: Mapping[str, Outcome]) -> str:
         }
         for name, outcome in outcomes.items()
     ]
+    alike: dict[str, list[str]] = {}
+    for name, outcome in outcomes.items():
+        if not outcome.has_outputs:
+            # one reason of several parts stands once
+            reason = f"{outcome.state}: {outcome.message}".replace(f"[{name}]", "[NAME]")
+            alike.setdefault(reason, []).append(f"`{name}`")
+    why = [f"- {', '.join(names)}: {markdown_plain(reason)}." for reason, names in alike.items()]
     first = f"Each part is a run of its own in `parts/NAME` ({len(PARTS)} parts), with a report, tables and warnings."
-    return first + "\n\n" + markdown_table(pd.DataFrame(rows), plain=False)
+    return "\n\n".join([first, markdown_table(pd.DataFrame(rows), plain=False), *(["\n".join(why)] if why else [])])
 
 
 def _command(outcome: Outcome) -> str:

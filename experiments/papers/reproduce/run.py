@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from experiments.harness.outputs import read_status
 from experiments.harness.resume import done_before, job_identity
 from experiments.harness.signals import Terminated
 from experiments.papers.reproduce.parts import DATA, Part
-from inference.progress import say, stage
+from inference.progress import counted, duration, say, stage
 
 __all__ = ["Outcome", "Planned", "State", "cores", "data_root", "plan", "run_parts"]
 
@@ -48,6 +48,8 @@ class Planned:
         Why its data are not there, and what to do; empty if they are.
     wanted : bool
         Whether the settings ask for it.
+    unwanted : str
+        Why not, and which setting would; empty if they do.
     may_download : bool
         The study fetches its data, so that a failure of it may mean that there is no network.
     """
@@ -58,6 +60,7 @@ class Planned:
     problem: str
     wanted: bool
     may_download: bool
+    unwanted: str = ""
 
 
 @dataclass(frozen=True)
@@ -128,6 +131,7 @@ def plan(
     seed: int = 0,
     common: Sequence[str] = (),
     extra: Mapping[str, Sequence[str]] | None = None,
+    why_not: Callable[[Part], str] = lambda part: f"not asked for; experiment.parts=[{part.name}] runs it",
 ) -> list[Planned]:
     """Give every part its folder, its command and what stands in its way.
 
@@ -146,6 +150,8 @@ def plan(
         Overrides of all parts.
     extra : mapping
         Further overrides by part.
+    why_not : callable
+        Says of a part that is not wanted why it is not.
 
     Returns
     -------
@@ -171,6 +177,7 @@ def plan(
                 problem=problem,
                 wanted=part.name in wanted,
                 may_download=root is None,
+                unwanted="" if part.name in wanted else why_not(part),
             )
         )
     return found
@@ -201,7 +208,7 @@ def run_parts(planned: Sequence[Planned], *, n_jobs: int, again: Sequence[str] =
     todo: list[Planned] = []
     for one in planned:
         if not one.wanted:
-            outcomes[one.part.name] = Outcome(one, "not run")
+            outcomes[one.part.name] = Outcome(one, "not run", message=one.unwanted)
         elif one.problem:
             outcomes[one.part.name] = Outcome(one, "data missing", message=one.problem)
         elif one.part.name not in again and _is_done(one):
@@ -238,7 +245,8 @@ def _side_by_side(todo: Sequence[Planned], n_jobs: int, *, n_before: int) -> lis
     found: list[Outcome] = []
     if n_before:
         say(f"{n_before} parts were done before")
-    say(f"to do: {len(todo)} parts, {n_jobs} at a time")
+    say(f"to do: {counted(len(todo), 'part')}, {n_jobs} at a time")
+    start = time.monotonic()
     with stage("parts", len(todo)) as show, ThreadPoolExecutor(max_workers=n_jobs) as pool:
         futures = {pool.submit(_run_one, one, running, n_jobs) for one in todo}
         try:
@@ -246,13 +254,22 @@ def _side_by_side(todo: Sequence[Planned], n_jobs: int, *, n_before: int) -> lis
                 done, futures = wait(futures, timeout=_POLL_SECONDS, return_when=FIRST_COMPLETED)
                 for future in done:
                     found.append(future.result())
-                    say(f"{len(found)} of {len(todo)}: {_line(found[-1])}")
-                show(len(found), now=", ".join(sorted(running)))
+                    left = _seconds_left(todo, found, time.monotonic() - start)
+                    end = f", about {duration(left)} left" if len(found) < len(todo) else ""
+                    say(f"{len(found)} of {len(todo)}{end}: {_line(found[-1])}")
+                known = _seconds_left(todo, found, time.monotonic() - start) if found else None
+                show(len(found), now=", ".join(sorted(running)), seconds_left=known)
         except KeyboardInterrupt as stop:
             # a terminal sends Ctrl-C to the parts as well; nobody told them of the other
             _stop(futures, running, grace_seconds=0 if isinstance(stop, Terminated) else _GRACE_SECONDS)
             raise
     return found
+
+
+def _seconds_left(todo: Sequence[Planned], found: Sequence[Outcome], elapsed: float) -> float:
+    """Expect the rest at the pace of what is done, by the work in the parts and not by their number."""
+    done = sum(outcome.planned.part.seconds for outcome in found)
+    return max(elapsed * (sum(one.part.seconds for one in todo) / done - 1), 0.0)
 
 
 def _line(outcome: Outcome) -> str:

@@ -27,6 +27,7 @@ from experiments.harness.result import ExperimentResult
 from experiments.studies.comparison.table_write import write_comparison_tables
 from inference.examples import stand_in_posterior
 from models.comparison.free_answer_data import free_answer_data
+from models.comparison.free_answers import free_answer_model
 from tests.docs.pages import blocks
 from tests.experiments.command import ROOT, config, prepared, run_experiment
 
@@ -54,7 +55,7 @@ def without_a_sampler(study: xr.Dataset, **settings: Any) -> ExperimentResult:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bayes, "draw_posterior", drawn)
-        patch.setattr(module, "compile_model", lambda model: model)
+        patch.setattr(module, "compile_free_answers", lambda data, priors, **_: free_answer_model(data, priors))
         return experiments.free_answers(study, save_posterior=False, **settings)
 
 

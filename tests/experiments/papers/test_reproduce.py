@@ -35,8 +35,8 @@ from experiments.papers.published_study import (
     WITHIN_TOLERANCE,
 )
 from experiments.papers.reproduce.experiment import TABLE_COLUMNS, ReproduceSettings, value_of
-from experiments.papers.reproduce.parts import ADDED, DISPLAYS, PARTS
-from experiments.papers.reproduce.run import data_root, plan
+from experiments.papers.reproduce.parts import ADDED, DISPLAYS, PAPERS, PARTS
+from experiments.papers.reproduce.run import Outcome, _seconds_left, data_root, plan
 from tests.experiments.command import ROOT, command, environment, run
 from tests.experiments.harness.test_html_page import Page, fetched
 from tests.experiments.studies.cloze import tiny_provo
@@ -192,6 +192,7 @@ def test_the_report(first, tmp_path: Path) -> None:
             "experiment.parts: unknown part or group 'tvd_legasy'; did you mean 'tvd_legacy'",
         ),
         (["experiment.parts=3"], "experiment.parts: unknown part or group '3'"),
+        (["experiment.papers=[prov]"], "papers: unknown paper 'prov'; did you mean 'provo'"),
         (["experiment.again=[x]"], "experiment.again: unknown part or group 'x'"),
         (["experiment.bayes=1"], "experiment.bayes: is 1, should be true or false"),
         (["experiment.n_jobs=0"], "experiment.n_jobs: is 0"),
@@ -220,6 +221,46 @@ def test_groups_leave_bayesian_parts_out_unless_asked() -> None:
     assert ReproduceSettings().named(["ranks", "improve"]) == ["ranks", "improve"]
     assert "human_loss" not in ReproduceSettings().named(["lm_game"])
     assert "human_loss" in ReproduceSettings(bayes=True).named(["lm_game"])
+
+
+def test_a_paper_stands_for_all_of_its_parts() -> None:
+    """The first paper has two games, whose data are two groups: every part that one of its values names is run."""
+    values = load_study(config().study)
+    for paper in PAPERS:
+        needed = set(values["part"].to_numpy()[values["paper"].to_numpy() == paper]) - {""}
+        assert needed <= set(ReproduceSettings().named([paper])), paper
+
+
+@pytest.mark.subprocess
+def test_one_paper_alone(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    cfg = settings(data, tmp_path / "parts")
+    cfg.experiment.papers = ["rank_perplexity", "provo"]
+    cfg.experiment.parts = ["distributions", "accuracy"]
+    result = result_of(cfg)
+    assert set(result.table["paper"]) == {"rank_perplexity", "provo"}
+    # it was asked for, and is of another paper
+    assert not (tmp_path / "parts" / "accuracy").exists()
+    (other,) = [line for line in result.body.splitlines() if "of another paper" in line]
+    assert other.endswith(": not run: it is of another paper; experiment.papers=[lm_game] runs it.")
+    assert {"`accuracy`", "`human_loss`"} <= set(other.removeprefix("- ").split(": ")[0].split(", "))
+    (unasked,) = [line for line in result.body.splitlines() if "not asked for" in line and line.startswith("- ")]
+    assert unasked.endswith(": not run: not asked for; experiment.parts=[NAME] runs it.")
+    assert "`ard`" in unasked
+    assert "Better Than Humans" not in result.body
+    why = result.table.set_index("part")["reason"]
+    assert why["ranks"].iloc[0] == "not asked for; experiment.parts=[ranks] runs it"
+
+
+def test_the_time_left_counts_work_and_not_parts(tmp_path: Path) -> None:
+    data = dict.fromkeys(("root", "lm_game", "provo", "rank_perplexity"))
+    one, two, three = plan(
+        [PARTS[name] for name in ("tvd_legacy", "improve", "perplexity")], data=data, wanted=(), folder=tmp_path
+    )
+    assert one.part.seconds > 5 * two.part.seconds
+    found = _seconds_left([one, two, three], [Outcome(one, "done")], elapsed=one.part.seconds)
+    assert found == pytest.approx(two.part.seconds + three.part.seconds)
+    assert _seconds_left([one], [Outcome(one, "done")], elapsed=3.0) == 0
 
 
 def test_where_data_are_looked_for(tmp_path: Path) -> None:
@@ -337,17 +378,19 @@ def test_everything_on_the_real_data(
     result = result_of(cfg)
     table = result.table
     assert not result.gate_failed, result.warnings
-    assert len(table) >= 900
-    assert table["ours"].notna().sum() >= 900
+    assert len(table) >= 1250
+    assert table["ours"].notna().sum() >= 1250
     number = table.groupby(["paper", "verdict"]).size()
     assert number.to_dict() == {
-        ("lm_game", REPRODUCED): 72,
+        ("lm_game", REPRODUCED): 251,
+        ("lm_game", WITHIN_TOLERANCE): 20,
         ("lm_game", NOT_REPRODUCIBLE): 10,
         ("lm_game", EXPLAINED): 1,
-        ("provo", REPRODUCED): 302,
+        ("provo", REPRODUCED): 328,
         ("provo", WITHIN_TOLERANCE): 13,
         ("provo", NOT_REPRODUCIBLE): 28,
-        ("rank_perplexity", REPRODUCED): 603,
+        ("rank_perplexity", REPRODUCED): 763,
+        ("rank_perplexity", NOT_REPRODUCIBLE): 2,
         ("rank_perplexity", EXPLAINED): 4,
     }
     write_outputs(tmp_path, cfg, load_study(cfg.study), result)

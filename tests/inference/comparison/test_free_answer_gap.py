@@ -9,16 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scipy.integrate import trapezoid
 from scipy.optimize import minimize_scalar
-from scipy.stats import norm
 
 from estimators.comparison.examples import designed_study
 from estimators.errors import InputError
 from inference.comparison.free_answer_gap import answered_temperature, tempered_gap
 from inference.examples import stand_in_posterior
 from models.comparison.free_answer_data import FreeAnswerData, free_answer_data
-from models.comparison.free_answers import free_answer_model
+from models.comparison.free_answers import NODE, WEIGHT, free_answer_model
 
 
 @pytest.fixture(scope="module")
@@ -41,17 +39,11 @@ def log_total(posterior: Any, data: FreeAnswerData, item: int, power: float) -> 
         total += math.exp(power * (data.token_log_g[x] + one_draw(posterior, "token_log_ratio")[x]))
     for log_g, log_mass in zip(data.bin_log_g[item], data.bin_log_mass[item], strict=True):
         middle = level + scalar["g_slope"] * (log_g + 4) + scalar["rare_g_slope"] * max(-log_g - 7, 0)
-        broad_share = 1 / (1 + math.exp(-scalar["share"] - scalar["share_slope"] * (log_g + 4)))
-        for share, place, spread in (
-            (1 - broad_share, middle, scalar["narrow"] * divergence),
-            (broad_share, middle - scalar["shift"] * divergence, (scalar["narrow"] + scalar["broad"]) * divergence),
-        ):
-            # by numbers: the mean of e^(c v) over the normal, as far as f(x) is at most one
-            v = np.linspace(place - 9 * spread, min(place + 12 * spread * (1 + power * spread), -log_g), 40001)
-            density = np.exp(power * v) * norm.pdf(v, place, spread)
-            mean = trapezoid(density, v)
-            if v[-1] > v[0]:
-                total += share * mean * math.exp(log_mass + (power - 1) * log_g)
+        scale = divergence * math.exp(-scalar["spread_slope"] * (min(max(log_g, -12), 0) + 4))
+        for node, weight in zip(NODE, WEIGHT, strict=True):
+            rise, fall = (side * node - 1 + math.sqrt((side * node - 1) ** 2 + 0.25) for side in (1, -1))
+            r = scale * (scalar["narrow"] * node + scalar["upper"] * rise / 2 - scalar["lower"] * fall / 2)
+            total += weight * math.exp(power * (middle + r) + log_mass + (power - 1) * log_g)
     return math.log(total)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 from dataclasses import replace
 
@@ -12,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from estimators.errors import InputError
-from inference.lm import forward
-from inference.lm.batching import run_batches
+from inference.lm import forward, rows
+from inference.lm.batching import cut_batches, run_batches
 from inference.lm.forward import plant_trees, reduce_last, with_bos
 from inference.lm.next_token import next_token_distributions
 from inference.lm.shared_states import SharedStates, sharing
@@ -179,6 +180,20 @@ def test_a_batch_that_does_not_fit_is_halved_and_those_after_it_stay_small(branc
     assert "did not fit in memory" in caplog.text
 
 
+@pytest.mark.parametrize("rows_at_once", [1, 7])
+def test_rows_in_parts_that_a_cache_holds(rows_at_once, model_of, monkeypatch):
+    model = model_of("llama")
+    sequences = with_bos(model, tiny_models.contexts(30, model.vocab_size, longest=20))
+    whole, _ = after(model, sequences)
+    monkeypatch.setattr(rows, "_CACHE_BYTES", 4 * model.vocab_size * rows_at_once)
+    sizes = []
+    reduce_last(model, sequences, lambda at, log_probs: sizes.append(len(at)))
+    assert max(sizes) == rows_at_once
+    found, times = after(model, sequences)
+    assert (times == 1).all()
+    np.testing.assert_allclose(found, whole, atol=1e-6, rtol=0)
+
+
 def test_one_sequence_that_does_not_fit_is_an_error(model_of, monkeypatch):
     model = model_of("gpt2", tokens_per_batch=512)
     sizes_seen(model, monkeypatch, most=10)
@@ -211,13 +226,47 @@ def test_other_errors_are_not_retried():
     assert calls == [3]
 
 
-@given(lengths=st.lists(st.integers(1, 50), max_size=40), budget=st.integers(1, 200))
+@given(
+    lengths=st.lists(st.integers(0, 50), max_size=40),
+    budget=st.integers(1, 200),
+    tokens_per_pass=st.sampled_from([0, 1, 20]),
+)
 @settings(max_examples=100)
-def test_batches_hold_every_sequence_once_within_the_budget(lengths, budget):
-    batches = [batch for batch, _ in run_batches(lengths, budget, lambda batch: None)]
+def test_batches_hold_every_sequence_once_within_the_budget(lengths, budget, tokens_per_pass):
+    batches = [batch for batch, _ in run_batches(lengths, budget, lambda batch: None, tokens_per_pass=tokens_per_pass)]
     assert sorted(i for batch in batches for i in batch) == list(range(len(lengths)))
     for batch in batches:
         assert len(batch) == 1 or len(batch) * max(lengths[i] for i in batch) <= budget
+
+
+@given(lengths=st.lists(st.integers(1, 30), min_size=1, max_size=9), budget=st.integers(1, 90), each=st.integers(1, 40))
+@settings(max_examples=100)
+def test_no_other_cut_costs_less(lengths, budget, each):
+    lengths = np.array(sorted(lengths, reverse=True))
+
+    def cost(sizes):
+        ends = np.cumsum(sizes)
+        pairs = [(size, int(lengths[end - size])) for size, end in zip(sizes, ends, strict=True)]
+        if any(size > 1 and size * longest > budget for size, longest in pairs):
+            return np.inf
+        return sum(size * longest + each for size, longest in pairs)
+
+    # every place between two neighbours is a cut or none
+    inner = itertools.product([False, True], repeat=len(lengths) - 1)
+    cuts = [[0, *(i + 1 for i, cut in enumerate(its) if cut), len(lengths)] for its in inner]
+    assert cost(cut_batches(lengths, budget, each)) == min(cost(np.diff(cut).tolist()) for cut in cuts)
+
+
+def test_a_batch_that_did_not_fit_is_cut_anew():
+    def compute(batch):
+        if len(batch) > 2:
+            raise RuntimeError("out of memory")
+        return batch
+
+    lengths = [9, 9, 9, 9, 8, 3, 3, 3]
+    batches = [batch.tolist() for batch, _ in run_batches(lengths, 40, compute, tokens_per_pass=10)]
+    # 4 x 9 did not fit, then 3 x 3 did not
+    assert batches == [[0, 1], [2, 3], [4], [5, 6], [7]]
 
 
 @pytest.mark.parametrize(

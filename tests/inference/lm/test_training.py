@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from inference.lm.language_model import LanguageModel, encode
 from inference.lm.minimal_model import ShapeSettings, collate_blocks, make_model, make_tokenizer, token_blocks
 from inference.lm.training import Examples, TrainedModel, train_model
 from inference.lm.training_settings import TrainingSettings, example_order
+from tests.experiments.command import environment
 from tests.inference.lm import tiny_models
 from tests.oracles.training import train_plainly
 
@@ -234,3 +237,28 @@ def test_what_trains(model: LanguageModel) -> None:
     with pytest.raises(InputError, match="trainable"):
         set_trainable(module, "some")
     module.requires_grad_(requires_grad=False)
+
+
+@pytest.mark.subprocess
+def test_two_processes_do_not_train_in_one_folder(tmp_path: Path, tokenizer: Any, blocks: list[Any]) -> None:
+    hold = "import sys; from pathlib import Path; from inference.own_folder import own\n"
+    hold += "with own(Path(sys.argv[1])):\n    print('mine', flush=True)\n    sys.stdin.read()"
+    folder = tmp_path / "run"
+    folder.mkdir()
+
+    with subprocess.Popen(
+        [sys.executable, "-c", hold, str(folder)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment(),
+    ) as other:
+        assert other.stdin is not None
+        assert other.stdout is not None
+        assert other.stdout.readline() == "mine\n"
+        with pytest.raises(InputError, match=f"run, store: process {other.pid} on .* writes there"):
+            trained(folder, tokenizer, blocks, n_steps=1)
+        other.stdin.close()
+        other.wait(timeout=60)
+    assert trained(folder, tokenizer, blocks, n_steps=1).n_steps_now == 1
+    assert sorted(path.name for path in folder.iterdir()) == ["model"]

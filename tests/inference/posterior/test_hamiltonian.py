@@ -57,7 +57,7 @@ def normal(x: Any, gradient: Any, mean: Any, precision: Any) -> float:
 
 
 @compiled
-def gamma_and_cauchy(x: Any, gradient: Any, shape: float) -> float:
+def gamma_and_t(x: Any, gradient: Any, shape: float) -> float:
     """The logarithm of a gamma number, and a Student t with 4 degrees of freedom."""
     gradient[0] = shape - exp(x[0])
     gradient[1] = -5 * x[1] / (4 + x[1] ** 2)
@@ -90,7 +90,7 @@ def test_a_correlated_normal_is_recovered_whatever_its_units(seed_offset: int) -
 
 @pytest.mark.mcmc
 def test_skewed_and_heavy_tails_are_those_of_the_distribution(seed_offset: int) -> None:
-    found = drawn(gamma_and_cauchy, (2.5,), 2, 5 + seed_offset, draws=20_000)
+    found = drawn(gamma_and_t, (2.5,), 2, 5 + seed_offset, draws=20_000)
     number, heavy = np.exp(found.draws[:, 0]), found.draws[:, 1]
     assert far(number, 2.5) < FAR_SDS
     for at, one, exact in ((number, "gamma", (2.5,)), (heavy, "t", (4,))):

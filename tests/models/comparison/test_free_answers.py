@@ -8,22 +8,23 @@ from typing import Any
 
 import numpy as np
 import pymc as pm
-import pytensor
-import pytensor.tensor as pt
 import pytest
 import xarray as xr
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from scipy import integrate, special, stats
+from scipy import integrate, stats
 
 from estimators.comparison.examples import comparison_study, designed_study
 from estimators.errors import InputError
 from models.comparison.free_answer_data import FreeAnswerData, free_answer_data
 from models.comparison.free_answers import (
+    NODE,
+    WEIGHT,
     FreeAnswerPriors,
-    answered_share,
+    bent,
     free_answer_model,
     pool_table,
+    two_slopes,
 )
 
 Point = dict[str, Any]
@@ -84,21 +85,24 @@ def test_a_comparison_points_at_its_two_tokens() -> None:
     assert belief[data.row_token] == pytest.approx(shown)
 
 
-@cache
-def compiled_share() -> Any:
-    log_rate, spread = pt.dscalars("log_rate", "spread")
-    return pytensor.function([log_rate, spread], answered_share(log_rate, spread), mode=QUICK)
-
-
-@settings(max_examples=60)
-@given(st.floats(-9, 4), st.floats(0.05, 3.5))
-def test_the_share_answered_at_least_once_is_the_integral(log_rate: float, spread: float) -> None:
+@given(st.floats(-9, 1.5), st.floats(0.05, 3.0))
+def test_the_share_answered_at_least_once_is_about_the_integral(log_rate: float, spread: float) -> None:
+    """Nine nodes for a curve that bends once: what is left is small beside what a pool of ten tokens can say."""
     exact = integrate.quad(
         lambda z: -math.expm1(-math.exp(log_rate + spread * z)) * stats.norm.pdf(z), -9, 9, limit=200, epsabs=1e-12
     )[0]
-    found = float(compiled_share()(log_rate, spread))
-    # .3% of itself is what the fit of the curve leaves
-    assert found == pytest.approx(exact, rel=4e-3)
+    found = float(-np.expm1(-np.exp(log_rate + spread * NODE)) @ WEIGHT)
+    assert found == pytest.approx(exact, rel=0.06, abs=0.005)
+
+
+@given(st.floats(-6, 6), st.floats(0.01, 4), st.floats(0, 4), st.floats(0, 4))
+def test_residuals_rise_and_have_the_stated_slopes(z: float, narrow: float, upper: float, lower: float) -> None:
+    assert bent(z + 0.01, narrow, upper, lower) > bent(z, narrow, upper, lower)
+    far = [(bent(sign * 1001.0, narrow, upper, lower) - bent(sign * 1000.0, narrow, upper, lower)) for sign in (1, -1)]
+    assert far == pytest.approx([narrow + upper, -narrow - lower], rel=1e-4, abs=1e-4)
+    assert two_slopes(0.0, upper, lower) == 0
+    sides = [(two_slopes(sign * 1001.0, upper, lower) - two_slopes(sign * 1000.0, upper, lower)) for sign in (1, -1)]
+    assert sides == pytest.approx([upper, -lower], rel=1e-4, abs=1e-4)
 
 
 def test_every_pool_has_its_target_and_tokens_once() -> None:
@@ -115,15 +119,6 @@ def random_point(rng: np.random.Generator) -> Point:
     return {name: rng.normal(0, 0.4, np.shape(value)) for name, value in model_of().initial_point().items()}
 
 
-def mixture(values: np.ndarray, share: np.ndarray, place: np.ndarray, spread: np.ndarray) -> float:
-    total = 0.0
-    for at, value in enumerate(values):
-        total += math.log(
-            sum(share[at, k] * stats.norm.pdf(value, place[at, k], spread[at, k]) for k in range(share.shape[1]))
-        )
-    return total
-
-
 def test_density_of_answers_and_reports_by_loops_and_integrals() -> None:
     data, model = data_of(), model_of()
     point = random_point(np.random.default_rng(3))
@@ -137,55 +132,48 @@ def test_density_of_answers_and_reports_by_loops_and_integrals() -> None:
         return found[name]
 
     divergence = np.exp(of("divergence_spread") * of("divergence_unit"))
-    broad = of("narrow") + of("broad")
 
     def line(log_g: np.ndarray) -> np.ndarray:
         return of("g_slope") * (log_g + 4) + of("rare_g_slope") * np.maximum(-log_g - 7, 0)
 
-    def parts(log_g: np.ndarray, scale: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        share = special.expit(of("share") + of("share_slope") * (log_g + 4))
-        place = np.stack([np.zeros_like(log_g), -of("shift") * scale + 0 * log_g], axis=-1)
-        spread = np.stack([of("narrow") * scale + 0 * log_g, broad * scale + 0 * log_g], axis=-1)
-        return np.stack([1 - share, share], axis=-1), place, spread
+    def residual(z: float, log_g: float, item: int) -> float:
+        corner = math.sqrt((z - 1) ** 2 + 0.25), math.sqrt((z + 1) ** 2 + 0.25)
+        shape = of("narrow") * z + of("upper") * (z - 1 + corner[0]) / 2 - of("lower") * (-z - 1 + corner[1]) / 2
+        return float(divergence[item] * math.exp(-of("spread_slope") * (min(max(log_g, -12), 0) + 4)) * shape)
 
+    def expected(log_g: float, item: int, function: Any) -> float:
+        return sum(weight * function(residual(node, log_g, item)) for node, weight in zip(NODE, WEIGHT, strict=True))
+
+    z = of("target_unit")
     off = of("target_level") + of("target_slope") * (data.target_log_g + 4)
-    v_target = line(data.target_log_g) + off + of("target_residual")
-    v_token = line(data.token_log_g) + of("residual")
+    sides = of("target_upper"), of("target_lower")
+    off += divergence * ((sides[0] + sides[1]) / 2 * z + (sides[0] - sides[1]) / 2 * (np.sqrt(1 + z**2) - 1))
+    v_target = line(data.target_log_g) + off
+    own = [
+        residual(z, log_g, q)
+        for z, log_g, q in zip(of("residual_unit"), data.token_log_g, data.token_item, strict=True)
+    ]
+    v_token = line(data.token_log_g) + np.array(own)
     level = np.empty(data.item.size)
     for q in range(data.item.size):
         total = math.exp(data.target_log_g[q] + v_target[q])
         total += np.exp(data.token_log_g + v_token)[data.token_item == q].sum()
-        share, place, spread = parts(data.bin_log_g[q], np.full(data.bin_log_g.shape[1], divergence[q]))
-        expected = (share * np.exp(place + spread**2 / 2)).sum(axis=1)
-        total += (np.exp(data.bin_log_mass[q] + line(data.bin_log_g[q])) * expected).sum()
+        for log_g, log_mass, place in zip(
+            data.bin_log_g[q], data.bin_log_mass[q], line(data.bin_log_g[q]), strict=True
+        ):
+            total += math.exp(log_mass + place) * expected(log_g, q, math.exp)
         level[q] = of("level") + of("level_spread") * of("level_unit")[q] - math.log(total)
     w_target, w_token = level + v_target, level[data.token_item] + v_token
     assert of("item_gap_nats") == pytest.approx(-w_target)
     assert of("token_log_ratio") == pytest.approx(w_token)
 
-    share, place, spread = parts(data.token_log_g, divergence[data.token_item])
     answers = 0.0
     for x in range(data.token_item.size):
-        q = data.token_item[x]
-        rate = data.n_answers[q] * math.exp(data.token_log_g[x] + w_token[x])
-        centre = level[q] + line(data.token_log_g[x : x + 1])[0]
-        silent = sum(
-            share[x, k]
-            * integrate.quad(
-                lambda z, k=k, x=x, q=q, centre=centre: (
-                    math.exp(
-                        -data.n_entry[q]
-                        * math.exp(min(data.token_log_g[x] + centre + place[x, k] + spread[x, k] * z, 300))
-                    )
-                    * stats.norm.pdf(z)
-                ),
-                -9,
-                9,
-                limit=200,
-            )[0]
-            for k in range(2)
-        )
-        in_pool = 1 - math.exp(-data.n_drawn[q] * math.exp(data.token_log_g[x])) * silent
+        q, log_g = data.token_item[x], data.token_log_g[x]
+        rate = data.n_answers[q] * math.exp(log_g + w_token[x])
+        alike = data.n_entry[q] * math.exp(log_g + level[q] + line(data.token_log_g[x : x + 1])[0])
+        silent = expected(log_g, q, lambda r, alike=alike: math.exp(-alike * math.exp(r)))
+        in_pool = 1 - math.exp(-data.n_drawn[q] * math.exp(log_g)) * silent
         answers += stats.poisson.logpmf(data.token_answers[x], rate)
         answers -= 0.0 if data.token_given[x] else math.log(in_pool)
     target = stats.poisson.logpmf(data.target_answers, data.n_answers * np.exp(data.target_log_g + w_target)).sum()
@@ -209,18 +197,9 @@ def test_density_of_answers_and_reports_by_loops_and_integrals() -> None:
             strict=True,
         )
     )
-    # every token may be off by .3% of its probability of being in the pool
-    assert terms["answers"].sum() == pytest.approx(answers, abs=3e-3 * data.token_item.size)
+    assert terms["answers"].sum() == pytest.approx(answers)
     assert terms["target_answers"].sum() == pytest.approx(target)
     assert terms["box"].sum() == pytest.approx(boxes, rel=1e-6)
-    logp = dict(
-        zip(
-            [variable.name for variable in model.free_RVs],
-            model.compile_logp(vars=model.free_RVs, jacobian=False, sum=False, mode=QUICK)(point),
-            strict=True,
-        )
-    )
-    assert logp["residual"].sum() == pytest.approx(mixture(of("residual"), share, place, spread))
 
 
 def test_predicted_answers_are_of_tokens_in_the_pool() -> None:
@@ -247,8 +226,8 @@ def test_wrong_studies_are_refused(name: str) -> None:
 
 
 def test_wrong_priors_are_refused() -> None:
-    with pytest.raises(InputError, match="shift: is -1"):
-        FreeAnswerPriors(shift=-1.0)
+    with pytest.raises(InputError, match="tail: is -1"):
+        FreeAnswerPriors(tail=-1.0)
 
 
 def test_items_without_answers_or_comparisons_are_left_out() -> None:

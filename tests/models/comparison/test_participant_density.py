@@ -12,10 +12,12 @@ import pytest
 from numpy.typing import NDArray
 
 from models.comparison.kernels import PARTICIPANT_NUMBERS as NUMBERS
-from models.comparison.kernels import answers_log_density
+from models.comparison.kernels import TURN, answers_log_density
 from models.comparison.participant_data import ParticipantData, participant_data, without_participants
 from models.comparison.participant_density import layout, participant_density
 from models.comparison.participants import (
+    ITEM_SCALE_BOUND,
+    SCALE_FLOOR,
     SLOPE_BOUND,
     ParticipantPriors,
     added_noise,
@@ -30,6 +32,7 @@ FloatArray = NDArray[np.float64]
 PRIORS = ParticipantPriors(mu=0.8, kap_mean=0.4, ga_mean=-0.1, half_alpha=3.0, sigma=0.9, nu=7.0)
 K0 = 0.7
 LOGARITHMS = NUMBERS[10:18]
+SIGNED = dict(zip(NUMBERS[12:18], ("z", "zeta", "slope_unit", "bias_unit", "noise_unit", "lapse_unit"), strict=True))
 
 
 @cache
@@ -71,14 +74,26 @@ def where(shared: bool) -> dict[str, slice]:
     return layout(data.item.size, data.n_shared, data.participant.size)
 
 
+def spread_of(shared: bool, found: dict[str, Any]) -> FloatArray:
+    """Squared spread of every item, with its floor and without."""
+    own = ITEM_SCALE_BOUND * np.tanh(PRIORS.omega * found["omega"] * found["z"] / ITEM_SCALE_BOUND)
+    free = np.exp(2 * (found["sigma"] + own + found["c"] * (study_data(shared).surprisal - 4)))
+    return np.stack([free + SCALE_FLOOR**2, free])
+
+
 def point(shared: bool, x: FloatArray) -> dict[str, Any]:
     """Where PyMC's parameters are for a vector of ours."""
     found = {name: x[part][0] if name in NUMBERS else x[part] for name, part in where(shared).items()}
-    deviation = SLOPE_BOUND * np.tanh(np.exp(found["slope_spread"]) * found["slope_unit"] / SLOPE_BOUND)
+    slope_spread = PRIORS.slope_spread * found["slope_spread"]
+    deviation = SLOPE_BOUND * np.tanh(slope_spread * found["slope_unit"] / SLOPE_BOUND)
     found["bias_unit"] = np.sinh(found.pop("bias_turned")) / np.exp(deviation)
     present = model_of(shared)["present"].get_value()
-    mean_bias = np.exp(found["bias_spread"]) * (present * found["bias_unit"]).sum() / present.sum()
-    found["mu"] = found.pop("mu_turned") - mean_bias
+    mean_bias = PRIORS.bias_spread * found["bias_spread"] * (present * found["bias_unit"]).sum() / present.sum()
+    found["mu"] = found.pop("mu_turned") - mean_bias + found["kap"] * spread_of(shared, found)[0].mean() / 2
+    found["A_unit"] = TURN * np.sinh(found.pop("A_turned") / TURN)
+    for name, unit in SIGNED.items():
+        found[unit] = np.sign(found[name]) * found[unit]
+        found[name] = np.log(getattr(PRIORS, name) * abs(found[name]))
     renamed = {name: f"{name}_log__" for name in LOGARITHMS} | {"half": "half_logodds__"}
     return {renamed.get(name, name): np.asarray(value) for name, value in found.items()}
 
@@ -99,6 +114,9 @@ def test_the_density_is_that_of_the_model(shared: bool) -> None:
         turned = x[where(shared)["bias_turned"]]
         # how far a step in our coordinate moves the bias
         jacobian = np.log(np.abs(there["bias_unit"] / np.tanh(turned))).sum()
+        jacobian += np.log(np.cosh(x[where(shared)["A_turned"]] / TURN)).sum()
+        # PyMC has the logarithm of a scale; of ours the half with this sign
+        jacobian -= sum(np.log(2 * abs(x[where(shared)[name]][0])) for name in SIGNED)
         theirs.append(sum(term.sum() for term in log_p_of(shared)(there)) + jacobian)
     # constants of PyTensor's log-gamma are good to seven digits only: what remains is the same everywhere
     constant = ours[0] - theirs[0]
@@ -115,20 +133,38 @@ def test_the_gradient_is_that_of_the_model() -> None:
         sizes = [there[model.rvs_to_values[rv].name].size for rv in model.free_RVs]
         parts = np.split(gradient(there), np.cumsum(sizes))
         theirs = {rv.name: part for rv, part in zip(model.free_RVs, parts[:-1], strict=True)}
-        # chain rule of bias_unit = sinh(turned) / e^deviation, and of the log of that step
-        spread, unit = np.exp(x[at["slope_spread"]]), x[at["slope_unit"]]
-        bent = 1 - np.tanh(spread * unit / SLOPE_BOUND) ** 2
+        found = {name: x[part][0] if name in NUMBERS else x[part] for name, part in at.items()}
+        sign = {name: np.sign(found[name]) for name in SIGNED}
+        scale = {name: getattr(PRIORS, name) * abs(found[name]) for name in SIGNED}
+        # mu has kap times half the mean of s^2 in it
+        square, free = spread_of(shared, found)
+        of_mu = theirs["mu"] * found["kap"] * free / free.size
+        bent_item = 1 - np.tanh(scale["omega"] * there["z"] / ITEM_SCALE_BOUND) ** 2
+        theirs["kap"] += theirs["mu"] * square.mean() / 2
+        theirs["sigma"] += of_mu.sum()
+        theirs["c"] += (of_mu * (study_data(shared).surprisal - 4)).sum()
+        theirs["omega"] += (of_mu * bent_item * scale["omega"] * there["z"]).sum()
+        theirs["z"] += of_mu * bent_item * scale["omega"]
         # the mean of the biases is taken from mu
         present, by_mu = model["present"].get_value(), theirs.pop("mu")
-        scale = np.exp(x[at["bias_spread"]])
-        theirs["bias_spread"] -= by_mu * scale * (present * there["bias_unit"]).sum() / present.sum()
-        theirs["bias_unit"] -= by_mu * scale * present / present.sum()
+        theirs["bias_spread"] -= by_mu * scale["bias_spread"] * (present * there["bias_unit"]).sum() / present.sum()
+        theirs["bias_unit"] -= by_mu * scale["bias_spread"] * present / present.sum()
         theirs["mu_turned"] = by_mu
+        intercept = x[at["A_turned"]] / TURN
+        theirs["A_turned"] = theirs.pop("A_unit") * np.cosh(intercept) + np.tanh(intercept) / TURN
+        # chain rule of bias_unit = sinh(turned) / e^deviation, and of the log of that step
         by_deviation = -theirs["bias_unit"] * there["bias_unit"] - 1
-        turned = x[at["bias_turned"]]
-        theirs["bias_turned"] = theirs.pop("bias_unit") * there["bias_unit"] / np.tanh(turned) + np.tanh(turned)
+        turned, by_bias = x[at["bias_turned"]], theirs.pop("bias_unit") * sign["bias_spread"]
+        unit, spread = there["slope_unit"], scale["slope_spread"]
+        bent = 1 - np.tanh(spread * unit / SLOPE_BOUND) ** 2
         theirs["slope_unit"] += by_deviation * bent * spread
         theirs["slope_spread"] += (by_deviation * bent * spread * unit).sum()
+        theirs["bias_turned"] = by_bias * np.cosh(turned) / np.exp(SLOPE_BOUND * np.tanh(spread * unit / SLOPE_BOUND))
+        theirs["bias_turned"] += np.tanh(turned)
+        for name, unit_name in SIGNED.items():
+            theirs[name] = (theirs[name] - 1) / found[name]
+            if unit_name in theirs:
+                theirs[unit_name] = theirs[unit_name] * sign[name]
         ours = written(shared, x)[1]
         for name, part in at.items():
             np.testing.assert_allclose(ours[part], theirs[name], rtol=1e-7, atol=1e-7, err_msg=name)
@@ -143,7 +179,8 @@ def test_the_variables_are_those_of_the_model(shared: bool) -> None:
     values = model.compile_fn(inner, inputs=model.value_vars, mode="FAST_COMPILE", on_unused_input="ignore")(there)
     for name, value in zip(names, values, strict=True):
         np.testing.assert_allclose(found[name], value, rtol=1e-12, err_msg=name)
-    np.testing.assert_allclose(found["bias_unit"], there["bias_unit"], rtol=1e-12)
+    for name in ("bias_unit", "A_unit"):
+        np.testing.assert_allclose(found[name], there[name], rtol=1e-12, err_msg=name)
     np.testing.assert_allclose(found["sigma"], np.exp(there["sigma_log__"]))
     np.testing.assert_allclose(found["half"], 1 / (1 + np.exp(-there["half_logodds__"])))
     assert set(found) == {variable.name for variable in (*model.free_RVs, *model.deterministics)}

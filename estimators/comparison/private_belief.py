@@ -1,0 +1,310 @@
+r"""How far people's beliefs differ from each other, beyond how they report them.
+
+Participant p compares token x of item q with the target y and reports
+
+.. math:: d = b_p + k_p\,(a_q + \beta o_x + t_{qx} + z_{pq}) + \epsilon, \qquad o_x = \ln \frac{g(x)}{g(y)},
+
+with bias and slope of the person, level of the item, a token's own :math:`t`, which people share, and :math:`z_{pq}`,
+how far the person's own ln h(y) is from the shared one. Two tokens that one person compares with one target have the
+same z; two people have not. So its variance can be told from noise, if people compare two tokens of an item, and from
+nothing else: a private view of the *other* token looks like noise.
+
+Bias, slope (pulled towards the mean by its error), level and :math:`\beta` are fixed, the three variances are found by
+restricted maximum likelihood (:mod:`estimators.comparison.variance_components`), and the standard error by leaving out
+one person at a time, which errs to the wide side. People who answer anything pull the estimate down: their noise is
+taken for everybody's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimators.comparison.reports import log_ratio_from_report
+from estimators.comparison.rounding import RoundingScheme, round_reports
+from estimators.comparison.study import COMPARISON
+from estimators.comparison.study_sources import TARGET_POSITION
+from estimators.comparison.study_tokens import candidate_tokens, compared_tokens
+from estimators.comparison.variance_components import variance_components
+from estimators.display import Result
+from estimators.documents.clusters import t_half_width
+from estimators.errors import InputError
+from estimators.layout import response_positions
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["PrivateBelief", "private_belief"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+
+_SWEEPS = 40
+_LEAST_SLOPE = 0.05
+_LEAST = 1e-3  # variance of slopes, squares of log-ratios
+_FEWEST_PEOPLE = 3
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PrivateBelief(Result):
+    """Variance between people of ln h of one token.
+
+    Attributes
+    ----------
+    variance, se, lower, upper : float
+        Square nats, with Student's interval; the estimate and the lower end may be negative.
+    sd_nats : float
+        Root of the variance; 0 where that is negative.
+    p_shared : float
+        One-sided probability of an estimate this large if people share one belief.
+    loss_most_nats : float
+        By how much the mean loss of people one by one is above that of the belief they share, at most: half of the
+        variance's upper end, at least 0.
+    token_sd_nats, noise_sd_nats : float
+        Of what people share beyond the generator, and of a report; 0 where the variance is negative.
+    slope : float
+        k, by which log-ratios were divided.
+    n_reports, n_repeated, n_participants, n_items : int
+        `n_repeated` counts pairs of a person and an item with two tokens.
+    person, item, token : ndarray of int, shape (report,)
+        Numbered from 0, in the order of items.
+    residual_nats : ndarray, shape (report,)
+        Log-ratio reported, less the person's bias and slope and the item's level.
+
+    Examples
+    --------
+    >>> from estimators import comparison
+    >>> from estimators.comparison.examples import repeated_study
+    >>> found = comparison.private_belief(repeated_study())
+    >>> found.n_repeated, found.n_participants
+    (216, 20)
+    """
+
+    variance: float
+    se: float
+    lower: float
+    upper: float
+    sd_nats: float
+    p_shared: float
+    loss_most_nats: float
+    token_sd_nats: float
+    noise_sd_nats: float
+    slope: float
+    n_reports: int
+    n_repeated: int
+    n_participants: int
+    n_items: int
+    person: IntArray = field(repr=False)
+    item: IntArray = field(repr=False)
+    token: IntArray = field(repr=False)
+    residual_nats: FloatArray = field(repr=False)
+
+    def headline(self) -> str:
+        """Say the variance, its interval, and how likely it is that there is none."""
+        return (
+            f"variance between people {self.variance:.2f} [{self.lower:.2f}, {self.upper:.2f}] square nats, "
+            f"p = {self.p_shared:.3f} if they share one belief"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Reports:
+    """Reports in the order of items; every array has shape (report,)."""
+
+    log_ratio: FloatArray
+    offset: FloatArray
+    person: IntArray
+    item: IntArray
+    token: IntArray
+
+    def of(self, keep: NDArray[np.bool_]) -> _Reports:
+        """Some of them; people, items and tokens are numbered anew."""
+        return _Reports(
+            self.log_ratio[keep],
+            self.offset[keep],
+            *(_codes(each[keep]) for each in (self.person, self.item, self.token)),
+        )
+
+
+def private_belief(
+    study: xr.Dataset,
+    *,
+    rounding: RoundingScheme | str = "none",
+    slope: float = 1.0,
+    probability: float = 0.9,
+) -> PrivateBelief:
+    """Estimate how far people's beliefs differ from each other.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A comparison study in which people compared several tokens of an item with its target; what the site answered
+        by itself, and comparisons of two candidates, are left out.
+    rounding : RoundingScheme or str
+        What reports are rounded to first; by default they are taken as they are.
+    slope : float
+        How large the log-odds of reports are beside those of the belief, such as
+        :attr:`~estimators.comparison.ScaledBridge.slope`; with 1 the variance is that of reports.
+    probability : float
+        Of the interval.
+
+    Returns
+    -------
+    PrivateBelief
+
+    Raises
+    ------
+    InputError
+        If no person compared two tokens of an item, fewer than three people did, a report is 0 or 1, or an argument is
+        out of its range.
+
+    Examples
+    --------
+    >>> from estimators import comparison
+    >>> from estimators.comparison.examples import repeated_study
+    >>> found = comparison.private_belief(repeated_study())
+    >>> found.lower < found.variance < found.upper
+    True
+    """
+    source = COMPARISON.source(study)
+    if not (np.isfinite(slope) and slope > 0):
+        raise InputError(f"is {slope}, should be a number above 0", source="private_belief", field="slope")
+    reports = _reports(study, rounding, source)
+    n_people, n_items = (int(each.max(initial=-1)) + 1 for each in (reports.person, reports.item))
+    repeated = _repeated(reports)
+    who = np.unique(repeated % max(n_people, 1))
+    if who.size < _FEWEST_PEOPLE:
+        raise InputError(
+            f"names {who.size} people who compared two tokens of one item with its target; at least "
+            f"{_FEWEST_PEOPLE} are needed. Ask everybody about two tokens of an item (n_comparisons_each=2)",
+            source=source,
+            field="participant",
+        )
+    variances = _fit(reports)
+    without = np.array([_fit(reports.of(reports.person != p), variances)[0] for p in who])
+    n = who.size
+    se = float(np.sqrt((n - 1) / n * np.sum((without - without.mean()) ** 2))) / slope**2
+    person, token, noise = variances / slope**2
+    half = t_half_width(se, n - 1, probability)
+    return PrivateBelief(
+        variance=float(person),
+        se=se,
+        lower=float(person) - half,
+        upper=float(person) + half,
+        sd_nats=float(np.sqrt(max(person, 0))),
+        p_shared=_upper_tail(float(person) / se, n - 1),
+        loss_most_nats=max(float(person) + half, 0.0) / 2,
+        token_sd_nats=float(np.sqrt(max(token, 0))),
+        noise_sd_nats=float(np.sqrt(max(noise, 0))),
+        slope=slope,
+        n_reports=reports.item.size,
+        n_repeated=repeated.size,
+        n_participants=n_people,
+        n_items=n_items,
+        person=reports.person,
+        item=reports.item,
+        token=reports.token,
+        residual_nats=_residuals(reports),
+    )
+
+
+def _reports(study: xr.Dataset, rounding: RoundingScheme | str, source: str) -> _Reports:
+    code = candidate_tokens(study)
+    item = response_positions(study)
+    candidate, reference = compared_tokens(study, code)
+    keep = (candidate >= 0) & (reference == TARGET_POSITION) & ~study["automatic"].to_numpy()
+    report = round_reports(study["report"].to_numpy()[keep], rounding)
+    if not ((report > 0) & (report < 1)).all():
+        raise InputError("is 0 or 1; name a rounding that keeps reports between them", source=source, field="report")
+    item, candidate = item[keep], candidate[keep]
+    generator = study.attrs["generator"]
+    log_g = study["candidate_logprob"].sel(model=generator).to_numpy().astype(float)[item, candidate]
+    log_g_target = study["target_logprob"].sel(model=generator).to_numpy().astype(float)[item]
+    person = study["participant"].to_numpy()[keep].astype(str)
+    order = np.argsort(item, kind="stable")
+    found = _Reports(
+        log_ratio_from_report(report)[order],
+        (log_g - log_g_target)[order],
+        _codes(person[order]),
+        item[order],
+        (item * code.shape[1] + candidate)[order],
+    )
+    return found.of(np.ones(order.size, dtype=bool))
+
+
+def _codes(names: NDArray[np.generic]) -> IntArray:
+    codes: IntArray = np.unique(names, return_inverse=True)[1]
+    return codes
+
+
+def _repeated(reports: _Reports) -> IntArray:
+    """Cells (item times people plus person) with two tokens."""
+    n_people = int(reports.person.max(initial=-1)) + 1
+    cell = reports.item * n_people + reports.person
+    pairs = np.unique(np.column_stack([cell, reports.token]), axis=0)
+    found, count = np.unique(pairs[:, 0], return_counts=True)
+    repeated: IntArray = found[count > 1]
+    return repeated
+
+
+def _fit(reports: _Reports, start: FloatArray | None = None) -> FloatArray:
+    """Variances of people's own views, of tokens, and of noise; with a start, one unbiased step from it."""
+    fixed, k = _design(reports)
+    row = np.arange(reports.item.size)
+    cell = _codes(reports.item * (int(reports.person.max()) + 1) + reports.person)
+    effects = [(k, cell), (k, reports.token), (np.ones(row.size), row)]
+    steps = {} if start is None else {"max_steps": 1}
+    return variance_components(reports.log_ratio, fixed, effects, reports.item, start=start, **steps)
+
+
+def _residuals(reports: _Reports) -> FloatArray:
+    fixed, _ = _design(reports)
+    found: FloatArray = reports.log_ratio - fixed @ np.linalg.lstsq(fixed, reports.log_ratio)[0]
+    return found
+
+
+def _design(reports: _Reports) -> tuple[FloatArray, FloatArray]:
+    """Columns of the fixed effects, and the slope of every row's person."""
+    slope, level = _slopes(reports)
+    row, k = np.arange(reports.item.size), slope[reports.person]
+    fixed = np.zeros((row.size, 2 * slope.size + int(reports.item.max()) + 2))
+    fixed[row, reports.person], fixed[row, slope.size + reports.person] = 1, level
+    fixed[row, 2 * slope.size + reports.item], fixed[:, -1] = k, k * reports.offset
+    return fixed, k
+
+
+def _slopes(reports: _Reports) -> tuple[FloatArray, FloatArray]:
+    """Slope of everybody, of which the typical one is 1, and the level of every row that it multiplies."""
+    d, o, p, q = reports.log_ratio, reports.offset, reports.person, reports.item
+    n = np.bincount(p)
+    k, bias, level = np.ones(n.size), np.zeros(n.size), np.zeros(d.size)
+    freedom = max(d.size - 2 * n.size - int(q.max()) - 2, 1)
+    for _ in range(_SWEEPS):
+        # level of items and slope of offsets, given people
+        w, own = k[p], d - bias[p]
+        total = np.bincount(q, w**2)
+        mean_d, mean_o = np.bincount(q, w * own) / total, np.bincount(q, w**2 * o) / total
+        within = o - mean_o[q]
+        spread = np.sum(w**2 * within**2)
+        beta = np.sum(w * (own - w * mean_d[q]) * within) / spread if spread > 0 else 0.0
+        level = mean_d[q] + beta * within
+        # bias and slope of people, given those
+        at, of = np.bincount(p, level) / n, np.bincount(p, d) / n
+        x, y = level - at[p], d - of[p]
+        squares = np.maximum(np.bincount(p, x**2), _LEAST)
+        raw = np.bincount(p, x * y) / squares
+        error = np.sum((y - raw[p] * x) ** 2) / freedom / squares
+        differ = max(float(np.var(raw) - error.mean()), _LEAST)
+        k = np.maximum(raw.mean() + (raw - raw.mean()) * differ / (differ + error), _LEAST_SLOPE)
+        bias = of - k * at
+        k /= np.exp(np.log(k).mean())
+    return k, level
+
+
+def _upper_tail(t: float, freedom: int) -> float:
+    from scipy.special import stdtr  # noqa: PLC0415 - importing estimators needs no scipy
+
+    return float(stdtr(freedom, -t))

@@ -1,0 +1,185 @@
+r"""Linear regression with standard errors that know in which groups the observations come.
+
+With columns :math:`X`, residuals :math:`e` and clusters of one kind or two (people U, texts I, and both P)
+
+.. math::
+
+    V = V_U + V_I - V_P, \qquad
+    V_C = \frac{|C|}{|C| - 1} (X'X)^{-1} \Big(\sum_{c \in C} s_c s_c'\Big) (X'X)^{-1}, \qquad
+    s_c = \sum_{i \in c} e_i x_i .
+
+Source: Cameron, Gelbach and Miller (2011), Robust inference with multiway clustering.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from estimators.display import Result
+from estimators.documents.clusters import t_half_width
+from estimators.errors import InputError
+
+__all__ = ["ClusteredRegression", "clustered_regression"]
+
+FloatArray = NDArray[np.float64]
+INTERCEPT = "intercept"
+_SAME = 1e-8
+
+
+@dataclass(frozen=True, repr=False)
+class ClusteredRegression(Result):
+    """Coefficients of a linear regression.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The intercept first.
+    coefficient, se, lower, upper : ndarray of float, shape (name,)
+        In the value's unit by unit of the column; Student's interval with as many degrees of freedom as the smallest
+        number of clusters, minus 1.
+    loglik_nats : float
+        Largest log-likelihood of a normal error; differences between nested regressions on the same values say how much
+        a column predicts.
+    n : int
+    n_clusters : tuple of int
+
+    Examples
+    --------
+    >>> from estimators import documents
+    >>> fit = documents.clustered_regression([1.0, 3.0, 5.0, 8.0], {"x": [0, 1, 2, 3]}, ["a", "a", "b", "b"])
+    >>> fit.names, fit.of("x")["coefficient"]
+    (('intercept', 'x'), 2.3)
+    """
+
+    names: tuple[str, ...]
+    coefficient: FloatArray
+    se: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    loglik_nats: float
+    n: int
+    n_clusters: tuple[int, ...]
+
+    def of(self, name: str) -> dict[str, float]:
+        """Coefficient, standard error and interval of one column."""
+        at = self.names.index(name)
+        shown = {"coefficient": self.coefficient, "se": self.se, "lower": self.lower, "upper": self.upper}
+        return {what: round(float(values[at]), 12) for what, values in shown.items()}
+
+    def headline(self) -> str:
+        """Say how many columns and observations there are."""
+        return f"{len(self.names) - 1} columns, {self.n} values in {' x '.join(map(str, self.n_clusters))} clusters"
+
+
+def clustered_regression(
+    values: ArrayLike,
+    columns: Mapping[str, ArrayLike],
+    cluster: ArrayLike,
+    other_cluster: ArrayLike | None = None,
+    *,
+    probability: float = 0.9,
+) -> ClusteredRegression:
+    """Least squares with an intercept, and errors clustered one way or two.
+
+    Parameters
+    ----------
+    values : array_like, shape (value,)
+    columns : mapping of str to array_like, shape (value,)
+    cluster : array_like, shape (value,)
+        Names of groups whose values depend on each other, such as texts.
+    other_cluster : array_like, shape (value,), optional
+        Groups of a second kind, such as people.
+    probability : float
+        Of the intervals.
+
+    Returns
+    -------
+    ClusteredRegression
+
+    Raises
+    ------
+    InputError
+        If a value is not finite, shapes differ, a column follows from the others, or there are too few values or
+        clusters.
+
+    Examples
+    --------
+    >>> from estimators import documents
+    >>> documents.clustered_regression([1.0, 3.0, 5.0, 8.0], {"x": [0, 1, 2, 3]}, ["a", "a", "b", "b"]).n_clusters
+    (2,)
+    """
+    if not 0 < probability < 1:
+        raise InputError(f"is {probability}, should be between 0 and 1", field="probability")
+    if INTERCEPT in columns:
+        raise InputError("is a column; the intercept is there already", field=INTERCEPT)
+    y = _finite(values, "values", None)
+    x = np.column_stack([np.ones(y.size), *(_finite(column, name, y.size) for name, column in columns.items())])
+    if y.size <= x.shape[1]:
+        raise InputError(f"has {y.size} numbers for {x.shape[1]} coefficients; more are needed", field="values")
+    # of unit length, so that a column in milliseconds hides none in log-odds
+    scale = np.sqrt((x**2).sum(axis=0))
+    names = (INTERCEPT, *columns)
+    if (scale == 0).any():
+        raise InputError("is zero everywhere", field=names[int(np.flatnonzero(scale == 0)[0])])
+    _, size, basis = np.linalg.svd(x / scale, full_matrices=False)
+    if size[-1] < _SAME * size[0]:
+        raise InputError("follows from the other columns", field=names[int(np.argmax(np.abs(basis[-1][1:]))) + 1])
+    inverse = (basis.T / size**2) @ basis / np.outer(scale, scale)
+    coefficient = inverse @ (x.T @ y)
+    error = y - x @ coefficient
+    codes = [_codes(cluster, "cluster", y.size)]
+    if other_cluster is not None:
+        codes.append(_codes(other_cluster, "other_cluster", y.size))
+    counts = tuple(int(code.max()) + 1 for code in codes)
+    if min(counts) < 2:
+        raise InputError("has one group; two are needed for a standard error", field="cluster")
+    scores = x * error[:, None]
+    parts = [_variance(scores, inverse, code) for code in codes]
+    variance = parts[0]
+    if len(parts) == 2:
+        both = np.unique(codes[0] * counts[1] + codes[1], return_inverse=True)[1]
+        # a variance below one of its parts is one of a small study
+        variance = np.maximum(parts[0] + parts[1] - _variance(scores, inverse, both), np.maximum(*parts))
+    se = np.sqrt(variance)
+    half = np.array([t_half_width(float(one), min(counts) - 1, probability) for one in se])
+    return ClusteredRegression(
+        names=names,
+        coefficient=coefficient,
+        se=se,
+        lower=coefficient - half,
+        upper=coefficient + half,
+        loglik_nats=float(-y.size / 2 * (np.log(2 * np.pi * (error @ error) / y.size) + 1)),
+        n=y.size,
+        n_clusters=counts,
+    )
+
+
+def _finite(given: ArrayLike, what: str, size: int | None) -> FloatArray:
+    numbers = np.asarray(given, dtype=float)
+    if numbers.ndim != 1 or (size is not None and numbers.size != size):
+        right = "one number a value" if size is None else (size,)
+        raise InputError(f"has shape {numbers.shape}, should be {right}", field=what)
+    if not np.isfinite(numbers).all():
+        at = int(np.flatnonzero(~np.isfinite(numbers))[0])
+        raise InputError(f"is {numbers[at]} at value {at}, should be finite", field=what)
+    return numbers
+
+
+def _codes(names: ArrayLike, what: str, size: int) -> NDArray[np.int64]:
+    given = np.asarray(names)
+    if given.shape != (size,):
+        raise InputError(f"has shape {given.shape}, `values` has {(size,)}", field=what)
+    codes: NDArray[np.int64] = np.unique(given.astype(str) if given.dtype == object else given, return_inverse=True)[1]
+    return codes
+
+
+def _variance(scores: FloatArray, inverse: FloatArray, cluster: NDArray[np.int64]) -> FloatArray:
+    """Variances of the coefficients by clusters of one kind, shape (name,)."""
+    n = int(cluster.max()) + 1
+    totals = np.stack([np.bincount(cluster, weights=column, minlength=n) for column in scores.T], axis=1)
+    sandwich: FloatArray = n / max(n - 1, 1) * ((totals @ inverse) ** 2).sum(axis=0)
+    return sandwich

@@ -1,0 +1,142 @@
+"""Texts with rules spread in noise: whoever has read the rules knows the last word, and nobody else does.
+
+A text holds rules ("Every dax is a wug.", "Every wug is red.") in a random order among sentences that have nothing to
+do with them, and ends with what follows from some of the rules ("The colour of the dax is red"). A control is the same
+text without the rules that the last word follows from. The truth is known: a reader of the rules is right in every text
+with them, and right in one of as many as there are colours without.
+
+Source of the idea: de Jong (2024), An Alternative to Perplexity for the Evaluation of Long-context LLMs, section 6.3,
+which names no rules; these are the toolkit's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from estimators.display import Result
+from estimators.errors import InputError
+
+__all__ = ["COLOURS", "RulesText", "rules_texts"]
+
+COLOURS = ("red", "blue", "green", "black", "white", "brown", "pink", "grey")
+"""Answers."""
+
+_THINGS = ("dax", "wug", "blick", "toma", "fep", "zorp", "kiv", "modi", "gazzer", "tulver", "pim", "rell")
+_WHO = ("Anna", "Peter", "My uncle", "The teacher", "Her brother", "Our neighbour", "The doctor", "Maria")
+_DID = ("walked to", "came from", "drove past", "waited at", "wrote about", "remembered", "looked for", "found")
+_WHERE = ("the station", "the old bridge", "the market", "the library", "the harbour", "a small hotel", "the school")
+_WHEN = ("on Monday", "in the morning", "last year", "after lunch", "before the rain", "at night", "in spring")
+
+
+@dataclass(frozen=True, repr=False)
+class RulesText(Result):
+    """One text.
+
+    Attributes
+    ----------
+    text : str
+        Ends with the answer.
+    answer : str
+        One of :data:`COLOURS`.
+    n_noise : int
+        Sentences of noise.
+    has_rule : bool
+        Whether the rules that the answer follows from are in it.
+
+    Examples
+    --------
+    >>> from estimators import documents
+    >>> documents.rules_texts(1, n_noise=[0], n_rules=1, n_steps=1, seed=1)[0].text
+    'Every pim is brown. The colour of the pim is brown'
+    """
+
+    text: str
+    answer: str
+    n_noise: int
+    has_rule: bool
+
+    def headline(self) -> str:
+        """Say what follows, and from how much."""
+        said = "with its rules" if self.has_rule else "without its rules"
+        return f"{self.answer}, {said}, among {self.n_noise} sentences of noise"
+
+
+def rules_texts(
+    n_texts: int, *, n_noise: Sequence[int], n_rules: int = 4, n_steps: int = 1, seed: int = 0
+) -> list[RulesText]:
+    """Make texts with rules spread in noise, and their controls.
+
+    Parameters
+    ----------
+    n_texts : int
+        Texts of each number of noise sentences; as many controls.
+    n_noise : sequence of int
+        Sentences of noise in a text.
+    n_rules : int
+        Colours that a text tells; one of them is asked for.
+    n_steps : int
+        Rules from which the answer follows: 1 says it; with 2 the thing asked for is a thing of that colour.
+    seed : int
+
+    Returns
+    -------
+    list of RulesText
+        By number of noise sentences and text, the control after its text.
+
+    Raises
+    ------
+    InputError
+        If there are not enough names for so many rules of so many steps, or a number is out of range.
+
+    Examples
+    --------
+    >>> from estimators import documents
+    >>> texts = documents.rules_texts(2, n_noise=[0, 3], n_steps=2)
+    >>> len(texts), [text.has_rule for text in texts[:2]]
+    (8, [True, False])
+    """
+    for field, value, least in (("n_texts", n_texts, 1), ("n_rules", n_rules, 1), ("n_steps", n_steps, 1)):
+        if value < least:
+            raise InputError(f"is {value}, should be at least {least}", field=field)
+    if not n_noise or min(n_noise) < 0:
+        raise InputError(f"is {list(n_noise)}, should be numbers of 0 or more", field="n_noise")
+    if n_rules * n_steps > len(_THINGS):
+        raise InputError(
+            f"is {n_rules}, but {n_rules} chains of {n_steps} rules take {n_rules * n_steps} names, and there are "
+            f"{len(_THINGS)}",
+            field="n_rules",
+        )
+    rng = np.random.default_rng(seed)
+    found: list[RulesText] = []
+    for noise in n_noise:
+        for _ in range(n_texts):
+            found += _pair(rng, noise, n_rules, n_steps)
+    return found
+
+
+def _pair(rng: np.random.Generator, n_noise: int, n_rules: int, n_steps: int) -> list[RulesText]:
+    """A text and its control, which differ in the rules alone."""
+    names = rng.permutation(_THINGS)[: n_rules * n_steps].reshape(n_rules, n_steps).tolist()
+    colours = rng.choice(COLOURS, size=n_rules).tolist()
+    needed = [True] * n_steps + [False] * (n_steps * (n_rules - 1))
+    sentences = [
+        f"Every {thing} is {f'a {chain[step + 1]}' if step + 1 < n_steps else colour}."
+        for chain, colour in zip(names, colours, strict=True)
+        for step, thing in enumerate(chain)
+    ]
+    noise = [" ".join(str(rng.choice(part)) for part in (_WHO, _DID, _WHERE, _WHEN)) + "." for _ in range(n_noise)]
+    order = rng.permutation(len(sentences) + n_noise).tolist()
+    every = [*zip(sentences, needed, strict=True), *((text, False) for text in noise)]
+    end = f"The colour of the {names[0][0]} is {colours[0]}"
+    return [
+        RulesText(
+            " ".join([*(every[at][0] for at in order if has_rule or not every[at][1]), end]),
+            colours[0],
+            n_noise,
+            has_rule,
+        )
+        for has_rule in (True, False)
+    ]

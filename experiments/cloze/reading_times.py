@@ -1,0 +1,335 @@
+"""``+exp=reading_times``: how much longer a word is read, the less people and models expect it.
+
+A table of times is joined to the contexts of a cloze study. Times are regressed on the surprisal of the word that came,
+beside what is known to matter anyway: the word's length, its place in the text, columns of the table.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import xarray as xr
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from estimators.cloze import StudyWords, target_surprisal
+from estimators.cloze.study import context_labels, entry_positions
+from estimators.documents import ClusteredRegression, clustered_regression
+from estimators.errors import InputError
+from experiments.cloze.figures import colours, label
+from experiments.cloze.settings import ClozeSettings, chosen_models, words_of
+from experiments.harness.figures import STYLE, new_figure
+from experiments.harness.marks import light_grid, titled
+from experiments.harness.result import ExperimentResult, experiment
+from experiments.harness.settings import rows_of
+from experiments.harness.tables import table_variables
+from experiments.studies.cloze.answers import answer_warnings
+from experiments.studies.table_file import read_table
+from inference.settings import Names, Probability, Settings, Text, UserPath
+
+__all__ = ["READING_TIMES_COLUMNS", "ReadingTimesSettings", "reading_times"]
+
+Floats = NDArray[np.float64]
+
+PEOPLE = "people"
+
+READING_TIMES_COLUMNS = (
+    *("player", "n_times", "n_words", "n_texts", "n_readers", "slope", "slope_se", "slope_lower", "slope_upper"),
+    *("spillover", "spillover_se", "loglik_gain_nats", "beside_people", "beside_people_se", "people_beside"),
+    *("people_beside_se",),
+)
+"""Columns of the table, a row a player.
+
+``slope`` is what a nat of the word's own surprisal adds to its time (ms, or ln ms), ``spillover`` what a nat of the
+word before adds; ``loglik_gain_nats`` is what both add to the log-likelihood of a time, over the other columns.
+``beside_people`` and ``people_beside`` are the slopes of the player and of people in one regression. Errors are
+clustered by text, and by reader where there are readers.
+"""
+
+_TIME, _LENGTH, _PLACE, _OWN, _BEFORE = (
+    "time",
+    "letters",
+    "place in the text",
+    "surprisal",
+    "surprisal of the word before",
+)
+
+
+class TimesColumns(Settings):
+    """Names of the columns of the table of times."""
+
+    text_id: Text = "text_id"
+    """The text, as the study calls it."""
+    word_num: Text = "word_num"
+    """The word's number in it, as in the study."""
+    time: Text = "time"
+    """Reading time in milliseconds."""
+    participant: Text | None = None
+    """Who read; null: times are means over readers."""
+
+
+class ReadingTimesSettings(ClozeSettings):
+    """Settings of :func:`reading_times`."""
+
+    times: UserPath | None = None
+    """Table (CSV, TSV, Parquet) with a row a reading time, or a row a word."""
+    columns: TimesColumns = TimesColumns()
+    """Names of its columns."""
+    controls: Names = ()
+    """Columns of it that are numbers and enter the regression, such as [log_frequency]."""
+    scale: Literal["ms", "log"] = "ms"
+    """Times as they are, or their natural logarithms."""
+    spillover: bool = True
+    """Let the surprisal of the word before have a slope, too; words without one are then left out."""
+    interval: Probability = 0.9
+    """Probability inside the intervals."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Times:
+    """Times of words of the study: a row a time."""
+
+    item: NDArray[np.intp]
+    value: Floats
+    reader: NDArray[np.object_] | None
+    controls: dict[str, Floats]
+    n_without_context: int
+    n_without_time: int
+
+
+@experiment(ReadingTimesSettings)
+def reading_times(study: xr.Dataset, settings: ReadingTimesSettings) -> ExperimentResult:
+    """Regress reading times on the surprisal of people and of models.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A cloze study with counts and the words that came.
+    settings : ReadingTimesSettings, optional
+        Or its fields by name; ``times`` is needed.
+
+    Returns
+    -------
+    ExperimentResult
+        :data:`READING_TIMES_COLUMNS`; ``items.csv`` has the surprisal and the mean time of every word.
+
+    Raises
+    ------
+    InputError
+        If there is no table of times, it cannot be read, or too few of its words are contexts of the study.
+    """
+    if settings.times is None:
+        raise InputError("is needed: a table with text_id, word_num and time", field="experiment.times")
+    models = chosen_models(settings, study, needed=False)
+    words = words_of(settings, study, models)
+    surprisal = {PEOPLE: target_surprisal(words.answers(), words.target)}
+    surprisal |= {name: _of_model(study, words, name) for name in models}
+    times = _read(study, settings, settings.times)
+    rows = [_row(study, settings, name, surprisal, times) for name in surprisal]
+    table = pd.DataFrame(rows, columns=list(READING_TIMES_COLUMNS))
+    items = _items(study, surprisal, times)
+    return ExperimentResult(
+        table=table,
+        dataset=xr.Dataset(table_variables(table, "row") | table_variables(items.add_prefix("word_"), "word")),
+        figures={"reading_times": reading_times_figure(table, settings.scale, str(study.attrs.get("name", "")))},
+        text=_summary(table, settings),
+        warnings=(*answer_warnings(words), *_warnings(times)),
+        tables={"items": items},
+    )
+
+
+def _of_model(study: xr.Dataset, words: StudyWords, name: str) -> Floats:
+    """Exact where the study has the log-probability of the word that came, else from the model's samples."""
+    found = np.full(study.sizes["item"], np.nan)
+    model = words.models[name]
+    found[model.item] = target_surprisal(model.counts, words.target[model.item])
+    sources = study["source"].to_numpy().astype(str).tolist()
+    if "corpus" in sources and "sample_logprob" in study:
+        entries = entry_positions(study, name)
+        mine = np.isin(study["sample_entry"].to_numpy(), entries)
+        mine &= study["sample_source"].to_numpy() == sources.index("corpus")
+        mine &= np.isfinite(study["sample_logprob"].to_numpy())
+        place = {label: at for at, label in enumerate(study["item"].to_numpy().tolist())}
+        for entry, logprob in zip(
+            study["sample_entry"].to_numpy()[mine], study["sample_logprob"].to_numpy()[mine], strict=True
+        ):
+            found[place[int(study["entry_item"].to_numpy()[entry])]] = -logprob
+    return found
+
+
+def _read(study: xr.Dataset, settings: ReadingTimesSettings, path: Path) -> _Times:
+    columns = settings.columns
+    wanted = [columns.text_id, columns.word_num, columns.time, *settings.controls]
+    wanted += [columns.participant] if columns.participant else []
+    table = read_table(path, of="reading time", wanted=wanted)
+    for what, name in (("text_id", columns.text_id), ("word_num", columns.word_num), ("time", columns.time)):
+        table.check_column(name, what, f"experiment.columns.{what}=NAME says which one it is")
+    for name in (*settings.controls, *([columns.participant] if columns.participant else [])):
+        table.check_column(name, name, "experiment.controls=[...] and experiment.columns.participant name columns")
+    time = table.numbers(columns.time, empty=True)
+    # a skipped word has no time, or zero
+    read = np.isfinite(time) & (time != 0)
+    negative = np.flatnonzero(time < 0)
+    if negative.size:
+        raise table.error(
+            f"is {time[negative[0]]:g} in {table.where(int(negative[0]))}, should be above 0", columns.time
+        )
+    number = table.whole(columns.word_num)
+    text = table.filled(columns.text_id)
+    place = {
+        (str(of), int(at)): position
+        for position, (of, at) in enumerate(zip(study["text_id"].to_numpy(), study["word_num"].to_numpy(), strict=True))
+    }
+    item = np.array([place.get((str(of), int(at)), -1) for of, at in zip(text, number, strict=True)], dtype=np.intp)
+    kept = read & (item >= 0)
+    if not kept.any():
+        first = next(iter(place))
+        raise InputError(
+            f"has no time of a context of the study, such as text {first[0]}, word {first[1]}; its first row is text "
+            f"{text[0]}, word {int(number[0])}",
+            source=path,
+            field=columns.word_num,
+        )
+    return _Times(
+        item=item[kept],
+        value=np.log(time[kept]) if settings.scale == "log" else time[kept],
+        reader=table.filled(columns.participant)[kept] if columns.participant else None,
+        controls={name: table.numbers(name)[kept] for name in settings.controls},
+        n_without_context=int((item < 0).sum()),
+        n_without_time=int((~read & (item >= 0)).sum()),
+    )
+
+
+def _before(study: xr.Dataset, values: Floats) -> Floats:
+    """Value of the word before each context's word in its text; NaN where the study does not have it."""
+    text, number = study["text_id"].to_numpy().tolist(), study["word_num"].to_numpy().tolist()
+    at = {key: position for position, key in enumerate(zip(text, number, strict=True))}
+    before = [at.get((of, word - 1), -1) for of, word in zip(text, number, strict=True)]
+    return np.where(np.array(before) >= 0, values[before], np.nan)
+
+
+def _row(
+    study: xr.Dataset, settings: ReadingTimesSettings, name: str, surprisal: dict[str, Floats], times: _Times
+) -> dict[str, Any]:
+    players = list(dict.fromkeys([name, PEOPLE]))
+    columns = {player: surprisal[player][times.item] for player in players}
+    before = {player: _before(study, surprisal[player])[times.item] for player in players if settings.spillover}
+    known = np.isfinite([*columns.values(), *before.values()]).all(axis=0)
+    if known.sum() < 3:
+        raise InputError(
+            f"has {int(known.sum())} times of words with a surprisal of {name}"
+            + (" and one of the word before; experiment.spillover=false asks for none" if settings.spillover else ""),
+            source=settings.times,
+            field=settings.columns.time,
+        )
+    item = times.item[known]
+    text = study["text_id"].to_numpy()[item].astype(str)
+    reader = None if times.reader is None else times.reader[known]
+    controls = {
+        _LENGTH: np.array([len(str(word)) for word in study["target_word"].to_numpy()], dtype=float)[item],
+        _PLACE: study["word_num"].to_numpy()[item].astype(float),
+        **{column: values[known] for column, values in times.controls.items()},
+    }
+    # what does not vary has no slope
+    controls = {column: values for column, values in controls.items() if np.ptp(values) > 0}
+
+    def fit(*of: str) -> ClusteredRegression:
+        own = {f"{_OWN}, {player}": columns[player][known] for player in of}
+        own |= {f"{_BEFORE}, {player}": before[player][known] for player in of if settings.spillover}
+        return clustered_regression(
+            times.value[known], {**controls, **own}, text, reader, probability=settings.interval
+        )
+
+    base, alone = fit(), fit(name)
+    slope = alone.of(f"{_OWN}, {name}")
+    spill = alone.of(f"{_BEFORE}, {name}") if settings.spillover else {"coefficient": np.nan, "se": np.nan}
+    nothing = {"coefficient": np.nan, "se": np.nan}
+    both = fit(name, PEOPLE) if name != PEOPLE else None
+    mine = nothing if both is None else both.of(f"{_OWN}, {name}")
+    theirs = nothing if both is None else both.of(f"{_OWN}, {PEOPLE}")
+    return {
+        "player": name,
+        "n_times": int(known.sum()),
+        "n_words": len(set(item.tolist())),
+        "n_texts": len(set(text.tolist())),
+        "n_readers": 0 if reader is None else len(set(reader.tolist())),
+        "slope": slope["coefficient"],
+        "slope_se": slope["se"],
+        "slope_lower": slope["lower"],
+        "slope_upper": slope["upper"],
+        "spillover": spill["coefficient"],
+        "spillover_se": spill["se"],
+        "loglik_gain_nats": (alone.loglik_nats - base.loglik_nats) / alone.n,
+        "beside_people": mine["coefficient"],
+        "beside_people_se": mine["se"],
+        "people_beside": theirs["coefficient"],
+        "people_beside_se": theirs["se"],
+    }
+
+
+def _items(study: xr.Dataset, surprisal: dict[str, Floats], times: _Times) -> pd.DataFrame:
+    n = study.sizes["item"]
+    count = np.bincount(times.item, minlength=n)
+    with np.errstate(invalid="ignore"):
+        mean = np.bincount(times.item, weights=times.value, minlength=n) / count
+    table = {"item": context_labels(study), "word": study["target_word"].to_numpy().astype(str)}
+    table |= {f"surprisal_nats_{name}": values for name, values in surprisal.items()}
+    return pd.DataFrame({**table, "n_times": count, "mean_time": mean})
+
+
+def _warnings(times: _Times) -> tuple[str, ...]:
+    said = []
+    if times.n_without_context:
+        said.append(f"{times.n_without_context:,} times are of words that are no contexts of the study; left out")
+    if times.n_without_time:
+        said.append(f"{times.n_without_time:,} rows have no time or zero (words that were skipped); left out")
+    return tuple(said)
+
+
+def _unit(scale: str) -> str:
+    return "ms a nat" if scale == "ms" else "ln ms a nat"
+
+
+def _summary(table: pd.DataFrame, settings: ReadingTimesSettings) -> str:
+    digits = 1 if settings.scale == "ms" else 4
+    lines = [
+        f"- **{label(row.player)}**: {row.slope:.{digits}f} {_unit(settings.scale)} [{row.slope_lower:.{digits}f}, "
+        f"{row.slope_upper:.{digits}f}] of the word's own surprisal; {1000 * row.loglik_gain_nats:.2f} nats of "
+        f"log-likelihood a thousand times; {row.n_times:,} times of {row.n_words:,} words"
+        + (
+            ""
+            if np.isnan(row.beside_people)
+            else f"; beside people's, {row.beside_people:.{digits}f} (se {row.beside_people_se:.{digits}f})"
+        )
+        for row in rows_of(table)
+    ]
+    clustered = "texts and readers" if settings.columns.participant else "texts"
+    return (
+        f"Reading times, regressed on surprisal beside the word's length, its place in the text"
+        f"{''.join(f', {name}' for name in settings.controls)}; {settings.interval:.0%} intervals, errors clustered by "
+        f"{clustered}. Gains of two players compare where both have the same words.\n\n" + "\n".join(lines)
+    )
+
+
+def reading_times_figure(table: pd.DataFrame, scale: str, study_name: str = "") -> Figure:
+    """Slope of reading times on every player's surprisal, with its interval."""
+    players = [str(name) for name in table["player"]]
+    palette = colours([name for name in players if name != PEOPLE]) | {PEOPLE: "black"}
+    with mpl.rc_context(STYLE):
+        fig = new_figure(5.8, 1.3 + 0.36 * len(table))
+        axes = fig.add_subplot()
+        for at, row in enumerate(rows_of(table)):
+            arms = [[row.slope - row.slope_lower], [row.slope_upper - row.slope]]
+            axes.errorbar(row.slope, -at, xerr=arms, fmt="o", color=palette[row.player])
+        axes.axvline(0, color="0.6", linewidth=0.8)
+        axes.set_yticks([-at for at in range(len(table))], [label(name) for name in players])
+        axes.set_ylim(0.4 - len(table), 0.6)
+        axes.set_xlabel(f"slope of reading time on surprisal ({_unit(scale)})")
+        light_grid(axes, "x")
+        titled(fig, "Whose surprise is read in the times?", study_name)
+    return fig

@@ -1,0 +1,161 @@
+"""``+exp=shared_belief``: whether people share one belief, and what it means for their loss if they do not."""
+
+from __future__ import annotations
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import xarray as xr
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from estimators.comparison import PrivateBelief, has_free_answers, private_belief, scaled_bridge, study_pool
+from experiments.comparison.estimates import RoundingSettings
+from experiments.harness.figures import STYLE, new_figure
+from experiments.harness.marks import light_grid, titled
+from experiments.harness.result import ExperimentResult, experiment
+from experiments.harness.tables import table_variables
+from inference.settings import Positive, Probability, Settings
+
+__all__ = ["SHARED_BELIEF_COLUMNS", "SharedBeliefSettings", "shared_belief", "shared_belief_figure"]
+
+Floats = NDArray[np.float64]
+
+SHARED_BELIEF_COLUMNS = (
+    *("variance_nats2", "se_nats2", "lower_nats2", "upper_nats2", "sd_nats", "p_shared", "loss_most_nats"),
+    *("token_sd_nats", "noise_sd_nats", "slope", "slope_from", "n_reports", "n_repeated", "n_participants", "n_items"),
+    "true_variance_nats2",
+)
+"""Columns of the table, which has one row.
+
+``variance_nats2`` is that between people of ln h of one token, ``p_shared`` the probability of one as large if people
+share a belief. ``loss_most_nats``: people one by one lose that much more than the belief they share, at most.
+``slope`` is k, by which reports were divided, and ``slope_from`` says where it comes from. ``true_variance_nats2`` is
+that of a simulated study.
+"""
+
+
+class SharedBeliefSettings(Settings):
+    """Settings of :func:`shared_belief`."""
+
+    rounding: RoundingSettings = RoundingSettings(name="none")
+    """What reports are rounded to first."""
+    slope: Positive | None = None
+    """How large the log-odds of reports are beside those of belief. null: what the free answers say (the scaled
+    bridge), or 1 where nobody answered freely; the variance is then that of reports."""
+    interval: Probability = 0.9
+    """Probability inside the interval."""
+
+
+@experiment(SharedBeliefSettings)
+def shared_belief(study: xr.Dataset, settings: SharedBeliefSettings) -> ExperimentResult:
+    """Estimate how far people's beliefs differ from each other, from tokens of one item that one person compared.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A comparison study in which people compared two tokens or more of an item with its target.
+    settings : SharedBeliefSettings, optional
+        Or its fields by name.
+
+    Returns
+    -------
+    ExperimentResult
+        One row, :data:`SHARED_BELIEF_COLUMNS`.
+
+    Raises
+    ------
+    InputError
+        If fewer than three people compared two tokens of one item.
+
+    Examples
+    --------
+    >>> from experiments import designed_simulated, shared_belief
+    >>> study = designed_simulated(n_items=30, vocab_size=200, design={"n_comparisons_each": 2})
+    >>> shared_belief(study).table[["slope_from", "n_participants"]]
+         slope_from  n_participants
+    0  free answers              29
+    """
+    rounding = settings.rounding.scheme
+    slope, source = settings.slope, "settings"
+    if slope is None and has_free_answers(study):
+        slope, source = scaled_bridge(study_pool(study, rounding=rounding)[0]).slope, "free answers"
+    elif slope is None:
+        slope, source = 1.0, "reports"
+    found = private_belief(study, rounding=rounding, slope=slope, probability=settings.interval)
+    row = {f"{name}_nats2": getattr(found, name) for name in ("variance", "se", "lower", "upper")}
+    row |= {name: getattr(found, name) for name in SHARED_BELIEF_COLUMNS if hasattr(found, name)}
+    truth = study.attrs.get("true_private_variance_nats2", np.nan)
+    table = pd.DataFrame(
+        [row | {"slope_from": source, "true_variance_nats2": truth}], columns=list(SHARED_BELIEF_COLUMNS)
+    )
+    return ExperimentResult(
+        table=table,
+        dataset=xr.Dataset(table_variables(table, "row")),
+        figures={"shared_belief": shared_belief_figure(found, str(study.attrs.get("name", "")))},
+        text=_summary(found, settings.interval, source),
+    )
+
+
+def _summary(found: PrivateBelief, interval: float, source: str) -> str:
+    scale = {
+        "free answers": f"their scale is that of the free answers (slope of reports {found.slope:.2f})",
+        "settings": f"slope of reports {found.slope:g}, as set",
+        "reports": "on the scale of reports, as nothing says what that is",
+    }[source]
+    differ = (
+        f"Their beliefs differ (p = {found.p_shared:.3f} if they did not), by a standard deviation of "
+        f"{found.sd_nats:.2f} nats."
+        if found.lower > 0
+        else f"That is what chance gives where people share one belief (p = {found.p_shared:.2f})."
+    )
+    return (
+        f"{found.n_participants} people compared two tokens or more of one item {found.n_repeated:,} times. The "
+        f"variance between people of ln h of a token is {found.variance:.2f} [{found.lower:.2f}, {found.upper:.2f}] "
+        f"square nats ({interval:.0%}; {scale}).\n\n{differ} The mean loss of people one by one is that of the shared "
+        f"belief, or up to {found.loss_most_nats:.2f} nats more."
+    )
+
+
+def shared_belief_figure(found: PrivateBelief, study_name: str) -> Figure:
+    """What one person reports of two tokens of an item, beside what two people report."""
+    own, others = _pairs(found)
+    # as many of two people, who are many more
+    others = others[:: max(1, len(others) // max(len(own), 1))]
+    limit = float(np.quantile(np.abs(own), 0.99)) if own.size else 1.0
+    with mpl.rc_context(STYLE):
+        fig = new_figure(6.2, 3.6)
+        grid = fig.subplots(1, 2, sharex=True, sharey=True)
+        for axes, pairs, title in zip(grid, (own, others), ("one person", "two people"), strict=True):
+            axes.plot(*pairs.T, "o", markersize=3, alpha=0.3, color="black", markeredgewidth=0)
+            slope = float(np.sum(pairs[:, 0] * pairs[:, 1]) / max(np.sum(pairs[:, 0] ** 2), 1e-9))
+            ends = np.array([-limit, limit])
+            axes.plot(ends, slope * ends, color="#D55E00", linewidth=1.5)
+            axes.set_title(f"{title}: correlation {slope:+.2f}", loc="left", fontsize=9)
+            axes.set_xlim(-limit, limit)
+            axes.set_ylim(-limit, limit)
+            axes.set_aspect("equal")
+            axes.set_xlabel("report on one token (nats)")
+            light_grid(axes, "both")
+        grid[0].set_ylabel("report on another token (nats)")
+        titled(fig, "Reports on two tokens of an item, less those of other people", study_name)
+    return fig
+
+
+def _pairs(found: PrivateBelief) -> tuple[Floats, Floats]:
+    """Two reports on different tokens of an item, in both orders: of one person, and of two.
+
+    Of each the mean of other people's reports on the same token is taken off; tokens that one person compared are left
+    out.
+    """
+    n = np.bincount(found.token)[found.token] - 1
+    total = np.bincount(found.token, found.residual_nats)[found.token]
+    known = n > 0
+    unlike = found.residual_nats - (total - found.residual_nats) / np.maximum(n, 1)
+    own, others = [np.empty((0, 2))], [np.empty((0, 2))]
+    for rows in np.split(np.arange(found.item.size), np.flatnonzero(np.diff(found.item)) + 1):
+        i, j = np.meshgrid(rows[known[rows]], rows[known[rows]])
+        different, same = found.token[i] != found.token[j], found.person[i] == found.person[j]
+        for pairs, keep in ((own, different & same), (others, different & ~same)):
+            pairs.append(np.column_stack([unlike[i[keep]], unlike[j[keep]]]))
+    return np.concatenate(own), np.concatenate(others)

@@ -1,0 +1,186 @@
+"""``+exp=pool``: several studies of one quantity pooled, such as losses in bits a character (a meta-analysis)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import xarray as xr
+from matplotlib.figure import Figure
+from scipy import stats
+
+from estimators.documents import PooledMean, pooled_mean
+from estimators.errors import InputError
+from experiments.harness.figures import STYLE, Series, forest, new_figure
+from experiments.harness.marks import titled
+from experiments.harness.result import ExperimentResult, experiment
+from experiments.harness.settings import rows_of
+from experiments.harness.tables import table_variables
+from inference.settings import Probability, Settings
+
+__all__ = ["POOL_COLUMNS", "PoolSettings", "pool"]
+
+POOL_COLUMNS = (
+    "what",
+    "group",
+    "source",
+    "estimate",
+    "se",
+    "lower",
+    "upper",
+    "weight",
+    "tau",
+    "share_between",
+    "n_studies",
+)
+"""Columns of the table.
+
+``what``: ``study``, ``pooled`` (mean of the true values), ``new study`` (where the true value of a further one lies)
+and ``without`` (pooled without that study). ``tau`` is the standard deviation of the true values, ``share_between`` the
+share of the variation that is between studies (I squared), ``weight`` a study's share in the mean.
+"""
+
+_FEW = 5
+
+
+class PoolSettings(Settings):
+    """Settings of :func:`pool`."""
+
+    interval: Probability = 0.9
+    """Probability inside the intervals."""
+
+
+@experiment(PoolSettings)
+def pool(study: xr.Dataset, settings: PoolSettings) -> ExperimentResult:
+    """Pool the estimates of several studies by random effects, each group by itself.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A study of estimates.
+    settings : PoolSettings, optional
+        Or its fields by name.
+
+    Returns
+    -------
+    ExperimentResult
+        :data:`POOL_COLUMNS`.
+
+    Raises
+    ------
+    InputError
+        If a group has one study.
+    """
+    groups = list(dict.fromkeys(study["group"].to_numpy().astype(str).tolist()))
+    rows: list[dict[str, Any]] = []
+    for group in groups:
+        rows += _rows(study.isel(source=study["group"].to_numpy().astype(str) == group), group, settings.interval)
+    table = pd.DataFrame(rows, columns=list(POOL_COLUMNS))
+    units = str(study.attrs.get("units", ""))
+    few = [
+        f"{row.group} has {row.n_studies:.0f} studies; how far studies differ is hardly known from so few, and the "
+        "interval of a new one holds less than it states"
+        for row in rows_of(table[table["what"] == "pooled"])
+        if row.n_studies < _FEW
+    ]
+    return ExperimentResult(
+        table=table,
+        dataset=xr.Dataset(table_variables(table, "row")),
+        figures={"pool": pool_figure(table, units, str(study.attrs.get("name", "")))},
+        text=_summary(table, units, settings.interval),
+        warnings=tuple(few),
+    )
+
+
+def _rows(study: xr.Dataset, group: str, interval: float) -> list[dict[str, Any]]:
+    y, s = study["estimate"].to_numpy(), study["se"].to_numpy()
+    names = study["source"].to_numpy().astype(str)
+    if y.size < 2:
+        raise InputError(
+            f"is the only study of {group!r}; there is nothing to pool",
+            source=f"study {study.attrs['name']!r}",
+            field=names[0],
+        )
+    found = pooled_mean(y, s, probability=interval)
+    weight = 1 / (s**2 + found.tau**2)
+    half = stats.norm.isf((1 - interval) / 2)
+    rows = [
+        {
+            "what": "study",
+            "group": group,
+            "source": name,
+            "estimate": mean,
+            "se": se,
+            "lower": mean - half * se,
+            "upper": mean + half * se,
+            "weight": share,
+        }
+        for name, mean, se, share in zip(names, y, s, weight / weight.sum(), strict=True)
+    ]
+    rows.append(_pooled("pooled", group, "", found))
+    rows.append(
+        _pooled("new study", group, "", found) | {"lower": found.new_lower, "upper": found.new_upper, "se": np.nan}
+    )
+    if y.size > 2:
+        rows += [
+            _pooled("without", group, name, pooled_mean(np.delete(y, at), np.delete(s, at), probability=interval))
+            for at, name in enumerate(names)
+        ]
+    return rows
+
+
+def _pooled(what: str, group: str, source: str, found: PooledMean) -> dict[str, Any]:
+    return {
+        "what": what,
+        "group": group,
+        "source": source,
+        "estimate": found.mean,
+        "se": found.se,
+        "lower": found.lower,
+        "upper": found.upper,
+        "tau": found.tau,
+        "share_between": found.share_between,
+        "n_studies": found.n_studies,
+    }
+
+
+def _summary(table: pd.DataFrame, units: str, interval: float) -> str:
+    lines = []
+    for group, its in table.groupby("group", sort=False):
+        mean, new = its[its["what"] == "pooled"].iloc[0], its[its["what"] == "new study"].iloc[0]
+        without = its[its["what"] == "without"]
+        line = (
+            f"- **{group}**: {mean['estimate']:.3f} [{mean['lower']:.3f}, {mean['upper']:.3f}] over "
+            f"{mean['n_studies']:.0f} studies, whose true values differ by {mean['tau']:.3f} (standard deviation; "
+            f"{mean['share_between']:.0%} of the variation is between studies)"
+        )
+        if np.isfinite(new["lower"]):
+            line += f"; a new study would lie in [{new['lower']:.3f}, {new['upper']:.3f}]"
+        if len(without):
+            line += f"; without any one study {without['estimate'].min():.3f} to {without['estimate'].max():.3f}"
+        lines.append(line)
+    unit = f" in {units}" if units else ""
+    return f"Means of the studies' true values{unit}, with {interval:.0%} intervals.\n\n" + "\n".join(lines)
+
+
+def pool_figure(table: pd.DataFrame, units: str = "", study_name: str = "") -> Figure:
+    """Every study with its interval, and below each group its pooled mean and where a new study would lie."""
+    rows = table[table["what"] != "without"].copy()
+    # with two studies nothing is known of a third
+    rows = rows[np.isfinite(rows["lower"])]
+    several = len(set(rows["group"])) > 1
+    rows["label"] = [
+        row.source if row.what == "study" else (f"{row.what}, {row.group}" if several else row.what)
+        for row in rows_of(rows)
+    ]
+    rows["colour"] = rows["what"].map({"study": "#0072B2", "pooled": "black", "new study": "0.55"})
+    rows["marker"] = rows["what"].map({"study": "o", "pooled": "D", "new study": "|"})
+    with mpl.rc_context(STYLE):
+        fig = new_figure(6.2, 1.2 + 0.3 * len(rows))
+        axes = fig.add_subplot()
+        forest(axes, rows.reset_index(drop=True), [Series("estimate", "lower", "upper", marker=None)])
+        axes.set_xlabel(units or "estimate")
+        titled(fig, "What do the studies say together?", study_name)
+    return fig

@@ -1,0 +1,301 @@
+"""``+exp=word_ranks``: the rank of the next word among whole words, so that no tokenizer decides what is ranked.
+
+A model of tokens gives a whole word a probability (:func:`inference.lm.words.word_log_probs`). Every model ranks the
+same words at the same places of the texts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import xarray as xr
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+from pydantic import Field
+
+from estimators.documents.corpus import clustered_mean
+from estimators.errors import InputError
+from estimators.rankings.scores import average_score, reciprocal_score, top_k_accuracy
+from experiments.harness.figures import STYLE, new_figure, player_colours, player_label
+from experiments.harness.language_models import SMOLLM2, LiveModels, LiveSettings, Work, batches_by_length, open_work
+from experiments.harness.marks import light_grid, number_ticks, titled
+from experiments.harness.result import ExperimentResult, experiment
+from experiments.harness.settings import Seeded, rng_for, rows_of
+from experiments.harness.tables import table_variables
+from inference.lm.language_model import LanguageModel, encode, model_record
+from inference.lm.loading import load_language_model
+from inference.lm.words import can_write, word_log_probs
+from inference.settings import Count, Names
+from inference.store.keys import operation_key, result_key
+from inference.store.store import ragged
+
+__all__ = ["WORD_RANKS_COLUMNS", "WordRanksSettings", "word_ranks"]
+
+FloatArray = NDArray[np.float64]
+
+WORD_RANKS_COLUMNS = (
+    *("model", "split", "n_places", "n_documents", "n_candidates", "average", "average_se", "reciprocal"),
+    *("reciprocal_se", "top1_accuracy", "top1_accuracy_se", "loss_nats", "loss_se_nats", "median_rank"),
+)
+"""Columns of the table, a row a model and split, and one of all splits.
+
+``average`` is the thesis's mean of four scores, a word beyond ``top_k`` counting as not ranked; ``loss_nats`` is of the
+word among the candidates, whose probabilities are made to sum to one. Errors are clustered by document.
+"""
+
+EVERYTHING = "all"
+
+_WORD = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)*")
+# a word after a space, which the model is asked for, and what comes before it
+_PLACE = re.compile(r"(?<=\S) ([^\W\d_]+(?:['\u2019][^\W\d_]+)*)(?=[\s.,;:!?]|$)")
+
+
+class WordRanksSettings(Seeded, LiveSettings):
+    """Settings of :func:`word_ranks`."""
+
+    models: LiveModels = Field(default_factory=lambda: {SMOLLM2.name: SMOLLM2})
+    """Language models that run, by name; on the command line model=[smollm2,...]."""
+    places: Literal["random", "last"] = "random"
+    """random: words drawn at random from all texts; last: the last word of every text, as the answer of a question."""
+    n_places: Count = 40
+    """Places that are drawn."""
+    context_words: Count = 60
+    """Words before a drawn place that a model sees; before a last word it sees the whole text."""
+    n_candidates: Count = 100
+    """Words that are ranked: the most frequent ones of the texts, and the words asked for."""
+    candidates: Names | None = None
+    """Rank these words instead, such as the possible answers of a question; the words asked for are added."""
+    top_k: Count = 20
+    """Ranks beyond it count as not ranked in the scores, as in the lists of an API."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Places:
+    document: NDArray[np.intp]
+    context: list[str]
+    target: list[str]
+
+
+@experiment(WordRanksSettings)
+def word_ranks(study: xr.Dataset, settings: WordRanksSettings) -> ExperimentResult:
+    """Rank the next word of texts among whole words, by every model.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A documents study.
+    settings : WordRanksSettings, optional
+        Or its fields by name.
+
+    Returns
+    -------
+    ExperimentResult
+        :data:`WORD_RANKS_COLUMNS`; ``items.csv`` has every place with its rank.
+
+    Raises
+    ------
+    InputError
+        If no model is named, the texts have too few places, or a model has no tokens for a word.
+    """
+    if not settings.models:
+        raise InputError("names no model; add model=smollm2", source="settings", field="model")
+    places = _places(study, settings)
+    candidates = _candidates(study, settings, places)
+    work = open_work(settings)
+    found = []
+    for name, chosen in settings.models.items():
+        model = load_language_model(chosen)
+        logprob = _scores(work, model, places.context, candidates)
+        target = np.array([candidates.index(word) for word in places.target])
+        found.append(_ranked(name, study, places, logprob, target))
+    rows = pd.concat(found, ignore_index=True)
+    table = pd.DataFrame(
+        [
+            _row(name, split, its, settings.top_k, len(candidates))
+            for name in settings.models
+            for split, its in _parts(rows[rows["model"] == name])
+        ],
+        columns=list(WORD_RANKS_COLUMNS),
+    )
+    return ExperimentResult(
+        table=table,
+        dataset=xr.Dataset(table_variables(table, "row") | table_variables(rows.add_prefix("place_"), "place")),
+        figures={"word_ranks": word_ranks_figure(rows, len(candidates), str(study.attrs.get("name", "")))},
+        text=_summary(table, work, len(candidates)),
+        tables={"items": rows},
+    )
+
+
+def _places(study: xr.Dataset, settings: WordRanksSettings) -> _Places:
+    texts = [str(text) for text in study["text"].to_numpy()]
+    found: list[tuple[int, int, str]] = []
+    for document, text in enumerate(texts):
+        matches = list(_PLACE.finditer(text))
+        matches = matches[-1:] if settings.places == "last" else matches[settings.context_words :]
+        found += [(document, match.start(), match.group(1)) for match in matches]
+    if settings.places == "random":
+        if len(found) < settings.n_places:
+            raise InputError(
+                f"is {settings.n_places}, but the texts have {len(found)} words with {settings.context_words} before "
+                "them; use longer texts, fewer context_words or fewer places",
+                field="n_places",
+            )
+        drawn = rng_for(settings.seed, "places").choice(len(found), size=settings.n_places, replace=False)
+        found = [found[at] for at in sorted(drawn.tolist())]
+    if not found:
+        raise InputError("have no word after another", source=f"study {study.attrs.get('name')!r}", field="text")
+    before = [texts[document][:start] for document, start, _ in found]
+    contexts = [_last_words(text, settings.context_words) if settings.places == "random" else text for text in before]
+    return _Places(np.array([document for document, _, _ in found]), contexts, [word for _, _, word in found])
+
+
+def _last_words(text: str, n_words: int) -> str:
+    """The end of a text, from a word's beginning on."""
+    starts = [match.start() for match in re.finditer(r"\S+", text)]
+    return text[starts[-n_words] :] if len(starts) > n_words else text.lstrip()
+
+
+def _candidates(study: xr.Dataset, settings: WordRanksSettings, places: _Places) -> list[str]:
+    if settings.candidates is not None:
+        odd = next((word for word in settings.candidates if not _WORD.fullmatch(word)), None)
+        if odd is not None:
+            raise InputError(f"{odd!r} is no single word", field="candidates")
+        words = list(settings.candidates)
+    else:
+        count = Counter(word for text in study["text"].to_numpy() for word in _WORD.findall(str(text)))
+        # by count, then by name, so that the order of the texts decides nothing
+        words = sorted(count, key=lambda word: (-count[word], word))[: settings.n_candidates]
+    return list(dict.fromkeys([*words, *places.target]))
+
+
+def _scores(work: Work, model: LanguageModel, contexts: Sequence[str], candidates: Sequence[str]) -> FloatArray:
+    """Log-probabilities of the candidates after each context, nats, shape (place, candidate)."""
+    lost = [
+        word
+        for word, fine in zip(candidates, can_write(model, [f" {word}" for word in candidates]), strict=True)
+        if not fine
+    ]
+    if lost:
+        raise InputError(f"has no tokens for {lost[0]!r}; leave it out of candidates", source=f"model {model.name!r}")
+
+    def compute(batch: list[str]) -> Mapping[str, NDArray[Any]]:
+        rows = []
+        # a context by itself: its numbers are then the same in any batch
+        for context in batch:
+            scored = word_log_probs(model, encode(model, [context]), [list(candidates)])
+            rows.append(scored["logprob"].to_numpy())
+        return {"logprob": ragged(rows)}
+
+    found = work.compute(
+        f"{model.name}, {len(candidates):,} words",
+        operation_key("word_ranks", model=model.identity, parameters={"candidates": list(candidates)}, compute=compute),
+        list(contexts),
+        [result_key(context) for context in contexts],
+        compute,
+        batches=batches_by_length(len, n_items=work.items_per_batch),
+        provenance=model_record(model),
+    )
+    return np.stack([np.asarray(row, dtype=float) for row in found["logprob"]])
+
+
+def _ranked(
+    name: str, study: xr.Dataset, places: _Places, logprob: FloatArray, target: NDArray[np.intp]
+) -> pd.DataFrame:
+    own = logprob[np.arange(len(target)), target]
+    total = np.logaddexp.reduce(logprob, axis=1)
+    return pd.DataFrame(
+        {
+            "model": name,
+            "document": study["document"].to_numpy()[places.document].astype(str),
+            "split": study["split"].to_numpy()[places.document].astype(str),
+            "word": places.target,
+            # as many words as are more probable, plus one
+            "rank": 1 + (logprob > own[:, None]).sum(axis=1),
+            "logprob_nats": own,
+            "logprob_of_candidates_nats": own - total,
+        }
+    )
+
+
+def _parts(rows: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
+    splits = [(str(name), its) for name, its in rows.groupby("split", sort=False)]
+    return [(EVERYTHING, rows)] if len(splits) == 1 else [(EVERYTHING, rows), *splits]
+
+
+def _row(name: str, split: str, rows: pd.DataFrame, top_k: int, n_candidates: int) -> dict[str, Any]:
+    rank = rows["rank"].to_numpy(dtype=float)
+    document = rows["document"].to_numpy()
+    limited = np.where(rank <= top_k, rank, np.inf)
+    average, reciprocal, first, loss = (
+        clustered_mean(values, document)
+        for values in (
+            average_score(limited, top_k),
+            reciprocal_score(rank),
+            top_k_accuracy(rank, 1),
+            -rows["logprob_of_candidates_nats"].to_numpy(dtype=float),
+        )
+    )
+    return {
+        "model": name,
+        "split": split,
+        "n_places": len(rows),
+        "n_documents": len(set(document)),
+        "n_candidates": n_candidates,
+        "average": average.mean,
+        "average_se": average.se,
+        "reciprocal": reciprocal.mean,
+        "reciprocal_se": reciprocal.se,
+        "top1_accuracy": first.mean,
+        "top1_accuracy_se": first.se,
+        "loss_nats": loss.mean,
+        "loss_se_nats": loss.se,
+        "median_rank": float(np.median(rank)),
+    }
+
+
+def _summary(table: pd.DataFrame, work: Work, n_candidates: int) -> str:
+    lines = [
+        f"- **{player_label(str(row.model))}**, {row.split}: average score {row.average:.3f} (se "
+        f"{row.average_se:.3f}), first in {row.top1_accuracy:.0%} of {row.n_places:,} places, {row.loss_nats:.2f} nats "
+        "a word"
+        for row in rows_of(table)
+    ]
+    return (
+        f"Whole words are ranked, {n_candidates:,} of them, the same for every model: a tokenizer that cuts a word in "
+        "several tokens has no rank of it, and none is needed. Somebody who guesses is first in "
+        f"{1 / n_candidates:.1%} of the places. {work.said()}\n\n" + "\n".join(lines)
+    )
+
+
+def word_ranks_figure(rows: pd.DataFrame, n_candidates: int, study_name: str = "") -> Figure:
+    """Share of the places whose word is at most at a rank, a line a model and split."""
+    names = list(dict.fromkeys(rows["model"]))
+    palette = player_colours(names)
+    with mpl.rc_context(STYLE):
+        fig = new_figure(6.4, 3.4)
+        axes = fig.add_subplot()
+        at = np.arange(1, n_candidates + 1)
+        axes.plot(at, at / n_candidates, color="0.6", linewidth=1, linestyle=":", label="guessing")
+        for name in names:
+            parts = list(rows[rows["model"] == name].groupby("split", sort=False))
+            for (split, its), line in zip(parts, ["-", "--", "-.", ":"] * len(parts), strict=False):
+                share = (its["rank"].to_numpy()[:, None] <= at).mean(axis=0)
+                shown = player_label(name) + (f", {split}" if len(parts) > 1 else "")
+                axes.step(at, share, where="post", color=palette[name], linestyle=line, label=shown)
+        axes.set_xscale("log")
+        number_ticks(axes.xaxis, np.unique(np.geomspace(1, n_candidates, 5).round()))
+        axes.set_xlim(1, n_candidates)
+        axes.set_ylim(0, 1.02)
+        axes.set_xlabel(f"rank among {n_candidates:,} whole words (log scale)")
+        axes.set_ylabel("share of the places")
+        axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+        light_grid(axes, "both")
+        titled(fig, "How early in the list is the word that comes?", study_name)
+    return fig

@@ -1,0 +1,92 @@
+"""A table of estimates from several studies: their names, estimates and standard errors."""
+
+from __future__ import annotations
+
+import numpy as np
+import xarray as xr
+
+from estimators.documents import validate_estimates_study
+from experiments.harness.result import loader
+from experiments.studies.parsing import add_notes, objects
+from experiments.studies.table_file import read_table
+from experiments.studies.table_settings import TableFile
+from inference.settings import Settings, Text, UserPath
+
+__all__ = ["EstimatesSettings", "estimates"]
+
+ALL = "all"
+
+
+class EstimatesColumns(Settings):
+    """Names of the columns."""
+
+    source: Text = "source"
+    """The study that an estimate is from."""
+    estimate: Text = "estimate"
+    """In one unit for all studies: bits a character where tokenizers differ."""
+    se: Text = "se"
+    """Its standard error."""
+    group: Text | None = None
+    """What is pooled apart, such as the model or the language."""
+
+
+class EstimatesSettings(TableFile):
+    """Settings of a table of estimates."""
+
+    path: UserPath
+    """Table (CSV and the like, or Parquet) with a row an estimate."""
+    columns: EstimatesColumns = EstimatesColumns()
+    """Names of its columns."""
+    units: str = ""
+    """Unit of the estimates, for tables and figures, such as bits a character."""
+
+
+@loader(EstimatesSettings)
+def estimates(settings: EstimatesSettings) -> xr.Dataset:
+    r"""Load a table of estimates.
+
+    Parameters
+    ----------
+    settings : EstimatesSettings, optional
+        Or its fields by name; ``path`` is needed.
+
+    Returns
+    -------
+    xarray.Dataset
+        See :func:`estimators.documents.estimates.validate_estimates_study`; with groups, a source's name has its group.
+
+    Raises
+    ------
+    InputError
+        For a table that cannot be read, a missing column, a bad cell, or a study that is there twice.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from experiments import estimates
+    >>> with TemporaryDirectory() as folder:
+    ...     length = (Path(folder) / "e.csv").write_text("source,estimate,se\nann,1.3,0.05\nbo,1.2,0.04\n")
+    ...     estimates(path=Path(folder) / "e.csv")["estimate"].values.tolist()
+    [1.3, 1.2]
+    """
+    columns = settings.columns
+    names = {"source": columns.source, "estimate": columns.estimate, "se": columns.se}
+    names |= {"group": columns.group} if columns.group else {}
+    table = read_table(settings.path, of="estimate", how=settings, wanted=list(names.values()))
+    for what, name in names.items():
+        table.check_column(name, what)
+    group = table.filled(columns.group) if columns.group else objects([ALL] * len(table.cells))
+    source = table.filled(columns.source)
+    labels = [f"{name}, {part}" for name, part in zip(source, group, strict=True)] if columns.group else source.tolist()
+    study = xr.Dataset(
+        {
+            "estimate": ("source", table.numbers(columns.estimate)),
+            "se": ("source", table.numbers(columns.se)),
+            "group": ("source", group),
+        },
+        coords={"source": np.array(labels, dtype=object)},
+        attrs={"name": settings.path.stem, "data_sha256": table.sha256, "units": settings.units},
+    )
+    add_notes(study, table.notes)
+    return validate_estimates_study(study)

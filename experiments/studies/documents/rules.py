@@ -1,0 +1,65 @@
+"""Simulated texts with rules spread in noise, whose last word is known to who has read the rules."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+from estimators.documents import rules_texts
+from experiments.harness.result import loader
+from experiments.harness.settings import Seeded
+from experiments.studies.documents.tokens import Document, documents_study
+from inference.settings import Count, Settings
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["RulesSettings", "rules"]
+
+
+class RulesSettings(Seeded, Settings):
+    """Settings of :func:`rules`."""
+
+    n_texts: Count = 20
+    """Texts of each number of noise sentences, and as many controls without the rules."""
+    noise: tuple[int, ...] = (0, 10, 40)
+    """Sentences of noise among which the rules are spread."""
+    n_rules: Count = 4
+    """Colours that a text tells; one of them is asked for."""
+    n_steps: Count = 1
+    """Rules from which the last word follows: 1 says it, more make a chain."""
+
+
+@loader(RulesSettings)
+def rules(settings: RulesSettings) -> xr.Dataset:
+    """Simulate texts with rules spread in noise as a documents study; a split a number of noise sentences and control.
+
+    Parameters
+    ----------
+    settings : RulesSettings, optional
+        Or its fields by name.
+
+    Returns
+    -------
+    xarray.Dataset
+        Passes :func:`estimators.documents.study.validate_documents_study`.
+
+    Examples
+    --------
+    >>> from experiments import rules
+    >>> rules(n_texts=2, noise=[0, 5])["split"].values.tolist()[:3]
+    ['0 of noise', '0 of noise, no rule', '0 of noise']
+    """
+    found = rules_texts(
+        settings.n_texts,
+        n_noise=settings.noise,
+        n_rules=settings.n_rules,
+        n_steps=settings.n_steps,
+        seed=settings.seed,
+    )
+    documents = [
+        Document(f"text {number}", one.text, f"{one.n_noise} of noise" + ("" if one.has_rule else ", no rule"))
+        for number, one in enumerate(found)
+    ]
+    digest = hashlib.sha256("\n".join(one.text for one in found).encode()).hexdigest()
+    return documents_study("rules", documents, {"simulated": digest}, source="study rules")

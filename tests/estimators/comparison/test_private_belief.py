@@ -1,0 +1,106 @@
+"""How far beliefs of people differ: known truths, what does not matter, and studies that cannot say."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from estimators.comparison import ParticipantPopulation, QuestionDesign, private_belief, simulate_designed_study
+from estimators.comparison.examples import designed_study, repeated_study
+from estimators.errors import InputError
+
+DESIGN = QuestionDesign(n_draws=8, n_answers=0, n_comparisons=12, n_comparisons_each=2, n_participants=20)
+
+
+def study(seed: int, sd_nats: float, n_items: int = 60, people: ParticipantPopulation | None = None) -> xr.Dataset:
+    rng = np.random.default_rng(seed)
+    logit = rng.normal(0, 2, (n_items, 60))
+    log_g = logit - np.logaddexp.reduce(logit, axis=1, keepdims=True)
+    belief = logit + rng.normal(0, 1.5, logit.shape)
+    log_h = belief - np.logaddexp.reduce(belief, axis=1, keepdims=True)
+    target = np.array([rng.choice(60, p=np.exp(row)) for row in log_h])
+    people = ParticipantPopulation() if people is None else people
+    return simulate_designed_study(log_g, log_h, target, DESIGN, people, private_sd_nats=sd_nats, seed=seed)
+
+
+@pytest.fixture(scope="module")
+def repeated() -> xr.Dataset:
+    return repeated_study()
+
+
+def test_a_spread_that_is_there_and_one_that_is_not() -> None:
+    for truth in (0.0, 1.5):
+        found = [private_belief(study(seed, truth)) for seed in range(12)]
+        variance, se = (np.array([getattr(each, name) for each in found]) for name in ("variance", "se"))
+        # 12 studies together, within 3 of the errors that they state, of the truth or a little less: lapses and the
+        # ends of the scale take some of it
+        error = 3 * np.sqrt((se**2).mean() / 12)
+        assert variance.mean() == pytest.approx(0.95 * truth**2, abs=error)
+        assert error < 0.7
+        rejected = np.mean([each.p_shared < 0.05 for each in found])
+        assert rejected <= 0.25 if truth == 0 else rejected >= 0.75
+
+
+@pytest.mark.slow
+def test_the_interval_holds_the_truth_at_its_rate() -> None:
+    held, rejected = {}, {}
+    for truth in (0.0, 1.0):
+        found = [private_belief(study(seed, truth)) for seed in range(100, 250)]
+        held[truth] = np.mean([each.lower <= truth**2 <= each.upper for each in found])
+        rejected[truth] = np.mean([each.p_shared < 0.05 for each in found])
+    # 150 studies: a rate of .9 is within .06, one of .05 within .05, in 99 of 100 such tests
+    assert held[0.0] == pytest.approx(0.9, abs=0.07)
+    assert held[1.0] == pytest.approx(0.9, abs=0.07)
+    assert rejected[0.0] < 0.1 < 0.5 < rejected[1.0]
+
+
+def test_a_slope_divides_all_of_it(repeated: xr.Dataset) -> None:
+    once, twice = private_belief(repeated), private_belief(repeated, slope=2.0)
+    assert twice.variance == pytest.approx(once.variance / 4)
+    assert twice.upper == pytest.approx(once.upper / 4)
+    assert twice.noise_sd_nats == pytest.approx(once.noise_sd_nats / 2)
+    assert twice.p_shared == pytest.approx(once.p_shared)
+
+
+def test_names_and_order_do_not_matter(repeated: xr.Dataset) -> None:
+    order = np.random.default_rng(0).permutation(repeated.sizes["response"])
+    named = repeated.isel(response=order)
+    named["participant"] = ("response", np.array([f"x{name[::-1]}" for name in named["participant"].to_numpy()]))
+    one, other = private_belief(repeated), private_belief(named)
+    assert other.variance == pytest.approx(one.variance, rel=1e-6)
+    assert other.se == pytest.approx(one.se, rel=1e-4)
+
+
+def test_what_it_says_of_the_loss(repeated: xr.Dataset) -> None:
+    found = private_belief(repeated)
+    assert found.loss_most_nats == found.upper / 2
+    assert found.n_repeated == 216
+    assert found.residual_nats.shape == found.person.shape == (found.n_reports,)
+
+
+def test_a_person_s_bias_is_no_private_belief() -> None:
+    # everybody far off in an own direction, at all items alike
+    people = replace(ParticipantPopulation(), bias_sd_nats=3.0)
+    found = private_belief(study(5, 0.0, people=people))
+    assert found.lower < 0 < found.upper
+
+
+@pytest.mark.parametrize("slope", [0.0, -1.0, float("nan"), float("inf")])
+def test_slopes_that_are_none(repeated: xr.Dataset, slope: float) -> None:
+    with pytest.raises(InputError, match=r"slope: is .*, should be a number above 0"):
+        private_belief(repeated, slope=slope)
+
+
+def test_studies_that_cannot_say(repeated: xr.Dataset) -> None:
+    with pytest.raises(InputError, match=r"participant: names 0 people who .* \(n_comparisons_each=2\)"):
+        private_belief(designed_study())
+    two = repeated.isel(response=np.isin(repeated["participant"].to_numpy(), ["p00", "p01"]))
+    with pytest.raises(InputError, match="at least 3 are needed"):
+        private_belief(two)
+    report = repeated["report"].to_numpy().copy()
+    report[np.flatnonzero(repeated["response_reference"].to_numpy() == -1)[0]] = 1.0
+    with pytest.raises(InputError, match="report: is 0 or 1"):
+        private_belief(repeated.assign(report=("response", report)))

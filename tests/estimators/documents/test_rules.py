@@ -1,0 +1,68 @@
+"""Texts with rules: a reader who knows nothing but the rules gets every answer, and none without them."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+import pytest
+from scipy import stats
+
+from estimators.documents import RulesText, rules_texts
+from estimators.documents.rules import COLOURS
+from estimators.errors import InputError
+
+_RULE = re.compile(r"Every (\w+) is (?:a )?(\w+)\.")
+
+
+def read(text: str) -> str | None:
+    """Follow the rules of a text from the thing that is asked for, slowly."""
+    rules = dict(_RULE.findall(text))
+    thing = re.search(r"The colour of the (\w+) is", text)[1]
+    while thing in rules:
+        thing = rules[thing]
+    return thing if thing in COLOURS else None
+
+
+@pytest.mark.parametrize("n_steps", [1, 2, 3])
+def test_who_reads_the_rules_knows_the_answer(n_steps: int) -> None:
+    for one in rules_texts(20, n_noise=[0, 7], n_rules=3, n_steps=n_steps, seed=n_steps):
+        question = one.text.rsplit(" ", 1)[0]
+        assert one.text.endswith(f" is {one.answer}")
+        assert read(question) == (one.answer if one.has_rule else None)
+
+
+def test_a_control_lacks_the_rules_and_nothing_else() -> None:
+    texts = rules_texts(5, n_noise=[6], n_rules=3, n_steps=2, seed=3)
+    for with_rules, without in zip(texts[::2], texts[1::2], strict=True):
+        gone = Counter(with_rules.text.split(". ")) - Counter(without.text.split(". "))
+        assert all(sentence.startswith("Every ") for sentence in gone)
+        assert sum(gone.values()) == 2
+        assert not Counter(without.text.split(". ")) - Counter(with_rules.text.split(". "))
+        assert with_rules.answer == without.answer
+
+
+def test_answers_are_uniform_and_the_seed_decides() -> None:
+    texts = rules_texts(400, n_noise=[0], n_rules=1, seed=4)
+    count = Counter(one.answer for one in texts if one.has_rule)
+    # fails for one seed in a thousand
+    assert stats.chisquare([count[colour] for colour in COLOURS]).pvalue > 1e-3
+    assert [one.text for one in rules_texts(3, n_noise=[2], seed=5)] == [
+        one.text for one in rules_texts(3, n_noise=[2], seed=5)
+    ]
+    assert isinstance(texts[0], RulesText)
+    assert "among 0 sentences" in texts[0].headline()
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"n_texts": 0}, "n_texts: is 0, should be at least 1"),
+        ({"n_noise": []}, "n_noise: is \\[\\]"),
+        ({"n_noise": [-1]}, "n_noise: is \\[-1\\], should be numbers of 0 or more"),
+        ({"n_rules": 7, "n_steps": 2}, "7 chains of 2 rules take 14 names, and there are 12"),
+    ],
+)
+def test_what_cannot_be_made(given: dict[str, object], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        rules_texts(**{"n_texts": 2, "n_noise": [0], **given})  # type: ignore[arg-type]

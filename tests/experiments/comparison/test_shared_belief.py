@@ -1,0 +1,57 @@
+"""``+exp=shared_belief``: where its scale comes from, and what a run writes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from estimators.comparison.examples import repeated_study
+from estimators.errors import InputError
+from experiments import lm_game, shared_belief
+from experiments.comparison.shared_belief import SHARED_BELIEF_COLUMNS
+from experiments.harness.outputs import write_outputs
+from tests.experiments.command import config, prepared
+
+
+def test_what_a_run_writes(tmp_path: Path) -> None:
+    arguments = ("+exp=shared_belief", "study.n_items=20", "study.vocab_size=200", "output.dpi=40")
+    job = prepared(*arguments)
+    result = job.run()
+    assert tuple(result.table.columns) == SHARED_BELIEF_COLUMNS
+    assert result.table["true_variance_nats2"].tolist() == [1.0]
+    write_outputs(tmp_path, config(*arguments), job.study, result)
+    assert (tmp_path / "figures" / "shared_belief.png").is_file()
+    assert "compared two tokens or more of one item" in (tmp_path / "report.md").read_text()
+
+
+def test_where_the_scale_comes_from() -> None:
+    study = repeated_study()
+    answered, given = shared_belief(study).table.iloc[0], shared_belief(study, slope=2.0).table.iloc[0]
+    assert (answered["slope_from"], given["slope_from"]) == ("free answers", "settings")
+    assert answered["variance_nats2"] * answered["slope"] ** 2 == pytest.approx(given["variance_nats2"] * 4)
+    silent = study.drop_dims("answer").drop_vars(["candidate_batch"])
+    reports = shared_belief(silent)
+    assert reports.table["slope_from"].tolist() == ["reports"]
+    assert "on the scale of reports, as nothing says what that is" in reports.text
+
+
+def test_what_is_said_of_one_belief() -> None:
+    study = repeated_study()
+    shuffled = study["report"].to_numpy().copy()
+    rng = np.random.default_rng(2)
+    # who reported what within an item is drawn anew: nobody has a view of their own
+    for item in np.unique(study["response_item"]):
+        rows = np.flatnonzero(study["response_item"].to_numpy() == item)
+        for token in np.unique(study["response_candidate"].to_numpy()[rows]):
+            same = rows[study["response_candidate"].to_numpy()[rows] == token]
+            shuffled[same] = shuffled[rng.permutation(same)]
+    result = shared_belief(study.assign(report=("response", shuffled)))
+    assert result.table["p_shared"].iloc[0] > 0.05
+    assert "That is what chance gives where people share one belief" in result.text
+
+
+def test_the_public_answers_cannot_say(lm_game_root: Path) -> None:
+    with pytest.raises(InputError, match="names 0 people who compared two tokens of one item"):
+        shared_belief(lm_game(root=lm_game_root))

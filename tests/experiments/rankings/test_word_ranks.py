@@ -1,0 +1,134 @@
+"""Ranks among whole words: by hand from the words' probabilities, for models of two tokenizers at the same places."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from estimators.errors import InputError
+from experiments import rules, written
+from experiments.harness.outputs import write_outputs
+from experiments.rankings.word_ranks import EVERYTHING, WORD_RANKS_COLUMNS
+from inference.lm import ModelSettings, encode, load_language_model, word_log_probs
+from tests.experiments.command import config, prepared
+from tests.experiments.tiny_language_models import named, write_models, write_texts
+
+pytestmark = pytest.mark.torch
+
+pytest.importorskip("torch")
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("tiny")
+    write_models(folder)
+    write_texts(folder / "texts")
+    return folder
+
+
+def overrides(root: Path, store: Path, *more: str) -> list[str]:
+    return [
+        *("+exp=word_ranks", "study=texts", f"study.path={root / 'texts'}", "model=[]", *named(root, "a", "d")),
+        *("experiment.n_places=5", "experiment.context_words=6", "experiment.n_candidates=8", "experiment.top_k=4"),
+        *(f"experiment.store={store}", "output.dpi=40", *more),
+    ]
+
+
+def test_ranks_are_those_of_the_words_probabilities(root: Path, tmp_path: Path) -> None:
+    arguments = overrides(root, tmp_path / "store")
+    job = prepared(*arguments)
+    result = job.run()
+    assert tuple(result.table.columns) == WORD_RANKS_COLUMNS
+    assert result.table["split"].tolist()[0] == EVERYTHING
+    rows = result.tables["items"]
+    assert rows.groupby("model").size().to_dict() == {"a": 5, "d": 5}
+    # the same places for both, whatever their tokens
+    of = {name: its.reset_index(drop=True) for name, its in rows.groupby("model")}
+    assert (of["a"][["document", "word"]] == of["d"][["document", "word"]]).all(axis=None)
+    texts = dict(zip(job.study["document"].to_numpy(), job.study["text"].to_numpy(), strict=True))
+    model = load_language_model(
+        ModelSettings(name="a", source="folder", path=str(root / "a"), device="cpu", bos="<|endoftext|>")
+    )
+    place = of["a"].iloc[0]
+    words = texts[place["document"]].split(" ")
+    n_candidates = int(result.table["n_candidates"].iloc[0])
+    assert 8 <= n_candidates <= 13
+    # one of the places in the text where this word has six words before it
+    scores = []
+    for at in range(6, len(words)):
+        if words[at].strip(".,") == place["word"]:
+            context = " ".join(words[at - 6 : at])
+            scores.append(float(word_log_probs(model, encode(model, [context]), [[place["word"]]])["logprob"][0]))
+    assert min(abs(score - place["logprob_nats"]) for score in scores) < 1e-4
+    row = result.table.set_index(["model", "split"]).loc[("a", EVERYTHING)]
+    assert row["top1_accuracy"] == pytest.approx((of["a"]["rank"] == 1).mean())
+    assert row["reciprocal"] == pytest.approx((1 / of["a"]["rank"]).mean())
+    assert (of["a"]["logprob_of_candidates_nats"] >= of["a"]["logprob_nats"] - 1e-9).all()
+    write_outputs(tmp_path, config(*arguments), job.study, result)
+    assert (tmp_path / "figures" / "word_ranks.png").is_file()
+    assert (tmp_path / "items.csv").is_file()
+
+
+def test_the_answers_of_rules_are_ranked_among_the_answers(root: Path, tmp_path: Path) -> None:
+    result = prepared(
+        *("+exp=word_ranks", "study=rules", "study.n_texts=3", "study.noise=[0,1]", "study.n_rules=1", "model=[]"),
+        *named(root, "a"),
+        *("experiment.places=last", "experiment.candidates=[red,blue,green,black,white,brown,pink,grey]"),
+        f"experiment.store={tmp_path / 'store'}",
+    ).run()
+    table = result.table.set_index("split")
+    assert table["n_candidates"].eq(8).all()
+    assert table["n_places"].to_dict() == {
+        EVERYTHING: 12,
+        **dict.fromkeys(("0 of noise", "0 of noise, no rule", "1 of noise", "1 of noise, no rule"), 3),
+    }
+    study = rules(n_texts=3, noise=[0, 1], n_rules=1)
+    last = [text.rsplit(" ", 1)[1] for text in study["text"].to_numpy()]
+    assert result.tables["items"]["word"].tolist() == last
+    assert "Somebody who guesses is first in 12.5%" in result.text
+
+
+def test_texts_that_a_model_writes(root: Path) -> None:
+    model = ModelSettings(name="a", source="folder", path=str(root / "a"), device="cpu", bos="<|endoftext|>")
+    given = {"path": root / "texts", "writer": model, "prompt_words": 8, "max_tokens": 30}
+    study = written(**given, seed=1)
+    of = {name: study["text"].to_numpy()[study["split"].to_numpy() == name].tolist() for name in ("people", "a")}
+    assert len(of["people"]) == len(of["a"]) >= 1
+    for by_people, by_model in zip(of["people"], of["a"], strict=True):
+        assert len(by_people.split()) == len(by_model.split()) >= 1
+        assert by_people != by_model
+    # what people wrote goes on from the beginning
+    source = {path.name: path.read_text().split() for path in (root / "texts").rglob("*.txt")}
+    for name, text in zip(study["document"].to_numpy(), study["text"].to_numpy(), strict=True):
+        if name.startswith("people/"):
+            assert source[name.rsplit("/", 1)[1]][8 : 8 + len(text.split())] == text.split()
+    assert written(**given, seed=1).identical(study)
+    assert not written(**given, seed=2).equals(study)
+    with pytest.raises(InputError, match="prompt_words: is 500, and no text has more words"):
+        written(path=root / "texts", writer=model, prompt_words=500)
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        (["experiment.n_places=5000"], "n_places: is 5000, but the texts have"),
+        (["experiment.candidates=['two words']"], "'two words' is no single word"),
+        (["experiment.places=middle"], "experiment.places: is 'middle', should be one of random, last"),
+    ],
+)
+def test_bad_settings(root: Path, tmp_path: Path, settings: list[str], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        prepared(*overrides(root, tmp_path / "store", *settings)).run()
+
+
+def test_a_run_without_a_model_is_refused(root: Path) -> None:
+    with pytest.raises(InputError, match="names no model"):
+        prepared("+exp=word_ranks", "study=texts", f"study.path={root / 'texts'}", "model=[]").run()
+
+
+def test_guessing_is_the_diagonal() -> None:
+    """A rank drawn at random among n is first in 1 of n: what the figure's dotted line says."""
+    rank = np.random.default_rng(0).integers(1, 9, size=20_000)
+    assert np.mean(rank == 1) == pytest.approx(1 / 8, abs=4 * np.sqrt(1 / 8 * 7 / 8 / 20_000))
