@@ -18,7 +18,7 @@ __all__ = ["FAMILIES", "ClozeSimulation", "simulate_cloze_study", "word_pair"]
 
 Floats = NDArray[np.float64]
 
-FAMILIES = ("mixture", "factors", "ranks", "tail", "same")
+FAMILIES = ("mixture", "factors", "ranks", "tail", "sharper", "same")
 """How a model's distribution comes from people's, see :func:`word_pair`."""
 
 
@@ -102,6 +102,7 @@ def word_pair(
     - ``factors``: every probability times exp(difference x standard normal), renormalised: as different all along;
     - ``ranks``: the same probabilities in another order, log ranks shifted by difference x standard normal;
     - ``tail``: Dirichlet around people's with concentration 20 x difference: alike in the head, not in the tail;
+    - ``sharper``: people's probabilities to the power 1 + difference / 2, renormalised: a model at a low temperature;
     - ``same``: people's own distribution (TVD 0).
 
     Parameters
@@ -130,6 +131,8 @@ def word_pair(
         model[np.argsort(np.log(rank) + difference * rng.standard_normal(vocab_size))] = zipf
     elif family == "tail":
         model = rng.standard_gamma(20 * difference * zipf)
+    elif family == "sharper":
+        model = zipf ** (1 + 0.5 * difference)
     elif family == "same":
         return people, people
     else:

@@ -43,6 +43,7 @@ _FAMILY = {
     "factors": "other probabilities",
     "ranks": "other ranks",
     "tail": "other tail",
+    "sharper": "sharper",
     "same": "the same",
 }
 
@@ -54,7 +55,7 @@ class TvdCoverageSettings(BayesianSettings):
     """Answers of people, and samples of the model, in each context."""
     unpooled: bool = False
     """Also without pooling: every context by itself."""
-    sampler: SamplerSettings = SamplerSettings(draws=500, tune=500, chains=2, target_accept=0.95)
+    sampler: SamplerSettings = SamplerSettings(name="hmc", draws=500, tune=500, chains=2)
     """What draws from the posterior; shorter than in tvd, as medians and intervals of one context settle long before
     the population does."""
     gate: Annotated[GateThresholds, numbers_of(GateThresholds)] = GateThresholds(

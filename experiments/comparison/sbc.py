@@ -58,6 +58,7 @@ MODELS: Mapping[str, str] = {
     },
     "accuracy": "experiments.guesses.sbc_designs.accuracy",
     "recalibration": "experiments.bets.sbc_designs.recalibration",
+    "tvd": "experiments.cloze.sbc_designs.tvd",
 }
 """Model -> dotted name of the function that makes its design of a study and the settings."""
 
@@ -70,13 +71,13 @@ class SbcSettings(ReplicationSettings, Seeded):
 
     model: str = "belief"
     """belief, belief_rounded (to rounding=...), calibration, calibration_beta, reports, participants,
-    free_answers (with study=designed rounding=slider), accuracy or recalibration, or the dotted name of a function of
-    your own: takes the study and these settings, gives an SbcModel."""
+    free_answers (study=designed rounding=slider sampler=hmc), accuracy, recalibration or tvd (sampler=hmc), or the
+    dotted name of a function of your own: takes the study and these settings, gives an SbcModel."""
     n_fits: Count = 200
     """Data sets drawn and fitted."""
     n_items: Count = 16
-    """Items of each; accuracy and recalibration take no study: everybody guesses in half of so many documents, or
-    bets on so many items."""
+    """Items of each; accuracy, recalibration and tvd take no study: everybody guesses in half of so many documents,
+    bets on so many items, or answers so many contexts."""
     n_pairs: Count = 8
     """Pairs asked about each item (belief), or guesses in each document (accuracy)."""
     n_participants: Count = 6
@@ -133,6 +134,7 @@ def sbc(study: xr.Dataset, settings: SbcSettings) -> ExperimentResult:
         tune=settings.sampler.tune,
         chains=settings.sampler.chains,
         target_accept=settings.sampler.target_accept,
+        sampler=settings.sampler.name,
     )
     with stage("fits", announced=True) as show:
         rows = run_sbc(

@@ -76,7 +76,7 @@ class SamplerSettings(Group, ChainSettings):
 
     name: Literal["nutpie", "pymc", "numpyro", "blackjax", "hmc"] = "nutpie"
     """NUTS by this package (numpyro and blackjax come with the extra samplers); hmc is several times faster, for
-    belief, human_loss, free_answers, recovery, and sbc of participants and belief alone."""
+    belief, human_loss, free_answers, recovery, tvd, tvd_coverage, and sbc of participants, belief and tvd alone."""
     cores: Count | None = None
     """Chains at a time; null is all that the machine has cores for (numpyro and blackjax run all as one program)."""
 

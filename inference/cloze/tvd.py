@@ -2,7 +2,8 @@ r"""Posterior of the total variation distance between two samples of words over 
 
 The model is :func:`models.cloze.tvd.word_pair_model`. Given its parameters, sizes of the words seen are gamma
 distributed, and all words that were never seen enter the distance only through their total at each quadrature node,
-which is tempered stable and drawn from the gamma distribution of the same mean and variance.
+which is tempered stable and drawn from the gamma distribution of the same mean and variance. Where the distributions
+of a context may be equal, some of its draws are exactly zero.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
-from scipy.special import gammaln
+from scipy.special import expit, gammaln
 
 from estimators.display import Result, interval_rows
-from inference.posterior.arviz_adapter import InferenceData, add_groups, group
+from inference.posterior.arviz_adapter import InferenceData, add_groups, from_groups, group
 from models.cloze.tvd import NODE_LOG_WEIGHTS, NODES, WordPairData
 
 __all__ = ["TvdPosterior", "tvd_posterior"]
@@ -36,7 +37,7 @@ class TvdPosterior(Result):
     ----------
     idata : arviz.InferenceData
         ``posterior`` holds ``tvd`` (context), ``expected_tvd``, their mean over contexts, and the population; the
-        groups of the fit beside it. What the convergence gate should judge.
+        groups of the fit beside it.
     n_first, n_second : ndarray of int, shape (context,)
         Answers behind it.
     """
@@ -63,6 +64,15 @@ class TvdPosterior(Result):
     def expected(self) -> Floats:
         """Draws of the mean over contexts: the expected TVD of these contexts. Shape (chain, draw)."""
         return np.asarray(self.tvd.mean(axis=2))
+
+    def judged(self) -> InferenceData:
+        """What the convergence gate should judge: all but distances that are 0 in every draw, which have no R-hat."""
+        posterior = group(self.idata, "posterior")
+        moves = (posterior["tvd"] > 0).any(("chain", "draw")).to_numpy()
+        kept = posterior.isel(context=np.flatnonzero(moves))
+        if not moves.any():
+            kept = kept.drop_vars(["tvd", "expected_tvd"])
+        return from_groups({"posterior": kept, "sample_stats": group(self.idata, "sample_stats")})
 
     def _flat(self) -> Floats:
         draws = self.tvd
@@ -109,9 +119,14 @@ def tvd_posterior(idata: InferenceData, data: WordPairData, *, rng: np.random.Ge
     theta = posterior["theta"].transpose("chain", "draw", "parameter", "context").to_numpy()
     log_u = posterior["log_u"].transpose("chain", "draw", "side", "context").to_numpy()
     both = np.concatenate([theta, log_u], axis=2)
-    tvd = np.stack([[_draw_tvd(one, data, rng) for one in chain] for chain in both])
+    unseen = posterior["unseen"].transpose("chain", "draw").to_numpy()
+    tvd = np.stack(
+        [[_draw_tvd(*one, data, rng) for one in zip(*chain, strict=True)] for chain in zip(both, unseen, strict=True)]
+    )
     dims = ("chain", "draw", "context")
-    kept = [str(name) for name in posterior.data_vars if str(name).startswith("population_")]
+    equal = expit(posterior["log_odds_equal"].transpose(*dims).to_numpy())
+    tvd[rng.random(equal.shape) < equal] = 0.0
+    kept = [str(name) for name in posterior.data_vars if str(name).startswith(("population_", "share_"))]
     drawn = posterior[kept].assign(tvd=(dims, tvd), expected_tvd=(dims[:2], tvd.mean(axis=2)))
     groups: dict[str, xr.Dataset] = {"posterior": drawn}
     return TvdPosterior(add_groups(idata, groups), data.n_a.astype(np.int64), data.n_b.astype(np.int64))
@@ -160,8 +175,11 @@ def _word_terms(parts: _Parts, sigma: Floats, log_u: Floats, data: WordPairData)
     return shared, np.where((a > 0) & (b > 0), -np.inf, exclusive), half
 
 
-def _draw_tvd(theta: Floats, data: WordPairData, rng: np.random.Generator) -> Floats:
-    """One draw of every context's distance, given its parameters."""
+def _draw_tvd(theta: Floats, log_times: float, data: WordPairData, rng: np.random.Generator) -> Floats:
+    """One draw of every context's distance, given its parameters and that the distributions differ.
+
+    `log_times` says how many times as different the words are that were never seen.
+    """
     parts = _parts(theta)
     shared, exclusive, half = _word_terms(parts, np.exp(theta[5]), theta[6:8], data)
     terms = np.concatenate([shared, exclusive[:, None]], axis=1)
@@ -186,9 +204,11 @@ def _draw_tvd(theta: Floats, data: WordPairData, rng: np.random.Generator) -> Fl
     sum_first = np.bincount(context, first * size, n) + (rest * up).sum(axis=1) + rest_first
     sum_second = np.bincount(context, second * size, n) + (rest * down).sum(axis=1) + rest_second
     seen = np.abs(first * size / sum_first[context] - second * size / sum_second[context])
-    unseen = rest * np.abs(up / sum_first[:, None] - down / sum_second[:, None])
-    total = np.bincount(context, seen, n) + unseen.sum(axis=1) + rest_first / sum_first + rest_second / sum_second
-    return np.asarray(total / 2)
+    one, other = rest * up / sum_first[:, None], rest * down / sum_second[:, None]
+    alone = rest_first / sum_first + rest_second / sum_second
+    apart = np.exp(log_times) * (np.abs(one - other).sum(axis=1) + alone)
+    at_most = (one + other).sum(axis=1) + alone
+    return np.asarray((np.bincount(context, seen, n) + np.minimum(apart, at_most)) / 2)
 
 
 def _unseen(log_mass: Floats, discount: Floats, log_1p_u: Floats, rng: np.random.Generator) -> Floats:

@@ -276,7 +276,6 @@ def free_answer_sbc(data: FreeAnswerData, priors: FreeAnswerPriors | None = None
         name="free_answers",
         build=partial(free_answer_model, fixed, priors),
         density=partial(free_answer_density, fixed, priors),
-        sampler="hmc",
         quantities=(*scalars, "item_gap_nats[0]", "token_log_ratio[0]", "slope[0]", "bias[0]"),
         key=fingerprint(vars(fixed), vars(priors or FreeAnswerPriors())),
     )

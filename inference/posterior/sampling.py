@@ -230,7 +230,7 @@ def sample(
     program = compiled.model if compiled is not None else model
     density = compiled.density if compiled is not None else None
     if sampler == "hmc" and density is None:
-        problem = "is 'hmc', which samples what compile_participants, compile_belief and compile_free_answers give"
+        problem = "is 'hmc', which samples models with a written density (written_model) alone; take 'nutpie' otherwise"
         raise InputError(problem, field="sampler")
     settings: dict[str, Any] = {"draws": draws, "tune": tune, "chains": chains, "target_accept": target_accept}
 

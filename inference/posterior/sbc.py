@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from estimators.errors import InputError
 from inference.posterior.arviz_adapter import ess_bulk, group, r_hat
-from inference.posterior.predictive import LogLikelihood, PriorSimulator, log_likelihood, prior_simulator
+from inference.posterior.predictive import LogLikelihood, log_likelihood, prior_simulator
 from inference.posterior.replicates import Row, Task, run_replicates
 from inference.posterior.sampling import CompiledModel, compile_model, sample, written_model
 from models.density import WrittenDensity
@@ -90,10 +90,11 @@ class SbcModel:
         Makes the PyMC model, with priors that generate plausible data and any answers of the right shape.
     quantities : tuple of str
         What to rank besides the joint log-likelihood: variables that are numbers, or ``"A[0]"`` for an element.
+    draw : callable, optional
+        Of a model with potentials, from which nothing can be drawn: takes the model and a random generator, gives the
+        model data, and returns the values of its variables that made them, by name.
     density : callable, optional
         Gives the model's density where it is written out, by which fits are made: they show that it is the model's.
-    sampler : str
-        What samples; see :data:`inference.posterior.sampling.SAMPLERS`.
     key : str
         Tells apart models of one name (other data, other priors); a process compiles each once.
     """
@@ -102,8 +103,8 @@ class SbcModel:
     build: Callable[[], pm.Model]
     quantities: tuple[str, ...]
     density: Callable[[], WrittenDensity] | None = None
-    sampler: str = "nutpie"
     key: str = ""
+    draw: Callable[[pm.Model, np.random.Generator], Mapping[str, NDArray[Any]]] | None = None
 
 
 @dataclass(frozen=True)
@@ -117,6 +118,8 @@ class SbcSettings:
     draws, tune, chains : int
         Draws kept and draws of the warm-up, per chain.
     target_accept : float
+    sampler : str
+        ``nutpie``, or ``hmc`` for a model whose density is written out.
     n_longer : int
         A fit with an effective sample size below `n_ranked`, or an R-hat above 1.05, is made again with twice the draws
         (and warm-up), this many times at most.
@@ -128,6 +131,7 @@ class SbcSettings:
     chains: int = 2
     target_accept: float = 0.9
     n_longer: int = 3
+    sampler: str = "nutpie"
 
     def __post_init__(self) -> None:
         for name in ("n_ranked", "draws", "tune", "chains"):
@@ -211,21 +215,19 @@ def sbc_rows(task: Task, *, model: SbcModel, settings: SbcSettings) -> list[Row]
     """
     ready = _prepared(model)
     rng = np.random.default_rng([int(task["seed"]), int(task["fit"])])
-    drawn = ready.simulator.draw(rng)
-    for observed, data in ready.answers.items():
-        ready.compiled.model.set_data(data, drawn[observed])
+    drawn = ready.draw(rng)
     truth = {name: _element(drawn, name) for name in model.quantities}
     truth[JOINT_LOG_LIKELIHOOD] = float(sum(rows.sum() for rows in ready.log_likelihood.at(drawn).values()))
     longer = 1
     while True:
         idata = sample(
             ready.compiled,
-            sampler=model.sampler,
             draws=settings.draws * longer,
             tune=settings.tune * longer,
             chains=settings.chains,
             cores=1,
             target_accept=settings.target_accept,
+            sampler=settings.sampler,
             seed=int(rng.integers(2**31)),
             progress=False,
         )
@@ -261,9 +263,8 @@ def sbc_rows(task: Task, *, model: SbcModel, settings: SbcSettings) -> list[Row]
 @dataclass(frozen=True, eq=False)
 class _Ready:
     compiled: CompiledModel
-    simulator: PriorSimulator
+    draw: Callable[[np.random.Generator], Mapping[str, NDArray[Any]]]
     log_likelihood: LogLikelihood
-    answers: Mapping[str, str]
 
 
 _ready: dict[tuple[str, str], _Ready] = {}
@@ -278,15 +279,27 @@ def _prepared(model: SbcModel) -> _Ready:
         missing = [name for name in names if name not in program.named_vars]
         if missing:
             raise InputError(f"has no variable {', '.join(missing)}", source=f"model {model.name!r}")
-        answers = _exchangeable_answers(program)
-        wanted = dict.fromkeys([*(variable.name for variable in program.basic_RVs), *names])
         _ready[key] = _Ready(
+            # first, as it makes data of answers that are constants
+            draw=_drawing(program, names) if model.draw is None else partial(model.draw, program),
             compiled=compile_model(program) if model.density is None else written_model(program, model.density()),
-            simulator=prior_simulator(program, tuple(wanted)),
             log_likelihood=log_likelihood(program),
-            answers=answers,
         )
     return _ready[key]
+
+
+def _drawing(program: pm.Model, names: Sequence[str]) -> Callable[[np.random.Generator], Mapping[str, NDArray[Any]]]:
+    """Draw all of a generative model from its prior, and give it the data drawn."""
+    answers = _exchangeable_answers(program)
+    simulator = prior_simulator(program, tuple(dict.fromkeys([*(rv.name for rv in program.basic_RVs), *names])))
+
+    def draw(rng: np.random.Generator) -> Mapping[str, NDArray[Any]]:
+        drawn = simulator.draw(rng)
+        for observed, data in answers.items():
+            program.set_data(data, drawn[observed])
+        return drawn
+
+    return draw
 
 
 def _exchangeable_answers(model: pm.Model) -> dict[str, str]:

@@ -7,6 +7,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
+from numpy.typing import NDArray
 
 from estimators.errors import InputError, unknown_choice
 from models.cloze.ard_data import LINK_SCALE, ArdData, check_likelihood
@@ -162,8 +163,20 @@ def _coefficients(data: ArdData, prior: str, likelihood: str, p: ArdPriors, unit
     scale = pm.Deterministic(
         "scale", global_scale * local * pt.sqrt(slab / (slab + (global_scale * local) ** 2)), dims="predictor"
     )
-    # centred too: a coefficient that the rows know well, times a scale that they do not, would be a thin ridge
-    return pm.Normal("coefficient", 0, scale, dims="predictor")
+    # a coefficient that the rows know well, times a scale that they do not, is a thin ridge; one near zero that they
+    # do not know is a funnel. In units of the smaller of the scale and what the rows tell roughly it is neither
+    known = _rough_errors(data, likelihood)
+    unit_of = 1 / pt.sqrt(1 / scale**2 + 1 / known**2)
+    turned = pm.Normal("coefficient_turned", 0, scale / unit_of, dims="predictor")
+    return pm.Deterministic("coefficient", turned * unit_of, dims="predictor")
+
+
+def _rough_errors(data: ArdData, likelihood: str) -> NDArray[np.float64]:
+    """Standard errors of coefficients by least squares, without groups and errors of measurement."""
+    n_predictors = data.x.shape[1]
+    precision = data.x.T @ data.x + np.eye(n_predictors)
+    errors: NDArray[np.float64] = _pseudo_noise(data, likelihood) * np.sqrt(np.diag(np.linalg.inv(precision)))
+    return errors
 
 
 def _pseudo_noise(data: ArdData, likelihood: str) -> float:

@@ -30,9 +30,12 @@ __all__ = [
     "NODES",
     "NODE_LOG_WEIGHTS",
     "PARAMETERS",
+    "WORD_LOG_WEIGHTS",
+    "WORD_NODES",
     "WordPairData",
     "WordPairPriors",
     "set_word_pairs",
+    "simulate_with_sums",
     "simulate_word_pairs",
     "word_pair_data",
     "word_pair_model",
@@ -60,10 +63,11 @@ NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(11)
 NODE_LOG_WEIGHTS = np.log(_WEIGHTS / _WEIGHTS.sum())
 """Logarithms of their weights, which sum to 1."""
 
-# of words that were seen, where the nodes go to each word's counts; right to 1e-3 up to a sigma of 1.5
-_WORD_NODES, _WORD_WEIGHTS = np.polynomial.hermite_e.hermegauss(11)
-_WORD_LOG_WEIGHTS = np.log(_WORD_WEIGHTS / _WORD_WEIGHTS.sum()) + _WORD_NODES**2 / 2
+WORD_NODES, _WORD_WEIGHTS = np.polynomial.hermite_e.hermegauss(9)
+"""The same for words that were seen, where the nodes go to each word's counts; right to 2e-3 up to a sigma of 1.5."""
 
+WORD_LOG_WEIGHTS = np.log(_WORD_WEIGHTS / _WORD_WEIGHTS.sum()) + WORD_NODES**2 / 2
+"""Logarithms of their weights, over the density at them."""
 
 _MOST_POINTS = 20_000  # of a process that a simulation draws one by one
 _LARGEST_LOG = 300.0  # of a ratio of weights: beyond it one side has all answers, and floats overflow
@@ -84,6 +88,9 @@ class WordPairPriors:
         away from zero: contexts do differ.
     population_scale : float
         Its scale, as a share of the sd above.
+    unseen : float
+        Standard deviation of ln of how many times as different the words are that neither sample has, compared with
+        what the model makes of those that were seen.
     """
 
     mean: Mapping[str, float] = field(
@@ -94,6 +101,7 @@ class WordPairPriors:
     )
     population_df: float = 3.0
     population_scale: float = 0.55
+    unseen: float = 0.4
 
     def __post_init__(self) -> None:
         for name in ("mean", "sd"):
@@ -101,7 +109,7 @@ class WordPairPriors:
             if set(values) != set(PARAMETERS):
                 raise InputError(f"names {sorted(values)}, should name {sorted(PARAMETERS)}", field=name)
         positive = {**{f"sd of {name}": value for name, value in self.sd.items()}}
-        positive |= {"population_df": self.population_df, "population_scale": self.population_scale}
+        positive |= {name: getattr(self, name) for name in ("population_df", "population_scale", "unseen")}
         for name, value in positive.items():
             if not (np.isfinite(value) and value > 0):
                 raise InputError(f"is {value}, should be a positive number", source="word pair priors", field=name)
@@ -213,6 +221,15 @@ def word_pair_model(  # noqa: PLR0915 - one density, line by line as in the docs
     on the scale of log u. Parameters vary over contexts around population means that are learnt from all of them
     (`pooled`), which is what makes 20 answers a context enough.
 
+    **Equal distributions.** In a share :math:`\pi` of the contexts (``share_equal``; one half without pooling) both
+    distributions are one: there are shared words alone, and :math:`\sigma = 0`. Which contexts these are is summed
+    out, so that the likelihood of one is :math:`\pi L_= + (1 - \pi) L_{\neq}`, each with its own u. The prior of the
+    share is the beta distribution with both parameters at one half: that no or every context has equal distributions
+    is likelier than any one share between.
+
+    **Words never seen** differ as the seen ones do, but for one factor of the study, whose logarithm is ``unseen``.
+    About it no answer says anything; it widens intervals by what the form of the model may be off by.
+
     Parameters
     ----------
     data : WordPairData
@@ -224,11 +241,14 @@ def word_pair_model(  # noqa: PLR0915 - one density, line by line as in the docs
     Returns
     -------
     pymc.Model
-        Variables ``population_mean`` and ``population_variance`` (parameter; pooled only), ``theta`` (parameter,
-        context) and ``log_u`` (side, context). The counts are ``pm.Data``: :func:`set_word_pairs` gives the model
-        those of as many other contexts. What :func:`inference.complete` compares with the prior and the posterior are
-        two statistics of the counts: ``n_words`` (kind, context), how many different words both samples have and one
-        of them alone, and ``sample_tvd`` (context), the distance between the two samples.
+        Variables ``population_mean``, ``population_variance`` (parameter) and ``share_equal`` (pooled only), ``theta``
+        (parameter, context), ``unseen``, ``log_u`` and ``log_u_equal`` (side, context; of a context whose distributions
+        differ, or are equal) and ``log_odds_equal`` (context), of equal distributions given all else. The counts are
+        ``pm.Data``: :func:`set_word_pairs` gives the model those of as many other contexts. What
+        :func:`inference.complete` compares with the prior and the posterior are two statistics of the counts:
+        ``n_words`` (kind, context), how many different words both samples have and one of them alone, and
+        ``sample_tvd`` (context), the distance between the two samples. Predictions are of other contexts with these
+        parameters, of which the study's share have equal distributions.
 
     Examples
     --------
@@ -255,8 +275,11 @@ def word_pair_model(  # noqa: PLR0915 - one density, line by line as in the docs
             df, square = priors.population_df, (priors.population_scale * sd) ** 2
             variance = pm.InverseGamma("population_variance", df / 2, df * square / 2, dims="parameter")
             spread = pt.sqrt(variance)
+            share = pm.Beta("share_equal", 0.5, 0.5)
+            logit_equal = pt.log(share) - pt.log1p(-share)
         else:
-            centre, spread = pt.as_tensor(mean), pt.as_tensor(sd)
+            centre, spread, logit_equal = pt.as_tensor(mean), pt.as_tensor(sd), pt.as_tensor(0.0)
+        pm.Normal("unseen", 0, priors.unseen)
         unit = pm.Normal("unit", 0, 1, dims=("parameter", "context"))
         theta = pm.Deterministic("theta", centre[:, None] + spread[:, None] * unit, dims=("parameter", "context"))
         d, e = pm.math.sigmoid(theta[3]), pm.math.sigmoid(theta[4])
@@ -268,9 +291,9 @@ def word_pair_model(  # noqa: PLR0915 - one density, line by line as in the docs
         sums = [pt.logaddexp(log_shared, theta[side] + log_gamma_e) for side in (1, 2)]  # type: ignore[no-untyped-call]
         start = np.zeros((2, data.n_contexts))
         scale = pm.Flat("scale", dims=("side", "context"), initval=start)
-        log_n = pt.log(given["answers"])
-        log_u = pt.stack([log_n[0] - sums[0] + scale[0] + scale[1] / 2, log_n[1] - sums[1] + scale[0] - scale[1] / 2])
-        pm.Deterministic("log_u", log_u, dims=("side", "context"))
+        turned = pt.log(given["answers"]) + pt.stack([scale[0] + scale[1] / 2, scale[0] - scale[1] / 2])
+        log_u = pm.Deterministic("log_u", turned - pt.stack(sums), dims=("side", "context"))
+        log_u_equal = pm.Deterministic("log_u_equal", turned - theta[0] - log_gamma_d, dims=("side", "context"))
         log_rate = pt.softplus(pt.logaddexp(log_u[0][:, None] + tilt, log_u[1][:, None] - tilt))  # type: ignore[no-untyped-call]
         log_rates = pt.softplus(log_u)
 
@@ -281,13 +304,13 @@ def word_pair_model(  # noqa: PLR0915 - one density, line by line as in the docs
         information = sigma**2 * (a + 0.5) * (b + 0.5) / (n + 1)
         ratio = (pt.log(a + 0.5) - pt.log(b + 0.5) - (log_u[0] - log_u[1])[context]) / sigma
         middle, width = information * ratio / (1 + information), 1 / pt.sqrt(1 + information)
-        x = middle[:, None] + width[:, None] * _WORD_NODES
+        x = middle[:, None] + width[:, None] * WORD_NODES
         half = sigma[:, None] * x / 2
         # one exponential and one logarithm for each row and node: this line is most of the sampler's time
         grown = pt.exp(half)
         u_first, u_second = (pt.exp(log_u[i])[context][:, None] for i in (0, 1))
         rate = pt.log1p(u_first * grown + u_second / grown)
-        terms = _WORD_LOG_WEIGHTS - x**2 / 2 + (a - b)[:, None] * half - left[:, None] * rate
+        terms = WORD_LOG_WEIGHTS - x**2 / 2 + (a - b)[:, None] * half - left[:, None] * rate
         shared = pt.logsumexp(terms, axis=1) + pt.log(width) + theta[0][context] + pt.gammaln(left)  # type: ignore[no-untyped-call]
         # of words that both have this is finite and not used, so that its gradient is harmless; rows are gathered
         # along one axis only, as gathering along two leaves Numba's fast path
@@ -302,14 +325,24 @@ def word_pair_model(  # noqa: PLR0915 - one density, line by line as in the docs
         psi = pt.exp(theta[0] + log_gamma_d) / d * laplace
         for i in (0, 1):
             psi += pt.exp(theta[1 + i] + log_gamma_e) / e * pt.expm1(e * log_rates[i])
-        likelihood = (given["row_words"] * rows).sum() + (given["answers"] * log_u).sum() - psi.sum()
-        pm.Potential("counts", likelihood)
-    of_words = pt.zeros(data.n_contexts)[context].inc(given["row_words"] * rows)
+        none = pt.zeros(data.n_contexts)
+        of_words = none[context].inc(given["row_words"] * rows)
+        different = of_words + (given["answers"] * log_u).sum(axis=0) - psi
+        log_rate_equal = pt.softplus(pt.logaddexp(log_u_equal[0], log_u_equal[1]))  # type: ignore[no-untyped-call]
+        left = n - d[context]
+        rows = theta[0][context] + pt.gammaln(left) - left * log_rate_equal[context]
+        psi = pt.exp(theta[0] + log_gamma_d) / d * pt.expm1(d * log_rate_equal)
+        equal = none[context].inc(given["row_words"] * rows) + (given["answers"] * log_u_equal).sum(axis=0) - psi
+        pm.Deterministic("log_odds_equal", logit_equal + equal - different, dims="context")
+        likelihood = pt.logaddexp(  # type: ignore[no-untyped-call]
+            equal - pt.softplus(-logit_equal), different - pt.softplus(logit_equal)
+        )
+        pm.Potential("counts", likelihood.sum())
     model.outside = OutsideLikelihood(
-        log_likelihood={"counts": of_words + (given["answers"] * log_u).sum(axis=0) - psi},
+        log_likelihood={"counts": likelihood},
         observed=partial(_observed, model),
         simulate=partial(_simulate, model),
-        parameters=(*(("population_mean", "population_variance") if pooled else ()), "theta"),
+        parameters=(*(("population_mean", "population_variance", "share_equal") if pooled else ()), "theta", "unseen"),
         dims={"counts": ("context",), "n_words": ("kind", "context"), "sample_tvd": ("context",)},
     )
     return model
@@ -370,7 +403,9 @@ def _observed(model: pm.Model) -> dict[str, NDArray[Any]]:
 
 def _simulate(model: pm.Model, values: Mapping[str, NDArray[Any]], rng: np.random.Generator) -> dict[str, NDArray[Any]]:
     n_a, n_b = model["answers"].get_value()
-    return _statistics(simulate_word_pairs(values["theta"], n_a, n_b, rng))
+    # of other contexts like these: which of these are equal, their own answers say
+    equal = rng.random(n_a.size) < values.get("share_equal", 0.5)
+    return _statistics(simulate_word_pairs(values["theta"], n_a, n_b, rng, equal=equal))
 
 
 def _statistics(data: WordPairData) -> dict[str, NDArray[Any]]:
@@ -385,7 +420,12 @@ def _statistics(data: WordPairData) -> dict[str, NDArray[Any]]:
 
 
 def simulate_word_pairs(
-    theta: NDArray[np.float64], n_a: NDArray[Any], n_b: NDArray[Any], rng: np.random.Generator
+    theta: NDArray[np.float64],
+    n_a: NDArray[Any],
+    n_b: NDArray[Any],
+    rng: np.random.Generator,
+    *,
+    equal: NDArray[np.bool_] | None = None,
 ) -> WordPairData:
     """Draw two samples of words from the model of :func:`word_pair_model`, given its parameters.
 
@@ -399,6 +439,8 @@ def simulate_word_pairs(
     n_a, n_b : ndarray, shape (context,)
         Answers of each context in the first and the second sample.
     rng : numpy.random.Generator
+    equal : ndarray of bool, shape (context,), optional
+        Where both distributions are one; nowhere if it is not given.
 
     Returns
     -------
@@ -413,16 +455,32 @@ def simulate_word_pairs(
     >>> int((found.a * found.words).sum()), int((found.b * found.words).sum())
     (20, 30)
     """
-    rows = [_one_pair(*given, rng) for given in zip(theta.T, n_a.astype(int), n_b.astype(int), strict=True)]
-    cases = [np.unique(row, axis=1, return_counts=True) for row in rows]
+    return simulate_with_sums(theta, n_a, n_b, rng, equal=equal)[0]
+
+
+def simulate_with_sums(
+    theta: NDArray[np.float64],
+    n_a: NDArray[Any],
+    n_b: NDArray[Any],
+    rng: np.random.Generator,
+    *,
+    equal: NDArray[np.bool_] | None = None,
+) -> tuple[WordPairData, Floats]:
+    """Draw as :func:`simulate_word_pairs` does; the sums of both sides' weights, (side, context), besides."""
+    # words of one side alone that nobody says, and a sigma of 0
+    none = np.array([0.0, -np.inf, -np.inf, 0.0, 0.0, -np.inf])
+    given = theta.T if equal is None else np.where(equal[:, None], theta.T + none, theta.T)
+    drawn = [_one_pair(*one, rng) for one in zip(given, n_a.astype(int), n_b.astype(int), strict=True)]
+    cases = [np.unique(row, axis=1, return_counts=True) for row, _ in drawn]
     context = np.repeat(np.arange(len(cases)), [words.size for _, words in cases])
     a, b = np.concatenate([pair for pair, _ in cases], axis=1).astype(float)
     words = np.concatenate([words for _, words in cases])
-    return WordPairData(context, a, b, words, len(cases), n_a.astype(float), n_b.astype(float))
+    data = WordPairData(context, a, b, words, len(cases), n_a.astype(float), n_b.astype(float))
+    return data, np.stack([sums for _, sums in drawn], axis=1)
 
 
-def _one_pair(theta: Floats, n_a: int, n_b: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Counts (2, word) of one context."""
+def _one_pair(theta: Floats, n_a: int, n_b: int, rng: np.random.Generator) -> tuple[NDArray[np.int64], Floats]:
+    """Counts (2, word) of one context, and sums of the weights."""
     # at a discount of 0 or 1 within rounding the formulas below divide by zero
     discounts = np.clip(expit(theta[3:5]), _LEAST_DISCOUNT, 1 - _LEAST_DISCOUNT)
     first, second, dust = [], [], np.zeros(2)
@@ -435,13 +493,14 @@ def _one_pair(theta: Floats, n_a: int, n_b: int, rng: np.random.Generator) -> ND
         # E e^{sigma x / 2} of the shared words
         tilt = np.exp(min(np.exp(2 * theta[5]) / 8, _LARGEST_LOG)) if process == 0 else 1.0
         dust += rest * tilt * np.array([process != 2, process != 1])
-    counts = []
+    counts, sums = [], []
     for weights, other, n in ((first, dust[0], n_a), (second, dust[1], n_b)):
         weight = np.append(np.concatenate(weights), other)
-        counts.append(rng.multinomial(n, weight / weight.sum()))
+        sums.append(weight.sum())
+        counts.append(rng.multinomial(n, weight / sums[-1]))
     seen = np.stack([count[:-1] for count in counts])
     alone = [np.eye(2, dtype=np.int64)[[side]].T.repeat(counts[side][-1], axis=1) for side in (0, 1)]
-    return np.concatenate([seen[:, seen.any(axis=0)], *alone], axis=1)
+    return np.concatenate([seen[:, seen.any(axis=0)], *alone], axis=1), np.array(sums)
 
 
 # a point larger than any float is thinned out, and above a bound larger than any float there is none: both are right

@@ -118,8 +118,8 @@ def free_answer_model(
         r = e^{-c \ell'}\, (s z + s_+ H(z) - s_- H(-z)), \qquad z \sim N(0, 1),\;
         \ell' = \min(\max(\ln g, -12), 0) + 4
 
-    The divergence :math:`\delta_q` (log-normal) says how far belief and generator differ in the item. Differences of two
-    language models look like that: most tokens agree, some are far off, on either side, and contexts differ in how
+    The divergence :math:`\delta_q` (log-normal) says how far belief and generator differ in the item. Differences of
+    two language models look like that: most tokens agree, some are far off, on either side, and contexts differ in how
     many. The target has a residual of its own (:func:`two_slopes`), and a place of its own.
 
     **Answers.** People answer with draws of h. A token of the pool was answered :math:`c_{qx}` times,

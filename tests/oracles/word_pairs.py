@@ -9,7 +9,34 @@ from scipy.stats import norm
 from models.cloze.tvd import WordPairData
 
 
-def log_likelihood(theta: np.ndarray, log_u: np.ndarray, data: WordPairData) -> np.ndarray:
+def log_likelihood(
+    theta: np.ndarray, log_u: np.ndarray, log_u_equal: np.ndarray, share_equal: float, data: WordPairData
+) -> np.ndarray:
+    """Of contexts that may have equal distributions."""
+    return np.logaddexp(
+        np.log(share_equal) + equal(theta, log_u_equal, data), np.log1p(-share_equal) + different(theta, log_u, data)
+    )
+
+
+def equal(theta: np.ndarray, log_u: np.ndarray, data: WordPairData) -> np.ndarray:
+    """As `different`, of distributions that are one: the two samples are one sample, dealt out."""
+    u = np.exp(log_u).sum(axis=0)
+    total = (data.n_a * log_u[0]) + (data.n_b * log_u[1])
+    for c in range(data.n_contexts):
+        mass, d = np.exp(theta[0, c]), expit(theta[3, c])
+        # the words' sizes on a log grid, seen ones and those that were not
+        z = np.exp(np.linspace(-60, 4, 20_001))
+        density = mass * z**-d * np.exp(-z)
+        total[c] -= np.trapezoid(density * -np.expm1(-u[c] * z), np.log(z))
+        for row in np.flatnonzero(data.context == c):
+            n = data.a[row] + data.b[row]
+            terms = np.log(mass) + (n - d) * np.log(z) - (1 + u[c]) * z
+            one = terms.max() + np.log(np.trapezoid(np.exp(terms - terms.max()), np.log(z)))
+            total[c] += data.words[row] * one
+    return total
+
+
+def different(theta: np.ndarray, log_u: np.ndarray, data: WordPairData) -> np.ndarray:
     """Of the counts and the auxiliary variables, per context, word by word; constants left out."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(11)
     log_weights = np.log(weights / weights.sum())

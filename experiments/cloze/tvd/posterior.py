@@ -27,9 +27,10 @@ from experiments.harness.settings import rng_for
 from inference.cloze.tvd import TvdPosterior, tvd_posterior
 from inference.posterior.arviz_adapter import InferenceData, add_groups, group, with_labels
 from inference.posterior.convergence import Convergence, check_convergence
-from inference.posterior.sampling import CompiledModel, compile_model
+from inference.posterior.sampling import CompiledModel, written_model
 from inference.progress import advance
 from models.cloze.tvd import set_word_pairs, word_pair_data, word_pair_model
+from models.cloze.word_pair_density import word_pair_density
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -74,7 +75,7 @@ class WordPairFits:
         self._settings = settings
         self._with_groups = with_groups
         self._times_draws = sorted({1, more_draws})
-        self._models: dict[tuple[int, bool], tuple[pm.Model, pm.Model | CompiledModel]] = {}
+        self._models: dict[tuple[int, bool], tuple[pm.Model, CompiledModel]] = {}
 
     def fit(
         self, first: WordCounts, second: WordCounts, purpose: str, *, pooled: bool = True
@@ -84,8 +85,7 @@ class WordPairFits:
         key = (data.n_contexts, pooled)
         if key not in self._models:
             model = word_pair_model(data, pooled=pooled)
-            compiled = compile_model(model) if self._settings.sampler.name == "nutpie" else model
-            self._models[key] = model, compiled
+            self._models[key] = model, written_model(model, word_pair_density(data, pooled=pooled))
         model, program = self._models[key]
         set_word_pairs(model, data)
         for times in self._times_draws:
@@ -93,7 +93,7 @@ class WordPairFits:
             parameters = group(idata, "posterior")
             posterior = tvd_posterior(idata, data, rng=rng_for(self._settings.seed, f"{purpose} tvd"))
             # what is judged are the distances, which follow from the parameters
-            found = check_convergence(posterior.idata, self._settings.gate)
+            found = check_convergence(posterior.judged(), self._settings.gate)
             if found.passed:
                 break
         if self._with_groups:

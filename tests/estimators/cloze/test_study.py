@@ -212,6 +212,9 @@ def test_what_a_family_does_to_the_distribution() -> None:
     np.testing.assert_allclose(np.sort(model), np.sort(people))
     moved = np.log(people[:3000] / model[:3000])
     assert 0.5 < moved.std() < 1.5
+    # a power of each probability
+    people, model = word_pair("sharper", difference=1.0, rng=rng, **settings)
+    np.testing.assert_allclose(np.diff(np.log(model[:3000])), 1.5 * np.diff(np.log(people[:3000])), atol=1e-9)
     # Dirichlet with concentration 20 x difference: var p = p (1 - p) / (20 x difference + 1)
     small = {"vocab_size": 10, "exponent": 1.0, "difference": 2.0}
     draws = np.stack([word_pair("tail", rng=rng, **small)[1] for _ in range(2000)])

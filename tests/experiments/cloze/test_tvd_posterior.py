@@ -30,7 +30,9 @@ def test_what_misses_the_gate_is_sampled_longer_once(
 
     monkeypatch.setattr(tvd_bayes, "draw_posterior", draw_posterior)
     monkeypatch.setattr(tvd_bayes, "group", lambda idata, name: idata)
-    monkeypatch.setattr(tvd_bayes, "tvd_posterior", lambda idata, data, rng: SimpleNamespace(idata=idata))
+    monkeypatch.setattr(
+        tvd_bayes, "tvd_posterior", lambda idata, data, rng: SimpleNamespace(idata=idata, judged=lambda: idata)
+    )
     monkeypatch.setattr(tvd_bayes, "check_convergence", lambda idata, gate: SimpleNamespace(passed=next(verdicts)))
     counts = count_words(np.zeros(2, int), np.array([0, 1]), np.array([3, 2]), n_contexts=1)
     settings = BayesianSettings(sampler="pymc")

@@ -127,7 +127,7 @@ def test_small_study_keeps_who_answered_most() -> None:
 
 def test_models_of_participants_are_built() -> None:
     """Cheap part of those that take long to compile: the design, and that every quantity is there."""
-    for name in ("calibration", "calibration_beta", "reports", "participants", "recalibration", "free_answers"):
+    for name in ("calibration", "calibration_beta", "reports", "participants", "recalibration", "tvd", "free_answers"):
         own = ("study=designed", "rounding=slider") if name == "free_answers" else QUICK
         job = prepared("+exp=sbc", f"experiment.model={name}", "experiment.n_participants=3", *own)
         model = get_method(MODELS[name])(job.study, job.settings)

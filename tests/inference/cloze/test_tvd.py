@@ -12,8 +12,9 @@ from estimators.cloze.study_words import study_words
 from estimators.cloze.words import WORD_RULES
 from inference.cloze.tvd import TvdPosterior, tvd_posterior
 from inference.posterior.arviz_adapter import from_groups, group
-from inference.posterior.sampling import sample
+from inference.posterior.sampling import sample, written_model
 from models.cloze.tvd import word_pair_data, word_pair_model
+from models.cloze.word_pair_density import word_pair_density
 from tests.truth import FAR, distance, smallest_ess
 
 
@@ -27,7 +28,8 @@ def simulated(n: int, n_items: int, family: str, seed: int) -> tuple[WordCounts,
 
 def fitted(people: WordCounts, model: WordCounts, seed: int, **settings: int) -> TvdPosterior:
     data = word_pair_data(people, model)
-    idata = sample(word_pair_model(data), seed=seed, progress=False, **settings)
+    program = written_model(word_pair_model(data), word_pair_density(data))
+    idata = sample(program, sampler="hmc", seed=seed, progress=False, **settings)
     return tvd_posterior(idata, data, rng=np.random.default_rng(seed))
 
 
@@ -38,7 +40,7 @@ def test_intervals_hold_the_truth_where_the_raw_distance_is_far_off(seed_offset:
     posterior = fitted(people, model, 2 + seed_offset, draws=1200, tune=400, chains=2)
     # the gate judges what is reported
     assert set(group(posterior.idata, "posterior").data_vars) == {
-        *("tvd", "expected_tvd", "population_mean", "population_variance")
+        *("tvd", "expected_tvd", "population_mean", "population_variance", "share_equal")
     }
     assert smallest_ess(posterior.tvd) > 50  # an end of an interval is off by 3% of probability
     lower, upper = posterior.interval()
@@ -82,15 +84,40 @@ def test_distances_are_those_of_the_distributions_drawn() -> None:
     draws = np.concatenate([theta, log_u])[None, None].repeat(200, axis=1)
     found = _drawn(draws, data)
     assert np.abs(found - 0.3).max() < 0.01
+    # a third of the draws with odds of one half for equal distributions, give or take 4 sds
+    assert (_drawn(draws, data, np.log(0.5)) == 0).mean() == pytest.approx(1 / 3, abs=0.14)
 
 
-def _drawn(draws: np.ndarray, data) -> np.ndarray:
+def test_distances_that_are_always_zero_are_not_judged() -> None:
+    import xarray as xr
+
+    draws = np.random.default_rng(0).uniform(0.1, 0.2, (2, 50, 3))
+    draws[:, :, 1] = 0.0
+    stats = xr.Dataset({"diverging": (("chain", "draw"), np.zeros((2, 50), bool))})
+
+    def judged(values: np.ndarray) -> xr.Dataset:
+        dims = ("chain", "draw", "context")
+        posterior = xr.Dataset({"tvd": (dims, values), "expected_tvd": (dims[:2], values.mean(axis=2))})
+        idata = from_groups({"posterior": posterior, "sample_stats": stats})
+        return group(TvdPosterior(idata, np.ones(3, int), np.ones(3, int)).judged(), "posterior")
+
+    np.testing.assert_array_equal(judged(draws)["tvd"], draws[:, :, [0, 2]])
+    assert "expected_tvd" in judged(draws)
+    assert not judged(0.0 * draws).data_vars
+
+
+def _drawn(draws: np.ndarray, data, log_odds_equal: float = -50.0) -> np.ndarray:
     import xarray as xr
 
     posterior = xr.Dataset(
         {
             "theta": (("chain", "draw", "parameter", "context"), draws[:, :, :6]),
             "log_u": (("chain", "draw", "side", "context"), draws[:, :, 6:]),
+            "log_odds_equal": (
+                ("chain", "draw", "context"),
+                np.full_like(draws[:, :, 0], log_odds_equal),
+            ),
+            "unseen": (("chain", "draw"), np.zeros(draws.shape[:2])),
         }
     )
     return tvd_posterior(from_groups({"posterior": posterior}), data, rng=np.random.default_rng(0)).tvd

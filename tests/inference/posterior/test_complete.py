@@ -148,7 +148,8 @@ def reference_of(name: str, data: Any, point: Point, model: pm.Model) -> dict[st
     if kind == "ard":
         edges = float(point["concentration"]), float(point["edge_low"]), float(point["edge_high"])
         return {"target": [ordered_beta(y, eta, *edges) for y, eta in zip(data.target, point["eta"], strict=True)]}
-    return {"counts": word_pairs.log_likelihood(point["theta"], point["log_u"], data)}
+    names = ("theta", "log_u", "log_u_equal", "share_equal")
+    return {"counts": word_pairs.log_likelihood(*(point[name] for name in names), data)}
 
 
 @pytest.mark.parametrize("name", BUILDERS)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pymc as pm
 import pytest
+from pytensor.compile.mode import Mode
 
 from estimators.cloze.distributions import WordCounts, count_words
 from estimators.errors import InputError
@@ -19,6 +20,9 @@ from models.cloze.tvd import (
     word_pair_model,
 )
 from tests.oracles import word_pairs as reference
+
+# a few evaluations are not worth a compiler; what makes logarithms of sums stable is
+PLAIN = Mode(linker="py", optimizer="fast_run").excluding("fusion", "inplace")
 
 
 def contexts(*pairs: tuple[list[int], list[int]]) -> tuple[WordCounts, WordCounts]:
@@ -37,7 +41,7 @@ OTHER = contexts(([1, 1, 400], [0, 1, 90]), ([3, 2000], [2, 1500]))
 def values_of(model: pm.Model, *names: str) -> Any:
     """Function that gives deterministic variables at a point of the sampler's space."""
     found = model.replace_rvs_by_values([model[name] for name in names])
-    return model.compile_fn(found, inputs=model.continuous_value_vars, on_unused_input="ignore")
+    return model.compile_fn(found, inputs=model.continuous_value_vars, mode=PLAIN, on_unused_input="ignore")
 
 
 def a_point(seed: int) -> dict[str, np.ndarray]:
@@ -45,8 +49,10 @@ def a_point(seed: int) -> dict[str, np.ndarray]:
     return {
         "population_mean": rng.normal(-0.2, 0.3, 6),
         "population_variance_log__": rng.normal(-2, 0.3, 6),
+        "share_equal_logodds__": np.array(rng.normal()),
         "unit": rng.normal(size=(6, 2)),
         "scale": rng.normal(0, 0.5, (2, 2)),
+        "unseen": np.array(0.1),
     }
 
 
@@ -54,8 +60,9 @@ def a_point(seed: int) -> dict[str, np.ndarray]:
 def compiled() -> Any:
     """A model, and what it is compiled to: its potential, its variables and its gradient at a point."""
     model = word_pair_model(word_pair_data(*TWO))
-    potential = model.compile_fn(model.potentiallogp, inputs=model.continuous_value_vars, on_unused_input="ignore")
-    return model, potential, values_of(model, "theta", "log_u"), model.compile_dlogp()
+    variables = values_of(model, "theta", "log_u", "log_u_equal", "share_equal")
+    inputs = {"inputs": model.continuous_value_vars, "mode": PLAIN, "on_unused_input": "ignore"}
+    return model, model.compile_fn(model.potentiallogp, **inputs), variables, model.compile_dlogp(mode=PLAIN)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -64,8 +71,8 @@ def test_potential_is_the_likelihood_of_loops(compiled: Any, seed: int) -> None:
     for given in (word_pair_data(*TWO), word_pair_data(*OTHER)):
         set_word_pairs(model, given)
         point = a_point(seed)
-        theta, log_u = values(point)
-        assert potential(point) == pytest.approx(reference.log_likelihood(theta, log_u, given).sum(), abs=5e-3)
+        wanted = reference.log_likelihood(*values(point), given).sum()
+        assert potential(point) == pytest.approx(wanted, abs=1e-2)
         assert np.isfinite(gradient(point)).all()
 
 
@@ -74,9 +81,9 @@ def test_likelihood_of_a_word_is_its_integral() -> None:
     theta = np.array([1.2, -0.3, 0.4, -0.5, 0.2, -0.4])[:, None]
     log_u = np.array([0.7, 1.1])[:, None]
     both = word_pair_data(*contexts(([2, 3], [1, 1])))
-    none = reference.log_likelihood(theta, log_u, both) - both.n_a * log_u[0] - both.n_b * log_u[1]
+    none = reference.different(theta, log_u, both) - both.n_a * log_u[0] - both.n_b * log_u[1]
     more = word_pair_data(*contexts(([2, 3, 2, 0], [1, 1, 0, 4])))
-    found = reference.log_likelihood(theta, log_u, more) - more.n_a * log_u[0] - more.n_b * log_u[1] - none
+    found = reference.different(theta, log_u, more) - more.n_a * log_u[0] - more.n_b * log_u[1] - none
     first = np.logaddexp(
         reference.shared_word(2, 0, theta[:, 0], log_u[:, 0]), reference.exclusive_word(2, 0, theta[:, 0], log_u[:, 0])
     )
@@ -93,8 +100,9 @@ def test_words_with_the_same_counts_are_one_row() -> None:
 
 def test_alone_the_parameters_have_the_priors() -> None:
     model = word_pair_model(word_pair_data(*TWO), pooled=False)
-    assert [variable.name for variable in model.free_RVs] == ["unit", "scale"]
-    (theta,) = values_of(model, "theta")({"unit": np.ones((6, 2)), "scale": np.zeros((2, 2))})
+    assert [variable.name for variable in model.free_RVs] == ["unseen", "unit", "scale"]
+    point = {"unit": np.ones((6, 2)), "scale": np.zeros((2, 2)), "unseen": np.array(0.0)}
+    (theta,) = values_of(model, "theta")(point)
     mean, sd = WordPairPriors().vectors()
     np.testing.assert_allclose(theta, np.tile((mean + sd)[:, None], 2))
 
@@ -124,3 +132,12 @@ def test_words_are_drawn_at_discounts_of_zero_and_one(logits: tuple[float, float
     if min(logits) > 30:
         assert data.a.max() <= 1
         assert data.b.max() <= 1
+
+
+def test_contexts_with_equal_distributions_have_words_that_both_say() -> None:
+    """Of many answers from equal distributions both have the frequent words alike; elsewhere they have not."""
+    theta = np.tile([[1.0], [0.5], [0.5], [-0.5], [0.0], [0.7]], 40)
+    n = np.full(40, 2000)
+    data = simulate_word_pairs(theta, n, n, np.random.default_rng(0), equal=np.arange(40) < 20)
+    apart = np.bincount(data.context, data.words * np.abs(data.a - data.b), 40) / 4000
+    assert apart[:20].max() < 0.2 < 0.3 < apart[20:].min()

@@ -1,0 +1,26 @@
+"""Small design of two samples of words on which simulation-based calibration fits the model of the Bayesian TVD."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from inference.cloze.tvd_sbc import word_pair_sbc
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from inference.posterior.sbc import SbcModel
+
+__all__ = ["tvd"]
+
+_ANSWERS = 20
+
+
+class _Sizes(Protocol):
+    @property
+    def n_items(self) -> int: ...
+
+
+def tvd(_study: xr.Dataset, settings: _Sizes) -> SbcModel:
+    """Two samples of 20 words in each context, on a design of its own: a comparison study has no words."""
+    return word_pair_sbc(settings.n_items, _ANSWERS)

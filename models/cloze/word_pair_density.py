@@ -1,0 +1,111 @@
+r"""Log-density of the model of two samples of words as a function of numbers, for ``hmc``.
+
+The parameters stand in one vector, on the scale on which PyMC samples them: ``population_mean``, the logarithms of
+``population_variance`` and the logit of ``share_equal`` (where contexts are pooled), then ``unit``, ``scale`` and
+``unseen``.
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models.cloze.tvd import (
+    NODE_LOG_WEIGHTS,
+    NODES,
+    PARAMETERS,
+    WORD_LOG_WEIGHTS,
+    WORD_NODES,
+    WordPairData,
+    WordPairPriors,
+)
+from models.cloze.word_pair_kernels import context_terms, word_pair_log_density
+from models.density import WrittenDensity
+
+__all__ = ["word_pair_density"]
+
+FloatArray = NDArray[np.float64]
+
+# Numba takes named tuples as they are
+_Rows = namedtuple("_Rows", "a b words")
+_Nodes = namedtuple("_Nodes", "x log_weight word_x word_log_weight")
+_Priors = namedtuple("_Priors", "mean sd df scale unseen pooled")
+
+_NODES = _Nodes(NODES, NODE_LOG_WEIGHTS, WORD_NODES, WORD_LOG_WEIGHTS)
+_START_LOGIT_EQUAL = -1.0
+
+
+def word_pair_density(
+    data: WordPairData, *, pooled: bool = True, priors: WordPairPriors | None = None
+) -> WrittenDensity:
+    """Log-density of :func:`~models.cloze.tvd.word_pair_model`, for the counts that the model's data have.
+
+    Parameters
+    ----------
+    data : WordPairData
+        Its number of contexts is used.
+    pooled : bool
+    priors : WordPairPriors, optional
+
+    Returns
+    -------
+    WrittenDensity
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import models
+    >>> from estimators.cloze.examples import two_samples
+    >>> from models.cloze.word_pair_density import word_pair_density
+    >>> data = models.word_pair_data(*two_samples())
+    >>> density, program = word_pair_density(data), models.word_pair_model(data)
+    >>> value, gradient = density.evaluate(density.start, **{name: program[name].get_value() for name in density.data})
+    >>> gradient.shape, bool(np.isfinite(value))
+    ((22,), True)
+    """
+    p = priors or WordPairPriors()
+    mean, sd = p.vectors()
+    n, n_contexts = len(PARAMETERS), data.n_contexts
+    known = _Priors(mean, sd, float(p.population_df), float(p.population_scale), float(p.unseen), pooled)
+    population = np.concatenate([mean, 2 * np.log(p.population_scale * sd), [_START_LOGIT_EQUAL]])
+    start = np.concatenate([population if pooled else [], np.zeros((n + 2) * n_contexts + 1)])
+
+    def arguments(**given: Any) -> tuple[Any, ...]:
+        rows = _Rows(*(np.ascontiguousarray(given[f"row_{name}"], dtype=float) for name in _Rows._fields))
+        starts = np.searchsorted(given["row_context"], np.arange(n_contexts + 1))
+        return rows, starts, np.ascontiguousarray(given["answers"], dtype=float), _NODES, known
+
+    def expand(x: FloatArray, **given: Any) -> dict[str, Any]:
+        return _expanded(x, n_contexts, known, arguments(**given)[:3])
+
+    names = ("row_context", "row_a", "row_b", "row_words", "answers")
+    return WrittenDensity(start, word_pair_log_density, arguments, expand, names, jitter=0.3)
+
+
+def _expanded(x: FloatArray, n_contexts: int, known: Any, counts: tuple[Any, ...]) -> dict[str, Any]:
+    """Values of the model's variables at a vector of parameters, deterministic ones too."""
+    n, (rows, starts, answers) = len(PARAMETERS), counts
+    found: dict[str, Any] = {}
+    centre, sd, logit_equal = known.mean, known.sd, 0.0
+    if known.pooled:
+        variance, logit_equal = np.exp(x[n : 2 * n]), x[2 * n]
+        found |= {"population_mean": x[:n], "population_variance": variance}
+        found["share_equal"] = 1 / (1 + np.exp(-logit_equal))
+        centre, sd = x[:n], np.sqrt(variance)
+    rest = x[x.size - 1 - (n + 2) * n_contexts : -1].reshape(n + 2, n_contexts)
+    found["unit"], found["scale"], found["unseen"] = rest[:n], rest[n:], x[-1]
+    found["theta"] = theta = centre[:, None] + sd[:, None] * rest[:n]
+    found["log_u"], found["log_u_equal"] = np.empty((2, 2, n_contexts))
+    found["log_odds_equal"] = np.empty(n_contexts)
+    gradient, log_u = np.empty((2, n + 2)), np.empty((2, 2))
+    for c in range(n_contexts):
+        span = (starts[c], starts[c + 1])
+        different, equal = context_terms(
+            np.ascontiguousarray(theta[:, c]), *rest[n:, c], rows, span, answers[:, c], _NODES, log_u, gradient
+        )
+        found["log_u"][:, c], found["log_u_equal"][:, c] = log_u
+        found["log_odds_equal"][c] = logit_equal + equal - different
+    return found
