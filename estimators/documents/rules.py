@@ -50,7 +50,7 @@ class RulesText(Result):
     --------
     >>> from estimators import documents
     >>> documents.rules_texts(1, n_noise=[0], n_rules=1, n_steps=1, seed=1)[0].text
-    'Every pim is brown. The colour of the pim is brown'
+    'Every gazzer is green. The colour of the gazzer is green'
     """
 
     text: str
