@@ -33,6 +33,7 @@ root_doc = "index"
 html_theme = "furo"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_js_files = ["scroll.js"]
 html_title = "Shannon game"
 html_show_copyright = False
 html_show_sphinx = False

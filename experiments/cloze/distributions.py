@@ -223,7 +223,7 @@ def distributions_figure(
     palette = colours(players)
     keys = [(str(study["text_id"].to_numpy()[i]), int(study["word_num"].to_numpy()[i])) for i in items]
     with mpl.rc_context(STYLE):
-        fig = new_figure(1.0 + 1.75 * len(players), (0.75 + 0.135 * n_words) * len(items) + 0.3)
+        fig = new_figure(1.0 + 1.75 * len(players), (0.95 + 0.18 * n_words) * len(items) + 0.3)
         parts = fig.subfigures(len(items), 1, squeeze=False)[:, 0]
         for part, item, (text, word) in zip(parts, items, keys, strict=True):
             here = table[(table["text_id"] == text) & (table["word_num"] == word)]

@@ -218,7 +218,8 @@ def _rounded_already(table: pd.DataFrame) -> pd.Series[bool]:
     given = table.loc[people & (table["rounding"] == "none"), "gap_nats"]
     if given.empty:
         return people & False
-    return people & (table["rounding"] != "none") & ((table["gap_nats"] - given.iloc[0]).abs() < 1e-12)
+    same: pd.Series[bool] = (table["gap_nats"] - given.iloc[0]).abs() < 1e-12
+    return people & (table["rounding"] != "none") & same
 
 
 def _said_once(rows: pd.DataFrame) -> tuple[str, ...]:

@@ -174,7 +174,8 @@ def settings(name: str) -> list[str]:
     if name not in known:
         raise unknown_choice("experiment", name, known, source="--completion settings")
     text = files("conf").joinpath("exp", f"{name}.yaml").read_text(encoding="utf-8")
-    of_class, _ = import_for_settings(str(OmegaConf.create(text)["experiment"]["_target_"]))
+    target = str(OmegaConf.select(OmegaConf.create(text), "experiment._target_"))
+    of_class, _ = import_for_settings(target)
     lines = setting_lines(of_class.settings_class, lambda key: before(key, of_class.settings_class))
     return [f"{key}=" for key, *_ in lines]
 

@@ -37,6 +37,8 @@ OWN_COMMANDS: Mapping[str, tuple[str, str]] = {
 _SEARCH_PATH = "hydra.searchpath="
 _LAUNCHER_EXTRAS = {"joblib": "joblib", "submitit_local": "slurm", "submitit_slurm": "slurm", "ray": "ray"}
 _BEFORE_QUOTE = re.compile(r"(\\+)('|$)")
+# of a list or a mapping: what stands in quotes, or between signs
+_PIECE = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|[^'",:{}\[\]]+""")
 _PLAIN = re.compile(r"[\w./~@-]+")
 # a list, a mapping, a text in quotes: what the user wrote for Hydra is left as it is
 _HAS_STRUCTURE = re.compile(r"\s*[{\['\"]|.*\$\{", flags=re.DOTALL)
@@ -90,7 +92,7 @@ def readable(text: str, *, multirun: bool) -> str:
             source="command line",
             field=text,
         )
-    as_text = f"{key}={quoted(value)}" if equals and not _HAS_STRUCTURE.match(value) else text
+    as_text = f"{key}={quoted(value)}" if equals and not _HAS_STRUCTURE.match(value) else _letters_quoted(text)
     try:
         is_sweep = parser.parse_override(text).is_sweep_override()
     except HydraException:
@@ -106,6 +108,19 @@ def readable(text: str, *, multirun: bool) -> str:
             ) from error
         return as_text
     return as_text if is_sweep and not multirun and " " in value.strip() else text
+
+
+def _letters_quoted(text: str) -> str:
+    """Quote what has letters that Hydra's grammar does not know, such as an umlaut, in a list or a mapping."""
+
+    def piece(found: re.Match[str]) -> str:
+        word = found[0].strip()
+        if found[0][0] in "'\"" or word.isascii():
+            return found[0]
+        return found[0].replace(word, quoted(word) if quoted(word) != word else f"'{word}'")
+
+    key, equals, value = text.partition("=")
+    return key + equals + _PIECE.sub(piece, value)
 
 
 def search_path(arguments: Sequence[str], more: Iterable[str]) -> list[str]:

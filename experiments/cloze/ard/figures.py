@@ -70,7 +70,7 @@ def ard_coefficients_figure(
     names = list(dict.fromkeys(table["predictor"]))
     with_scale = table["scale"].notna().any()
     with mpl.rc_context(STYLE):
-        fig = new_figure(7.4, 1.5 + 0.17 * len(names) * (len(fits) + 1))
+        fig = new_figure(7.4, 1.5 + 0.2 * len(names) * (len(fits) + 1))
         panels = fig.subplots(
             1, 2 if with_scale else 1, sharey=True, squeeze=False, width_ratios=[1.5, 1][: 1 + with_scale]
         )

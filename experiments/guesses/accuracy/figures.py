@@ -139,7 +139,7 @@ def participants_figure(table: pd.DataFrame, study_name: str = "", *, interval: 
     )  # fmt: skip
     with mpl.rc_context(STYLE):
         height = 0.35 + 0.175 * max(len(models), 1)
-        fig = new_figure(7.2, 1.7 + height + 0.145 * (len(own) + 3))
+        fig = new_figure(7.2, 1.7 + height + 0.19 * (len(own) + 3))
         top, axes = fig.subplots(2, 1, sharex=True, height_ratios=(height, 0.145 * (len(own) + 3) + 0.2))
         _models(top, models, len(models))
         top.set_ylim(max(len(models), 1) - 0.4, -0.6)

@@ -27,6 +27,24 @@ def test_a_name_of_a_column_arrives_as_it_is_written(name: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "value",
+    [
+        "{participant: Prüfling, report: 'Antwort (getippt)'}",
+        "{participant: 'Prüfling', report: 'Antwort (getippt)'}",
+        "{report: 'Antwort (getippt)', participant: Prüfling}",
+    ],
+)
+def test_letters_of_every_language_stand_in_a_mapping(value: str) -> None:
+    override = readable(f"study.columns={value}", multirun=False)
+    columns = config("study=comparison_table", override).study.columns
+    assert (columns.participant, columns.report) == ("Prüfling", "Antwort (getippt)")
+
+
+def test_letters_of_every_language_stand_in_a_list() -> None:
+    assert readable("players=[größer, lm]", multirun=False) == "players=['größer', lm]"
+
+
+@pytest.mark.parametrize(
     "text",
     ["seed=1", "players=[a,b]", "n=1,2", "study={a: 1}", "study=' (a'", "~study", "a=${b}", "+exp=x", "a=",
      "seed=range(3)"],

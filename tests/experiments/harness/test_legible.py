@@ -7,6 +7,7 @@ import re
 
 import pytest
 from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
 
 from experiments.harness import legible as module
 from experiments.harness.figures import new_figure
@@ -18,6 +19,10 @@ from tests.experiments.command import ROOT, run_experiment
 FILLS = {"#d9d9d9", "#f0f0f0"}
 """Of bars that have their number written in them."""
 SOURCES = sorted((ROOT / "experiments").rglob("*.py"))
+
+
+def smallest(figure: Figure) -> float:
+    return min(points_in_column(float(each.get_fontsize()), figure.get_figwidth()) for each in texts(figure))
 
 
 def test_every_colour_of_a_figure_can_be_seen_on_white() -> None:
@@ -42,10 +47,10 @@ def test_no_text_is_smaller_than_a_column_allows(width: float) -> None:
     right.set_yticks([0, 1], ["a", "b"])
     titled(figure, "What it shows", size=6)
     named(figure, [entry("line")])
-    assert min(points_in_column(each.get_fontsize(), width) for each in texts(legible(figure))) >= LEAST_POINTS - 1e-9
+    assert smallest(legible(figure)) >= LEAST_POINTS - 1e-9
     figure.draw_without_rendering()
     # ticks that a drawing makes are of the size too
-    assert min(points_in_column(each.get_fontsize(), width) for each in texts(figure)) >= LEAST_POINTS - 1e-9
+    assert smallest(figure) >= LEAST_POINTS - 1e-9
 
 
 def test_a_title_that_is_too_long_has_lines() -> None:
@@ -56,7 +61,7 @@ def test_a_title_that_is_too_long_has_lines() -> None:
     axes.set_title("words that go on " * 8, loc="left")
     legible(figure).draw_without_rendering()
     assert axes.get_title(loc="left").count("\n") >= 1
-    assert axes._left_title.get_window_extent().x1 <= figure.bbox.width
+    assert axes._left_title.get_window_extent().x1 <= figure.bbox.width  # type: ignore[attr-defined]
     axes.set_xlabel("(what bars are, what crosses are, and what stands in brackets) " * 2)
     legible(figure).draw_without_rendering()
     box = axes.xaxis.label.get_window_extent()
@@ -70,8 +75,7 @@ def test_a_title_that_is_too_long_has_lines() -> None:
 def test_figures_of_a_result_are_legible(command: tuple[str, ...], figure: str) -> None:
     drawn = run_experiment(*command).figures[figure]
     drawn.draw_without_rendering()
-    width = drawn.get_figwidth()
-    assert min(points_in_column(each.get_fontsize(), width) for each in texts(drawn)) >= LEAST_POINTS - 1e-9
+    assert smallest(drawn) >= LEAST_POINTS - 1e-9
     assert {to_hex(each.get_color()) for each in texts(drawn) if contrast(each.get_color()) < 4.5} == set()
 
 

@@ -107,7 +107,7 @@ def test_further_tables_are_written_named_and_cleared(tmp_path, cfg, study, resu
     items = pd.DataFrame({"item": ["S1", "S2"], "surprisal_nats_lm": [np.inf, np.nan]})
     write_outputs(tmp_path, cfg, study, replace(result, tables={"items": items, "participants": items[:1]}))
     assert (tmp_path / "items.csv").read_text() == "item,surprisal_nats_lm\nS1,inf\nS2,\n"
-    assert "Further tables: `items.csv` (2 rows), `participants.csv` (1 rows)." in (tmp_path / "report.md").read_text()
+    assert "Further tables: `items.csv` (2 rows), `participants.csv` (1 row)." in (tmp_path / "report.md").read_text()
     clear_outputs(tmp_path)
     assert not list(tmp_path.iterdir())
     with pytest.raises(ValueError, match="'mine' is none of the tables"):
