@@ -512,6 +512,8 @@ def _one_pair(theta: Floats, n_a: int, n_b: int, rng: np.random.Generator) -> tu
 @np.errstate(over="ignore")
 def _sizes(mass: float, discount: float, rng: np.random.Generator) -> tuple[Floats, float]:
     """Draw the points of a generalised gamma process that are not tiny; and the expected total of the tiny ones."""
+    if mass == 0:
+        return np.empty(0), 0.0
     # points between z and z + dz: mass z^(-1-d) e^(-z) dz; below `least` they have a thousandth of the expected total
     least = (1e-3 * gamma(2 - discount)) ** (1 / (1 - discount))
     least = max(least, (mass / (discount * _MOST_POINTS)) ** (1 / discount))

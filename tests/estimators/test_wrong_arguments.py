@@ -21,8 +21,10 @@ MAKERS = {
     rankings: "ranking_study(df) makes one",
     documents: "study=texts makes one",
 }
+# estimates of several studies are no documents, and stand beside them
+OF_THEIR_OWN = {"validate_estimates_study": "study=estimates makes one"}
 TAKES_STUDY = [
-    (getattr(kind, name), maker)
+    (getattr(kind, name), OF_THEIR_OWN.get(name, maker))
     for kind, maker in MAKERS.items()
     for name in kind.__all__
     if inspect.isfunction(getattr(kind, name)) and "study" in inspect.signature(getattr(kind, name)).parameters

@@ -88,7 +88,8 @@ def test_a_model_plays_through_the_pages(tmp_path: Path) -> None:
     assert result.table["game"].tolist() == ["comparison", "cloze"]
     assert result.table["true_perplexity"].isna().all()
     assert "0 could not be read" in result.text
-    assert result.warnings == ()
+    # nothing but what is said of every estimate
+    assert not [text for text in result.warnings if "session" in text or "left" in text]
 
 
 def test_what_cannot_be_read_is_asked_for_again(tmp_path: Path) -> None:
@@ -113,8 +114,8 @@ def test_what_cannot_be_read_is_asked_for_again(tmp_path: Path) -> None:
 def test_a_model_that_is_never_understood_leaves(tmp_path: Path) -> None:
     with serving(TalkingEndpoint(lambda *_: ("I cannot say.", {}))) as endpoint:
         result = run_experiment(*overrides(endpoint.url, tmp_path, "experiment.game=comparison", "experiment.tries=2"))
-    assert "2 sessions were left" in result.warnings[0]
-    assert "left after 2 answers to one page that cannot be read, the last: 'I cannot say.'" in result.warnings[0]
+    left = next(text for text in result.warnings if "2 sessions were left" in text)
+    assert "left after 2 answers to one page that cannot be read, the last: 'I cannot say.'" in left
     assert result.table["n_answers"].tolist() == [0]
     # what is left are answers that the game gave by itself, where both tokens were equal
     if "study.nc" in result.files:

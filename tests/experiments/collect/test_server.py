@@ -75,7 +75,7 @@ def test_a_killed_server_goes_on_and_one_that_is_told_to_ends_cleanly(tmp_path: 
     assert process.returncode == 0, said
     assert f"open http://127.0.0.1:{port}/" in said
     report = (tmp_path / "out" / "report.md").read_text()
-    assert "1 sessions of collect_demo, 0 of them complete, with 3 answers" in report
+    assert "1 session of collect_demo, 0 of them complete, with 3 answers" in report
     assert json.loads((tmp_path / "out" / "status.json").read_text())["status"] == "ok"
 
 

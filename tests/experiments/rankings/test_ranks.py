@@ -122,7 +122,7 @@ def test_published_numbers_are_an_experiment_of_their_own(tiny_root: Path, tmp_p
     job = prepared("+exp=ranks_published", f"study.root={tiny_root}")
     result = job.run()
     result.files["tables"](tmp_path / "tables")
-    assert {path.stem for path in (tmp_path / "tables").iterdir()} == {"windows", "published"}
+    assert {path.stem for path in (tmp_path / "tables").iterdir()} == {"windows", "published", "outliers"}
     assert "cells of tables 1-4" in result.text
     # a notebook gets what the command gets
     pd.testing.assert_frame_equal(ranks(job.study, posterior=False).table, result.table)

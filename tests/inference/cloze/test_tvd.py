@@ -47,7 +47,8 @@ def test_intervals_hold_the_truth_where_the_raw_distance_is_far_off(seed_offset:
     raw = total_variation(relative_frequencies(people), relative_frequencies(model))
     assert raw.mean() - truth.mean() > 0.2
     assert distance(posterior.expected(), truth.mean()) < FAR
-    assert posterior.expected().std() < 0.1
+    # beside chance, how alike unseen words are, of which no answer tells
+    assert posterior.expected().std() < 0.15
     # the slow test wants 85% at least: fewer than 18 of 30 happen once in 5,000 studies then (binomial)
     assert ((lower <= truth) & (truth <= upper)).sum() >= 18
     assert posterior.tvd.shape == (2, 1200, 30)

@@ -190,7 +190,7 @@ def test_a_start_without_density_is_refused() -> None:
 
 
 def test_a_model_whose_density_is_not_written_is_refused() -> None:
-    with pytest.raises(InputError, match=r"sampler: is 'hmc'.*compile_participants.*'nutpie'"):
+    with pytest.raises(InputError, match=r"sampler: is 'hmc'.*with a written density.*'nutpie'"):
         sample(normal_model(), sampler="hmc")
     with pytest.raises(InputError, match=r"sampler.*draws"):
         sample(small(normal_model()), sampler="hmc", draws=0)

@@ -82,7 +82,7 @@ def test_a_sharper_belief_is_a_normalised_power() -> None:
         ({"belief_exponent": 0.0}, r"belief_exponent: is 0\.0"),
         ({"generator": "human"}, "generator: is 'human'"),
         ({"design": {"n_answer": 3}}, "design: unknown setting 'n_answer'; did you mean 'n_answers'"),
-        ({"design": {"n_answers": 40}}, "n_answers: is 40, should be at most n_participants"),
+        ({"design": {"n_answers": 40}}, "n_answers: is 40, which needs 40 participants an item"),
         ({"design": {"scale": "ruler"}}, "unknown rounding 'ruler'"),
         ({"participants": {"slope_median": 0}}, "slope_median: is 0"),
         ({"private_sd_nats": -1.0}, r"private_sd_nats: is -1\.0"),
