@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -175,3 +176,10 @@ def test_an_installed_package_brings_experiments(tmp_path: Path) -> None:
 def test_the_version_is_ours(tmp_path: Path) -> None:
     done = run(tmp_path, "--version")
     assert done.stdout.startswith("shannon-game ")
+
+
+def test_the_help_names_every_experiment() -> None:
+    text = (ROOT / "conf" / "config.yaml").read_text(encoding="utf-8")
+    listed = text[text.index("exp        the experiment") : text.index("study      the data")]
+    names = {path.stem for path in (ROOT / "conf" / "exp").glob("*.yaml")}
+    assert names - set(re.findall(r"[a-z]\w+", listed)) == set()
