@@ -84,7 +84,7 @@ def variance_components(
     kept = size > _DEPENDENT * size[-1]
     x: FloatArray = columns @ (turned[:, kept] / np.sqrt(size[kept]))
     row = np.arange(values.size)
-    z = [sparse.csr_matrix((weight, (row, number))) for weight, number in effects]
+    z = [sparse.csr_array((weight, (row, number))) for weight, number in effects]
     edges = np.flatnonzero(np.diff(block, prepend=block[0] - 1, append=block[-1] + 1))
     parts = [slice(low, high) for low, high in pairwise(edges.tolist())]
     # of Z Z', an effect after the other
@@ -108,7 +108,11 @@ def _step(values: FloatArray, x: FloatArray, z: Sequence[Any], blocks: Sequence[
     weight = np.maximum(theta, 0)
     weight[-1] = max(weight[-1], _LEAST * weight.max())
     inverse: Any = sparse.block_diag(
-        [np.linalg.inv(sum(w * part for w, part in zip(weight, each, strict=True))) for each in blocks], format="csr"
+        [
+            sparse.coo_array(np.linalg.inv(sum(w * part for w, part in zip(weight, each, strict=True))))
+            for each in blocks
+        ],
+        format="csr",
     )
     vx = inverse @ x
     root = np.linalg.cholesky(x.T @ vx)
