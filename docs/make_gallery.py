@@ -4,7 +4,7 @@
 what the last run of each took. Pages and pictures follow from both.
 
     python docs/make_gallery.py                          # writes the pages of docs/gallery
-    python docs/make_gallery.py --run NAME ... | all     # runs experiments, takes figure and seconds, writes the pages
+    python docs/make_gallery.py --run NAME ... | all     # runs experiments, takes figure and processor time, writes the pages
     python docs/make_gallery.py --python NAME ... | all  # runs the Python of the entries, each in a process of its own
 
 Experiments on public data read the folder in ``SHANNON_DATA``; their commands name it ``FOLDER``.
@@ -17,11 +17,11 @@ import csv
 import json
 import os
 import re
+import resource
 import shlex
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ SMALL = 300
 LIMIT_S = 900
 COLUMNS = 84
 """Of a command's lines: what a page shows without scrolling."""
-RUN_COLUMNS = ("name", "seconds", "exit_code", "code")
+RUN_COLUMNS = ("name", "processor_seconds", "exit_code", "code")
 
 DATA = {
     "simulated": "simulated data, whose truth is known",
@@ -154,7 +154,7 @@ def section(entry: Entry, run: Mapping[str, str]) -> str:
     check = " Its check failed at this size (exit code 3)." if run["exit_code"] == "3" else ""
     return (
         f"## {entry.title}\n\n"
-        f"`+exp={entry.name}` on {DATA[entry.data]}: {spoken(float(run['seconds']))}.{check}\n\n"
+        f"`+exp={entry.name}` on {DATA[entry.data]}: {spoken(float(run['processor_seconds']))} of processor time.{check}\n\n"
         f"![{entry.alt or entry.title}](pictures/{entry.name}.png)\n\n"
         f"{entry.says.strip()}\n\n"
         f"```sh\n{before}{command}\n```\n\n"
@@ -178,15 +178,16 @@ def front(groups: tuple[Group, ...], runs: Mapping[str, Mapping[str, str]]) -> s
         f"# Gallery\n\n{HEAD}\n\n"
         f"All {count} experiments, each with a figure, a command, eight lines of Python, what it says and how long it "
         "took. They were run at small sizes, to be quick: the numbers show how to read a figure, not what is true of "
-        "people or models ([results](../results.md) has those). Times are of one run on two cores that ten other "
-        "programs shared; alone, posteriors and language models take a fraction of that."
+        "people or models ([results](../results.md) has those). Times are processor time of one run, its start of three "
+        "seconds with it, which a busy machine changes little. By the clock, two idle cores take about as long, or less; a busy "
+        "machine, or the first run after the installation, which compiles, takes longer."
     ]
     for group in groups:
-        rows = [f"## {group.title}", group.about.strip(), "| figure | question | time |\n| --- | --- | --- |"]
+        rows = [f"## {group.title}", group.about.strip(), "| figure | question | processor time |\n| --- | --- | --- |"]
         table = [
             f"| [![{entry.alt or entry.title}](thumbnails/{entry.name}.png)]({group.stem}.md#{slug(entry.title)}) "
             f"| [{entry.title}]({group.stem}.md#{slug(entry.title)})<br>`+exp={entry.name}` "
-            f"| {spoken(float(runs[entry.name]['seconds']))} |"
+            f"| {spoken(float(runs[entry.name]['processor_seconds']))} |"
             for entry in group.entries
         ]
         parts.append("\n\n".join(rows) + "\n" + "\n".join(table))
@@ -277,6 +278,12 @@ def shrink(source: Path, target: Path, width: int) -> None:
     colours.save(target, optimize=True)
 
 
+def processor_seconds() -> float:
+    """Give the processor time of all child processes that have ended, with their own."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def run(entry: Entry, folder: Path) -> None:
     """Run an experiment in a folder, and take its figure and its time.
 
@@ -292,7 +299,7 @@ def run(entry: Entry, folder: Path) -> None:
                 ["bash", "-euc", entry.before], cwd=folder, env=environment(), check=True, capture_output=True
             )
         words = [word.replace(ADDRESS, url) if url else word for word in on_this_machine(entry)]
-        start = time.perf_counter()
+        before = processor_seconds()
         done = subprocess.run(
             [sys.executable, "-m", "experiments.run", *words, f"hydra.run.dir={out}", f"output.dpi={DPI}"],
             cwd=folder,
@@ -302,10 +309,9 @@ def run(entry: Entry, folder: Path) -> None:
             check=False,
             timeout=LIMIT_S,
         )
-    seconds = time.perf_counter() - start
     if done.returncode not in (0, 3):
         raise SystemExit(f"{entry.name} ended with {done.returncode}:\n{done.stderr[-2000:]}")
-    take(entry, out, seconds)
+    take(entry, out, processor_seconds() - before)
 
 
 def take(entry: Entry, out: Path, seconds: float) -> None:
