@@ -4,7 +4,7 @@
 what the last run of each took. Pages and pictures follow from both.
 
     python docs/make_gallery.py                          # writes the pages of docs/gallery
-    python docs/make_gallery.py --run NAME ... | all     # runs experiments, takes figure and processor time, writes the pages
+    python docs/make_gallery.py --run NAME ... | all     # runs experiments, takes figure and time, writes the pages
     python docs/make_gallery.py --python NAME ... | all  # runs the Python of the entries, each in a process of its own
 
 Experiments on public data read the folder in ``SHANNON_DATA``; their commands name it ``FOLDER``.
@@ -154,7 +154,8 @@ def section(entry: Entry, run: Mapping[str, str]) -> str:
     check = " Its check failed at this size (exit code 3)." if run["exit_code"] == "3" else ""
     return (
         f"## {entry.title}\n\n"
-        f"`+exp={entry.name}` on {DATA[entry.data]}: {spoken(float(run['processor_seconds']))} of processor time.{check}\n\n"
+        f"`+exp={entry.name}` on {DATA[entry.data]}: "
+        f"{spoken(float(run['processor_seconds']))} of processor time.{check}\n\n"
         f"![{entry.alt or entry.title}](pictures/{entry.name}.png)\n\n"
         f"{entry.says.strip()}\n\n"
         f"```sh\n{before}{command}\n```\n\n"
@@ -178,9 +179,9 @@ def front(groups: tuple[Group, ...], runs: Mapping[str, Mapping[str, str]]) -> s
         f"# Gallery\n\n{HEAD}\n\n"
         f"All {count} experiments, each with a figure, a command, eight lines of Python, what it says and how long it "
         "took. They were run at small sizes, to be quick: the numbers show how to read a figure, not what is true of "
-        "people or models ([results](../results.md) has those). Times are processor time of one run, its start of three "
-        "seconds with it, which a busy machine changes little. By the clock, two idle cores take about as long, or less; a busy "
-        "machine, or the first run after the installation, which compiles, takes longer."
+        "people or models ([results](../results.md) has those). Times are processor time of one run with its start, "
+        "which a busy machine changes little. By the clock, two idle cores take about as long, or less; a busy machine "
+        "takes longer, and so does the first run after the installation, which compiles."
     ]
     for group in groups:
         rows = [f"## {group.title}", group.about.strip(), "| figure | question | processor time |\n| --- | --- | --- |"]

@@ -11,6 +11,7 @@ from pydantic import model_validator
 from scipy.stats import beta, binom
 
 from estimators.errors import InputError
+from experiments.cloze.ard.figures import predictor_label
 from experiments.cloze.ard.settings import RelevanceSettings, data_of, design_columns
 from experiments.harness.bayes import SamplerSettings
 from experiments.harness.figures import STYLE, Series, forest, new_figure
@@ -214,6 +215,12 @@ def _dataset(ranks: pd.DataFrame, table: pd.DataFrame) -> xr.Dataset:
     )
 
 
+def _quantity_label(name: str) -> str:
+    """Name of a parameter for a reader: its predictor as in the other figures."""
+    kind, of, predictor = name.partition(" of ")
+    return kind.replace("_", " ") + (of + predictor_label(predictor) if of else "")
+
+
 def ard_coverage_figure(
     table: pd.DataFrame, *, interval: float = 0.9, accepted: tuple[float, float] = (0.86, 0.94)
 ) -> Figure:
@@ -226,7 +233,7 @@ def ard_coverage_figure(
         n_held = table["coverage"] * table["n_fits"]
         # Jeffreys' interval, which stays between 0 and 1
         low, high = (beta.ppf(p, n_held + 0.5, table["n_fits"] - n_held + 0.5) for p in (0.05, 0.95))
-        rows = table.assign(label=table["quantity"].str.replace("_", " "), low=low, high=high)
+        rows = table.assign(label=table["quantity"].map(_quantity_label), low=low, high=high)
         series = Series("coverage", "low", "high", label="observed, 90% interval", size=4, colour="#0072B2", capsize=0)
         forest(axes, rows, [series])
         axes.set_xlabel(f"share of {interval:.0%} intervals that hold the truth")

@@ -44,7 +44,7 @@ _FAMILY = {
     "ranks": "other ranks",
     "tail": "other tail",
     "sharper": "sharper",
-    "same": "the same",
+    "same": "the same (TVD 0)",
 }
 
 
@@ -201,7 +201,8 @@ def tvd_coverage_figure(dataset: xr.Dataset, *, interval: float = 0.9) -> Figure
             hit = (lower <= truth) & (truth <= upper)
             for mask, colour, name in ((hit, "#0072B2", "interval with the truth"), (~hit, "#CC79A7", "without it")):
                 ax.vlines(truth[mask], lower[mask], upper[mask], color=colour, linewidth=0.8, label=name)
-            ax.text(0.97, 0.04, f"covers {hit.mean():.0%}", transform=ax.transAxes, ha="right", fontsize=8)
+            said = f"covers {hit.mean():.0%}" if truth.any() else "none can"
+            ax.text(0.97, 0.04, said, transform=ax.transAxes, ha="right", fontsize=8)
             ax.set_xlim(-0.04, 1)
             ax.set_ylim(0, 1)
         for column, family in enumerate(families):

@@ -336,10 +336,12 @@ def rounding_label(name: str) -> str:
     Examples
     --------
     >>> rounding_label("none"), rounding_label("interface"), rounding_label("mine")
-    ('as given', 'rounded to 11 values (interface)', 'rounded: mine')
+    ('as given', "rounded to the game's 11 values", 'rounded: mine')
     """
     if name == "none":
         return "as given"
+    if name == "interface":
+        return "rounded to the game's 11 values"
     return f"rounded to {len(SCHEMES[name].values)} values ({name})" if name in SCHEMES else f"rounded: {name}"
 
 

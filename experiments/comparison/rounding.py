@@ -11,7 +11,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 from pydantic import Field, field_validator
 
-from estimators.comparison import rounding_scheme
+from estimators.comparison import SCHEMES, rounding_scheme
 from experiments.comparison.estimates import (
     TABLE_COLUMNS,
     ComparisonSettings,
@@ -114,8 +114,9 @@ def summary(table: pd.DataFrame) -> str:
 
 def _grid_label(name: str) -> str:
     """Two lines below a tick: the name of the grid, and how many values it has."""
-    said = rounding_label(name)
-    return said if name == "none" or name not in said or "(" not in said else f"{name}\n({said.split()[2]} values)"
+    if name in SCHEMES and name not in {"none", "interface"}:
+        return f"{name}\n({len(SCHEMES[name].values)} values)"
+    return rounding_label(name).replace("rounded to the game's ", "the game's\n")
 
 
 def rounding_figure(table: pd.DataFrame, study_name: str = "", estimator: EstimatorSettings | None = None) -> Figure:

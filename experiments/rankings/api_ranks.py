@@ -21,6 +21,7 @@ from estimators.errors import InputError
 from estimators.layout import notes
 from estimators.rankings import score_study, validate_ranking_study
 from experiments.harness.figures import STYLE, new_figure
+from experiments.harness.marks import titled
 from experiments.harness.result import ExperimentResult, experiment
 from experiments.harness.settings import Seeded, rng_for
 from experiments.rankings.windows import scores_by_window
@@ -236,6 +237,6 @@ def api_ranks_figure(table: pd.DataFrame) -> Figure:
         axes.minorticks_off()
         axes.set_ylim(0, 1)
         axes.set_xlabel("tokens of context (log scale)")
-        axes.set_ylabel("average rank score")
-        axes.set_title("bars: 2 standard errors over windows", fontsize=8.5)
+        axes.set_ylabel("average rank score\n(bars: 2 standard errors)")
+        titled(fig, "Average rank score after more and more context")
     return fig

@@ -21,6 +21,7 @@ from pydantic import Field
 from estimators.rankings.study import score_study
 from experiments.harness.bayes import BayesianSettings, SamplerSettings
 from experiments.harness.figures import STYLE, new_figure
+from experiments.harness.marks import mark, named, titled
 from experiments.harness.replication import ReplicationSettings, replicates_path
 from experiments.harness.result import ExperimentResult, experiment
 from experiments.harness.tables import table_variables
@@ -249,11 +250,19 @@ def recovery_figure(rows: pd.DataFrame, interval: float = 0.9) -> Figure:
             mine = rows[rows["what"] == what]
             for covered, colour in ((True, "0.6"), (False, "#D55E00")):
                 some = mine[mine["covered"] == covered]
-                axes.vlines(some["true"], some["lower"], some["upper"], color=colour, linewidth=0.5, alpha=0.6)
-            axes.plot(mine["true"], mine["median"], ".", color="black", markersize=2)
+                axes.vlines(some["true"], some["lower"], some["upper"], color=colour, linewidth=0.8)
+            axes.plot(mine["true"], mine["median"], ".", color="black", markersize=4)
             ends = [mine["true"].min(), mine["true"].max()]
             axes.plot(ends, ends, color="#0072B2", linewidth=0.9)
-            axes.set_title(f"{what}: {mine['covered'].mean():.0%} of {interval:.0%} intervals")
+            axes.set_title(f"{what}: {mine['covered'].mean():.0%} hold the truth")
             axes.set_xlabel("true (log-odds per doubling)")
-            axes.set_ylabel("posterior")
+            axes.set_ylabel("posterior (log-odds per doubling)")
+        handles = [
+            mark("posterior median", "black", ".", markersize=6),
+            mark(f"{interval:.0%} interval with the truth", "0.6", line="-"),
+            mark("without it", "#D55E00", line="-"),
+            mark("median at the truth", "#0072B2", line="-"),
+        ]
+        named(fig, handles, 2)
+        titled(fig, f"{interval:.0%} intervals of known slopes")
     return fig

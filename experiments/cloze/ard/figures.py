@@ -25,8 +25,9 @@ __all__ = [
 _PREDICTOR_LABELS = {
     "human_entropy": "human entropy",
     "model_entropy": "model entropy",
-    "oracle_tvd": "TVD between oracles",
+    "oracle_tvd": "TVD between halves of people",
     "context_length": "context length",
+    "word_num": "number of the word",
 }
 _UNITS = {"human_entropy": "nats", "model_entropy": "nats", "context_length": "words"}
 FIT_LABELS = {

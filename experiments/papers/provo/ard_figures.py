@@ -21,7 +21,7 @@ _STEP_COLOURS = {
 }
 _STEP_LABELS = {
     "standardised": "paper's data,\nstandardised",
-    "shared": "clean words,\nshared oracle",
+    "shared": "clean words,\nhalf of people\nin both",
     "resplit": "all splits,\nsame people",
     "disjoint": "other people",
     "main": "measurement error,\nbeta, texts (PyMC)",

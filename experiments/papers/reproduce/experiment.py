@@ -21,6 +21,7 @@ from pydantic import model_validator
 
 from estimators.errors import InputError, unknown_choice
 from experiments.harness.figures import STYLE, new_figure
+from experiments.harness.marks import titled
 from experiments.harness.result import ExperimentResult, experiment
 from experiments.harness.settings import Seeded, rows_of
 from experiments.papers.published_study import (
@@ -370,4 +371,5 @@ def verdict_figure(table: pd.DataFrame) -> Figure:
         axes.xaxis.set_major_formatter(mpl.ticker.PercentFormatter(1))
         axes.set_xlabel("share of the published values")
         fig.legend(loc="outside lower center", ncols=3)
+        titled(fig, f"What became of {total.sum():,} published values")
     return fig
