@@ -8,6 +8,10 @@ or the start of ``code_hash`` in ``status.json``), and which figure of the pages
     python docs/page_numbers.py                        # says which marked numbers disagree with the results
     python docs/page_numbers.py --write                # writes them
     python docs/page_numbers.py --take NAME FOLDER     # replaces an extract, and its figure, by those of a new run
+    python docs/page_numbers.py --time PAGE ...        # runs the blocks of pages, or the demo, and keeps how long they take
+
+``durations.csv`` is the one place of how long a page's blocks take, in processor time, which a busy machine changes
+little; ``docs/gallery/runs.csv`` of how long an experiment takes at a small size.
 """
 
 from __future__ import annotations
@@ -15,10 +19,14 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import os
 import re
+import resource
 import shutil
+import subprocess
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -124,7 +132,7 @@ def filled(page: str) -> tuple[str, list[str]]:
 
 def pages() -> list[Path]:
     """List the pages that may have numbers."""
-    return [DOCS.parent / "README.md", *sorted(DOCS.glob("*.md"))]
+    return [DOCS.parent / "README.md", *sorted(DOCS.glob("*.md")), *sorted(DOCS.glob("tutorials/*.md"))]
 
 
 def digest(figure: str) -> str:
@@ -165,12 +173,41 @@ def take(name: str, folder: Path) -> None:
     runs.reset_index().to_csv(RUNS, index=False)
 
 
+def time_pages(names: Sequence[str]) -> None:
+    """Run the blocks of pages from an empty folder each, or the demo, and keep their processor time.
+
+    Raises
+    ------
+    SystemExit
+        Where one of them fails.
+    """
+    durations = pd.read_csv(RESULTS / "durations.csv", index_col="what")
+    environment = os.environ | {"PYTHONPATH": str(DOCS.parent), "MPLBACKEND": "agg"}
+    for name in names:
+        (page,) = [DOCS / "index.md"] if name == "demo" else DOCS.rglob(f"{name}.md")
+        run_page = f"import pathlib, tests.docs.pages as p; p.run_page(pathlib.Path({str(page)!r}), pathlib.Path())"
+        command = ["-m", "experiments.run", "demo"] if name == "demo" else ["-c", run_page]
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        with tempfile.TemporaryDirectory() as folder:
+            done = subprocess.run(
+                [sys.executable, *command], cwd=folder, env=environment, stdout=subprocess.DEVNULL, check=False
+            )
+        if done.returncode:
+            raise SystemExit(f"{name} failed")
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        minutes = (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) / 60
+        durations.loc[name, "processor_minutes"] = round(minutes, 1)
+        durations.sort_index().to_csv(RESULTS / "durations.csv")
+
+
 def main() -> int:
-    """Check, write or take; the exit code is 1 where a page disagrees."""
+    """Check, write, take or time; the exit code is 1 where a page disagrees."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--take", nargs=2, metavar=("NAME", "FOLDER"))
+    parser.add_argument("--time", nargs="+", default=[], metavar="PAGE")
     given = parser.parse_args()
+    time_pages(given.time)
     if given.take:
         take(given.take[0], Path(given.take[1]))
     found = disagreements(write=given.write or bool(given.take))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from estimators.errors import InputError
 from estimators.schema import is_dataset
-from experiments.harness.tables import for_screen, markdown_plain, markdown_table, split_constants
+from experiments.harness.tables import for_screen, markdown_plain, markdown_table, screen_table, split_constants
 from inference.progress import counted
 from inference.settings import Settings
 
@@ -112,8 +112,8 @@ class ExperimentResult:
     def __repr__(self) -> str:
         parts = [f"{counted(len(self.table), 'row')}", f"figures: {', '.join(self.figures) or 'none'}"]
         parts += [f"posteriors: {', '.join(self.posteriors)}"] if self.posteriors else []
-        parts += [f"{len(self.warnings)} warnings"] if self.warnings else []
-        return f"<ExperimentResult: {'; '.join(parts)}>\n{self.summary().to_string(index=False)}"
+        parts += [counted(len(self.warnings), "warning")] if self.warnings else []
+        return f"<ExperimentResult: {'; '.join(parts)}>\n{screen_table(self.summary())}"
 
     def _repr_html_(self) -> str:
         doubts = "".join(f"<li>{html.escape(text)}</li>" for text in self.warnings)

@@ -23,6 +23,7 @@ __all__ = [
     "markdown_plain",
     "markdown_table",
     "print_table",
+    "screen_table",
     "short_names",
     "split_constants",
     "table_variables",
@@ -157,17 +158,17 @@ def for_screen(table: pd.DataFrame) -> pd.DataFrame:
     return table[[name for name in table.columns if name in _ON_SCREEN or str(name).startswith("sweep.")]]
 
 
-def print_table(table: pd.DataFrame, title: str) -> None:
-    """Print a table to stdout, formatted like :func:`markdown_table`; what is the same in every row stands once.
+def screen_table(table: pd.DataFrame, title: str = "", *, styled: bool = False) -> str:
+    """Lay a table out for a terminal, formatted like :func:`markdown_table`; what is the same in every row stands once.
 
-    Where it is too wide it comes in several parts, each with the leading text columns. A file or a pipe is as wide as
-    ``COLUMNS`` says, or 120 characters.
+    Where it is too wide it comes in several parts, each with the leading text columns: no column is left out. A file or
+    a pipe is as wide as ``COLUMNS`` says, or 120 characters. `styled` adds bold and italics where a terminal has them.
     """
     from rich.console import Console  # noqa: PLC0415 - only a run that prints needs it
 
     table, constants = split_constants(table)
-    title = f"{title} ({constants})" if constants else title
-    console = Console()
+    title = f"{title} ({constants})".lstrip() if constants else title
+    console = Console(color_system="auto" if styled else None)
     unlimited = console.options.update(width=100_000)
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console = Console(width=_WIDTH)
@@ -183,12 +184,18 @@ def print_table(table: pd.DataFrame, title: str) -> None:
             if console.measure(wider, options=unlimited).maximum > console.width:
                 break
             stop += 1
-        parts.append(_rich_table(table[columns[:n_keys] + columns[start:stop]], title if start == n_keys else None))
+        head = title if title and start == n_keys else None
+        parts.append(_rich_table(table[columns[:n_keys] + columns[start:stop]], head))
         start = stop
     with console.capture() as capture:
         console.print(*parts)
+    return capture.get()
+
+
+def print_table(table: pd.DataFrame, title: str) -> None:
+    """Print :func:`screen_table`."""
     try:
-        sys.stdout.write(capture.get())
+        sys.stdout.write(screen_table(table, title, styled=True))
         sys.stdout.flush()
     except OSError:
         # whoever read it has gone, as `head` does; the files are written, and Python would complain at its end again

@@ -97,6 +97,21 @@ def test_settings_that_are_no_settings_are_refused() -> None:
         _ = perplexity(study).posterior
 
 
+@pytest.mark.parametrize("width", [40, 80, 200])
+def test_a_result_prints_every_column_of_its_summary_within_the_terminal(
+    width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    result = run_experiment("+exp=perplexity", *TINY)
+    assert isinstance(result, ExperimentResult)
+    head, *lines = repr(result).splitlines()
+    assert head.startswith("<ExperimentResult: 8 rows")
+    assert max(map(len, lines)) <= width
+    words = " ".join(lines)
+    assert [name for name in result.summary().columns if f"{name} " not in words] == []
+    assert "..." not in words
+
+
 def test_a_result_shows_itself() -> None:
     result = run_experiment("+exp=perplexity", *TINY)
     assert isinstance(result, ExperimentResult)
