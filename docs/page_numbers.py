@@ -8,7 +8,7 @@ or the start of ``code_hash`` in ``status.json``), and which figure of the pages
     python docs/page_numbers.py                        # says which marked numbers disagree with the results
     python docs/page_numbers.py --write                # writes them
     python docs/page_numbers.py --take NAME FOLDER     # replaces an extract, and its figure, by those of a new run
-    python docs/page_numbers.py --time PAGE ...        # runs the blocks of pages, or the demo, and keeps how long they take
+    python docs/page_numbers.py --time PAGE ...        # runs pages, or the demo, and keeps how long they take
 
 ``durations.csv`` is the one place of how long a page's blocks take, in processor time, which a busy machine changes
 little; ``docs/gallery/runs.csv`` of how long an experiment takes at a small size.
