@@ -85,7 +85,8 @@ def reliability_figure(dataset: xr.Dataset, study_name: str = "", interval: floa
             mark(f"answers, by area ({counts.min():.0f} to {counts.max():.0f})", _OBSERVED, "o", hollow=True),
             mark("calibrated", "0.35", line=":"),
         ]
-        named(fig, handles)
+        # three columns would be wider than the panels
+        named(fig, handles, 2)
         titled(fig, "Reliability of the participants' reports", study_name)
     return fig
 
