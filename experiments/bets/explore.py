@@ -72,6 +72,7 @@ def bet_exploration(study: xr.Dataset, result: ExperimentResult | None = None) -
         labels=fill_labels([str(name) for name in items.columns], _LABELS),
         shown=("item", *texts, "n_responses", "share_named", "mean_stake", losses[0], *models[:1], BETTER),
         axes=(models[0] if models else "share_named", losses[0]),
+        first=(losses[0], True),
         about=(
             "The target is the word of the text. Who was better: the lowest mean loss on the item, people's with the "
             f"back-off {player_label(losses[0].removeprefix('loss_nats_'))}."

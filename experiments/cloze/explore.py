@@ -103,6 +103,7 @@ def cloze_exploration(study: xr.Dataset, result: ExperimentResult | None = None)
         labels=fill_labels([str(name) for name in items.columns], _LABELS),
         shown=(*shown, *first, BETTER),
         axes=("cloze_probability" if not first else first[0], "entropy_nats"),
+        first=(first[0] if first else "entropy_nats", True),
         about=(
             "The target is the word of the text. Who was better: whoever gave the target the highest probability, "
             "people by their share of answers, models by their samples or scores."

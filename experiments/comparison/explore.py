@@ -90,6 +90,8 @@ def comparison_exploration(study: xr.Dataset, result: ExperimentResult | None = 
         labels=fill_labels([str(name) for name in items.columns], _LABELS),
         shown=("item", "context", "target", "n_responses", "mean_report", *people, *models[:1], BETTER),
         axes=(models[0], "mean_report"),
+        first=("mean_report", False),
+        answered="n_responses",
         about=(
             "The target is the token of the text; people said how probable it is beside one candidate. A player's gap "
             "is the mean of its losses here minus the generator's. Who was better: the player with the lowest loss. "

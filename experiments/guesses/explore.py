@@ -83,6 +83,8 @@ def guess_exploration(study: xr.Dataset, result: ExperimentResult | None = None)
         labels=fill_labels([str(name) for name in items.columns], _LABELS),
         shown=("item", *texts, "n_guesses", "accuracy", *[f"hit_{name}" for name in hits][:2], BETTER),
         axes=(surprisal[0] if surprisal else "n_guesses", "accuracy"),
+        first=("accuracy", False),
+        answered="n_guesses",
         about="The target is the token of the text. Who was better: whoever was right more often at the place.",
         players=(HUMAN, *hits),
     )

@@ -58,6 +58,10 @@ class Exploration:
         Columns that stand in the list at first; the others can be chosen.
     axes : tuple of str
         Columns of the overview at first: across and up.
+    first : tuple of str and bool
+        Column by which the list is sorted at first, and whether the highest stands first.
+    answered : str
+        Column with the number of answers, where some items may have none: those are left out at first. "" shows all.
     about : str
         What ``better`` compares, in a sentence.
     players : tuple of str
@@ -70,6 +74,8 @@ class Exploration:
     labels: Mapping[str, str]
     shown: tuple[str, ...]
     axes: tuple[str, str]
+    first: tuple[str, bool]
+    answered: str = ""
     about: str = ""
     players: tuple[str, ...] = ()
 

@@ -206,6 +206,8 @@ def _content(found: Exploration, name: str, result: ExperimentResult | None) -> 
         # the target of a game of tokens has its own white space
         "joined": found.kind in ("cloze", "bet"),
         "axes": [order[axis] for axis in found.axes],
+        "sort": [order[found.first[0]], found.first[1]],
+        "answered": order[found.answered] if found.answered and (items[found.answered] > 0).any() else None,
         "better": order.get(BETTER),
         "colours": {player_label(player): colour for player, colour in player_colours(found.players).items()},
         "details": [

@@ -83,6 +83,7 @@ def ranking_exploration(study: xr.Dataset, result: ExperimentResult | None = Non
         labels=fill_labels([str(name) for name in items.columns], _LABELS),
         shown=("item", "context", "target", "context_length", *ranks[:3], BETTER),
         axes=("position", ranks[0]) if len(ranks) == 1 else (ranks[0], ranks[1]),
+        first=(ranks[0], True),
         about=(
             "The target is the token of the text. Who was better: the model that ranks the target highest. A target "
             "that is not among the tokens listed has the rank \N{INFINITY}."
