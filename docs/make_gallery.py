@@ -184,7 +184,7 @@ def front(groups: tuple[Group, ...], runs: Mapping[str, Mapping[str, str]]) -> s
         "takes longer, and so does the first run after the installation, which compiles."
     ]
     for group in groups:
-        rows = [f"## {group.title}", group.about.strip(), "| figure | question | processor time |\n| --- | --- | --- |"]
+        rows = [f"## {group.title}", group.about.strip(), "| figure | question | time |\n| --- | --- | --- |"]
         table = [
             f"| [![{entry.alt or entry.title}](thumbnails/{entry.name}.png)]({group.stem}.md#{slug(entry.title)}) "
             f"| [{entry.title}]({group.stem}.md#{slug(entry.title)})<br>`+exp={entry.name}` "

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from experiments.harness.settings import Seeded, rng_for
 from inference.posterior.arviz_adapter import group, thin
@@ -38,6 +39,7 @@ __all__ = [
     "draw_posterior",
     "fit_model",
     "gate_failed",
+    "interval_columns",
     "sampler_seed",
     "several_fits",
     "timed",
@@ -231,6 +233,18 @@ def timed(what: str) -> Iterator[None]:
     text = f"{what} took {time.perf_counter() - start:.1f} s"
     log.info(text)
     say(text)
+
+
+def interval_columns(name: str, draws: ArrayLike, tail: float) -> dict[str, float]:
+    """Columns of a table: the median of some draws, and the ends of their interval with `tail` on either side.
+
+    Examples
+    --------
+    >>> interval_columns("gap", np.arange(101.0), 0.05)
+    {'gap_median': 50.0, 'gap_lower': 5.0, 'gap_upper': 95.0}
+    """
+    median, lower, upper = np.quantile(draws, [0.5, tail, 1 - tail])
+    return {f"{name}_median": float(median), f"{name}_lower": float(lower), f"{name}_upper": float(upper)}
 
 
 def convergence_columns(found: Convergence | None) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit
 
 from estimators.errors import InputError
 from inference.posterior.arviz_adapter import InferenceData, from_groups
@@ -66,7 +67,7 @@ def reliability_curves(posterior: xr.Dataset, family: Family | str, report: Arra
         raise InputError(f"lacks {', '.join(missing)}, is not of family {family!r}", source="posterior of calibration")
     means = np.stack([_flat(posterior, f"{name}_mean") for name in names], axis=-1)
     own = np.stack([_flat(posterior, name) for name in names], axis=-1)
-    return _sigmoid(means @ features), _sigmoid(own @ features)
+    return expit(means @ features), expit(own @ features)
 
 
 def outcome_log_likelihood(posterior: xr.Dataset, data: OutcomeData, family: Family | str) -> InferenceData:
@@ -191,8 +192,3 @@ def _flat(posterior: xr.Dataset, name: str) -> FloatArray:
     values = posterior[name].transpose("chain", "draw", ...).values
     flat: FloatArray = values.reshape(-1, *values.shape[2:])
     return flat
-
-
-def _sigmoid(logit: FloatArray) -> FloatArray:
-    probability: FloatArray = (1 + np.tanh(logit / 2)) / 2
-    return probability

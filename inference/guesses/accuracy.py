@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit
 
 from estimators.display import Result, interval_rows
 from estimators.errors import InputError, unknown_choice
@@ -350,7 +351,8 @@ def fitted_probability(posterior: xr.Dataset, data: AccuracyData, *, n_draws: in
         logit += _flat(posterior, "context_effect", None)[at][:, data.context]
     if data.surprisal is not None:
         logit += _flat(posterior, "surprisal_slope", None)[at, None] * data.surprisal
-    return _sigmoid(logit)
+    probability: FloatArray = expit(logit)
+    return probability
 
 
 def predicted_hits(
@@ -390,7 +392,7 @@ def _averaged(logit: FloatArray, spread: FloatArray, texts: FloatArray, weight: 
     centre = logit[:, None] + texts
     total = np.zeros(logit.size)
     for z, w in zip(node, node_weight, strict=True):
-        total += w * (_sigmoid(centre + spread[:, None] * z) @ weight)
+        total += w * (expit(centre + spread[:, None] * z) @ weight)
     return total
 
 
@@ -414,8 +416,3 @@ def _flat(posterior: xr.Dataset, name: str, limit: int | None = _MAX_DRAWS) -> F
         return flat
     thinned: FloatArray = flat[np.linspace(0, flat.shape[0] - 1, limit).astype(int)]
     return thinned
-
-
-def _sigmoid(logit: FloatArray) -> FloatArray:
-    probability: FloatArray = (1 + np.tanh(logit / 2)) / 2
-    return probability

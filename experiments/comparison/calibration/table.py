@@ -11,7 +11,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from experiments.comparison.calibration.summary import TYPICAL
-from experiments.harness.bayes import CONVERGENCE_COLUMNS, Fit, convergence_columns
+from experiments.harness.bayes import CONVERGENCE_COLUMNS, Fit, convergence_columns, interval_columns
 from experiments.harness.tables import short_names
 from inference.posterior.convergence import Convergence
 from models.comparison.calibration_data import OutcomeData, ReportData
@@ -126,26 +126,21 @@ def _typical(fits: Mapping[str, Fit], tail: float) -> dict[str, float]:
     for name, curve in (("calibration", "llo"), ("game", "game")):
         draws[f"{name}_slope"] = fits[curve].posterior["slope_mean"].to_numpy()
         draws[f"{name}_bias_nats"] = fits[curve].posterior["bias_mean"].to_numpy()
-    return {key: value for name, values in draws.items() for key, value in _quantiles(name, values, tail).items()}
+    return {key: value for name, values in draws.items() for key, value in interval_columns(name, values, tail).items()}
 
 
 def _own(fits: Mapping[str, Fit], participant: str, tail: float) -> dict[str, float]:
     found: dict[str, float] = {}
     process = fits["reports"].posterior.sel(participant=participant)
     for name, column in (("bias", "bias_nats"), ("slope", "slope"), ("noise", "noise_nats"), ("lapse", "lapse")):
-        found |= _quantiles(column, process[name].to_numpy(), tail)
+        found |= interval_columns(column, process[name].to_numpy(), tail)
     for name, curve in (("calibration", "llo"), ("game", "game")):
         posterior = fits[curve].posterior
         if participant not in posterior["participant"].to_numpy():  # never favoured an option
             continue
         for coefficient, column in (("slope", f"{name}_slope"), ("bias", f"{name}_bias_nats")):
-            found |= _quantiles(column, posterior[coefficient].sel(participant=participant).to_numpy(), tail)
+            found |= interval_columns(column, posterior[coefficient].sel(participant=participant).to_numpy(), tail)
     return found
-
-
-def _quantiles(name: str, draws: FloatArray, tail: float) -> dict[str, float]:
-    median, lower, upper = np.quantile(draws, [0.5, tail, 1 - tail])
-    return {f"{name}_median": float(median), f"{name}_lower": float(lower), f"{name}_upper": float(upper)}
 
 
 def _truth(study: xr.Dataset, participant: NDArray[np.str_]) -> dict[str, FloatArray]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from estimators.rankings import average_score, linear_score, reciprocal_score, top_k_accuracy
 from estimators.rankings.perplexity import approximate_perplexity
 from estimators.rankings.study import TokenScores, match_in_study
-from experiments.harness.bayes import convergence_columns, fit_model, several_fits, with_all_groups
+from experiments.harness.bayes import convergence_columns, fit_model, interval_columns, several_fits, with_all_groups
 from experiments.harness.settings import rng_for
 from experiments.rankings.ranks.settings import RanksSettings
 from experiments.rankings.windows import window_variables
@@ -135,11 +135,6 @@ def _score_of_category(settings: RanksSettings, data: RankData) -> FloatArray:
     return of_name[settings.score]()
 
 
-def _quantiles(name: str, draws: FloatArray, tail: float) -> dict[str, float]:
-    median, lower, upper = np.quantile(draws, [0.5, tail, 1 - tail])
-    return {f"{name}_median": float(median), f"{name}_lower": float(lower), f"{name}_upper": float(upper)}
-
-
 def _table(
     settings: RanksSettings,
     study: xr.Dataset,
@@ -176,9 +171,9 @@ def _table(
                 },
                 "approximate_perplexity": float(perplexity),
                 "perplexity_bound": bound,
-                **_quantiles("expected_score", level[:, at], settings.tail),
-                **_quantiles("score_per_doubling", slope[:, at], settings.tail),
-                **_quantiles("log_odds_per_doubling", draws.slope[:, at], settings.tail),
+                **interval_columns("expected_score", level[:, at], settings.tail),
+                **interval_columns("score_per_doubling", slope[:, at], settings.tail),
+                **interval_columns("log_odds_per_doubling", draws.slope[:, at], settings.tail),
                 "p_slope_positive": float((draws.slope[:, at] > 0).mean()),
                 "p_best": float(best[at, 0]),
                 "p_steepest": float(steepest[at, 0]),
