@@ -323,8 +323,8 @@ def corpus_figure(table: pd.DataFrame, title: str = "documents") -> Figure:
             forest(axes, rows, [Series(name, f"{name}_lower", f"{name}_upper", size=5)])
             axes.set_xlabel(label)
             if name in both:
-                # both on one scale
-                log_perplexity_axis(axes, "x", *ends)
+                # both on one scale; a narrow panel has room for few numbers
+                log_perplexity_axis(axes, "x", *ends, least=3)
             else:
                 light_grid(axes, "x")
         titled(fig, f"Language models on {title} (bars: two standard errors over documents)", size=10)

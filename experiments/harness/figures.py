@@ -94,8 +94,8 @@ def player_colours(players: Sequence[str]) -> dict[str, str]:
     return {name: _HUMAN_COLOUR if name == HUMAN else _KNOWN.get(name) or next(free) for name in players}
 
 
-def log_perplexity_axis(axes: Axes, which: Literal["x", "y"], low: float, high: float) -> None:
-    """Log axis with plain round numbers (1, 2, 5, 10, ...) instead of powers of ten."""
+def log_perplexity_axis(axes: Axes, which: Literal["x", "y"], low: float, high: float, *, least: int = 5) -> None:
+    """Log axis with at least so many plain round numbers (1, 2, 5, 10, ...) instead of powers of ten."""
     axis = axes.xaxis if which == "x" else axes.yaxis
     low, high = low / LOG_MARGIN, high * LOG_MARGIN
     if which == "x":
@@ -104,9 +104,9 @@ def log_perplexity_axis(axes: Axes, which: Literal["x", "y"], low: float, high: 
     else:
         axes.set_yscale("log")
         axes.set_ylim(low, high)
-    for steps in _TICK_STEPS:  # as few round numbers as give five of them
+    for steps in _TICK_STEPS:  # as few round numbers as are enough
         ticks = [step * 10**power for power in range(-3, 7) for step in steps if low <= step * 10**power <= high]
-        if len(ticks) >= 5:
+        if len(ticks) >= least:
             break
     if len(ticks) >= 2:
         number_ticks(axis, ticks)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
@@ -72,11 +74,11 @@ def ard_legacy_figure(table: pd.DataFrame, *, interval: float = 0.9, about: str 
             axes.errorbar(at + 0.1, middle, yerr=bars, fmt="o", color=FIT_COLOURS[0], **look)
             if own["published"].notna().any():
                 axes.plot(at + 0.26, own["published"], "x", color="black", markersize=5)
-            axes.set_xticks(at, [predictor_label(name).replace(" ", "\n", 1) for name in names], fontsize=8)
+            axes.set_xticks(at, [textwrap.fill(predictor_label(name), 10) for name in names], fontsize=8)
             axes.set_title(titles.get(step, step))
         panels[0].set_ylabel("coefficient")
         paper = mark("the paper's bars: 2 / lambda, twice the prior's variance", "#D55E00", "s", line="-")
         ours = mark(f"{interval:.0%} posterior interval", FIT_COLOURS[0], "o", line="-")
-        named(fig, [paper, ours, mark("published", "black", "x", markersize=6)])
+        named(fig, [paper, ours, mark("published", "black", "x", markersize=6)], 2)
         titled(fig, "scikit-learn's ARD regression, the paper's settings", about)
     return fig
