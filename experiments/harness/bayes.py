@@ -243,7 +243,7 @@ def interval_columns(name: str, draws: ArrayLike, tail: float) -> dict[str, floa
     >>> interval_columns("gap", np.arange(101.0), 0.05)
     {'gap_median': 50.0, 'gap_lower': 5.0, 'gap_upper': 95.0}
     """
-    median, lower, upper = np.quantile(draws, [0.5, tail, 1 - tail])
+    median, lower, upper = np.quantile(np.asarray(draws, dtype=float), [0.5, tail, 1 - tail])
     return {f"{name}_median": float(median), f"{name}_lower": float(lower), f"{name}_upper": float(upper)}
 
 

@@ -229,7 +229,7 @@ def _bought(axes: Axes, table: pd.DataFrame, interval: float) -> None:
     for at, row in enumerate(rows):
         good = row.coverage >= interval - COVERS_TOO_LITTLE
         axes.barh(-at, row.width, 0.55, color="#0072B2" if good else "white", edgecolor="#0072B2", zorder=2)
-        said = f"covers {row.coverage:.0%}, off by {row.bias:+.2f}"
+        said = f"covers {row.coverage:.0%}, off by {round(row.bias, 2) + 0.0:+.2f}"
         axes.annotate(said, (row.width, -at), (5, 0), textcoords="offset points", va="center", fontsize=8.5)
     labels = [f"{row.label}\n{_words(row)}" for row in rows]
     axes.set_yticks([-at for at in range(len(rows))], labels, fontsize=8.5)
