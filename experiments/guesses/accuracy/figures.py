@@ -34,7 +34,7 @@ def accuracy_figure(
     counts = {kind: int(((table["kind"] == "model") & (table["tokens"] == kind)).sum()) for kind in kinds}
     n_models = max(counts.values())
     with mpl.rc_context(STYLE):
-        height = 0.35 + 0.175 * n_models
+        height = 0.35 + 0.21 * n_models
         fig = new_figure(4.0 * len(kinds) + 0.4, 3.1 + height)
         grid = fig.subplots(
             2, len(kinds), sharex=True, sharey="row", squeeze=False, height_ratios=(max(height, 0.1), 2.3)
@@ -100,12 +100,16 @@ def _histogram(axes: Axes, shown: pd.DataFrame, min_answers: int) -> float:
 
 
 def _accuracy_handles(table: pd.DataFrame, min_answers: int, probability: float) -> list[Any]:
-    interval = f"{probability:.0%}"
-    models = table[table["kind"] == "model"]
-    handles: list[Any] = [
+    return [
         Patch(facecolor="0.55", label=f"participants with {min_answers} guesses or more"),
-        mark(f"their guesses pooled, {interval} bootstrap", _HUMAN, line=(0, (4, 2))),
+        mark(f"their guesses pooled, {probability:.0%} bootstrap", _HUMAN, line=(0, (4, 2))),
+        *_model_handles(table[table["kind"] == "model"], probability),
     ]
+
+
+def _model_handles(models: pd.DataFrame, probability: float) -> list[Any]:
+    interval = f"{probability:.0%}"
+    handles: list[Any] = []
     published = models["source"] != "played"
     for shown, colour, hollow, label in (
         (published & models["lower"].notna(), _MODEL, False, f"published model, {interval} (Wilson)"),
@@ -152,8 +156,8 @@ def participants_figure(table: pd.DataFrame, study_name: str = "", *, interval: 
         axes.set_xlabel(f"top-1 accuracy, {_TITLES[tokens].lower()}")
         axes.set_ylabel("participant (guesses)")
         best_of = mark(f"best of them, {interval:.0%}", _HUMAN, "D", line="-")
-        model = mark(f"language model, {interval:.0%}; line: its accuracy", _MODEL, "o", line="-")
-        named(fig, [posterior.handle(colour=_POSTERIOR), raw.handle(), best_of, model], 4)
+        people_of = [posterior.handle(colour=_POSTERIOR), raw.handle(), best_of]
+        named(fig, [*people_of, *_model_handles(models, interval)], 2)
         named_so = (own["label"] == own["name"]).all()
         who = "" if named_so else "; table.csv says who is who"
         titled(fig, f"Participants beside language models{who}", study_name)
