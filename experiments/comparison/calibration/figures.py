@@ -212,10 +212,9 @@ def reports_figure(dataset: xr.Dataset, study_name: str = "", interval: float = 
         left.errorbar(
             at, middle, yerr=arms(low, middle, high), fmt="o", color=_CURVE, markersize=4, capsize=3, zorder=3
         )
-        left.set_xticks(
-            at, [f"{box:.0%}" for box in dataset["box"].to_numpy()], rotation=45 if observed.size > 14 else 0
-        )
-        left.set_xlabel("report for the true token")
+        labels = [f"{100 * box:.0f}" for box in dataset["box"].to_numpy()]
+        left.set_xticks(at, labels, rotation=45 if observed.size > 14 else 0)
+        left.set_xlabel("report for the true token (%)")
         left.set_ylabel("share of the answers")
         percent(left.yaxis)
         left.set_title("a  All participants")
