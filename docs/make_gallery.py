@@ -235,7 +235,8 @@ def on_this_machine(entry: Entry) -> list[str]:
     import experiments  # noqa: PLC0415 - pages are written without it
 
     words = shlex.split(entry.command)
-    if "store" in getattr(experiments, entry.name).settings_class.model_fields:
+    settings = getattr(getattr(experiments, entry.name, None), "settings_class", None)
+    if settings is not None and "store" in settings.model_fields:
         # a store of before would make the run look shorter than it is
         words.append("experiment.store=store")
     if entry.data == "papers":

@@ -42,7 +42,7 @@ def loss_figure(
     shown["colour"] = [_COLOURS.get(kind, _HUMAN) for kind in shown["kind"]]
     shown["group"] = np.where(shown["kind"] == "model", "model", "people")
     with mpl.rc_context(STYLE):
-        fig = new_figure(7.6, max(3.4, 1.5 + 0.19 * len(participants), 1.5 + 0.36 * len(shown)))
+        fig = new_figure(7.6, max(3.4, 1.5 + 0.19 * len(participants), 1.5 + 0.45 * len(shown)))
         left, right = fig.subplots(1, 2, width_ratios=[1, 1])
         forest(left, shown, [Series("loss_nats", "loss_lower_nats", "loss_upper_nats")])
         left.set_xlabel(f"loss, nats a word ({interval:.0%})")
