@@ -9,6 +9,7 @@ from estimators.documents import rules_texts
 from experiments.harness.result import loader
 from experiments.harness.settings import Seeded
 from experiments.studies.documents.tokens import Document, documents_study
+from inference.progress import counted
 from inference.settings import Count, Settings
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def rules(settings: RulesSettings) -> xr.Dataset:
     --------
     >>> from experiments import rules
     >>> rules(n_texts=2, noise=[0, 5])["split"].values.tolist()[:3]
-    ['0 of noise', '0 of noise, no rule', '0 of noise']
+    ['0 sentences of noise', '0 sentences of noise, no rule', '0 sentences of noise']
     """
     found = rules_texts(
         settings.n_texts,
@@ -58,7 +59,11 @@ def rules(settings: RulesSettings) -> xr.Dataset:
         seed=settings.seed,
     )
     documents = [
-        Document(f"text {number}", one.text, f"{one.n_noise} of noise" + ("" if one.has_rule else ", no rule"))
+        Document(
+            f"text {number}",
+            one.text,
+            f"{counted(one.n_noise, 'sentence')} of noise" + ("" if one.has_rule else ", no rule"),
+        )
         for number, one in enumerate(found)
     ]
     digest = hashlib.sha256("\n".join(one.text for one in found).encode()).hexdigest()

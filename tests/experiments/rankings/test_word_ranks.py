@@ -82,7 +82,15 @@ def test_the_answers_of_rules_are_ranked_among_the_answers(root: Path, tmp_path:
     assert table["n_candidates"].eq(8).all()
     assert table["n_places"].to_dict() == {
         EVERYTHING: 12,
-        **dict.fromkeys(("0 of noise", "0 of noise, no rule", "1 of noise", "1 of noise, no rule"), 3),
+        **dict.fromkeys(
+            (
+                "0 sentences of noise",
+                "0 sentences of noise, no rule",
+                "1 sentence of noise",
+                "1 sentence of noise, no rule",
+            ),
+            3,
+        ),
     }
     study = rules(n_texts=3, noise=[0, 1], n_rules=1)
     last = [text.rsplit(" ", 1)[1] for text in study["text"].to_numpy()]
