@@ -115,8 +115,8 @@ class WordPairFits:
         whole = None
         if self._with_groups:
             whole = with_all_groups(idata, program, self._settings.seed, purpose, keep=KEPT)
-            distances = group(posterior.idata, "posterior").sel(draw=group(whole, "posterior")["draw"])
-            whole = add_groups(whole, {"posterior": distances})
+            kept = group(whole, "posterior")["draw"]
+            whole = add_groups(whole, {"posterior": group(posterior.idata, "posterior").sel(draw=kept)})
         advance(FITS)
         return WordPairFit(posterior, found, whole)
 
