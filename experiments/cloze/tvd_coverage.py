@@ -108,7 +108,8 @@ def tvd_coverage(study: xr.Dataset, settings: TvdCoverageSettings) -> Experiment
             raw = total_variation(relative_frequencies(human), relative_frequencies(model))
             corrected = tvd_with_baseline(human, model).corrected
             for pooled in kinds:
-                posterior, found = fits.fit(human, model, f"coverage fit {n} {family} {pooled}", pooled=pooled)
+                fit = fits.fit(human, model, f"coverage fit {n} {family} {pooled}", pooled=pooled)
+                posterior, found = fit.posterior, fit.convergence
                 verdicts[f"{n} answers, {_FAMILY[family]}{'' if pooled else ', not pooled'}"] = found
                 lower, upper = posterior.interval(settings.interval)
                 inside = (lower <= truth) & (truth <= upper)

@@ -12,12 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-import xarray as xr
 from numpy.typing import NDArray
 from scipy.special import expit, gammaln
 
 from estimators.display import Result, interval_rows
-from inference.posterior.arviz_adapter import InferenceData, add_groups, from_groups, group
+from inference.posterior.arviz_adapter import InferenceData, from_groups, group, group_names
 from models.cloze.tvd import NODE_LOG_WEIGHTS, NODES, WordPairData
 
 __all__ = ["TvdPosterior", "tvd_posterior"]
@@ -127,8 +126,8 @@ def tvd_posterior(idata: InferenceData, data: WordPairData, *, rng: np.random.Ge
     tvd[rng.random(equal.shape) < equal] = 0.0
     kept = [str(name) for name in posterior.data_vars if str(name).startswith(("population_", "share_"))]
     drawn = posterior[kept].assign(tvd=(dims, tvd), expected_tvd=(dims[:2], tvd.mean(axis=2)))
-    groups: dict[str, xr.Dataset] = {"posterior": drawn}
-    return TvdPosterior(add_groups(idata, groups), data.n_a.astype(np.int64), data.n_b.astype(np.int64))
+    groups = {name: group(idata, name) for name in group_names(idata)} | {"posterior": drawn}
+    return TvdPosterior(from_groups(groups), data.n_a.astype(np.int64), data.n_b.astype(np.int64))
 
 
 @dataclass(frozen=True, eq=False)

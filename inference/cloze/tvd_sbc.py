@@ -101,7 +101,7 @@ def draw_word_pairs(priors: WordPairPriors, model: pm.Model, rng: np.random.Gene
     # what the model takes from log u before it calls it the scale: see the statement
     shared = theta[0] + gammaln(1 - expit(theta[3]))
     own = theta[1:3] + gammaln(1 - expit(theta[4]))
-    expected = np.where(equal, shared, np.logaddexp(shared + np.exp(2 * theta[5]) / 8, own))
+    expected = np.where(equal, shared, np.logaddexp(shared + np.log1p(np.exp(2 * theta[5]) / 8), own))
     first, second = log_u - np.log(np.stack([n_a, n_b])) + expected
     return {
         "population_mean": centre,

@@ -291,8 +291,10 @@ def word_pair_model(  # noqa: PLR0915 - one density, line by line as in the docs
         tilt = pt.exp(theta[5])[:, None] * NODES / 2
         log_gamma_d, log_gamma_e = pt.gammaln(1 - d), pt.gammaln(1 - e)
         # u is about n over the sum of the weights: coordinates in which it hardly depends on the parameters, and in
-        # which what both sums share (loose) is apart from their ratio (tight), halve the steps of the sampler twice
-        log_shared = theta[0] + log_gamma_d + pt.exp(2 * theta[5]) / 8
+        # which what both sums share (loose) is apart from their ratio (tight), halve the steps of the sampler twice.
+        # The mean of a shared word's weights is exp(sigma ** 2 / 8); where sigma is large the sum is far below it, and
+        # coordinates that follow it run away
+        log_shared = theta[0] + log_gamma_d + pt.log1p(pt.exp(2 * theta[5]) / 8)
         sums = [pt.logaddexp(log_shared, theta[side] + log_gamma_e) for side in (1, 2)]  # type: ignore[no-untyped-call]
         start = np.zeros((2, data.n_contexts))
         scale = pm.Flat("scale", dims=("side", "context"), initval=start)

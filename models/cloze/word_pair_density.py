@@ -22,7 +22,7 @@ from models.cloze.tvd import (
     WordPairData,
     WordPairPriors,
 )
-from models.cloze.word_pair_kernels import context_terms, word_pair_log_density
+from models.cloze.word_pair_kernels import log_odds, word_pair_log_density
 from models.density import WrittenDensity
 
 __all__ = ["word_pair_density"]
@@ -36,6 +36,7 @@ _Priors = namedtuple("_Priors", "mean sd df scale alpha beta unseen pooled")
 
 _NODES = _Nodes(NODES, NODE_LOG_WEIGHTS, WORD_NODES, WORD_LOG_WEIGHTS)
 _START_LOGIT_EQUAL = -1.0
+_OF_CONTEXTS = ("log_u", "log_u_equal", "log_odds_equal")
 
 
 def word_pair_density(
@@ -101,20 +102,6 @@ def _expanded(x: FloatArray, n_contexts: int, known: Any, counts: tuple[Any, ...
     found["theta"] = theta = centre[:, None] + sd[:, None] * rest[:n]
     found["log_u"], found["log_u_equal"] = np.empty((2, 2, n_contexts))
     found["log_odds_equal"] = np.empty(n_contexts)
-    gradient, log_u = np.empty((2, n + 2)), np.empty((2, 2))
-    for c in range(n_contexts):
-        span = (starts[c], starts[c + 1])
-        different, equal = context_terms(
-            np.ascontiguousarray(theta[:, c]),
-            rest[n, c],
-            rest[n + 1, c],
-            rows,
-            span,
-            answers[:, c],
-            _NODES,
-            log_u,
-            gradient,
-        )
-        found["log_u"][:, c], found["log_u_equal"][:, c] = log_u
-        found["log_odds_equal"][c] = logit_equal + equal - different
+    log_odds(theta, rest[n:], rows, starts, answers, _NODES, *(found[name] for name in _OF_CONTEXTS))
+    found["log_odds_equal"] += logit_equal
     return found

@@ -16,7 +16,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-__all__ = ["compiled", "context_terms", "log_add", "word_pair_log_density"]
+__all__ = ["compiled", "log_add", "log_odds", "word_pair_log_density"]
 
 FloatArray = NDArray[np.float64]
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -200,7 +200,7 @@ def _different(  # noqa: PLR0915, PLR0917 - a word's likelihood and its gradient
 
 
 @compiled
-def context_terms(  # noqa: PLR0917
+def _context_terms(  # noqa: PLR0917
     t: FloatArray,
     loose: float,
     tight: float,
@@ -220,7 +220,8 @@ def context_terms(  # noqa: PLR0917
     for k in range(g.shape[1]):
         g[0, k] = g[1, k] = 0.0
     shared = t[0] + lgamma(1 - d)
-    spread, own = exp(2 * t[5]) / 8, lgamma(1 - e)
+    square = exp(2 * t[5]) / 8
+    spread, own = log1p(square), lgamma(1 - e)
     by_d, by_e = -_digamma(1 - d) * d * (1 - d), -_digamma(1 - e) * e * (1 - e)
     for side in range(2):
         turned = log(answers[side]) + loose + (0.5 - side) * tight
@@ -233,7 +234,7 @@ def context_terms(  # noqa: PLR0917
         share = _logistic(shared + spread - t[1 + side] - own)
         g[0, 0] -= by_u * share
         g[0, 3] -= by_u * share * by_d
-        g[0, 5] -= by_u * share * 2 * spread
+        g[0, 5] -= by_u * share * 2 * square / (1 + square)
         g[0, 1 + side] -= by_u * (1 - share)
         g[0, 4] -= by_u * (1 - share) * by_e
         g[1, 0] -= g[1, 6 + side]
@@ -242,6 +243,28 @@ def context_terms(  # noqa: PLR0917
         first, second = g[case, 6], g[case, 7]
         g[case, 6], g[case, 7] = first + second, (first - second) / 2
     return different, equal
+
+
+@compiled
+def log_odds(  # noqa: PLR0917
+    theta: FloatArray,
+    scale: FloatArray,
+    rows: Any,
+    starts: Any,
+    answers: FloatArray,
+    nodes: Any,
+    log_u: FloatArray,
+    log_u_equal: FloatArray,
+    found: FloatArray,
+) -> None:
+    """Fill `found` (context,) with how much likelier a context's counts are by equal distributions, and what u is."""
+    t, both, gradient = np.empty(6), np.empty((2, 2)), np.empty((2, 8))
+    for c in range(answers.shape[1]):
+        t[:] = theta[:, c]
+        span = (starts[c], starts[c + 1])
+        different, equal = _context_terms(t, scale[0, c], scale[1, c], rows, span, answers[:, c], nodes, both, gradient)
+        log_u[:, c], log_u_equal[:, c] = both[0], both[1]
+        found[c] = equal - different
 
 
 @compiled
@@ -285,7 +308,7 @@ def word_pair_log_density(  # noqa: PLR0917
         loose = first + n * n_contexts + c
         tight = loose + n_contexts
         span = (starts[c], starts[c + 1])
-        different, equal = context_terms(t, x[loose], x[tight], rows, span, answers[:, c], nodes, log_u, own)
+        different, equal = _context_terms(t, x[loose], x[tight], rows, span, answers[:, c], nodes, log_u, own)
         either = log_add(different + log_equal - logit_equal, equal + log_equal)
         value += either
         p_of_equal = exp(equal + log_equal - either)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from experiments.cloze.tvd.results import PlayerTvd, part_counts
 from experiments.cloze.tvd.settings import TvdSettings
 from experiments.harness.bayes import (
     FITS,
+    KEPT,
     BayesianSettings,
     convergence_columns,
     draw_posterior,
@@ -35,7 +36,7 @@ from models.cloze.word_pair_density import word_pair_density
 if TYPE_CHECKING:
     import pymc as pm
 
-__all__ = ["BayesianTvd", "WordPairFits", "bayesian_tvd"]
+__all__ = ["BayesianTvd", "WordPairFit", "WordPairFits", "bayesian_tvd"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +60,24 @@ class BayesianTvd:
     gate_failed: bool
 
 
+@dataclass(frozen=True, eq=False)
+class WordPairFit:
+    """One fit.
+
+    Attributes
+    ----------
+    posterior : TvdPosterior
+    convergence : Convergence
+    whole : InferenceData or None
+        About :data:`~experiments.harness.bayes.KEPT` of its draws with all groups, where these were asked for: new
+        counts for each of 32,000 draws would take longer than all the rest.
+    """
+
+    posterior: TvdPosterior
+    convergence: Convergence
+    whole: InferenceData | None
+
+
 class WordPairFits:
     """Fits of the word pair model; as many contexts as before need no new compilation.
 
@@ -77,9 +96,7 @@ class WordPairFits:
         self._times_draws = sorted({1, more_draws})
         self._models: dict[tuple[int, bool], tuple[pm.Model, CompiledModel]] = {}
 
-    def fit(
-        self, first: WordCounts, second: WordCounts, purpose: str, *, pooled: bool = True
-    ) -> tuple[TvdPosterior, Convergence]:
+    def fit(self, first: WordCounts, second: WordCounts, purpose: str, *, pooled: bool = True) -> WordPairFit:
         """Sample the posterior of each context's TVD; `purpose` names its stream of random numbers."""
         data = word_pair_data(first, second)
         key = (data.n_contexts, pooled)
@@ -90,19 +107,18 @@ class WordPairFits:
         set_word_pairs(model, data)
         for times in self._times_draws:
             idata = draw_posterior(self._settings, program, purpose, times_draws=times)
-            parameters = group(idata, "posterior")
             posterior = tvd_posterior(idata, data, rng=rng_for(self._settings.seed, f"{purpose} tvd"))
             # what is judged are the distances, which follow from the parameters
             found = check_convergence(posterior.judged(), self._settings.gate)
             if found.passed:
                 break
+        whole = None
         if self._with_groups:
-            distances = group(posterior.idata, "posterior")
-            idata = add_groups(posterior.idata, {"posterior": parameters})
-            idata = with_all_groups(idata, program, self._settings.seed, purpose)
-            posterior = replace(posterior, idata=add_groups(idata, {"posterior": distances}))
+            whole = with_all_groups(idata, program, self._settings.seed, purpose, keep=KEPT)
+            kept = group(whole, "posterior")["draw"]
+            whole = add_groups(whole, {"posterior": group(posterior.idata, "posterior").sel(draw=kept)})
         advance(FITS)
-        return posterior, found
+        return WordPairFit(posterior, found, whole)
 
 
 def bayesian_tvd(study: xr.Dataset, settings: TvdSettings, players: list[PlayerTvd], n_contexts: int) -> BayesianTvd:
@@ -123,7 +139,8 @@ def bayesian_tvd(study: xr.Dataset, settings: TvdSettings, players: list[PlayerT
         else:
             model = words.models[player.player]
             pair = human, model.counts.take(np.searchsorted(model.item, items))
-        posterior, found = fits.fit(*pair, f"bayes fit {player.player}")
+        fit = fits.fit(*pair, f"bayes fit {player.player}")
+        posterior, found = fit.posterior, fit.convergence
         expected = posterior.expected()
         lower, upper = posterior.interval(1 - 2 * tail)
         columns[player.player] = {
@@ -135,7 +152,7 @@ def bayesian_tvd(study: xr.Dataset, settings: TvdSettings, players: list[PlayerT
             "tvd_bayes_context_width": float((upper - lower).mean()),
             **convergence_columns(found),
         }
-        posteriors[player.player] = with_labels(posterior.idata, "context", item_labels(study)[items])
+        if fit.whole is not None:
+            posteriors[player.player] = with_labels(fit.whole, "context", item_labels(study)[items])
         verdicts[f"Bayesian TVD of {label(player.player)}"] = found
-    kept = posteriors if settings.save_posterior else {}
-    return BayesianTvd(columns, kept, unconverged(verdicts), gate_failed(settings, verdicts))
+    return BayesianTvd(columns, posteriors, unconverged(verdicts), gate_failed(settings, verdicts))

@@ -36,7 +36,8 @@ def test_what_misses_the_gate_is_sampled_longer_once(
     monkeypatch.setattr(tvd_bayes, "check_convergence", lambda idata, gate: SimpleNamespace(passed=next(verdicts)))
     counts = count_words(np.zeros(2, int), np.array([0, 1]), np.array([3, 2]), n_contexts=1)
     settings = BayesianSettings(sampler="pymc")
-    posterior, found = WordPairFits(settings, more_draws=more_draws).fit(counts, counts, "a test")
+    fit = WordPairFits(settings, more_draws=more_draws).fit(counts, counts, "a test")
+    posterior, found = fit.posterior, fit.convergence
     assert times == sampled
     assert posterior.idata == sampled[-1]
     assert found.passed == passes[-1]
