@@ -34,6 +34,10 @@ class WrittenDensity:
         Names of the ``pm.Data`` that both read.
     jitter : float
         How far from there chains start at most, in every parameter.
+    moves : callable, optional
+        Compiled by Numba: changes parameters in place where paths cannot go, such as from one peak to another, and
+        leaves the posterior as it is. Takes parameters, a generator of random numbers, and `arguments`; gives how many
+        moves it accepted, as a float. ``hmc`` calls it after every path; other samplers do without.
     """
 
     start: FloatArray
@@ -42,6 +46,7 @@ class WrittenDensity:
     expand: Callable[..., Mapping[str, Any]]
     data: tuple[str, ...]
     jitter: float = 1.0
+    moves: Callable[..., float] | None = None
 
     def evaluate(self, x: FloatArray, **data: Any) -> tuple[float, FloatArray]:
         """Log-density and its gradient, shape (parameter,), at parameters and the model's data by name."""

@@ -7,6 +7,9 @@ the effective draws a gradient, since half of what it computes decides when to t
 before the slowest have moved. Step size (Nesterov's dual averaging, as in Hoffman and Gelman 2014) and the scale of
 every parameter come from the warm-up.
 
+Where a posterior has peaks between which no path crosses, whoever wrote its density may write *moves* too: a function
+that changes parameters in place after every path, and leaves the posterior as it is.
+
 Sources: R. M. Neal (2011), *MCMC using Hamiltonian dynamics*, for random path lengths; M. D. Hoffman, A. Gelman (2014),
 *The No-U-Turn Sampler*, for the step size; nutpie, for a scale from draws and gradients.
 """
@@ -57,7 +60,8 @@ class Chain:
     ----------
     draws : ndarray, shape (draw, parameter)
     stats : mapping of str to ndarray, shape (draw,)
-        ``lp``, ``energy``, ``acceptance_rate``, ``step_size``, ``n_steps``, ``diverging``.
+        ``lp``, ``energy`` (before the moves), ``acceptance_rate``, ``step_size``, ``n_steps``, ``diverging``; with
+        moves ``moves_accepted``, how many of a draw's.
     """
 
     draws: FloatArray
@@ -92,6 +96,7 @@ def _path(  # noqa: PLR0917 - Numba takes arguments by place alone
 @_compiled
 def _walk(  # noqa: PLR0917
     density: Any,
+    moves: Any,
     arguments: Any,
     x: FloatArray,
     scale: FloatArray,
@@ -125,6 +130,10 @@ def _walk(  # noqa: PLR0917
             value, energy = found, energy + lost
             for i in range(x.size):
                 x[i], g[i] = y[i], h[i]
+        # None is a type to Numba: what moves nothing is compiled without this
+        if moves is not None:
+            stats[draw, 6] = moves(x, rng, *arguments)
+            value = density(x, g, *arguments)
         draws[draw] = x
         gradients[draw] = g
         stats[draw, 0], stats[draw, 1], stats[draw, 2] = value, energy, accepted
@@ -137,7 +146,7 @@ def _walk(  # noqa: PLR0917
             tuned[2] += m**-0.75 * (tuned[1] - tuned[2])
 
 
-_STATS = ("lp", "energy", "acceptance_rate", "step_size", "n_steps", "diverging")
+_STATS = ("lp", "energy", "acceptance_rate", "step_size", "n_steps", "diverging", "moves_accepted")
 
 
 def _restart(step: float) -> FloatArray:
@@ -155,6 +164,7 @@ def chain(
     target_accept: float,
     rng: np.random.Generator,
     tell: Callable[[int], None],
+    moves: Callable[..., float] | None = None,
 ) -> Chain:
     """Draw one chain.
 
@@ -171,6 +181,10 @@ def chain(
     rng : numpy.random.Generator
     tell : callable
         Is told now and then how many draws there are, the warm-up's too; what it raises ends the chain.
+    moves : callable, optional
+        Compiled by Numba: takes parameters, which it changes in place, a generator of random numbers, and `arguments`;
+        gives how many moves it accepted. It must leave the distribution as it is. Called after every path, also in
+        the warm-up.
 
     Returns
     -------
@@ -202,20 +216,20 @@ def chain(
     scale, step = np.ones_like(x), _FIRST_STEP
     done = 0
 
-    program = _program(density, arguments, rng)
+    program = _program(density, arguments, rng, moves)
 
     def walked(
         n: int, tuned: FloatArray, path: float, *, settled: bool = False
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         nonlocal done
-        made, stats = np.empty((n, x.size)), np.empty((n, len(_STATS)))
+        made, stats = np.empty((n, x.size)), np.zeros((n, len(_STATS)))
         # after the warm-up nobody asks for gradients, which take as much memory as the draws
         gradients = np.empty((min(n, _BLOCK) if settled else n, x.size))
         for first in range(0, n, _BLOCK):
             tell(done)
             part = slice(first, min(first + _BLOCK, n))
             into = gradients[: part.stop - first] if settled else gradients[part]
-            program(density, arguments, x, scale, tuned, path, target_accept, rng, made[part], into, stats[part])
+            program(density, moves, arguments, x, scale, tuned, path, target_accept, rng, made[part], into, stats[part])
             done += part.stop - first
         tell(done)
         return made, gradients, stats
@@ -238,11 +252,15 @@ def chain(
     by_name: dict[str, NDArray[Any]] = dict(zip(_STATS, stats.T, strict=True))
     by_name["n_steps"] = by_name["n_steps"].astype(np.int64)
     by_name["diverging"] = by_name["diverging"].astype(bool)
+    if moves is None:
+        del by_name["moves_accepted"]
     return Chain(made, by_name)
 
 
-def _program(density: Any, arguments: tuple[Any, ...], rng: np.random.Generator) -> Callable[..., None]:
-    """:func:`_walk` for every density that takes such arguments, given by its address.
+def _program(
+    density: Any, arguments: tuple[Any, ...], rng: np.random.Generator, moves: Any = None
+) -> Callable[..., None]:
+    """:func:`_walk` for every density, and moves, that take such arguments, given by their addresses.
 
     Were the density a constant of the program, as Numba makes of a compiled function that is handed on, the program
     would be another one for each density, and Numba could not keep it on disk.
@@ -250,10 +268,15 @@ def _program(density: Any, arguments: tuple[Any, ...], rng: np.random.Generator)
     vector, matrix, taken = types.float64[::1], types.float64[:, ::1], typeof(arguments)
     call = types.float64(vector, vector, *taken.types)
     density.compile(call.args)
+    moving: types.Type = types.none
+    if moves is not None:
+        change = types.float64(vector, typeof(rng), *taken.types)
+        moves.compile(change.args)
+        moving = types.FunctionType(change)
     number = types.float64
     found: Callable[..., None] = cast("Any", _walk).compile(
         (
-            *(types.FunctionType(call), taken, vector, vector, vector, number, number),
+            *(types.FunctionType(call), moving, taken, vector, vector, vector, number, number),
             *(typeof(rng), matrix, matrix, matrix),
         )
     )

@@ -232,3 +232,89 @@ def test_densities_that_take_the_same_share_one_program() -> None:
     assert (near_2 > 3).any()
     assert abs(near_2.mean() - 2) < 0.5
     assert (above_0 > 0).all()
+
+
+UP = 0.3
+
+
+@compiled
+def two_peaks(x: Any, gradient: Any, up: float) -> float:
+    """Two normals of spread 1, around 8 with probability `up` and around -8: no path comes from one to the other."""
+    high, low = up * exp(-0.5 * (x[0] - 8) ** 2), (1 - up) * exp(-0.5 * (x[0] + 8) ** 2)
+    gradient[0] = ((8 - x[0]) * high - (x[0] + 8) * low) / (high + low)
+    density: float = log(high + low)
+    return density
+
+
+@compiled
+def to_the_other_side(x: Any, rng: Any, up: float) -> float:
+    here = up * exp(-0.5 * (x[0] - 8) ** 2) + (1 - up) * exp(-0.5 * (x[0] + 8) ** 2)
+    there = up * exp(-0.5 * (x[0] + 8) ** 2) + (1 - up) * exp(-0.5 * (x[0] - 8) ** 2)
+    if rng.random() * here >= there:
+        return 0.0
+    x[0] = -x[0]
+    return 1.0
+
+
+@compiled
+def nothing(x: Any, rng: Any, up: float) -> float:
+    return 0.0
+
+
+@pytest.mark.mcmc
+def test_moves_reach_the_peak_that_paths_do_not(seed_offset: int) -> None:
+    start = np.full(1, 8.0)
+    arguments: dict[str, Any] = {"draws": 4000, "tune": 200, "target_accept": 0.8, "tell": lambda _: None}
+    without = chain(two_peaks, (UP,), start, rng=np.random.default_rng(1 + seed_offset), **arguments)
+    assert (without.draws > 0).all()
+    assert "moves_accepted" not in without.stats
+    rng = np.random.default_rng(1 + seed_offset)
+    found = chain(two_peaks, (UP,), start, rng=rng, moves=to_the_other_side, **arguments)
+    above = (found.draws[:, 0] > 0).astype(float)
+    assert far(above, UP) < FAR_SDS
+    crossed = np.diff(above) != 0
+    np.testing.assert_array_equal(found.stats["moves_accepted"][1:] == 1, crossed)
+    off = np.abs(found.draws[:, 0]) - 8
+    assert far(off, 0) < FAR_SDS
+    assert far(off**2, 1) < FAR_SDS
+    # the log-density that is kept is that of the draw, after its moves
+    values = [two_peaks(x, np.empty(1), UP) for x in found.draws]
+    np.testing.assert_array_equal(found.stats["lp"], values)
+
+
+@pytest.mark.mcmc
+def test_without_moves_a_chain_is_what_it_always_was() -> None:
+    arguments: dict[str, Any] = {"draws": 30, "tune": 40, "target_accept": 0.8, "tell": lambda _: None}
+    plain, idle = (
+        chain(two_peaks, (UP,), np.full(1, 7.0), rng=np.random.default_rng(1), moves=moves, **arguments)
+        for moves in (None, nothing)
+    )
+    # from before there were moves
+    golden = [5.9619082701033586, 6.336360353647978, 6.737197031357115]
+    assert plain.draws[[0, 10, 29], 0].tolist() == pytest.approx(golden, rel=1e-12)
+    assert plain.stats["n_steps"].sum() == 46
+    np.testing.assert_array_equal(idle.draws, plain.draws)
+    assert set(idle.stats) - set(plain.stats) == {"moves_accepted"}
+    for name, values in plain.stats.items():
+        np.testing.assert_array_equal(idle.stats[name], values)
+
+
+def test_moves_of_one_kind_share_one_program() -> None:
+    rng = np.random.default_rng(0)
+    program = _program(two_peaks, (UP,), rng, to_the_other_side)
+    assert _program(two_peaks, (UP,), rng, nothing) is program
+    assert _program(two_peaks, (UP,), rng) is not program
+
+
+@pytest.mark.mcmc
+def test_the_moves_of_a_model_are_made(seed_offset: int) -> None:
+    """A model of one number, whose density comes with moves."""
+    with pm.Model() as model:
+        pm.NormalMixture("x", [UP, 1 - UP], [8.0, -8.0], 1.0)
+    density = WrittenDensity(
+        np.full(1, 8.0), two_peaks, lambda: (UP,), lambda x: {"x": x[0]}, (), moves=to_the_other_side
+    )
+    idata = sample(written_model(model, density), seed=1 + seed_offset, **SHORT | {"draws": 2000})
+    assert (np.asarray(idata.sample_stats["moves_accepted"]).sum(axis=1) > 500).all()
+    for draws in np.asarray(idata.posterior["x"]):
+        assert far((draws > 0).astype(float), UP) < FAR_SDS
