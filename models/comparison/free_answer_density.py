@@ -26,6 +26,7 @@ from models.comparison.free_answers import NO_ANSWERS, NODE, WEIGHT, FreeAnswerP
 from models.comparison.kernels import (
     FREE_ANSWER_NUMBERS,
     free_answer_log_density,
+    free_answer_moves,
     free_answer_people,
     free_answer_ratios,
 )
@@ -49,7 +50,7 @@ _Pools = namedtuple(
     "_Pools",
     "target_log_g token_item token_log_g log_g log_n_answers log_n_entry not_drawn "
     "bin_log_mass bin_log_g node weight centring noise_centring "
-    "row_participant row_token row_reference n_participants edges half_box",
+    "row_participant row_token row_reference first_token first_row row_of n_participants edges half_box",
 )
 _OF_BELIEF = [field.name for field in fields(FreeAnswerPriors) if field.name != "people"]
 _Priors = namedtuple("_Priors", _OF_BELIEF)  # type: ignore[misc]
@@ -105,7 +106,9 @@ def free_answer_density(
 
     names_read = ("token_count", "target_count", "row_box")
     start = _start(p, where)
-    return WrittenDensity(start, free_answer_log_density, arguments, expand, names_read, jitter=0.2)
+    return WrittenDensity(
+        start, free_answer_log_density, arguments, expand, names_read, jitter=0.2, moves=free_answer_moves
+    )
 
 
 def layout(n_items: int, n_tokens: int, n_participants: int, *, equation_6: bool = False) -> dict[str, slice]:
@@ -145,10 +148,21 @@ def _pools(data: FreeAnswerData, centring: tuple[FloatArray, FloatArray]) -> Any
         places(data.row_participant),
         places(data.row_token),
         places(data.row_reference),
+        *_places_of(data),
         int(data.participant.size),
         plain(np.clip(data.box_edges, -FAR, FAR)),
         int(data.half_box),
     )
+
+
+def _places_of(data: FreeAnswerData) -> tuple[NDArray[np.int64], ...]:
+    """Where tokens of every item start, and reports on every target and token; those reports in turn."""
+    first_token = np.searchsorted(data.token_item, np.arange(data.item.size + 1))
+    ends = np.concatenate([data.row_token, data.row_reference])
+    order = np.argsort(ends, kind="stable")
+    first_row = np.searchsorted(ends[order], np.arange(data.log_g.size + 1))
+    found = (first_token, first_row, order % max(data.row_token.size, 1))
+    return tuple(np.ascontiguousarray(each, dtype=np.int64) for each in found)
 
 
 def _centring(data: FreeAnswerData, p: FreeAnswerPriors, typical: Mapping[str, Any]) -> tuple[FloatArray, FloatArray]:

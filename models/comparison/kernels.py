@@ -714,6 +714,13 @@ def _hinge(z: float) -> tuple[float, float]:
 
 
 @compiled
+def _bent(z: float, narrow: float, upper: float, lower: float) -> float:
+    """Residual of a token, of :func:`~models.comparison.free_answers.bent`."""
+    residual: float = narrow * z + upper * _hinge(z)[0] - lower * _hinge(-z)[0]
+    return residual
+
+
+@compiled
 def _bent_unit(  # noqa: PLR0917
     y: float, c: float, line: float, scale: float, narrow: float, upper: float, lower: float
 ) -> float:
@@ -1099,3 +1106,328 @@ def free_answer_log_density(  # noqa: PLR0912, PLR0915, PLR0917 - one pass; Numb
     for at in range(n_tokens):
         total -= lgamma(token_answers[at] + 1.0)
     return total
+
+
+_WIDER = 1.2
+"""How much broader than what one report says of a token the proposals around it are."""
+_BROAD = 2.5
+"""Spread of residuals that are proposed far out."""
+_SCALING = 0.04
+_SCALINGS = 3
+"""Spread, and number, of proposed changes of ln k0."""
+_INNER = 1.0
+"""Nats from the end of the scale inwards to where a report at the end is taken to be."""
+
+
+@compiled
+def _log_sum(a: float, b: float) -> float:
+    """Log of the sum of two numbers given as logarithms."""
+    most = max(a, b)
+    total: float = most + log(exp(a - most) + exp(b - most))
+    return total
+
+
+@compiled
+def _log_normal(x: float, mean: float, sd: float) -> float:
+    """Log-density of a normal number, without what is the same for all."""
+    off = (x - mean) / sd
+    density: float = -0.5 * off * off - log(sd)
+    return density
+
+
+@compiled
+def _log_reports(  # noqa: PLR0917
+    at: int,
+    value: float,
+    ratio: FloatArray,
+    generator: float,
+    people: FloatArray,
+    half: float,
+    q: Any,
+    row_box: NDArray[np.int64],
+) -> float:
+    """Log-probability of all reports on the token `at`, were `value` its log-ratio."""
+    total, n_items, n_boxes = 0.0, q.target_log_g.size, q.edges.shape[0]
+    for j in range(q.first_row[at], q.first_row[at + 1]):
+        row = q.row_of[j]
+        u, given, other, reference = q.row_participant[row], row_box[row], q.row_token[row], q.row_reference[row]
+        log_odds = generator * (q.log_g[reference] - q.log_g[other])
+        log_odds += (value if reference == at else ratio[reference]) - (value if other == at else ratio[other])
+        if reference < n_items:
+            log_odds += people[1, u]
+        noise, lapse = people[2, u], people[3, u]
+        inside = _box(people[0, u] * log_odds, noise, noise, q.edges[given, 0], q.edges[given, 1])[0]
+        slip = (half if given == q.half_box else 0.0) + (1 - half) / n_boxes
+        total += log((1 - lapse) * inside + lapse * slip + TINY)
+    return total
+
+
+@compiled
+def _implied(  # noqa: PLR0917
+    at: int,
+    ratio: FloatArray,
+    generator: float,
+    people: FloatArray,
+    q: Any,
+    row_box: NDArray[np.int64],
+    places: FloatArray,
+    spreads: FloatArray,
+) -> int:
+    """Where every report on the token `at` puts its log-ratio, were it no lapse, and how exactly; gives their number."""
+    n_items, n_boxes = q.target_log_g.size, q.edges.shape[0]
+    k = 0
+    for j in range(q.first_row[at], q.first_row[at + 1]):
+        row = q.row_of[j]
+        u, given, other, reference = q.row_participant[row], row_box[row], q.row_token[row], q.row_reference[row]
+        if given == 0:
+            reported = q.edges[0, 1] - _INNER
+        elif given == n_boxes - 1:
+            reported = q.edges[given, 0] + _INNER
+        else:
+            reported = 0.5 * (q.edges[given, 0] + q.edges[given, 1])
+        log_odds = reported / people[0, u] - generator * (q.log_g[reference] - q.log_g[other])
+        if reference < n_items:
+            log_odds -= people[1, u]
+        places[k] = ratio[reference] - log_odds if other == at else ratio[other] + log_odds
+        spreads[k] = _WIDER * people[2, u] / people[0, u]
+        k += 1
+    return k
+
+
+@compiled
+def _log_proposed(  # noqa: PLR0917
+    z: float, value: float, steep: float, places: FloatArray, spreads: FloatArray, n: int
+) -> float:
+    """Log-density in z of a proposal: the prior of z, a broader one, or one of `n` normals of the log-ratio."""
+    found = _log_sum(-0.5 * z * z, _log_normal(z, 0.0, _BROAD))
+    for k in range(n):
+        found = _log_sum(found, _log_normal(value, places[k], spreads[k]) + log(steep))
+    return found
+
+
+@compiled
+def _log_answers(  # noqa: PLR0917
+    i: int,
+    level: float,
+    x: FloatArray,
+    ratio: FloatArray,
+    divergence: float,
+    shape: FloatArray,
+    q: Any,
+    token_answers: NDArray[np.int64],
+    target_answers: NDArray[np.int64],
+) -> float:
+    """Log-probability of the answers to an item at a level, up to a constant."""
+    n_items = q.target_log_g.size
+    log_rate = q.log_n_answers[i] + q.target_log_g[i] + level + ratio[i]
+    total: float = target_answers[i] * log_rate - exp(min(log_rate, _MOST_LOG_RATE))
+    for token in range(q.first_token[i], q.first_token[i + 1]):
+        log_g, missed = q.token_log_g[token], q.not_drawn[token]
+        log_rate = q.log_n_answers[i] + log_g + level + ratio[n_items + token]
+        total += token_answers[token] * log_rate - exp(min(log_rate, _MOST_LOG_RATE))
+        if missed > 0:
+            middle = q.log_n_entry[i] + log_g + level + x[_F_G] * (log_g + 4) + x[_F_RARE] * max(-log_g - 7, 0.0)
+            scale = divergence * exp(-x[_F_SPREAD_G] * _spread_place(log_g))
+            answered = 0.0
+            for k in range(shape.size):
+                rate = exp(min(middle + scale * shape[k], _MOST_LOG_RATE))
+                answered += q.weight[k] * (rate * (1 - 0.5 * rate) if rate < _FEW else 1 - exp(-rate))
+            total -= log(max(1 - missed + missed * answered, TINY))
+    return total
+
+
+@compiled
+def free_answer_step(  # noqa: PLR0917
+    token: int,
+    new_z: float,
+    holds_level: bool,
+    x: FloatArray,
+    ratio: FloatArray,
+    unit: FloatArray,
+    of_items: FloatArray,
+    people: FloatArray,
+    shape: FloatArray,
+    q: Any,
+    token_answers: NDArray[np.int64],
+    target_answers: NDArray[np.int64],
+    row_box: NDArray[np.int64],
+) -> tuple[float, float, float, float]:
+    r"""Give a token the residual `new_z`: what changes, and by how much the log-density of the residuals gains.
+
+    With `holds_level` the item's standard normal moves along, so that its level, and with it what the belief is about
+    every other token, stays: of the answers the token's own count. With T the sum over the vocabulary,
+    :math:`(z, u) \to (z', u + (\ln T' - \ln T) / \tau)` does not change volumes. Without, the others give what the
+    token takes.
+
+    Returns the token's log-ratio, the item's standard normal and its level, then the gain.
+    """
+    n_items, n_tokens = q.target_log_g.size, q.token_item.size
+    at_weight = _N_FREE + 3 * n_items + n_tokens + 4 * q.n_participants
+    generator = 1.0 - x[at_weight] if x.size > at_weight else 1.0
+    half = 1 / (1 + exp(-x[_F_HALF]))
+    i, at, log_g = q.token_item[token], n_items + token, q.token_log_g[token]
+    divergence, log_rest, level = of_items[0, i], of_items[1, i], of_items[3, i]
+    new = x[_F_G] * (log_g + 4) + x[_F_RARE] * max(-log_g - 7, 0.0)
+    scale = divergence * exp(-x[_F_SPREAD_G] * _spread_place(log_g))
+    new += scale * _bent(new_z, exp(x[_F_NARROW]), exp(x[_F_UPPER]), exp(x[_F_LOWER]))
+    old, old_z, new_u, new_level = ratio[at], unit[at], x[_N_FREE + i], level
+    # the sum over the vocabulary, of all but this token
+    others = _log_sum(log_rest, q.target_log_g[i] + ratio[i])
+    for of_item in range(q.first_token[i], q.first_token[i + 1]):
+        if of_item != token:
+            others = _log_sum(others, q.token_log_g[of_item] + ratio[n_items + of_item])
+    grown = _log_sum(others, log_g + new) - _log_sum(others, log_g + old)
+    gain: float = 0.5 * (old_z * old_z - new_z * new_z)
+    if holds_level:
+        new_u += grown / exp(x[_F_LEVEL_SPREAD])
+        gain += 0.5 * (x[_N_FREE + i] ** 2 - new_u * new_u)
+        log_rate = q.log_n_answers[i] + log_g + level
+        gain += token_answers[token] * (new - old)
+        gain -= exp(min(log_rate + new, _MOST_LOG_RATE)) - exp(min(log_rate + old, _MOST_LOG_RATE))
+    else:
+        new_level -= grown
+        gain -= _log_answers(i, level, x, ratio, divergence, shape, q, token_answers, target_answers)
+        ratio[at] = new
+        gain += _log_answers(i, new_level, x, ratio, divergence, shape, q, token_answers, target_answers)
+        ratio[at] = old
+    if q.first_row[at + 1] > q.first_row[at]:
+        gain += _log_reports(at, new, ratio, generator, people, half, q, row_box)
+        gain -= _log_reports(at, old, ratio, generator, people, half, q, row_box)
+    return new, new_u, new_level, gain
+
+
+@compiled
+def _move_tokens(  # noqa: PLR0917
+    x: FloatArray,
+    rng: np.random.Generator,
+    q: Any,
+    token_answers: NDArray[np.int64],
+    target_answers: NDArray[np.int64],
+    row_box: NDArray[np.int64],
+) -> float:
+    """Metropolis steps of every token in turn, to where its prior, its answers or a report put it; how many moved."""
+    n_items, n_tokens, n_people = q.target_log_g.size, q.token_item.size, q.n_participants
+    at_token = _N_FREE + 3 * n_items
+    at_u = at_token + n_tokens
+    generator = 1.0 - x[at_u + 4 * n_people] if x.size > at_u + 4 * n_people else 1.0
+    people = free_answer_people(x, at_u, n_people, q.noise_centring)
+    mean_bias = people[1].sum() / n_people
+    ratio, unit, of_items, _ = free_answer_ratios(x, mean_bias, q)
+    divergence, level = of_items[0], of_items[3]
+    narrow, upper, lower = exp(x[_F_NARROW]), exp(x[_F_UPPER]), exp(x[_F_LOWER])
+    shape = np.empty(q.node.size)
+    for k in range(shape.size):
+        shape[k] = _bent(q.node[k], narrow, upper, lower)
+    places, spreads = np.empty((2, 1 + row_box.size))
+    moved = 0.0
+    for token in range(n_tokens):
+        i, at, log_g, answers = q.token_item[token], n_items + token, q.token_log_g[token], token_answers[token]
+        scale = divergence[i] * exp(-x[_F_SPREAD_G] * _spread_place(log_g))
+        line = x[_F_G] * (log_g + 4) + x[_F_RARE] * max(-log_g - 7, 0.0)
+        # the second time a token that was answered, and so may be most of the belief, takes from the others
+        for holds_level in (True, False):
+            if not holds_level and answers == 0:
+                continue
+            n = _implied(at, ratio, generator, people, q, row_box, places, spreads)
+            if answers > 0 and holds_level:
+                places[n] = log(answers) - q.log_n_answers[i] - log_g - level[i]
+                spreads[n] = 1 / sqrt(answers)
+                n += 1
+            chosen, new_z = int(rng.random() * (n + 2)), rng.standard_normal()
+            if chosen < n:
+                new_z = _bent_unit(places[chosen] + spreads[chosen] * new_z, 1.0, line, scale, narrow, upper, lower)
+            elif chosen == n:
+                new_z *= _BROAD
+            new, new_u, new_level, gain = free_answer_step(
+                token,
+                new_z,
+                holds_level,
+                x,
+                ratio,
+                unit,
+                of_items,
+                people,
+                shape,
+                q,
+                token_answers,
+                target_answers,
+                row_box,
+            )
+            for z, value, sign in ((unit[at], ratio[at], 1.0), (new_z, new, -1.0)):
+                steep = scale * (narrow + upper * _hinge(z)[1] + lower * _hinge(-z)[1])
+                gain += sign * _log_proposed(z, value, steep, places, spreads, n)
+            if log(rng.random()) < gain:
+                moved += 1
+                ratio[at], unit[at], x[_N_FREE + i], level[i] = new, new_z, new_u, new_level
+                c = q.centring[at]
+                x[at_token + token] = (1 - c) * new_z + c * (new - ratio[i] - mean_bias)
+    return moved
+
+
+@compiled
+def free_answer_scaled(x: FloatArray, by: float, q: Any) -> tuple[FloatArray, float]:
+    r"""Belief to the power :math:`e^{-s}` with slopes steeper by :math:`e^s`: the same reports, other answers.
+
+    The standardised residuals stay; gives the parameters then, and the logarithm of the change of volume.
+    """
+    n_items, n_tokens, n_people = q.target_log_g.size, q.token_item.size, q.n_participants
+    at_target = _N_FREE + 2 * n_items
+    at_u = at_target + n_items + n_tokens
+    flatter = exp(-by)
+    y = x.copy()
+    for i in (_F_NARROW, _F_UPPER, _F_LOWER, _F_T_UPPER, _F_T_LOWER, _F_BIAS):
+        y[i] -= by
+    for i in (_F_RARE, _F_T_LEVEL, _F_T_SLOPE):
+        y[i] *= flatter
+    y[_F_G] = flatter * (1 + x[_F_G]) - 1
+    for u in range(n_people):
+        y[at_u + u] += by
+    mean_bias = free_answer_people(x, at_u, n_people, q.noise_centring)[1].sum() / n_people
+    ratio, unit, of_items, _ = free_answer_ratios(x, mean_bias, q)
+    narrow, upper, lower = exp(x[_F_NARROW]), exp(x[_F_UPPER]), exp(x[_F_LOWER])
+    t_middle, t_bend = 0.5 * (exp(x[_F_T_UPPER]) + exp(x[_F_T_LOWER])), 0.5 * (exp(x[_F_T_UPPER]) - exp(x[_F_T_LOWER]))
+    volume = -4 * by
+    for at in range(n_items + n_tokens):
+        z, c = unit[at], q.centring[at]
+        i = at if at < n_items else q.token_item[at - n_items]
+        # of v + ln g + 4, which is the scaled one's times e^s
+        target = flatter * (ratio[i] + q.log_g[i] + 4) - q.log_g[i] - 4
+        if at < n_items:
+            value, rising = target + flatter * mean_bias, of_items[0, i] * (t_middle + t_bend * z / sqrt(1 + z * z))
+        else:
+            value = flatter * (ratio[at] + q.log_g[at] + 4) - q.log_g[at] - 4 - target - flatter * mean_bias
+            rising = narrow + upper * _hinge(z)[1] + lower * _hinge(-z)[1]
+            rising *= of_items[0, i] * exp(-x[_F_SPREAD_G] * _spread_place(q.log_g[at]))
+        y[at_target + at] = (1 - c) * z + c * value
+        volume += log((1 - c + c * flatter * rising) / (1 - c + c * rising))
+    return y, volume
+
+
+@compiled
+def free_answer_moves(  # noqa: PLR0917
+    x: FloatArray,
+    rng: np.random.Generator,
+    q: Any,
+    p: Any,
+    priors: Any,
+    token_answers: NDArray[np.int64],
+    target_answers: NDArray[np.int64],
+    row_box: NDArray[np.int64],
+) -> float:
+    """Moves between peaks of tokens, and along the line on which reports stay what they are; how many were accepted.
+
+    A token that one person was asked about, and whose report fits badly, was a lapse or is far off, and no path comes
+    from one to the other: see :func:`free_answer_step`. Reports alone do not know the scale of the belief, so that the
+    posterior is long in the direction of :func:`free_answer_scaled`.
+    """
+    moved: float = _move_tokens(x, rng, q, token_answers, target_answers, row_box)
+    g = np.empty_like(x)
+    value = free_answer_log_density(x, g, q, p, priors, token_answers, target_answers, row_box)
+    for _ in range(_SCALINGS):
+        y, volume = free_answer_scaled(x, _SCALING * rng.standard_normal(), q)
+        there = free_answer_log_density(y, g, q, p, priors, token_answers, target_answers, row_box)
+        if log(rng.random()) < there - value + volume:
+            moved += 1
+            x[:] = y
+            value = there
+    return moved
