@@ -1136,18 +1136,27 @@ def _log_normal(x: float, mean: float, sd: float) -> float:
 
 
 @compiled
+def _generator(x: FloatArray, q: Any) -> float:
+    """How much of the generator reports hold beside the log-ratio: 1, less the last parameter where there is that."""
+    n_items, n_tokens = q.target_log_g.size, q.token_item.size
+    at_weight = _N_FREE + 3 * n_items + n_tokens + 4 * q.n_participants
+    weight: float = 1.0 - x[at_weight] if x.size > at_weight else 1.0
+    return weight
+
+
+@compiled
 def _log_reports(  # noqa: PLR0917
     at: int,
     value: float,
+    x: FloatArray,
     ratio: FloatArray,
-    generator: float,
     people: FloatArray,
-    half: float,
     q: Any,
     row_box: NDArray[np.int64],
 ) -> float:
     """Log-probability of all reports on the token `at`, were `value` its log-ratio."""
     total, n_items, n_boxes = 0.0, q.target_log_g.size, q.edges.shape[0]
+    half, generator = 1 / (1 + exp(-x[_F_HALF])), _generator(x, q)
     for j in range(q.first_row[at], q.first_row[at + 1]):
         row = q.row_of[j]
         u, given, other, reference = q.row_participant[row], row_box[row], q.row_token[row], q.row_reference[row]
@@ -1165,8 +1174,8 @@ def _log_reports(  # noqa: PLR0917
 @compiled
 def _implied(  # noqa: PLR0917
     at: int,
+    x: FloatArray,
     ratio: FloatArray,
-    generator: float,
     people: FloatArray,
     q: Any,
     row_box: NDArray[np.int64],
@@ -1174,7 +1183,7 @@ def _implied(  # noqa: PLR0917
     spreads: FloatArray,
 ) -> int:
     """Where every report on the token `at` puts its log-ratio, were it no lapse, and how exactly; gives their number."""
-    n_items, n_boxes = q.target_log_g.size, q.edges.shape[0]
+    n_items, n_boxes, generator = q.target_log_g.size, q.edges.shape[0], _generator(x, q)
     k = 0
     for j in range(q.first_row[at], q.first_row[at + 1]):
         row = q.row_of[j]
@@ -1240,6 +1249,8 @@ def _log_answers(  # noqa: PLR0917
 def free_answer_step(  # noqa: PLR0917
     token: int,
     new_z: float,
+    others: float,
+    now: tuple[float, float],
     holds_level: bool,
     x: FloatArray,
     ratio: FloatArray,
@@ -1251,7 +1262,7 @@ def free_answer_step(  # noqa: PLR0917
     token_answers: NDArray[np.int64],
     target_answers: NDArray[np.int64],
     row_box: NDArray[np.int64],
-) -> tuple[float, float, float, float]:
+) -> tuple[float, float, float, tuple[float, float], float]:
     r"""Give a token the residual `new_z`: what changes, and by how much the log-density of the residuals gains.
 
     With `holds_level` the item's standard normal moves along, so that its level, and with it what the belief is about
@@ -1259,25 +1270,19 @@ def free_answer_step(  # noqa: PLR0917
     :math:`(z, u) \to (z', u + (\ln T' - \ln T) / \tau)` does not change volumes. Without, the others give what the
     token takes.
 
-    Returns the token's log-ratio, the item's standard normal and its level, then the gain.
+    `others` is the log of T without the token, `now` what :func:`_log_reports` and :func:`_log_answers` are; the latter
+    is read and made anew only without `holds_level`. Returns the token's log-ratio, the item's standard normal, its
+    level and `now` after the step, then the gain.
     """
-    n_items, n_tokens = q.target_log_g.size, q.token_item.size
-    at_weight = _N_FREE + 3 * n_items + n_tokens + 4 * q.n_participants
-    generator = 1.0 - x[at_weight] if x.size > at_weight else 1.0
-    half = 1 / (1 + exp(-x[_F_HALF]))
-    i, at, log_g = q.token_item[token], n_items + token, q.token_log_g[token]
-    divergence, log_rest, level = of_items[0, i], of_items[1, i], of_items[3, i]
+    i, at, log_g = q.token_item[token], q.target_log_g.size + token, q.token_log_g[token]
+    divergence, level = of_items[0, i], of_items[3, i]
     new = x[_F_G] * (log_g + 4) + x[_F_RARE] * max(-log_g - 7, 0.0)
     scale = divergence * exp(-x[_F_SPREAD_G] * _spread_place(log_g))
     new += scale * _bent(new_z, exp(x[_F_NARROW]), exp(x[_F_UPPER]), exp(x[_F_LOWER]))
     old, old_z, new_u, new_level = ratio[at], unit[at], x[_N_FREE + i], level
-    # the sum over the vocabulary, of all but this token
-    others = _log_sum(log_rest, q.target_log_g[i] + ratio[i])
-    for of_item in range(q.first_token[i], q.first_token[i + 1]):
-        if of_item != token:
-            others = _log_sum(others, q.token_log_g[of_item] + ratio[n_items + of_item])
     grown = _log_sum(others, log_g + new) - _log_sum(others, log_g + old)
-    gain: float = 0.5 * (old_z * old_z - new_z * new_z)
+    reports, answers = _log_reports(at, new, x, ratio, people, q, row_box), now[1]
+    gain: float = 0.5 * (old_z * old_z - new_z * new_z) + reports - now[0]
     if holds_level:
         new_u += grown / exp(x[_F_LEVEL_SPREAD])
         gain += 0.5 * (x[_N_FREE + i] ** 2 - new_u * new_u)
@@ -1286,14 +1291,29 @@ def free_answer_step(  # noqa: PLR0917
         gain -= exp(min(log_rate + new, _MOST_LOG_RATE)) - exp(min(log_rate + old, _MOST_LOG_RATE))
     else:
         new_level -= grown
-        gain -= _log_answers(i, level, x, ratio, divergence, shape, q, token_answers, target_answers)
         ratio[at] = new
-        gain += _log_answers(i, new_level, x, ratio, divergence, shape, q, token_answers, target_answers)
+        answers = _log_answers(i, new_level, x, ratio, divergence, shape, q, token_answers, target_answers)
         ratio[at] = old
-    if q.first_row[at + 1] > q.first_row[at]:
-        gain += _log_reports(at, new, ratio, generator, people, half, q, row_box)
-        gain -= _log_reports(at, old, ratio, generator, people, half, q, row_box)
-    return new, new_u, new_level, gain
+        gain += answers - now[1]
+    return new, new_u, new_level, (reports, answers), gain
+
+
+@compiled
+def _log_others(token: int, ratio: FloatArray, log_rest: float, q: Any) -> float:
+    """Log of the sum over the vocabulary without a token, before the item's level."""
+    i, n_items = q.token_item[token], q.target_log_g.size
+    first, last = q.first_token[i], q.first_token[i + 1]
+    target = q.target_log_g[i] + ratio[i]
+    most = max(log_rest, target)
+    for other in range(first, last):
+        if other != token:
+            most = max(most, q.token_log_g[other] + ratio[n_items + other])
+    total = exp(log_rest - most) + exp(target - most)
+    for other in range(first, last):
+        if other != token:
+            total += exp(q.token_log_g[other] + ratio[n_items + other] - most)
+    found: float = most + log(total)
+    return found
 
 
 @compiled
@@ -1306,14 +1326,12 @@ def _move_tokens(  # noqa: PLR0917
     row_box: NDArray[np.int64],
 ) -> float:
     """Metropolis steps of every token in turn, to where its prior, its answers or a report put it; how many moved."""
-    n_items, n_tokens, n_people = q.target_log_g.size, q.token_item.size, q.n_participants
+    n_items, n_tokens = q.target_log_g.size, q.token_item.size
     at_token = _N_FREE + 3 * n_items
-    at_u = at_token + n_tokens
-    generator = 1.0 - x[at_u + 4 * n_people] if x.size > at_u + 4 * n_people else 1.0
-    people = free_answer_people(x, at_u, n_people, q.noise_centring)
-    mean_bias = people[1].sum() / n_people
+    people = free_answer_people(x, at_token + n_tokens, q.n_participants, q.noise_centring)
+    mean_bias = people[1].sum() / q.n_participants
     ratio, unit, of_items, _ = free_answer_ratios(x, mean_bias, q)
-    divergence, level = of_items[0], of_items[3]
+    level = of_items[3]
     narrow, upper, lower = exp(x[_F_NARROW]), exp(x[_F_UPPER]), exp(x[_F_LOWER])
     shape = np.empty(q.node.size)
     for k in range(shape.size):
@@ -1322,25 +1340,33 @@ def _move_tokens(  # noqa: PLR0917
     moved = 0.0
     for token in range(n_tokens):
         i, at, log_g, answers = q.token_item[token], n_items + token, q.token_log_g[token], token_answers[token]
-        scale = divergence[i] * exp(-x[_F_SPREAD_G] * _spread_place(log_g))
+        scale = of_items[0, i] * exp(-x[_F_SPREAD_G] * _spread_place(log_g))
         line = x[_F_G] * (log_g + 4) + x[_F_RARE] * max(-log_g - 7, 0.0)
+        others = _log_others(token, ratio, of_items[1, i], q)
+        n_reports = _implied(at, x, ratio, people, q, row_box, places, spreads)
+        now = (_log_reports(at, ratio[at], x, ratio, people, q, row_box), 0.0)
         # the second time a token that was answered, and so may be most of the belief, takes from the others
         for holds_level in (True, False):
-            if not holds_level and answers == 0:
-                continue
-            n = _implied(at, ratio, generator, people, q, row_box, places, spreads)
+            n = n_reports
             if answers > 0 and holds_level:
                 places[n] = log(answers) - q.log_n_answers[i] - log_g - level[i]
                 spreads[n] = 1 / sqrt(answers)
                 n += 1
+            elif answers > 0:
+                own = of_items[0, i]
+                now = (now[0], _log_answers(i, level[i], x, ratio, own, shape, q, token_answers, target_answers))
+            elif not holds_level:
+                continue
             chosen, new_z = int(rng.random() * (n + 2)), rng.standard_normal()
             if chosen < n:
                 new_z = _bent_unit(places[chosen] + spreads[chosen] * new_z, 1.0, line, scale, narrow, upper, lower)
             elif chosen == n:
                 new_z *= _BROAD
-            new, new_u, new_level, gain = free_answer_step(
+            new, new_u, new_level, then, gain = free_answer_step(
                 token,
                 new_z,
+                others,
+                now,
                 holds_level,
                 x,
                 ratio,
@@ -1358,6 +1384,7 @@ def _move_tokens(  # noqa: PLR0917
                 gain += sign * _log_proposed(z, value, steep, places, spreads, n)
             if log(rng.random()) < gain:
                 moved += 1
+                now = then
                 ratio[at], unit[at], x[_N_FREE + i], level[i] = new, new_z, new_u, new_level
                 c = q.centring[at]
                 x[at_token + token] = (1 - c) * new_z + c * (new - ratio[i] - mean_bias)

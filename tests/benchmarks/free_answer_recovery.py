@@ -1,14 +1,17 @@
 """Recover the loss gap of simulated people, whose beliefs are those of language models, from reports and free answers.
 
-Usage: python tests/benchmarks/free_answer_recovery.py METHOD FOLDER RESULT.csv [PLAYERS] [K0S] [FIRST_STUDY N_STUDIES]
+Usage: python tests/benchmarks/free_answer_recovery.py METHOD FOLDER RESULT.csv [PLAYERS] [K0S] [FIRST N] [DRAWS]
+
+FIRST and N say which studies of every cell.
 
 METHOD is `model` (free answers and reports of one belief; minutes of processor time a study) or `bridge` (the scaled
 bridge, which takes less time than the simulation).
 FOLDER is that of the public data of the comparison game (its documents are the contexts). Every study has 120 contexts,
 29 people, 5% lapses, noise of .9 nats, slopes whose ln has the standard deviation .6, and 6 draws, 8 free answers and
 12 comparisons an item on a slider to 100,000,000 : 1. The truth is the gap of the belief that all share, on the items
-asked. Adds a row a study to RESULT.csv and leaves out what it has already: a run that was stopped goes on. The beliefs,
-minutes of computing, are kept beside it.
+asked. DRAWS are lengths of chains, `400,1600` by default: what misses the check with the first is fitted again. Adds a
+row a study to RESULT.csv and leaves out what it has already: a run that was stopped goes on. The beliefs, minutes of
+computing, are kept beside it.
 """
 
 from __future__ import annotations
@@ -36,8 +39,10 @@ from inference.lm import ModelSettings, encode, load_language_model, next_token_
 from inference.posterior.arviz_adapter import ess_bulk, r_hat
 
 N_CONTEXTS, N_ITEMS, MIXED = 360, 120, 0.4
-LENGTHS = (400, 800)
+LENGTHS = (400, 1600)
 """Draws of a chain, and those of the chains made where these are too few."""
+OF_ONE = ("item", "token", "participant")
+"""Dims of numbers that not all share."""
 PLAYERS = ("hot", "cold", "shallow", "unigrams", "noisy")
 """Temperature 2 and .7, without the last block, with 40% unigrams, and half of the logits of 28 blocks with Laplace
 noise, on which nothing was tuned."""
@@ -76,7 +81,9 @@ def normalised(logit: np.ndarray) -> np.ndarray:
     return logit - np.logaddexp.reduce(logit, axis=1, keepdims=True)
 
 
-def row(method: str, found: dict[str, np.ndarray], player: str, k0: float, study: int) -> dict[str, object]:
+def row(
+    method: str, found: dict[str, np.ndarray], player: str, k0: float, study: int, lengths: tuple[int, ...] = LENGTHS
+) -> dict[str, object]:
     """Simulate and estimate one study."""
     rng = np.random.default_rng(np.random.SeedSequence(study, spawn_key=(PLAYERS.index(player), int(1000 * k0))))
     items = np.sort(rng.choice(N_CONTEXTS, N_ITEMS, replace=False))
@@ -95,7 +102,7 @@ def row(method: str, found: dict[str, np.ndarray], player: str, k0: float, study
     g_loss = simulated["target_logprob"].sel(model=simulated.attrs["generator"]).to_numpy()
     truth = float((g_loss - simulated["human_target_logprob"].to_numpy()).mean())
     start = time.perf_counter()
-    estimate = by_bridge(simulated) if method == "bridge" else by_model(simulated, study)
+    estimate = by_bridge(simulated) if method == "bridge" else by_model(simulated, study, lengths)
     return {
         "player": player,
         "k0": k0,
@@ -116,18 +123,22 @@ def by_bridge(study: xr.Dataset) -> dict[str, float]:
     return {"gap_median_nats": found.gap_nats, **ends, "k0_found": found.slope}
 
 
-def by_model(study: xr.Dataset, seed: int) -> dict[str, float]:
-    """The model of free answers and reports; a fit that misses the check is made again, twice as long."""
+def by_model(study: xr.Dataset, seed: int, lengths: tuple[int, ...] = LENGTHS) -> dict[str, float]:
+    """The model of free answers and reports; a fit that misses the check is made again, with longer chains."""
     data, started = models.free_answer_data(study, "slider_wide"), time.process_time()
-    for draws in LENGTHS:
+    for draws in lengths:
         fit = inference.fit_free_answers(
-            data, draws=draws, tune=draws // 2, chains=4, cores=1, target_accept=0.8, seed=seed, progress=False
+            data, draws=draws, tune=draws // 2, chains=4, cores=1, target_accept=0.65, seed=seed, progress=False
         )
         if fit.convergence.passed:
             break
     lower, median, upper = np.quantile(fit.gap_nats, [0.05, 0.5, 0.95])
     gap = fit.gap_nats.reshape(4, -1)
     checks = {"converged": fit.convergence.passed, "r_hat": fit.convergence.r_hat_max, "draws": draws}
+    posterior = fit.idata.posterior
+    shared = [np.asarray(posterior[name]) for name in posterior if not set(OF_ONE) & set(posterior[name].dims)]
+    checks |= {"shared_r_hat": max(map(r_hat, shared)), "shared_ess": min(map(ess_bulk, shared))}
+    checks |= {"ess": fit.convergence.ess_bulk_min, "divergent": fit.convergence.n_divergent}
     checks |= {"gap_r_hat": r_hat(gap), "gap_ess": ess_bulk(gap), "cpu_seconds": time.process_time() - started}
     ends = {"gap_lower_nats": lower, "gap_upper_nats": upper}
     return {"gap_median_nats": median, **ends, "k0_found": float(np.median(fit.k0)), **checks}
@@ -139,6 +150,7 @@ def main(arguments: list[str]) -> None:
     players = arguments[3].split(",") if len(arguments) > 3 else list(PLAYERS)
     scales = [float(k0) for k0 in arguments[4].split(",")] if len(arguments) > 4 else [1.0, 0.3, 2.0]
     first, n = (int(number) for number in arguments[5:7]) if len(arguments) > 6 else (0, 5)
+    lengths = tuple(map(int, arguments[7].split(","))) if len(arguments) > 7 else LENGTHS
     found = beliefs(folder, result.with_suffix(".beliefs.npz"))
     done = pd.read_csv(result) if result.exists() else pd.DataFrame({"player": [], "k0": [], "study": []})
     there = set(zip(done["player"], done["k0"], done["study"], strict=True))
@@ -146,7 +158,7 @@ def main(arguments: list[str]) -> None:
         for k0 in scales:
             for player in players:
                 if (player, k0, study) not in there:
-                    one = pd.DataFrame([row(method, found, player, k0, study)])
+                    one = pd.DataFrame([row(method, found, player, k0, study, lengths)])
                     one.to_csv(result, mode="a", header=not result.exists(), index=False)
                     print(one.to_string(index=False, header=False), flush=True)
 
