@@ -1182,7 +1182,7 @@ def _implied(  # noqa: PLR0917
     places: FloatArray,
     spreads: FloatArray,
 ) -> int:
-    """Where every report on the token `at` puts its log-ratio, were it no lapse, and how exactly; gives their number."""
+    """Where every report on the token `at` puts its log-ratio, were it no lapse, how exactly, and their number."""
     n_items, n_boxes, generator = q.target_log_g.size, q.edges.shape[0], _generator(x, q)
     k = 0
     for j in range(q.first_row[at], q.first_row[at + 1]):

@@ -19,6 +19,7 @@ from __future__ import annotations
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -81,28 +82,37 @@ def normalised(logit: np.ndarray) -> np.ndarray:
     return logit - np.logaddexp.reduce(logit, axis=1, keepdims=True)
 
 
-def row(
-    method: str, found: dict[str, np.ndarray], player: str, k0: float, study: int, lengths: tuple[int, ...] = LENGTHS
-) -> dict[str, object]:
-    """Simulate and estimate one study."""
-    rng = np.random.default_rng(np.random.SeedSequence(study, spawn_key=(PLAYERS.index(player), int(1000 * k0))))
+def simulated(
+    found: dict[str, np.ndarray], belief: str, k0: float, study: int, *, each: int = 1, **violations: Any
+) -> tuple[xr.Dataset, float, float]:
+    """One study, of people who compare `each` tokens of a context; the true gap on its items, and the true k0."""
+    rng = np.random.default_rng(np.random.SeedSequence(study, spawn_key=(PLAYERS.index(belief), int(1000 * k0))))
     items = np.sort(rng.choice(N_CONTEXTS, N_ITEMS, replace=False))
     people = ParticipantPopulation(
         bias_sd_nats=0.5, slope_median=k0, slope_log_sd=0.6, noise_median_nats=0.9, noise_log_sd=0.3, lapse_mean=0.05
     )
-    simulated = simulate_designed_study(
+    made = simulate_designed_study(
         normalised(found["g"][items].astype(float)),
-        normalised(found[player][items].astype(float)),
+        normalised(found[belief][items].astype(float)),
         found["target"][items],
-        QuestionDesign(scale="slider_wide"),
+        QuestionDesign(scale="slider_wide", n_comparisons_each=each),
         people,
         seed=int(rng.integers(2**31)),
+        **violations,
     )
-    true_k0 = float(np.exp(np.log(simulated["true_slope"].to_numpy()).mean()))
-    g_loss = simulated["target_logprob"].sel(model=simulated.attrs["generator"]).to_numpy()
-    truth = float((g_loss - simulated["human_target_logprob"].to_numpy()).mean())
+    slope = made["true_slope"].to_numpy()[~made["true_bot"].to_numpy()]
+    g_loss = made["target_logprob"].sel(model=made.attrs["generator"]).to_numpy()
+    truth = float((g_loss - made["human_target_logprob"].to_numpy()).mean())
+    return made, truth, float(np.exp(np.log(slope).mean()))
+
+
+def row(
+    method: str, found: dict[str, np.ndarray], player: str, k0: float, study: int, lengths: tuple[int, ...] = LENGTHS
+) -> dict[str, object]:
+    """Simulate and estimate one study."""
+    made, truth, true_k0 = simulated(found, player, k0, study)
     start = time.perf_counter()
-    estimate = by_bridge(simulated) if method == "bridge" else by_model(simulated, study, lengths)
+    estimate = by_bridge(made) if method == "bridge" else by_model(made, study, lengths)
     return {
         "player": player,
         "k0": k0,
@@ -140,6 +150,12 @@ def by_model(study: xr.Dataset, seed: int, lengths: tuple[int, ...] = LENGTHS) -
     checks |= {"shared_r_hat": max(map(r_hat, shared)), "shared_ess": min(map(ess_bulk, shared))}
     checks |= {"ess": fit.convergence.ess_bulk_min, "divergent": fit.convergence.n_divergent}
     checks |= {"gap_r_hat": r_hat(gap), "gap_ess": ess_bulk(gap), "cpu_seconds": time.process_time() - started}
+    # what a run checks besides: outcomes against answers, and answers against what the posterior expects of them
+    weight = np.random.default_rng(seed).exponential(size=fit.item_gap_nats.shape)
+    scale = np.quantile(inference.answered_temperature(posterior, data, weight), [0.05, 0.95])
+    bins = inference.expected_answers(posterior, data, np.random.default_rng(seed)).summary()
+    beyond = (bins["observed"] < bins["predicted_lower"]) | (bins["observed"] > bins["predicted_upper"])
+    checks |= {"scale_lower": scale[0], "scale_upper": scale[1], "bins_beyond": int(beyond.sum())}
     ends = {"gap_lower_nats": lower, "gap_upper_nats": upper}
     return {"gap_median_nats": median, **ends, "k0_found": float(np.median(fit.k0)), **checks}
 
