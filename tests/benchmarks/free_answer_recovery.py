@@ -82,6 +82,11 @@ def normalised(logit: np.ndarray) -> np.ndarray:
     return logit - np.logaddexp.reduce(logit, axis=1, keepdims=True)
 
 
+def precise(logprob: np.ndarray) -> np.ndarray:
+    """Log-probabilities in double precision; those that have it are normalised."""
+    return logprob if logprob.dtype == np.float64 else normalised(logprob.astype(float))
+
+
 def simulated(
     found: dict[str, np.ndarray], belief: str, k0: float, study: int, *, each: int = 1, **violations: Any
 ) -> tuple[xr.Dataset, float, float]:
@@ -92,8 +97,8 @@ def simulated(
         bias_sd_nats=0.5, slope_median=k0, slope_log_sd=0.6, noise_median_nats=0.9, noise_log_sd=0.3, lapse_mean=0.05
     )
     made = simulate_designed_study(
-        normalised(found["g"][items].astype(float)),
-        normalised(found[belief][items].astype(float)),
+        precise(found["g"][items]),
+        precise(found[belief][items]),
         found["target"][items],
         QuestionDesign(scale="slider_wide", n_comparisons_each=each),
         people,

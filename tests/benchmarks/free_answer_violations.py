@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import xarray as xr
-from free_answer_recovery import PLAYERS, beliefs, by_bridge, by_model, simulated
+from free_answer_recovery import PLAYERS, beliefs, by_bridge, by_model, precise, simulated
 from scipy.special import stdtrit
 
 from estimators.comparison import estimate_perplexity, private_belief, scaled_bridge, study_pool
@@ -34,11 +34,13 @@ VIOLATIONS: dict[str, dict[str, Any]] = {
     "20% bots": {"bots": 0.2},
 }
 SLOPE, Z, MOST_AT_ENDS = 1.0, 1.6449, 0.3
+TESTED = 6
+"""Of so many studies one is tested for private beliefs, which takes longer than everything else; the beliefs are 5."""
 SLOPES = (0.051, 19.9)
 """The scaled bridge looks for k0 between .05 and 20; a study where it ends there says nothing of the scale."""
 
 
-def by_closed_forms(study: xr.Dataset) -> dict[str, float]:
+def by_closed_forms(study: xr.Dataset, *, tests: bool) -> dict[str, float]:
     """Gap and 90% interval for these items by every closed form, and what each check says."""
     pool = study_pool(study)[0]
     scaled = by_bridge(study)
@@ -54,7 +56,7 @@ def by_closed_forms(study: xr.Dataset) -> dict[str, float]:
     report = study["response"].to_numpy()
     return found | {
         "k0_found": scaled["k0_found"],
-        "differ": private_belief(study, slope=scaled["k0_found"]).p_shared < 0.05,
+        "differ": float(private_belief(study, slope=scaled["k0_found"]).p_shared < 0.05) if tests else np.nan,
         "no_scale": not SLOPES[0] < scaled["k0_found"] < SLOPES[1],
         "at_ends": np.mean((report <= report.min()) | (report >= report.max())) > MOST_AT_ENDS,
         "bridge_verdict": bridged.diagnostics.verdict != "enough draws",
@@ -86,7 +88,7 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
             line[f"{method}_covers"] = ((lower <= mine["truth_nats"]) & (mine["truth_nats"] <= upper)).mean()
             line[f"{method}_width"] = (upper - lower).mean()
         line["k0_ratio"] = (mine["k0_found"] / mine["k0_true"]).median()
-        line |= {name: mine[name].mean() for name in rows if rows[name].dtype == bool}
+        line |= {name: mine[name].mean() for name in rows if rows[name].dtype == bool or name == "differ"}
         made.append(line)
     return pd.DataFrame(made).round(2)
 
@@ -96,6 +98,7 @@ def main(arguments: list[str]) -> None:
     method, folder, result = arguments[0], Path(arguments[1]), Path(arguments[2])
     first, n = (int(number) for number in arguments[3:5]) if len(arguments) > 4 else (0, 100)
     found = beliefs(folder, result.with_suffix(".beliefs.npz"))
+    found |= {name: precise(values) for name, values in found.items() if name != "target"}
     done = pd.read_csv(result) if result.exists() else pd.DataFrame({"violation": [], "study": []})
     there = set(zip(done["violation"], done["study"], strict=True))
     for study in range(first, first + n):
@@ -104,7 +107,9 @@ def main(arguments: list[str]) -> None:
                 continue
             belief = PLAYERS[study % len(PLAYERS)]
             made, truth, true_k0 = simulated(found, belief, SLOPE, study, each=2, **settings)
-            estimate = by_closed_forms(made) if method == "bridges" else by_posterior(made, study)
+            estimate = (
+                by_closed_forms(made, tests=study % TESTED == 0) if method == "bridges" else by_posterior(made, study)
+            )
             row = {"violation": violation, "study": study, "belief": belief, "truth_nats": truth, "k0_true": true_k0}
             one = pd.DataFrame([row | estimate])
             one.to_csv(result, mode="a", header=not result.exists(), index=False)
