@@ -8,7 +8,7 @@ so that nothing is summed in another order on another day.
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import cosh, exp, lgamma, log, log1p, pi, sinh, sqrt, tanh
+from math import asinh, cosh, exp, lgamma, log, log1p, pi, sinh, sqrt, tanh
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -1112,9 +1112,9 @@ _WIDER = 1.2
 """How much broader than what one report says of a token the proposals around it are."""
 _BROAD = 2.5
 """Spread of residuals that are proposed far out."""
-_SCALING = 0.04
-_SCALINGS = 3
-"""Spread, and number, of proposed changes of ln k0."""
+_SCALING, _SHIFT = 0.04, 0.1
+_TIMES = 2
+"""Spreads of proposed changes of ln k0, and of everybody's bias, and how many of each."""
 _INNER = 1.0
 """Nats from the end of the scale inwards to where a report at the end is taken to be."""
 
@@ -1431,6 +1431,23 @@ def free_answer_scaled(x: FloatArray, by: float, q: Any) -> tuple[FloatArray, fl
 
 
 @compiled
+def free_answer_shifted(x: FloatArray, by: float, q: Any) -> tuple[FloatArray, float]:
+    """Everybody's bias for the targets greater, and all targets less likely by as much: the same reports.
+
+    Gives the parameters then, and the logarithm of the change of volume.
+    """
+    at_u = _N_FREE + 3 * q.target_log_g.size + q.token_item.size
+    people = free_answer_people(x, at_u, q.n_participants, q.noise_centring)
+    y, volume = x.copy(), 0.0
+    y[_F_T_LEVEL] -= by
+    for u in range(q.n_participants):
+        at = at_u + q.n_participants + u
+        y[at] = asinh(people[5, u] * (people[4, u] + by * exp(-x[_F_BIAS])))
+        volume += log(cosh(x[at]) / cosh(y[at]))
+    return y, volume
+
+
+@compiled
 def free_answer_moves(  # noqa: PLR0917
     x: FloatArray,
     rng: np.random.Generator,
@@ -1441,17 +1458,18 @@ def free_answer_moves(  # noqa: PLR0917
     target_answers: NDArray[np.int64],
     row_box: NDArray[np.int64],
 ) -> float:
-    """Moves between peaks of tokens, and along the line on which reports stay what they are; how many were accepted.
+    """Moves between peaks of tokens, and along lines on which reports stay what they are; how many were accepted.
 
     A token that one person was asked about, and whose report fits badly, was a lapse or is far off, and no path comes
     from one to the other: see :func:`free_answer_step`. Reports alone do not know the scale of the belief, so that the
-    posterior is long in the direction of :func:`free_answer_scaled`.
+    posterior is long in the directions of :func:`free_answer_scaled` and :func:`free_answer_shifted`.
     """
     moved: float = _move_tokens(x, rng, q, token_answers, target_answers, row_box)
     g = np.empty_like(x)
     value = free_answer_log_density(x, g, q, p, priors, token_answers, target_answers, row_box)
-    for _ in range(_SCALINGS):
-        y, volume = free_answer_scaled(x, _SCALING * rng.standard_normal(), q)
+    for number in range(2 * _TIMES):
+        by = rng.standard_normal()
+        y, volume = free_answer_scaled(x, _SCALING * by, q) if number % 2 else free_answer_shifted(x, _SHIFT * by, q)
         there = free_answer_log_density(y, g, q, p, priors, token_answers, target_answers, row_box)
         if log(rng.random()) < there - value + volume:
             moved += 1
