@@ -125,6 +125,9 @@ class FreeAnswerData:
 def free_answer_data(study: xr.Dataset, grid: RoundingScheme | str = "slider") -> FreeAnswerData:
     """Read comparisons and free answers from a comparison study.
 
+    Left out are items that nobody answered, and those that nobody compared though there was something to compare. An
+    item whose every draw and answer is the target stays.
+
     Parameters
     ----------
     study : xarray.Dataset
@@ -165,9 +168,13 @@ def free_answer_data(study: xr.Dataset, grid: RoundingScheme | str = "slider") -
     candidate, reference = compared_tokens(study, code)
     # a person's answer on two tokens that differ
     informative = (candidate != reference) & (candidate != NOT_A_CANDIDATE) & ~study["automatic"].values
-    items = np.intersect1d(asked[informative], answered)
-    if not items.size:
+    compared = np.intersect1d(asked[informative], answered)
+    if not compared.size:
         raise InputError("has no item with both a comparison of two different tokens and a free answer", source=source)
+    # where everything that was drawn and answered is the target there was nothing to compare; without these, which
+    # people and generator expect alike, a mean over the others is no mean over the items asked
+    alone = ((origin == GENERATOR) & (code == TARGET_POSITION)).any(axis=1) & ~(code >= 0).any(axis=1)
+    items = np.union1d(compared, np.intersect1d(np.flatnonzero(alone), answered))
     place = np.full(study.sizes["item"], -1, dtype=np.intp)
     place[items] = np.arange(items.size)
 

@@ -9,7 +9,7 @@ bridge, which takes less time than the simulation).
 FOLDER is that of the public data of the comparison game (its documents are the contexts). Every study has 120 contexts,
 29 people, 5% lapses, noise of .9 nats, slopes whose ln has the standard deviation .6, and 6 draws, 8 free answers and
 12 comparisons an item on a slider to 100,000,000 : 1. The truth is the gap of the belief that all share, on the items
-asked. DRAWS are lengths of chains, `400,1600` by default: what misses the check with the first is fitted again. Adds a
+used. DRAWS are lengths of chains, `400,1600` by default: what misses the check with the first is fitted again. Adds a
 row a study to RESULT.csv and leaves out what it has already: a run that was stopped goes on. The beliefs, minutes of
 computing, are kept beside it.
 """
@@ -89,8 +89,8 @@ def precise(logprob: np.ndarray) -> np.ndarray:
 
 def simulated(
     found: dict[str, np.ndarray], belief: str, k0: float, study: int, *, each: int = 1, **violations: Any
-) -> tuple[xr.Dataset, float, float]:
-    """One study, of people who compare `each` tokens of a context; the true gap on its items, and the true k0."""
+) -> tuple[xr.Dataset, np.ndarray, float]:
+    """One study, of people who compare `each` tokens of a context; every item's true gap, and the true k0."""
     rng = np.random.default_rng(np.random.SeedSequence(study, spawn_key=(PLAYERS.index(belief), int(1000 * k0))))
     items = np.sort(rng.choice(N_CONTEXTS, N_ITEMS, replace=False))
     people = ParticipantPopulation(
@@ -107,7 +107,7 @@ def simulated(
     )
     slope = made["true_slope"].to_numpy()[~made["true_bot"].to_numpy()]
     g_loss = made["target_logprob"].sel(model=made.attrs["generator"]).to_numpy()
-    truth = float((g_loss - made["human_target_logprob"].to_numpy()).mean())
+    truth = g_loss - made["human_target_logprob"].to_numpy()
     return made, truth, float(np.exp(np.log(slope).mean()))
 
 
@@ -115,13 +115,15 @@ def row(
     method: str, found: dict[str, np.ndarray], player: str, k0: float, study: int, lengths: tuple[int, ...] = LENGTHS
 ) -> dict[str, object]:
     """Simulate and estimate one study."""
-    made, truth, true_k0 = simulated(found, player, k0, study)
+    made, item_truth, true_k0 = simulated(found, player, k0, study)
     start = time.perf_counter()
-    estimate = by_bridge(made) if method == "bridge" else by_model(made, study, lengths)
+    estimate, item = by_bridge(made) if method == "bridge" else by_model(made, study, lengths)
+    truth = float(item_truth[item].mean())
     return {
         "player": player,
         "k0": k0,
         "study": study,
+        "n_items": item.size,
         "truth_nats": truth,
         **estimate,
         "covers": estimate["gap_lower_nats"] <= truth <= estimate["gap_upper_nats"],
@@ -130,15 +132,16 @@ def row(
     }
 
 
-def by_bridge(study: xr.Dataset) -> dict[str, float]:
-    """The scaled bridge, with Student's t and the errors for these very items."""
-    found = scaled_bridge(study_pool(study)[0])
+def by_bridge(study: xr.Dataset, slope: float | None = None) -> tuple[dict[str, float], np.ndarray]:
+    """The scaled bridge, with Student's t and the errors for these very items, and positions of the items used."""
+    pool, position = study_pool(study)
+    found = scaled_bridge(pool, slope=slope)
     arm = float(stdtrit(found.freedom, 0.95)) * found.se_asked_nats
     ends = {"gap_lower_nats": found.gap_nats - arm, "gap_upper_nats": found.gap_nats + arm}
-    return {"gap_median_nats": found.gap_nats, **ends, "k0_found": found.slope}
+    return {"gap_median_nats": found.gap_nats, **ends, "k0_found": found.slope}, position[found.item]
 
 
-def by_model(study: xr.Dataset, seed: int, lengths: tuple[int, ...] = LENGTHS) -> dict[str, float]:
+def by_model(study: xr.Dataset, seed: int, lengths: tuple[int, ...] = LENGTHS) -> tuple[dict[str, Any], np.ndarray]:
     """The model of free answers and reports; a fit that misses the check is made again, with longer chains."""
     data, started = models.free_answer_data(study, "slider_wide"), time.process_time()
     for draws in lengths:
@@ -162,7 +165,8 @@ def by_model(study: xr.Dataset, seed: int, lengths: tuple[int, ...] = LENGTHS) -
     beyond = (bins["observed"] < bins["predicted_lower"]) | (bins["observed"] > bins["predicted_upper"])
     checks |= {"scale_lower": scale[0], "scale_upper": scale[1], "bins_beyond": int(beyond.sum())}
     ends = {"gap_lower_nats": lower, "gap_upper_nats": upper}
-    return {"gap_median_nats": median, **ends, "k0_found": float(np.median(fit.k0)), **checks}
+    # items are numbered where nobody named them
+    return {"gap_median_nats": median, **ends, "k0_found": float(np.median(fit.k0)), **checks}, data.item
 
 
 def main(arguments: list[str]) -> None:

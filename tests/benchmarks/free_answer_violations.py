@@ -19,9 +19,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 from free_answer_recovery import PLAYERS, beliefs, by_bridge, by_model, precise, simulated
-from scipy.special import stdtrit
 
-from estimators.comparison import estimate_perplexity, private_belief, scaled_bridge, study_pool
+from estimators.comparison import estimate_perplexity, private_belief
 
 VIOLATIONS: dict[str, dict[str, Any]] = {
     "none": {},
@@ -40,20 +39,19 @@ SLOPES = (0.051, 19.9)
 """The scaled bridge looks for k0 between .05 and 20; a study where it ends there says nothing of the scale."""
 
 
-def by_closed_forms(study: xr.Dataset, *, tests: bool) -> dict[str, float]:
-    """Gap and 90% interval for these items by every closed form, and what each check says."""
-    pool = study_pool(study)[0]
-    scaled = by_bridge(study)
-    plain = scaled_bridge(pool, slope=1.0)
-    plain_arm = float(stdtrit(plain.freedom, 0.95)) * plain.se_asked_nats
+def by_closed_forms(study: xr.Dataset, truth: np.ndarray, *, tests: bool) -> dict[str, Any]:
+    """Gap, 90% interval and truth for the items used by every closed form, and what each check says."""
+    scaled, item = by_bridge(study)
+    plain, of_plain = by_bridge(study, 1.0)
     by_draws, bridged = (estimate_perplexity(study, estimator=name).gap for name in ("importance", "bridge"))
-    found = {f"scaled_{name}": scaled[f"gap_{name}_nats"] for name in ("median", "lower", "upper")}
-    for name, gap, arm in (
-        ("plain", plain.gap_nats, plain_arm),
-        ("importance", by_draws.gap_nats, Z * by_draws.se_samples_nats),
-    ):
-        found |= {f"{name}_median": gap, f"{name}_lower": gap - arm, f"{name}_upper": gap + arm}
-    report = study["response"].to_numpy()
+    arm = Z * by_draws.se_samples_nats
+    ends = {"lower": by_draws.gap_nats - arm, "median": by_draws.gap_nats, "upper": by_draws.gap_nats + arm}
+    found: dict[str, Any] = {f"importance_{name}": value for name, value in ends.items()}
+    found["importance_truth"] = truth[by_draws.item].mean()
+    for method, estimate, used in (("scaled", scaled, item), ("plain", plain, of_plain)):
+        found |= {f"{method}_{name}": estimate[f"gap_{name}_nats"] for name in ends}
+        found[f"{method}_truth"] = truth[used].mean()
+    report = study["report"].to_numpy()
     return found | {
         "k0_found": scaled["k0_found"],
         "differ": float(private_belief(study, slope=scaled["k0_found"]).p_shared < 0.05) if tests else np.nan,
@@ -64,11 +62,12 @@ def by_closed_forms(study: xr.Dataset, *, tests: bool) -> dict[str, float]:
     }
 
 
-def by_posterior(study: xr.Dataset, seed: int) -> dict[str, float]:
-    """The model's interval, and what the outcomes and the answers themselves say of it."""
-    fit = by_model(study, seed, (400,))
+def by_posterior(study: xr.Dataset, truth: np.ndarray, seed: int) -> dict[str, Any]:
+    """The model's interval and truth, and what the outcomes and the answers themselves say of it."""
+    fit, item = by_model(study, seed, (400,))
     found = {f"model_{name}": fit[f"gap_{name}_nats"] for name in ("median", "lower", "upper")}
     return found | {
+        "model_truth": truth[item].mean(),
         "k0_found": fit["k0_found"],
         "outcomes": not fit["scale_lower"] <= 1 <= fit["scale_upper"],
         "bins_beyond": fit["bins_beyond"] > 1,
@@ -77,15 +76,22 @@ def by_posterior(study: xr.Dataset, seed: int) -> dict[str, float]:
     }
 
 
+def estimates(method: str, made: xr.Dataset, truth: np.ndarray, study: int) -> dict[str, Any]:
+    """What is asked for, of one study."""
+    if method == "model":
+        return by_posterior(made, truth, study)
+    return by_closed_forms(made, truth, tests=study % TESTED == 0)
+
+
 def summary(rows: pd.DataFrame) -> pd.DataFrame:
     """Bias, coverage and width by violation and method, and the share of studies in which a check notices."""
     made = []
     for violation, mine in rows.groupby("violation", sort=False):
         line: dict[str, Any] = {"violation": violation, "studies": len(mine)}
         for method in [name[: -len("_median")] for name in rows if name.endswith("_median")]:
-            lower, upper = mine[f"{method}_lower"], mine[f"{method}_upper"]
-            line[f"{method}_bias"] = (mine[f"{method}_median"] - mine["truth_nats"]).mean()
-            line[f"{method}_covers"] = ((lower <= mine["truth_nats"]) & (mine["truth_nats"] <= upper)).mean()
+            lower, upper, truth = mine[f"{method}_lower"], mine[f"{method}_upper"], mine[f"{method}_truth"]
+            line[f"{method}_bias"] = (mine[f"{method}_median"] - truth).mean()
+            line[f"{method}_covers"] = ((lower <= truth) & (truth <= upper)).mean()
             line[f"{method}_width"] = (upper - lower).mean()
         line["k0_ratio"] = (mine["k0_found"] / mine["k0_true"]).median()
         line |= {name: mine[name].mean() for name in rows if rows[name].dtype == bool or name == "differ"}
@@ -107,10 +113,8 @@ def main(arguments: list[str]) -> None:
                 continue
             belief = PLAYERS[study % len(PLAYERS)]
             made, truth, true_k0 = simulated(found, belief, SLOPE, study, each=2, **settings)
-            estimate = (
-                by_closed_forms(made, tests=study % TESTED == 0) if method == "bridges" else by_posterior(made, study)
-            )
-            row = {"violation": violation, "study": study, "belief": belief, "truth_nats": truth, "k0_true": true_k0}
+            estimate = estimates(method, made, truth, study)
+            row = {"violation": violation, "study": study, "belief": belief, "k0_true": true_k0}
             one = pd.DataFrame([row | estimate])
             one.to_csv(result, mode="a", header=not result.exists(), index=False)
             if method == "model":

@@ -14,9 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate, stats
 
+from estimators.comparison import ParticipantPopulation, QuestionDesign, simulate_designed_study
 from estimators.comparison.examples import comparison_study, designed_study
 from estimators.errors import InputError
 from models.comparison.free_answer_data import FreeAnswerData, free_answer_data
+from models.comparison.free_answer_density import free_answer_density, layout
 from models.comparison.free_answers import (
     NODE,
     WEIGHT,
@@ -235,3 +237,36 @@ def test_items_without_answers_or_comparisons_are_left_out() -> None:
     label = study["item"].values[0]
     kept = study.isel(answer=np.flatnonzero(study["answer_item"].values != label))
     assert free_answer_data(kept).item.size == data_of().item.size - 1
+
+
+def with_a_sure_item() -> xr.Dataset:
+    """Four items, of which the generator and people are sure of the first: there was nothing to compare."""
+    rng = np.random.default_rng(2)
+    logit = rng.normal(0, 1, (2, 4, 30))
+    logit[:, 0, 7] = 60.0
+    g, h = logit - np.logaddexp.reduce(logit, axis=2, keepdims=True)
+    design = QuestionDesign(n_draws=4, n_answers=6, n_comparisons=8, n_participants=14)
+    return simulate_designed_study(g, h, [7, 3, 4, 5], design, ParticipantPopulation(), seed=3)
+
+
+def test_an_item_of_the_target_alone_stays() -> None:
+    """A mean without those of which everybody is sure would be of the others only."""
+    data = free_answer_data(with_a_sure_item())
+    assert data.item.tolist() == [0, 1, 2, 3]
+    assert not (data.token_item == 0).any()
+    assert data.row_reference.min() > 0
+    assert (data.target_answers[0], data.n_answers[0], data.n_drawn[0], data.target_drawn[0]) == (6, 6, 4, 4)
+    density = free_answer_density(data)
+    given = {"token_count": data.token_answers, "target_count": data.target_answers, "row_box": data.row_box}
+    where = layout(4, data.token_item.size, data.participant.size)["level_unit"].start
+    x = density.start + 0.3 * np.random.default_rng(1).normal(size=density.start.size)
+    parts = []
+    for move in (0.0, -0.4):
+        y = x.copy()
+        y[where] += move
+        value, gradient = density.evaluate(y, **given)
+        assert np.isfinite(gradient).all()
+        rate = 6 * np.exp(data.target_log_g[0] - density.expand(y)["item_gap_nats"][0])
+        # six answers, all of them the target, and the item's own level
+        parts.append((value, 6 * np.log(rate) - rate - 0.5 * y[where] ** 2))
+    assert parts[0][0] - parts[1][0] == pytest.approx(parts[0][1] - parts[1][1])
