@@ -155,14 +155,14 @@ def _pools(data: FreeAnswerData, centring: tuple[FloatArray, FloatArray]) -> Any
     )
 
 
-def _places_of(data: FreeAnswerData) -> tuple[NDArray[np.int64], ...]:
+def _places_of(data: FreeAnswerData) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Where tokens of every item start, and reports on every target and token; those reports in turn."""
     first_token = np.searchsorted(data.token_item, np.arange(data.item.size + 1))
     ends = np.concatenate([data.row_token, data.row_reference])
     order = np.argsort(ends, kind="stable")
     first_row = np.searchsorted(ends[order], np.arange(data.log_g.size + 1))
-    found = (first_token, first_row, order % max(data.row_token.size, 1))
-    return tuple(np.ascontiguousarray(each, dtype=np.int64) for each in found)
+    row = order % max(data.row_token.size, 1)
+    return first_token.astype(np.int64), first_row.astype(np.int64), row.astype(np.int64)
 
 
 def _centring(data: FreeAnswerData, p: FreeAnswerPriors, typical: Mapping[str, Any]) -> tuple[FloatArray, FloatArray]:
