@@ -1,9 +1,10 @@
 """The numbers of the pages, from results of runs: checks them, or writes them.
 
 A page marks a number with where it comes from, ``<!-- FILE/ROW/COLUMN FORMAT -->102<!-- = -->``, or a whole table with
-``<!-- table NAME -->`` and ``<!-- end -->``. FILE ``gallery`` is ``docs/gallery/runs.csv``, any other FILE is ``docs/results/FILE.csv``, an extract of a run's ``table.csv``;
-ROW is a value of its first column. ``runs.csv`` says of each extract which command made it, with which code (a commit,
-or the start of ``code_hash`` in ``status.json``), and which figure of the pages is of the same run.
+``<!-- table NAME -->`` and ``<!-- end -->``. FILE is ``docs/results/FILE.csv``, an extract of a run's ``table.csv``, or
+``gallery``, which is ``docs/gallery/runs.csv``; ROW is a value of its first column. ``runs.csv`` says of each extract
+which command made it, with which code (a commit, or the start of ``code_hash`` in ``status.json``), and which figure of
+the pages is of the same run.
 
     python docs/page_numbers.py                        # says which marked numbers disagree with the results
     python docs/page_numbers.py --write                # writes them
