@@ -1,9 +1,10 @@
 """The numbers of the pages, from results of runs: checks them, or writes them.
 
 A page marks a number with where it comes from, ``<!-- FILE/ROW/COLUMN FORMAT -->102<!-- = -->``, or a whole table with
-``<!-- table NAME -->`` and ``<!-- end -->``. FILE is ``docs/results/FILE.csv``, an extract of a run's ``table.csv``;
-ROW is a value of its first column. ``runs.csv`` says of each extract which command made it, with which code (a commit,
-or the start of ``code_hash`` in ``status.json``), and which figure of the pages is of the same run.
+``<!-- table NAME -->`` and ``<!-- end -->``. FILE is ``docs/results/FILE.csv``, an extract of a run's ``table.csv``, or
+``gallery``, which is ``docs/gallery/runs.csv``; ROW is a value of its first column. ``runs.csv`` says of each extract
+which command made it, with which code (a commit, or the start of ``code_hash`` in ``status.json``), and which figure of
+the pages is of the same run.
 
     python docs/page_numbers.py                        # says which marked numbers disagree with the results
     python docs/page_numbers.py --write                # writes them
@@ -86,7 +87,8 @@ TAKES: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
 
 def results(name: str) -> pd.DataFrame:
     """Read an extract; every value is the text in the file."""
-    table = pd.read_csv(RESULTS / f"{name}.csv", dtype=str, keep_default_na=False)
+    path = DOCS / "gallery" / "runs.csv" if name == "gallery" else RESULTS / f"{name}.csv"
+    table = pd.read_csv(path, dtype=str, keep_default_na=False)
     return table.set_index(table.columns[0])
 
 
@@ -195,8 +197,8 @@ def time_pages(names: Sequence[str]) -> None:
         if done.returncode:
             raise SystemExit(f"{name} failed")
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        minutes = (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) / 60
-        durations.loc[name, "processor_minutes"] = round(minutes, 1)
+        seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        durations.loc[name, ["processor_seconds", "processor_minutes"]] = round(seconds), round(seconds / 60, 1)
         durations.sort_index().to_csv(RESULTS / "durations.csv")
 
 

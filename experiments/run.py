@@ -332,9 +332,13 @@ def main() -> int:
             raise
         say(f"error: cannot write the outputs: {error}; start where files can be written, or set hydra.run.dir")
         return EXIT_INPUT
-    except Exception:
+    except Exception as error:
         # a launcher that died (a killed worker, a cancelled Slurm job): what the jobs left is still worth a summary
-        log.exception("unexpected error")
+        refused = sweep.refusal(error)
+        if refused and not wanted_full_error:
+            say(f"error: {refused}")
+        else:
+            log.exception("unexpected error")
         sweep.finish()
         return EXIT_FAILED
     finally:

@@ -9,6 +9,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from estimators.comparison import (
+    ESTIMATORS,
     HUMAN,
     PerplexityEstimate,
     comparison_items,
@@ -198,11 +199,14 @@ def summary(table: pd.DataFrame) -> str:
             f"- {estimate_text}; the gap to {row.generator} is {row.gap_nats:.3f} nats, "
             f"in truth {row.true_gap_nats:.3f} on the same items: {direction}."
         )
-    what = (
-        "Equation 5 errs in two directions: too low where few responses meet a heavy tail, too high where reports are "
-        "rounded or noisy. The interval shows neither."
-    )
-    if (table["estimator"] == "bridge").all():
+    estimators = set(table["estimator"])
+    what = "Intervals are of chance alone: an estimator's own error is what stands beside the truth."
+    if estimators & (set(ESTIMATORS) - {"bridge"}):
+        what = (
+            "Equation 5 errs in two directions: too low where few responses meet a heavy tail, too high where reports "
+            "are rounded or noisy. The interval shows neither."
+        )
+    elif estimators == {"bridge"}:
         what = (
             "The bridge joins draws of the generator with people's free answers. Noise of the reports moves it less "
             "than equation 5, and ends of the scale as much. The interval shows neither."

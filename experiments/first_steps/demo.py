@@ -1,4 +1,4 @@
-"""``shannon-game demo``: a look at what the toolkit does, in two minutes, on studies that need no file."""
+"""``shannon-game demo``: a look at what the toolkit does, on studies that need no file."""
 
 from __future__ import annotations
 

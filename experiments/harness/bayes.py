@@ -262,10 +262,15 @@ def convergence_columns(found: Convergence | None) -> dict[str, Any]:
 def unconverged(found: Mapping[str, Convergence | None]) -> tuple[str, ...]:
     """One warning a fit that missed the gate, by the fit's name."""
     return tuple(
-        f"the posterior did not converge, do not use it: {name}: {'; '.join(each.reasons)}"
+        f"the posterior did not converge, do not use it: {name}: {'; '.join(each.reasons)}; {_remedy(each)}"
         for name, each in found.items()
         if each is not None and not each.passed
     )
+
+
+def _remedy(found: Convergence) -> str:
+    setting = "a sampler.target_accept nearer to 1" if found.n_divergent else "more sampler.draws"
+    return f"{setting} may help"
 
 
 def gate_failed(settings: BayesianSettings, found: Mapping[str, Convergence | None]) -> bool:

@@ -39,7 +39,8 @@ _LAUNCHER_EXTRAS = {"joblib": "joblib", "submitit_local": "slurm", "submitit_slu
 _BEFORE_QUOTE = re.compile(r"(\\+)('|$)")
 # of a list or a mapping: what stands in quotes, or between signs
 _PIECE = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|[^'",:{}\[\]]+""")
-_PLAIN = re.compile(r"[\w./~@-]+")
+# letters beyond ASCII are none to Hydra's grammar
+_PLAIN = re.compile(r"[\w./~@-]+", flags=re.ASCII)
 # a list, a mapping, a text in quotes: what the user wrote for Hydra is left as it is
 _HAS_STRUCTURE = re.compile(r"\s*[{\['\"]|.*\$\{", flags=re.DOTALL)
 
@@ -49,8 +50,8 @@ def quoted(text: str) -> str:
 
     Examples
     --------
-    >>> quoted("data/game"), quoted("Antwort (getippt)"), quoted("don't")
-    ('data/game', "'Antwort (getippt)'", "'don\\'t'")
+    >>> quoted("data/game"), quoted("groß"), quoted("Antwort (getippt)"), quoted("don't")
+    ('data/game', "'groß'", "'Antwort (getippt)'", "'don\\'t'")
     """
     if _PLAIN.fullmatch(text):
         return text
@@ -117,7 +118,7 @@ def _letters_quoted(text: str) -> str:
         word = found[0].strip()
         if found[0][0] in "'\"" or word.isascii():
             return found[0]
-        return found[0].replace(word, quoted(word) if quoted(word) != word else f"'{word}'")
+        return found[0].replace(word, quoted(word))
 
     key, equals, value = text.partition("=")
     return key + equals + _PIECE.sub(piece, value)

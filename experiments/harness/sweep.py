@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import sys
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +30,20 @@ if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override
     from matplotlib.figure import Figure
 
-__all__ = ["SweepSummary", "SweptJob", "check_folder", "collect", "finish", "started", "summary_table", "write_summary"]
+__all__ = [
+    "SweepSummary",
+    "SweptJob",
+    "check_folder",
+    "collect",
+    "finish",
+    "refusal",
+    "started",
+    "summary_table",
+    "write_summary",
+]
+
+_SAID = 300
+"""Characters of a message of Slurm that are shown."""
 
 SweepFigure = Callable[["pd.DataFrame", str], "Figure"]
 
@@ -295,6 +309,21 @@ def finish() -> bool:
     if _sweep.complete is None:
         _summarise(_sweep.config)
     return bool(_sweep.complete)
+
+
+def refusal(error: Exception) -> str:
+    """Say what Slurm answered where it is submitit that failed, and not this package; "" otherwise.
+
+    Examples
+    --------
+    >>> refusal(ValueError("our own mistake"))
+    ''
+    """
+    frames = traceback.extract_tb(error.__traceback__)
+    if not frames or "submitit" not in Path(frames[-1].filename).parts:
+        return ""
+    said = " ".join(str(error).split())
+    return f"Slurm, by way of submitit: {said if len(said) <= _SAID else f'... {said[-_SAID:]}'}"
 
 
 def check_folder(given: Mapping[str, Override], *, resume: bool) -> None:

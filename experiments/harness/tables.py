@@ -165,6 +165,7 @@ def screen_table(table: pd.DataFrame, title: str = "", *, styled: bool = False) 
     a pipe is as wide as ``COLUMNS`` says, or 120 characters. `styled` adds bold and italics where a terminal has them.
     """
     from rich.console import Console  # noqa: PLC0415 - only a run that prints needs it
+    from rich.text import Text  # noqa: PLC0415
 
     table, constants = split_constants(table)
     title = f"{title} ({constants})".lstrip() if constants else title
@@ -180,14 +181,16 @@ def screen_table(table: pd.DataFrame, title: str = "", *, styled: bool = False) 
     while start < len(columns):
         stop = start + 1
         while stop < len(columns):
-            wider = _rich_table(table[columns[:n_keys] + columns[start : stop + 1]], title)
+            wider = _rich_table(table[columns[:n_keys] + columns[start : stop + 1]])
             if console.measure(wider, options=unlimited).maximum > console.width:
                 break
             stop += 1
-        head = title if title and start == n_keys else None
-        parts.append(_rich_table(table[columns[:n_keys] + columns[start:stop]], head))
+        parts.append(_rich_table(table[columns[:n_keys] + columns[start:stop]]))
         start = stop
     with console.capture() as capture:
+        if title:
+            # not a table's own title, which would be broken at the width of a narrow table
+            console.print(Text(printable(title), style="table.title"))
         console.print(*parts)
     return capture.get()
 
@@ -202,14 +205,13 @@ def print_table(table: pd.DataFrame, title: str) -> None:
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115
 
 
-def _rich_table(table: pd.DataFrame, title: str | None) -> Table:
+def _rich_table(table: pd.DataFrame) -> Table:
     from rich import box  # noqa: PLC0415
     from rich.table import Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
 
     # a str would be searched for markup, and a name such as "[/red]" is none
-    heading = None if title is None else Text(printable(title), style="table.title")
-    laid = Table(title=heading, box=box.SIMPLE_HEAD, title_justify="left")
+    laid = Table(box=box.SIMPLE_HEAD)
     for column, dtype in zip(table.columns, table.dtypes, strict=True):
         is_number = _is_number(dtype)
         laid.add_column(Text(printable(str(column))), justify="right" if is_number else "left", no_wrap=is_number)

@@ -25,7 +25,7 @@ from estimators.errors import InputError
 from estimators.rankings.scores import average_score, reciprocal_score, top_k_accuracy
 from experiments.harness.figures import STYLE, new_figure, player_colours, player_label
 from experiments.harness.language_models import SMOLLM2, LiveModels, LiveSettings, Work, batches_by_length, open_work
-from experiments.harness.marks import light_grid, number_ticks, titled
+from experiments.harness.marks import light_grid, named, number_ticks, titled
 from experiments.harness.result import ExperimentResult, experiment
 from experiments.harness.settings import Seeded, rng_for, rows_of
 from experiments.harness.tables import table_variables
@@ -279,7 +279,7 @@ def word_ranks_figure(rows: pd.DataFrame, n_candidates: int, study_name: str = "
     names = list(dict.fromkeys(rows["model"]))
     palette = player_colours(names)
     with mpl.rc_context(STYLE):
-        fig = new_figure(6.4, 3.4)
+        fig = new_figure(6.0, 3.8)
         axes = fig.add_subplot()
         at = np.arange(1, n_candidates + 1)
         axes.plot(at, at / n_candidates, color="0.6", linewidth=1, linestyle=":", label="guessing")
@@ -295,7 +295,7 @@ def word_ranks_figure(rows: pd.DataFrame, n_candidates: int, study_name: str = "
         axes.set_ylim(0, 1.02)
         axes.set_xlabel(f"rank among {n_candidates:,} whole words (log scale)")
         axes.set_ylabel("share of the places")
-        axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+        named(fig, axes.get_legend_handles_labels()[0], 2)
         light_grid(axes, "both")
         titled(fig, "How early in the list is the word that comes?", study_name)
     return fig

@@ -172,9 +172,12 @@ def clean_columns(
     if enough.size < asked.size:
         notes.append((f"contexts with fewer than {needed} answers left out", int(asked.size - enough.size)))
     if not enough.size:
+        most = int(answers.totals[asked].max(initial=0))
+        fits = f"; {most - 2 * (most // 4)} and {most // 4} would do" if most > 7 else ""
         raise InputError(
-            f"no context has {needed} answers (at most {int(answers.totals[asked].max(initial=0))}); lower "
-            "target_answers or oracle_answers",
+            f"no context has {needed} answers (at most {most}): a model is compared with "
+            f"experiment.target_answers={target_answers} people, and two groups of "
+            f"experiment.oracle_answers={oracle_answers} others with each other{fits}",
             field="target_answers",
         )
     people = answers.take(enough)

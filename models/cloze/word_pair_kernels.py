@@ -242,6 +242,10 @@ def _context_terms(  # noqa: PLR0917
     for case in range(2):
         first, second = g[case, 6], g[case, 7]
         g[case, 6], g[case, 7] = first + second, (first - second) / 2
+    if not (np.isfinite(different) and np.isfinite(g[0]).all()):
+        # ratios beyond all floats: with them these counts cannot be
+        different = -np.inf
+        g[0] = 0.0
     return different, equal
 
 

@@ -294,7 +294,8 @@ def reported_boxes(report: FloatArray, scheme: RoundingScheme, source: str) -> I
         problem = (
             f"{wrong:g} is not a value of the grid {scheme.name!r}{near} ({off.sum():,} of "
             f"{off.size:,} reports are none of its values); take the grid of the scale that people saw, "
-            "percent for a slider from 0 to 100, or rounding=custom rounding.values=[...], all of its values in order"
+            "percent for a slider of whole numbers from 0 to 100 (round finer reports yourself), or rounding=custom "
+            "rounding.values=[...], all of its values in order"
         )
         raise InputError(problem, source=source, field="report")
     box: IntArray = nearest.astype(np.intp)

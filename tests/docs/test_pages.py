@@ -21,7 +21,7 @@ PAGES = (
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PAGES)
 def test_page(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each fits a model: two to six minutes on two cores."""
+    """Each takes minutes, which docs/results/durations.csv has."""
     monkeypatch.chdir(tmp_path)
     # what a page stores in the user's cache folder stays here
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / ".cache"))

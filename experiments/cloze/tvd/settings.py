@@ -22,7 +22,7 @@ class BayesianTvdSettings(Settings):
 class TvdSettings(OracleSettings, PosteriorSettings):
     """Settings of :func:`tvd`."""
 
-    sampler: SamplerSettings = SamplerSettings(name="hmc", draws=2000, tune=1000, target_accept=0.9)
+    sampler: SamplerSettings = SamplerSettings(name="hmc", draws=4000, tune=1000, target_accept=0.9)
     """What draws from the posterior of the Bayesian TVD."""
     bayes: BayesianTvdSettings = BayesianTvdSettings()
     """The Bayesian TVD."""

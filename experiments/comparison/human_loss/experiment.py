@@ -164,7 +164,7 @@ def human_loss(study: xr.Dataset, settings: HumanLossSettings) -> ExperimentResu
         figures=figures,
         text=summary(table, dataset, interval, settings.top1.rate),
         warnings=(
-            *(f"the posterior did not converge, do not use it: {text}" for text in failed),
+            *(f"the posterior did not converge, do not use it: {text}; more sampler.draws may help" for text in failed),
             *(
                 [f"short fits (sensitivity, simulated people) that did not reach the gate: {', '.join(short)}"]
                 if short

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from experiments.harness.figures import STYLE, new_figure
-from experiments.harness.marks import light_grid
+from experiments.harness.marks import light_grid, titled
 
 __all__ = ["appendix_figures", "histogram_figure", "last_losses", "training_figure", "training_losses"]
 
@@ -134,7 +134,7 @@ def training_figure(losses: dict[str, dict[str, Floats]]) -> Figure:
         See :func:`training_losses`.
     """
     with mpl.rc_context(STYLE):
-        fig = new_figure(1.2 + 1.9 * len(losses), 2.8)
+        fig = new_figure(1.2 + 1.9 * len(losses), 3.1)
         axes = fig.subplots(1, len(losses), sharey=True, squeeze=False)[0]
         for ax, (fold, both) in zip(axes, losses.items(), strict=True):
             for (what, values), colour in zip(both.items(), _COLOURS, strict=False):
@@ -145,4 +145,5 @@ def training_figure(losses: dict[str, dict[str, Floats]]) -> Figure:
             light_grid(ax, "y")
         axes[0].set_ylabel("loss, nats per token")
         axes[-1].legend(loc="upper right")
+        titled(fig, "Fine-tuning of GPT-2 (figure 15)")
     return fig

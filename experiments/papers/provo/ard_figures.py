@@ -26,7 +26,7 @@ _STEP_LABELS = {
     "shared": "clean words,\nhalf of people\nin both",
     "resplit": "all splits,\nsame people",
     "disjoint": "other people",
-    "main": "measurement error,\nbeta, texts (PyMC)",
+    "main": "measurement\nerror, beta,\ntexts (PyMC)",
 }
 
 
@@ -51,7 +51,7 @@ def ard_conclusion_figure(table: pd.DataFrame, *, interval: float = 0.9, about: 
         for boundary in range(1, len(shown)):
             axes.axvline(boundary - 0.5, color="0.92", linewidth=0.8)
         axes.set_ylabel("change of the TVD for one sd")
-        fig.legend(loc="outside lower center", ncols=len(names))
+        fig.legend(loc="outside lower center", ncols=2)
         titled(fig, f"From the paper's regression to a clean one, {interval:.0%} intervals", about)
     return fig
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
@@ -11,6 +13,12 @@ from experiments.harness.figures import STYLE, new_figure, player_colours, playe
 from experiments.harness.marks import light_grid, mark, named, number_ticks, titled
 
 __all__ = ["curves_figure", "easy_figure", "separation_figure"]
+
+
+def _score_label(name: str) -> str:
+    """Name of a score for a reader: ``exponential_03`` falls by the factor e^-.3 a rank."""
+    exponential = re.fullmatch(r"exponential_0(\d+)", name)
+    return f"exponential, rate .{exponential[1]}" if exponential else name.replace("top_1", "first guess right")
 
 
 def curves_figure(curves: pd.DataFrame) -> Figure:
@@ -27,7 +35,7 @@ def curves_figure(curves: pd.DataFrame) -> Figure:
         axes.set_xlabel("rank of the token of the text")
         axes.set_ylabel("score")
         light_grid(axes, "y")
-        named(fig, [mark(name, colours[name], "o", line="-") for name in names], 3)
+        named(fig, [mark(_score_label(name), colours[name], "o", line="-") for name in names], 3)
         titled(fig, "What a rank is worth")
     return fig
 
@@ -54,7 +62,7 @@ def separation_figure(table: pd.DataFrame, study_name: str = "") -> Figure:
         axes.set_yticks(-np.arange(len(pairs)), [f"{player_label(a)} - {player_label(b)}" for a, b in pairs])
         axes.set_xlabel("effect size: mean difference of windows / its standard deviation")
         light_grid(axes, "x")
-        named(fig, [mark(name, colours[name], "o") for name in scores], 3)
+        named(fig, [mark(_score_label(name), colours[name], "o") for name in scores], 3)
         titled(fig, "Which score separates two models", study_name)
     return fig
 

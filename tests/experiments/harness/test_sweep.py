@@ -15,7 +15,7 @@ from hydra.utils import get_object
 from experiments.comparison.sample_size import bias_by_kl_figure
 from experiments.harness.figures import new_figure
 from experiments.harness.outputs import JobStatus, write_status
-from experiments.harness.sweep import collect, summary_table, swept_settings, write_summary
+from experiments.harness.sweep import collect, refusal, summary_table, swept_settings, write_summary
 from tests.experiments.command import TINY, break_experiment, command, config, environment, run
 
 
@@ -31,6 +31,22 @@ def make_job(folder, number, *, status="ok", overrides=(), table="player,perplex
     write_status(job, JobStatus(status, "perplexity", tuple(overrides), "00", "now", 1.0, (), error))
     if status == "ok":
         (job / "table.csv").write_text(table)
+
+
+def test_what_submitit_raised_is_one_line_and_what_we_raised_is_none():
+    def failing(file, message):
+        code = compile(f"raise RuntimeError({message!r})", file, "exec")
+        with pytest.raises(RuntimeError) as raised:
+            exec(code)
+        return refusal(raised.value)
+
+    slurm = "/lib/python3.11/site-packages/submitit/core/core.py"
+    assert failing(slurm, "sbatch: error:\n  no controller") == (
+        "Slurm, by way of submitit: sbatch: error: no controller"
+    )
+    assert failing(slurm, "x" * 1000 + " killed").endswith("xxx killed")
+    assert len(failing(slurm, "x" * 1000)) < 350
+    assert failing("/home/submitit.py", "our own mistake") == ""
 
 
 def test_the_summary_has_every_job(tmp_path):

@@ -85,3 +85,21 @@ def test_equal_distributions_are_probable_where_the_counts_are_alike() -> None:
 
     assert probability([60, 25, 10, 5]) > 0.6
     assert probability([10, 25, 60, 5]) < 0.01
+
+
+@pytest.mark.parametrize("log_sigma", [5.3, 5.9, 20.0])
+def test_ratios_too_large_for_a_float_leave_the_equal_distributions(log_sigma: float) -> None:
+    data = word_pair_data(*TWO)
+    density = word_pair_density(data, pooled=False)
+    model = word_pair_model(data, pooled=False)
+    given = {name: model[name].get_value() for name in density.data}
+    prior = WordPairPriors()
+    x = density.start.copy()
+    n = data.n_contexts
+    # log sigma of the first context, in units of its prior
+    x[5 * n] = (log_sigma - prior.mean["log_sigma"]) / prior.sd["log_sigma"]
+    value, gradient = density.evaluate(x, **given)
+    assert np.isfinite(value)
+    assert np.isfinite(gradient).all()
+    # nothing but its prior pulls at what the counts cannot tell of any more
+    assert gradient[5 * n] == pytest.approx(-x[5 * n])
