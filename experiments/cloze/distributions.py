@@ -220,6 +220,8 @@ def distributions_figure(
 ) -> Figure:
     """Draw one row of panels for each context, one panel for each player: horizontal bars, most probable on top."""
     players = list(dict.fromkeys(table["player"]))
+    # as much room as the player with the most words needs
+    n_words = int(np.clip(table["rank"].max(), 3, n_words))
     palette = colours(players)
     keys = [(str(study["text_id"].to_numpy()[i]), int(study["word_num"].to_numpy()[i])) for i in items]
     with mpl.rc_context(STYLE):
@@ -237,7 +239,8 @@ def distributions_figure(
             for ax, player in zip(axes, players, strict=True):
                 mine = here[(here["player"] == player) & (here["rank"] > 0)].sort_values("rank").head(n_words)
                 _bars(ax, mine, colour=palette[player], n_words=n_words, highest=highest, name=label(player))
-        fig.supxlabel("probability (bold: the word of the text)", fontsize=8.5)
+        known = bool(study["target_word"].to_numpy()[items].astype(str).astype(bool).any())
+        fig.supxlabel("probability" + (" (bold: the word of the text)" if known else ""), fontsize=8.5)
     return fig
 
 

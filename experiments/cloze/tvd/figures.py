@@ -127,8 +127,9 @@ def reliability_figure(dataset: xr.Dataset, study_name: str = "") -> Figure:
                     ax.plot(
                         confidence, accuracy, marker="o", markersize=3.5, color=palette[player], label=label(player)
                     )
-            ax.set_xlim(0, 1)
-            ax.set_ylim(0, 1)
+            # room for half a point at the ends
+            ax.set_xlim(-0.02, 1.02)
+            ax.set_ylim(-0.02, 1.02)
             ax.set_aspect("equal")
             ax.set_title(f"right is the {_GOLD_NAMES[gold]}" if gold != "human" else f"right is {_GOLD_NAMES[gold]}")
             ax.set_xlabel("confidence of the top word")
