@@ -73,11 +73,35 @@ def take_verdicts(table: pd.DataFrame) -> pd.DataFrame:
     return counts.rename_axis("paper").reset_index()
 
 
+FAMILIES = {
+    "mixture": "words nobody says",
+    "factors": "every probability by a factor",
+    "ranks": "other ranks",
+    "tail": "the tail only (Dirichlet)",
+    "sharper": "a power of people's (tuned nothing)",
+    "same": "not at all (TVD 0)",
+}
+
+
+def take_coverage(table: pd.DataFrame) -> pd.DataFrame:
+    """Coverage of ``+exp=tvd_coverage`` by family and size, and mean errors by size."""
+    errors = table[["tvd", "tvd_bayes"]].sub(table["true_tvd"], axis=0)
+    shares = table.assign(coverage=table["coverage"].map("{:.0%}".format))
+    shown = shares.pivot_table(index="family", columns="n", values="coverage", aggfunc="first")
+    shown = shown.reindex(FAMILIES).rename(index=FAMILIES)
+    for column, name in (("tvd", "bias of the raw TVD"), ("tvd_bayes", "bias of the posterior mean")):
+        by_size = errors[column].groupby(table["n"]).mean()
+        shown.loc[name] = [f"{value:+.2f}".replace("0.", ".") for value in by_size]
+    shown.columns = pd.Index(f"{n:,} answers" for n in shown.columns)
+    return shown.rename_axis("how the model differs").reset_index()
+
+
 TAKES: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
     "human_loss": lambda table: take_rows(table, ("what",), HUMAN_LOSS),
     "bet_perplexity": lambda table: take_rows(table.fillna({"back_off": ""}), ("kind", "player", "back_off"), BETS),
     "perplexity": lambda table: take_rows(table, ("player", "rounding"), PERPLEXITY),
     "reproduce": take_verdicts,
+    "tvd_coverage": take_coverage,
     "text_players": lambda table: (
         take_rows(table, ("player", "way", "rounding"), TEXT_PLAYERS).round(3).convert_dtypes()
     ),
