@@ -110,6 +110,9 @@ class RunSettings(Settings):
     """What a run writes."""
 
 
+_ROUGH_SECONDS = 600.0
+"""Where a time in minutes says enough."""
+
 _SETTINGS = ("experiment", "study", *SHARED, *RunSettings.model_fields)
 
 log = logging.getLogger("shannon-game")
@@ -230,7 +233,10 @@ def _run_and_say(
     done = replace(done, outputs=output_sizes(folder))
     write_status(folder, done)
     clear_work(folder)
-    say(f"{prefix}{status.experiment} took {duration(_since(start))}; report: {_shown(report_of(folder))}")
+    # minutes are whole ones, rounded down: right for what is left, rough for what a few of them took
+    seconds = _since(start)
+    took = f"{seconds:.0f} s" if seconds < _ROUGH_SECONDS else duration(seconds)
+    say(f"{prefix}{status.experiment} took {took}; report: {_shown(report_of(folder))}")
     if gate_failed:
         say(f"{prefix}a check failed; see the warnings")
     return done
