@@ -176,8 +176,8 @@ def clean_columns(
         fits = f"; {most - 2 * (most // 4)} and {most // 4} would do" if most > 7 else ""
         raise InputError(
             f"no context has {needed} answers (at most {most}): a model is compared with "
-            f"experiment.target_answers={target_answers} people, and two groups of "
-            f"experiment.oracle_answers={oracle_answers} others with each other{fits}",
+            f"target_answers={target_answers} people, and two groups of "
+            f"oracle_answers={oracle_answers} others with each other{fits}",
             field="target_answers",
         )
     people = answers.take(enough)

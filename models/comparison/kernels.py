@@ -714,10 +714,10 @@ def _hinge(z: float) -> tuple[float, float]:
 
 
 @compiled
-def _bent(z: float, narrow: float, upper: float, lower: float) -> float:
-    """Residual of a token, of :func:`~models.comparison.free_answers.bent`."""
-    residual: float = narrow * z + upper * _hinge(z)[0] - lower * _hinge(-z)[0]
-    return residual
+def _bent(z: float, narrow: float, upper: float, lower: float) -> tuple[float, float]:
+    """Residual of a token, of :func:`~models.comparison.free_answers.bent`, and its slope."""
+    (rise, rising), (fall, falling) = _hinge(z), _hinge(-z)
+    return narrow * z + upper * rise - lower * fall, narrow + upper * rising + lower * falling
 
 
 @compiled
@@ -850,7 +850,7 @@ def free_answer_ratios(  # noqa: PLR0915
             y, c, from_target = x[at_target + n_items + token], q.centring[at], line - ratio[i] - mean_bias
             z = _bent_unit(y, c, from_target, scale, narrow, upper, lower)
             unit[at] = z
-            ratio[at] = line + scale * (narrow * z + upper * _hinge(z)[0] - lower * _hinge(-z)[0])
+            ratio[at] = line + scale * _bent(z, narrow, upper, lower)[0]
             largest = max(largest, log_g + ratio[at])
             token += 1
         total = exp(log_rest[i] - largest) + exp(q.target_log_g[i] + ratio[i] - largest)
@@ -944,7 +944,7 @@ def free_answer_log_density(  # noqa: PLR0912, PLR0915, PLR0917 - one pass; Numb
     n_nodes = q.node.size
     shape, g_shape = np.empty(n_nodes), np.zeros(n_nodes)
     for k in range(n_nodes):
-        shape[k] = narrow * q.node[k] + upper * _hinge(q.node[k])[0] - lower * _hinge(-q.node[k])[0]
+        shape[k] = _bent(q.node[k], narrow, upper, lower)[0]
     t_middle, t_bend = 0.5 * (t_upper + t_lower), 0.5 * (t_upper - t_lower)
     g_narrow, g_upper, g_lower, g_t_upper, g_t_lower, g_mean_bias = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     token = 0
@@ -1278,7 +1278,7 @@ def free_answer_step(  # noqa: PLR0917
     divergence, level = of_items[0, i], of_items[3, i]
     new = x[_F_G] * (log_g + 4) + x[_F_RARE] * max(-log_g - 7, 0.0)
     scale = divergence * exp(-x[_F_SPREAD_G] * _spread_place(log_g))
-    new += scale * _bent(new_z, exp(x[_F_NARROW]), exp(x[_F_UPPER]), exp(x[_F_LOWER]))
+    new += scale * _bent(new_z, exp(x[_F_NARROW]), exp(x[_F_UPPER]), exp(x[_F_LOWER]))[0]
     old, old_z, new_u, new_level = ratio[at], unit[at], x[_N_FREE + i], level
     grown = _log_sum(others, log_g + new) - _log_sum(others, log_g + old)
     reports, answers = _log_reports(at, new, x, ratio, people, q, row_box), now[1]
@@ -1335,7 +1335,7 @@ def _move_tokens(  # noqa: PLR0917
     narrow, upper, lower = exp(x[_F_NARROW]), exp(x[_F_UPPER]), exp(x[_F_LOWER])
     shape = np.empty(q.node.size)
     for k in range(shape.size):
-        shape[k] = _bent(q.node[k], narrow, upper, lower)
+        shape[k] = _bent(q.node[k], narrow, upper, lower)[0]
     places, spreads = np.empty((2, 1 + row_box.size))
     moved = 0.0
     for token in range(n_tokens):
@@ -1380,7 +1380,7 @@ def _move_tokens(  # noqa: PLR0917
                 row_box,
             )
             for z, value, sign in ((unit[at], ratio[at], 1.0), (new_z, new, -1.0)):
-                steep = scale * (narrow + upper * _hinge(z)[1] + lower * _hinge(-z)[1])
+                steep = scale * _bent(z, narrow, upper, lower)[1]
                 gain += sign * _log_proposed(z, value, steep, places, spreads, n)
             if log(rng.random()) < gain:
                 moved += 1
@@ -1423,7 +1423,7 @@ def free_answer_scaled(x: FloatArray, by: float, q: Any) -> tuple[FloatArray, fl
             value, rising = target + flatter * mean_bias, of_items[0, i] * (t_middle + t_bend * z / sqrt(1 + z * z))
         else:
             value = flatter * (ratio[at] + q.log_g[at] + 4) - q.log_g[at] - 4 - target - flatter * mean_bias
-            rising = narrow + upper * _hinge(z)[1] + lower * _hinge(-z)[1]
+            rising = _bent(z, narrow, upper, lower)[1]
             rising *= of_items[0, i] * exp(-x[_F_SPREAD_G] * _spread_place(q.log_g[at]))
         y[at_target + at] = (1 - c) * z + c * value
         volume += log((1 - c + c * flatter * rising) / (1 - c + c * rising))

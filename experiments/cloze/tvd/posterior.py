@@ -48,7 +48,7 @@ class BayesianTvd:
     columns : dict
         Player -> columns of its row.
     posteriors : dict
-        Player -> what was fitted.
+        Player -> what was fitted, with all groups; empty where posteriors are not saved.
     warnings : tuple of str
     gate_failed : bool
         A posterior has not converged, and ``experiment.allow_unconverged`` does not excuse it.

@@ -18,7 +18,7 @@ from experiments.comparison.human_loss.participants import PRIOR_FACTORS, HumanF
 from experiments.comparison.human_loss.rows import LossRow, Rows
 from experiments.comparison.human_loss.settings import HumanLossSettings
 from experiments.comparison.human_loss.summary import summary
-from experiments.harness.bayes import CONVERGENCE_COLUMNS, several_fits
+from experiments.harness.bayes import CONVERGENCE_COLUMNS, remedy, several_fits
 from experiments.harness.result import ExperimentResult, experiment
 from experiments.harness.tables import short_names, table_variables
 from inference.comparison.participant_sensitivity import unusual_participants
@@ -164,7 +164,7 @@ def human_loss(study: xr.Dataset, settings: HumanLossSettings) -> ExperimentResu
         figures=figures,
         text=summary(table, dataset, interval, settings.top1.rate),
         warnings=(
-            *(f"the posterior did not converge, do not use it: {text}; more sampler.draws may help" for text in failed),
+            *(f"the posterior did not converge, do not use it: {text}" for text in failed),
             *(
                 [f"short fits (sensitivity, simulated people) that did not reach the gate: {', '.join(short)}"]
                 if short
@@ -191,7 +191,7 @@ def _unconverged(rows: list[LossRow]) -> tuple[list[str], list[str]]:
             failed.append(
                 f"{name}: R-hat {values['r_hat_max']:.3f}, ESS {values['ess_bulk_min']:.0f} (bulk) and "
                 f"{values['ess_tail_min']:.0f} (tail), {values['n_divergent']} divergent, "
-                f"E-BFMI {values['bfmi_min']:.2f}"
+                f"E-BFMI {values['bfmi_min']:.2f}; {remedy(values['n_divergent'])}"
             )
     return failed, short
 

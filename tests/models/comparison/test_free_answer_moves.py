@@ -70,7 +70,7 @@ class State:
         self.ratio, self.unit, self.of_items, _ = kernels.free_answer_ratios(x, self.mean_bias, self.q)
         numbers = dict(zip(NUMBERS, x, strict=False))
         self.bend = tuple(float(np.exp(numbers[name])) for name in ("narrow", "upper", "lower"))
-        self.shape = np.array([kernels._bent(z, *self.bend) for z in self.q.node])
+        self.shape = np.array([kernels._bent(z, *self.bend)[0] for z in self.q.node])
         self.spread_slope = numbers["spread_slope"]
 
     def steep(self, token: int, z: float) -> float:
