@@ -8,7 +8,7 @@ so that nothing is summed in another order on another day.
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import asinh, cosh, exp, lgamma, log, log1p, pi, sinh, sqrt, tanh
+from math import asinh, atanh, cosh, exp, lgamma, log, log1p, pi, sinh, sqrt, tanh
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -27,6 +27,7 @@ __all__ = [
     "belief_log_density",
     "items_of",
     "participant_log_density",
+    "participant_moves",
     "people_of",
 ]
 
@@ -468,6 +469,207 @@ def participant_log_density(  # noqa: PLR0915, PLR0917 - one pass; Numba takes a
     g[_GA] += g_ga
     g[_HALF] += g_half * half * (1 - half)
     return total
+
+
+@compiled
+def _log_spread_given(rng: np.random.Generator, now: float, n: float, squares: float, sd: float, half: bool) -> float:
+    """Draw the logarithm of a standard deviation given `n` normals whose squares sum to `squares`.
+
+    Its prior is half-normal of scale `sd`, or normal around 0 where `half` is false. A slice of a log-concave density.
+    """
+    width = 1.5 / sqrt(n + 1)
+    height = _log_spread(now, n, squares, sd, half) + log(rng.random())
+    low = now - width * rng.random()
+    high = low + width
+    while _log_spread(low, n, squares, sd, half) > height:
+        low -= width
+    while _log_spread(high, n, squares, sd, half) > height:
+        high += width
+    while True:
+        drawn: float = low + (high - low) * rng.random()
+        if _log_spread(drawn, n, squares, sd, half) >= height:
+            return drawn
+        if drawn < now:
+            low = drawn
+        else:
+            high = drawn
+
+
+@compiled
+def _log_spread(x: float, n: float, squares: float, sd: float, half: bool) -> float:
+    """Log-density that :func:`_log_spread_given` draws from, up to a constant."""
+    prior = x - 0.5 * (exp(x) / sd) ** 2 if half else -0.5 * (x / sd) ** 2
+    density: float = prior - n * x - 0.5 * squares * exp(-2 * x)
+    return density
+
+
+@compiled
+def _coefficients_given(
+    rng: np.random.Generator, design: FloatArray, y: FloatArray, precision: FloatArray, mean: FloatArray, sd: FloatArray
+) -> FloatArray:
+    """Draw coefficients given normal `y` of these precisions; (row, coefficient) is the shape of `design`."""
+    n_rows, k = design.shape
+    matrix, vector = np.zeros((k, k)), np.zeros(k)
+    for a in range(k):
+        matrix[a, a], vector[a] = 1 / sd[a] ** 2, mean[a] / sd[a] ** 2
+    for i in range(n_rows):
+        for a in range(k):
+            vector[a] += design[i, a] * precision[i] * y[i]
+            for b in range(k):
+                matrix[a, b] += design[i, a] * precision[i] * design[i, b]
+    root = np.linalg.cholesky(matrix)
+    # with L L' the precision: L'^-1 (L^-1 v + noise)
+    found = vector
+    for a in range(k):
+        for b in range(a):
+            found[a] -= root[a, b] * found[b]
+        found[a] /= root[a, a]
+    for a in range(k):
+        found[a] += rng.standard_normal()
+    for a in range(k - 1, -1, -1):
+        for b in range(a + 1, k):
+            found[a] -= root[b, a] * found[b]
+        found[a] /= root[a, a]
+    return found
+
+
+@compiled
+def participant_moves(  # noqa: PLR0917
+    x: FloatArray,
+    rng: np.random.Generator,
+    q: Any,
+    p: Any,
+    row_pair: NDArray[np.int64],
+    row_participant: NDArray[np.int64],
+    row_box: NDArray[np.int64],
+    present: FloatArray,
+    k0: float,
+) -> float:
+    """Draw the numbers that all share given what items and people are, so that no answer's probability changes.
+
+    Paths move the numbers with deviations held, these moves with items and people held; one after the other is fast
+    where either is (Yu and Meng 2011, *To center or not to center*). Gives how many numbers were drawn.
+    """
+    n_items, at_u = q.target_logit.size, 19 + 3 * q.target_logit.size + q.n_shared
+    people, mean_bias = people_of(x, at_u, q.n_participants, present, k0)
+    items = items_of(x, x[_MU] - mean_bias, n_items, q)
+    _draw_places(x, rng, mean_bias, items, q, p)
+    _draw_spreads(x, rng, np.log(items[3]) / 2, q, p)
+    _draw_people(x, rng, at_u, people, p)
+    return 13.0
+
+
+@compiled
+def _draw_places(  # noqa: PLR0917
+    x: FloatArray, rng: np.random.Generator, mean_bias: float, items: FloatArray, q: Any, p: Any
+) -> None:
+    """Draw mu, a, b, kap, rho and t_b given intercept, slope and spread of every item.
+
+    A regression, whose residuals are normal once the scale of each is drawn.
+    """
+    n_items, rho, t_b = q.target_logit.size, exp(x[_RHO]), exp(x[_T_B])
+    at_zeta, at_a = 19 + n_items, 19 + 2 * n_items
+    intercept, spread, slope, _, unit = items
+    design, y, weight, precision = np.empty((n_items, 4)), np.empty(n_items), np.empty(n_items), np.empty(n_items)
+    for i in range(n_items):
+        logit = q.target_logit[i]
+        weight[i] = 2 * rng.standard_gamma((p.nu + 1) / 2) / (p.nu + unit[i] ** 2)
+        precision[i] = weight[i] / (rho * spread[i]) ** 2
+        design[i] = 1.0, logit + 3, logit + 5, -0.5 * spread[i] ** 2
+        y[i] = intercept[i] + slope[i] * (logit + 5)
+    # slopes of items say what b is, too
+    known = 1 / p.b**2 + n_items / t_b**2
+    mean, sd = np.array([0.0, 0.0, 0.0, p.kap_mean]), np.array([p.mu, p.a, 1 / sqrt(known), p.kap])
+    mean[2] = slope.sum() / t_b**2 / known
+    found = _coefficients_given(rng, design, y, precision, mean, sd)
+    x[_MU], x[_A], x[_B], x[_KAP] = found[0] + mean_bias, found[1], found[2], found[3]
+    residual = y - design @ found
+    x[_RHO] = _log_spread_given(rng, x[_RHO], n_items, (weight * (residual / spread) ** 2).sum(), p.log_rho, False)
+    x[_T_B] = _log_spread_given(rng, x[_T_B], n_items, ((slope - x[_B]) ** 2).sum(), p.t_b, True)
+    rho, t_b = exp(x[_RHO]), exp(x[_T_B])
+    for i in range(n_items):
+        x[at_zeta + i] = (slope[i] - x[_B]) / t_b
+        x[at_a + i] = TURN * asinh(residual[i] / (rho * spread[i] * TURN))
+
+
+@compiled
+def _log_item_spreads(
+    log_sigma: float, c: float, log_omega: float, log_free: FloatArray, q: Any, p: Any
+) -> tuple[float, float]:
+    """Log-density of ln sigma and c given the spreads of items, up to a constant; sum of squares of the deviations."""
+    total = log_sigma - 0.5 * (exp(log_sigma) / p.sigma) ** 2 - 0.5 * (c / p.c) ** 2
+    squares = 0.0
+    for i in range(log_free.size):
+        share = (log_free[i] - log_sigma - c * (q.surprisal[i] - 4)) / ITEM_SCALE_BOUND
+        if abs(share) >= 1:
+            return -np.inf, np.inf
+        squares += (ITEM_SCALE_BOUND * atanh(share)) ** 2
+        # the slope of the deviation by the bounded one
+        total -= log1p(-share * share)
+    return total - 0.5 * squares * exp(-2 * log_omega), squares
+
+
+@compiled
+def _draw_spreads(x: FloatArray, rng: np.random.Generator, log_free: FloatArray, q: Any, p: Any) -> None:
+    """Draw sigma, c and omega given the spread of every item, by slices along each."""
+    n_items = log_free.size
+    now = np.array([x[_SIGMA], x[_C]])
+    for k, width in ((0, 0.1), (1, 0.05)):
+        height = _log_item_spreads(now[0], now[1], x[_OMEGA], log_free, q, p)[0] + log(rng.random())
+        middle = now[k]
+        low = middle - width * rng.random()
+        high = low + width
+        now[k] = low
+        while _log_item_spreads(now[0], now[1], x[_OMEGA], log_free, q, p)[0] > height:
+            now[k] -= width
+        low, now[k] = now[k], high
+        while _log_item_spreads(now[0], now[1], x[_OMEGA], log_free, q, p)[0] > height:
+            now[k] += width
+        high = now[k]
+        while True:
+            now[k] = low + (high - low) * rng.random()
+            if _log_item_spreads(now[0], now[1], x[_OMEGA], log_free, q, p)[0] >= height:
+                break
+            if now[k] < middle:
+                low = now[k]
+            else:
+                high = now[k]
+    x[_SIGMA], x[_C] = now
+    squares = _log_item_spreads(now[0], now[1], x[_OMEGA], log_free, q, p)[1]
+    x[_OMEGA] = _log_spread_given(rng, x[_OMEGA], n_items, squares, p.omega, True)
+    for i in range(n_items):
+        share = (log_free[i] - x[_SIGMA] - x[_C] * (q.surprisal[i] - 4)) / ITEM_SCALE_BOUND
+        x[19 + i] = ITEM_SCALE_BOUND * atanh(share) / exp(x[_OMEGA])
+
+
+@compiled
+def _draw_people(x: FloatArray, rng: np.random.Generator, at_u: int, people: FloatArray, p: Any) -> None:
+    """Draw how people differ, and the middles of noise and lapses, given slope, bias, noise and lapse rate of each."""
+    n_people, unit, steepness = people.shape[1], people[4], people[5]
+    slope = x[at_u : at_u + n_people]
+    squares = (slope**2).sum() * exp(2 * x[_SLOPE])
+    now, x[_SLOPE] = x[_SLOPE], _log_spread_given(rng, x[_SLOPE], n_people, squares, p.slope_spread, True)
+    slope *= exp(now - x[_SLOPE])
+    # a t is a normal of a drawn scale
+    squares = 0.0
+    for u in range(n_people):
+        squares += unit[u] ** 2 * 2 * rng.standard_gamma((_BIAS_DF + 1) / 2) / (_BIAS_DF + unit[u] ** 2)
+    squares *= exp(2 * x[_BIAS])
+    now, x[_BIAS] = x[_BIAS], _log_spread_given(rng, x[_BIAS], n_people, squares, p.bias_spread, True)
+    for u in range(n_people):
+        x[at_u + n_people + u] = asinh(steepness[u] * unit[u] * exp(now - x[_BIAS]))
+    lapse_logit = log(p.lapse_median / (1 - p.lapse_median))
+    for at, middle, spread, mean, sd, half_sd in (
+        (at_u + 2 * n_people, _LOG_NOISE, _NOISE, log(p.noise_median), p.log_noise, p.noise_spread),
+        (at_u + 3 * n_people, _LOGIT_LAPSE, _LAPSE, lapse_logit, p.logit_lapse, p.lapse_spread),
+    ):
+        deviation = x[at : at + n_people]
+        value = x[middle] + exp(x[spread]) * deviation
+        known = 1 / sd**2 + n_people * exp(-2 * x[spread])
+        x[middle] = (mean / sd**2 + value.sum() * exp(-2 * x[spread])) / known + rng.standard_normal() / sqrt(known)
+        squares = ((value - x[middle]) ** 2).sum()
+        x[spread] = _log_spread_given(rng, x[spread], n_people, squares, half_sd, True)
+        deviation[:] = (value - x[middle]) / exp(x[spread])
 
 
 @compiled

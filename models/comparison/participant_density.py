@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from models.comparison.kernels import PARTICIPANT_NUMBERS, items_of, participant_log_density, people_of
+from models.comparison.kernels import PARTICIPANT_NUMBERS, items_of, participant_log_density, participant_moves, people_of
 from models.comparison.participant_data import ParticipantData
 from models.comparison.participants import FAR, ParticipantPriors
 from models.density import WrittenDensity
@@ -87,7 +87,7 @@ def participant_density(data: ParticipantData, priors: ParticipantPriors | None 
         return _expanded(x, where, asked, answers["present"], float(answers["k0"]))
 
     names_read = ("row_pair", "row_participant", "row_box", "present", "k0")
-    return WrittenDensity(start, participant_log_density, arguments, expand, names_read)
+    return WrittenDensity(start, participant_log_density, arguments, expand, names_read, moves=participant_moves)
 
 
 def _questions(data: ParticipantData) -> Any:
