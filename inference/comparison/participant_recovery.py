@@ -30,7 +30,7 @@ __all__ = ["SimulatedAnswers", "answers_of", "fitted_people", "participant_rows"
 
 _REPORTING = ("slope", "bias", "noise", "lapse")
 
-_KEPT = 1500
+_KEPT = 800
 """Draws for which the gap is computed, which costs thousands of tokens a draw."""
 
 _compiled: dict[tuple[object, ...], CompiledModel] = {}

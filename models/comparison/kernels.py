@@ -614,6 +614,9 @@ def _draw_spreads(x: FloatArray, rng: np.random.Generator, log_free: FloatArray,
     """Draw sigma, c and omega given the spread of every item, by slices along each."""
     n_items = log_free.size
     now = np.array([x[_SIGMA], x[_C]])
+    if not np.isfinite(_log_item_spreads(now[0], now[1], x[_OMEGA], log_free, q, p)[0]):
+        # a deviation so close to its bound that it cannot be told from it
+        return
     for k, width in ((0, 0.1), (1, 0.05)):
         height = _log_item_spreads(now[0], now[1], x[_OMEGA], log_free, q, p)[0] + log(rng.random())
         middle = now[k]

@@ -37,7 +37,7 @@ Scales = Annotated[
 class RecoverySettings(PlayerSettings, ReplicationSettings):
     """Settings of :func:`~experiments.comparison.recovery.experiment.recovery`."""
 
-    sampler: SamplerSettings = SamplerSettings(name="hmc", draws=4000, tune=400, chains=2, cores=1, target_accept=0.8)
+    sampler: SamplerSettings = SamplerSettings(name="hmc", draws=4000, tune=400, chains=2, cores=1, target_accept=0.65)
     """What draws from the posteriors, one chain at a time."""
     longer: Count = 3
     """Times so many draws a posterior gets that misses the gate, anew and once; 1: none is drawn again."""
