@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from estimators.display import Result
 from inference.posterior.item_draws import flat_draws, thinned
-from models.comparison.free_answers import draw_pool_answers
+from models.comparison.free_answers import draw_pool_answers, draws_missed
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -128,8 +128,7 @@ def expected_answers(posterior: xr.Dataset, data: FreeAnswerData, rng: np.random
         np.minimum(np.concatenate([-ratio["item_gap_nats"], ratio["token_log_ratio"]], axis=1) + data.log_g, _MOST)
     )
     # of the target, and of candidates in any case, there is nothing to know from their being there
-    given = np.concatenate([np.ones(data.item.size, dtype=bool), data.token_given])
-    not_drawn = np.where(given, 0.0, np.exp(drawn * np.log1p(-np.minimum(np.exp(data.log_g), 1 - 1e-9))))
+    not_drawn = np.concatenate([np.zeros(data.item.size), draws_missed(data)])
     in_pool = 1 - not_drawn * np.exp(-entry * h)
     first = entry * h / np.maximum(in_pool, 1e-12)
     predicted = draw_pool_answers(entry * h, not_drawn, rng) + rng.poisson((n - entry) * h)

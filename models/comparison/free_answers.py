@@ -128,7 +128,7 @@ def free_answer_model(
 
         p(c_{qx} \mid x \in \mathrm{pool}) =
           \frac{\mathrm{Poisson}(c_{qx}; n_q h(x))}
-               {1 - e^{-m_q g(x)}\, E\!\left[e^{-n'_q h(x)}\right]}
+               {1 - (1 - g(x))^{m_q}\, E\!\left[e^{-n'_q h(x)}\right]}
 
     with :math:`n_q` answers, :math:`n'_q` of them before the pool was closed, and :math:`m_q` draws of the generator:
     a token is in the pool because the generator drew it, or because somebody answered it, and then it is there
@@ -294,7 +294,9 @@ def _answers(data: FreeAnswerData, place: Any, residual: Any, target: Any, token
 def draws_missed(data: FreeAnswerData) -> NDArray[np.float64]:
     """Probability that the generator drew a token not once, 0 for candidates in any case; shape (token,)."""
     drawn = data.n_drawn[data.token_item]
-    return np.where(data.token_given, 0.0, np.exp(-drawn * np.exp(data.token_log_g)))
+    # a token that is certain, but for rounding, was drawn
+    log_other = np.log1p(-np.minimum(np.exp(data.token_log_g), 1 - 1e-9))
+    return np.where(data.token_given, 0.0, np.exp(drawn * log_other))
 
 
 def _log_answers(value: Any, log_rate: Any, log_in_pool: Any, _not_drawn: Any) -> Any:
