@@ -123,7 +123,7 @@ def expected_answers(posterior: xr.Dataset, data: FreeAnswerData, rng: np.random
     few = thinned(posterior, _N_DRAWS)
     ratio = flat_draws(few, ("item_gap_nats", "token_log_ratio"), data.item, source="posterior of free answers")
     at = np.concatenate([np.arange(data.item.size), data.token_item])
-    n, entry, drawn = (values[at].astype(float) for values in (data.n_answers, data.n_entry, data.n_drawn))
+    n, entry = (values[at].astype(float) for values in (data.n_answers, data.n_entry))
     h = np.exp(
         np.minimum(np.concatenate([-ratio["item_gap_nats"], ratio["token_log_ratio"]], axis=1) + data.log_g, _MOST)
     )

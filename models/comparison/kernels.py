@@ -472,11 +472,16 @@ def participant_log_density(  # noqa: PLR0915, PLR0917 - one pass; Numba takes a
 
 
 @compiled
-def _log_spread_given(rng: np.random.Generator, now: float, n: float, squares: float, sd: float, half: bool) -> float:
+def _log_spread_given(  # noqa: PLR0917
+    rng: np.random.Generator, now: float, n: float, squares: float, sd: float, half: bool
+) -> float:
     """Draw the logarithm of a standard deviation given `n` normals whose squares sum to `squares`.
 
     Its prior is half-normal of scale `sd`, or normal around 0 where `half` is false. A slice of a log-concave density.
     """
+    if not 0 < squares < np.inf:
+        # all of them at their mean, where a chain may start but not stay: such a density has no end
+        return now
     width = 1.5 / sqrt(n + 1)
     height = _log_spread(now, n, squares, sd, half) + log(rng.random())
     low = now - width * rng.random()
@@ -504,7 +509,7 @@ def _log_spread(x: float, n: float, squares: float, sd: float, half: bool) -> fl
 
 
 @compiled
-def _coefficients_given(
+def _coefficients_given(  # noqa: PLR0917
     rng: np.random.Generator, design: FloatArray, y: FloatArray, precision: FloatArray, mean: FloatArray, sd: FloatArray
 ) -> FloatArray:
     """Draw coefficients given normal `y` of these precisions; (row, coefficient) is the shape of `design`."""
@@ -539,9 +544,9 @@ def participant_moves(  # noqa: PLR0917
     rng: np.random.Generator,
     q: Any,
     p: Any,
-    row_pair: NDArray[np.int64],
-    row_participant: NDArray[np.int64],
-    row_box: NDArray[np.int64],
+    _row_pair: NDArray[np.int64],
+    _row_participant: NDArray[np.int64],
+    _row_box: NDArray[np.int64],
     present: FloatArray,
     k0: float,
 ) -> float:
@@ -593,7 +598,7 @@ def _draw_places(  # noqa: PLR0917
 
 
 @compiled
-def _log_item_spreads(
+def _log_item_spreads(  # noqa: PLR0917
     log_sigma: float, c: float, log_omega: float, log_free: FloatArray, q: Any, p: Any
 ) -> tuple[float, float]:
     """Log-density of ln sigma and c given the spreads of items, up to a constant; sum of squares of the deviations."""
@@ -646,6 +651,30 @@ def _draw_spreads(x: FloatArray, rng: np.random.Generator, log_free: FloatArray,
 
 
 @compiled
+def _middle_and_spread(  # noqa: PLR0917
+    rng: np.random.Generator,
+    value: FloatArray,
+    mean: float,
+    sd: float,
+    half_sd: float,
+    log_spread: float,
+) -> tuple[float, float]:
+    """Draw mean and log standard deviation of normals, whose priors are normal and half-normal, given their values."""
+    known = 1 / sd**2 + value.size * exp(-2 * log_spread)
+    found = (mean / sd**2 + value.sum() * exp(-2 * log_spread)) / known + rng.standard_normal() / sqrt(known)
+    return found, _log_spread_given(rng, log_spread, value.size, ((value - found) ** 2).sum(), half_sd, True)
+
+
+@compiled
+def _bias_spread(rng: np.random.Generator, unit: FloatArray, log_spread: float, half_sd: float) -> float:
+    """Draw the log scale of Student t biases, which are so many scales `unit`; a t is a normal of a drawn scale."""
+    squares = 0.0
+    for u in range(unit.size):
+        squares += unit[u] ** 2 * 2 * rng.standard_gamma((_BIAS_DF + 1) / 2) / (_BIAS_DF + unit[u] ** 2)
+    return _log_spread_given(rng, log_spread, unit.size, squares * exp(2 * log_spread), half_sd, True)
+
+
+@compiled
 def _draw_people(x: FloatArray, rng: np.random.Generator, at_u: int, people: FloatArray, p: Any) -> None:
     """Draw how people differ, and the middles of noise and lapses, given slope, bias, noise and lapse rate of each."""
     n_people, unit, steepness = people.shape[1], people[4], people[5]
@@ -653,12 +682,7 @@ def _draw_people(x: FloatArray, rng: np.random.Generator, at_u: int, people: Flo
     squares = (slope**2).sum() * exp(2 * x[_SLOPE])
     now, x[_SLOPE] = x[_SLOPE], _log_spread_given(rng, x[_SLOPE], n_people, squares, p.slope_spread, True)
     slope *= exp(now - x[_SLOPE])
-    # a t is a normal of a drawn scale
-    squares = 0.0
-    for u in range(n_people):
-        squares += unit[u] ** 2 * 2 * rng.standard_gamma((_BIAS_DF + 1) / 2) / (_BIAS_DF + unit[u] ** 2)
-    squares *= exp(2 * x[_BIAS])
-    now, x[_BIAS] = x[_BIAS], _log_spread_given(rng, x[_BIAS], n_people, squares, p.bias_spread, True)
+    now, x[_BIAS] = x[_BIAS], _bias_spread(rng, unit, x[_BIAS], p.bias_spread)
     for u in range(n_people):
         x[at_u + n_people + u] = asinh(steepness[u] * unit[u] * exp(now - x[_BIAS]))
     lapse_logit = log(p.lapse_median / (1 - p.lapse_median))
@@ -668,10 +692,7 @@ def _draw_people(x: FloatArray, rng: np.random.Generator, at_u: int, people: Flo
     ):
         deviation = x[at : at + n_people]
         value = x[middle] + exp(x[spread]) * deviation
-        known = 1 / sd**2 + n_people * exp(-2 * x[spread])
-        x[middle] = (mean / sd**2 + value.sum() * exp(-2 * x[spread])) / known + rng.standard_normal() / sqrt(known)
-        squares = ((value - x[middle]) ** 2).sum()
-        x[spread] = _log_spread_given(rng, x[spread], n_people, squares, half_sd, True)
+        x[middle], x[spread] = _middle_and_spread(rng, value, mean, sd, half_sd, x[spread])
         deviation[:] = (value - x[middle]) / exp(x[spread])
 
 
@@ -1318,8 +1339,13 @@ _WIDER = 1.2
 _BROAD = 2.5
 """Spread of residuals that are proposed far out."""
 _SCALING, _SHIFT = 0.04, 0.1
-_TIMES = 2
-"""Spreads of proposed changes of ln k0, and of everybody's bias, and how many of each."""
+_TIMES = 3
+_LAW = (_F_SPREAD_G, _F_T_LEVEL, _F_T_SLOPE, _F_NARROW, _F_UPPER, _F_LOWER, _F_T_UPPER, _F_T_LOWER)
+_LAW_OF_TARGETS = (False, True, True, False, False, False, True, True)
+_LAW_WIDTH = (0.03, 0.3, 0.07, 0.2, 0.4, 0.4, 0.4, 0.4)
+_LAW_STEP = 0.5
+"""Typical spreads of the numbers of :func:`free_answer_other_law` in a posterior, and the median step, in spreads."""
+"""Spreads of proposed changes of ln k0, and of everybody's bias; how many of each line, and of laws."""
 _INNER = 1.0
 """Nats from the end of the scale inwards to where a report at the end is taken to be."""
 
@@ -1653,6 +1679,94 @@ def free_answer_shifted(x: FloatArray, by: float, q: Any) -> tuple[FloatArray, f
 
 
 @compiled
+def _draw_free_answer_numbers(x: FloatArray, rng: np.random.Generator, q: Any, p: Any, priors: Any) -> None:
+    """Draw how people and items differ, and middles of noise, lapses and levels, given what each person and item is."""
+    n_items, n_people = q.target_log_g.size, q.n_participants
+    at_u = _N_FREE + 3 * n_items + q.token_item.size
+    people = free_answer_people(x, at_u, n_people, q.noise_centring)
+    noise, unit, steepness, raw = people[2], people[4], people[5], people[6]
+    x[_F_SLOPE] = _log_spread_given(rng, x[_F_SLOPE], n_people, (raw**2).sum(), priors.slope_spread, True)
+    now, x[_F_BIAS] = x[_F_BIAS], _bias_spread(rng, unit, x[_F_BIAS], priors.bias_spread)
+    for u in range(n_people):
+        x[at_u + n_people + u] = asinh(steepness[u] * unit[u] * exp(now - x[_F_BIAS]))
+    value = np.log(noise)
+    x[_F_LOG_NOISE], x[_F_NOISE] = _middle_and_spread(
+        rng, value, log(priors.noise_median), priors.log_noise, priors.noise_spread, x[_F_NOISE]
+    )
+    for u in range(n_people):
+        c, standard = q.noise_centring[u], (value[u] - x[_F_LOG_NOISE]) * exp(-x[_F_NOISE])
+        x[at_u + 2 * n_people + u] = standard * exp(c * x[_F_NOISE]) + c * x[_F_LOG_NOISE]
+    lapse_logit = log(priors.lapse_median / (1 - priors.lapse_median))
+    for at, n, middle, spread, mean, sd, half_sd in (
+        (at_u + 3 * n_people, n_people, _F_LOGIT_LAPSE, _F_LAPSE, lapse_logit, priors.logit_lapse, priors.lapse_spread),
+        (_N_FREE, n_items, _F_LEVEL, _F_LEVEL_SPREAD, 0.0, p.level, p.level_spread),
+    ):
+        deviation = x[at : at + n]
+        values = x[middle] + exp(x[spread]) * deviation
+        x[middle], x[spread] = _middle_and_spread(rng, values, mean, sd, half_sd, x[spread])
+        deviation[:] = (values - x[middle]) / exp(x[spread])
+    deviation = x[_N_FREE + n_items : _N_FREE + 2 * n_items]
+    now, squares = x[_F_DIVERGENCE], (deviation**2).sum() * exp(2 * x[_F_DIVERGENCE])
+    x[_F_DIVERGENCE] = _log_spread_given(rng, now, n_items, squares, p.divergence_spread, True)
+    deviation *= exp(now - x[_F_DIVERGENCE])
+
+
+@compiled
+def free_answer_other_law(x: FloatArray, law: FloatArray, q: Any) -> tuple[FloatArray, float]:
+    """Another law of the residuals, with every log h/g held but for the item's level.
+
+    `law` has what takes the places of spread_slope, target_level, target_slope, narrow, upper, lower, target_upper and
+    target_lower. Gives the parameters then, and the logarithm of the change of volume.
+    """
+    n_items, n_tokens, n_people = q.target_log_g.size, q.token_item.size, q.n_participants
+    at_target = _N_FREE + 2 * n_items
+    mean_bias = free_answer_people(x, at_target + n_items + n_tokens, n_people, q.noise_centring)[1].sum() / n_people
+    ratio, unit, of_items, _ = free_answer_ratios(x, mean_bias, q)
+    y, volume = x.copy(), 0.0
+    for k in range(8):
+        y[_LAW[k]] = law[k]
+    rising = np.empty((2, n_items + n_tokens))
+    for new in range(2):
+        of = y if new else x
+        narrow, upper, lower = exp(of[_F_NARROW]), exp(of[_F_UPPER]), exp(of[_F_LOWER])
+        t_middle, t_bend = (
+            0.5 * (exp(of[_F_T_UPPER]) + exp(of[_F_T_LOWER])),
+            0.5 * (exp(of[_F_T_UPPER]) - exp(of[_F_T_LOWER])),
+        )
+        for at in range(n_items + n_tokens):
+            i, log_g = at if at < n_items else q.token_item[at - n_items], q.log_g[at]
+            line, z = of[_F_G] * (log_g + 4) + of[_F_RARE] * max(-log_g - 7, 0.0), unit[at]
+            if at < n_items:
+                line += of[_F_T_LEVEL] + of[_F_T_SLOPE] * (log_g + 4)
+                if new:
+                    z = _sloped_unit(ratio[at], 1.0, line, of_items[0, i], t_middle, t_bend)
+                rising[new, at] = of_items[0, i] * (t_middle + t_bend * z / sqrt(1 + z * z))
+                held = ratio[at] + mean_bias
+            else:
+                scale = of_items[0, i] * exp(-of[_F_SPREAD_G] * _spread_place(log_g))
+                if new:
+                    z = _bent_unit(ratio[at], 1.0, line, scale, narrow, upper, lower)
+                rising[new, at] = scale * _bent(z, narrow, upper, lower)[1]
+                held = ratio[at] - ratio[i] - mean_bias
+            if new:
+                c = q.centring[at]
+                y[at_target + at] = (1 - c) * z + c * held
+                volume += log((c + (1 - c) / rising[1, at]) / (c + (1 - c) / rising[0, at]))
+    return y, volume
+
+
+@compiled
+def _proposed_law(x: FloatArray, rng: np.random.Generator, of_targets: bool) -> FloatArray:
+    """Another law of the residuals of targets, or of the other tokens, at a random distance."""
+    law, size = np.empty(8), _LAW_STEP * exp(rng.standard_normal())
+    for k in range(8):
+        law[k] = x[_LAW[k]]
+        if _LAW_OF_TARGETS[k] == of_targets:
+            law[k] += size * _LAW_WIDTH[k] * rng.standard_normal()
+    return law
+
+
+@compiled
 def free_answer_moves(  # noqa: PLR0917
     x: FloatArray,
     rng: np.random.Generator,
@@ -1667,14 +1781,21 @@ def free_answer_moves(  # noqa: PLR0917
 
     A token that one person was asked about, and whose report fits badly, was a lapse or is far off, and no path comes
     from one to the other: see :func:`free_answer_step`. Reports alone do not know the scale of the belief, so that the
-    posterior is long in the directions of :func:`free_answer_scaled` and :func:`free_answer_shifted`.
+    posterior is long in the directions of :func:`free_answer_scaled` and :func:`free_answer_shifted`. What people and
+    items are says how they differ, and paths hold standardised deviations instead: see
+    :func:`_draw_free_answer_numbers` and :func:`free_answer_other_law`.
     """
     moved: float = _move_tokens(x, rng, q, token_answers, target_answers, row_box)
+    _draw_free_answer_numbers(x, rng, q, p, priors)
     g = np.empty_like(x)
     value = free_answer_log_density(x, g, q, p, priors, token_answers, target_answers, row_box)
-    for number in range(2 * _TIMES):
-        by = rng.standard_normal()
-        y, volume = free_answer_scaled(x, _SCALING * by, q) if number % 2 else free_answer_shifted(x, _SHIFT * by, q)
+    for number in range(4 * _TIMES):
+        if number % 4 == 0:
+            y, volume = free_answer_shifted(x, _SHIFT * rng.standard_normal(), q)
+        elif number % 4 == 1:
+            y, volume = free_answer_scaled(x, _SCALING * rng.standard_normal(), q)
+        else:
+            y, volume = free_answer_other_law(x, _proposed_law(x, rng, number % 4 == 2), q)
         there = free_answer_log_density(y, g, q, p, priors, token_answers, target_answers, row_box)
         if log(rng.random()) < there - value + volume:
             moved += 1

@@ -24,7 +24,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from models.comparison.kernels import PARTICIPANT_NUMBERS, items_of, participant_log_density, participant_moves, people_of
+from models.comparison.kernels import (
+    PARTICIPANT_NUMBERS,
+    items_of,
+    participant_log_density,
+    participant_moves,
+    people_of,
+)
 from models.comparison.participant_data import ParticipantData
 from models.comparison.participants import FAR, ParticipantPriors
 from models.density import WrittenDensity

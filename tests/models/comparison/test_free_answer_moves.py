@@ -186,10 +186,52 @@ def test_along_a_line_no_report_and_no_residual_changes(name: str) -> None:
         assert np.abs(after["item_gap_nats"] - before["item_gap_nats"]).max() > 0.01
 
 
+def other_law(x: FloatArray, by: float, q: Any) -> tuple[FloatArray, float]:
+    """Every number of the law of residuals moves, each by another amount."""
+    steps = by * np.array([0.1, 1, -0.3, 1, -2, 1.5, -1, 0.8])
+    return kernels.free_answer_other_law(x, x[list(kernels._LAW)] + steps, q)
+
+
+def test_under_another_law_log_ratios_stay() -> None:
+    data, q = data_of(), arguments_of(False)[0]
+    for x in vectors(False, 3):
+        y, volume = other_law(x, 0.3, q)
+        back, returned = other_law(y, -0.3, q)
+        np.testing.assert_allclose(back, x, atol=1e-9)
+        assert volume == pytest.approx(-returned)
+        before, after = (dict(density_of(False).expand(each)) for each in (x, y))
+        for found in (before, after):
+            found["of_tokens"] = found["token_log_ratio"] - found["item_level"][data.token_item]
+            found["of_targets"] = found["item_gap_nats"] + found["item_level"]
+        for kept in ("of_tokens", "of_targets", "divergence", "slope", "bias", "noise", "lapse", "level_unit"):
+            np.testing.assert_allclose(after[kept], before[kept], atol=1e-9, err_msg=kept)
+        assert np.abs(after["residual_unit"] - before["residual_unit"]).max() > 0.01
+        # the rest of the vocabulary has what the law expects
+        assert np.abs(after["item_level"] - before["item_level"]).max() > 1e-4
+
+
 @pytest.mark.parametrize("equation_6", [True, False])
-@pytest.mark.parametrize("name", LINES)
+def test_numbers_are_drawn_given_what_people_and_items_are(equation_6: bool) -> None:
+    rng, density = np.random.default_rng(9), density_of(equation_6)
+    q, p, priors, *_ = arguments_of(equation_6)
+    moved = ("level", "log_noise", "logit_lapse", "level_spread", "divergence_spread", *NUMBERS[16:20])
+    for x in vectors(equation_6, 3):
+        old = x.copy()
+        before = density.expand(old)
+        kernels._draw_free_answer_numbers(x, rng, q, p, priors)
+        after = density.expand(x)
+        held = ("slope", "bias", "noise", "lapse", "divergence", "item_level", "token_log_ratio", "item_gap_nats")
+        for name in held:
+            np.testing.assert_allclose(after[name], before[name], rtol=1e-9, atol=1e-11, err_msg=name)
+        place = where(equation_6)
+        assert {name for name in NUMBERS if x[place[name]] != old[place[name]]} == set(moved)
+
+
+@pytest.mark.parametrize("equation_6", [True, False])
+@pytest.mark.parametrize("name", [*LINES, "law"])
 def test_volumes_change_along_a_line_as_it_says(name: str, equation_6: bool) -> None:
-    q, x, small, line = arguments_of(equation_6)[0], vectors(equation_6, 3)[2], 1e-5, LINES[name]
+    line = LINES.get(name, other_law)
+    q, x, small = arguments_of(equation_6)[0], vectors(equation_6, 3)[2], 1e-5
     columns = [(line(x + step, 0.1, q)[0] - line(x - step, 0.1, q)[0]) / (2 * small) for step in small * np.eye(x.size)]
     sign, volume = np.linalg.slogdet(np.array(columns))
     assert sign == 1
@@ -206,7 +248,7 @@ def test_moves_are_accepted_and_end_at_parameters_with_a_density() -> None:
     values = []
     for _ in range(30):
         accepted = moves(x, rng, *arguments_of(False))
-        assert 0 < accepted <= 2 * data_of().token_item.size + 4
+        assert 0 < accepted <= 2 * data_of().token_item.size + 12
         values.append(log_density(False, x))
     assert np.isfinite(values).all()
     # from the middle of the priors, where reports fit badly, to where they fit
