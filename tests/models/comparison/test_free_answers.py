@@ -175,7 +175,7 @@ def test_density_of_answers_and_reports_by_loops_and_integrals() -> None:
         rate = data.n_answers[q] * math.exp(log_g + w_token[x])
         alike = data.n_entry[q] * math.exp(log_g + level[q] + line(data.token_log_g[x : x + 1])[0])
         silent = expected(log_g, q, lambda r, alike=alike: math.exp(-alike * math.exp(r)))
-        in_pool = 1 - math.exp(-data.n_drawn[q] * math.exp(log_g)) * silent
+        in_pool = 1 - (1 - math.exp(log_g)) ** int(data.n_drawn[q]) * silent
         answers += stats.poisson.logpmf(data.token_answers[x], rate)
         answers -= 0.0 if data.token_given[x] else math.log(in_pool)
     target = stats.poisson.logpmf(data.target_answers, data.n_answers * np.exp(data.target_log_g + w_target)).sum()
