@@ -1339,13 +1339,14 @@ _WIDER = 1.2
 _BROAD = 2.5
 """Spread of residuals that are proposed far out."""
 _SCALING, _SHIFT = 0.04, 0.1
-_TIMES = 3
+"""Spreads of proposed changes of ln k0, and of everybody's bias."""
 _LAW = (_F_SPREAD_G, _F_T_LEVEL, _F_T_SLOPE, _F_NARROW, _F_UPPER, _F_LOWER, _F_T_UPPER, _F_T_LOWER)
 _LAW_OF_TARGETS = (False, True, True, False, False, False, True, True)
 _LAW_WIDTH = (0.03, 0.3, 0.07, 0.2, 0.4, 0.4, 0.4, 0.4)
 _LAW_STEP = 0.5
 """Typical spreads of the numbers of :func:`free_answer_other_law` in a posterior, and the median step, in spreads."""
-"""Spreads of proposed changes of ln k0, and of everybody's bias; how many of each line, and of laws."""
+_TIMES = 3
+"""How many changes of each line, and of laws of targets and of tokens, are proposed after a path."""
 _INNER = 1.0
 """Nats from the end of the scale inwards to where a report at the end is taken to be."""
 
@@ -1729,10 +1730,8 @@ def free_answer_other_law(x: FloatArray, law: FloatArray, q: Any) -> tuple[Float
     for new in range(2):
         of = y if new else x
         narrow, upper, lower = exp(of[_F_NARROW]), exp(of[_F_UPPER]), exp(of[_F_LOWER])
-        t_middle, t_bend = (
-            0.5 * (exp(of[_F_T_UPPER]) + exp(of[_F_T_LOWER])),
-            0.5 * (exp(of[_F_T_UPPER]) - exp(of[_F_T_LOWER])),
-        )
+        t_upper, t_lower = exp(of[_F_T_UPPER]), exp(of[_F_T_LOWER])
+        t_middle, t_bend = 0.5 * (t_upper + t_lower), 0.5 * (t_upper - t_lower)
         for at in range(n_items + n_tokens):
             i, log_g = at if at < n_items else q.token_item[at - n_items], q.log_g[at]
             line, z = of[_F_G] * (log_g + 4) + of[_F_RARE] * max(-log_g - 7, 0.0), unit[at]
