@@ -561,7 +561,7 @@ def participant_moves(  # noqa: PLR0917
     _draw_places(x, rng, mean_bias, items, q, p)
     _draw_spreads(x, rng, np.log(items[3]) / 2, q, p)
     _draw_people(x, rng, at_u, people, p)
-    return 13.0
+    return 15.0
 
 
 @compiled
