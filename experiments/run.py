@@ -12,7 +12,7 @@ import logging
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from datetime import datetime
@@ -30,21 +30,27 @@ from estimators.errors import InputError, unknown_choice
 from experiments.harness import folders, sweep
 from experiments.harness.command_line import OWN_COMMANDS, check_arguments, no_experiment, one_line
 from experiments.harness.given_keys import hide_keys
-from experiments.harness.job import SHARED, prepare
+from experiments.harness.job import SHARED, Job, prepare
 from experiments.harness.outputs import (
     JobStatus,
-    clear_outputs,
-    output_sizes,
-    read_status,
+    begin,
+    check_outputs,
+    finish,
+    forget_attempt,
+    read_result,
     report_of,
+    status_folder,
     warnings_of,
     write_outputs,
     write_status,
 )
 from experiments.harness.registry import to_plain
+from experiments.harness.result import ExperimentResult
 from experiments.harness.resume import JobIdentity, clear_work, done_before, fits_folder, job_identity, take_over
 from experiments.harness.signals import Terminated, terminate_as_interrupt
+from experiments.harness.streams import keep_streams
 from experiments.harness.tables import print_table
+from inference.manifest import scratch
 from inference.posterior.kept import keep_fits
 from inference.processes import end_with
 from inference.progress import duration, say, stage
@@ -153,25 +159,26 @@ def run_job(cfg: DictConfig) -> int:
     name = str(OmegaConf.select(cfg, "experiment.name"))
     status = JobStatus("running", name, overrides, "", datetime.now().astimezone().isoformat(timespec="seconds"))
 
+    place = status_folder(folder)
+    shows: Callable[[], None] | None = None
     try:
-        hide_keys(cfg, folder)
+        hide_keys(cfg, place)
         _check_settings(cfg)
         identity = job_identity(cfg)
         status = replace(status, **asdict(identity))
-        done, again = done_before(folder, identity) if cfg.resume else (False, "")
-        if again:
-            say(f"{prefix}done again: {again}")
-        if done:
-            say(f"{prefix}done before, skipped")
-            before = read_status(folder)
-            code = EXIT_GATE if before is not None and before.gate_failed else EXIT_OK
-        else:
+        before = _done(folder, identity, prefix) if cfg.resume else None
+        if before is None:
+            check_outputs(folder)
+            place = begin(folder, status)
             # a folder that somebody named is gone on with where it is
             named = in_sweep or any(text.startswith("hydra.run.dir=") for text in settings.overrides.hydra)
-            status = _run_and_say(cfg, folder, status, identity, prefix=prefix, named=named)
-            code = EXIT_GATE if status.gate_failed else EXIT_OK
+            earlier = None if named else take_over(folder, identity)
+            if earlier is not None:
+                say(f"goes on with what the same run left in {_shown(earlier)}")
+            before, shows = _run(cfg, folder, status, identity, prefix=prefix)
+        code = EXIT_GATE if before.gate_failed else EXIT_OK
     except KeyboardInterrupt:
-        _end(folder, replace(status, status="interrupted", seconds=_since(start)))
+        _end(place, replace(status, status="interrupted", seconds=_since(start)))
         raise
     # extensions in Rust raise what is no Exception
     except BaseException as error:
@@ -180,11 +187,28 @@ def run_job(cfg: DictConfig) -> int:
             log.error("%serror: %s", prefix, message)  # noqa: TRY400 - the user's mistake, not ours: no traceback
         else:
             log.info("unexpected error", exc_info=True)  # the file alone takes this level
-            where = _shown(folder / "run.log")
+            where = _shown(place / "run.log")
             log.error("%sunexpected error: %s; the traceback is in %s", prefix, message, where)  # noqa: TRY400
-        _end(folder, replace(status, status="failed", seconds=_since(start), error=message))
+        _end(place, replace(status, status="failed", seconds=_since(start), error=message))
+        if place != folder:
+            say(f"{prefix}{_shown(folder)} keeps its earlier result")
     _exit_codes.append(code)
+    # the result stands: whatever happens to the screen
+    if shows is not None:
+        shows()
     return code
+
+
+def _done(folder: Path, identity: JobIdentity, prefix: str) -> JobStatus | None:
+    """Status of a job whose result is there, with nothing changed since."""
+    done, again = done_before(folder, identity)
+    if again:
+        say(f"{prefix}done again: {again}")
+    if not done:
+        return None
+    say(f"{prefix}done before, skipped")
+    forget_attempt(folder)
+    return read_result(folder)
 
 
 def _end_with_starter() -> None:
@@ -207,39 +231,13 @@ def _judged(error: BaseException) -> tuple[int, str]:
     return EXIT_FAILED, f"{type(error).__name__}: {message}"
 
 
-def _end(folder: Path, status: JobStatus) -> None:
-    """Leave no output and a status that is true, or none where the disk takes none."""
+def _end(place: Path, status: JobStatus) -> None:
+    """Leave a status that is true, or none where the disk takes none."""
     try:
-        clear_outputs(folder)
-        write_status(folder, status)
+        write_status(place, status)
     except OSError:
         with suppress(OSError):
-            (folder / "status.json").unlink(missing_ok=True)
-
-
-def _run_and_say(
-    cfg: DictConfig, folder: Path, status: JobStatus, identity: JobIdentity, *, prefix: str, named: bool
-) -> JobStatus:
-    """Run a job that is not done yet and give its last status."""
-    start = time.perf_counter()
-    clear_outputs(folder)
-    write_status(folder, status)
-    earlier = None if named else take_over(folder, identity)
-    if earlier is not None:
-        say(f"goes on with what the same run left in {_shown(earlier)}")
-    with keep_fits(fits_folder(folder, identity)):
-        warnings, gate_failed = _run(cfg, folder, status, prefix=prefix)
-    done = replace(status, status="ok", seconds=_since(start), warnings=warnings, gate_failed=gate_failed)
-    done = replace(done, outputs=output_sizes(folder))
-    write_status(folder, done)
-    clear_work(folder)
-    # minutes are whole ones, rounded down: right for what is left, rough for what a few of them took
-    seconds = _since(start)
-    took = f"{seconds:.0f} s" if seconds < _ROUGH_SECONDS else duration(seconds)
-    say(f"{prefix}{status.experiment} took {took}; report: {_shown(report_of(folder))}")
-    if gate_failed:
-        say(f"{prefix}a check failed; see the warnings")
-    return done
+            (place / "status.json").unlink(missing_ok=True)
 
 
 def _since(start: float) -> float:
@@ -254,12 +252,17 @@ def _check_settings(cfg: DictConfig) -> None:
     settings_from(RunSettings, {name: to_plain(cfg, name) for name in RunSettings.model_fields})
 
 
-def _run(cfg: DictConfig, folder: Path, status: JobStatus, *, prefix: str) -> tuple[tuple[str, ...], bool]:
-    """Load, run, write; `prefix` names a job of a sweep, whose summary is printed instead of its table."""
+def _run(
+    cfg: DictConfig, folder: Path, status: JobStatus, identity: JobIdentity, *, prefix: str
+) -> tuple[JobStatus, Callable[[], None]]:
+    """Load, run, write; give the last status, and what shows the result.
+
+    `prefix` names a job of a sweep, whose summary is printed instead of its table.
+    """
     start, overrides = time.perf_counter(), status.overrides
     if OmegaConf.select(cfg, "experiment.name") is None:
         raise no_experiment()
-    with stage(f"{prefix}{cfg.experiment.name}"):
+    with stage(f"{prefix}{cfg.experiment.name}"), keep_fits(fits_folder(folder, identity)):
         if cfg.output.explore:
             from experiments.harness.explore import check_explorer  # noqa: PLC0415 - it imports what draws
 
@@ -273,26 +276,49 @@ def _run(cfg: DictConfig, folder: Path, status: JobStatus, *, prefix: str) -> tu
         done = time.perf_counter()
         log.info("ran %s in %.2f s", cfg.experiment.name, done - prepared)
         timings = {"loading": prepared - start, "experiment": done - prepared}
-        write_outputs(
-            folder,
-            cfg,
-            job.study,
-            result,
-            settings=job.settings,
-            overrides=overrides,
-            timings=timings,
-            data=status.data,
+        warnings = warnings_of(job.study, result)
+        with scratch(folder) as staging:
+            write_outputs(
+                staging,
+                cfg,
+                job.study,
+                result,
+                settings=job.settings,
+                overrides=overrides,
+                timings=timings,
+                data=status.data,
+            )
+            status = replace(status, warnings=warnings, gate_failed=result.gate_failed, seconds=_since(start))
+            found = finish(folder, staging, status)
+    clear_work(folder)
+    if found != folder:
+        raise InputError(
+            f"a file that no run wrote stands in the way of the result, which is in {found}", source=str(folder)
         )
-    warnings = warnings_of(job.study, result)
-    if not prefix:
-        if cfg.output.print:
-            print_table(result.summary(), f"{cfg.experiment.name}: {job.study.attrs.get('name')}")
-            sys.stdout.writelines(f"{line}\n" for line in result.conclusion)
-        for text in warnings:
-            log.warning("warning: %s", text)
-        stages = ", ".join(f"{stage} {seconds:.2f} s" for stage, seconds in timings.items())
-        say(f"{stages}, outputs {time.perf_counter() - done:.2f} s")
-    return warnings, result.gate_failed
+    timings["outputs"] = time.perf_counter() - done
+
+    def show() -> None:
+        if not prefix:
+            _show(cfg, job, result, warnings, timings)
+        # minutes are whole ones, rounded down: right for what is left, rough for what a few of them took
+        seconds = _since(start)
+        took = f"{seconds:.0f} s" if seconds < _ROUGH_SECONDS else duration(seconds)
+        say(f"{prefix}{status.experiment} took {took}; report: {_shown(report_of(folder))}")
+        if result.gate_failed:
+            say(f"{prefix}a check failed; see the warnings")
+
+    return status, show
+
+
+def _show(
+    cfg: DictConfig, job: Job, result: ExperimentResult, warnings: Sequence[str], timings: Mapping[str, float]
+) -> None:
+    if cfg.output.print:
+        print_table(result.summary(), f"{cfg.experiment.name}: {job.study.attrs.get('name')}")
+        sys.stdout.writelines(f"{line}\n" for line in result.conclusion)
+    for text in warnings:
+        log.warning("warning: %s", text)
+    say(", ".join(f"{stage} {seconds:.2f} s" for stage, seconds in timings.items()))
 
 
 def _shown(folder: Path) -> Path:
@@ -310,6 +336,7 @@ def main() -> int:
     # Otherwise Hydra prints errors its own way, over many lines, and leaves with code 1 whatever they are.
     wanted_full_error = os.environ.get("HYDRA_FULL_ERROR")
     os.environ["HYDRA_FULL_ERROR"] = "1"
+    keep_streams()
     # what is imported stays: to look through it for cycles after every 700 objects takes a tenth of a first run
     gc.set_threshold(20_000)
     _end_with_starter()

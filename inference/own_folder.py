@@ -52,6 +52,10 @@ def take(folder: Path, *, field: str = "outputs") -> None:
             if (folder / LOCK).stat().st_ino == os.fstat(file.fileno()).st_ino:
                 break
         file.close()
+    file.seek(0)
+    if (found := file.read(80)) and not found.startswith("process "):
+        file.close()
+        raise InputError(f"its file {LOCK} is not of this toolkit; move it, or name another folder", source=str(folder))
     file.truncate(0)
     file.write(f"process {os.getpid()} on {socket.gethostname()}\n")
     file.flush()

@@ -15,6 +15,7 @@ from experiments.collect.export_rows import games_answered, survey_answers, tidy
 from experiments.collect.settings import PaySettings
 from experiments.collect.tables import Study
 from inference.disk import write_whole
+from inference.manifest import replaced
 
 __all__ = ["chosen_number", "chosen_study", "write_exports"]
 
@@ -78,7 +79,7 @@ def write_exports(transaction: Transaction, study: Study, folder: Path | str, *,
     study : Study
         From :func:`chosen_study`.
     folder : Path or str
-        Made if needed; files of the same names are replaced.
+        Made if needed; what this function wrote there before is replaced.
     pay : bool, optional
         Write ``pay.csv`` too, the only file with the recruiter's ids.
 
@@ -87,7 +88,6 @@ def write_exports(transaction: Transaction, study: Study, folder: Path | str, *,
     list of Path
     """
     folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
     tables = {
         f"answers_{game}": tidy_answers(transaction, game, study_ids=[study.id])
         for game in games_answered(transaction, study_ids=[study.id])
@@ -95,8 +95,7 @@ def write_exports(transaction: Transaction, study: Study, folder: Path | str, *,
     tables["surveys"] = survey_answers(transaction, study_ids=[study.id])
     if pay:
         tables["pay"] = pay_table(transaction, study.id, PaySettings(**study.settings.get("pay", {})))
-    written = []
-    for name, table in tables.items():
-        path = folder / f"{name}.csv"
-        written.append(write_whole(path, guarded_csv(table)))
-    return written
+    with replaced(folder, "export") as staging:
+        for name, table in tables.items():
+            write_whole(staging / f"{name}.csv", guarded_csv(table))
+    return [folder / f"{name}.csv" for name in tables]

@@ -14,6 +14,7 @@ from experiments.studies.collected.settings import CollectedSettings
 from experiments.studies.comparison.lm_game_write import write_lm_game
 from experiments.studies.guesses.lm_game_top1_parse import N_DOCUMENTS, RESPONSE_FILE, document_file
 from inference.disk import write_whole
+from inference.manifest import replaced
 
 __all__ = ["PUBLIC_GAMES", "document_tokens", "write_public"]
 
@@ -64,8 +65,6 @@ def _write_top1(found: Collected, folder: Path) -> Path:
     if len(documents) > N_DOCUMENTS:
         problem = f"has {len(documents):,} documents; the layout has room for {N_DOCUMENTS:,}"
         raise InputError(problem, source="study collected", field="document")
-    for number, questions in enumerate(documents.values()):
-        _write(folder / document_file(number), document_tokens(questions))
     numbers = {name: number for number, name in enumerate(documents)}
     answers = found.answers
     columns = (answers["participant"], answers["guess"], answers["document"], answers["item"], answers["position"])
@@ -73,7 +72,10 @@ def _write_top1(found: Collected, folder: Path) -> Path:
         [at, who, guess, "", int(position) + 1, numbers[document or item]]
         for at, (who, guess, document, item, position) in enumerate(zip(*columns, strict=True))
     ]
-    _write(folder / RESPONSE_FILE, rows)
+    with replaced(folder, "public layout") as staging:
+        for number, questions in enumerate(documents.values()):
+            _write(staging / document_file(number), document_tokens(questions))
+        _write(staging / RESPONSE_FILE, rows)
     return folder
 
 

@@ -18,6 +18,7 @@ from experiments.harness.html_page import html_page
 from experiments.harness.outputs import save_figures
 from experiments.harness.registry import EXTRAS
 from experiments.harness.tables import markdown_table
+from inference.manifest import replaced
 from inference.progress import duration, say, stage
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def demo(arguments: Sequence[str] = ()) -> int:
     Raises
     ------
     InputError
-        If the folder is there and not empty.
+        If the folder holds files that no demo wrote.
     SystemExit
         After ``--help``, or with code 2 for an unknown argument.
     """
@@ -78,8 +79,6 @@ def demo(arguments: Sequence[str] = ()) -> int:
     parser.add_argument("folder", nargs="?", type=Path, help="where to write (outputs/demo/TIME)")
     given = parser.parse_args(list(arguments))
     folder = given.folder or Path("outputs", "demo", f"{datetime.now().astimezone():%Y-%m-%d_%H-%M-%S}")
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InputError("is there and not empty; name another folder", source=folder)
     start = time.monotonic()
     page = write_demo(folder, PARTS)
     say(f"took {duration(time.monotonic() - start)}; open this page in a browser:")
@@ -101,14 +100,13 @@ def write_demo(folder: Path, parts: Sequence[Part]) -> Path:
     Path
         Of the page, absolute.
     """
-    folder.mkdir(parents=True, exist_ok=True)
     lines = [
         "# What Shannon game does",
         "People and language models guess the next word; here are numbers that follow. All studies on this page are "
         "simulated, so that the truth is known. `shannon-game --help` lists every question, `shannon-game doctor` what "
         "is installed.",
     ]
-    with stage("demo", len(parts)) as show:
+    with replaced(folder, "demo") as staging, stage("demo", len(parts)) as show:
         for number, part in enumerate(parts):
             show(number, now=part.title)
             lines += [f"## {part.title}", part.says, f"```python\n{part.python}\n```"]
@@ -118,11 +116,10 @@ def write_demo(folder: Path, parts: Sequence[Part]) -> Path:
             except InputError as missing:
                 lines.append(f"**Left out:** {missing}")
                 continue
-            lines += _answer(folder, f"{number + 1}", part.run())
+            lines += _answer(staging, f"{number + 1}", part.run())
         show(len(parts))
-    page = folder / "demo.html"
-    page.write_text(html_page("\n\n".join(lines) + "\n", [folder]), encoding="utf-8")
-    return page.resolve()
+        (staging / "demo.html").write_text(html_page("\n\n".join(lines) + "\n", [staging]), encoding="utf-8")
+    return (folder / "demo.html").resolve()
 
 
 def _answer(folder: Path, name: str, result: ExperimentResult) -> list[str]:

@@ -7,20 +7,21 @@ import hashlib
 import io
 import json
 import platform
-import shutil
 import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import pandas as pd
 from omegaconf import OmegaConf
 
 from estimators.code_identity import code_hash, package_version
+from estimators.errors import InputError
 from experiments.harness.bundle_checks import Check, anonymous, check_bundle, checks_page, without_texts
 from experiments.harness.bundle_methods import methods_paragraph
 from experiments.harness.latex import latex_table
 from experiments.harness.tables import split_constants
+from inference.manifest import MANIFEST, replaced
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -98,7 +99,7 @@ def bundle(
         What the experiment was run on.
     result : ExperimentResult
     folder : str or Path
-        One that is there is replaced.
+        One that this function wrote before is replaced, ``FOLDER.zip`` beside it too.
     settings : Settings, optional
         Of the experiment.
     config : mapping, optional
@@ -113,6 +114,11 @@ def bundle(
     Path
         The folder.
 
+    Raises
+    ------
+    InputError
+        If the folder or the zip holds something else, or has been changed since; nothing has been touched.
+
     Examples
     --------
     >>> from experiments import bundle, perplexity, simulated
@@ -120,8 +126,33 @@ def bundle(
     >>> bundle(study, perplexity(study), "for_osf", experiment="perplexity")  # doctest: +SKIP
     """
     folder = Path(folder)
-    shutil.rmtree(folder, ignore_errors=True)
-    (folder / "tables").mkdir(parents=True)
+    packed = folder.with_name(f"{folder.name}.zip")
+    if packed.exists() and not _is_zip_of(packed, folder):
+        raise InputError("is not the zip of the bundle beside it; move it, or name another folder", source=str(packed))
+    with replaced(folder, "bundle") as staging:
+        _write_bundle(staging, study, result, settings=settings, config=config, experiment=experiment, data=data)
+    zip_folder(folder, packed)
+    return folder
+
+
+def _is_zip_of(path: Path, folder: Path) -> bool:
+    stream = io.BytesIO()
+    if folder.is_dir():
+        zip_folder(folder, stream)
+    return path.is_file() and path.read_bytes() == stream.getvalue()
+
+
+def _write_bundle(
+    folder: Path,
+    study: xr.Dataset,
+    result: ExperimentResult,
+    *,
+    settings: Settings | None,
+    config: Mapping[str, object] | None,
+    experiment: str,
+    data: Mapping[str, str] | None,
+) -> None:
+    (folder / "tables").mkdir()
     (folder / "figures").mkdir()
     name = str(study.attrs.get("name", ""))
     # the main table as a reader sees it has the same people
@@ -145,17 +176,15 @@ def bundle(
     for path, text in texts.items():
         (folder / path).write_text(text, encoding="utf-8", newline="\n")
     (folder / "README.md").write_text(_readme(folder, name, experiment, checks), encoding="utf-8", newline="\n")
-    zip_folder(folder, folder.with_name(f"{folder.name}.zip"))
-    return folder
 
 
-def zip_folder(folder: Path, path: Path) -> None:
+def zip_folder(folder: Path, path: Path | IO[bytes]) -> None:
     """Pack a folder so that equal folders give equal files: sorted, without times and owners.
 
     Parameters
     ----------
     folder : Path
-    path : Path
+    path : Path or binary file
         The zip; its entries begin with the folder's name.
     """
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
@@ -223,7 +252,7 @@ def _csv(rows: Sequence[Sequence[str]]) -> str:
 
 
 def _files(folder: Path) -> list[Path]:
-    return sorted(file for file in folder.rglob("*") if file.is_file())
+    return sorted(file for file in folder.rglob("*") if file.is_file() and file.name != MANIFEST)
 
 
 def _readme(folder: Path, study: str, experiment: str, checks: Sequence[Check]) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from itertools import count
+from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,8 @@ from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 
 from estimators.errors import InputError
 from experiments.harness.command_line import quoted
+from experiments.harness.outputs import JobStatus, check_run_folder, read_result, write_status
+from inference.manifest import claim, take_unused
 from inference.own_folder import LOCK, is_taken, release, take
 
 __all__ = ["LOCK", "OwnFolder", "Refused", "is_taken", "release", "take", "take_unused"]
@@ -28,13 +30,28 @@ class OwnFolder(Callback):
     def on_run_start(self, config: DictConfig, **kwargs: Any) -> None:  # noqa: ARG002 - Hydra's signature
         """Take the folder of a run."""
         with _refused():
-            _set(config, "run", _own(Path(str(config.hydra.run.dir)), is_new="${now:" in _raw(config, "hydra.run.dir")))
+            wanted = Path(str(config.hydra.run.dir))
+            check_run_folder(wanted)
+            folder = _own(wanted, is_new="${now:" in _raw(config, "hydra.run.dir"))
+            if read_result(folder) is None:
+                # before Hydra writes there, so that the folder is a run's from its first file on
+                write_status(folder, JobStatus("running", "", (), "", datetime.now().astimezone().isoformat()))
+            _set(config, "run", folder)
 
     def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:  # noqa: ARG002 - Hydra's signature
         """Take the folder of a sweep."""
         is_new = "${sweep}" in _raw(config, "hydra.sweep.dir") and "${now:" in _raw(config, "sweep")
         with _refused():
-            folder = _own(Path(str(config.hydra.sweep.dir)), is_new=is_new)
+            if _raw(config, "hydra.sweep.subdir") != "${hydra.job.num}":
+                raise InputError("is fixed: jobs are numbered; set hydra.sweep.dir", field="hydra.sweep.subdir")
+            wanted = Path(str(config.hydra.sweep.dir))
+            if not is_new:
+                claim(wanted, "sweep")
+                for job in wanted.iterdir():
+                    if job.name.isdigit() and job.is_dir():
+                        check_run_folder(job, in_sweep=True)
+            folder = _own(wanted, is_new=is_new)
+            claim(folder, "sweep")
             _set(config, "sweep", folder)
             if is_new:
                 # the name by which the user goes on with it
@@ -76,22 +93,3 @@ def _own(wanted: Path, *, is_new: bool) -> Path:
         wanted.mkdir(parents=True, exist_ok=True)
     take(wanted)
     return wanted
-
-
-def take_unused(wanted: Path) -> Path:
-    """Make a folder that was not there: the one that is wanted, or ``wanted_2``, ``wanted_3``, ... after it.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as home:
-    ...     [take_unused(Path(home, "a")).name for _ in range(3)]
-    ['a', 'a_2', 'a_3']
-    """
-    for number in count(1):
-        folder = wanted if number == 1 else wanted.with_name(f"{wanted.name}_{number}")
-        # not "is it there?" and then "make it": another run may do both in between
-        with suppress(FileExistsError):
-            folder.mkdir(parents=True)
-            return folder
-    raise AssertionError

@@ -64,7 +64,8 @@ def hide_keys(cfg: DictConfig, folder: Path) -> None:
     ]
     if not found:
         return
-    for path in (folder / ".hydra").glob("*.yaml"):
+    for name in ("config", "hydra", "overrides"):
+        path = folder / ".hydra" / f"{name}.yaml"
         text = path.read_text(encoding="utf-8")
         for _, value in found:
             text = text.replace(value, "(hidden)")

@@ -5,10 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -16,10 +15,13 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from omegaconf import DictConfig, OmegaConf
 
 from estimators.code_identity import PACKAGES, code_hash, package_version
+from estimators.errors import InputError
 from estimators.layout import notes
 from experiments.harness.result import ExperimentResult, table_sections
 from experiments.harness.tables import markdown_plain
 from inference.disk import make_room
+from inference.manifest import SCRATCH, Manifest, in_the_way, manifest_of, put, remove, remove_scratch, take_unused
+from inference.own_folder import LOCK
 from inference.progress import counted
 from inference.settings import Settings
 
@@ -29,49 +31,27 @@ if TYPE_CHECKING:
 
 __all__ = [
     "JobStatus",
+    "begin",
     "broken_output",
-    "clear_outputs",
+    "check_outputs",
+    "check_run_folder",
     "config_hash",
+    "finish",
+    "forget_attempt",
     "job_code",
-    "output_sizes",
+    "read_result",
     "read_status",
     "report_of",
     "save_figures",
-    "staged",
+    "status_folder",
     "warnings_of",
     "write_outputs",
     "write_status",
 ]
 
-_TABLES = (
-    "items",
-    "participants",
-    "answers",
-    "bridge",
-    "questions",
-    "people",
-    "criteria",
-    "splits",
-    "curves",
-    "overlap",
-    "unreadable",
-    "easy_tokens",
-    "score_curves",
-)
-_TABLE_FILES = tuple(f"{name}.csv" for name in _TABLES)
-_OUTPUTS = (
-    "table.csv",
-    *_TABLE_FILES,
-    "results.nc",
-    "notes.csv",
-    "figures",
-    "report.md",
-    "report.html",
-    "explore.html",
-)
-# what an experiment may write besides, see ExperimentResult.files
-_FILES = ("study.nc", "lm_game", "tables", "studies", "model")
 _STATUS = "status.json"
+_ATTEMPT = f"{SCRATCH}attempt"
+"""Folder of the status, log and config of a run, as long as the result of an earlier one stands."""
 _POSTERIOR = "posterior_{}.nc"
 _PACKAGES = ("shannon-game", "numpy", "xarray", "pandas", "h5netcdf", "matplotlib", "hydra-core")
 
@@ -104,6 +84,8 @@ class JobStatus:
         Setting that names a file or folder -> hash of what was there when the job began.
     outputs : mapping of str to int
         File that the job wrote -> its size in bytes.
+    sha256 : mapping of str to sequence of str
+        The same files -> their digests; several while one result replaces another.
     """
 
     status: Literal["running", "ok", "failed", "interrupted"]
@@ -118,6 +100,7 @@ class JobStatus:
     code_hash: str = ""
     data: Mapping[str, str] = field(default_factory=dict)
     outputs: Mapping[str, int] = field(default_factory=dict)
+    sha256: Manifest = field(default_factory=dict)
 
 
 def config_hash(cfg: DictConfig) -> str:
@@ -169,8 +152,27 @@ def _decisive(cfg: DictConfig) -> dict[str, Any]:
     return settings
 
 
+def attempt_prefix(folder: str) -> str:
+    """What stands before the names of a run's log and config: nothing, unless an earlier result stands there."""
+    return f"{_ATTEMPT}/" if _stands(Path(folder)) else ""
+
+
+OmegaConf.register_new_resolver("attempt", attempt_prefix, replace=True)
+
+
+def _stands(folder: Path) -> bool:
+    before = read_result(folder)
+    return before is not None and before.status == "ok"
+
+
+def status_folder(folder: Path) -> Path:
+    """Where a run in a folder keeps its status, log and config until it has a result."""
+    return folder / attempt_prefix(str(folder))
+
+
 def write_status(folder: Path, status: JobStatus) -> None:
     """Replace ``status.json`` in one step: a reader sees the old one or the new one, never half of it."""
+    folder.mkdir(exist_ok=True)
     temporary = folder / f".{_STATUS}.partial"
     try:
         temporary.write_text(json.dumps(asdict(status), indent=2) + "\n", encoding="utf-8")
@@ -180,7 +182,12 @@ def write_status(folder: Path, status: JobStatus) -> None:
 
 
 def read_status(folder: Path) -> JobStatus | None:
-    """Read ``status.json``; None if it is missing or is not one (the job is then as good as not done)."""
+    """Read the status of the last run in a folder; None if there is none (the job is then as good as not done)."""
+    return read_result(folder / _ATTEMPT) or read_result(folder)
+
+
+def read_result(folder: Path) -> JobStatus | None:
+    """Read the status of the run whose result stands in a folder, or of the only one."""
     try:
         content = json.loads((folder / _STATUS).read_text(encoding="utf-8"))
         return JobStatus(
@@ -190,10 +197,78 @@ def read_status(folder: Path) -> JobStatus | None:
         return None
 
 
-def clear_outputs(folder: Path) -> None:
-    """Remove what an earlier run of the same job left, so that old results never stand beside a new status."""
-    for path in (*_output_paths(folder), folder / _STATUS):
-        _remove(path)
+def check_run_folder(folder: Path, *, in_sweep: bool = False) -> None:
+    """Refuse a folder that holds files and is no run's; nothing is touched.
+
+    Raises
+    ------
+    InputError
+    """
+    # the job of a sweep that was killed early has what Hydra writes and no status
+    known = {LOCK, ".hydra", "run.log"} if in_sweep else {LOCK}
+    if folder.exists() and read_result(folder) is None and any(path.name not in known for path in folder.iterdir()):
+        problem = "holds files that no run wrote; name a new or an empty folder"
+        raise InputError(problem, source=str(folder), field="hydra.sweep.dir" if in_sweep else "hydra.run.dir")
+
+
+def check_outputs(folder: Path) -> None:
+    """Refuse to begin where a later result could not replace the earlier one.
+
+    Raises
+    ------
+    InputError
+        If a file of it has changed since.
+    """
+    before = read_result(folder)
+    if before is not None and (found := in_the_way(folder, before.outputs, before.sha256)):
+        problem = f"{found[0]} has changed since a run wrote it; move it, or name another folder"
+        raise InputError(problem, source=str(folder))
+
+
+def begin(folder: Path, status: JobStatus) -> Path:
+    """Write the first status of a run, and give the folder that has it until there is a result."""
+    place = status_folder(folder)
+    before = read_result(folder)
+    if place == folder:
+        # neither a result nor a run: what a kill left of a result that was being put there
+        remove(folder, {} if before is None else before.sha256)
+        forget_attempt(folder)
+    write_status(place, status)
+    return place
+
+
+def forget_attempt(folder: Path) -> None:
+    """Remove status, log and config of a run that came after the one whose result stands."""
+    remove_scratch(folder / _ATTEMPT)
+
+
+def finish(folder: Path, staging: Path, status: JobStatus) -> Path:
+    """Put a whole result in the place of an earlier one, or beside the folder if a file stands in the way.
+
+    Returns
+    -------
+    Path
+        The folder that has the result, and a status that says so.
+    """
+    before, place = read_result(folder), status_folder(folder)
+    written = {} if before is None else before.sha256
+    new = manifest_of(staging)
+    if in_the_way(folder, new, written):
+        folder = take_unused(folder)
+        place, written = folder, {}
+    sizes = {name: (staging / name).stat().st_size for name in new}
+    # a kill between here and the end leaves files of both results: both are the toolkit's
+    both = {name: (*written.get(name, ()), *new.get(name, ())) for name in (*written, *new)}
+    write_status(folder, replace(status, sha256=both))
+    put(staging, folder, written)
+    write_status(folder, replace(status, status="ok", outputs=sizes, sha256=new))
+    if place != folder:
+        for name in ("run.log", *(path.relative_to(place) for path in place.glob(".hydra/*"))):
+            # a system may refuse to move a log that is open
+            with suppress(OSError):
+                (place / name).replace(folder / name)
+        forget_attempt(folder)
+    return folder
 
 
 def report_of(folder: Path) -> Path:
@@ -202,59 +277,18 @@ def report_of(folder: Path) -> Path:
     return page if page.exists() else folder / "report.md"
 
 
-def output_sizes(folder: Path) -> dict[str, int]:
-    """Size in bytes of every output file of a job, by its path in the job's folder."""
-    files = (file for path in _output_paths(folder) for file in (path, *path.rglob("*")) if file.is_file())
-    return {file.relative_to(folder).as_posix(): file.stat().st_size for file in sorted(files)}
-
-
 def broken_output(folder: Path, status: JobStatus) -> str | None:
     """Name of an output file that is missing or has another size than when the job wrote it; None if all are whole."""
-    found = output_sizes(folder)
-    wanted = {"table.csv": found.get("table.csv"), **status.outputs}
-    return next((name for name, size in wanted.items() if size is None or found.get(name) != size), None)
+    wanted = {"table.csv": _size(folder / "table.csv"), **status.outputs}
+    return next((name for name, size in wanted.items() if size is None or _size(folder / name) != size), None)
 
 
-def _output_paths(folder: Path) -> list[Path]:
-    return [*(folder / name for name in (*_OUTPUTS, *_FILES)), *folder.glob(_POSTERIOR.format("*"))]
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
-
-
-@contextmanager
-def staged(folder: Path) -> Iterator[Path]:
-    """Give a temporary folder inside ``folder`` whose content moves into it only if all of it was written.
-
-    Parameters
-    ----------
-    folder : Path
-        Exists; what it already has under the same names is replaced.
-
-    Yields
-    ------
-    Path
-    """
-    staging = folder / ".partial"
-    _remove(staging)
-    staging.mkdir()
-    try:
-        yield staging
-        for path in sorted(staging.iterdir()):
-            target = folder / path.name
-            if path.is_dir():
-                _remove(target)
-            path.replace(target)
-    finally:
-        _remove(staging)
+def _size(path: Path) -> int | None:
+    return path.stat().st_size if path.is_file() else None
 
 
 def write_outputs(
-    folder: Path,
+    staging: Path,
     cfg: DictConfig,
     study: xr.Dataset,
     result: ExperimentResult,
@@ -264,12 +298,12 @@ def write_outputs(
     timings: Mapping[str, float] | None = None,
     data: Mapping[str, str] | None = None,
 ) -> None:
-    """Write table, dataset, the loader's notes, figures as PNG and SVG, report, posteriors: all or none.
+    """Write table, dataset, the loader's notes, figures as PNG and SVG, report, posteriors.
 
     Parameters
     ----------
-    folder : Path
-        The job's folder; it exists.
+    staging : Path
+        An empty folder in the job's own.
     cfg : DictConfig
         The job's config.
     study : xarray.Dataset
@@ -286,57 +320,52 @@ def write_outputs(
     """
     import pandas as pd  # noqa: PLC0415 - the help and a skipped job need none
 
-    with staged(folder) as staging:
-        result.table.to_csv(staging / "table.csv", index=False, lineterminator="\n")
-        # what was dropped, repaired or kept in spite of doubts, for programs; the report has it for readers
-        noted = pd.DataFrame(notes(study), columns=["level", "count", "text"]).astype({"count": "Int64"})
-        noted.to_csv(staging / "notes.csv", index=False, lineterminator="\n")
-        dataset = result.dataset.assign_attrs(
-            experiment=str(cfg.experiment.name),
-            study=str(study.attrs.get("name", "")),
-            data_sha256=str(study.attrs.get("data_sha256", "")),
-            config=json.dumps(_decisive(cfg), sort_keys=True),
-            settings="" if settings is None else settings.model_dump_json(),
-            version=package_version(),
+    result.table.to_csv(staging / "table.csv", index=False, lineterminator="\n")
+    # what was dropped, repaired or kept in spite of doubts, for programs; the report has it for readers
+    noted = pd.DataFrame(notes(study), columns=["level", "count", "text"]).astype({"count": "Int64"})
+    noted.to_csv(staging / "notes.csv", index=False, lineterminator="\n")
+    dataset = result.dataset.assign_attrs(
+        experiment=str(cfg.experiment.name),
+        study=str(study.attrs.get("name", "")),
+        data_sha256=str(study.attrs.get("data_sha256", "")),
+        config=json.dumps(_decisive(cfg), sort_keys=True),
+        settings="" if settings is None else settings.model_dump_json(),
+        version=package_version(),
+    )
+    make_room(staging / "results.nc", dataset.nbytes)
+    dataset.to_netcdf(staging / "results.nc", engine="h5netcdf")
+    _save_posteriors(staging, result.posteriors)
+    for name, table in result.tables.items():
+        table.to_csv(staging / f"{name}.csv", index=False, lineterminator="\n")
+    for name, write in result.files.items():
+        write(staging / name)
+    figures = staging / "figures"
+    figures.mkdir()
+    save_figures(figures, result.figures, dpi=int(cfg.output.dpi))
+    report = _report(cfg, study, result, settings=settings, overrides=overrides, timings=timings or {})
+    (staging / "report.md").write_text(report, encoding="utf-8")
+    if cfg.output.html:
+        from experiments.harness.html_page import html_page  # noqa: PLC0415 - a run that writes none needs no parser
+
+        (staging / "report.html").write_text(
+            html_page(report, [staging, staging.parent], verdicts=result.verdicts), encoding="utf-8"
         )
-        make_room(staging / "results.nc", dataset.nbytes)
-        dataset.to_netcdf(staging / "results.nc", engine="h5netcdf")
-        _save_posteriors(staging, result.posteriors)
-        for name, table in result.tables.items():
-            if name not in _TABLES:
-                raise ValueError(f"{name!r} is none of the tables that a later run would clear: {', '.join(_TABLES)}")
-            table.to_csv(staging / f"{name}.csv", index=False, lineterminator="\n")
-        for name, write in result.files.items():
-            if name not in _FILES:
-                raise ValueError(f"{name!r} is none of the files that a later run would clear: {', '.join(_FILES)}")
-            write(staging / name)
-        figures = staging / "figures"
-        figures.mkdir()
-        save_figures(figures, result.figures, dpi=int(cfg.output.dpi))
-        report = _report(cfg, study, result, settings=settings, overrides=overrides, timings=timings or {})
-        (staging / "report.md").write_text(report, encoding="utf-8")
-        if cfg.output.html:
-            from experiments.harness.html_page import html_page  # noqa: PLC0415 - a run that writes none needs no parser
+    if cfg.output.explore:
+        from experiments.harness.explore import explore  # noqa: PLC0415 - as above
 
-            (staging / "report.html").write_text(
-                html_page(report, [staging, folder], verdicts=result.verdicts), encoding="utf-8"
-            )
-        if cfg.output.explore:
-            from experiments.harness.explore import explore  # noqa: PLC0415 - as above
+        explore(study, result, staging / "explore.html")
+    if cfg.output.bundle:
+        from experiments.harness.bundle import bundle  # noqa: PLC0415 - as above
 
-            explore(study, result, staging / "explore.html")
-        if cfg.output.bundle:
-            from experiments.harness.bundle import bundle  # noqa: PLC0415 - as above
-
-            bundle(
-                study,
-                result,
-                staging / "bundle",
-                settings=settings,
-                config=_decisive(cfg),
-                experiment=str(cfg.experiment.name),
-                data=data,
-            )
+        bundle(
+            study,
+            result,
+            staging / "bundle",
+            settings=settings,
+            config=_decisive(cfg),
+            experiment=str(cfg.experiment.name),
+            data=data,
+        )
 
 
 def _save_posteriors(folder: Path, posteriors: Mapping[str, Any]) -> None:

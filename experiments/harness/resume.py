@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -20,8 +19,9 @@ from omegaconf import DictConfig, OmegaConf
 
 from estimators.code_identity import package_version
 from experiments.harness.folders import is_taken
-from experiments.harness.outputs import broken_output, config_hash, job_code, read_status
+from experiments.harness.outputs import broken_output, config_hash, job_code, read_result, read_status
 from experiments.harness.replication import PARTS, REPLICATES
+from inference.manifest import FITS, remove_scratch
 
 __all__ = ["JobIdentity", "clear_work", "content_hash", "done_before", "fits_folder", "job_identity", "take_over"]
 
@@ -33,8 +33,7 @@ _SMALL_BYTES = 2**20
 # a folder with one of these is what a run or a sweep left
 _LEFT_BY_HYDRA = (".hydra", "multirun.yaml")
 # what a run that was stopped has done already
-_FITS = ".fits"
-_WORK = (_FITS, REPLICATES, PARTS)
+_WORK = (FITS, REPLICATES, PARTS)
 _SAMPLERS = ("numpy", "pytensor", "pymc", "nutpie", "jax", "numpyro", "blackjax", "arviz", "xarray")
 
 
@@ -106,7 +105,7 @@ def done_before(folder: Path, wanted: JobIdentity) -> tuple[bool, str]:
     reason : str
         Why a job that was done has to be done again; empty otherwise.
     """
-    before = read_status(folder)
+    before = read_result(folder)
     if before is None or before.status != "ok":
         return False, ""
     changed = next(
@@ -124,30 +123,14 @@ def done_before(folder: Path, wanted: JobIdentity) -> tuple[bool, str]:
 
 
 def fits_folder(folder: Path, identity: JobIdentity) -> Path:
-    """Where a run keeps its finished fits until it ends; those of other settings, code, data or packages go.
-
-    Parameters
-    ----------
-    folder : Path
-        Of the run.
-    identity : JobIdentity
-
-    Returns
-    -------
-    Path
-        It need not exist.
-    """
+    """Where a run keeps its finished fits until it ends."""
     known = [*asdict(identity).items(), *((name, package_version(name)) for name in _SAMPLERS)]
-    own = folder / _FITS / hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()[:16]
-    for other in folder.glob(f"{_FITS}/*"):
-        if other != own:
-            shutil.rmtree(other, ignore_errors=True)
-    return own
+    return folder / FITS / hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def clear_work(folder: Path) -> None:
     """Remove what a run keeps for the case that it is stopped; replicates and parts are outputs of it too."""
-    shutil.rmtree(folder / _FITS, ignore_errors=True)
+    remove_scratch(folder / FITS)
 
 
 def take_over(folder: Path, identity: JobIdentity) -> Path | None:

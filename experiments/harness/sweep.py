@@ -21,8 +21,9 @@ from hydra.utils import get_object
 from omegaconf import DictConfig, OmegaConf
 
 from estimators.errors import InputError
-from experiments.harness.outputs import broken_output, read_status, save_figures, staged
+from experiments.harness.outputs import broken_output, read_status, save_figures
 from experiments.harness.tables import for_screen, markdown_table, print_table
+from inference.manifest import replaced
 from inference.progress import counted
 
 if TYPE_CHECKING:
@@ -184,7 +185,7 @@ def write_summary(
     text = summary_table(jobs)
     table = _as_numbers(text)
     figure = _figure(table, title, draw)
-    with staged(folder) as staging:
+    with replaced(folder, "sweep") as staging:
         text.to_csv(staging / "summary.csv", index=False, lineterminator="\n")
         if figure is not None:
             save_figures(staging, {"summary": figure}, dpi=dpi)

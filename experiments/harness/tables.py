@@ -197,12 +197,8 @@ def screen_table(table: pd.DataFrame, title: str = "", *, styled: bool = False) 
 
 def print_table(table: pd.DataFrame, title: str) -> None:
     """Print :func:`screen_table`."""
-    try:
-        sys.stdout.write(screen_table(table, title, styled=True))
-        sys.stdout.flush()
-    except OSError:
-        # whoever read it has gone, as `head` does; the files are written, and Python would complain at its end again
-        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115
+    sys.stdout.write(screen_table(table, title, styled=True))
+    sys.stdout.flush()
 
 
 def _rich_table(table: pd.DataFrame) -> Table:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import shutil
 import tempfile
 import time
 from pathlib import Path
@@ -15,6 +14,7 @@ from inference.lm.checkpoints import from_pretrained
 from inference.lm.gguf_header import read_gguf_header
 from inference.lm.model_files import check_counts, hash_files, model_files, read_object
 from inference.lm.settings import ModelSettings
+from inference.manifest import SCRATCH, remove_scratch
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -24,7 +24,7 @@ __all__ = ["load_gguf"]
 log = logging.getLogger(__name__)
 
 _SUMS = "sha256.json"
-_PARTIAL = ".partial-"
+_PARTIAL = f"{SCRATCH}partial-"
 _ABANDONED_SECONDS = 3600.0
 
 
@@ -105,19 +105,20 @@ def _keep_converted(module: PreTrainedModel, tokenizer: PreTrainedTokenizerBase,
         # of a process that was killed: hundreds of megabytes, to which nobody comes back
         for left in folder.parent.glob(f"{_PARTIAL}*"):
             if time.time() - left.stat().st_mtime > _ABANDONED_SECONDS:
-                shutil.rmtree(left, ignore_errors=True)
+                remove_scratch(left)
         staging = Path(tempfile.mkdtemp(prefix=_PARTIAL, dir=folder.parent))
         try:
-            module.save_pretrained(staging)
-            tokenizer.save_pretrained(staging)
-            sums = {path.name: hash_files([path]) for path in sorted(staging.iterdir())}
-            (staging / _SUMS).write_text(json.dumps(sums), encoding="utf-8")
+            new = staging / "new"
+            module.save_pretrained(new)
+            tokenizer.save_pretrained(new)
+            sums = {path.name: hash_files([path]) for path in sorted(new.iterdir())}
+            (new / _SUMS).write_text(json.dumps(sums), encoding="utf-8")
             # another process may have made it meanwhile, and read it now
             if folder.is_dir() and not _is_as_it_was(folder):
-                shutil.rmtree(folder)
-            staging.rename(folder)
+                folder.rename(staging / "damaged")
+            new.rename(folder)
         finally:
-            shutil.rmtree(staging, ignore_errors=True)
+            remove_scratch(staging)
     except (OSError, SafetensorError) as error:
         if not (folder / _SUMS).is_file():
             log.warning("the converted model could not be kept in %s: %s", folder, error)

@@ -8,7 +8,6 @@ at all.
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from estimators.code_identity import code_hash, package_version
 from estimators.display import Result
 from estimators.errors import InputError
 from inference.lm.training_settings import TrainingSettings, example_order
+from inference.manifest import SCRATCH, remove_scratch
 from inference.own_folder import own
 from inference.progress import stage
 from inference.store.keys import canonical_json, result_key
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Examples", "TrainedModel", "last_checkpoint", "train_model", "training_key"]
 
-_MODEL, _CHECKPOINTS, _CURVES = "model", "checkpoints", "curves.json"
+_MODEL, _CHECKPOINTS, _CURVES = "model", f"{SCRATCH}checkpoints", "curves.json"
 _STATE = "trainer_state.json"
 _CODE = (
     "inference.lm.training",
@@ -132,7 +132,7 @@ def last_checkpoint(folder: Path) -> Path | None:
                 return found[step]
         except (OSError, ValueError, KeyError):
             pass
-        shutil.rmtree(found[step], ignore_errors=True)
+        remove_scratch(found[step])
     return None
 
 
@@ -232,7 +232,7 @@ def _trained(
         "device": trainer.args.device.type,
     }
     _write(trainer.model, tokenizer, folder, made)
-    shutil.rmtree(folder / _CHECKPOINTS, ignore_errors=True)
+    remove_scratch(folder / _CHECKPOINTS)
     return TrainedModel(folder=folder / _MODEL, **made | {"curves": tuple(curves)}, n_steps_now=n_steps - n_before)
 
 
@@ -246,8 +246,8 @@ def _finished(folder: Path) -> TrainedModel | None:
 
 def _write(module: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, folder: Path, made: Mapping[str, Any]) -> None:
     """Write the model whole or not at all: whoever finds it takes it for finished."""
-    partial = folder / f"{_MODEL}.partial"
-    shutil.rmtree(partial, ignore_errors=True)
+    partial = folder / f"{SCRATCH}{_MODEL}"
+    remove_scratch(partial)
     module.save_pretrained(partial)
     tokenizer.save_pretrained(partial)
     (partial / _CURVES).write_text(json.dumps(made), encoding="utf-8")

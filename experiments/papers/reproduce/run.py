@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -28,7 +29,6 @@ __all__ = ["Outcome", "Planned", "State", "cores", "data_root", "plan", "run_par
 
 State = Literal["done", "done before", "failed", "data missing", "not run"]
 
-_LOG = "command.log"
 # what children get to leave by themselves after Ctrl-C, which a terminal sends to them too
 _GRACE_SECONDS = 5.0
 _POLL_SECONDS = 0.2
@@ -296,13 +296,11 @@ def _stop(
 
 def _run_one(one: Planned, running: dict[str, subprocess.Popen[bytes]], n_jobs: int) -> Outcome:
     one.folder.mkdir(parents=True, exist_ok=True)
-    # what the run before left must not be taken for this one's, even if this one cannot start
-    for name in ("status.json", "run.log"):
-        (one.folder / name).unlink(missing_ok=True)
     threads = str(max(1, cores() // n_jobs))
     limits = {name: os.environ.get(name, threads) for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
     arguments = [*one.overrides, f"hydra.run.dir={quoted(str(one.folder))}", "output.print=false"]
-    with (one.folder / _LOG).open("wb") as log:
+    # not in the part's folder, where only the part writes
+    with tempfile.TemporaryFile() as log:
         process = subprocess.Popen(
             [sys.executable, "-m", "experiments.run", *arguments],
             stdin=subprocess.DEVNULL,
@@ -315,22 +313,21 @@ def _run_one(one: Planned, running: dict[str, subprocess.Popen[bytes]], n_jobs: 
             code = process.wait()
         finally:
             running.pop(one.part.name, None)
+        log.seek(0)
+        lines = log.read().decode("utf-8", errors="replace").splitlines()
+    last = next((line for line in reversed(lines) if line.strip()), "nothing was said")
     outcome = _finished(one, "done")
     # the command's exit codes, see experiments.run
     if code in (0, 3) and outcome.has_outputs:
         return outcome
-    message = outcome.message or f"ended with exit code {code}: {_last_line(one.folder / _LOG)}"
+    # a command that could not start leaves the status of the one before
+    message = f"ended with exit code {code}: {last}" if outcome.has_outputs else outcome.message or last
     if code == 2 and one.may_download:
         source = DATA[one.part.group]
         return Outcome(
             one, "data missing", message=f"{message}; or get {source.what}, and set data.{source.folder}=FOLDER"
         )
     return Outcome(one, "failed", message=message)
-
-
-def _last_line(log: Path) -> str:
-    lines = log.read_text(encoding="utf-8", errors="replace").split("\n")
-    return next((line for line in reversed(lines) if line.strip()), "nothing was said")
 
 
 def cores() -> int:

@@ -12,6 +12,7 @@ from estimators.comparison import validate_comparison_study
 from estimators.errors import InputError
 from experiments.studies.comparison.lm_game_parse import RESPONSE_FILE, question_file
 from inference.disk import write_whole
+from inference.manifest import replaced
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -42,7 +43,8 @@ def write_lm_game(study: xr.Dataset, folder: Path | str) -> Path:
     Raises
     ------
     InputError
-        If the study is not valid, or an item or a model's name has no place in the layout.
+        If the study is not valid, an item or a model's name has no place in the layout, or the folder holds files that
+        this function did not write.
     """
     validate_comparison_study(study)
     folder = Path(folder)
@@ -56,21 +58,22 @@ def write_lm_game(study: xr.Dataset, folder: Path | str) -> Path:
     index = names.index(study.attrs["generator"])
     target, candidate = study["target_logprob"].values, study["candidate_logprob"].values
     columns = [study[name].values.tolist() for name in ("context", "target_token", "candidate_token")]
-    for position, (item, context, token, candidates) in enumerate(zip(items, *columns, strict=True)):
-        question = {
-            "id": item,
-            "input_str": context,
-            "correct_token_str": token,
-            "generated_token_strs": candidates,
-            "generator_names": names,
-            "generator_index": index,
-            "correct_logprobs": target[:, position].tolist(),
-            "generated_logprobss": candidate[:, position].tolist(),
-            "generation_probs": np.exp(candidate[index, position]).tolist(),
-        }
-        _write(folder / question_file(item), question)
-    if study.sizes["response"]:
-        _write(folder / RESPONSE_FILE, _rows(study))
+    with replaced(folder, "public layout") as staging:
+        for position, (item, context, token, candidates) in enumerate(zip(items, *columns, strict=True)):
+            question = {
+                "id": item,
+                "input_str": context,
+                "correct_token_str": token,
+                "generated_token_strs": candidates,
+                "generator_names": names,
+                "generator_index": index,
+                "correct_logprobs": target[:, position].tolist(),
+                "generated_logprobss": candidate[:, position].tolist(),
+                "generation_probs": np.exp(candidate[index, position]).tolist(),
+            }
+            _write(staging / question_file(item), question)
+        if study.sizes["response"]:
+            _write(staging / RESPONSE_FILE, _rows(study))
     return folder
 
 

@@ -516,7 +516,7 @@ def test_a_copy_that_cannot_be_kept_costs_nothing_but_time(
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     models = tmp_path / "shannon-game" / "models"
-    for name, age in ((".partial-old", 1e4), (".partial-new", 0.0)):
+    for name, age in ((".shannon-game-partial-old", 1e4), (".shannon-game-partial-new", 0.0)):
         (models / name).mkdir(parents=True)
         os.utime(models / name, (time.time() - age,) * 2)
 
@@ -528,6 +528,6 @@ def test_a_copy_that_cannot_be_kept_costs_nothing_but_time(
         first = load_gguf(gguf_file, cache=True)
     assert "could not be kept" in caplog.text
     # what another process may be writing stays
-    assert [path.name for path in models.iterdir()] == [".partial-new"]
+    assert [path.name for path in models.iterdir()] == [".shannon-game-partial-new"]
     assert load_gguf(gguf_file, cache=True).identity == first.identity
     assert len(list(models.glob("*/sha256.json"))) == 1

@@ -99,8 +99,8 @@ def test_a_run_that_goes_on_is_one_that_was_never_stopped_to_the_bit(
     with pytest.raises(Killed):
         trained(tmp_path / "parts", tokenizer, blocks, dropout=dropout, collate=collate)
     # a checkpoint that was cut off stands beside the whole one
-    cut_off = tmp_path / "parts/checkpoints/checkpoint-8"
-    shutil.copytree(tmp_path / "parts/checkpoints/checkpoint-4", cut_off)
+    cut_off = tmp_path / "parts/.shannon-game-checkpoints/checkpoint-8"
+    shutil.copytree(tmp_path / "parts/.shannon-game-checkpoints/checkpoint-4", cut_off)
     (cut_off / "trainer_state.json").unlink()
     parts = trained(tmp_path / "parts", tokenizer, blocks, dropout=dropout)
     assert (whole.n_steps_now, parts.n_steps_now) == (12, 8)
