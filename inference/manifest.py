@@ -15,7 +15,7 @@ from itertools import chain, count
 from pathlib import Path, PurePosixPath
 
 from estimators.errors import InputError
-from inference.own_folder import own
+from inference.own_folder import LOCK, own
 
 __all__ = [
     "FITS",
@@ -125,7 +125,7 @@ def claim(folder: Path, what: str) -> Manifest:
     """
     found = read_manifest(folder)
     if found is None:
-        if folder.is_dir() and any(folder.iterdir()):
+        if folder.exists() and any(path.name != LOCK for path in folder.iterdir()):
             raise InputError(
                 f"holds files and is no {what} of this toolkit; name a new or an empty folder", source=str(folder)
             )

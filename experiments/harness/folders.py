@@ -31,8 +31,10 @@ class OwnFolder(Callback):
         """Take the folder of a run."""
         with _refused():
             wanted = Path(str(config.hydra.run.dir))
-            check_run_folder(wanted)
-            folder = _own(wanted, is_new="${now:" in _raw(config, "hydra.run.dir"))
+            is_new = "${now:" in _raw(config, "hydra.run.dir")
+            if not is_new:
+                check_run_folder(wanted)
+            folder = _own(wanted, is_new=is_new)
             if read_result(folder) is None:
                 # before Hydra writes there, so that the folder is a run's from its first file on
                 write_status(folder, JobStatus("running", "", (), "", datetime.now().astimezone().isoformat()))
@@ -47,9 +49,8 @@ class OwnFolder(Callback):
             wanted = Path(str(config.hydra.sweep.dir))
             if not is_new:
                 claim(wanted, "sweep")
-                for job in wanted.iterdir():
-                    if job.name.isdigit() and job.is_dir():
-                        check_run_folder(job, in_sweep=True)
+                for job in (path for path in wanted.iterdir() if path.name.isdigit()):
+                    check_run_folder(job, in_sweep=True)
             folder = _own(wanted, is_new=is_new)
             claim(folder, "sweep")
             _set(config, "sweep", folder)

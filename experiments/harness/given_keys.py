@@ -64,8 +64,8 @@ def hide_keys(cfg: DictConfig, folder: Path) -> None:
     ]
     if not found:
         return
-    for name in ("config", "hydra", "overrides"):
-        path = folder / ".hydra" / f"{name}.yaml"
+    hydra_files = (folder / ".hydra" / f"{name}.yaml" for name in ("config", "hydra", "overrides"))
+    for path in filter(Path.exists, hydra_files):
         text = path.read_text(encoding="utf-8")
         for _, value in found:
             text = text.replace(value, "(hidden)")

@@ -259,11 +259,11 @@ def finish(folder: Path, staging: Path, status: JobStatus) -> Path:
     sizes = {name: (staging / name).stat().st_size for name in new}
     # a kill between here and the end leaves files of both results: both are the toolkit's
     both = {name: (*written.get(name, ()), *new.get(name, ())) for name in (*written, *new)}
-    write_status(folder, replace(status, sha256=both))
+    write_status(folder, replace(status, status="running", sha256=both))
     put(staging, folder, written)
     write_status(folder, replace(status, status="ok", outputs=sizes, sha256=new))
     if place != folder:
-        for name in ("run.log", *(path.relative_to(place) for path in place.glob(".hydra/*"))):
+        for name in ("run.log", *(f".hydra/{path.name}" for path in place.glob(".hydra/*"))):
             # a system may refuse to move a log that is open
             with suppress(OSError):
                 (place / name).replace(folder / name)

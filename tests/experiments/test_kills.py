@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from experiments.harness.outputs import read_status
+from inference.manifest import SCRATCH
 from tests.experiments.command import TINY, command, environment, run
 
 SAMPLED = ("sampler.draws=60", "sampler.tune=100", "sampler.chains=2", "sampler.cores=1")
@@ -45,7 +46,7 @@ def tables(home: Path) -> dict[str, bytes]:
     """Tables of finished runs, by folder where a sweep names it; none may lie beside an unfinished status."""
     found = {}
     for path in sorted(home.rglob("*")):
-        if path.name in ("table.csv", "summary.csv") and ".partial" not in path.parts:
+        if path.name in ("table.csv", "summary.csv") and not any(part.startswith(SCRATCH) for part in path.parts):
             if path.name == "table.csv":
                 status = read_status(path.parent)
                 assert status is not None

@@ -19,7 +19,7 @@ from experiments.comparison.human_loss.experiment import HUMAN_LOSS_COLUMNS, Hum
 from experiments.comparison.human_loss.figures import sensitivity_figure
 from experiments.comparison.human_loss.rows import Rows
 from experiments.comparison.human_loss.summary import summary
-from experiments.harness.outputs import clear_outputs, write_outputs
+from experiments.harness.outputs import write_outputs
 from experiments.harness.result import ExperimentResult
 from inference.comparison.participant_sensitivity import scaled_priors, unusual_participants, weighted_quantile
 from inference.posterior.arviz_adapter import group_names
@@ -118,13 +118,6 @@ def test_outputs_of_a_tiny_run(finished: Path) -> None:
     posterior = load_posterior(finished / "posterior_human.nc")
     assert {"posterior", "log_likelihood", "prior", "posterior_predictive"} <= set(group_names(posterior))
     assert (finished / "posterior_human_assumed.nc").is_file()
-
-
-def test_old_posteriors_are_cleared(tmp_path: Path) -> None:
-    for name in ("posterior_human.nc", "my_posterior.nc"):
-        (tmp_path / name).touch()
-    clear_outputs(tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["my_posterior.nc"]
 
 
 @pytest.mark.parametrize(

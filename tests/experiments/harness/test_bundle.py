@@ -57,7 +57,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_everything_is_there(folder):
-    names = {file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file()}
+    names = {file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file()} - {MANIFEST}
     assert names == {
         *("README.md", "METHODS.md", "CHECKS.md", "CITATION.cff", "settings.yaml", "versions.json", "data.csv"),
         *("figures/line.pdf", "figures/line.svg", "tables/table.csv", "tables/table.tex"),
@@ -74,7 +74,8 @@ def test_the_manifest_has_the_hash_of_every_file(folder):
         r"^\| (\S+) \| ([\d,]+) \| `([0-9a-f]{64})` \|$", (folder / "README.md").read_text(), re.MULTILINE
     )
     files = {file.relative_to(folder).as_posix(): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
-    files.pop("README.md")
+    for name in ("README.md", MANIFEST):
+        files.pop(name)
     assert {name: digest for name, _, digest in rows} == {
         name: hashlib.sha256(content).hexdigest() for name, content in files.items()
     }

@@ -13,18 +13,23 @@ import xarray as xr
 from matplotlib.figure import Figure
 from omegaconf import OmegaConf
 
+from estimators.errors import InputError
 from estimators.layout import add_note
 from experiments.harness.outputs import (
     ExperimentResult,
     JobStatus,
-    clear_outputs,
+    begin,
+    check_outputs,
+    check_run_folder,
     config_hash,
+    finish,
+    read_result,
     read_status,
-    staged,
     write_outputs,
     write_status,
 )
 from experiments.harness.tables import markdown_table, print_table, table_variables
+from inference.manifest import scratch
 
 
 @pytest.fixture
@@ -103,15 +108,11 @@ def test_write_outputs(tmp_path, cfg, study, result):
         assert dataset.attrs["data_sha256"] == "0123abcd"
 
 
-def test_further_tables_are_written_named_and_cleared(tmp_path, cfg, study, result):
+def test_further_tables_are_written_and_named(tmp_path, cfg, study, result):
     items = pd.DataFrame({"item": ["S1", "S2"], "surprisal_nats_lm": [np.inf, np.nan]})
     write_outputs(tmp_path, cfg, study, replace(result, tables={"items": items, "participants": items[:1]}))
     assert (tmp_path / "items.csv").read_text() == "item,surprisal_nats_lm\nS1,inf\nS2,\n"
     assert "Further tables: `items.csv` (2 rows), `participants.csv` (1 row)." in (tmp_path / "report.md").read_text()
-    clear_outputs(tmp_path)
-    assert not list(tmp_path.iterdir())
-    with pytest.raises(ValueError, match="'mine' is none of the tables"):
-        write_outputs(tmp_path, cfg, study, replace(result, tables={"mine": items}))
 
 
 def test_the_same_result_gives_the_same_figures(tmp_path, cfg, study, result):
@@ -122,45 +123,82 @@ def test_the_same_result_gives_the_same_figures(tmp_path, cfg, study, result):
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
 
 
-def test_a_failure_while_writing_leaves_nothing(tmp_path, cfg, study):
-    class Broken(Figure):
-        def savefig(self, *args, **kwargs):
-            raise OSError("disk full")
-
-    with pytest.raises(OSError, match="disk full"):
-        write_outputs(tmp_path, cfg, study, result_with(Broken()))
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_staged_replaces_old_content_only_at_the_end(tmp_path):
-    (tmp_path / "figures").mkdir()
-    (tmp_path / "figures/old.png").touch()
-    (tmp_path / "table.csv").write_text("old")
-
-    def stop_half_way():
-        with staged(tmp_path) as staging:
-            (staging / "table.csv").write_text("half")
-            raise RuntimeError
-
-    with pytest.raises(RuntimeError):
-        stop_half_way()
-    assert (tmp_path / "table.csv").read_text() == "old"
-    with staged(tmp_path) as staging:
-        (staging / "table.csv").write_text("new")
-        (staging / "figures").mkdir()
-        (staging / "figures/new.png").touch()
-        assert (tmp_path / "table.csv").read_text() == "old"
-    assert (tmp_path / "table.csv").read_text() == "new"
-    assert [path.name for path in (tmp_path / "figures").iterdir()] == ["new.png"]
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["figures", "table.csv"]
+def run_in(folder, content, **changes):
+    """A run that writes files, from its first status to its last."""
+    check_run_folder(folder)
+    check_outputs(folder)
+    begin(folder, status_with(status="running", **changes))
+    with scratch(folder) as staging:
+        for name, text in content.items():
+            (staging / name).parent.mkdir(exist_ok=True)
+            (staging / name).write_text(text)
+        return finish(folder, staging, status_with(**changes))
 
 
-def test_staged_starts_afresh_after_a_kill(tmp_path):
-    (tmp_path / ".partial").mkdir()
-    (tmp_path / ".partial/rest.csv").touch()
-    with staged(tmp_path) as staging:
-        (staging / "table.csv").touch()
-    assert [path.name for path in tmp_path.iterdir()] == ["table.csv"]
+def content_of(folder):
+    return {path.relative_to(folder).as_posix(): path.read_text() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_later_result_replaces_an_earlier_one_and_nothing_else(tmp_path):
+    assert run_in(tmp_path, {"table.csv": "1", "figures/a.png": "1", "old/b.txt": "1"}) == tmp_path
+    for name in ("mine.txt", "figures/mine.svg"):
+        (tmp_path / name).write_text("mine")
+    run_in(tmp_path, {"table.csv": "2", "figures/c.png": "2"}, started="later")
+    found = content_of(tmp_path)
+    found.pop("status.json")
+    assert found == {"table.csv": "2", "figures/c.png": "2", "mine.txt": "mine", "figures/mine.svg": "mine"}
+    assert read_status(tmp_path).started == "later"
+    assert not (tmp_path / "old").exists()
+
+
+def test_a_run_that_fails_leaves_the_earlier_result_as_it_was(tmp_path):
+    run_in(tmp_path, {"table.csv": "1"})
+    before = content_of(tmp_path)
+    place = begin(tmp_path, status_with(status="running"))
+    write_status(place, status_with(status="failed", error="why"))
+    assert {name: text for name, text in content_of(tmp_path).items() if not name.startswith(".shannon")} == before
+    assert (read_status(tmp_path).status, read_result(tmp_path).status) == ("failed", "ok")
+    run_in(tmp_path, {"table.csv": "2"})
+    assert read_status(tmp_path).status == "ok"
+    assert sorted(content_of(tmp_path)) == ["status.json", "table.csv"]
+
+
+@pytest.mark.parametrize("change", [lambda path: path.write_text("mine"), lambda path: path.symlink_to("elsewhere")])
+def test_an_output_that_was_changed_is_not_replaced(tmp_path, change):
+    run_in(tmp_path, {"table.csv": "1", "report.md": "1"})
+    (tmp_path / "table.csv").unlink()
+    change(tmp_path / "table.csv")
+    with pytest.raises(InputError, match=r"table\.csv"):
+        run_in(tmp_path, {"table.csv": "2"})
+    assert (tmp_path / "report.md").read_text() == "1"
+
+
+def test_a_result_whose_place_is_taken_goes_beside_it(tmp_path):
+    folder = tmp_path / "run"
+    folder.mkdir()
+    run_in(folder, {"table.csv": "1"})
+    (folder / "new.csv").write_text("mine")
+    assert run_in(folder, {"table.csv": "2", "new.csv": "2"}) == tmp_path / "run_2"
+    assert (folder / "new.csv").read_text() == "mine"
+    assert (folder / "table.csv").read_text() == "1"
+    assert read_result(tmp_path / "run_2").status == "ok"
+
+
+def test_a_kill_between_two_results_leaves_no_status_that_is_untrue(tmp_path, monkeypatch):
+    run_in(tmp_path, {"a.csv": "1", "b.csv": "1"})
+    monkeypatch.setattr("inference.manifest.remove", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        run_in(tmp_path, {"a.csv": "2"})
+    monkeypatch.undo()
+    assert read_result(tmp_path).status == "running"
+    run_in(tmp_path, {"b.csv": "3"})
+    assert content_of(tmp_path).keys() == {"status.json", "b.csv"}
+
+
+def test_a_folder_of_other_files_is_no_run(tmp_path):
+    (tmp_path / "status.json").write_text("{}")
+    with pytest.raises(InputError):
+        check_run_folder(tmp_path)
 
 
 def test_status_survives_the_round_trip(tmp_path):
@@ -175,15 +213,6 @@ def test_no_status_is_better_than_half_of_one(tmp_path, content):
     if content is not None:
         (tmp_path / "status.json").write_text(content)
     assert read_status(tmp_path) is None
-
-
-def test_clear_outputs_leaves_what_is_not_ours(tmp_path, cfg, study, result):
-    write_outputs(tmp_path, cfg, study, result)
-    write_status(tmp_path, status_with())
-    (tmp_path / "run.log").touch()
-    (tmp_path / "mine.txt").touch()
-    clear_outputs(tmp_path)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["mine.txt", "run.log"]
 
 
 def test_config_hash_follows_the_numbers_only(cfg):

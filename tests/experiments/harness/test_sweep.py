@@ -16,6 +16,7 @@ from experiments.comparison.sample_size import bias_by_kl_figure
 from experiments.harness.figures import new_figure
 from experiments.harness.outputs import JobStatus, write_status
 from experiments.harness.sweep import collect, refusal, summary_table, swept_settings, write_summary
+from inference.manifest import claim
 from tests.experiments.command import TINY, break_experiment, command, config, environment, run
 
 
@@ -23,6 +24,12 @@ def statuses(folder):
     return {
         int(path.parent.name): json.loads(path.read_text())["status"] for path in sorted(folder.glob("*/status.json"))
     }
+
+
+@pytest.fixture(autouse=True)
+def own_folder(tmp_path):
+    # as the callback does, before any job
+    claim(tmp_path, "sweep")
 
 
 def make_job(folder, number, *, status="ok", overrides=(), table="player,perplexity\nhuman,2.5\n", error=None):
