@@ -30,6 +30,7 @@ from experiments.harness.bundle_methods import methods_paragraph, results_senten
 from experiments.harness.figures import new_figure
 from experiments.harness.latex import latex_table, latex_text
 from experiments.harness.result import ExperimentResult
+from inference.manifest import MANIFEST
 
 NASTY = """\\ { } $ & # ^ _ % ~ < > | " ` [x] -- ?` 50% \\input{a} ünï ∞ \N{MINUS SIGN}1"""
 
