@@ -126,7 +126,7 @@ def test_a_sweep_in_which_nothing_worked_still_has_a_summary(tmp_path):
     jobs = collect(tmp_path)
     assert summary_table(jobs).columns.tolist() == ["job", "status", "error"]
     write_summary(tmp_path, jobs, title="t")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["0", "summary.csv", "summary.md"]
+    assert sorted(path.name for path in tmp_path.glob("[!.]*")) == ["0", "summary.csv", "summary.md"]
 
 
 @pytest.mark.subprocess
