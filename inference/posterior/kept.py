@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from estimators.code_identity import code_hash
+from inference.content import content_digest, environment
+from inference.disk import file_sha256
 from inference.progress import say
 
 if TYPE_CHECKING:
@@ -31,8 +31,8 @@ def keep_fits(folder: Path | None) -> Iterator[None]:
     Parameters
     ----------
     folder : Path, optional
-        Of one run: the caller sees to it that settings, code and packages are those of the files in it. None keeps
-        nothing.
+        Each file is named by a hash of the model, its data, the sampler's settings, the code and the packages, and by
+        its own checksum. None keeps nothing.
 
     Examples
     --------
@@ -52,51 +52,85 @@ def keep_fits(folder: Path | None) -> Iterator[None]:
         _folder.reset(token)
 
 
-def kept(model: pm.Model, settings: Mapping[str, Any], draw: Callable[[], InferenceData]) -> InferenceData:
-    """Give the posterior that the folder of :func:`keep_fits` has of a model and settings, else draw and keep it."""
+def kept(
+    model: pm.Model, settings: Mapping[str, Any], draw: Callable[[], InferenceData], *, by_model: bool = True
+) -> InferenceData:
+    """Give the posterior that the folder of :func:`keep_fits` has of a model and settings, else draw and keep it.
+
+    Without `by_model` the settings hold the density, and the model only what names draws and says the data.
+    """
     folder = _folder.get()
     if folder is None:
         return draw()
-    from inference.posterior.storage import load_posterior, save_posterior  # noqa: PLC0415 - few runs sample
-
-    path = folder / f"{_key(model, settings)}.nc"
-    if path.is_file():
-        try:
-            found = load_posterior(path)
-        except (OSError, ValueError, KeyError) as problem:
-            say(f"a fit that was kept cannot be read and is made again: {problem}")
-        else:
-            say("a fit is taken from the run before")
-            return found
+    try:
+        key = _key(model, settings, by_model=by_model)
+    except Exception as problem:  # noqa: BLE001 - what users write can raise anything; a model that fails says so itself
+        say(f"this fit is not kept for another run, as what it is of cannot be told surely: {problem}")
+        return draw()
+    found = _found(folder, key)
+    if found is not None:
+        say("a fit is taken from the run before")
+        return found
     found = draw()
+    from inference.posterior.storage import save_posterior  # noqa: PLC0415 - few runs sample
+
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        save_posterior(found, path)
+        path = save_posterior(found, folder / f"{key}.nc")
+        path.replace(folder / f"{key}-{file_sha256(path)}.nc")
     except OSError as problem:
         # the fit is here: only a run that is stopped would miss its file
         say(f"a fit cannot be kept for another run: {problem}")
     return found
 
 
-def _key(model: pm.Model, settings: Mapping[str, Any]) -> str:
-    """Hash of the sampler's settings and of the model: its operations in order, its constants, its data."""
-    from pytensor.graph.basic import Constant  # noqa: PLC0415 - every run names a folder, few sample
-    from pytensor.graph.traversal import ancestors  # noqa: PLC0415
+def _found(folder: Path, key: str) -> InferenceData | None:
+    """The fit whose file has the content that its name says; a damaged one goes."""
+    from inference.posterior.storage import load_posterior  # noqa: PLC0415
 
-    digest = hashlib.sha256(json.dumps(dict(settings), sort_keys=True).encode())
-    for name, shared in sorted(model.named_vars.items()):
-        digest.update(name.encode())
-        if name in {data.name for data in model.data_vars}:
-            _add(digest, shared.get_value())
-    for node in ancestors([*model.basic_RVs, *model.rvs_to_values.values(), *model.potentials]):
-        digest.update(type(node.owner.op if node.owner is not None else node).__name__.encode())
-        if isinstance(node, Constant):
-            _add(digest, node.data)
-    return digest.hexdigest()
+    for path in sorted(folder.glob(f"{key}-*.nc")):
+        try:
+            if file_sha256(path) == path.stem.rpartition("-")[2]:
+                return load_posterior(path)
+            problem: object = "its bytes are not those that were written"
+            path.unlink()
+        except (OSError, ValueError, KeyError) as error:
+            problem = error
+        say(f"a fit that was kept cannot be read and is made again: {problem}")
+    return None
 
 
-def _add(digest: Any, value: Any) -> None:
-    array = np.asarray(value)
-    plain = array.dtype != object
-    digest.update(f"{array.dtype}{array.shape}{'' if plain else value}".encode())
-    digest.update(array.tobytes() if plain else b"")
+def _key(model: pm.Model, settings: Mapping[str, Any], *, by_model: bool = True) -> str:
+    """Hash of all that decides what the file of a fit says."""
+    values = {rv.name: model.rvs_to_values[rv] for rv in model.basic_RVs}
+    free = [(rv.name, values[rv.name].name) for rv in model.free_RVs]
+    said = {
+        "settings": dict(settings),
+        "versions": environment(),
+        "code": code_hash("estimators", "models", "inference"),
+        "model": [model.name, list(model.named_vars), free],
+        "terms": [[one.name for one in some] for some in (model.observed_RVs, model.deterministics, model.potentials)],
+        "dims": [list(model.named_vars_to_dims.items()), list(model.coords.items())],
+        "lengths": list(model.dim_lengths.items()),
+        "data": [(one.name, one.get_value(borrow=True)) for one in model.data_vars],
+        "observed": [values[rv.name] for rv in model.observed_RVs],
+        "graph": _graph(model) if by_model else [],
+    }
+    leaves = {id(values[rv.name]): f"value of {rv.name}" for rv in model.free_RVs}
+    return content_digest(said, leaves=leaves)[:32]
+
+
+def _graph(model: pm.Model) -> list[Any]:
+    """What samplers compute: the density's terms, whatever functions of a user's wrote them, draws, and starts."""
+    from pymc.initial_point import make_initial_point_expression  # noqa: PLC0415 - few runs sample
+
+    with warnings.catch_warnings():
+        # the sampler says them again
+        warnings.simplefilter("ignore")
+        start = make_initial_point_expression(
+            free_rvs=model.free_RVs,
+            rvs_to_transforms=model.rvs_to_transforms,
+            initval_strategies=model.rvs_to_initial_values,
+            return_transformed=True,
+        )
+        return [model.logp(sum=False), model.unobserved_value_vars, start]

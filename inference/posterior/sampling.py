@@ -61,11 +61,14 @@ class CompiledModel:
         What nutpie made of it.
     density : WrittenDensity, optional
         Of a model whose log-density is written out; there nutpie's program is made when it is needed.
+    begin : mapping, optional
+        Where the program lets chains start, and the terms that the model had when it was compiled.
     """
 
     model: pm.Model
     program: Any = None
     density: WrittenDensity | None = None
+    begin: Mapping[str, Any] | None = None
 
 
 def compile_model(model: pm.Model, *, jitter: bool = True, start: Mapping[str, Any] | None = None) -> CompiledModel:
@@ -104,11 +107,13 @@ def compile_model(model: pm.Model, *, jitter: bool = True, start: Mapping[str, A
 
     # with fast maths the order of a sum depends on how functions are inlined, which is another one where PyTensor finds
     # them in its cache on disk: the second run of a program would draw otherwise than the first
+    terms = [one.name for one in (*model.basic_RVs, *model.deterministics, *model.potentials)]
+    begin = {"jitter": jitter, "start": start and dict(start), "terms": terms}
     with config.change_flags(numba__fastmath=False):
         if jitter and start is None:
-            return CompiledModel(model, nutpie.compile_pymc_model(model))
+            return CompiledModel(model, nutpie.compile_pymc_model(model), begin=begin)
         program = nutpie.compile_pymc_model(model, jitter_rvs=set(), initial_points=start and dict(start))
-    return CompiledModel(model, _moved_a_little(program))
+    return CompiledModel(model, _moved_a_little(program), begin=begin)
 
 
 def written_model(model: pm.Model, density: WrittenDensity) -> CompiledModel:
@@ -250,7 +255,15 @@ def sample(
                 found = _pymc(program, sampler, settings | vectorized, seed=seed, show=None)
         return common_stats(add_model_data(found, program))
 
-    return kept(program, {**settings, "sampler": sampler, "seed": seed}, draw)
+    own = {**settings, "sampler": sampler, "seed": seed}
+    if compiled is None:
+        return kept(program, own, draw)
+    # pymc, numpyro and blackjax look at the model alone
+    by_density = density is not None and sampler in {"nutpie", "hmc"}
+    own["density"] = density if by_density else None
+    # of a program that somebody else compiled nothing is known
+    own["begin"] = (compiled.begin or compiled.program) if sampler == "nutpie" else None
+    return kept(program, own, draw, by_model=not by_density)
 
 
 @contextmanager

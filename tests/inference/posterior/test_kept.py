@@ -1,28 +1,182 @@
-"""Fits that are kept: taken where model and settings are the same, made anew where anything differs."""
+"""Fits that are kept: taken where all that decides them is the same, made anew where anything differs or is damaged."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import operator
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any, ClassVar
 
+import hypothesis.strategies as st
 import numpy as np
 import pymc as pm
+import pytensor
+import pytensor.tensor as pt
 import pytest
+from hypothesis import given, settings
+from pytensor.compile.builders import OpFromGraph
+from pytensor.compile.ops import wrap_py
+from pytensor.graph.op import Op
 
+import inference
+from estimators.comparison.examples import designed_study
 from inference.examples import normal_model, stand_in_posterior
 from inference.posterior import kept as module
 from inference.posterior import storage
 from inference.posterior.arviz_adapter import InferenceData, group
 from inference.posterior.kept import keep_fits, kept
+from models import free_answer_data
 
 SETTINGS = {"draws": 5, "seed": 1}
+TWO = {"two": ["a", "b"]}
 
 
-def other_model(*, sd: float = 1.0, data: tuple[float, ...] = (0.1, -0.3), name: str = "mean") -> pm.Model:
-    with pm.Model() as model:
-        values = pm.Data("values", np.array(data))
-        pm.Normal("y", pm.Normal(name, 0, sd), 1.0, observed=values)
+class Scaled(Op):
+    """An operation by hand, whose code PyTensor cannot look into."""
+
+    itypes: ClassVar = [pt.dvector]
+    otypes: ClassVar = [pt.dvector]
+
+    def __init__(self, factor: float) -> None:
+        self.factor = factor
+
+    def perform(self, node: Any, inputs: Any, outputs: Any) -> None:
+        outputs[0][0] = self.factor * inputs[0]
+
+
+class ScaledOtherwise(Scaled):
+    """The same attributes, other code."""
+
+    def perform(self, node: Any, inputs: Any, outputs: Any) -> None:
+        outputs[0][0] = self.factor + inputs[0]
+
+
+def model_of(build: Callable[[Any, Any], Any], **coords: Any) -> pm.Model:
+    """Two parameters and what is built of them."""
+    with pm.Model(coords=coords or None) as model:
+        build(pm.Normal("a"), pm.Normal("b"))
     return model
+
+
+def observed(value: Callable[[Any, Any], Any]) -> pm.Model:
+    return model_of(lambda a, b: pm.Normal("y", value(a, b), 1, observed=[1.0, 2.0]))
+
+
+def custom(factor: float) -> pm.Model:
+    def log_density(value: Any, mean: Any) -> Any:
+        return -factor * (value - mean) ** 2
+
+    return model_of(lambda a, _: pm.CustomDist("y", a, logp=log_density, observed=np.ones(2)))
+
+
+def symbolic(factor: float) -> pm.Model:
+    def dist(mean: Any, size: Any) -> Any:
+        return pm.Normal.dist(mean, factor, size=size)
+
+    return model_of(lambda a, _: pm.CustomDist("y", a, dist=dist, observed=np.ones(2)))
+
+
+def by_function(factor: float) -> pm.Model:
+    @wrap_py(itypes=[pt.dvector], otypes=[pt.dvector])
+    def scaled(x: Any) -> Any:
+        return factor * x
+
+    return model_of(lambda a, b: pm.Potential("p", scaled(pt.stack([a, b])).sum()))
+
+
+def inner_graph(value: Callable[[Any], Any]) -> pm.Model:
+    x = pt.dscalar()
+    return model_of(lambda a, _: pm.Potential("p", OpFromGraph([x], [value(x)])(a)))
+
+
+def repeated(value: Callable[[Any], Any]) -> pm.Model:
+    def build(a: Any, _: Any) -> None:
+        steps = pytensor.scan(value, outputs_info=[a], n_steps=3, return_updates=False)
+        pm.Potential("p", steps[-1])
+
+    return model_of(build)
+
+
+def with_data(values: tuple[float, ...], *, second: bool = False) -> pm.Model:
+    def build(a: Any, b: Any) -> None:
+        data = [pm.Data("first", np.array(values)), pm.Data("second", np.array(values))]
+        pm.Normal("y", a + b * data[second], 1, observed=[1.0, 2.0])
+
+    return model_of(build)
+
+
+def free(make: Callable[[], Any], **coords: Any) -> pm.Model:
+    return model_of(lambda *_: make(), **coords)
+
+
+MODELS: Mapping[str, Callable[[], pm.Model]] = {
+    **{f.__name__: lambda f=f: observed(f) for f in (operator.add, operator.sub, operator.mul, operator.truediv)},
+    **{f"pt.{f.name}": lambda f=f: observed(f) for f in (pt.maximum, pt.minimum)},
+    "b - a": lambda: observed(lambda a, b: b - a),
+    "a - a": lambda: observed(lambda a, _: a - a),
+    "dot": lambda: observed(lambda a, b: pt.stack([a, b]) @ pt.stack([b, 1])),
+    "max": lambda: observed(lambda a, b: pt.stack([a, b]).max()),
+    "rows": lambda: observed(lambda a, b: pt.stack([[a, b], [b, b]]).sum(axis=0)),
+    "columns": lambda: observed(lambda a, b: pt.stack([[a, b], [b, b]]).sum(axis=1)),
+    "first": lambda: observed(lambda a, b: pt.stack([a, b])[0]),
+    "last": lambda: observed(lambda a, b: pt.stack([a, b])[1]),
+    "solve lower": lambda: observed(lambda a, b: pt.linalg.solve_triangular(pt.eye(2) * a, pt.stack([a, b]), lower=True)),
+    "solve upper": lambda: observed(lambda a, b: pt.linalg.solve_triangular(pt.eye(2) * a, pt.stack([a, b]))),
+    "custom 1": lambda: custom(1.0),
+    "custom 2": lambda: custom(2.0),
+    "symbolic 1": lambda: symbolic(1.0),
+    "symbolic 2": lambda: symbolic(2.0),
+    "function 1": lambda: by_function(1.0),
+    "function 2": lambda: by_function(2.0),
+    "inner exp": lambda: inner_graph(pt.exp),
+    "inner sin": lambda: inner_graph(pt.sin),
+    "scan 1": lambda: repeated(lambda x: x + 1),
+    "scan 2": lambda: repeated(lambda x: x * 2),
+    "op 1": lambda: model_of(lambda a, b: pm.Potential("p", Scaled(1.0)(pt.stack([a, b])).sum())),
+    "op 2": lambda: model_of(lambda a, b: pm.Potential("p", Scaled(2.0)(pt.stack([a, b])).sum())),
+    "op 3": lambda: model_of(lambda a, b: pm.Potential("p", ScaledOtherwise(1.0)(pt.stack([a, b])).sum())),
+    "two terms": lambda: model_of(lambda a, b: [pm.Potential("p", a), pm.Potential("q", b)]),
+    "other order": lambda: model_of(lambda a, b: [pm.Potential("q", b), pm.Potential("p", a)]),
+    "deterministic": lambda: model_of(lambda a, b: pm.Deterministic("d", a + b)),
+    "another name": lambda: model_of(lambda a, b: pm.Deterministic("e", a + b)),
+    "data": lambda: with_data((1.0, 2.0)),
+    "data, one number": lambda: with_data((1.0, 2.5)),
+    "data, longer": lambda: free(lambda: pm.Data("first", np.ones(3))),
+    "data, shape": lambda: free(lambda: pm.Data("first", np.ones((3, 1)))),
+    "data of another name": lambda: with_data((1.0, 2.0), second=True),
+    "observed": lambda: free(lambda: pm.Normal("y", observed=1.0)),
+    "observed otherwise": lambda: free(lambda: pm.Normal("y", observed=-0.0)),
+    "observed at 0": lambda: free(lambda: pm.Normal("y", observed=0.0)),
+    "free": lambda: free(lambda: pm.Normal("y")),
+    "start": lambda: free(lambda: pm.Normal("y", initval=0.5)),
+    "start of the prior": lambda: free(lambda: pm.Normal("y", initval="prior")),
+    "spread": lambda: free(lambda: pm.Normal("y", 0, 2)),
+    "laplace": lambda: free(lambda: pm.Laplace("y", 0, 1)),
+    "scale": lambda: free(lambda: pm.HalfNormal("y")),
+    "scale without transform": lambda: free(lambda: pm.HalfNormal("y", default_transform=None)),
+    "scale of exp": lambda: free(
+        lambda: pm.HalfNormal("y", default_transform=pm.distributions.transforms.Interval(0, 9))
+    ),
+    "interval": lambda: free(lambda: pm.HalfNormal("y", default_transform=pm.distributions.transforms.Interval(0, 8))),
+    "ordered": lambda: free(
+        lambda: pm.Normal("y", shape=2, initval=[0.0, 1.0], transform=pm.distributions.transforms.ordered)
+    ),
+    "two": lambda: free(lambda: pm.Normal("y", shape=2)),
+    "dims": lambda: free(lambda: pm.Normal("y", dims="two"), **TWO),
+    "coords": lambda: free(lambda: pm.Normal("y", dims="two"), two=["a", "c"]),
+    "unused dims": lambda: free(lambda: pm.Normal("y", shape=2), **TWO),
+    "autoregressive": lambda: free(lambda: pm.AR("y", rho=[0.5], sigma=1, steps=3, init_dist=pm.Normal.dist())),
+    "mixture": lambda: free(lambda: pm.NormalMixture("y", w=[0.5, 0.5], mu=[0, 3])),
+    "other mixture": lambda: free(lambda: pm.NormalMixture("y", w=[0.5, 0.5], mu=[0, 2])),
+}
+
+
+def keys_of_models() -> dict[str, str]:
+    return {name: module._key(make(), SETTINGS) for name, make in MODELS.items()}
 
 
 @pytest.fixture
@@ -49,20 +203,85 @@ def test_a_kept_fit_is_taken_as_it_was(tmp_path: Path, draw: Callable[[], Infere
         assert list(group(first, name)) == list(group(again, name))
 
 
-@pytest.mark.parametrize(
-    ("model", "settings"),
-    [
-        (other_model(sd=2.0), SETTINGS),
-        (other_model(data=(0.1, 0.3)), SETTINGS),
-        (other_model(data=(0.1, -0.3, 0.0)), SETTINGS),
-        (other_model(name="centre"), SETTINGS),
-        (other_model(), {**SETTINGS, "seed": 2}),
-    ],
-    ids=["constant", "value", "shape", "name", "setting"],
+def test_no_two_models_share_a_key_and_a_model_built_again_keeps_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = keys_of_models()
+    for name, key in found.items():
+        assert [other for other in found if found[other] == key] == [name]
+    assert keys_of_models() == found
+    assert module._key(normal_model(), {**SETTINGS, "seed": 2}) != module._key(normal_model(), SETTINGS)
+    before = module._key(normal_model(), SETTINGS)
+    monkeypatch.setattr(module, "environment", lambda: "another version of a package")
+    assert module._key(normal_model(), SETTINGS) != before
+
+
+TERMS = st.recursive(
+    st.sampled_from(["a", "b", "1.0", "2.0", "data"]),
+    lambda inner: st.one_of(
+        st.tuples(st.sampled_from(["add", "mul", "sub", "maximum", "switch"]), inner, inner),
+        st.tuples(st.sampled_from(["exp", "sin", "sum", "mean"]), inner),
+    ),
+    max_leaves=6,
 )
-def test_what_differs_in_anything_is_another_fit(model: pm.Model, settings: dict[str, int]) -> None:
-    assert module._key(other_model(), SETTINGS) == module._key(other_model(), SETTINGS)
-    assert module._key(model, settings) != module._key(other_model(), SETTINGS)
+
+
+def built(term: Any) -> pm.Model:
+    def value(term: Any, leaves: Mapping[str, Any]) -> Any:
+        if isinstance(term, str):
+            return leaves[term] if term in leaves else pt.constant(float(term))
+        inner = [value(part, leaves) for part in term[1:]]
+        return pt.switch(inner[0] > 0, *inner) if term[0] == "switch" else getattr(pt, term[0])(*inner)
+
+    def build(a: Any, b: Any) -> None:
+        pm.Potential("p", pt.sum(value(term, {"a": a, "b": b, "data": pm.Data("data", [1.0, 2.0])})))
+
+    return model_of(build)
+
+
+@settings(max_examples=12)
+@given(TERMS, TERMS)
+def test_formulas_of_one_key_are_one_density(one: Any, other: Any) -> None:
+    models = [built(one), built(other)]
+    keys = [module._key(model, SETTINGS) for model in models]
+    assert module._key(built(one), SETTINGS) == keys[0]
+    if one != other and keys[0] == keys[1]:
+        # PyMC itself writes sums of one number, and the like, as the same density
+        point = {"a": 0.3, "b": -0.7}
+        assert models[0].compile_logp()(point) == models[1].compile_logp()(point)
+
+
+def test_a_written_density_counts_with_its_start_its_jitter_and_what_its_functions_hold() -> None:
+    data = free_answer_data(designed_study())
+    programs = [inference.compile_free_answers(data, n_first=0, equation_6=equation_6) for equation_6 in (False, True)]
+    density, again = programs[0].density, inference.compile_free_answers(data, n_first=0).density
+    other = programs[1].density
+    assert density is not None
+    assert other is not None
+    changed = [
+        density,
+        other,
+        replace(density, start=density.start + 1),
+        replace(density, jitter=0.5),
+        replace(density, function=density.moves or other.expand),
+        replace(density, expand=lambda x, **_: {"item_gap_nats": x}),
+    ]
+    keys = [module._key(programs[0].model, {"density": one}, by_model=False) for one in (*changed, again)]
+    assert keys[-1] == keys[0]
+    assert len(set(keys)) == len(changed)
+
+
+def test_what_cannot_be_told_surely_is_not_kept(
+    tmp_path: Path, draw: Callable[[], InferenceData], drawn: list[int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    def read(x: Any) -> Any:
+        return float(Path("factor.txt").open().read()) * x if open("factor.txt") else x  # noqa: PTH123, SIM115
+
+    operation = wrap_py(itypes=[pt.dscalar], otypes=[pt.dscalar])(read)
+    with keep_fits(tmp_path):
+        for _ in range(2):
+            kept(model_of(lambda a, _: pm.Potential("p", operation(a))), SETTINGS, draw)
+    assert len(drawn) == 2
+    assert not list(tmp_path.iterdir())
+    assert "is not kept" in capsys.readouterr().err
 
 
 def test_nothing_is_kept_where_nobody_asks(tmp_path: Path, draw: Callable[[], InferenceData], drawn: list[int]) -> None:
@@ -73,26 +292,55 @@ def test_nothing_is_kept_where_nobody_asks(tmp_path: Path, draw: Callable[[], In
     assert not list(tmp_path.iterdir())
 
 
-def test_a_damaged_file_and_a_full_disk_stop_nothing(
+def test_no_damaged_file_changes_a_number(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rng, model, right, drawn = np.random.default_rng(1), normal_model(), stand_in_posterior(normal_model()), []
+
+    def draw() -> InferenceData:
+        drawn.append(1)
+        return right
+
+    with keep_fits(tmp_path):
+        kept(model, SETTINGS, draw)
+        for case in range(90):
+            (path,) = tmp_path.iterdir()
+            content = bytearray(path.read_bytes())
+            at = int(rng.integers(len(content)))
+            if case % 3 == 0:
+                content[at] ^= 1 << int(rng.integers(8))
+            elif case % 3 == 1:
+                del content[at:]
+            else:
+                content[at : at + 64] = bytes(len(content[at : at + 64]))
+            damaged = content != path.read_bytes()
+            path.write_bytes(content)
+            capsys.readouterr()
+            drawn.clear()
+            found = kept(model, SETTINGS, draw)
+            assert group(found, "posterior").equals(group(right, "posterior"))
+            assert len(drawn) == damaged
+            assert capsys.readouterr().err.count("cannot be read and is made again") == damaged
+
+
+def test_a_full_disk_stops_nothing(
     tmp_path: Path,
     draw: Callable[[], InferenceData],
-    drawn: list[int],
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(storage, "save_posterior", full)
     with keep_fits(tmp_path):
         kept(normal_model(), SETTINGS, draw)
-        (path,) = tmp_path.glob("*.nc")
-        path.write_bytes(path.read_bytes()[:1000])
-        kept(normal_model(), SETTINGS, draw)
-        assert len(drawn) == 2
-        path.unlink()
+    assert "cannot be kept for another run: [Errno 28] No space left on device" in capsys.readouterr().err
 
-        def full(*_: object) -> None:
-            raise OSError(28, "No space left on device")
 
-        monkeypatch.setattr(storage, "save_posterior", full)
-        kept(normal_model(), SETTINGS, draw)
-    said = capsys.readouterr().err
-    assert "cannot be read and is made again" in said
-    assert "cannot be kept for another run: [Errno 28] No space left on device" in said
+@pytest.mark.subprocess
+def test_another_process_finds_every_key(tmp_path: Path) -> None:
+    own = Path(__file__)
+    script = f"import sys; sys.path.insert(0, {str(own.parent)!r}); import {own.stem} as its; print(its.keys_of_models())"
+    environment = {**os.environ, "PYTHONHASHSEED": "7"}
+    arguments = [sys.executable, "-c", script]
+    found = subprocess.run(arguments, env=environment, check=True, capture_output=True, text=True, timeout=300)
+    assert found.stdout.strip() == str(keys_of_models())
