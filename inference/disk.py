@@ -6,23 +6,16 @@ And databases in one file that several processes make at the same time.
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
 import shutil
 import sqlite3
 import time
 from pathlib import Path
 
-__all__ = ["file_sha256", "make_room", "write_ahead", "write_whole"]
+__all__ = ["make_room", "write_ahead", "write_whole"]
 
 _OVERHEAD_BYTES = 2**17
 _RETRY_SECONDS = 0.02
-
-
-def file_sha256(path: Path) -> str:
-    """SHA-256 of a file's bytes, 64 hexadecimal digits."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def make_room(path: Path, n_bytes: float) -> None:

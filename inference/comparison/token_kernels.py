@@ -5,31 +5,24 @@ A draw has thousands of tokens, and NumPy would go through them a dozen times.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import erfc, exp, log, log1p, pi, sqrt
-from typing import Any, TypeVar, cast
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from models.compiled import compiled
 
 __all__ = ["add_residuals", "add_terms", "log_none_above", "log_sums", "note_above", "predicted", "start_sums"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
-Function = TypeVar("Function", bound=Callable[..., Any])
 
 _ROOT_2_PI = sqrt(2 / pi)
 _NEVER = 12.0
 """Standard deviations beyond which even millions of normal numbers have none."""
 
 
-def _compiled(function: Function) -> Function:
-    """Compile with Numba, which keeps on disk what it compiled."""
-    return cast("Function", njit(cache=True, nogil=True, error_model="numpy")(function))
-
-
-@_compiled
+@compiled
 def start_sums(log_first: FloatArray, n_draws: int) -> FloatArray:
     """Sums with one term an item: their largest term and the sum in units of it, (2, draw, item)."""
     found = np.ones((2, n_draws, log_first.size))
@@ -38,7 +31,7 @@ def start_sums(log_first: FloatArray, n_draws: int) -> FloatArray:
     return found
 
 
-@_compiled
+@compiled
 def add_terms(sums: FloatArray, c: FloatArray, log_ratio: FloatArray, shift: FloatArray, item: IntArray) -> None:
     """Add to `sums`, of :func:`start_sums`, the terms c log_ratio + shift, whose shape is (draw, token)."""
     for draw in range(log_ratio.shape[0]):
@@ -54,7 +47,7 @@ def add_terms(sums: FloatArray, c: FloatArray, log_ratio: FloatArray, shift: Flo
                 total[i] += exp(above)
 
 
-@_compiled
+@compiled
 def log_sums(sums: FloatArray) -> FloatArray:
     """Logarithm of the sums, (draw, item)."""
     found: FloatArray = np.empty_like(sums[0])
@@ -64,7 +57,7 @@ def log_sums(sums: FloatArray) -> FloatArray:
     return found
 
 
-@_compiled
+@compiled
 def predicted(  # noqa: PLR0917 - Numba takes arguments by place alone
     place: FloatArray, slope: FloatArray, lean: FloatArray, b2: FloatArray, item: IntArray, token: FloatArray
 ) -> FloatArray:
@@ -82,7 +75,7 @@ def predicted(  # noqa: PLR0917 - Numba takes arguments by place alone
     return found
 
 
-@_compiled
+@compiled
 def add_residuals(  # noqa: PLR0917
     values: FloatArray, left: FloatArray, right: FloatArray, item: IntArray, size: FloatArray, side: FloatArray
 ) -> None:
@@ -98,7 +91,7 @@ def add_residuals(  # noqa: PLR0917
             values[draw, t] += _ROOT_2_PI * (s_left - s_right) + moved
 
 
-@_compiled
+@compiled
 def note_above(beaten: NDArray[np.bool_], log_ratio: FloatArray, item: IntArray) -> None:
     """Note in `beaten` (draw, item) which targets a token (draw, token) is above."""
     for draw in range(log_ratio.shape[0]):
@@ -107,7 +100,7 @@ def note_above(beaten: NDArray[np.bool_], log_ratio: FloatArray, item: IntArray)
                 beaten[draw, item[t]] = True
 
 
-@_compiled
+@compiled
 def log_none_above(
     mean: FloatArray, left: FloatArray, right: FloatArray, item: IntArray, n_tokens: FloatArray
 ) -> FloatArray:

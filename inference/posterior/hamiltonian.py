@@ -19,18 +19,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import exp, log
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 import numpy as np
-from numba import njit, typeof, types
+from numba import typeof, types
 from numpy.typing import NDArray
 
 from estimators.errors import InputError
+from models.compiled import compiled
 
 __all__ = ["PATH", "Chain", "chain"]
 
 FloatArray = NDArray[np.float64]
-Function = TypeVar("Function", bound=Callable[..., Any])
 
 PATH = 2.0
 """Mean length of a path, in standard deviations; effective draws a gradient of the slowest parameter differ little from
@@ -45,11 +45,6 @@ _BLOCK = 20
 """Draws between two looks at whether somebody wants to stop."""
 _STEADY = 10.0
 """Draws that a scale of 1 counts as, where a window is short."""
-
-
-def _compiled(function: Function) -> Function:
-    """Compile with Numba, which keeps on disk what it compiled: the density is an argument, and no part of it."""
-    return cast("Function", njit(cache=True, nogil=True, error_model="numpy")(function))
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +63,7 @@ class Chain:
     stats: Mapping[str, NDArray[Any]]
 
 
-@_compiled
+@compiled
 def _path(  # noqa: PLR0917 - Numba takes arguments by place alone
     density: Any,
     arguments: Any,
@@ -93,7 +88,7 @@ def _path(  # noqa: PLR0917 - Numba takes arguments by place alone
     return value
 
 
-@_compiled
+@compiled
 def _walk(  # noqa: PLR0917
     density: Any,
     moves: Any,
@@ -198,8 +193,7 @@ def chain(
     Examples
     --------
     >>> import numpy as np
-    >>> from numba import njit
-    >>> @njit(error_model="numpy")
+    >>>     >>> @njit(error_model="numpy")
     ... def normal(x, gradient, mean):
     ...     gradient[:] = mean - x
     ...     return -0.5 * ((x - mean) ** 2).sum()

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from estimators.code_identity import code_hash
-from inference.content import content_digest, environment
-from inference.disk import file_sha256
+from estimators.content import environment, file_sha256
 from inference.progress import say
 
 if TYPE_CHECKING:
@@ -64,7 +63,7 @@ def kept(
         return draw()
     try:
         key = _key(model, settings, by_model=by_model)
-    except Exception as problem:  # noqa: BLE001 - what users write can raise anything; a model that fails says so itself
+    except Exception as problem:
         say(f"this fit is not kept for another run, as what it is of cannot be told surely: {problem}")
         return draw()
     found = _found(folder, key)
@@ -102,6 +101,8 @@ def _found(folder: Path, key: str) -> InferenceData | None:
 
 def _key(model: pm.Model, settings: Mapping[str, Any], *, by_model: bool = True) -> str:
     """Hash of all that decides what the file of a fit says."""
+    from inference.posterior.graph_content import GraphReader  # noqa: PLC0415 - every run names a folder, few sample
+
     values = {rv.name: model.rvs_to_values[rv] for rv in model.basic_RVs}
     free = [(rv.name, values[rv.name].name) for rv in model.free_RVs]
     said = {
@@ -117,7 +118,7 @@ def _key(model: pm.Model, settings: Mapping[str, Any], *, by_model: bool = True)
         "graph": _graph(model) if by_model else [],
     }
     leaves = {id(values[rv.name]): f"value of {rv.name}" for rv in model.free_RVs}
-    return content_digest(said, leaves=leaves)[:32]
+    return GraphReader(leaves).digest(said)[:32]
 
 
 def _graph(model: pm.Model) -> list[Any]:

@@ -8,23 +8,17 @@ another order on another day.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import exp, lgamma, log, log1p, sqrt
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-__all__ = ["compiled", "log_add", "log_odds", "word_pair_log_density"]
+from models.compiled import compiled
+
+__all__ = ["log_add", "log_odds", "word_pair_log_density"]
 
 FloatArray = NDArray[np.float64]
-Function = TypeVar("Function", bound=Callable[..., Any])
-
-
-def compiled(function: Function) -> Function:
-    """Compile with Numba, which keeps on disk what it compiled; other chains run meanwhile."""
-    return cast("Function", njit(cache=True, nogil=True, error_model="numpy")(function))
 
 
 _LEAST_SHARE = 1e-14

@@ -1,22 +1,20 @@
 r"""Log-densities of the belief model and the participant model with their gradients, written out for Numba.
 
-All in one file: Numba keeps on disk what it compiled, and compiles anew when the file of a function changes, whatever
-that function calls. Functions called ``add_`` add a gradient to an array and give the log-density. Fast maths is off,
+Functions called ``add_`` add a gradient to an array and give the log-density. Fast maths is off,
 so that nothing is summed in another order on another day.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import asinh, atanh, cosh, exp, lgamma, log, log1p, pi, sinh, sqrt, tanh
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy.special import erfcx
 
 from models.comparison.participants import ITEM_SCALE_BOUND, SCALE_FLOOR, SLOPE_BOUND, TINY
+from models.compiled import compiled
 
 __all__ = [
     "BELIEF_NUMBERS",
@@ -32,13 +30,6 @@ __all__ = [
 ]
 
 FloatArray = NDArray[np.float64]
-
-Function = TypeVar("Function", bound=Callable[..., Any])
-
-
-def compiled(function: Function) -> Function:
-    """Compile with Numba, which keeps on disk what it compiled; other chains run meanwhile."""
-    return cast("Function", njit(cache=True, nogil=True, error_model="numpy")(function))
 
 
 _HALF_LOG_2_PI = 0.5 * log(2 * pi)

@@ -124,7 +124,9 @@ MODELS: Mapping[str, Callable[[], pm.Model]] = {
     "columns": lambda: observed(lambda a, b: pt.stack([[a, b], [b, b]]).sum(axis=1)),
     "first": lambda: observed(lambda a, b: pt.stack([a, b])[0]),
     "last": lambda: observed(lambda a, b: pt.stack([a, b])[1]),
-    "solve lower": lambda: observed(lambda a, b: pt.linalg.solve_triangular(pt.eye(2) * a, pt.stack([a, b]), lower=True)),
+    "solve lower": lambda: observed(
+        lambda a, b: pt.linalg.solve_triangular(pt.eye(2) * a, pt.stack([a, b]), lower=True)
+    ),
     "solve upper": lambda: observed(lambda a, b: pt.linalg.solve_triangular(pt.eye(2) * a, pt.stack([a, b]))),
     "custom 1": lambda: custom(1.0),
     "custom 2": lambda: custom(2.0),
@@ -273,7 +275,7 @@ def test_what_cannot_be_told_surely_is_not_kept(
     tmp_path: Path, draw: Callable[[], InferenceData], drawn: list[int], capsys: pytest.CaptureFixture[str]
 ) -> None:
     def read(x: Any) -> Any:
-        return float(Path("factor.txt").open().read()) * x if open("factor.txt") else x  # noqa: PTH123, SIM115
+        return float(Path("factor.txt").open().read()) * x if open("factor.txt") else x  # noqa: PTH123
 
     operation = wrap_py(itypes=[pt.dscalar], otypes=[pt.dscalar])(read)
     with keep_fits(tmp_path):
@@ -339,7 +341,9 @@ def test_a_full_disk_stops_nothing(
 @pytest.mark.subprocess
 def test_another_process_finds_every_key(tmp_path: Path) -> None:
     own = Path(__file__)
-    script = f"import sys; sys.path.insert(0, {str(own.parent)!r}); import {own.stem} as its; print(its.keys_of_models())"
+    script = (
+        f"import sys; sys.path.insert(0, {str(own.parent)!r}); import {own.stem} as its; print(its.keys_of_models())"
+    )
     environment = {**os.environ, "PYTHONHASHSEED": "7"}
     arguments = [sys.executable, "-c", script]
     found = subprocess.run(arguments, env=environment, check=True, capture_output=True, text=True, timeout=300)
