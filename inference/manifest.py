@@ -5,7 +5,6 @@ The only module that removes folders. A manifest maps a path below the folder to
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 import tempfile
@@ -14,6 +13,7 @@ from contextlib import contextmanager, suppress
 from itertools import chain, count
 from pathlib import Path, PurePosixPath
 
+from estimators.content import file_sha256
 from estimators.errors import InputError
 from inference.own_folder import LOCK, own
 
@@ -24,6 +24,8 @@ __all__ = [
     "Manifest",
     "claim",
     "in_the_way",
+    "is_as_written",
+    "is_sealed",
     "manifest_of",
     "put",
     "read_manifest",
@@ -31,6 +33,7 @@ __all__ = [
     "remove_scratch",
     "replaced",
     "scratch",
+    "seal",
     "take_unused",
 ]
 
@@ -49,12 +52,12 @@ MANIFEST = f"{SCRATCH}files.json"
 def manifest_of(folder: Path) -> dict[str, tuple[str, ...]]:
     """Manifest of every file below a folder but the manifest itself."""
     files = sorted(path for path in folder.rglob("*") if path.is_file() and path != folder / MANIFEST)
-    return {path.relative_to(folder).as_posix(): (_digest(path),) for path in files}
+    return {path.relative_to(folder).as_posix(): (file_sha256(path),) for path in files}
 
 
 def in_the_way(folder: Path, names: Iterable[str], written: Manifest) -> list[str]:
     """Paths below a folder at which stands something else than what the manifest says."""
-    return [name for name in names if not _is_free(folder, name) and not _is_as_written(folder, name, written)]
+    return [name for name in names if not _is_free(folder, name) and not is_as_written(folder, name, written)]
 
 
 def put(staging: Path, folder: Path, written: Manifest) -> None:
@@ -81,7 +84,7 @@ def put(staging: Path, folder: Path, written: Manifest) -> None:
 
 def remove(folder: Path, written: Manifest) -> None:
     """Remove the files of a manifest that are as they were written, then the folders that this leaves empty."""
-    gone = [name for name in written if _is_as_written(folder, name, written)]
+    gone = [name for name in written if is_as_written(folder, name, written)]
     for name in gone:
         (folder / name).unlink()
     above = {parent for name in gone for parent in PurePosixPath(name).parents if parent.parts}
@@ -101,18 +104,23 @@ def _is_there(path: Path) -> bool:
     return path.exists() or path.is_symlink()
 
 
-def _is_as_written(folder: Path, name: str, written: Manifest) -> bool:
+def is_as_written(folder: Path, name: str, written: Manifest) -> bool:
+    """Whether a file has one of the digests that a manifest lists for it."""
     path = folder / name
     parts = (path, *(folder / parent for parent in PurePosixPath(name).parents if parent.parts))
     # a link is the user's, wherever it leads
-    return (
-        name in written and path.is_file() and not any(map(Path.is_symlink, parts)) and _digest(path) in written[name]
-    )
+    is_own = name in written and path.is_file() and not any(map(Path.is_symlink, parts))
+    return is_own and file_sha256(path) in written[name]
 
 
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def seal(folder: Path) -> None:
+    """Write down what a folder holds, all of which the toolkit has just made."""
+    _write_manifest(folder, manifest_of(folder))
+
+
+def is_sealed(folder: Path) -> bool:
+    """Whether a folder has the files of its manifest as they were written, and no others."""
+    return read_manifest(folder) == manifest_of(folder)
 
 
 def claim(folder: Path, what: str) -> Manifest:

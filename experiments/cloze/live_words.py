@@ -131,7 +131,10 @@ def score_words(
     return work.compute(
         f"{model.name}, probabilities of words",
         operation_key(
-            "word_log_probs", model=model.identity, parameters={"boundary": _BOUNDARY, "other": other}, compute=compute
+            "word_log_probs",
+            model=model.identity,
+            parameters={"boundary": _BOUNDARY, "other": other, "alone": alone},
+            compute=compute,
         ),
         pairs,
         [result_key(text, some) for text, some in pairs],

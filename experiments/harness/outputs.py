@@ -20,7 +20,17 @@ from estimators.layout import notes
 from experiments.harness.result import ExperimentResult, table_sections
 from experiments.harness.tables import markdown_plain
 from inference.disk import make_room
-from inference.manifest import SCRATCH, Manifest, in_the_way, manifest_of, put, remove, remove_scratch, take_unused
+from inference.manifest import (
+    SCRATCH,
+    Manifest,
+    in_the_way,
+    is_as_written,
+    manifest_of,
+    put,
+    remove,
+    remove_scratch,
+    take_unused,
+)
 from inference.own_folder import LOCK
 from inference.progress import counted
 from inference.settings import Settings
@@ -278,13 +288,16 @@ def report_of(folder: Path) -> Path:
 
 
 def broken_output(folder: Path, status: JobStatus) -> str | None:
-    """Name of an output file that is missing or has another size than when the job wrote it; None if all are whole."""
-    wanted = {"table.csv": _size(folder / "table.csv"), **status.outputs}
-    return next((name for name, size in wanted.items() if size is None or _size(folder / name) != size), None)
+    """Name of an output file that is missing or not as the job wrote it; None if all are whole."""
+    names = ("table.csv", *status.outputs, *status.sha256)
+    return next((name for name in names if not _is_whole(folder, name, status)), None)
 
 
-def _size(path: Path) -> int | None:
-    return path.stat().st_size if path.is_file() else None
+def _is_whole(folder: Path, name: str, status: JobStatus) -> bool:
+    if name in status.sha256:
+        return is_as_written(folder, name, status.sha256)
+    size = (folder / name).stat().st_size if (folder / name).is_file() else None
+    return size is not None and status.outputs.get(name, size) == size
 
 
 def write_outputs(

@@ -116,7 +116,7 @@ def done_before(folder: Path, wanted: JobIdentity) -> tuple[bool, str]:
         (before.code_hash != wanted.code_hash, "the code has changed since"),
         (before.config_hash != wanted.config_hash, "it was of other settings or another version"),
         (changed is not None, f"the files of {changed} have changed since"),
-        (broken is not None, f"{broken} is missing or has another size"),
+        (broken is not None, f"{broken} is missing or has changed"),
     )
     reason = next((text for holds, text in reasons if holds), "")
     return not reason, reason

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import tempfile
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from estimators.errors import InputError, require_packages
+from estimators.code_identity import code_hash, package_version
+from estimators.errors import require_packages
 from inference.lm.checkpoints import from_pretrained
 from inference.lm.gguf_header import read_gguf_header
-from inference.lm.model_files import check_counts, hash_files, model_files, read_object
+from inference.lm.model_files import check_counts, hash_files, model_files
 from inference.lm.settings import ModelSettings
-from inference.manifest import SCRATCH, remove_scratch
+from inference.manifest import SCRATCH, is_sealed, remove_scratch, seal
+from inference.store.keys import model_versions, result_key
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -23,7 +24,6 @@ __all__ = ["load_gguf"]
 
 log = logging.getLogger(__name__)
 
-_SUMS = "sha256.json"
 _PARTIAL = f"{SCRATCH}partial-"
 _ABANDONED_SECONDS = 3600.0
 
@@ -91,10 +91,10 @@ def _plain(module: PreTrainedModel) -> PreTrainedModel:
 
 def _converted_folder(digest: str) -> Path:
     import pooch  # noqa: PLC0415
-    import transformers  # noqa: PLC0415
 
-    # a tokenizer is converted by transformers' own rules, which change between versions
-    return Path(pooch.os_cache("shannon-game")) / "models" / f"{digest[:32]}-transformers-{transformers.__version__}"
+    # a tokenizer is converted by transformers' own rules, weights by gguf's, which change between versions
+    of = [digest, code_hash("inference.lm"), *model_versions(), package_version("gguf")]
+    return Path(pooch.os_cache("shannon-game")) / "models" / result_key(of)
 
 
 def _keep_converted(module: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, folder: Path) -> None:
@@ -111,8 +111,7 @@ def _keep_converted(module: PreTrainedModel, tokenizer: PreTrainedTokenizerBase,
             new = staging / "new"
             module.save_pretrained(new)
             tokenizer.save_pretrained(new)
-            sums = {path.name: hash_files([path]) for path in sorted(new.iterdir())}
-            (new / _SUMS).write_text(json.dumps(sums), encoding="utf-8")
+            seal(new)
             # another process may have made it meanwhile, and read it now
             if folder.is_dir() and not _is_as_it_was(folder):
                 folder.rename(staging / "damaged")
@@ -120,19 +119,17 @@ def _keep_converted(module: PreTrainedModel, tokenizer: PreTrainedTokenizerBase,
         finally:
             remove_scratch(staging)
     except (OSError, SafetensorError) as error:
-        if not (folder / _SUMS).is_file():
+        if not folder.is_dir():
             log.warning("the converted model could not be kept in %s: %s", folder, error)
 
 
 def _is_as_it_was(folder: Path) -> bool:
     """Whether a converted model is there, with every file as it was written."""
-    if not (folder / _SUMS).is_file():
+    if not folder.is_dir():
         return False
     try:
-        same = read_object(folder / _SUMS) == {
-            path.name: hash_files([path]) for path in folder.iterdir() if path.name != _SUMS
-        }
-    except (InputError, OSError):
+        same = is_sealed(folder)
+    except OSError:
         same = False
     if not same:
         log.warning("the converted model in %s was changed since, and is made anew", folder)

@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from estimators.code_identity import code_hash, package_version
+from estimators.code_identity import code_hash
 from estimators.display import Result
 from estimators.errors import InputError
 from inference.lm.training_settings import TrainingSettings, example_order
-from inference.manifest import SCRATCH, remove_scratch
+from inference.manifest import SCRATCH, is_sealed, remove_scratch, seal
 from inference.own_folder import own
 from inference.progress import stage
-from inference.store.keys import canonical_json, result_key
+from inference.store.keys import canonical_json, model_versions, result_key
 
 if TYPE_CHECKING:
     import torch
@@ -103,12 +103,11 @@ def training_key(**content: Any) -> str:
     >>> training_key(seed=1) == training_key(seed=1), training_key(seed=1) == training_key(seed=2)
     (True, False)
     """
-    versions = {name: package_version(name) for name in ("torch", "transformers", "tokenizers")}
-    return result_key(canonical_json({"content": content, "code": code_hash(*_CODE), "versions": versions}))
+    return result_key(canonical_json({"content": content, "code": code_hash(*_CODE), "versions": model_versions()}))
 
 
 def last_checkpoint(folder: Path) -> Path | None:
-    """Find the newest whole checkpoint, and remove newer ones that were cut off.
+    """Find the newest whole checkpoint, and remove newer ones that were cut off or damaged.
 
     Parameters
     ----------
@@ -127,8 +126,8 @@ def last_checkpoint(folder: Path) -> Path | None:
     found = {int(path.name.rpartition("-")[2]): path for path in folder.glob("checkpoint-*") if path.is_dir()}
     for step in sorted(found, reverse=True):
         try:
-            # the Trainer writes it last
-            if json.loads((found[step] / _STATE).read_text(encoding="utf-8"))["global_step"] == step:
+            state = json.loads((found[step] / _STATE).read_text(encoding="utf-8"))
+            if state["global_step"] == step and is_sealed(found[step]):
                 return found[step]
         except (OSError, ValueError, KeyError):
             pass
@@ -239,8 +238,13 @@ def _trained(
 def _finished(folder: Path) -> TrainedModel | None:
     try:
         made = json.loads((folder / _MODEL / _CURVES).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except FileNotFoundError:
         return None
+    except (OSError, ValueError):
+        made = None
+    if made is None or not is_sealed(folder / _MODEL):
+        problem = "has changed since it was trained; move it away, and it is trained again"
+        raise InputError(problem, source=folder / _MODEL)
     return TrainedModel(folder=folder / _MODEL, **made | {"curves": tuple(made["curves"])}, n_steps_now=0)
 
 
@@ -251,6 +255,7 @@ def _write(module: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, folder: 
     module.save_pretrained(partial)
     tokenizer.save_pretrained(partial)
     (partial / _CURVES).write_text(json.dumps(made), encoding="utf-8")
+    seal(partial)
     partial.rename(folder / _MODEL)
 
 
@@ -347,6 +352,9 @@ def _progress(show: Callable[..., None]) -> Any:
     class Progress(TrainerCallback):
         def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:  # noqa: ARG002
             show(state.global_step)
+
+        def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:  # noqa: ARG002
+            seal(Path(args.output_dir, f"checkpoint-{state.global_step}"))
 
     return Progress()
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.code_identity import code_hash, source_hash
+from estimators.code_identity import code_hash, package_version, source_hash, work_hash
 from estimators.errors import InputError
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "Shard",
     "canonical_json",
     "context_seed",
+    "model_versions",
     "operation_key",
     "parse_shard",
     "result_key",
@@ -115,8 +116,8 @@ def operation_key(
     parameters : mapping
         The operation's own: number of candidates, seed, top-k. Not the contexts.
     compute : callable, optional
-        What makes the arrays of a batch. Its source is part of the key, and so is the code of ``inference.lm``, which
-        it calls, but nothing else: a new figure throws no result away.
+        What makes the arrays of a batch. Its source and module are part of the key, and so are ``inference.lm`` and the
+        versions of torch, transformers and tokenizers. What differs between its calls belongs in `parameters`.
 
     Returns
     -------
@@ -129,11 +130,19 @@ def operation_key(
     """
     if not re.fullmatch(r"[a-z][a-z0-9_]{0,63}", name):
         raise InputError(f"is {name!r}, should be lower-case letters, digits and underscores", field="operation")
-    code = [code_hash("inference.lm"), *([] if compute is None else [source_hash(compute)])]
+    # closures of one module are told apart by their own source
+    code = [code_hash("inference.lm"), *([] if compute is None else [work_hash(compute), source_hash(compute)])]
     description = canonical_json(
-        {"operation": name, "model": dict(model), "parameters": dict(parameters), "code": code}, field="operation"
+        {"operation": name, "model": dict(model), "parameters": dict(parameters), "code": [*code, *model_versions()]},
+        field="operation",
     )
     return OperationKey(name, description)
+
+
+def model_versions() -> list[str]:
+    """Packages that compute what a model says; a build for another device (``+cu124``) is the same version."""
+    versions = {name: package_version(name).partition("+")[0] for name in ("torch", "transformers", "tokenizers")}
+    return [f"{name} {version}" for name, version in versions.items()]
 
 
 def result_key(*content: Any) -> str:

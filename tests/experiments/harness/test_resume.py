@@ -83,7 +83,7 @@ def test_nothing_to_resume_is_no_reason(tmp_path: Path, job: Path, cfg: DictConf
 @pytest.mark.parametrize("how", [Path.unlink, lambda path: path.write_text("cut")], ids=["missing", "cut off"])
 def test_a_broken_output_is_named(job: Path, cfg: DictConfig, name: str, how: Callable[[Path], object]) -> None:
     how(job / name)
-    assert done_before(job, job_identity(cfg)) == (False, f"{name} is missing or has another size")
+    assert done_before(job, job_identity(cfg)) == (False, f"{name} is missing or has changed")
 
 
 @pytest.mark.parametrize(
@@ -186,7 +186,7 @@ def test_a_sweep_does_again_what_no_longer_fits(tmp_path: Path) -> None:
     assert sweep("resume=true") == ["job 0: done before, skipped", "job 1: done before, skipped"]
 
     (folder / "1/report.md").unlink()
-    again = ["job 0: done before, skipped", "job 1: done again: report.md is missing or has another size"]
+    again = ["job 0: done before, skipped", "job 1: done again: report.md is missing or has changed"]
     assert sweep("resume=true") == again
 
     answers[1][-1] = 0.9
