@@ -18,7 +18,7 @@ from typing import Any
 
 from estimators.errors import InputError
 
-__all__ = ["PACKAGES", "code_hash", "package_version", "source_hash", "work_hash"]
+__all__ = ["PACKAGES", "code_hash", "package_version", "sampler_versions", "source_hash", "work_hash"]
 
 PACKAGES = ("estimators", "models", "inference", "experiments")
 """The packages of this distribution that hold code."""
@@ -26,6 +26,7 @@ PACKAGES = ("estimators", "models", "inference", "experiments")
 # tables inside a package decide numbers too: published values, hashes of the files that a download must match
 _SUFFIXES = (".py", ".csv", ".npz")
 _UNKNOWN = "not installed"
+_SAMPLERS = ("numpy", "scipy", "numba", "pytensor", "pymc", "nutpie", "jax", "numpyro", "blackjax", "arviz", "xarray")
 
 
 @cache
@@ -38,6 +39,12 @@ def package_version(name: str = "shannon-game") -> str:
         return version(name)
     except PackageNotFoundError:
         return _UNKNOWN
+
+
+@cache
+def sampler_versions() -> dict[str, str]:
+    """Versions of the packages that draw from posteriors."""
+    return {name: package_version(name) for name in _SAMPLERS}
 
 
 @cache

@@ -17,7 +17,7 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
-from estimators.code_identity import package_version
+from estimators.code_identity import sampler_versions
 from experiments.harness.folders import is_taken
 from experiments.harness.outputs import broken_output, config_hash, job_code, read_result, read_status
 from experiments.harness.replication import PARTS, REPLICATES
@@ -34,7 +34,6 @@ _SMALL_BYTES = 2**20
 _LEFT_BY_HYDRA = (".hydra", "multirun.yaml")
 # what a run that was stopped has done already
 _WORK = (FITS, REPLICATES, PARTS)
-_SAMPLERS = ("numpy", "pytensor", "pymc", "nutpie", "jax", "numpyro", "blackjax", "arviz", "xarray")
 
 
 @dataclass(frozen=True)
@@ -124,7 +123,7 @@ def done_before(folder: Path, wanted: JobIdentity) -> tuple[bool, str]:
 
 def fits_folder(folder: Path, identity: JobIdentity) -> Path:
     """Where a run keeps its finished fits until it ends."""
-    known = [*asdict(identity).items(), *((name, package_version(name)) for name in _SAMPLERS)]
+    known = [*asdict(identity).items(), sampler_versions()]
     return folder / FITS / hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()[:16]
 
 

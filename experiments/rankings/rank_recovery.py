@@ -18,6 +18,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from pydantic import Field
 
+from estimators.content import content_digest
 from estimators.rankings.study import score_study
 from experiments.harness.bayes import BayesianSettings, SamplerSettings
 from experiments.harness.figures import STYLE, new_figure
@@ -129,7 +130,7 @@ def rank_recovery(study: xr.Dataset, settings: RankRecoverySettings) -> Experime
     sampler = settings.sampler.arguments
     truth = settings.truth.model_dump()
     decisive = {
-        "study": study.attrs.get("data_sha256", study.attrs.get("name")),
+        "study": content_digest(design),
         "interval": settings.interval,
         "truth": truth,
         "seed": settings.seed,

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from estimators.errors import InputError
-from inference.posterior.sbc import SbcModel, fingerprint
+from inference.posterior.sbc import SbcModel
 from models.bets.recalibration import recalibration_model
 from models.bets.recalibration_data import RecalibrationData
 from models.bets.recalibration_priors import RecalibrationPriors
@@ -40,7 +40,6 @@ def recalibration_sbc(data: RecalibrationData, priors: RecalibrationPriors | Non
         name="recalibration",
         build=partial(recalibration_model, data, priors),
         quantities=(*scalars, "log_exponent[0]", "mixing_share[0]"),
-        key=fingerprint(vars(data), vars(priors or RecalibrationPriors())),
     )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from estimators.errors import InputError
-from inference.posterior.sbc import JOINT_LOG_LIKELIHOOD, SbcModel, fingerprint
+from inference.posterior.sbc import JOINT_LOG_LIKELIHOOD, SbcModel
 from models.cloze.ard import ArdPriors, ard_model
 from models.cloze.ard_data import ArdData
 
@@ -55,7 +55,6 @@ def ard_sbc(
         name=f"ard_{prior}_{likelihood}",
         build=partial(ard_model, data, prior=prior, likelihood=likelihood, priors=chosen),
         quantities=tuple(quantities),
-        key=fingerprint(vars(data), vars(chosen)),
     )
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, gammaln
 
 from estimators.errors import InputError
-from inference.posterior.sbc import SbcModel, fingerprint
+from inference.posterior.sbc import SbcModel
 from models.cloze.tvd import (
     PARAMETERS,
     WordPairData,
@@ -66,7 +66,6 @@ def word_pair_sbc(n_contexts: int, n_answers: int, priors: WordPairPriors | None
         ),
         density=partial(word_pair_density, shape, priors=p),
         draw=partial(draw_word_pairs, p),
-        key=fingerprint(vars(shape), vars(p)),
     )
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from estimators.errors import InputError
-from inference.posterior.sbc import SbcModel, fingerprint
+from inference.posterior.sbc import SbcModel
 from models.comparison.belief import BeliefPriors, belief_model
 from models.comparison.belief_data import BeliefData
 from models.comparison.belief_density import belief_density
@@ -65,7 +65,6 @@ def belief_sbc(data: BeliefData, priors: BeliefPriors | None = None) -> SbcModel
         build=partial(belief_model, data, priors),
         quantities=_BELIEF,
         density=partial(belief_density, data, priors),
-        key=fingerprint(vars(data), vars(priors or BeliefPriors())),
     )
 
 
@@ -141,7 +140,6 @@ def calibration_sbc(data: OutcomeData, family: str = "llo", priors: CalibrationP
         name="calibration" if family == "llo" else f"calibration_{family}",
         build=partial(calibration_model, data, family, priors),
         quantities=tuple(f"{name}{part}" for name in coefficients for part in ("_mean", "_spread", "[0]")),
-        key=fingerprint(vars(data), vars(priors or CalibrationPriors())),
     )
 
 
@@ -179,7 +177,6 @@ def report_sbc(data: ReportData, priors: ReportPriors | None = None) -> SbcModel
         name="reports",
         build=partial(report_model, data, priors),
         quantities=(*scalars, "bias[0]", "slope[0]", "noise[0]", "lapse[0]"),
-        key=fingerprint(vars(data), vars(priors or ReportPriors())),
     )
 
 
@@ -224,7 +221,6 @@ def participant_sbc(data: ParticipantData, priors: ParticipantPriors | None = No
         build=partial(participant_model, data, priors),
         density=partial(participant_density, data, priors),
         quantities=(*scalars, "A[0]", "s[0]", "slope[0]", "bias[0]", "noise[0]", "lapse[0]"),
-        key=fingerprint(vars(data), vars(priors or ParticipantPriors())),
     )
 
 
@@ -277,5 +273,4 @@ def free_answer_sbc(data: FreeAnswerData, priors: FreeAnswerPriors | None = None
         build=partial(free_answer_model, fixed, priors),
         density=partial(free_answer_density, fixed, priors),
         quantities=(*scalars, "item_gap_nats[0]", "token_log_ratio[0]", "slope[0]", "bias[0]"),
-        key=fingerprint(vars(fixed), vars(priors or FreeAnswerPriors())),
     )

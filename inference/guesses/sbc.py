@@ -8,7 +8,7 @@ import numpy as np
 from scipy.stats import norm
 
 from estimators.errors import InputError
-from inference.posterior.sbc import SbcModel, fingerprint
+from inference.posterior.sbc import SbcModel
 from models.guesses.accuracy import accuracy_model
 from models.guesses.accuracy_data import AccuracyData, context_band_names, practice_amount
 from models.guesses.accuracy_priors import AccuracyPriors
@@ -43,7 +43,6 @@ def accuracy_sbc(data: AccuracyData, priors: AccuracyPriors | None = None) -> Sb
         name="accuracy",
         build=partial(accuracy_model, data, priors),
         quantities=(*scalars, "ability[0]", "practice[0]", "document_effect[0]"),
-        key=fingerprint(vars(data), vars(priors or AccuracyPriors())),
     )
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from estimators.code_identity import work_hash
+from estimators.code_identity import sampler_versions, work_hash
 from estimators.errors import InputError
 from inference.posterior.kept import keep_fits
 from inference.processes import end_with
@@ -33,6 +33,7 @@ log = logging.getLogger("shannon-game")
 _FORMAT = "shannon-game replicates 1"
 # besides these, the module of the work itself; figures and tables live elsewhere and decide no row
 _CODE = ("estimators", "models", "inference")
+_MADE_BY = ("code", "packages")
 
 
 def run_replicates(
@@ -59,7 +60,7 @@ def run_replicates(
         JSON lines: the settings, then a line a finished task with its checksum. An interrupted run is resumed from it.
     settings : mapping
         Everything else that the rows depend on, the study's hash among it. A file that was made with other settings, or
-        by other code of `work`'s module or of the packages below it, is refused.
+        by other code of `work`'s module or of the packages below it, or by other versions of the samplers, is refused.
     n_jobs : int
         Processes at a time.
     progress : callable, optional
@@ -86,7 +87,9 @@ def run_replicates(
         raise InputError(f"contain {twin} more than once", field="tasks")
     path = Path(path)
     # as they come back from the file
-    settings = json.loads(json.dumps({**settings, "code": work_hash(work, *_CODE)}, sort_keys=True))
+    settings = json.loads(
+        json.dumps({**settings, "code": work_hash(work, *_CODE), "packages": sampler_versions()}, sort_keys=True)
+    )
     done = _open(path, settings, set_aside=set_aside)
     missing = [task for task, key in zip(tasks, keys, strict=True) if key not in done]
     n_done = len(tasks) - len(missing)
@@ -147,7 +150,8 @@ def _open(path: Path, settings: Mapping[str, Any], *, set_aside: bool) -> dict[H
     old = found[0]["settings"]
     if old != settings:
         differ = sorted(name for name in old.keys() | settings.keys() if old.get(name) != settings.get(name))
-        how = "by other code" if differ == ["code"] else f"with other settings ({', '.join(differ)})"
+        others = [name for name in differ if name not in _MADE_BY]
+        how = f"with other settings ({', '.join(others)})" if others else f"by other {' and '.join(differ)}"
         if not set_aside:
             raise InputError(f"was made {how}; go back to that, or take another path", source=str(path))
         aside = _free_name(path)

@@ -11,7 +11,6 @@ and Vehtari 2022).
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -22,6 +21,7 @@ import numpy as np
 import pymc as pm
 from numpy.typing import ArrayLike, NDArray
 
+from estimators.content import UnsureError, content_digest
 from estimators.errors import InputError
 from inference.posterior.arviz_adapter import ess_bulk, group, r_hat
 from inference.posterior.predictive import LogLikelihood, log_likelihood, prior_simulator
@@ -33,7 +33,6 @@ __all__ = [
     "JOINT_LOG_LIKELIHOOD",
     "SbcModel",
     "SbcSettings",
-    "fingerprint",
     "rank_of_truth",
     "run_sbc",
     "sbc_rows",
@@ -95,16 +94,22 @@ class SbcModel:
         model data, and returns the values of its variables that made them, by name.
     density : callable, optional
         Gives the model's density where it is written out, by which fits are made: they show that it is the model's.
-    key : str
-        Tells apart models of one name (other data, other priors); a process compiles each once.
     """
 
     name: str
     build: Callable[[], pm.Model]
     quantities: tuple[str, ...]
     density: Callable[[], WrittenDensity] | None = None
-    key: str = ""
     draw: Callable[[pm.Model, np.random.Generator], Mapping[str, NDArray[Any]]] | None = None
+
+    @property
+    def key(self) -> str:
+        """Digest of all functions with what they hold: data, priors, code. A process compiles each model once."""
+        try:
+            return content_digest([self.build, self.quantities, self.density, self.draw])
+        except UnsureError as problem:
+            text = f"cannot be told from other models, as nothing says what this holds: {problem}"
+            raise InputError(text, source=f"model {self.name!r}") from problem
 
 
 @dataclass(frozen=True)
@@ -343,15 +348,3 @@ def _quantities(idata: Any, model: SbcModel, rows: LogLikelihood) -> dict[str, F
     terms: Sequence[FloatArray] = list(rows.of_draws(posterior).values())
     joint = [term.reshape(*term.shape[:2], -1).sum(axis=2) for term in terms]
     return found | {JOINT_LOG_LIKELIHOOD: np.sum(joint, axis=0)}
-
-
-def fingerprint(*parts: Mapping[str, Any]) -> str:
-    """Hash arrays and settings to a short text: the ``key`` of a :class:`SbcModel`."""
-    digest = hashlib.sha256()
-    for part in parts:
-        for name, value in sorted(part.items()):
-            # repr abbreviates long arrays, and the bytes of an array of objects are addresses
-            plain = value.tolist() if isinstance(value, np.ndarray) and value.dtype == object else value
-            text = plain.tobytes() if isinstance(plain, np.ndarray) else repr(plain).encode()
-            digest.update(name.encode() + b"=" + text + b";")
-    return digest.hexdigest()[:16]

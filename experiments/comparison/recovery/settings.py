@@ -10,12 +10,12 @@ import xarray as xr
 from pydantic import BeforeValidator, Field, model_validator
 
 from estimators.comparison import ParticipantPopulation
+from estimators.content import content_digest
 from estimators.errors import InputError
 from experiments.comparison.estimates import PlayerSettings, chosen_models
 from experiments.harness.bayes import SamplerSettings
 from experiments.harness.replication import ReplicationSettings
 from inference.posterior.replicates import Row, Task
-from inference.posterior.sbc import fingerprint
 from inference.posterior.thresholds import GateThresholds
 from inference.settings import Count, Counts, Positive, Probability, numbers_of
 from models.comparison.belief import BeliefPriors
@@ -128,7 +128,7 @@ def language_models(study: xr.Dataset, players: Sequence[str] | None) -> list[st
 def decisive_settings(study: xr.Dataset, settings: RecoverySettings) -> dict[str, Any]:
     """What the rows of every population depend on: data, seed, interval, sampler, gate."""
     return {
-        "study": fingerprint({str(name): variable.to_numpy() for name, variable in study.variables.items()}),
+        "study": content_digest([(str(name), one.dims, one.to_numpy()) for name, one in study.variables.items()]),
         "seed": settings.seed,
         "interval": settings.interval,
         # cores change no number
