@@ -16,6 +16,8 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
+from estimators.code_identity import code_hash, package_version
+from estimators.content import content_digest
 from experiments.studies.parsing import Note
 
 __all__ = [
@@ -52,7 +54,7 @@ def through_cache(path: Path, key: str, make: Callable[[], Cached]) -> tuple[Cac
     ----------
     path : Path
     key : str
-        Identifies the input and the code that `make` computes from.
+        Identifies the input that `make` computes from; this project's code and NumPy's and pandas' versions are added.
     make : callable
 
     Returns
@@ -61,6 +63,8 @@ def through_cache(path: Path, key: str, make: Callable[[], Cached]) -> tuple[Cac
     notes : list of Note
     """
     notes = []
+    made_by = [code_hash("estimators", "experiments.studies"), *map(package_version, ("numpy", "pandas"))]
+    key = content_digest([key, made_by])
     try:
         found = read_cache(path, key)
         if found is not None:

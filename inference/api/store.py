@@ -10,6 +10,7 @@ instead of paying for it too. A whole answer that cannot be used is kept apart, 
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sqlite3
 import time
@@ -37,6 +38,8 @@ _TABLES = (
     "answers (key TEXT PRIMARY KEY, request TEXT, answer TEXT)",
     "attempts (id INTEGER PRIMARY KEY, key TEXT, state TEXT, usd REAL)",
     "apart (id INTEGER PRIMARY KEY, key TEXT, request TEXT, reason TEXT, answer TEXT)",
+    # of the whole answers: a digit that changed on the disk leaves JSON that can be read
+    "sums (key TEXT PRIMARY KEY, sum TEXT)",
     "claims (key TEXT PRIMARY KEY, attempt INTEGER, owner TEXT, since REAL, until REAL)",
 )
 
@@ -145,16 +148,16 @@ class AnswerStore:
             If one is damaged.
         """
         keys = (call.key, *call.old_keys)
-        found = self._rows(f"SELECT key, answer FROM answers WHERE key IN ({','.join('?' * len(keys))})", keys)
+        places = ",".join("?" * len(keys))
+        found = self._rows(f"SELECT key, answer FROM answers WHERE key IN ({places})", keys)
+        # what an earlier version stored has none
+        sums = dict(self._rows(f"SELECT key, sum FROM sums WHERE key IN ({places})", keys))
         for key, text in found:
-            try:
-                # a blob is none of ours
-                json.loads(text.encode())
-            except (ValueError, AttributeError, RecursionError):
-                raise InputError(
-                    f"the answer with the key {key} is damaged; take a copy of the file from before, or another path",
-                    source=self.path,
-                ) from None
+            if not _is_whole(text, sums.get(key)):
+                problem = (
+                    f"the answer with the key {key} is damaged; take a copy of the file from before, or another path"
+                )
+                raise InputError(problem, source=self.path)
         return found
 
     def apart(self, call: Call) -> list[tuple[int, str, str | None]]:
@@ -224,9 +227,9 @@ class AnswerStore:
     def keep(self, attempt: int, call: Call, answer: str, usd: float) -> None:
         """Store an answer's JSON and what it cost, at once."""
         with self._transaction():
-            self._connection.execute(
-                "INSERT OR IGNORE INTO answers VALUES (?, ?, ?)", (call.key, _request(call), answer)
-            )
+            row = (call.key, _request(call), answer)
+            if self._connection.execute("INSERT OR IGNORE INTO answers VALUES (?, ?, ?)", row).rowcount:
+                self._connection.execute("INSERT OR REPLACE INTO sums VALUES (?, ?)", (call.key, _sum(answer)))
             self._end(attempt, "paid", usd)
 
     def set_apart(self, attempt: int, call: Call, reason: str, answer: str | None) -> None:
@@ -272,6 +275,19 @@ class AnswerStore:
         ):
             sums[state] = (int(number), float(usd))
         return Ledger(int(count), sums["unsure"][0], sums["paid"][1], sums["unsure"][1], int(n_apart))
+
+
+def _sum(answer: str) -> str:
+    return hashlib.sha256(answer.encode()).hexdigest()
+
+
+def _is_whole(text: Any, wanted: str | None) -> bool:
+    try:
+        # a blob is none of ours
+        json.loads(text.encode())
+    except (ValueError, AttributeError, RecursionError):
+        return False
+    return wanted in (None, _sum(text))
 
 
 def _request(call: Call) -> str:

@@ -16,7 +16,6 @@ from typing import Literal
 import xarray as xr
 
 from estimators.cloze import validate_cloze_study
-from estimators.code_identity import code_hash
 from estimators.errors import InputError
 from experiments.harness.result import loader
 from experiments.studies.cache import Cached, arrays_from_cached, cached_from_arrays, through_cache
@@ -138,7 +137,7 @@ def _parsed(settings: ProvoSettings, root: Path, layout: str) -> tuple[Parsed, s
     files, names = _names(root, layout)
     # the folder's own name is part of the key: two copies may have files of the same size and time
     place = f"{layout} {root.resolve()}"
-    lines = [place, code_hash("experiments.studies"), *files.stamps(names)]
+    lines = [place, *files.stamps(names)]
     key, name = (
         hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest() for text in ("\n".join(lines), place)
     )

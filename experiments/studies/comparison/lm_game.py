@@ -9,7 +9,6 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from estimators.code_identity import code_hash
 from estimators.comparison import is_word_token, validate_comparison_study
 from estimators.errors import InputError
 from experiments.harness.result import loader
@@ -109,7 +108,7 @@ def _parsed(settings: LmGameSettings) -> tuple[Parsed, list[Note]]:
         # one cache file per place and range of questions, replaced when its key no longer fits: it cannot pile up
         place = _sha256(str(Path(game.files.label).resolve()), *names)[:16]
         manifest_key = _sha256(*(f"{name} {digest}" for name, digest in game.manifest.items()))
-        key = _sha256(code_hash("experiments.studies"), str(game.verify), manifest_key, *game.files.stamps(names))
+        key = _sha256(str(game.verify), manifest_key, *game.files.stamps(names))
         cached, notes = through_cache(
             settings.cache_folder / f"lm_game-{place}.nc", key, lambda: to_cached(parse(game, settings.questions))
         )

@@ -54,6 +54,13 @@ def test_a_damaged_answer(url: str, tmp_path: Path, damage: object) -> None:
     one_line(lambda: score_windows(windows(), settings(url, "good"), store), str(store), "is damaged")
 
 
+def test_a_changed_digit_is_damage(url: str, tmp_path: Path) -> None:
+    store = tmp_path / "s.db"
+    assert asked(settings(url, "good"), store) is None
+    change(store, "UPDATE answers SET answer = replace(answer, '0', '1')")
+    one_line(lambda: score_windows(windows(), settings(url, "good"), store), str(store), "is damaged")
+
+
 @pytest.mark.parametrize("at", [0, 20, 4096, 8192])
 def test_a_damaged_file(url: str, tmp_path: Path, at: int) -> None:
     store = tmp_path / "s.db"
@@ -159,6 +166,8 @@ def test_a_stored_answer_that_cannot_be_used_does_not_stop_a_resume(url: str, tm
     assert asked(settings(url, "good"), store, 2) is None
     chosen = settings(url, "good")
     change(store, "UPDATE answers SET answer = ? WHERE key = ?", json.dumps(poison), call_for(chosen, "once 0").key)
+    # as an earlier version stored it
+    change(store, "DELETE FROM sums")
     assert asked(chosen, store, 2) is None
     with AnswerStore(store) as answers:
         assert (answers.ledger().n_answers, answers.ledger().n_apart) == (2, 1)

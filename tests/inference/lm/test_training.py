@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import shutil
 import subprocess
@@ -18,6 +19,7 @@ from inference.lm.language_model import LanguageModel, encode
 from inference.lm.minimal_model import ShapeSettings, collate_blocks, make_model, make_tokenizer, token_blocks
 from inference.lm.training import Examples, TrainedModel, train_model
 from inference.lm.training_settings import TrainingSettings, example_order
+from inference.manifest import seal
 from tests.experiments.command import environment
 from tests.inference.lm import tiny_models
 from tests.oracles.training import train_plainly
@@ -102,6 +104,13 @@ def test_a_run_that_goes_on_is_one_that_was_never_stopped_to_the_bit(
     cut_off = tmp_path / "parts/.shannon-game-checkpoints/checkpoint-8"
     shutil.copytree(tmp_path / "parts/.shannon-game-checkpoints/checkpoint-4", cut_off)
     (cut_off / "trainer_state.json").unlink()
+    # and one whose weights were damaged
+    damaged = cut_off.with_name("checkpoint-6")
+    shutil.copytree(cut_off.with_name("checkpoint-4"), damaged)
+    state = json.loads((damaged / "trainer_state.json").read_text())
+    (damaged / "trainer_state.json").write_text(json.dumps(state | {"global_step": 6}))
+    seal(damaged)
+    flip(damaged / "model.safetensors")
     parts = trained(tmp_path / "parts", tokenizer, blocks, dropout=dropout)
     assert (whole.n_steps_now, parts.n_steps_now) == (12, 8)
     assert parts.curves == whole.curves
@@ -109,6 +118,15 @@ def test_a_run_that_goes_on_is_one_that_was_never_stopped_to_the_bit(
     assert files[0].read_bytes() == files[1].read_bytes()
     again = trained(tmp_path / "parts", tokenizer, blocks, dropout=dropout)
     assert (again.n_steps_now, again.curves) == (0, whole.curves)
+    flip(files[0])
+    with pytest.raises(InputError, match="has changed since it was trained"):
+        trained(tmp_path / "whole", tokenizer, blocks, dropout=dropout)
+
+
+def flip(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
 
 
 def test_examples_come_in_the_stated_order(tokenizer: Any, blocks: list[Any], tmp_path: Path) -> None:
