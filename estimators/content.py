@@ -115,10 +115,9 @@ class Reader:
 
     def _fixed_name(self, value: Any) -> str | None:
         """Where an installed package has a class, function or module; None for what is in none."""
+        module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
         if isinstance(value, ModuleType):
             module, name = value.__name__, ""
-        else:
-            module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
         if not isinstance(module, str) or not isinstance(name, str) or not _is_fixed(module):
             return None
         found, top = sys.modules.get(module), module.partition(".")[0]
@@ -160,7 +159,7 @@ class Reader:
             return ["class", value.__qualname__, *self._all([type(value), value.__bases__, own])]
         raise UnsureError(f"the module {value.__name__}, which comes with no installed package")
 
-    def _object(self, value: Any) -> Sequence[str]:
+    def _object(self, value: Any) -> Sequence[str | bytes]:
         """What copies and pickles of it are made of."""
         try:
             reduce = copyreg.dispatch_table.get(type(value))

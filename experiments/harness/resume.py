@@ -59,20 +59,6 @@ def job_identity(cfg: DictConfig) -> JobIdentity:
     """Identify a job by its config, the installed code and the files that the config names.
 
     Data that a loader downloads are not looked at: the config has their hashes or their commit.
-
-    Parameters
-    ----------
-    cfg : DictConfig
-        The job's config, without Hydra's own node.
-
-    Returns
-    -------
-    JobIdentity
-
-    Raises
-    ------
-    omegaconf.errors.OmegaConfBaseException
-        If a mandatory setting (``???``) is missing or an interpolation fails.
     """
     found = {}
     for key in _READ:
@@ -90,20 +76,7 @@ def job_identity(cfg: DictConfig) -> JobIdentity:
 
 
 def done_before(folder: Path, wanted: JobIdentity) -> tuple[bool, str]:
-    """Compare a job with what lies in its folder.
-
-    Parameters
-    ----------
-    folder : Path
-    wanted : JobIdentity
-
-    Returns
-    -------
-    done : bool
-        Nothing has to be computed.
-    reason : str
-        Why a job that was done has to be done again; empty otherwise.
-    """
+    """Compare a job with what lies in its folder."""
     before = read_result(folder)
     if before is None or before.status != "ok":
         return False, ""
@@ -133,20 +106,7 @@ def clear_work(folder: Path) -> None:
 
 
 def take_over(folder: Path, identity: JobIdentity) -> Path | None:
-    """Move to a new run what an identical one beside it had done before it was stopped.
-
-    Parameters
-    ----------
-    folder : Path
-        Of the new run.
-    identity : JobIdentity
-        Settings, code and data of the new run.
-
-    Returns
-    -------
-    Path or None
-        Folder of the run that was stopped; None if there is none.
-    """
+    """Move to a new run what an identical one beside it had done before it was stopped."""
     for other in sorted(folder.parent.iterdir(), reverse=True):
         work = [name for name in _WORK if (other / name).exists()]
         before = read_status(other) if work and other != folder else None

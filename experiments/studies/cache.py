@@ -49,18 +49,6 @@ def through_cache(path: Path, key: str, make: Callable[[], Cached]) -> tuple[Cac
     """Read a cache file, or make its contents and write it.
 
     A file that is damaged, or a folder that cannot be written to, costs time and is noted.
-
-    Parameters
-    ----------
-    path : Path
-    key : str
-        Identifies the input that `make` computes from; this project's code and NumPy's and pandas' versions are added.
-    make : callable
-
-    Returns
-    -------
-    cached : Cached
-    notes : list of Note
     """
     notes = []
     made_by = [code_hash("estimators", "experiments.studies"), *map(package_version, ("numpy", "pandas"))]
@@ -81,24 +69,7 @@ def through_cache(path: Path, key: str, make: Callable[[], Cached]) -> tuple[Cac
 
 
 def read_cache(path: Path, key: str) -> Cached | None:
-    """Read a cache file.
-
-    Parameters
-    ----------
-    path : Path
-    key : str
-        Identifies the input the cached arrays were computed from.
-
-    Returns
-    -------
-    Cached or None
-        None if there is no such file, or if it was written for another key.
-
-    Raises
-    ------
-    DamagedCacheError
-        If the file cannot be read or its contents do not match its own checksum.
-    """
+    """Read a cache file."""
     if not path.is_file():
         return None
     try:
@@ -117,21 +88,7 @@ def read_cache(path: Path, key: str) -> Cached | None:
 
 
 def write_cache(path: Path, key: str, cached: Cached) -> None:
-    """Write a cache file, replacing an older one in one step.
-
-    Parameters
-    ----------
-    path : Path
-        Its folder is made if needed.
-    key : str
-    cached : Cached
-        The arrays are numeric and have no dimension of size zero.
-
-    Raises
-    ------
-    OSError
-        If the folder cannot be written to.
-    """
+    """Write a cache file, replacing an older one in one step."""
     path.parent.mkdir(parents=True, exist_ok=True)
     values = json.dumps(cached.values)
     handle, temporary = tempfile.mkstemp(prefix=f".{path.stem}-", suffix=".tmp", dir=path.parent)
@@ -153,12 +110,6 @@ def join_strings(strings: Iterable[str]) -> tuple[NDArray[np.uint8], NDArray[np.
     """Put strings end to end as bytes, with the position at which each one ends.
 
     HDF5's own strings stop at a null character and refuse half a surrogate pair; tokens may hold both.
-
-    Returns
-    -------
-    text : ndarray of uint8
-        UTF-8, and one byte more so that it is never empty.
-    ends : ndarray of int64, shape (strings,)
     """
     encoded = [string.encode("utf-8", "surrogatepass") for string in strings]
     ends = np.cumsum([len(part) for part in encoded], dtype=np.int64)

@@ -45,18 +45,7 @@ _TABLES = (
 
 
 class AnswerStore:
-    """The store; a context manager.
-
-    Parameters
-    ----------
-    path : Path
-        The SQLite file; made if it is not there.
-
-    Raises
-    ------
-    InputError
-        From every method, if the file cannot be read or written, or is damaged.
-    """
+    """The store; a context manager."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -140,13 +129,7 @@ class AnswerStore:
                 raise
 
     def answers(self, call: Call) -> list[tuple[str, str]]:
-        """Stored answers of a call: the key under which each is stored, and its JSON.
-
-        Raises
-        ------
-        InputError
-            If one is damaged.
-        """
+        """Stored answers of a call: the key under which each is stored, and its JSON."""
         keys = (call.key, *call.old_keys)
         places = ",".join("?" * len(keys))
         found = self._rows(f"SELECT key, answer FROM answers WHERE key IN ({places})", keys)
@@ -168,25 +151,7 @@ class AnswerStore:
         )
 
     def begin(self, key: str, most_usd: float, budget_usd: float, lease_s: float = 60.0) -> int | None:
-        """Write down that a call is about to be sent; returns the attempt's number.
-
-        Parameters
-        ----------
-        key : str
-        most_usd, budget_usd : float
-        lease_s : float
-            How long the attempt can last; then, or when its process ends, the call may be asked by others.
-
-        Returns
-        -------
-        int or None
-            None if another process has asked the call and waits for its answer, or has it already.
-
-        Raises
-        ------
-        BudgetSpentError
-            If it could bring the cost above the budget. Nothing is then written.
-        """
+        """Write down that a call is about to be sent; returns the attempt's number."""
         now = time.time()
         with self._transaction():
             if self._rows("SELECT 1 FROM answers WHERE key = ?", (key,)):

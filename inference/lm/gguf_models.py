@@ -29,25 +29,7 @@ _ABANDONED_SECONDS = 3600.0
 
 
 def load_gguf(settings: ModelSettings, path: Path) -> tuple[PreTrainedModel, PreTrainedTokenizerBase, str]:
-    """Load a GGUF file, or the copy in the Hub's layout that is kept of it.
-
-    Parameters
-    ----------
-    settings : ModelSettings
-    path : Path
-
-    Returns
-    -------
-    module : transformers.PreTrainedModel
-    tokenizer : transformers.PreTrainedTokenizerBase
-    digest : str
-        :func:`~inference.lm.model_files.hash_files` of the file.
-
-    Raises
-    ------
-    InputError
-        If the packages are not installed, or the file is not what it says.
-    """
+    """Load a GGUF file, or the copy in the Hub's layout that is kept of it."""
     require_packages(("gguf", "accelerate"), "lm", source=f"model {settings.name!r}", field="path (a GGUF file)")
     header = read_gguf_header(path)
     check_counts(header.numbers, header.n_tensors, path)

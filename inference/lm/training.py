@@ -107,22 +107,7 @@ def training_key(**content: Any) -> str:
 
 
 def last_checkpoint(folder: Path) -> Path | None:
-    """Find the newest whole checkpoint, and remove newer ones that were cut off or damaged.
-
-    Parameters
-    ----------
-    folder : Path
-        With subfolders ``checkpoint-STEP``.
-
-    Returns
-    -------
-    Path or None
-
-    Examples
-    --------
-    >>> last_checkpoint(Path("not there")) is None
-    True
-    """
+    """Find the newest whole checkpoint, and remove newer ones that were cut off or damaged."""
     found = {int(path.name.rpartition("-")[2]): path for path in folder.glob("checkpoint-*") if path.is_dir()}
     for step in sorted(found, reverse=True):
         try:

@@ -82,6 +82,7 @@ class GraphReader(Reader):
             return ["constant", kind, self.digest(variable.data)]
         # the sampler's seed decides what random generators give
         if isinstance(variable, SharedVariable) and not isinstance(variable.type, RandomType):
-            return ["shared", kind, *self._all([variable.name, variable.get_value(borrow=True)])]
+            held = variable.get_value(borrow=True)  # type: ignore[no-untyped-call]
+            return ["shared", kind, *self._all([variable.name, held])]
         self._n_unnamed += 1
         return ["input", kind, str(self._n_unnamed)]

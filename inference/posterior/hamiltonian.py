@@ -49,15 +49,7 @@ _STEADY = 10.0
 
 @dataclass(frozen=True, eq=False)
 class Chain:
-    """Draws of one chain after its warm-up.
-
-    Attributes
-    ----------
-    draws : ndarray, shape (draw, parameter)
-    stats : mapping of str to ndarray, shape (draw,)
-        ``lp``, ``energy`` (before the moves), ``acceptance_rate``, ``step_size``, ``n_steps``, ``diverging``; with
-        moves ``moves_accepted``, how many of a draw's.
-    """
+    """Draws of one chain after its warm-up."""
 
     draws: FloatArray
     stats: Mapping[str, NDArray[Any]]
@@ -161,49 +153,7 @@ def chain(
     tell: Callable[[int], None],
     moves: Callable[..., float] | None = None,
 ) -> Chain:
-    """Draw one chain.
-
-    Parameters
-    ----------
-    density : callable
-        Compiled by Numba, with ``error_model="numpy"`` so that a division by zero far out raises nothing: takes
-        parameters, an array for the gradient, and `arguments`; gives the log-density.
-    arguments : tuple
-        What Numba takes.
-    start : ndarray, shape (parameter,)
-    draws, tune : int
-    target_accept : float
-    rng : numpy.random.Generator
-    tell : callable
-        Is told now and then how many draws there are, the warm-up's too; what it raises ends the chain.
-    moves : callable, optional
-        Compiled by Numba: takes parameters, which it changes in place, a generator of random numbers, and `arguments`;
-        gives how many moves it accepted. It must leave the distribution as it is. Called after every path, also in
-        the warm-up.
-
-    Returns
-    -------
-    Chain
-
-    Raises
-    ------
-    InputError
-        If the log-density is not finite at the start.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>>     >>> @njit(error_model="numpy")
-    ... def normal(x, gradient, mean):
-    ...     gradient[:] = mean - x
-    ...     return -0.5 * ((x - mean) ** 2).sum()
-    >>> rng = np.random.default_rng(1)
-    >>> found = chain(
-    ...     normal, (3.0,), np.zeros(2), draws=1000, tune=300, target_accept=0.8, rng=rng, tell=lambda n: None
-    ... )
-    >>> found.draws.mean(0).round(), found.draws.std(0).round()
-    (array([3., 3.]), array([1., 1.]))
-    """
+    """Draw one chain."""
     x = np.array(start, dtype=float)
     if not np.isfinite(density(x, np.empty_like(x), *arguments)):
         raise InputError("is not a finite number where a chain starts", source="model", field="log-density")

@@ -29,24 +29,7 @@ FloatArray = NDArray[np.float64]
 def hmc(
     model: pm.Model, density: WrittenDensity, settings: Mapping[str, Any], *, seed: int, show: Show | None
 ) -> InferenceData:
-    """Sample with :mod:`inference.posterior.hamiltonian`, one thread a chain.
-
-    Parameters
-    ----------
-    model : pymc.Model
-        Its data, dims and coordinates are used.
-    density : WrittenDensity
-    settings : mapping
-        ``draws``, ``tune``, ``chains``, ``cores``, ``target_accept``.
-    seed : int
-    show : callable, optional
-        Is told how many draws all chains have.
-
-    Returns
-    -------
-    arviz.InferenceData
-        Groups posterior and sample_stats.
-    """
+    """Sample with :mod:`inference.posterior.hamiltonian`, one thread a chain."""
     from inference.posterior.hamiltonian import chain  # noqa: PLC0415 - Numba takes a second
 
     chains, draws = settings["chains"], settings["draws"]

@@ -70,29 +70,7 @@ def write_batch(
     arrays: Mapping[str, NDArray[Any]],
     provenance: Mapping[str, Any],
 ) -> Path:
-    """Write one file of results in one step: a reader sees the whole file or none.
-
-    Parameters
-    ----------
-    folder : Path
-        Exists.
-    operation : OperationKey
-    keys : sequence of str
-    arrays : mapping of str to ndarray
-        Of one row a key, see the module.
-    provenance : mapping
-        JSON values; kept in the header, and not part of what identifies a result.
-
-    Returns
-    -------
-    Path
-        Of the file that was added.
-
-    Raises
-    ------
-    InputError
-        If the keys or arrays are not of these forms, or the disk is full or cannot be written to.
-    """
+    """Write one file of results in one step: a reader sees the whole file or none."""
     content = _encode(operation, keys, arrays, provenance)
     path = folder / f"{hashlib.sha256(content).hexdigest()}.arrow"
     write_atomically(path, content)
@@ -100,19 +78,7 @@ def write_batch(
 
 
 def write_atomically(path: Path, content: bytes | memoryview) -> None:
-    """Write a file under a temporary name, bring it to the disk, and give it its name.
-
-    Parameters
-    ----------
-    path : Path
-        In a folder that is made if need be.
-    content : bytes
-
-    Raises
-    ------
-    InputError
-        If the disk is full or cannot be written to; nothing of the file is left.
-    """
+    """Write a file under a temporary name, bring it to the disk, and give it its name."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         _write(path, content)
@@ -146,22 +112,7 @@ def _write(path: Path, content: bytes | memoryview) -> None:
 
 
 def read_keys(path: Path, operation: OperationKey) -> list[str]:
-    """Read the keys of a file without its arrays, and check that the file belongs to the operation.
-
-    Parameters
-    ----------
-    path : Path
-    operation : OperationKey
-
-    Returns
-    -------
-    list of str
-
-    Raises
-    ------
-    InputError
-        If the file is damaged, of another schema version or operation, or not one of ours.
-    """
+    """Read the keys of a file without its arrays, and check that the file belongs to the operation."""
     import pyarrow as pa  # noqa: PLC0415
 
     with _named(path), pa.memory_map(str(path)) as source:
@@ -178,28 +129,7 @@ def read_arrays(
     rows: NDArray[np.intp] | None = None,
     names: Sequence[str] | None = None,
 ) -> dict[str, NDArray[Any]]:
-    """Read the arrays of a file, after checking its bytes against its name.
-
-    Parameters
-    ----------
-    path : Path
-    operation : OperationKey
-    verify : bool, optional
-        False for a file that this process has checked before.
-    rows : ndarray of int, optional
-        Which rows, in this order; all by default.
-    names : sequence of str, optional
-        Which arrays; all by default.
-
-    Returns
-    -------
-    dict of str to ndarray
-
-    Raises
-    ------
-    InputError
-        As :func:`read_keys`, and if the bytes are not those that were written.
-    """
+    """Read the arrays of a file, after checking its bytes against its name."""
     import pyarrow as pa  # noqa: PLC0415
 
     with _named(path), pa.memory_map(str(path)) as source:
@@ -220,17 +150,7 @@ def read_arrays(
 
 
 def ragged(rows: Sequence[Sequence[Any] | NDArray[Any]]) -> NDArray[np.object_]:
-    """Lay rows of unequal lengths out as the store takes them: one array of one-dimensional arrays.
-
-    Parameters
-    ----------
-    rows : sequence of sequence
-        Of numbers, or of strings; arrays keep their dtype.
-
-    Returns
-    -------
-    ndarray of object, shape (rows,)
-    """
+    """Lay rows of unequal lengths out as the store takes them: one array of one-dimensional arrays."""
     array = np.empty(len(rows), dtype=object)
     for position, row in enumerate(rows):
         is_text = not isinstance(row, np.ndarray) and any(isinstance(value, str) for value in row)

@@ -36,25 +36,7 @@ KEY_LENGTH = 32
 
 
 def canonical_json(value: Any, *, field: str = "value") -> str:
-    """Write a value as JSON that is the same for equal values, whatever the order of a mapping's keys.
-
-    Parameters
-    ----------
-    value : JSON value
-        Mappings with string keys, sequences, strings, finite numbers, booleans, None; NumPy arrays and scalars too.
-    field : str, optional
-        Named in the error.
-
-    Returns
-    -------
-    str
-        ASCII, so that half of a surrogate pair has a form too.
-
-    Raises
-    ------
-    InputError
-        If the value is not of these types, or a number is not finite.
-    """
+    """Write a value as JSON that is the same for equal values, whatever the order of a mapping's keys."""
     try:
         return json.dumps(
             value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False, default=_plain
@@ -171,32 +153,13 @@ def context_seed(seed: int, key: str) -> int:
     """Seed for the random numbers of one context: 64 bits of SHA-256 over the run's seed and the key.
 
     The same context gets the same candidates, whatever stands before it, in whichever batch or shard it is.
-
-    Parameters
-    ----------
-    seed : int
-        Of the run.
-    key : str
-        Of the context, see :func:`result_key`.
-
-    Returns
-    -------
-    int
-        0 to 2**64 - 1; ``numpy.random.default_rng`` and ``torch.Generator.manual_seed`` take it.
     """
     return int(_sha256(canonical_json(["seed", int(seed), key]))[:16], 16)
 
 
 @dataclass(frozen=True)
 class Shard:
-    """One of `count` equal parts of the work; every key belongs to exactly one of them.
-
-    Parameters
-    ----------
-    index : int
-        0 to `count` - 1.
-    count : int
-    """
+    """One of `count` equal parts of the work; every key belongs to exactly one of them."""
 
     index: int
     count: int
@@ -208,23 +171,12 @@ class Shard:
             )
 
     def holds(self, keys: Sequence[str]) -> NDArray[np.bool_]:
-        """Which of the keys belong to this shard.
-
-        Returns
-        -------
-        ndarray of bool, shape (keys,)
-        """
+        """Which of the keys belong to this shard."""
         return np.fromiter((int(key[:15], 16) % self.count == self.index for key in keys), dtype=bool, count=len(keys))
 
 
 def parse_shard(text: str | None) -> Shard | None:
-    """Read ``"0/8"``; None stays None, which is all of the work.
-
-    Raises
-    ------
-    InputError
-        If the text is not of this form.
-    """
+    """Read ``"0/8"``; None stays None, which is all of the work."""
     if text is None:
         return None
     # a config gives a number for "1"

@@ -55,17 +55,7 @@ _ROW_BITS = 32
 
 @dataclass(frozen=True)
 class StoreCounts:
-    """How much of an operation a store holds.
-
-    Parameters
-    ----------
-    n_keys : int
-        Contexts with results.
-    n_rows : int
-        Results in the files; more than `n_keys` where something was computed twice in batches that were not the same.
-    n_files : int
-        Batches.
-    """
+    """How much of an operation a store holds."""
 
     n_keys: int
     n_rows: int
@@ -85,36 +75,14 @@ class _Known:
 
 
 class Store:
-    """Results by operation and key in one folder. Made by :func:`open_store`.
-
-    Parameters
-    ----------
-    folder : Path
-        Exists and has the store's marker.
-    """
+    """Results by operation and key in one folder. Made by :func:`open_store`."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._known: dict[OperationKey, _Known] = {}
 
     def missing(self, operation: OperationKey, keys: Sequence[str]) -> NDArray[np.intp]:
-        """Positions of the keys that have no result yet, as far as the disk says now.
-
-        Parameters
-        ----------
-        operation : OperationKey
-        keys : sequence of str
-
-        Returns
-        -------
-        ndarray of int
-            Increasing.
-
-        Raises
-        ------
-        InputError
-            If a file is damaged or does not belong here; the message names it.
-        """
+        """Positions of the keys that have no result yet, as far as the disk says now."""
         place = self._refreshed(operation).place
         return np.array([position for position, key in enumerate(keys) if key not in place], dtype=np.intp)
 
@@ -126,29 +94,7 @@ class Store:
         *,
         provenance: Mapping[str, Any] | None = None,
     ) -> Path:
-        """Add the results of one batch: all of them or, if the process is killed meanwhile, none.
-
-        Parameters
-        ----------
-        operation : OperationKey
-        keys : sequence of str
-            Each once. A key that is there already does no harm: one of its results is read, everywhere the same.
-        arrays : mapping of str to ndarray
-            One row a key: numbers, booleans or strings of one shape a row, or :func:`ragged` rows. Every batch of an
-            operation has the same names, dtypes and shapes of a row.
-        provenance : mapping, optional
-            What else should be known of the batch and decides nothing: device, versions. JSON values.
-
-        Returns
-        -------
-        Path
-            The file written.
-
-        Raises
-        ------
-        InputError
-            If the arrays are not of these forms, or the disk is full or cannot be written to.
-        """
+        """Add the results of one batch: all of them or, if the process is killed meanwhile, none."""
         known = self._known_of(operation)
         if not known.folder.is_dir():
             description = json.dumps(json.loads(operation.description), indent=2, sort_keys=True) + "\n"
@@ -159,26 +105,7 @@ class Store:
     def read(
         self, operation: OperationKey, keys: Sequence[str], *, names: Sequence[str] | None = None
     ) -> dict[str, NDArray[Any]]:
-        """Read the results of keys, in their order.
-
-        Parameters
-        ----------
-        operation : OperationKey
-        keys : sequence of str
-            May repeat.
-        names : sequence of str, optional
-            Which arrays; all by default.
-
-        Returns
-        -------
-        dict of str to ndarray
-            First dimension as long as `keys`; empty if there are no keys.
-
-        Raises
-        ------
-        InputError
-            If a key has no result, a file is damaged or differs from the others in its arrays; the message names it.
-        """
+        """Read the results of keys, in their order."""
         known = self._known_of(operation)
         if any(key not in known.place for key in keys):
             self._refresh(operation, known)
@@ -251,21 +178,7 @@ class Store:
 
 
 def open_store(folder: Path | str) -> Store:
-    """Open a store, or make one in a folder that is empty or not there yet.
-
-    Parameters
-    ----------
-    folder : Path or str
-
-    Returns
-    -------
-    Store
-
-    Raises
-    ------
-    InputError
-        If the folder holds something else, or a store of another version, or cannot be made.
-    """
+    """Open a store, or make one in a folder that is empty or not there yet."""
     folder = Path(folder).expanduser()
     marker = folder / _MARKER
     try:

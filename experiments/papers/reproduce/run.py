@@ -94,21 +94,7 @@ class Outcome:
 
 
 def data_root(data: Mapping[str, Path | str | None], group: str) -> tuple[str | None, str]:
-    """Find the folder of a group's data.
-
-    Parameters
-    ----------
-    data : mapping
-        ``data`` of the config: ``root``, and a folder of each study that is elsewhere.
-    group : str
-
-    Returns
-    -------
-    root : str or None
-        None where the study fetches its files itself.
-    problem : str
-        Empty, or why it cannot be used and what to do.
-    """
+    """Find the folder of a group's data."""
     source = DATA[group]
     own, root = data[source.folder], data["root"]
     if own is None and root is None:
@@ -133,30 +119,7 @@ def plan(
     extra: Mapping[str, Sequence[str]] | None = None,
     why_not: Callable[[Part], str] = lambda part: f"not asked for; experiment.parts=[{part.name}] runs it",
 ) -> list[Planned]:
-    """Give every part its folder, its command and what stands in its way.
-
-    Parameters
-    ----------
-    parts : sequence of Part
-    data : mapping
-        See :func:`data_root`.
-    wanted : sequence of str
-        Names of the parts to run.
-    folder : Path
-        Holds one folder a part.
-    seed : int
-        Of all parts that draw random numbers.
-    common : sequence of str
-        Overrides of all parts.
-    extra : mapping
-        Further overrides by part.
-    why_not : callable
-        Says of a part that is not wanted why it is not.
-
-    Returns
-    -------
-    list of Planned
-    """
+    """Give every part its folder, its command and what stands in its way."""
     found = []
     for part in parts:
         root, problem = data_root(data, part.group)
@@ -184,26 +147,7 @@ def plan(
 
 
 def run_parts(planned: Sequence[Planned], *, n_jobs: int, again: Sequence[str] = ()) -> list[Outcome]:
-    """Run what is wanted, can run, and is not there yet.
-
-    Parameters
-    ----------
-    planned : sequence of Planned
-    n_jobs : int
-        Parts at a time.
-    again : sequence of str
-        Parts to run even if their outputs are there.
-
-    Returns
-    -------
-    list of Outcome
-        In the order of `planned`.
-
-    Raises
-    ------
-    KeyboardInterrupt
-        After the running parts were stopped; finished ones stay.
-    """
+    """Run what is wanted, can run, and is not there yet."""
     outcomes: dict[str, Outcome] = {}
     todo: list[Planned] = []
     for one in planned:
