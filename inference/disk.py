@@ -1,7 +1,4 @@
-"""Files that stand whole or not at all; one that the disk has no room for is refused before it is begun.
-
-And databases in one file that several processes make at the same time.
-"""
+"""Files that stand whole or not at all, that fit on the disk, or that their owner alone reads; SQLite files shared."""
 
 from __future__ import annotations
 
@@ -10,35 +7,35 @@ import os
 import shutil
 import sqlite3
 import time
+from contextlib import suppress
 from pathlib import Path
+from typing import IO, Any
 
-__all__ = ["make_room", "write_ahead", "write_whole"]
+__all__ = ["make_private", "make_room", "open_private", "write_ahead", "write_whole"]
 
 _OVERHEAD_BYTES = 2**17
 _RETRY_SECONDS = 0.02
 
 
+def make_private(path: Path) -> None:
+    """Leave the reading of a file or folder to its owner; a file that is not there is made."""
+    if not path.exists():
+        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    mode = path.stat().st_mode & 0o777
+    if mode & 0o077:
+        # another user's file keeps its mode, and some file systems have none
+        with suppress(OSError):
+            path.chmod(mode & 0o700)
+
+
+def open_private(path: Path, mode: str = "w", **how: Any) -> IO[Any]:
+    """Open a file for writing that its owner alone can read, before anything is in it."""
+    make_private(path)
+    return path.open(mode, **how)
+
+
 def make_room(path: Path, n_bytes: float) -> None:
-    """Refuse to begin a file that the disk has no room for: HDF5 brings the process down when a disk is full.
-
-    Parameters
-    ----------
-    path : Path
-        Of the file that is to be written; its folder exists.
-    n_bytes : float
-        Of its numbers.
-
-    Raises
-    ------
-    OSError
-        If the disk is full, or the user may fill no more of it.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     make_room(Path(folder, "results.nc"), 1000)
-    """
+    """Refuse to begin a file that the disk has no room for: HDF5 brings the process down when a disk is full."""
     wanted = int(1.1 * n_bytes) + _OVERHEAD_BYTES
     if shutil.disk_usage(path.parent).free < wanted:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
@@ -52,59 +49,25 @@ def make_room(path: Path, n_bytes: float) -> None:
             trial.unlink(missing_ok=True)
 
 
-def write_whole(path: Path, text: str) -> Path:
-    r"""Write a text as UTF-8 in one step, its line ends as they are: a reader sees the whole file or the one before.
-
-    Parameters
-    ----------
-    path : Path
-        In a folder that exists.
-    text : str
-
-    Returns
-    -------
-    Path
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_whole(Path(folder, "answers.csv"), "word\n").read_text()
-    'word\n'
-    """
+def write_whole(path: Path, text: str, *, private: bool = False) -> Path:
+    """Write a text as UTF-8 in one step, its line ends as they are: a reader sees the whole file or the one before."""
     partial = path.with_name(f".{path.name}.partial")
+    if private:
+        make_private(partial)
     partial.write_text(text, encoding="utf-8", newline="")
     return partial.replace(path)
 
 
 def write_ahead(connection: sqlite3.Connection, busy_seconds: float) -> None:
-    """Switch an SQLite file to a write-ahead log, while other processes may do the same.
+    """Switch an SQLite file to a write-ahead log, while other processes may do the same; its owner alone reads it.
 
     SQLite refuses the switch at once where another connection makes it or closes the file: the connection's own time to
-    wait holds for transactions only.
-
-    Parameters
-    ----------
-    connection : sqlite3.Connection
-        Outside of a transaction.
-    busy_seconds : float
-        How long to try.
-
-    Raises
-    ------
-    sqlite3.OperationalError
-        If the file stays locked for so long, or cannot be written.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     connection = sqlite3.connect(Path(folder, "answers.db"))
-    ...     write_ahead(connection, busy_seconds=1)
-    ...     print(connection.execute("PRAGMA journal_mode").fetchone())
-    ...     connection.close()
-    ('wal',)
+    wait holds for transactions only. New files of the log get the mode of the database.
     """
+    for _, _, file in connection.execute("PRAGMA database_list").fetchall():
+        for name in (file, f"{file}-wal", f"{file}-shm", f"{file}-journal"):
+            if file and Path(name).exists():
+                make_private(Path(name))
     deadline = time.monotonic() + busy_seconds
     while True:
         try:

@@ -24,7 +24,7 @@ from estimators.errors import InputError
 from inference.api.calls import Call
 from inference.api.ledger import BudgetSpentError, Ledger
 from inference.api.owners import has_ended, this_owner
-from inference.disk import write_ahead
+from inference.disk import make_private, write_ahead
 
 __all__ = ["AnswerStore"]
 
@@ -52,7 +52,9 @@ class AnswerStore:
         self._owner = this_owner()
         try:
             other = path.exists() and not path.is_file()
-            path.parent.mkdir(parents=True, exist_ok=True)
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if not path.exists():
+                make_private(path)
         except OSError as error:
             raise InputError(f"cannot be made, or its folder ({error.strerror})", source=path) from None
         if other:

@@ -16,7 +16,7 @@ import pytest
 import estimators.errors
 from estimators.errors import InputError, check_memory
 from experiments import cloze_simulated, simulated
-from inference.disk import make_room, write_ahead
+from inference.disk import make_private, make_room, open_private, write_ahead, write_whole
 
 
 @pytest.mark.parametrize(
@@ -87,3 +87,40 @@ def test_the_switch_to_a_write_ahead_log_waits_no_longer_than_told(
 ) -> None:
     with pytest.raises(sqlite3.OperationalError, match="locked"):
         write_ahead(locked[1], busy_seconds=0.1)
+
+
+def mode(path: Path) -> int:
+    return path.stat().st_mode & 0o777
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes are POSIX's")
+def test_private_files_are_read_by_their_owner_alone(tmp_path: Path) -> None:
+    old, kept, new, text = (tmp_path / name for name in ("old", "kept", "new", "text"))
+    old.write_text("a")
+    old.chmod(0o664)
+    kept.write_text("a")
+    kept.chmod(0o444)
+    make_private(old)
+    make_private(kept)
+    with open_private(new) as file:
+        assert mode(new) == 0o600
+        file.write("a")
+    write_whole(text, "a", private=True)
+    assert [mode(path) for path in (old, kept, new, text)] == [0o600, 0o400, 0o600, 0o600]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes are POSIX's")
+def test_an_open_database_is_made_private_with_its_log(tmp_path: Path) -> None:
+    path = tmp_path / "answers.db"
+    other = sqlite3.connect(path)
+    other.execute("PRAGMA journal_mode=WAL")
+    other.execute("CREATE TABLE a (b)")
+    for file in tmp_path.iterdir():
+        file.chmod(0o644)
+    connection = sqlite3.connect(path)
+    write_ahead(connection, busy_seconds=1)
+    assert {file.name: mode(file) for file in tmp_path.iterdir()} == {
+        f"answers.db{end}": 0o600 for end in ("", "-wal", "-shm")
+    }
+    connection.close()
+    other.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -85,7 +86,7 @@ def test_paths_that_cannot_be_written(tmp_path: Path) -> None:
         ("file/s.db", "cannot be made, or its folder"),
         ("folder", "is a folder or a device"),
         ("/dev/null", "is a folder or a device"),
-        ("/proc/s.db", "cannot be read or written"),
+        ("/proc/s.db", "cannot be made"),
         ("n" * 300, "cannot be made"),
     ):
         one_line(lambda path=path: AnswerStore(tmp_path / path), path[-20:], problem)
@@ -236,3 +237,28 @@ def test_an_environment_that_cannot_be_used(
     monkeypatch.setenv(name, value)
     chosen = settings("https://host.invalid", "x", max_attempts=1)
     one_line(lambda: score_windows(windows(), chosen, tmp_path / "s.db"), "https://host.invalid", "cannot be used")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes are POSIX's")
+def test_a_store_and_its_folder_are_its_owners_alone(url: str, tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    store = tmp_path / "new" / "s.db"
+    modes = []
+
+    def progress(*_: int) -> None:
+        modes.extend(path.stat().st_mode & 0o777 for path in store.parent.iterdir())
+
+    score_windows(windows(), settings(url, "good"), store, progress=progress)
+    assert modes == [0o600] * 3
+    assert store.parent.stat().st_mode & 0o777 == 0o700
+    store.chmod(0o644)
+    assert asked(settings(url, "good"), store) is None
+    assert store.stat().st_mode & 0o777 == 0o600
+    # what others made keeps its mode: a folder, and a database that is none of ours
+    assert tmp_path.stat().st_mode & 0o777 == 0o755
+    foreign = tmp_path / "foreign.db"
+    with sqlite3.connect(foreign) as connection:
+        connection.execute("CREATE TABLE a (b)")
+    foreign.chmod(0o644)
+    one_line(lambda: AnswerStore(foreign), "not a store of answers")
+    assert foreign.stat().st_mode & 0o777 == 0o644
