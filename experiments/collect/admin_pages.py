@@ -10,8 +10,7 @@ from sqlalchemy import delete, func, or_, select
 from starlette.responses import Response
 
 from experiments.collect.deletion import forget
-from experiments.collect.export import answers_csv
-from experiments.collect.export_csv import guarded_csv
+from experiments.collect.export import answers_csv, export_csv
 from experiments.collect.export_pay import pay_table
 from experiments.collect.monitor import look
 from experiments.collect.pages import Handler
@@ -156,7 +155,7 @@ def pay(visit: Visit) -> Response:
     if not is_admin(visit):
         return redirect("/admin/login")
     with visit.collection.database.read() as transaction:
-        text = guarded_csv(pay_table(transaction, visit.collection.study_id, visit.collection.settings.pay))
+        text = export_csv(pay_table(transaction, visit.collection.study_id, visit.collection.settings.pay))
     headers = {"content-disposition": 'attachment; filename="pay.csv"', "cache-control": "no-store"}
     return Response(text, media_type="text/csv; charset=utf-8", headers=headers)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from sqlalchemy.exc import ArgumentError, DatabaseError, NoSuchModuleError, Oper
 from sqlalchemy.orm import Session as Transaction
 
 from estimators.errors import InputError, how_to_install
-from inference.disk import write_ahead
+from inference.disk import make_private, write_ahead
 
 __all__ = ["Database", "existing_database", "existing_url", "open_database", "upgrade"]
 
@@ -112,6 +112,7 @@ def open_database(url: str, *, field: str = "database", new: bool = True) -> Dat
         event.listen(engine, "begin", _begin_sqlite)
     shown = make_url(url).render_as_string()  # without the password
     try:
+        _make_private_file(url)
         # tables are made in a new database, never in somebody else's
         strange = not new and not inspect(engine).has_table("alembic_version")
         if strange:
@@ -206,6 +207,15 @@ def upgrade(connection: Connection, *, field: str = "database") -> None:
     with EnvironmentContext(config, script, fn=steps) as environment:
         environment.configure(connection=connection, render_as_batch=True)
         environment.run_migrations()
+
+
+def _make_private_file(url: str) -> None:
+    """Make a new database before anything is in it: who opened it then could read it for ever."""
+    file = make_url(url).database or ""
+    # what cannot be made here, SQLite says
+    if url.startswith("sqlite") and file and not file.startswith((":", "file:")) and not Path(file).exists():
+        with suppress(OSError):
+            make_private(Path(file))
 
 
 def _options(url: str) -> dict[str, Any]:

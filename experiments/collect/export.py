@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from typing import Any
 
+import pandas as pd
 from sqlalchemy import select
 from sqlalchemy.orm import Session as Transaction
 
-from experiments.collect.export_csv import guarded
 from experiments.collect.tables import Answer, Assignment, Player, Question, Session, Study
+from inference.csv_tables import csv_text
 
-__all__ = ["COLUMNS", "answer_rows", "answers_csv", "spreadsheet_cell"]
+__all__ = ["COLUMNS", "answer_rows", "answers_csv", "export_csv"]
 
 COLUMNS = (
     *("study", "game", "item", "document", "position", "participant", "session", "order", "training", "attention"),
@@ -53,13 +52,13 @@ def answer_rows(transaction: Transaction, study_id: int) -> list[dict[str, Any]]
 
 
 def answers_csv(transaction: Transaction, study_id: int) -> str:
-    """Write all answers of a study as CSV; text that a spreadsheet would run has an apostrophe before it."""
-    stream = io.StringIO()
-    writer = csv.DictWriter(stream, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    for row in answer_rows(transaction, study_id):
-        writer.writerow({column: spreadsheet_cell(value) for column, value in row.items()})
-    return stream.getvalue()
+    """Write all answers of a study as CSV."""
+    return export_csv(pd.DataFrame(answer_rows(transaction, study_id), columns=list(COLUMNS), dtype=object))
+
+
+def export_csv(table: pd.DataFrame) -> str:
+    """Write a table as guarded CSV; true and false are 1 and 0, lists and mappings JSON."""
+    return csv_text(table.astype(object).map(_cell))
 
 
 def _first(holders: tuple[Any, ...], column: str) -> Any:
@@ -69,14 +68,7 @@ def _first(holders: tuple[Any, ...], column: str) -> Any:
     return next(getattr(each, column) for each in holders if hasattr(each, column))
 
 
-def spreadsheet_cell(value: Any) -> Any:
-    """Write a value so that no spreadsheet runs it.
-
-    Examples
-    --------
-    >>> spreadsheet_cell("=1+1"), spreadsheet_cell({"a": 1}), spreadsheet_cell(-1)
-    ("'=1+1", '{"a": 1}', -1)
-    """
-    if isinstance(value, dict | list):
-        return json.dumps(value, ensure_ascii=False)
-    return guarded(value) if isinstance(value, str) else value
+def _cell(value: Any) -> Any:
+    if isinstance(value, bool):
+        return str(int(value))
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else value

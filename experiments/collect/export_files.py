@@ -9,7 +9,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session as Transaction
 
 from estimators.errors import InputError
-from experiments.collect.export_csv import guarded_csv
+from experiments.collect.export import export_csv
 from experiments.collect.export_pay import pay_table
 from experiments.collect.export_rows import games_answered, survey_answers, tidy_answers
 from experiments.collect.settings import PaySettings
@@ -97,5 +97,5 @@ def write_exports(transaction: Transaction, study: Study, folder: Path | str, *,
         tables["pay"] = pay_table(transaction, study.id, PaySettings(**study.settings.get("pay", {})))
     with replaced(folder, "export") as staging:
         for name, table in tables.items():
-            write_whole(staging / f"{name}.csv", guarded_csv(table))
+            write_whole(staging / f"{name}.csv", export_csv(table), private=True)
     return [folder / f"{name}.csv" for name in tables]

@@ -109,4 +109,4 @@ def document_tokens(questions: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def _write(path: Path, content: object) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, json.dumps(content))
+    write_whole(path, json.dumps(content), private=True)

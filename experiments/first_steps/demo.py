@@ -18,6 +18,7 @@ from experiments.harness.html_page import html_page
 from experiments.harness.outputs import save_figures
 from experiments.harness.registry import EXTRAS
 from experiments.harness.tables import markdown_table
+from inference.csv_tables import write_csv
 from inference.manifest import replaced
 from inference.progress import duration, say, stage
 
@@ -125,7 +126,7 @@ def write_demo(folder: Path, parts: Sequence[Part]) -> Path:
 def _answer(folder: Path, name: str, result: ExperimentResult) -> list[str]:
     figures = {f"{name}_{key}": figure for key, figure in result.figures.items()}
     save_figures(folder, figures, dpi=_DPI)
-    result.table.to_csv(folder / f"{name}_table.csv", index=False, lineterminator="\n")
+    write_csv(result.table, folder / f"{name}_table.csv")
     summary = result.summary()
     warnings = [f"**Warning:** {text}" for text in result.warnings]
     return [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from experiments.harness.tables import cell_text
+from inference.csv_tables import is_formula
 
 __all__ = ["latex_table", "latex_text"]
 
@@ -82,7 +83,7 @@ def latex_table(table: pd.DataFrame, *, caption: str = "", label: str = "") -> s
         *([rf"\label{{{label}}}"] if label else []),
         rf"\begin{{tabular}}{{{sides}}}",
         r"\toprule",
-        " & ".join(latex_text(str(column)) for column in table.columns) + r" \\",
+        " & ".join(_cell(str(column)) for column in table.columns) + r" \\",
         r"\midrule",
         *(" & ".join(row) + r" \\" for row in rows),
         r"\bottomrule",
@@ -94,4 +95,5 @@ def latex_table(table: pd.DataFrame, *, caption: str = "", label: str = "") -> s
 
 def _cell(value: object) -> str:
     text = latex_text(cell_text(value))
-    return f"{{{text}}}" if text.startswith("[") else text
+    # nor is a formula one for what reads the rows as a table; braces are not printed
+    return f"{{{text}}}" if text.startswith("[") or is_formula(text) else text

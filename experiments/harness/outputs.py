@@ -19,6 +19,7 @@ from estimators.errors import InputError
 from estimators.layout import notes
 from experiments.harness.result import ExperimentResult, table_sections
 from experiments.harness.tables import markdown_plain
+from inference.csv_tables import write_csv
 from inference.disk import make_room
 from inference.manifest import (
     SCRATCH,
@@ -333,10 +334,10 @@ def write_outputs(
     """
     import pandas as pd  # noqa: PLC0415 - the help and a skipped job need none
 
-    result.table.to_csv(staging / "table.csv", index=False, lineterminator="\n")
+    write_csv(result.table, staging / "table.csv")
     # what was dropped, repaired or kept in spite of doubts, for programs; the report has it for readers
     noted = pd.DataFrame(notes(study), columns=["level", "count", "text"]).astype({"count": "Int64"})
-    noted.to_csv(staging / "notes.csv", index=False, lineterminator="\n")
+    write_csv(noted, staging / "notes.csv")
     dataset = result.dataset.assign_attrs(
         experiment=str(cfg.experiment.name),
         study=str(study.attrs.get("name", "")),
@@ -349,7 +350,7 @@ def write_outputs(
     dataset.to_netcdf(staging / "results.nc", engine="h5netcdf")
     _save_posteriors(staging, result.posteriors)
     for name, table in result.tables.items():
-        table.to_csv(staging / f"{name}.csv", index=False, lineterminator="\n")
+        write_csv(table, staging / f"{name}.csv")
     for name, write in result.files.items():
         write(staging / name)
     figures = staging / "figures"

@@ -23,6 +23,7 @@ from omegaconf import DictConfig, OmegaConf
 from estimators.errors import InputError
 from experiments.harness.outputs import broken_output, read_status, save_figures
 from experiments.harness.tables import for_screen, markdown_table, print_table
+from inference.csv_tables import unguarded, write_csv
 from inference.manifest import replaced
 from inference.progress import counted
 
@@ -126,7 +127,7 @@ def _read_job(folder: Path, number: int, planned: Mapping[str, str] | None) -> S
     if status.status != "ok":
         return SweptJob(number, status.status, wanted, status.error or "")
     with (folder / str(number) / "table.csv").open(encoding="utf-8", newline="") as file:
-        header, *rows = csv.reader(file)
+        header, *rows = ([unguarded(cell) for cell in row] for row in csv.reader(file))
     return SweptJob(number, "ok", wanted, "", tuple(header), tuple(tuple(row) for row in rows))
 
 
@@ -186,7 +187,7 @@ def write_summary(
     table = _as_numbers(text)
     figure = _figure(table, title, draw)
     with replaced(folder, "sweep") as staging:
-        text.to_csv(staging / "summary.csv", index=False, lineterminator="\n")
+        write_csv(text, staging / "summary.csv")
         if figure is not None:
             save_figures(staging, {"summary": figure}, dpi=dpi)
         (staging / "summary.md").write_text(

@@ -22,6 +22,7 @@ from experiments.papers.rank_perplexity_published import MODELS, as_printed, rea
 from experiments.rankings.ranks.experiment import ranks, token_scores
 from experiments.rankings.ranks.settings import RanksSettings
 from experiments.rankings.windows import scores_by_window
+from inference.csv_tables import write_csv
 
 __all__ = ["COMPARISON_COLUMNS", "compare_with_published", "fit_lines", "ranks_published"]
 
@@ -67,8 +68,8 @@ def ranks_published(study: xr.Dataset, settings: RanksPublishedSettings) -> Expe
 
     def write(folder: Path) -> None:
         result.files["tables"](folder)
-        table.to_csv(folder / "published.csv", index=False, lineterminator="\n")
-        outliers.to_csv(folder / "outliers.csv", index=False, lineterminator="\n")
+        write_csv(table, folder / "published.csv")
+        write_csv(outliers, folder / "outliers.csv")
 
     said = f"{result.text}\n\n{_said(table)}\n\n{_said_of_outliers(outliers)}"
     return replace(result, text=said, files={**result.files, "tables": write})

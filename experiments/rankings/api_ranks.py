@@ -30,6 +30,7 @@ from inference.api.ledger import Ledger
 from inference.api.scoring import CostEstimate, estimate_cost, score_windows
 from inference.api.settings import ApiSettings
 from inference.api.windows import TextWindow
+from inference.csv_tables import write_csv
 from inference.progress import stage
 from inference.settings import Count, Counts, UserPath
 
@@ -216,7 +217,7 @@ def _estimated(estimate: CostEstimate) -> ExperimentResult:
 def _write(ranking: xr.Dataset, by_window: pd.DataFrame, folder: Path) -> None:
     folder.mkdir()
     write_ranking_table(ranking, folder / "ranking.csv")
-    by_window.to_csv(folder / "windows.csv", index=False, lineterminator="\n")
+    write_csv(by_window, folder / "windows.csv")
 
 
 def api_ranks_figure(table: pd.DataFrame) -> Figure:

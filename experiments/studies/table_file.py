@@ -15,6 +15,7 @@ from experiments.studies.plain_table import Table
 from experiments.studies.table_settings import TableFile
 from experiments.studies.text_rows import check_header
 from experiments.studies.text_table import read_text
+from inference.csv_tables import without_guard
 
 __all__ = ["file_sha256", "read_table"]
 
@@ -62,7 +63,8 @@ def read_table(path: Path, *, of: str, how: TableFile | None = None, wanted: Seq
         table = Table(_parquet(path), path, file_sha256(path), hint, decimal=how.decimal)
     else:
         text = read_text(path, how, wanted)
-        cells = pd.DataFrame({name: objects(column) for name, column in text.columns.items()}, dtype=object)
+        columns = without_guard(text.columns)
+        cells = pd.DataFrame({name: objects(column) for name, column in columns.items()}, dtype=object)
         table = Table(cells, path, file_sha256(path), hint, text.lines, "line", how.decimal, text.labels, text.notes)
     if not len(table.cells):
         raise InputError(f"holds no {of}", source=path)

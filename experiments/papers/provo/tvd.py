@@ -16,6 +16,7 @@ from experiments.harness.result import ExperimentResult, experiment
 from experiments.harness.tables import markdown_table
 from experiments.papers.provo.appendix_figures import appendix_figures
 from experiments.papers.provo.results import LegacyResults, legacy_results, published_table, stored_comparison
+from inference.csv_tables import write_csv
 
 __all__ = ["TvdLegacySettings", "tvd_legacy"]
 
@@ -69,7 +70,7 @@ def tvd_legacy(study: xr.Dataset, settings: TvdLegacySettings) -> ExperimentResu
 
     def write_lists(folder: Path) -> None:
         folder.mkdir()
-        lists.to_csv(folder / "stored_lists.csv", index=False, lineterminator="\n")
+        write_csv(lists, folder / "stored_lists.csv")
 
     return ExperimentResult(
         table,

@@ -37,6 +37,7 @@ from experiments.papers.published_study import (
 from experiments.papers.reproduce.parts import DATA, PAPERS, PARTS, Part
 from experiments.papers.reproduce.report import report_body, summary
 from experiments.papers.reproduce.run import Outcome, cores, plan, run_parts
+from inference.csv_tables import read_guarded_csv
 from inference.settings import Count, Names, Settings, UserPath
 
 __all__ = ["TABLE_COLUMNS", "DataSettings", "ReproduceSettings", "judged_values", "reproduce", "value_of"]
@@ -267,7 +268,7 @@ def judged_values(study: xr.Dataset, outcomes: Sequence[Outcome]) -> pd.DataFram
 
 def _read(path: Path) -> pd.DataFrame | None:
     """A part's table with its cells as they were written."""
-    return pd.read_csv(path, dtype=str, keep_default_na=False) if path.is_file() else None
+    return read_guarded_csv(path) if path.is_file() else None
 
 
 def value_of(table: pd.DataFrame | None, select: Mapping[str, str], column: str) -> tuple[float | None, str]:

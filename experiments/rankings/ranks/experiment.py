@@ -17,6 +17,7 @@ from experiments.rankings.ranks.figures import power_figure, predictive_figure, 
 from experiments.rankings.ranks.settings import RanksSettings
 from experiments.rankings.ranks.summary import check_warnings, summary
 from experiments.rankings.windows import SCORE_COLUMNS, scores_by_window, window_variables
+from inference.csv_tables import write_csv
 
 __all__ = ["ranks", "token_scores"]
 
@@ -109,4 +110,4 @@ def _without_posterior(settings: RanksSettings, scores: TokenScores, windows: pd
 def _write_tables(tables: Mapping[str, pd.DataFrame], folder: Path) -> None:
     folder.mkdir()
     for name, table in tables.items():
-        table.to_csv(folder / f"{name}.csv", index=False, lineterminator="\n")
+        write_csv(table, folder / f"{name}.csv")

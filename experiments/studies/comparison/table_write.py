@@ -14,6 +14,7 @@ from estimators.comparison import candidate_sources, response_positions, validat
 from estimators.errors import InputError
 from estimators.layout import item_labels, item_positions
 from experiments.studies.comparison.table import CANDIDATE, TARGET
+from inference.csv_tables import write_csv
 
 __all__ = ["write_comparison_tables"]
 
@@ -116,4 +117,4 @@ def _write(table: pd.DataFrame, path: Path) -> None:
         for text in dict.fromkeys(table[name].tolist()):
             if "\0" in text or text.encode("utf-8", "replace").decode("utf-8") != text:
                 raise InputError(f"is {text!r}, which a text file cannot hold; leave the item out", field=name)
-    table.to_csv(path, index=False, lineterminator="\n", encoding="utf-8")
+    write_csv(table, path, marked=True)

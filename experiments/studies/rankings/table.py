@@ -41,6 +41,7 @@ from experiments.studies.parsing import add_notes, shown
 from experiments.studies.plain_table import Table, table_of
 from experiments.studies.table_file import read_table
 from experiments.studies.table_settings import TableFile
+from inference.csv_tables import write_csv
 from inference.settings import UserPath
 
 if TYPE_CHECKING:
@@ -236,7 +237,7 @@ def write_ranking_table(study: xr.Dataset, path: Path) -> None:
         require_packages(("pyarrow",), "ranks", source=path, field="Parquet")
         table.to_parquet(path, index=False)
     elif path.name.endswith((".csv", ".csv.gz")):
-        table.to_csv(path, index=False, lineterminator="\n")
+        write_csv(table, path, marked=True)
     else:
         raise InputError("should end in .parquet, .csv or .csv.gz", source=path)
 

@@ -15,7 +15,6 @@ from estimators.errors import InputError
 from experiments.collect.adaptive import AdaptiveChooser, Course
 from experiments.collect.collection import Collection, open_collection
 from experiments.collect.database import open_database
-from experiments.collect.export_csv import read_guarded_csv
 from experiments.collect.export_files import chosen_study, write_exports
 from experiments.collect.players.crowd import Crowd, play_all
 from experiments.collect.players.people import Person, simulated_people
@@ -24,6 +23,7 @@ from experiments.collect.server import app_of
 from experiments.collect.settings import CollectSettings
 from experiments.collect.tables import Answer, Assignment, Question, Session
 from experiments.studies.comparison.simulated import simulated
+from inference.csv_tables import read_guarded_csv
 from tests.experiments.collect.players import Player
 
 ADAPTIVE: dict[str, Any] = {

@@ -11,7 +11,6 @@ from estimators.comparison.simulation.settings import ParticipantPopulation
 from experiments.collect.__main__ import main
 from experiments.collect.collection import open_collection
 from experiments.collect.database import open_database
-from experiments.collect.export_csv import read_guarded_csv
 from experiments.collect.players.crowd import play_all
 from experiments.collect.players.people import Person, simulated_people
 from experiments.collect.players.world import world_of
@@ -19,6 +18,7 @@ from experiments.collect.server import app_of
 from experiments.collect.settings import CollectSettings
 from experiments.studies.collected.loader import collected_study
 from experiments.studies.comparison.simulated import simulated
+from inference.csv_tables import read_guarded_csv
 from tests.benchmarks.postgres import private_cluster, programs
 
 pytestmark = [pytest.mark.slow, pytest.mark.subprocess]

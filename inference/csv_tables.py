@@ -1,0 +1,128 @@
+"""Tables as CSV that no spreadsheet runs: text that looks like a formula has an apostrophe before it."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from inference.disk import write_whole
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = [
+    "GUARD_COLUMN",
+    "csv_text",
+    "guarded",
+    "is_formula",
+    "read_guarded_csv",
+    "unguarded",
+    "without_guard",
+    "write_csv",
+]
+
+GUARD_COLUMN = "guarded_by"
+"""Last column of a guarded table of a study: it tells the readers of any CSV what to take off again."""
+
+_GUARD = "'"
+# a spreadsheet may run a cell that begins so, some with the wide forms too
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+_NUMBER = re.compile(r"[+-](\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|[+-](inf|nan)")
+
+
+def is_formula(text: str) -> bool:
+    """Whether a spreadsheet may run a text; a number with its sign is none.
+
+    >>> is_formula("=1+1"), is_formula("-1.5"), is_formula("-1.5+x")
+    (True, False, True)
+    """
+    return text.startswith(_FORMULA) and _NUMBER.fullmatch(text) is None
+
+
+def guarded(text: str) -> str:
+    """Put an apostrophe before a formula, and before an apostrophe, so that it can be undone.
+
+    >>> guarded("=1+1"), guarded("'tis"), guarded(" the"), guarded("-3.5")
+    ("'=1+1", "''tis", ' the', '-3.5')
+    """
+    return _GUARD + text if text.startswith(_GUARD) or is_formula(text) else text
+
+
+def unguarded(text: str) -> str:
+    """Undo :func:`guarded`.
+
+    >>> unguarded(guarded("=1+1")), unguarded(guarded("'tis")), unguarded("-3.5")
+    ('=1+1', "'tis", '-3.5')
+    """
+    return text.removeprefix(_GUARD)
+
+
+def csv_text(table: pd.DataFrame) -> str:
+    """Write a table as CSV with one header line; an empty cell where there is no value.
+
+    >>> import pandas as pd
+    >>> print(csv_text(pd.DataFrame({"word": ["=cmd", None], "points": [-1.5, 2.0]})), end="")
+    word,points
+    '=cmd,-1.5
+    ,2.0
+    """
+    return str(_guarded_table(table).to_csv(**_how(table)))
+
+
+def write_csv(table: pd.DataFrame, path: Path, *, private: bool = False, marked: bool = False) -> Path:
+    """Write a table as :func:`csv_text` has it, packed where the name ends in ``.gz``.
+
+    A `private` one is for its owner alone. One that is `marked` says in a column that it is guarded, where it is: that
+    is for tables of a study, which are read by what reads any CSV.
+    """
+    safe = _guarded_table(table)
+    if marked and not safe.equals(table):
+        safe = safe.assign(**{GUARD_COLUMN: _GUARD})
+    if private:
+        return write_whole(path, str(safe.to_csv(**_how(table))), private=True)
+    safe.to_csv(path, **_how(table))
+    return path
+
+
+def read_guarded_csv(path: Path | str) -> pd.DataFrame:
+    """Read a table that :func:`write_csv` wrote: every cell is the text that was stored, "" where nothing stood."""
+    import pandas as pd  # noqa: PLC0415 - a run's help needs none
+
+    table = pd.read_csv(path, dtype=str, keep_default_na=False, na_filter=False, encoding="utf-8")
+    return table.rename(columns=unguarded).map(unguarded).drop(columns=GUARD_COLUMN, errors="ignore")
+
+
+def without_guard(columns: Mapping[str, list[str]]) -> Mapping[str, list[str]]:
+    """Cells of any table by column as they were stored, where :data:`GUARD_COLUMN` says that they are guarded."""
+    if set(columns.get(GUARD_COLUMN, ())) != {_GUARD}:
+        return columns
+    plain = {unguarded(name): [unguarded(cell) for cell in cells] for name, cells in columns.items()}
+    return {name: cells for name, cells in plain.items() if name != GUARD_COLUMN}
+
+
+def _guarded_table(table: pd.DataFrame) -> pd.DataFrame:
+    import pandas as pd  # noqa: PLC0415 - as above
+
+    safe = table.copy()
+    for at, column in _text_columns(table):
+        # pandas would make whole numbers beside empty cells to fractions
+        cells = [guarded(cell) if isinstance(cell, str) else cell for cell in column]
+        safe.isetitem(at, pd.Series(cells, index=safe.index, dtype=object))
+    return safe.set_axis([guarded(str(name)) for name in table.columns], axis=1)
+
+
+def _how(table: pd.DataFrame) -> dict[str, Any]:
+    """Arguments of pandas; its writer does not quote a carriage return by itself, at which its reader ends a line."""
+    cells = (cell for _, column in _text_columns(table) for cell in column if isinstance(cell, str))
+    returns = any("\r" in text for text in (*map(str, table.columns), *cells))
+    quoting = csv.QUOTE_NONNUMERIC if returns else csv.QUOTE_MINIMAL
+    return {"index": False, "lineterminator": "\n", "encoding": "utf-8", "quoting": quoting}
+
+
+def _text_columns(table: pd.DataFrame) -> Iterator[tuple[int, pd.Series[Any]]]:
+    from pandas.api.types import is_numeric_dtype  # noqa: PLC0415 - as above
+
+    yield from ((at, column) for at, (_, column) in enumerate(table.items()) if not is_numeric_dtype(column))
