@@ -36,6 +36,7 @@ from .guesses.accuracy.experiment import accuracy as accuracy
 from .guesses.guess_bounds import guess_bounds as guess_bounds
 from .harness.bundle import bundle as bundle
 from .harness.explore import explore as explore
+from .harness.pseudonyms import pseudonymous as pseudonymous
 from .papers.provo.ard import ard_legacy as ard_legacy
 from .papers.provo.ard_conclusion import ard_conclusion as ard_conclusion
 from .papers.provo.distributions import distributions_legacy as distributions_legacy

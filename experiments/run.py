@@ -267,7 +267,13 @@ def _run(
             from experiments.harness.explore import check_explorer  # noqa: PLC0415 - it imports what draws
 
             check_explorer()
-        job = prepare(cfg, overrides, folder=folder)
+        job, key = prepare(cfg, overrides, folder=folder), None
+        if cfg.output.bundle:
+            # what computes is imported late
+            from experiments.harness.pseudonyms import pseudonymous, settings_with_pseudonyms  # noqa: PLC0415
+
+            study, key = pseudonymous(job.study)
+            job = replace(job, study=study, settings=settings_with_pseudonyms(job.settings, key))
         if cfg.output.explore:
             check_explorer(job.study)
         prepared = time.perf_counter()
@@ -287,6 +293,7 @@ def _run(
                 overrides=overrides,
                 timings=timings,
                 data=status.data,
+                key=key,
             )
             status = replace(status, warnings=warnings, gate_failed=result.gate_failed, seconds=_since(start))
             found = finish(folder, staging, status)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import io
 import json
@@ -17,10 +16,12 @@ from omegaconf import OmegaConf
 
 from estimators.code_identity import code_hash, package_version
 from estimators.errors import InputError
-from experiments.harness.bundle_checks import Check, anonymous, check_bundle, checks_page, without_texts
+from experiments.harness.bundle_checks import Check, check_bundle, checks_page, without_texts
 from experiments.harness.bundle_methods import methods_paragraph
 from experiments.harness.latex import latex_table
+from experiments.harness.pseudonyms import PEOPLE_SETTINGS, people_of
 from experiments.harness.tables import split_constants
+from inference.csv_tables import csv_text, write_csv
 from inference.manifest import MANIFEST, replaced
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def bundle(
     Parameters
     ----------
     study : xarray.Dataset
-        What the experiment was run on.
+        What the experiment was run on; its people have pseudonyms, see :func:`pseudonymous`.
     result : ExperimentResult
     folder : str or Path
         One that this function wrote before is replaced, ``FOLDER.zip`` beside it too.
@@ -117,20 +118,27 @@ def bundle(
     Raises
     ------
     InputError
-        If the folder or the zip holds something else, or has been changed since; nothing has been touched.
+        If the study has people by their ids, or the folder or the zip holds something else, or has been changed
+        since; nothing has been touched.
 
     Examples
     --------
-    >>> from experiments import bundle, perplexity, simulated
-    >>> study = simulated()
+    >>> from experiments import bundle, perplexity, pseudonymous, simulated
+    >>> study, key = pseudonymous(simulated())
     >>> bundle(study, perplexity(study), "for_osf", experiment="perplexity")  # doctest: +SKIP
     """
+    people = people_of(study)
+    if people is None:
+        problem = "names people; give pseudonymous(study)[0], and the result of the experiment on it"
+        raise InputError(problem, source="bundle", field="study")
     folder = Path(folder)
     packed = folder.with_name(f"{folder.name}.zip")
     if packed.exists() and not _is_zip_of(packed, folder):
         raise InputError("is not the zip of the bundle beside it; move it, or name another folder", source=str(packed))
     with replaced(folder, "bundle") as staging:
-        _write_bundle(staging, study, result, settings=settings, config=config, experiment=experiment, data=data)
+        _write_bundle(
+            staging, study, result, people, settings=settings, config=config, experiment=experiment, data=data
+        )
     zip_folder(folder, packed)
     return folder
 
@@ -146,6 +154,7 @@ def _write_bundle(
     folder: Path,
     study: xr.Dataset,
     result: ExperimentResult,
+    people: Sequence[str],
     *,
     settings: Settings | None,
     config: Mapping[str, object] | None,
@@ -155,23 +164,21 @@ def _write_bundle(
     (folder / "tables").mkdir()
     (folder / "figures").mkdir()
     name = str(study.attrs.get("name", ""))
-    # the main table as a reader sees it has the same people
-    tables, people = anonymous({"table": result.table, **result.tables, _SHOWN: result.summary()})
-    shown = without_texts(name, {_SHOWN: tables.pop(_SHOWN)})[0][_SHOWN]
-    tables, left_out = without_texts(name, tables)
+    shown = without_texts(name, {_SHOWN: result.summary()})[0][_SHOWN]
+    tables, left_out = without_texts(name, {"table": result.table, **result.tables})
     _write_tables(folder / "tables", tables, shown, experiment)
     _write_figures(folder / "figures", result)
-    checks = check_bundle(name, tables, n_renamed=len(people), left_out=left_out)
+    checks = check_bundle(name, tables, people=people, left_out=left_out)
     given = {} if settings is None else {"settings": settings.model_dump(mode="json")}
-    given |= {"command": dict(config)} if config else {}
+    given |= {"command": _without_ids(config)} if config else {}
     digests = {"study": str(study.attrs.get("data_sha256", "")), **(data or {})}
     texts = {
-        "METHODS.md": _renamed(methods_paragraph(study, result, settings, experiment=experiment), people),
+        "METHODS.md": methods_paragraph(study, result, settings, experiment=experiment),
         "CHECKS.md": checks_page(checks),
         "CITATION.cff": _CITATION.format(version=package_version()),
-        "settings.yaml": OmegaConf.to_yaml(OmegaConf.create(_without_folders(given))),
+        "settings.yaml": OmegaConf.to_yaml(OmegaConf.create(_shareable(given))),
         "versions.json": json.dumps(_versions(), indent=2) + "\n",
-        "data.csv": _csv([["data", "sha256"], *([key, value] for key, value in digests.items() if value)]),
+        "data.csv": csv_text(pd.DataFrame(list(filter(all, digests.items())), columns=["data", "sha256"])),
     }
     for path, text in texts.items():
         (folder / path).write_text(text, encoding="utf-8", newline="\n")
@@ -196,7 +203,7 @@ def zip_folder(folder: Path, path: Path | IO[bytes]) -> None:
 
 def _write_tables(folder: Path, tables: Mapping[str, pd.DataFrame], shown: pd.DataFrame, experiment: str) -> None:
     for name, table in tables.items():
-        table.to_csv(folder / f"{name}.csv", index=False, lineterminator="\n")
+        write_csv(table, folder / f"{name}.csv")
     # the main table as a reader sees it; the CSV has all columns
     pages = {"table": shown, **{name: table for name, table in tables.items() if name != "table"}}
     for name, table in pages.items():
@@ -218,19 +225,20 @@ def _write_figures(folder: Path, result: ExperimentResult) -> None:
             figure.savefig(folder / f"{name}.pdf", bbox_inches="tight", metadata={"CreationDate": None})
 
 
-def _renamed(text: str, people: Mapping[str, str]) -> str:
-    """Text in which people have their new names; the longest ids first, as one may begin another."""
-    for name in sorted(people, key=len, reverse=True):
-        text = text.replace(name, people[name])
-    return text
+def _without_ids(value: Any) -> Any:
+    """What the command was given, without the people that it names."""
+    if isinstance(value, Mapping):
+        hidden = {key for key, inner in value.items() if key in PEOPLE_SETTINGS and inner not in (None, "auto")}
+        return {key: "(not shared)" if key in hidden else _without_ids(inner) for key, inner in value.items()}
+    return value
 
 
-def _without_folders(value: Any) -> Any:
+def _shareable(value: Any) -> Any:
     """Settings in which an absolute path is its last part: folders tell who ran it, and where."""
     if isinstance(value, Mapping):
-        return {key: _without_folders(inner) for key, inner in value.items()}
+        return {key: _shareable(inner) for key, inner in value.items()}
     if isinstance(value, list):
-        return [_without_folders(inner) for inner in value]
+        return [_shareable(inner) for inner in value]
     return f".../{PurePath(value).name}" if isinstance(value, str) and PurePath(value).is_absolute() else value
 
 
@@ -243,12 +251,6 @@ def _versions() -> dict[str, object]:
         "system": f"{platform.system()} {platform.machine()}",
         "packages": {name: version for name, version in packages.items() if version != "not installed"},
     }
-
-
-def _csv(rows: Sequence[Sequence[str]]) -> str:
-    stream = io.StringIO()
-    csv.writer(stream, lineterminator="\n").writerows(rows)
-    return stream.getvalue()
 
 
 def _files(folder: Path) -> list[Path]:

@@ -9,7 +9,7 @@ from typing import Literal
 
 import pandas as pd
 
-__all__ = ["Check", "anonymous", "check_bundle", "checks_page", "like_an_id", "without_texts"]
+__all__ = ["Check", "check_bundle", "checks_page", "like_an_id", "without_texts"]
 
 _LIKE_AN_ID = {
     "an e-mail address": re.compile(r"[\w.+-]+@[\w-]+(\.[\w-]+)+"),
@@ -17,8 +17,6 @@ _LIKE_AN_ID = {
     "an id of MTurk": re.compile(r"(?<!\w)A[0-9A-Z]{12,14}(?!\w)"),
     "an address of a computer": re.compile(r"(?<![\d.])(?:\d{1,3}\.){3}\d{1,3}(?![\d.])"),
 }
-# only of ids of people: texts have such numbers
-_LONG_NUMBER = re.compile(r"-?\d{8,}")
 _PSEUDONYM = re.compile(r"[A-Za-z]{0,12}[-_ ]?\d{1,6}")
 _ID_COLUMNS = ("participant", "person", "people")
 _TEXT_COLUMNS = ("context", "text", "target", "modal_answer", "modal_guess")
@@ -33,87 +31,24 @@ _UNLICENSED = {
 
 @dataclass(frozen=True)
 class Check:
-    """One line of CHECKS.md.
-
-    Parameters
-    ----------
-    name : str
-    verdict : {"pass", "warn"}
-    found : str
-        What was found, and what to do.
-    """
+    """One line of CHECKS.md: what was looked at, and what was found or is to do."""
 
     name: str
     verdict: Literal["pass", "warn"]
     found: str
 
 
-def like_an_id(text: str, *, of_a_person: bool = False) -> str | None:
+def like_an_id(text: str) -> str | None:
     """Say what a text looks like that would tell who somebody is; None for nothing.
 
-    Parameters
-    ----------
-    text : str
-    of_a_person : bool
-        Whether the text is the id of a participant: then a long number counts too.
-
-    Examples
-    --------
-    >>> like_an_id("write to ann.lee@example.org")
-    'an e-mail address'
-    >>> like_an_id("5f3c1e2a9b8d7c6e5f4a3b2c")
-    'an id of Prolific'
-    >>> like_an_id("-3721819537513247084"), like_an_id("-3721819537513247084", of_a_person=True)
-    (None, 'a long number, as browsers and panels give')
-    >>> like_an_id("P12")
+    >>> like_an_id("write to ann.lee@example.org"), like_an_id("5f3c1e2a9b8d7c6e5f4a3b2c"), like_an_id("P12")
+    ('an e-mail address', 'an id of Prolific', None)
     """
-    for meaning, pattern in _LIKE_AN_ID.items():
-        if pattern.search(text):
-            return meaning
-    return "a long number, as browsers and panels give" if of_a_person and _LONG_NUMBER.fullmatch(text) else None
-
-
-def anonymous(tables: Mapping[str, pd.DataFrame]) -> tuple[dict[str, pd.DataFrame], dict[str, str]]:
-    """Call all people P1, P2, ... in every table if one of them has an id that would tell who it is.
-
-    Parameters
-    ----------
-    tables : mapping of str to pandas.DataFrame
-
-    Returns
-    -------
-    tables : dict
-    names : dict of str to str
-        Id -> new name; empty where the ids may stay.
-
-    Examples
-    --------
-    >>> table = pd.DataFrame({"participant": ["zoe@example.org", "ann@example.org"], "n": [1, 2]})
-    >>> anonymous({"participants": table})[0]["participants"]
-      participant  n
-    0          P2  1
-    1          P1  2
-    """
-    ids = sorted({text for table in tables.values() for text in _people(table)})
-    if not any(like_an_id(text, of_a_person=True) for text in ids):
-        return dict(tables), {}
-    names = {text: f"P{number}" for number, text in enumerate(ids, start=1)}
-    found = {}
-    for name, table in tables.items():
-        columns = {column: table[column].astype(str).map(names) for column in _id_columns(table)}
-        found[name] = table.assign(**columns)
-    return found, names
+    return next((meaning for meaning, pattern in _LIKE_AN_ID.items() if pattern.search(text)), None)
 
 
 def without_texts(study: str, tables: Mapping[str, pd.DataFrame]) -> tuple[dict[str, pd.DataFrame], list[str]]:
-    """Leave columns with texts out where the study's owner has given no licence.
-
-    Returns
-    -------
-    tables : dict
-    left_out : list of str
-        "table.csv: column".
-    """
+    """Leave columns with texts out where the study's owner has given no licence, and list them."""
     if _reason(study) is None:
         return dict(tables), []
     gone = {name: [column for column in _TEXT_COLUMNS if column in table] for name, table in tables.items()}
@@ -122,44 +57,23 @@ def without_texts(study: str, tables: Mapping[str, pd.DataFrame]) -> tuple[dict[
 
 
 def check_bundle(
-    study: str, tables: Mapping[str, pd.DataFrame], *, n_renamed: int = 0, left_out: Sequence[str] = ()
+    study: str, tables: Mapping[str, pd.DataFrame], *, people: Sequence[str] = (), left_out: Sequence[str] = ()
 ) -> list[Check]:
-    """Check tables that are to be shared.
-
-    Parameters
-    ----------
-    study : str
-        Name of the study.
-    tables : mapping of str to pandas.DataFrame
-        As they are shared.
-    n_renamed : int
-        See :func:`anonymous`.
-    left_out : sequence of str
-        See :func:`without_texts`.
-
-    Returns
-    -------
-    list of Check
-    """
-    return [_ids(tables, n_renamed), _cells(tables), _licence(study, tables, left_out)]
+    """Check tables that are to be shared: `people` are the pseudonyms of the study, `left_out` the columns without."""
+    return [_ids(tables, people), _cells(tables), _licence(study, tables, left_out)]
 
 
-def _ids(tables: Mapping[str, pd.DataFrame], n_renamed: int) -> Check:
+def _ids(tables: Mapping[str, pd.DataFrame], people: Sequence[str]) -> Check:
     name = "ids of participants"
-    if n_renamed:
-        return Check(
-            name, "pass", f"{n_renamed} people are called P1 to P{n_renamed} here; their ids were no pseudonyms."
-        )
-    ids = sorted({text for table in tables.values() for text in _people(table)})
-    if not ids:
-        return Check(name, "pass", "No table has participants.")
+    ids = {text for table in tables.values() for text in _people(table)} - set(people)
     strange = [text for text in ids if not _PSEUDONYM.fullmatch(text)]
     if strange:
-        shown = ", ".join(strange[:5])
-        return Check(
-            name, "warn", f"{len(strange)} of {len(ids)} ids may be names, such as {shown}. Are they pseudonyms?"
-        )
-    return Check(name, "pass", f"All {len(ids)} look like pseudonyms, such as {ids[0]}.")
+        # the ids themselves stay out of the page: they would be shared with it
+        return Check(name, "warn", f"{len(strange)} ids in tables are none of the study and may be names. Are they?")
+    if people:
+        order = "in the order of their ids: who has the list of all ids can tell who is who"
+        return Check(name, "pass", f"{len(people)} people are called {people[0]} to {people[-1]}, {order}.")
+    return Check(name, "pass", "No study with people was read." if not ids else "All look like pseudonyms.")
 
 
 def _cells(tables: Mapping[str, pd.DataFrame]) -> Check:
@@ -208,8 +122,6 @@ def _people(table: pd.DataFrame) -> set[str]:
 def checks_page(checks: Sequence[Check]) -> str:
     """Write CHECKS.md.
 
-    Examples
-    --------
     >>> print(checks_page([Check("ids of participants", "pass", "No table has participants.")]).splitlines()[-1])
     | pass | ids of participants | No table has participants. |
     """

@@ -37,6 +37,7 @@ from inference.progress import counted
 from inference.settings import Settings
 
 if TYPE_CHECKING:
+    import pandas as pd
     import xarray as xr
     from matplotlib.figure import Figure
 
@@ -311,6 +312,7 @@ def write_outputs(
     overrides: Sequence[str] = (),
     timings: Mapping[str, float] | None = None,
     data: Mapping[str, str] | None = None,
+    key: pd.DataFrame | None = None,
 ) -> None:
     """Write table, dataset, the loader's notes, figures as PNG and SVG, report, posteriors.
 
@@ -331,6 +333,8 @@ def write_outputs(
         Seconds by stage, for the report.
     data : mapping of str to str, optional
         Setting that names a file or folder -> hash of what was there, for the bundle.
+    key : pandas.DataFrame, optional
+        Who is who, where people have pseudonyms.
     """
     import pandas as pd  # noqa: PLC0415 - the help and a skipped job need none
 
@@ -371,6 +375,8 @@ def write_outputs(
     if cfg.output.bundle:
         from experiments.harness.bundle import bundle  # noqa: PLC0415 - as above
 
+        if key is not None and len(key):
+            write_csv(key, staging / "pseudonyms.csv", private=True)
         bundle(
             study,
             result,

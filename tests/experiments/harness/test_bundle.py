@@ -20,17 +20,21 @@ from omegaconf import OmegaConf
 from estimators.bets.examples import bet_study
 from estimators.cloze.examples import cloze_study
 from estimators.comparison.examples import comparison_study
+from estimators.errors import InputError
 from estimators.guesses.examples import guess_study
 from estimators.rankings.examples import ranking_study
-from experiments import bundle, perplexity
+from experiments import accuracy, bet_perplexity, bundle, guess_bounds, human_loss, perplexity, pseudonymous
 from experiments.harness.bayes import PosteriorSettings
 from experiments.harness.bundle import zip_folder
-from experiments.harness.bundle_checks import anonymous, check_bundle, like_an_id, without_texts
+from experiments.harness.bundle_checks import check_bundle, like_an_id, without_texts
 from experiments.harness.bundle_methods import methods_paragraph, results_sentences
 from experiments.harness.figures import new_figure
 from experiments.harness.latex import latex_table, latex_text
+from experiments.harness.pseudonyms import settings_with_pseudonyms
 from experiments.harness.result import ExperimentResult
+from inference.csv_tables import read_guarded_csv
 from inference.manifest import MANIFEST
+from tests.experiments.command import run
 
 NASTY = """\\ { } $ & # ^ _ % ~ < > | " ` [x] -- ?` 50% \\input{a} ünï ∞ \N{MINUS SIGN}1"""
 
@@ -39,16 +43,15 @@ def small_result() -> ExperimentResult:
     figure = new_figure(2, 2)
     figure.add_subplot().plot([1, 2], [1, 3])
     table = pd.DataFrame({"player": ["human", "a_b"], "perplexity": [147.917, np.nan], "verdict": ["100%", "x & y"]})
-    people = pd.DataFrame({"participant": ["zoe@example.org", "5f3c1e2a9b8d7c6e5f4a3b2c"], "n": [1, 2]})
-    warned = ("5f3c1e2a9b8d7c6e5f4a3b2c answers anything",)
-    return ExperimentResult(table, xr.Dataset(), {"line": figure}, "Text.", warned, tables={"participants": people})
+    people = pd.DataFrame({"participant": ["P2", "P1"], "n": [1, 2]})
+    return ExperimentResult(table, xr.Dataset(), {"line": figure}, "Text.", tables={"participants": people})
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     config = {"study": {"root": "/home/somebody/data/lm"}, "seed": 3, "players": ["human"]}
     return bundle(
-        comparison_study(),
+        pseudonymous(comparison_study())[0],
         small_result(),
         tmp_path / "bundle",
         config=config,
@@ -89,7 +92,8 @@ def test_the_same_run_gives_the_same_bytes(folder, tmp_path):
     packed = (tmp_path / "bundle.zip").read_bytes()
     config = {"study": {"root": "/home/else/lm"}, "seed": 3, "players": ["human"]}
     again = tmp_path / "again" / "bundle"
-    bundle(comparison_study(), small_result(), again, config=config, experiment="perplexity", data={"a": "0" * 64})
+    study, _ = pseudonymous(comparison_study())
+    bundle(study, small_result(), again, config=config, experiment="perplexity", data={"a": "0" * 64})
     assert (tmp_path / "again" / "bundle.zip").read_bytes() == packed
     with zipfile.ZipFile(tmp_path / "bundle.zip") as found:
         assert found.testzip() is None
@@ -109,35 +113,95 @@ def test_a_zip_depends_on_the_content_alone(tmp_path):
     assert (tmp_path / "one" / "b.zip").read_bytes() != (tmp_path / "two" / "b.zip").read_bytes()
 
 
-def test_nobody_is_named_and_no_folder_of_the_machine(folder):
-    text = "".join(file.read_text() for file in folder.rglob("*") if file.suffix in {".md", ".csv", ".tex", ".yaml"})
-    assert "example.org" not in text
-    assert "5f3c1e2a9b8d7c6e5f4a3b2c" not in text
-    assert "somebody" not in text
-    assert pd.read_csv(folder / "tables" / "participants.csv")["participant"].tolist() == ["P2", "P1"]
-    assert "P1 answers anything" in (folder / "METHODS.md").read_text()
-    assert "2 people are called P1 to P2 here" in (folder / "CHECKS.md").read_text()
-    assert OmegaConf.load(folder / "settings.yaml").command.study.root == ".../lm"
+HOSTILE = [
+    *("1", "2.5", "a", "human", "model", "P1", "=cmd|' /C calc'!A0", "'x,y", 'so "so"', "two\nlines", "*[m](d)*|"),
+    *("\\textbf{z}_$", "zoe@example.org"),
+]
+
+
+def with_ids(study: xr.Dataset, ids: list[str]) -> xr.Dataset:
+    """The same answers by other people, who sort as the first ones."""
+    of = [name for name in study.variables if "participant" in str(name) and study[name].dtype.kind in "OU"]
+    people = sorted({who for name in of for who in study[name].to_numpy().tolist()})
+    names = dict(zip(people, sorted(ids), strict=False))
+    renamed = {name: (study[name].dims, np.array([names[who] for who in study[name].to_numpy()])) for name in of}
+    return study.assign_coords({name: renamed[name] for name in of if name in study.coords}).assign(renamed)
 
 
 @pytest.mark.parametrize(
-    ("text", "person", "found"),
+    ("experiment", "study", "settings"),
     [
-        ("ann@example.org", False, "an e-mail address"),
-        ("my address: ann.b+c@mail.example.co.uk!", False, "an e-mail address"),
-        ("5f3c1e2a9b8d7c6e5f4a3b2c", False, "an id of Prolific"),
-        ("a" * 24 + "b", False, None),
-        ("A1B2C3D4E5F6G7", False, "an id of MTurk"),
-        ("192.168.0.1", False, "an address of a computer"),
-        ("12345678", False, None),
-        ("12345678", True, "a long number, as browsers and panels give"),
-        ("p001", True, None),
-        ("at 3.14 @ home", False, None),
-        ("", True, None),
+        (accuracy, guess_study, {"posterior": False}),
+        (guess_bounds, guess_study, {"vocab_size": 100}),
+        (bet_perplexity, bet_study, {"posterior": False}),
+        (perplexity, comparison_study, {}),
     ],
 )
-def test_what_looks_like_an_id(text, person, found):
-    assert like_an_id(text, of_a_person=person) == found
+def test_a_bundle_depends_on_nobodys_id_and_has_the_studys_numbers(experiment, study, settings, tmp_path):
+    packed = []
+    for at, ids in enumerate(([f"p{number:02d}" for number in range(13)], HOSTILE)):
+        named = with_ids(study(), ids)
+        renamed, key = pseudonymous(named)
+        result = experiment(renamed, **settings)
+        folder = bundle(renamed, result, tmp_path / str(at) / "bundle", config={"exclude_participants": ids})
+        packed.append(folder.with_suffix(".zip").read_bytes())
+        assert set(named["participant"].to_numpy()) <= set(key["participant"]) <= set(ids)
+        direct = experiment(named, **settings)
+        for name, table in {"": direct.table, **direct.tables}.items():
+            own = result.tables[name] if name else result.table
+            pd.testing.assert_frame_equal(own.select_dtypes("number"), table.select_dtypes("number"))
+    assert packed[0] == packed[1]
+
+
+def test_settings_name_people_by_their_pseudonyms():
+    _, key = pseudonymous(comparison_study())
+    given = human_loss.settings_class(leave_out=key["participant"].tolist()[:2])
+    assert list(settings_with_pseudonyms(given, key).leave_out) == key["pseudonym"].tolist()[:2]
+    assert settings_with_pseudonyms(human_loss.settings_class(), key).leave_out == "auto"
+
+
+def test_a_study_that_names_people_is_refused(tmp_path):
+    with pytest.raises(InputError, match=r"names people; give pseudonymous\(study\)"):
+        bundle(comparison_study(), small_result(), tmp_path / "bundle")
+    assert not (tmp_path / "bundle").exists()
+
+
+def test_no_folder_of_the_machine_is_named(folder):
+    assert not any(b"somebody" in file.read_bytes() for file in folder.rglob("*") if file.is_file())
+    assert OmegaConf.load(folder / "settings.yaml").command.study.root == ".../lm"
+
+
+@pytest.mark.subprocess
+def test_a_run_keeps_the_key_for_its_owner(tmp_path):
+    rows = [(who, "d", place, "x", "x") for who in ("zoe@example.org", "=ann") for place in range(4)]
+    columns = ["participant", "document", "position", "guess", "target"]
+    pd.DataFrame(rows, columns=columns).to_csv(tmp_path / "guesses.csv", index=False)
+    given = ("study=guess_table", "study.path=guesses.csv", "experiment.posterior=false")
+    done = run(tmp_path, "+exp=accuracy", *given, "output.bundle=true", "hydra.run.dir=out")
+    assert done.returncode == 0, done.stderr
+    key = tmp_path / "out" / "pseudonyms.csv"
+    assert read_guarded_csv(key)["participant"].tolist() == ["=ann", "zoe@example.org"]
+    assert key.stat().st_mode & 0o777 == 0o600
+    for file in (tmp_path / "out" / "bundle").rglob("*"):
+        assert not file.is_file() or not {b"zoe", b"=ann"} & set(re.findall(rb"zoe|=ann", file.read_bytes()))
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("ann@example.org", "an e-mail address"),
+        ("my address: ann.b+c@mail.example.co.uk!", "an e-mail address"),
+        ("5f3c1e2a9b8d7c6e5f4a3b2c", "an id of Prolific"),
+        ("a" * 24 + "b", None),
+        ("A1B2C3D4E5F6G7", "an id of MTurk"),
+        ("192.168.0.1", "an address of a computer"),
+        ("12345678", None),
+        ("at 3.14 @ home", None),
+        ("", None),
+    ],
+)
+def test_what_looks_like_an_id(text, found):
+    assert like_an_id(text) == found
 
 
 def verdicts(study: str, tables: dict[str, pd.DataFrame]) -> list[str]:
@@ -148,7 +212,9 @@ def test_checks_of_what_may_be_shared():
     plain = {"participants": pd.DataFrame({"participant": ["p1", "p2"], "n": [1, 2]})}
     assert verdicts("simulated", plain) == ["pass", "pass", "pass"]
     names = {"participants": pd.DataFrame({"participant": ["Ann", "Zoë"]})}
-    assert verdicts("simulated", names) == ["warn", "pass", "pass"]
+    checks = check_bundle("simulated", names)
+    assert [check.verdict for check in checks] == ["warn", "pass", "pass"]
+    assert "Ann" not in checks[0].found
     written = {"items": pd.DataFrame({"modal_answer": ["dog", "zoe@example.org"]})}
     checks = check_bundle("mine", written)
     assert [check.verdict for check in checks] == ["pass", "warn", "warn"]
@@ -165,18 +231,6 @@ def test_texts_without_a_licence_stay_at_home(study):
     assert left_out == ["items.csv: context", "items.csv: target"]
     assert check_bundle(study, kept, left_out=left_out)[2].verdict == "warn"
     assert without_texts("mine", tables)[0]["items"].equals(tables["items"])
-
-
-def test_people_have_one_name_in_all_tables():
-    ids = ["900000001", "900000002"]
-    tables = {name: pd.DataFrame({"participant": order}) for name, order in (("a", ids), ("b", ids[::-1]))}
-    found, names = anonymous(tables)
-    assert found["a"]["participant"].tolist() == ["P1", "P2"]
-    assert found["b"]["participant"].tolist() == ["P2", "P1"]
-    assert names == dict(zip(ids, ["P1", "P2"], strict=True))
-    kept, names = anonymous({"a": pd.DataFrame({"participant": ["p1", "p2"]})})
-    assert kept["a"]["participant"].tolist() == ["p1", "p2"]
-    assert names == {}
 
 
 @given(st.text())
