@@ -50,6 +50,7 @@ from experiments.harness.resume import JobIdentity, clear_work, done_before, fit
 from experiments.harness.signals import Terminated, terminate_as_interrupt
 from experiments.harness.streams import keep_streams
 from experiments.harness.tables import print_table
+from experiments.studies.public_data import with_public_folders
 from inference.manifest import scratch
 from inference.posterior.kept import keep_fits
 from inference.processes import end_with
@@ -164,6 +165,7 @@ def run_job(cfg: DictConfig) -> int:
     try:
         hide_keys(cfg, place)
         _check_settings(cfg)
+        cfg = with_public_folders(cfg)
         identity = job_identity(cfg)
         status = replace(status, **asdict(identity))
         before = _done(folder, identity, prefix) if cfg.resume else None

@@ -60,6 +60,12 @@ def _keep_tiers(event: str, arguments: tuple[object, ...]) -> None:
         pytest.fail(f"{event} {arguments[0]}: a test that does this needs the marker {marker}")
 
 
+@pytest.fixture(autouse=True)
+def _no_public_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no test read public data because of where the tests are run."""
+    monkeypatch.delenv("SHANNON_DATA", raising=False)
+
+
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     """Watch a test that has none of the markers of the other tiers."""

@@ -10,7 +10,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session as Transaction
 
 from experiments.collect.tables import Answer, Assignment, Player, Question, Session, Study
-from inference.csv_tables import csv_text
+from experiments.harness.csv_tables import csv_text
 
 __all__ = ["COLUMNS", "answer_rows", "answers_csv", "export_csv"]
 

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from estimators.errors import InputError, require_packages
+from experiments.harness.csv_tables import write_csv
 from experiments.harness.html_page import html_page
 from experiments.harness.outputs import save_figures
 from experiments.harness.registry import EXTRAS
 from experiments.harness.tables import markdown_table
-from inference.csv_tables import write_csv
 from inference.manifest import replaced
 from inference.progress import duration, say, stage
 

@@ -14,6 +14,7 @@ from typing import Any
 import pooch
 
 from experiments.first_steps.installed import Finding
+from experiments.studies.public_data import VARIABLE
 from inference.progress import counted
 
 __all__ = ["caches", "data", "data_folder", "gpus", "resources"]
@@ -23,16 +24,12 @@ _LEAST_DISK_GB = 1.0
 _LEAST_MEMORY_GB = 2.0
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 _MANIFEST = Path(__file__).parents[1] / "studies" / "lm_game_manifest.csv"
-_DOWNLOADED = "study={name} without study.root downloads it"
 _STUDIES = {
-    "lm_game": ("study=lm_game study.root={folder}", _DOWNLOADED.format(name="lm_game")),
-    "provo": ("study=provo study.root={folder}", 'get the public repository of "Predict the Next Word"'),
-    "rank_perplexity": (
-        "study=rank_perplexity study.root={folder}",
-        _DOWNLOADED.format(name="rank_perplexity"),
-    ),
+    "lm_game": "study=lm_game downloads it",
+    "provo": 'get the public repository of "Predict the Next Word"',
+    "rank_perplexity": "study=rank_perplexity downloads it",
 }
-"""Folder of a study -> how a command reads it; how to get it."""
+"""Folder of a study -> how to get it."""
 
 
 def resources() -> Iterator[Finding]:
@@ -96,7 +93,7 @@ def caches() -> Iterator[Finding]:
 
 def data_folder() -> Path | None:
     """Folder of the public studies: ``$SHANNON_DATA``, else ``shared/data`` beside a clone, where there is one."""
-    if named := os.environ.get("SHANNON_DATA"):
+    if named := os.environ.get(VARIABLE):
         return Path(named).expanduser().resolve()
     # an installed copy lies among packages, beside which nobody puts data
     clone = Path(__file__).parents[2]
@@ -113,15 +110,16 @@ def data() -> Iterator[Finding]:
         yield Finding("folder", "SHANNON_DATA is not set", cure=cure)
     else:
         gone = "" if above.is_dir() else "there is no such folder"
-        said = "SHANNON_DATA" if os.environ.get("SHANNON_DATA") else "beside the project; SHANNON_DATA names another"
+        said = VARIABLE if os.environ.get(VARIABLE) else f"beside the project; {VARIABLE} names it for every command"
         yield Finding("folder", f"{above} ({said})", gone, gone and cure)
-    for name, (use, where) in _STUDIES.items():
+    for name, where in _STUDIES.items():
         if above is None or not (folder := above / name).is_dir():
             yield Finding(name, "not there" if above is None else f"not there: no folder {above / name}", cure=where)
             continue
+        use = f"study={name}" if os.environ.get(VARIABLE) else f"study={name} study.root={folder}"
         wanted = dict(_manifest() if name == "lm_game" else _sums(folder))
         if not wanted:
-            yield Finding(name, f"at {folder}, without SHA256SUMS: not checked ({use.format(folder=folder)})")
+            yield Finding(name, f"at {folder}, without SHA256SUMS: not checked ({use})")
             continue
         missing = [file for file in wanted if not (folder / file).is_file()]
         others = [file for file, digest in wanted.items() if file not in missing and _hash(folder / file) != digest]
@@ -130,7 +128,7 @@ def data() -> Iterator[Finding]:
             for what, files in (("missing", missing), ("with another content", others))
             if files
         )
-        said = f"{len(wanted) - len(missing) - len(others)} files as published ({use.format(folder=folder)})"
+        said = f"{len(wanted) - len(missing) - len(others)} files as published ({use})"
         yield Finding(name, said, problem, problem and "get the data again")
 
 

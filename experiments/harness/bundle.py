@@ -18,10 +18,10 @@ from estimators.code_identity import code_hash, package_version
 from estimators.errors import InputError
 from experiments.harness.bundle_checks import Check, check_bundle, checks_page, without_texts
 from experiments.harness.bundle_methods import methods_paragraph
+from experiments.harness.csv_tables import csv_text, write_csv
 from experiments.harness.latex import latex_table
 from experiments.harness.pseudonyms import PEOPLE_SETTINGS, people_of
 from experiments.harness.tables import split_constants
-from inference.csv_tables import csv_text, write_csv
 from inference.manifest import MANIFEST, replaced
 
 if TYPE_CHECKING:

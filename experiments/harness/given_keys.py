@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from hydra.core.hydra_config import HydraConfig
+from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
 from estimators.errors import InputError
@@ -64,13 +66,24 @@ def hide_keys(cfg: DictConfig, folder: Path) -> None:
     ]
     if not found:
         return
-    hydra_files = (folder / ".hydra" / f"{name}.yaml" for name in ("config", "hydra", "overrides"))
-    for path in filter(Path.exists, hydra_files):
+    for path in filter(Path.is_file, _of_hydra(folder)):
         text = path.read_text(encoding="utf-8")
         for _, value in found:
             text = text.replace(value, "(hidden)")
         path.write_text(text, encoding="utf-8")
     raise _refusal("settings", found[0][0])
+
+
+def _of_hydra(folder: Path) -> Iterator[Path]:
+    """Files of settings that Hydra wrote for this job, and no others."""
+    inner: str | None = ".hydra"
+    if HydraConfig.initialized():
+        hydra = HydraConfig.get()
+        folder, inner = Path(hydra.runtime.output_dir), hydra.output_subdir
+        if hydra.mode == RunMode.MULTIRUN:
+            yield Path(hydra.sweep.dir, "multirun.yaml")
+    if inner is not None:
+        yield from (folder / inner / f"{name}.yaml" for name in ("config", "hydra", "overrides"))
 
 
 def _leaves(value: Any, name: str = "") -> Iterator[tuple[str, str]]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pandas as pd
 
+from experiments.harness.csv_tables import is_formula
 from experiments.harness.tables import cell_text
-from inference.csv_tables import is_formula
 
 __all__ = ["latex_table", "latex_text"]
 

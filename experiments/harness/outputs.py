@@ -17,9 +17,9 @@ from omegaconf import DictConfig, OmegaConf
 from estimators.code_identity import PACKAGES, code_hash, package_version
 from estimators.errors import InputError
 from estimators.layout import notes
+from experiments.harness.csv_tables import write_csv
 from experiments.harness.result import ExperimentResult, table_sections
 from experiments.harness.tables import markdown_plain
-from inference.csv_tables import write_csv
 from inference.disk import make_room
 from inference.manifest import (
     SCRATCH,

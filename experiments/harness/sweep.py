@@ -21,9 +21,9 @@ from hydra.utils import get_object
 from omegaconf import DictConfig, OmegaConf
 
 from estimators.errors import InputError
+from experiments.harness.csv_tables import unguarded, write_csv
 from experiments.harness.outputs import broken_output, read_status, save_figures
 from experiments.harness.tables import for_screen, markdown_table, print_table
-from inference.csv_tables import unguarded, write_csv
 from inference.manifest import replaced
 from inference.progress import counted
 

@@ -15,6 +15,7 @@ import xarray as xr
 from scipy import stats
 
 from estimators.errors import InputError
+from experiments.harness.csv_tables import write_csv
 from experiments.harness.result import ExperimentResult, experiment
 from experiments.harness.settings import rows_of
 from experiments.papers.rank_outliers import outlier_counts
@@ -22,7 +23,6 @@ from experiments.papers.rank_perplexity_published import MODELS, as_printed, rea
 from experiments.rankings.ranks.experiment import ranks, token_scores
 from experiments.rankings.ranks.settings import RanksSettings
 from experiments.rankings.windows import scores_by_window
-from inference.csv_tables import write_csv
 
 __all__ = ["COMPARISON_COLUMNS", "compare_with_published", "fit_lines", "ranks_published"]
 

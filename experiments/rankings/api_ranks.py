@@ -20,6 +20,7 @@ from estimators.documents import document_tokens
 from estimators.errors import InputError
 from estimators.layout import notes
 from estimators.rankings import score_study, validate_ranking_study
+from experiments.harness.csv_tables import write_csv
 from experiments.harness.figures import STYLE, new_figure
 from experiments.harness.marks import titled
 from experiments.harness.result import ExperimentResult, experiment
@@ -30,7 +31,6 @@ from inference.api.ledger import Ledger
 from inference.api.scoring import CostEstimate, estimate_cost, score_windows
 from inference.api.settings import ApiSettings
 from inference.api.windows import TextWindow
-from inference.csv_tables import write_csv
 from inference.progress import stage
 from inference.settings import Count, Counts, UserPath
 

@@ -27,7 +27,7 @@ from experiments.studies.files import (
     write_manifest,
 )
 from experiments.studies.parsing import Note, parse_json, shown
-from experiments.studies.public_data import Address, Commit, PublicSettings
+from experiments.studies.public_data import Address, Commit, PublicSettings, public_folder
 from inference.settings import UserPath
 
 __all__ = [
@@ -67,8 +67,8 @@ class GameSettings(PublicSettings):
 
     root: UserPath | None = None
     """Folder with the archive's folders that are needed (multi_comparisons/, docs/, results_raw/), each as it is or in
-    data.zip beside them; or the downloaded archive itself. null downloads the public archive once into cache_dir and
-    verifies every file used."""
+    data.zip beside them; or the downloaded archive itself. null is $SHANNON_DATA/lm_game, else downloads the public
+    archive once into cache_dir and verifies every file used."""
     commit: Commit = "ac1482b79ed7912a3f6c0fb11e29c6677ce0ad9c"
     """Commit of the public archive; it replaces {commit} in url."""
     url: Address = "https://github.com/FabienRoger/lm-game-analysis/archive/{commit}.zip"
@@ -114,8 +114,9 @@ class GameFiles:
             If there is no such folder, or the download fails or is not what was published.
         """
         manifest = read_manifest(settings.manifest or MANIFEST)
-        if settings.root is not None:
-            return cls(settings, open_files(settings.root, folders), manifest)
+        root = settings.root or public_folder("lm_game")
+        if root is not None:
+            return cls(settings.changed(root=root), open_files(root, folders), manifest)
         names = [name for name in manifest if name.startswith(f"{DOCUMENT_FOLDER}/")] if needed is None else needed
         unlisted = [name for name in names if name not in manifest]
         if unlisted:

@@ -2,17 +2,66 @@
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
-import pooch
+from omegaconf import DictConfig, OmegaConf
 from pydantic import AfterValidator
 
 from estimators.errors import InputError
+from inference.progress import say
 from inference.settings import Settings, UserPath
 
-__all__ = ["Address", "CachedSettings", "Commit", "PublicSettings"]
+__all__ = ["VARIABLE", "Address", "CachedSettings", "Commit", "PublicSettings", "public_folder", "with_public_folders"]
+
+VARIABLE = "SHANNON_DATA"
+"""Environment variable with the folder that holds the folders of the public studies."""
+
+_FOLDERS: Mapping[str, str] = {
+    **{f"lm_game{which}": "lm_game" for which in ("", "_top1", "_documents")},
+    **{name: name for name in ("provo", "rank_perplexity")},
+}
+"""Study -> folder of its data there."""
+
+
+def public_folder(name: str) -> Path | None:
+    """Folder of a public study below ``$SHANNON_DATA``; None where that is not set, or has no such study.
+
+    Raises
+    ------
+    InputError
+        If it names no folder.
+    """
+    given = os.environ.get(VARIABLE)
+    if not given:
+        return None
+    above = Path(given).expanduser().absolute()
+    if not above.is_dir():
+        problem = "there is no such folder; name the one that holds lm_game/, provo/ and rank_perplexity/, or unset it"
+        raise InputError(f"is {given!r}, and {problem}", source="environment", field=VARIABLE)
+    found = (above / name).exists()
+    say(f"{name}: read from {above / name} ({VARIABLE})" if found else f"{name}: {VARIABLE}={given} has no {name}/")
+    return above / name if found else None
+
+
+def with_public_folders(cfg: DictConfig) -> DictConfig:
+    """Write the folders of ``$SHANNON_DATA`` into the config of a job that names none: they are part of what it is."""
+    study = cfg.get("study") or {}
+    name, found = str(study.get("name")), {}
+    if name in _FOLDERS and study.get("root") is None:
+        found["study.root"] = public_folder(_FOLDERS[name])
+    # it reads the studies of its parts
+    if OmegaConf.select(cfg, "experiment.name") == "reproduce" and OmegaConf.select(cfg, "data.root") is None:
+        others = {own for own in _FOLDERS.values() if OmegaConf.select(cfg, f"data.{own}") is None}
+        found |= {f"data.{own}": public_folder(own) for own in sorted(others)}
+    changed = cfg.copy()
+    for setting, folder in found.items():
+        if folder is not None:
+            OmegaConf.update(changed, setting, str(folder), force_add=True)
+    return changed
 
 
 def _commit(value: str) -> str:
@@ -43,6 +92,8 @@ class CachedSettings(Settings):
     @property
     def cache_folder(self) -> Path:
         """The folder, whoever chose it."""
+        import pooch  # noqa: PLC0415 - it brings what downloads, which a run of one's own data needs not
+
         return self.cache_dir or Path(pooch.os_cache("shannon-game"))
 
 
@@ -50,7 +101,8 @@ class PublicSettings(CachedSettings):
     """Settings of a loader that can download its data."""
 
     root: UserPath | None = None
-    """Folder with the data; null downloads them once into cache_dir and verifies every file."""
+    """Folder with the data; null is the study's folder in $SHANNON_DATA, else downloads them once into cache_dir and
+    verifies every file."""
     commit: Commit
     """Commit of the public repository; it replaces {commit} in url."""
     url: Address

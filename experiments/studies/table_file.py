@@ -9,13 +9,13 @@ from pathlib import Path
 import pandas as pd
 
 from estimators.errors import InputError, require_packages
+from experiments.harness.csv_tables import without_guard
 from experiments.studies.files import regular_file
 from experiments.studies.parsing import objects
 from experiments.studies.plain_table import Table
 from experiments.studies.table_settings import TableFile
 from experiments.studies.text_rows import check_header
 from experiments.studies.text_table import read_text
-from inference.csv_tables import without_guard
 
 __all__ = ["file_sha256", "read_table"]
 

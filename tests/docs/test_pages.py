@@ -25,7 +25,7 @@ def test_page(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.chdir(tmp_path)
     # what a page stores in the user's cache folder stays here
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / ".cache"))
-    if "$SHANNON_DATA" in (DOCS / name).read_text(encoding="utf-8"):
+    if "SHANNON_DATA=" in (DOCS / name).read_text(encoding="utf-8"):
         if not (DATA / "lm_game").is_dir():
             pytest.skip(f"the studies' public files are not at {DATA}; set SHANNON_DATA to their folder")
         monkeypatch.setenv("SHANNON_DATA", str(DATA))

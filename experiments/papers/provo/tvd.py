@@ -12,11 +12,11 @@ from experiments.cloze.settings import ORACLE, OracleSettings, chosen_models, wo
 from experiments.cloze.tvd.experiment import players_tvd
 from experiments.cloze.tvd.figures import tvd_figure
 from experiments.cloze.tvd.results import PlayerTvd
+from experiments.harness.csv_tables import write_csv
 from experiments.harness.result import ExperimentResult, experiment
 from experiments.harness.tables import markdown_table
 from experiments.papers.provo.appendix_figures import appendix_figures
 from experiments.papers.provo.results import LegacyResults, legacy_results, published_table, stored_comparison
-from inference.csv_tables import write_csv
 
 __all__ = ["TvdLegacySettings", "tvd_legacy"]
 

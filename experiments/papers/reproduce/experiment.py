@@ -20,6 +20,7 @@ from matplotlib.figure import Figure
 from pydantic import model_validator
 
 from estimators.errors import InputError, unknown_choice
+from experiments.harness.csv_tables import read_guarded_csv
 from experiments.harness.figures import STYLE, new_figure
 from experiments.harness.marks import titled
 from experiments.harness.result import ExperimentResult, experiment
@@ -37,7 +38,6 @@ from experiments.papers.published_study import (
 from experiments.papers.reproduce.parts import DATA, PAPERS, PARTS, Part
 from experiments.papers.reproduce.report import report_body, summary
 from experiments.papers.reproduce.run import Outcome, cores, plan, run_parts
-from inference.csv_tables import read_guarded_csv
 from inference.settings import Count, Names, Settings, UserPath
 
 __all__ = ["TABLE_COLUMNS", "DataSettings", "ReproduceSettings", "judged_values", "reproduce", "value_of"]
@@ -55,7 +55,7 @@ class DataSettings(Settings):
     """Where the public data of the studies are."""
 
     root: UserPath | None = None
-    """Folder with lm_game/, provo/ and rank_perplexity/; null: what can be is downloaded."""
+    """Folder with lm_game/, provo/ and rank_perplexity/; null: $SHANNON_DATA, and what can be is downloaded."""
     lm_game: UserPath | None = None
     """Folder of the next-token game's data, if elsewhere."""
     provo: UserPath | None = None

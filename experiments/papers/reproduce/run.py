@@ -23,6 +23,7 @@ from experiments.harness.outputs import read_status
 from experiments.harness.resume import done_before, job_identity
 from experiments.harness.signals import Terminated
 from experiments.papers.reproduce.parts import DATA, Part
+from experiments.studies.public_data import public_folder
 from inference.progress import counted, duration, say, stage
 
 __all__ = ["Outcome", "Planned", "State", "cores", "data_root", "plan", "run_parts"]
@@ -98,9 +99,12 @@ def data_root(data: Mapping[str, Path | str | None], group: str) -> tuple[str | 
     source = DATA[group]
     own, root = data[source.folder], data["root"]
     if own is None and root is None:
+        own = public_folder(source.folder)
+    if own is None and root is None:
         if source.downloads:
             return None, ""
-        return None, f"there is no download; get {source.what}, and set data.{source.folder}=FOLDER (or data.root)"
+        said = f"set data.{source.folder}=FOLDER (or data.root, or SHANNON_DATA)"
+        return None, f"there is no download; get {source.what}, and {said}"
     path = Path(own or Path(str(root)) / source.folder).absolute()
     if path.is_file() or any((path / name).exists() for name in source.any_of):
         return str(path), ""

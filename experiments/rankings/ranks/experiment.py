@@ -12,12 +12,12 @@ import xarray as xr
 
 from estimators.rankings.study import TokenScores, score_study
 from experiments.harness.bayes import gate_failed, unconverged
+from experiments.harness.csv_tables import write_csv
 from experiments.harness.result import ExperimentResult, experiment
 from experiments.rankings.ranks.figures import power_figure, predictive_figure, scores_figure, slopes_figure
 from experiments.rankings.ranks.settings import RanksSettings
 from experiments.rankings.ranks.summary import check_warnings, summary
 from experiments.rankings.windows import SCORE_COLUMNS, scores_by_window, window_variables
-from inference.csv_tables import write_csv
 
 __all__ = ["ranks", "token_scores"]
 

@@ -24,7 +24,7 @@ from experiments.studies.cloze.provo_parse import HUMAN_FILES, MODEL_FILES, RESU
 from experiments.studies.cloze.rows import Parsed, cloze_dataset
 from experiments.studies.files import FolderFiles
 from experiments.studies.parsing import Note, add_notes
-from experiments.studies.public_data import CachedSettings
+from experiments.studies.public_data import CachedSettings, public_folder
 from inference.settings import UserPath
 
 __all__ = ["ProvoSettings", "provo"]
@@ -37,7 +37,8 @@ class ProvoSettings(CachedSettings):
 
     root: UserPath | None = None
     """Folder of the public repository evgeniael/predict_next_word (with TVD/), or the Provo Corpus's own table
-    Provo_Corpus-Predictability_Norms.csv (OSF sjefs; people's answers only), or a folder that holds it. Needed."""
+    Provo_Corpus-Predictability_Norms.csv (OSF sjefs; people's answers only), or a folder that holds it; null is
+    $SHANNON_DATA/provo."""
     layout: Literal["auto", "repository", "norms"] = "auto"
     """Which of the two root is."""
     cache: bool = True
@@ -97,10 +98,11 @@ def provo(settings: ProvoSettings) -> xr.Dataset:
 
 def _place(settings: ProvoSettings) -> tuple[Path, str]:
     """Where the data are, and in which layout."""
-    root, layout = settings.root, settings.layout
+    root, layout = settings.root or public_folder("provo"), settings.layout
     if root is None:
         raise InputError(
-            f"is null; give the folder of the public repository (with TVD/), or {NORMS_FILE}: study.root=FOLDER",
+            f"is null; give the folder of the public repository (with TVD/), or {NORMS_FILE}: study.root=FOLDER, or "
+            "$SHANNON_DATA/provo",
             source="study=provo",
             field="root",
         )

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from estimators.comparison import candidate_sources, response_positions, validate_comparison_study
 from estimators.errors import InputError
 from estimators.layout import item_labels, item_positions
+from experiments.harness.csv_tables import write_csv
 from experiments.studies.comparison.table import CANDIDATE, TARGET
-from inference.csv_tables import write_csv
 
 __all__ = ["write_comparison_tables"]
 

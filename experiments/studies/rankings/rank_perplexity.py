@@ -23,7 +23,7 @@ from estimators.layout import add_note
 from estimators.rankings.study import conditioned_on_other_text, validate_ranking_study
 from experiments.harness.result import loader
 from experiments.studies.files import read_bytes
-from experiments.studies.public_data import Address, Commit, PublicSettings
+from experiments.studies.public_data import Address, Commit, PublicSettings, public_folder
 from experiments.studies.rankings.rank_perplexity_workbooks import (
     ARCHIVES,
     Archive,
@@ -112,7 +112,7 @@ def rank_perplexity(settings: RankPerplexitySettings) -> xr.Dataset:
 
 
 def _paths(settings: RankPerplexitySettings, archives: list[Archive]) -> dict[Archive, Path]:
-    root = settings.root
+    root = settings.root or public_folder("rank_perplexity")
     if root is None:
         return {archive: _fetched(settings, archive) for archive in archives}
     missing = [archive.name for archive in archives if not (root / archive.name).is_file()]

@@ -36,12 +36,12 @@ import xarray as xr
 from estimators.errors import InputError, require_packages
 from estimators.layout import add_note
 from estimators.rankings.study import validate_ranking_study
+from experiments.harness.csv_tables import write_csv
 from experiments.harness.result import loader
 from experiments.studies.parsing import add_notes, shown
 from experiments.studies.plain_table import Table, table_of
 from experiments.studies.table_file import read_table
 from experiments.studies.table_settings import TableFile
-from inference.csv_tables import write_csv
 from inference.settings import UserPath
 
 if TYPE_CHECKING:

@@ -22,8 +22,8 @@ from experiments.collect.players.world import world_of
 from experiments.collect.server import app_of
 from experiments.collect.settings import CollectSettings
 from experiments.collect.tables import Answer, Assignment, Question, Session
+from experiments.harness.csv_tables import read_guarded_csv
 from experiments.studies.comparison.simulated import simulated
-from inference.csv_tables import read_guarded_csv
 from tests.experiments.collect.players import Player
 
 ADAPTIVE: dict[str, Any] = {

@@ -33,6 +33,7 @@ from experiments.collect.players.world import world_of
 from experiments.collect.server import app_of
 from experiments.collect.settings import CollectSettings, PaySettings
 from experiments.collect.tables import Player, Session
+from experiments.harness.csv_tables import read_guarded_csv
 from experiments.studies.cloze.table import cloze_study
 from experiments.studies.collected.comparison import candidate_rows
 from experiments.studies.collected.loader import collected_study
@@ -41,7 +42,6 @@ from experiments.studies.comparison.lm_game import lm_game
 from experiments.studies.comparison.simulated import simulated
 from experiments.studies.comparison.table import comparison_study
 from experiments.studies.guesses.lm_game_top1 import lm_game_top1
-from inference.csv_tables import read_guarded_csv
 from models.comparison.free_answer_data import free_answer_data
 from tests.experiments.command import run_experiment
 

@@ -16,9 +16,9 @@ from experiments.collect.players.people import Person, simulated_people
 from experiments.collect.players.world import world_of
 from experiments.collect.server import app_of
 from experiments.collect.settings import CollectSettings
+from experiments.harness.csv_tables import read_guarded_csv
 from experiments.studies.collected.loader import collected_study
 from experiments.studies.comparison.simulated import simulated
-from inference.csv_tables import read_guarded_csv
 from tests.benchmarks.postgres import private_cluster, programs
 
 pytestmark = [pytest.mark.slow, pytest.mark.subprocess]

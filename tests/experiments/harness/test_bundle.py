@@ -28,11 +28,11 @@ from experiments.harness.bayes import PosteriorSettings
 from experiments.harness.bundle import zip_folder
 from experiments.harness.bundle_checks import check_bundle, like_an_id, without_texts
 from experiments.harness.bundle_methods import methods_paragraph, results_sentences
+from experiments.harness.csv_tables import read_guarded_csv
 from experiments.harness.figures import new_figure
 from experiments.harness.latex import latex_table, latex_text
 from experiments.harness.pseudonyms import settings_with_pseudonyms
 from experiments.harness.result import ExperimentResult
-from inference.csv_tables import read_guarded_csv
 from inference.manifest import MANIFEST
 from tests.experiments.command import run
 

@@ -88,11 +88,18 @@ def test_a_run_with_a_key_in_its_file_leaves_it_nowhere(tmp_path: Path) -> None:
     lines = ["# @package models.api", "source: api", "base_url: https://host/v1", "model: m", f"key_env: {KEY}"]
     (tmp_path / "mine/model/paid.yaml").write_text("\n".join(lines) + "\n")
     arguments = ("--config-dir", "mine", "+exp=api_ranks", "model=[paid]", "experiment.tokenizer=study", "study.path=x")
-    done = run(tmp_path, *arguments, "hydra.run.dir=here")
+    # Hydra writes where it is told, and the settings of a sweep beside its jobs
+    (tmp_path / "here/.hydra").mkdir(parents=True)
+    own = tmp_path / "here/.hydra/own.yaml"
+    own.write_text(f"mine: {KEY}")
+    run(tmp_path, *arguments, "-m", "seed=1", "hydra.sweep.dir=here/sweep")
+    done = run(tmp_path, *arguments, "hydra.run.dir=here/run", "hydra.output_subdir=settings")
     assert done.returncode == 2
+    assert own.read_text() == f"mine: {KEY}"
+    own.unlink()
     assert done.stderr.startswith("error: settings, key_env: a key is not given as a setting")
     assert KEY not in done.stderr + done.stdout
     written = [path for path in (tmp_path / "here").rglob("*") if path.is_file()]
-    assert {path.name for path in written} >= {"config.yaml", "run.log", "status.json"}
+    assert {path.name for path in written} >= {"config.yaml", "multirun.yaml", "run.log", "status.json"}
     for path in written:
         assert KEY.encode() not in path.read_bytes()
