@@ -78,7 +78,7 @@ def is_sqlite(engine: Engine) -> bool:
 
 
 def open_database(url: str, *, field: str = "database", new: bool = True) -> Database:
-    """Open a database, and create or upgrade its tables.
+    """Open a database, and create or upgrade its tables; a new file is for its owner alone.
 
     Parameters
     ----------
@@ -135,20 +135,7 @@ def open_database(url: str, *, field: str = "database", new: bool = True) -> Dat
 
 @contextmanager
 def existing_database(url: str, *, field: str = "url") -> Iterator[Database]:
-    """Open a database that is there while the block runs.
-
-    Parameters
-    ----------
-    url : str
-        ``sqlite:///FILE`` or ``postgresql://USER@HOST/NAME``.
-    field : str, optional
-        What messages call it.
-
-    Raises
-    ------
-    InputError
-        As :func:`existing_url` and :func:`open_database`.
-    """
+    """Open a database that is there while the block runs."""
     database = open_database(existing_url(url, field=field), field=field, new=False)
     try:
         yield database
@@ -158,11 +145,6 @@ def existing_database(url: str, *, field: str = "url") -> Iterator[Database]:
 
 def existing_url(given: str, *, field: str = "url") -> str:
     """Say how SQLAlchemy finds a database that is there.
-
-    Raises
-    ------
-    InputError
-        If it is no URL of a database, or there is no such file.
 
     Examples
     --------
@@ -183,13 +165,7 @@ def existing_url(given: str, *, field: str = "url") -> str:
 
 
 def upgrade(connection: Connection, *, field: str = "database") -> None:
-    """Bring the tables to this version; what is there already stays.
-
-    Raises
-    ------
-    InputError
-        If the database is of a version that this one does not know.
-    """
+    """Bring the tables to this version; what is there already stays."""
     config = Config()
     config.set_main_option("script_location", str(MIGRATIONS))
     script = ScriptDirectory(str(MIGRATIONS))

@@ -24,13 +24,7 @@ COLUMNS = (
 
 
 def answer_rows(transaction: Transaction, study_id: int) -> list[dict[str, Any]]:
-    """Read all answers of a study in the order in which they were asked, by session.
-
-    Returns
-    -------
-    list of dict
-        With :data:`COLUMNS`.
-    """
+    """Read all answers of a study in the order in which they were asked, by session."""
     query = (
         select(Study.name, Question, Player.pseudonym, Session, Assignment, Answer)
         .select_from(Answer)

@@ -21,13 +21,7 @@ __all__ = ["chosen_number", "chosen_study", "write_exports"]
 
 
 def chosen_study(transaction: Transaction, collection: str | None = None) -> Study:
-    """Find the study of a database by its name or number; the only one by default.
-
-    Raises
-    ------
-    InputError
-        If there is none, no such one, or several.
-    """
+    """Find the study of a database by its name or number; the only one by default."""
     there = transaction.scalars(select(Study).order_by(Study.id)).all()
     named = {study.id: (study.name, study.name) for study in there}
     chosen = chosen_number(named, collection, source="database")
@@ -36,23 +30,6 @@ def chosen_study(transaction: Transaction, collection: str | None = None) -> Stu
 
 def chosen_number(there: Mapping[int, tuple[str, str]], wanted: str | None, *, source: str) -> int:
     """Find a study by its name or number; the only one by default.
-
-    Parameters
-    ----------
-    there : mapping of int to (str, str)
-        Number -> name, and what a message says of it.
-    wanted : str or None
-    source : str
-        For messages.
-
-    Returns
-    -------
-    int
-
-    Raises
-    ------
-    InputError
-        If there is none, no such one, or several.
 
     Examples
     --------
@@ -71,22 +48,7 @@ def chosen_number(there: Mapping[int, tuple[str, str]], wanted: str | None, *, s
 
 
 def write_exports(transaction: Transaction, study: Study, folder: Path | str, *, pay: bool = True) -> list[Path]:
-    """Write ``answers_GAME.csv`` for every game that was answered, ``surveys.csv`` and ``pay.csv``.
-
-    Parameters
-    ----------
-    transaction : sqlalchemy.orm.Session
-    study : Study
-        From :func:`chosen_study`.
-    folder : Path or str
-        Made if needed; what this function wrote there before is replaced.
-    pay : bool, optional
-        Write ``pay.csv`` too, the only file with the recruiter's ids.
-
-    Returns
-    -------
-    list of Path
-    """
+    """Write ``answers_GAME.csv`` for every game that was answered, ``surveys.csv`` and ``pay.csv``."""
     folder = Path(folder)
     tables = {
         f"answers_{game}": tidy_answers(transaction, game, study_ids=[study.id])

@@ -34,19 +34,7 @@ def bonus(points: float, pay: PaySettings) -> float:
 
 
 def pay_table(transaction: Transaction, study_id: int, pay: PaySettings) -> pd.DataFrame:
-    """Say what every session earned: the base where it is complete, and the bonus of its score.
-
-    Parameters
-    ----------
-    transaction : sqlalchemy.orm.Session
-    study_id : int
-    pay : PaySettings
-
-    Returns
-    -------
-    pandas.DataFrame
-        :data:`PAY_COLUMNS`. Training rounds and attention checks earn nothing; who declined or withdrew earns nothing.
-    """
+    """Say what every session earned: the base where it is complete, and the bonus of its score."""
     counted = Assignment.training.is_(False) & Question.attention.is_(False)
     query = (
         select(

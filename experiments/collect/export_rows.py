@@ -91,21 +91,7 @@ GAME_COLUMNS: Mapping[str, tuple[str, ...]] = {
 
 
 def tidy_answers(transaction: Transaction, game: str, *, study_ids: Iterable[int]) -> pd.DataFrame:
-    """Read all answers of a game, in the order in which they were asked, by session.
-
-    Parameters
-    ----------
-    transaction : sqlalchemy.orm.Session
-    game : str
-        One of :data:`GAME_COLUMNS`.
-    study_ids : iterable of int
-
-    Returns
-    -------
-    pandas.DataFrame
-        :data:`COMMON`, then the game's :data:`GAME_COLUMNS`. Training rounds, attention checks, pilots and sessions
-        that go on are there; columns say so.
-    """
+    """Read all answers of a game, in the order in which they were asked, by session."""
     query = (
         select(Answer, Assignment, Question, Session, Study.name)
         .select_from(Answer)
@@ -133,13 +119,7 @@ def games_answered(transaction: Transaction, *, study_ids: Iterable[int]) -> lis
 
 
 def survey_answers(transaction: Transaction, *, study_ids: Iterable[int]) -> pd.DataFrame:
-    """Read the answers to the questions before and after the game.
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``study``, ``participant``, ``session``, ``game``, ``moment``, ``question``, ``value``, ``answered_at``.
-    """
+    """Read the answers to the questions before and after the game."""
     query = (
         select(Study.name, Player.pseudonym, Session.id, Session.game, SurveyAnswer)
         .select_from(SurveyAnswer)

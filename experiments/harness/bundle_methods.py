@@ -36,22 +36,7 @@ _MOST_ROWS = 12
 def methods_paragraph(
     study: xr.Dataset, result: ExperimentResult, settings: Settings | None = None, *, experiment: str = ""
 ) -> str:
-    """Say what was asked, of whom, how it was estimated, and what came out, in plain English.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-    result : ExperimentResult
-    settings : Settings, optional
-        Of the experiment.
-    experiment : str
-        Its name, as on the command line.
-
-    Returns
-    -------
-    str
-        Markdown: a draft to be read and shortened, every number from this run.
-    """
+    """Say what was asked, of whom, how it was estimated, and what came out, in plain English."""
     given = {} if settings is None else settings.model_dump(mode="json")
     described = next((text for variable, text in _DATA.items() if variable in study), None)
     data = f"The study {study.attrs.get('name', '')!r} was read." if described is None else described(study)

@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from inference.disk import write_whole
 
 if TYPE_CHECKING:
@@ -104,13 +106,11 @@ def without_guard(columns: Mapping[str, list[str]]) -> Mapping[str, list[str]]:
 
 
 def _guarded_table(table: pd.DataFrame) -> pd.DataFrame:
-    import pandas as pd  # noqa: PLC0415 - as above
-
     safe = table.copy()
     for at, column in _text_columns(table):
         # pandas would make whole numbers beside empty cells to fractions
         cells = [guarded(cell) if isinstance(cell, str) else cell for cell in column]
-        safe.isetitem(at, pd.Series(cells, index=safe.index, dtype=object))
+        safe.isetitem(at, np.fromiter(cells, dtype=object, count=len(cells)))
     return safe.set_axis([guarded(str(name)) for name in table.columns], axis=1)
 
 

@@ -44,18 +44,6 @@ def latex_text(text: str) -> str:
 def latex_table(table: pd.DataFrame, *, caption: str = "", label: str = "") -> str:
     r"""Lay a table out for LaTeX: five significant digits, numbers to the right, empty where there is no value.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-    caption, label : str
-        Of the float; the label may hold letters, digits, ``:`` and ``-``.
-
-    Returns
-    -------
-    str
-        A ``table`` with a ``tabular``. It needs the packages booktabs, and textcomp in LaTeX before 2020; texts in
-        other scripts than Latin need LuaLaTeX.
-
     Examples
     --------
     >>> print(latex_table(pd.DataFrame({"player": ["a_b"], "tvd": [0.5]}), caption="Distance", label="tab:tvd"))

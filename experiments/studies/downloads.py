@@ -22,23 +22,6 @@ def fetch_archive(url: str, path: Path, check: Callable[[ArchiveFiles], None]) -
 
     The download goes to a temporary file beside `path`, which takes its name after the check; one
     that broke off or fails the check leaves nothing behind.
-
-    Parameters
-    ----------
-    url : str
-    path : Path
-        Where the archive is kept; if it is there already nothing is downloaded.
-    check : callable
-        Raises InputError if the downloaded archive is not what it should be.
-
-    Returns
-    -------
-    ArchiveFiles
-
-    Raises
-    ------
-    InputError
-        If the download fails, with what to do instead; or from `check`.
     """
     if path.is_file():
         return ArchiveFiles(path)
