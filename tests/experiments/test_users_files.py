@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from estimators.errors import InputError
-from experiments import bundle, perplexity, simulated
+from experiments import bundle, perplexity, pseudonymous, simulated
 from experiments.studies.comparison.lm_game_write import write_lm_game
 from inference.manifest import SCRATCH
 from tests.experiments.command import TINY, command, environment, run
@@ -141,7 +141,8 @@ def test_what_comes_after_a_result_leaves_it_as_it_was(tmp_path: Path, seed_offs
 
 @pytest.mark.parametrize("name", ["paper", "paper.zip"])
 def test_a_bundle_replaces_only_a_bundle(tmp_path: Path, name: str) -> None:
-    study = simulated(n_items=6, n_reference_items=10, vocab_size=200, n_candidates=20, n_participants=4)
+    small = {"n_items": 6, "n_reference_items": 10, "vocab_size": 200, "n_candidates": 20, "n_participants": 4}
+    study, _ = pseudonymous(simulated(**small))
     result = perplexity(study)
     folder = bundle(study, result, tmp_path / "paper")
     bundle(study, result, folder)
