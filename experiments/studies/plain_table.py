@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -16,10 +16,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from estimators.errors import InputError
+from experiments.studies.cells import fold_names, folded, read_numbers
 from experiments.studies.parsing import Note, objects, shown, some_of, whole_characters
-from experiments.studies.text_rows import check_header
+from experiments.studies.text_rows import check_header, header_names
 
-__all__ = ["MOST", "Table", "cell_text", "missing_column", "table_of"]
+__all__ = ["MOST", "Table", "cell_text", "finished", "missing_column", "table_of"]
 
 MOST = 2**31 - 1
 """The largest count that a study holds."""
@@ -104,43 +105,36 @@ class Table:
             ) from None
         return objects(texts)
 
+    def ids(self, column: str, *, rows: NDArray[np.intp] | None = None, empty: bool = False) -> NDArray[np.object_]:
+        """Names in a column, or in some of its rows, folded; InputError names the first empty one unless it may be."""
+        found, notes = fold_names(self.texts(column), column)
+        self.notes.extend(note for note in notes if note not in self.notes)
+        found = found if rows is None else found[rows]
+        return found if empty else self._filled(found, column, rows)
+
     def filled(self, column: str, *, rows: NDArray[np.intp] | None = None) -> NDArray[np.object_]:
         """Cells of a column, or of some of its rows, as strings; InputError names the first empty one."""
-        rows = np.arange(len(self.cells)) if rows is None else rows
-        found = self.texts(column)[rows]
-        empty = found == ""
-        if empty.any():
-            row = int(rows[np.flatnonzero(empty)[0]])
-            raise self.error(f"is empty in {self.where(row)} ({int(empty.sum())} such rows)", column)
+        found = self.texts(column)
+        return self._filled(found if rows is None else found[rows], column, rows)
+
+    def _filled(self, found: NDArray[np.object_], column: str, rows: NDArray[np.intp] | None) -> NDArray[np.object_]:
+        empty = np.flatnonzero(found == "")
+        if empty.size:
+            row = int(empty[0] if rows is None else rows[empty[0]])
+            raise self.error(f"is empty in {self.where(row)} ({empty.size} such rows)", column)
         return found
 
-    def numbers(self, column: str, *, rows: NDArray[np.intp] | None = None, empty: bool = False) -> NDArray[np.float64]:
-        """Cells of a column as finite numbers.
-
-        Parameters
-        ----------
-        column : str
-        rows : ndarray of int, optional
-            The rows that are read; all by default.
-        empty : bool, optional
-            Whether an empty cell is NaN and not a mistake.
-
-        Returns
-        -------
-        ndarray of float, shape (row,)
-
-        Raises
-        ------
-        InputError
-            Names the first cell that is no finite number, and its row.
-        """
+    def numbers(
+        self, column: str, *, rows: NDArray[np.intp] | None = None, empty: bool = False, whole: bool = False
+    ) -> NDArray[np.float64]:
+        """Cells of a column, or of some of its rows, as finite numbers; NaN for an empty cell, where it may be."""
         rows = np.arange(len(self.cells)) if rows is None else rows
         cells = self.cells[column]
         if cells.dtype.kind in "iuf":
             found = cells.to_numpy(dtype=float, na_value=np.nan)[rows]
             if np.isfinite(found).all():
                 return found
-        return self._parsed(column, self.texts(column)[rows], rows, empty=empty)
+        return self._parsed(column, self.texts(column)[rows], rows, empty=empty, whole=whole)
 
     def shares(
         self, column: str, *, percent: bool, rows: NDArray[np.intp] | None = None, empty: bool = False
@@ -171,7 +165,7 @@ class Table:
     def whole(self, column: str, *, rows: NDArray[np.intp] | None = None, empty: bool = False) -> NDArray[np.float64]:
         """Cells of a column as whole numbers from 0 to :data:`MOST`; takes and raises what :meth:`numbers` does."""
         rows = np.arange(len(self.cells)) if rows is None else rows
-        found = self.numbers(column, rows=rows, empty=empty)
+        found = self.numbers(column, rows=rows, empty=empty, whole=True)
         bad = (found != np.rint(found)) & ~np.isnan(found) | (found < 0) | (found > MOST)
         if bad.any():
             at = int(np.flatnonzero(bad)[0])
@@ -190,41 +184,34 @@ class Table:
             raise self.error(f"{problem}, should be ln p, at most 0", column)
         return found
 
+    def repeated(self) -> str:
+        """Say where a table stands twice in itself: every one of its rows is there more than once; else ""."""
+        cells = self.cells
+        again = np.flatnonzero(_same_rows(cells))
+        if not again.size or not cells.astype(str).duplicated(keep=False).all():
+            return ""
+        return f"every row is there more than once, the first again in {self.where(int(again[0]))}"
+
+    def refuse_repeated(self) -> None:
+        """Refuse a table that stands twice in itself."""
+        if said := self.repeated():
+            problem = f"{said}; was the table pasted or exported twice? leave one of each row"
+            raise InputError(problem, source=self.source)
+
     def error(self, problem: str, column: str) -> InputError:
         """Error about a column of this table."""
         return InputError(problem, source=self.source, field=column)
 
     def _parsed(
-        self, column: str, text: NDArray[np.object_], rows: NDArray[np.intp], *, empty: bool
+        self, column: str, text: NDArray[np.object_], rows: NDArray[np.intp], *, empty: bool, whole: bool = False
     ) -> NDArray[np.float64]:
-        found = _floats(text)
-        blank = text == ""
-        bad = ~np.isfinite(found) & ~(blank & empty)
-        if self.decimal != "point" and (bad.any() or self.decimal == "comma"):
-            points = np.array(["." in each for each in text.tolist()], dtype=bool)
-            if self.decimal == "comma" and points.any():
-                at = int(np.flatnonzero(points)[0])
-                problem = f"is {shown(text[at])} in {self.where(rows[at])}, has a point, but study.decimal is comma"
-                raise self.error(problem, column)
-            commas = objects([each.replace(",", ".", 1) for each in text.tolist()])
-            other = _floats(commas)
-            read = bad & np.isfinite(other)
-            if read.any() and points.any():
-                one, two = (int(np.flatnonzero(which)[0]) for which in (read, points))
-                raise self.error(
-                    f"is {shown(text[one])} in {self.where(rows[one])} and {shown(text[two])} in "
-                    f"{self.where(rows[two])}; write all numbers with a point, or all with a comma",
-                    column,
-                )
-            if read.any():
-                found = np.where(read, other, found)
-                bad &= ~read
-                note = Note(f"numbers with a decimal comma in column {column}", int(read.sum()))
-                if note not in self.notes:
-                    self.notes.append(note)
-        if bad.any():
-            at = int(np.flatnonzero(bad)[0])
-            raise self.error(f"is {shown(text[at])} in {self.where(rows[at])}, should be a number", column)
+        found, read, problem = read_numbers(text, decimal=self.decimal, whole=whole)
+        bad = np.flatnonzero(~np.isfinite(found) & ~((text == "") & empty))
+        if problem is not None or bad.size:
+            at, said = problem or (int(bad[0]), "should be a number")
+            raise self.error(f"is {shown(text[at])} in {self.where(rows[at])}, {said}", column)
+        notes = [Note(f"{what} in column {column}", count) for what, count in read]
+        self.notes.extend(note for note in notes if note not in self.notes)
         return found
 
 
@@ -248,33 +235,8 @@ def _meant(column: str, names: Sequence[str]) -> str:
     return f" (did you mean {near!r}?)" if near else ""
 
 
-def _floats(texts: NDArray[np.object_]) -> NDArray[np.float64]:
-    """Numbers as people write them; NaN for everything else, "1_0", "inf" and "nan" too."""
-    return np.asarray(pd.to_numeric(pd.Series(texts, dtype=object), errors="coerce"), dtype=float)
-
-
-def table_of(given: object, name: str, *, of: str, needed: Sequence[str] = ()) -> Table:
-    """Take a DataFrame as a table.
-
-    Parameters
-    ----------
-    given : pandas.DataFrame
-    name : str
-        Of the argument, for messages.
-    of : str
-        What a row is, for messages.
-    needed : sequence of str, optional
-        Columns that the error about another type lists.
-
-    Returns
-    -------
-    Table
-
-    Raises
-    ------
-    InputError
-        If it is something else, has no row, or two columns of one name.
-    """
+def table_of(given: object, name: str, *, of: str, needed: Sequence[str] = (), once: bool = True) -> Table:
+    """Take a DataFrame as a table, see :func:`finished`; the error about another type lists the columns needed."""
     if not isinstance(given, pd.DataFrame):
         columns = f" and the columns {', '.join(needed)}" if needed else ""
         raise InputError(
@@ -282,9 +244,55 @@ def table_of(given: object, name: str, *, of: str, needed: Sequence[str] = ()) -
         )
     cells = given.reset_index(drop=True).set_axis([str(column) for column in given.columns], axis=1)
     check_header(list(cells.columns), name)
-    if not len(cells):
-        raise InputError(f"holds no {of}", source=name)
-    return Table(cells, name, _digest(cells), "columns={{'{}': NAME}} says which one it is")
+    return finished(Table(cells, name, _digest(cells), "study.columns.{}=NAME says which one it is"), of=of, once=once)
+
+
+def finished(table: Table, *, of: str, once: bool) -> Table:
+    """Leave header lines among the rows out, and refuse a table without rows, or twice in one where it is there once.
+
+    `of` says what a row is, for messages.
+    """
+    names = header_names(table.names)
+    check_header(names, table.source)
+    table = replace(table, cells=table.cells.set_axis(names, axis=1))
+    table = _without_headers(table)
+    if not len(table.cells):
+        raise InputError(f"holds no {of}", source=table.source)
+    if once:
+        table.refuse_repeated()
+    return table
+
+
+def _without_headers(table: Table) -> Table:
+    """Tables that were put together by hand have the header once a part."""
+    cells, names = table.cells, table.names
+    # all cells of a column are looked at for one of them only
+    first = np.flatnonzero([isinstance(cell, str) and folded(cell) in names for cell in cells.iloc[:, 0].tolist()])
+    heads = []
+    for row in first.tolist() if len(names) > 1 else []:
+        said = header_names([cell_text(cell) for cell in cells.iloc[row].tolist()])
+        if said == names:
+            heads.append(row)
+        elif sorted(said) == sorted(names):
+            problem = f"{table.where(row)} is a header with the columns in another order; read the two tables apart"
+            raise InputError(problem, source=table.source)
+    if not heads:
+        return table
+    where = some_of([table.where(row) for row in heads])
+    table.notes.append(Note(f"header lines in the middle of the table, left out: {where}", len(heads), "warning"))
+    kept = np.setdiff1d(np.arange(len(cells)), heads)
+    lines = np.arange(1, len(cells) + 1) if table.lines is None else table.lines
+    unit = "row" if table.lines is None else table.unit
+    return replace(table, cells=cells.iloc[kept].reset_index(drop=True), lines=lines[kept], unit=unit)
+
+
+def _same_rows(cells: pd.DataFrame) -> NDArray[np.bool_]:
+    """Which rows are the first one again."""
+    same = np.arange(len(cells)) > 0
+    for name in cells.columns:
+        one = cell_text(cells[name].iloc[0])
+        same[same] = [cell_text(cell) == one for cell in cells[name].to_numpy()[same]]
+    return same
 
 
 def _digest(cells: pd.DataFrame) -> str:

@@ -12,7 +12,7 @@ from estimators.errors import InputError, require_packages
 from experiments.harness.csv_tables import without_guard
 from experiments.studies.files import regular_file
 from experiments.studies.parsing import objects
-from experiments.studies.plain_table import Table
+from experiments.studies.plain_table import Table, finished
 from experiments.studies.table_settings import TableFile
 from experiments.studies.text_rows import check_header
 from experiments.studies.text_table import read_text
@@ -22,37 +22,12 @@ __all__ = ["file_sha256", "read_table"]
 _WORKBOOKS = (".xlsx", ".xls", ".xlsm", ".ods", ".numbers")
 
 
-def read_table(path: Path, *, of: str, how: TableFile | None = None, wanted: Sequence[str] = ()) -> Table:
-    r"""Read a table: Parquet by its ending (``.parquet``, ``.pq``), else delimited text, also packed (``.gz``).
+def read_table(
+    path: Path, *, of: str, how: TableFile | None = None, wanted: Sequence[str] = (), once: bool = True
+) -> Table:
+    """Read a table: Parquet by its ending (``.parquet``, ``.pq``), else delimited text, also packed (``.gz``).
 
-    Parameters
-    ----------
-    path : Path
-    of : str
-        What a row is, for the error about a table without any.
-    how : TableFile, optional
-        How the file is written.
-    wanted : sequence of str, optional
-        Columns that tell which separator is the right one.
-
-    Returns
-    -------
-    Table
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read, is no table, or has no row.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     length = (Path(folder) / "t.csv").write_text("who,report\nann,0.25\nbo,1_0\n")
-    ...     read_table(Path(folder) / "t.csv", of="answer").numbers("report")
-    Traceback (most recent call last):
-    estimators.errors.InputError: ...t.csv, report: is '1_0' in line 3, should be a number
+    `of` says what a row is, `wanted` columns tell which separator is right; see :func:`plain_table.finished`.
     """
     how = how or TableFile()
     regular_file(path)
@@ -66,9 +41,7 @@ def read_table(path: Path, *, of: str, how: TableFile | None = None, wanted: Seq
         columns = without_guard(text.columns)
         cells = pd.DataFrame({name: objects(column) for name, column in columns.items()}, dtype=object)
         table = Table(cells, path, file_sha256(path), hint, text.lines, "line", how.decimal, text.labels, text.notes)
-    if not len(table.cells):
-        raise InputError(f"holds no {of}", source=path)
-    return table
+    return finished(table, of=of, once=once)
 
 
 def _parquet(path: Path) -> pd.DataFrame:

@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimators.errors import InputError
+from experiments.studies.cells import folded
 from experiments.studies.parsing import Note, some_of
 from experiments.studies.table_settings import TableFile
 
-__all__ = ["MOST_COLUMNS", "Rows", "TextColumns", "check_header"]
+__all__ = ["MOST_COLUMNS", "Rows", "TextColumns", "check_header", "header_names"]
 
 MOST_COLUMNS = 10_000
 """A table with more columns is refused before any row is read."""
@@ -46,13 +47,13 @@ class TextColumns:
     notes: list[Note] = field(default_factory=list)
 
 
-def check_header(names: Sequence[str], source: object) -> None:
-    """Refuse two columns of one name, and more columns than a table has.
+def header_names(names: Sequence[str]) -> list[str]:
+    """Names of columns; row names of R and pandas have none, nor have columns that a spreadsheet left."""
+    return [folded(name) or f"(column {at})" for at, name in enumerate(names, start=1)]
 
-    Raises
-    ------
-    InputError
-    """
+
+def check_header(names: Sequence[str], source: object) -> None:
+    """Refuse two columns of one name, and more columns than a table has."""
     if len(names) > MOST_COLUMNS:
         raise InputError(f"has {len(names):,} columns, more than {MOST_COLUMNS:,}", source=source)
     twice = list(dict.fromkeys(name for name in names if names.count(name) > 1)) if len(set(names)) < len(names) else []
@@ -140,9 +141,7 @@ class Rows:
         return TextColumns(cells, np.array(self._lines, dtype=np.int64), labels, self._notes)
 
     def _header(self, names: list[str]) -> list[str]:
-        names = [name.strip() for name in names]
-        # row names of R and pandas have no name; nor have columns that a spreadsheet left
-        names = [name or f"(column {at})" for at, name in enumerate(names, start=1)]
+        names = header_names(names)
         check_header(names, self._path)
         return names
 

@@ -30,33 +30,7 @@ _UNPACKED_TIMES = 200
 
 
 def read_text(path: Path, how: TableFile, wanted: Sequence[str]) -> TextColumns:
-    r"""Read a delimited file, packed with gzip where its name ends in ``.gz``.
-
-    Parameters
-    ----------
-    path : Path
-    how : TableFile
-    wanted : sequence of str
-        Columns that tell which separator is the right one.
-
-    Returns
-    -------
-    TextColumns
-
-    Raises
-    ------
-    InputError
-        If it is no such table; names the line.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     length = (Path(folder) / "t.csv").write_text("wer;was\nAnn;ja, gut\n")
-    ...     read_text(Path(folder) / "t.csv", TableFile(), ["was"]).columns
-    {'wer': ['Ann'], 'was': ['ja, gut']}
-    """
+    """Read a delimited file, also packed (``.gz``); `wanted` are columns that tell which separator is right."""
     regular_file(path)
     encoding = codecs.lookup("utf-8" if how.encoding == "auto" else how.encoding).name
     try:
@@ -67,15 +41,20 @@ def read_text(path: Path, how: TableFile, wanted: Sequence[str]) -> TextColumns:
         try:
             return _decoded(path, how, wanted, encoding)
         except UnicodeError:
+            where, mixed = _bad_byte(path, encoding)
             if how.encoding != "auto" or marked:
                 raise
-            encoding = "cp1252"
-            found = _decoded(path, how, wanted, encoding)
-            text = "table that is not UTF-8, read as Windows-1252; study.encoding says otherwise"
+            if mixed:
+                problem = f"{where} is no UTF-8, though the rest is; correct that line and save the table as UTF-8, or "
+                problem += "read it all as Windows-1252 by study.encoding=cp1252"
+                raise InputError(problem, source=path) from None
+            found = _decoded(path, how, wanted, "cp1252")
+            text = f"table that is not UTF-8 ({where}), read as Windows-1252; study.encoding says otherwise"
             found.notes.insert(0, Note(text, 1, "warning"))
             return found
     except UnicodeError:
-        problem = f"{_bad_line(path, encoding)}is no {encoding}; set study.encoding to the encoding of the table"
+        where, _ = _bad_byte(path, encoding := "cp1252" if how.encoding == "auto" and not marked else encoding)
+        problem = f"{where} is no {encoding}; set study.encoding to the encoding of the table"
         raise InputError(problem, source=path) from None
     except (EOFError, zlib.error, OSError) as error:
         said = getattr(error, "strerror", None) or error
@@ -149,13 +128,21 @@ def _sniffed(path: Path, header: str, wanted: Sequence[str]) -> str:
     return found
 
 
-def _bad_line(path: Path, encoding: str) -> str:
-    """Where the bytes are that the encoding does not have; a reader says only where its buffer had them."""
+def _bad_byte(path: Path, encoding: str) -> tuple[str, bool]:
+    """The first byte that the encoding does not have, and whether it has other bytes beyond ASCII in the file.
+
+    A reader says only where its buffer had them.
+    """
+    where, mixed = "", False
     if not encoding.startswith(("utf-16", "utf-32")):
         with _opened(path) as stream:
             for number, line in enumerate(stream, start=1):
                 try:
-                    line.decode(encoding)
-                except UnicodeError:
-                    return f"line {number}: "
-    return ""
+                    text = line.decode(encoding)
+                except UnicodeDecodeError as error:
+                    where = where or f"line {number}: byte {line[error.start]:#04x}"
+                    text = line.decode(encoding, "ignore")
+                mixed = mixed or not text.isascii()
+                if where and mixed:
+                    break
+    return where or "the table", mixed

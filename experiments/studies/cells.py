@@ -1,0 +1,143 @@
+"""How a cell is read: names that differ only in how they were typed, and numbers with separators."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from experiments.studies.parsing import Note, objects, shown
+
+__all__ = ["fold_names", "folded", "other_lead", "read_numbers", "same_words", "without_lead"]
+
+# zero-width space, word joiner, byte order mark; joiners and marks of direction matter inside a name only
+_INVISIBLE = re.compile("[\u200b\u2060\ufeff]")
+_EDGES = re.compile("^[\\s\u200c-\u200f\u202a-\u202e\u2066-\u2069]+|[\\s\u200c-\u200f\u202a-\u202e\u2066-\u2069]+$")
+_SPACE = re.compile(r"[^\S\x00-\x7f]")
+# the marks with which the vocabularies of language models write a space
+_LEADS = " \u0120\u2581"
+# a point or a comma of a decimal number, or of thousands
+_EITHER = re.compile(r"[+-]?[1-9][0-9]{0,2}[.,][0-9]{3}")
+_FRACTION = re.compile(r"[+-]?(?:[0-9]+([.,])[0-9]*|([.,])[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_GROUPED = re.compile(r"[+-]?[1-9][0-9]{0,2}(?:([,. '_])[0-9]{3})(?:\1[0-9]{3})*(?:((?!\1)[.,])[0-9]+)?")
+_OTHER = {".": ",", ",": "."}
+_SIGNS = str.maketrans({"\u2212": "-", "\u2019": "'", "\uff0e": ".", "\uff0c": ","})
+
+
+def folded(text: str) -> str:
+    """A name without what a reader cannot see: outer and unusual spaces, invisible characters, decomposed letters."""
+    if text.isascii():
+        return text.strip()
+    return _EDGES.sub("", _SPACE.sub(" ", _INVISIBLE.sub("", unicodedata.normalize("NFC", text))))
+
+
+def fold_names(texts: NDArray[np.object_], column: str) -> tuple[NDArray[np.object_], list[Note]]:
+    """Fold the names of a column, and note which were changed, which became one, and which differ only in case."""
+    code, given = pd.factorize(texts)
+    names = [folded(text) for text in given]
+    notes = []
+    changed = {raw: name for raw, name in zip(given, names, strict=True) if raw != name and name}
+    if changed:
+        # a name and its decomposed form look the same
+        (raw, name), *_ = changed.items()
+        spelt = repr(raw) if unicodedata.is_normalized("NFC", raw) else ascii(raw)
+        text = f"cells of column {column} read without outer or invisible spaces, letters composed: {spelt} is {name!r}"
+        joined = len(set(given)) - len(set(names))
+        text += f"; {joined} names thereby are one with another" if joined else ""
+        n_cells = int(np.isin(code, [at for at, each in enumerate(given) if each in changed]).sum())
+        notes.append(Note(text, n_cells, "warning" if joined else "info"))
+    cases: dict[str, list[str]] = {}
+    for name in dict.fromkeys(names):
+        cases.setdefault(name.casefold(), []).append(name)
+    alike = [group for group in cases.values() if len(group) > 1]
+    if alike:
+        text = f"names of column {column} that differ only in case, kept apart: {' and '.join(map(repr, alike[0][:2]))}"
+        notes.append(Note(text, len(alike), "warning"))
+    return objects(names)[code] if names else texts, notes
+
+
+def read_numbers(
+    texts: NDArray[np.object_], *, decimal: str, whole: bool
+) -> tuple[NDArray[np.float64], list[tuple[str, int]], tuple[int, str] | None]:
+    """Numbers as people write them, NaN for what is none; what was read how; the first cell that may be two numbers."""
+    plain = [text.strip() if text.isascii() else _plain(text) for text in texts.tolist()]
+    found = np.array(pd.to_numeric(pd.Series(plain, dtype=object), errors="coerce"), dtype=float)
+    signed = {at: text for at, text in enumerate(plain) if text and not text.isdecimal()}
+    either = {at: text[-4] for at, text in signed.items() if _EITHER.fullmatch(text)}
+    fraction = {at: match[1] or match[2] for at, text in signed.items() if (match := _FRACTION.fullmatch(text))}
+    grouped = {at: match.groups() for at, text in signed.items() if (match := _GROUPED.fullmatch(text))}
+    certain = {at: sign for at, sign in fraction.items() if at not in either}
+    certain |= {at: rest or _OTHER[sign] for at, (sign, rest) in grouped.items() if at not in either and sign in _OTHER}
+    shown_by = {sign: at for at, sign in certain.items()}
+    if decimal == "auto" and len(shown_by) == 2:
+        other = shown(texts[shown_by["."]])
+        return found, [], (shown_by[","], f"and {other} elsewhere; write all numbers with a point, or all with a comma")
+    point = {"point": ".", "comma": ","}.get(decimal) or next(iter(shown_by), None)
+    if either and point is None:
+        at, sign = next(iter(either.items()))
+        # a program writes as many zeros in every cell
+        usual = len(either) == sum(map(bool, plain)) or not any(plain[each].endswith("0") for each in either)
+        if whole or "," in either.values() or not usual:
+            two = f"{plain[at].replace(sign, '')} or {float(plain[at].replace(sign, '.')):g}"
+            return found, [], (at, f"which may be {two}; study.decimal=point or comma says which")
+        point = "."
+    for at, sign in fraction.items():
+        if sign == point:
+            found[at] = float(plain[at].replace(sign, "."))
+        elif at not in either:
+            return found, [], (at, f"has a {'point' if sign == '.' else 'comma'}, but study.decimal is {decimal}")
+    thousands = [at for at, (sign, rest) in grouped.items() if sign != point and rest in (None, point)]
+    for at in thousands:
+        found[at] = float(plain[at].replace(grouped[at][0], "").replace(",", "."))
+    notes = [("numbers with a decimal comma", list(fraction.values()).count(","))] if point == "," else []
+    if thousands:
+        example = f"{shown(texts[thousands[0]])} is {found[thousands[0]]:.15g}"
+        notes.append((f"numbers with separators of thousands ({example})", len(thousands)))
+    return found, notes, None
+
+
+def _plain(text: str) -> str:
+    """A number in the digits and signs of ASCII."""
+    digits = (str(unicodedata.decimal(one, one)) for one in text.translate(_SIGNS))
+    return " ".join("".join(digits).split())
+
+
+def same_words(
+    said: NDArray[np.object_], target: NDArray[np.object_], match: str
+) -> tuple[NDArray[np.bool_], list[Note]]:
+    """Which words are their targets; a space before all words of one side and none of the other makes no difference."""
+    if match == "folded":
+        return _bare(said) == _bare(target), []
+    notes = []
+    said, target = (
+        objects([unicodedata.normalize("NFC", text) for text in texts.tolist()]) for texts in (said, target)
+    )
+    if other_lead(said, target):
+        said, target = without_lead(said), without_lead(target)
+        text = "answers, or their targets, begin with a space throughout and the others do not; compared without it"
+        notes.append(Note(text, len(said), "warning"))
+    same = said == target
+    near = int((~same & (_bare(said) == _bare(target))).sum())
+    if near:
+        text = "answers that differ from their target only in outer spaces or case, taken for wrong (match=folded)"
+        notes.append(Note(text, near))
+    return same, notes
+
+
+def _bare(texts: NDArray[np.object_]) -> NDArray[np.object_]:
+    return objects([folded(text).casefold() for text in texts.tolist()])
+
+
+def other_lead(given: Iterable[str], tokens: Iterable[str]) -> bool:
+    """Whether only one of two sets of tokens has any that begin with a space, or with a vocabulary's mark of one."""
+    one, other = (any(text[:1] in _LEADS for text in texts if text) for texts in (given, tokens))
+    return one != other
+
+
+def without_lead(texts: NDArray[np.object_]) -> NDArray[np.object_]:
+    """Tokens without the space before them."""
+    return objects([text.lstrip(_LEADS) for text in texts.ravel().tolist()]).reshape(texts.shape)
