@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from experiments.studies.parsing import Note, objects, shown
 
-__all__ = ["fold_names", "folded", "other_lead", "read_numbers", "same_words", "without_lead"]
+__all__ = ["bare", "composed", "fold_names", "folded", "other_lead", "read_numbers", "same_words", "without_lead"]
 
 # zero-width space, word joiner, byte order mark; joiners and marks of direction matter inside a name only
 _INVISIBLE = re.compile("[\u200b\u2060\ufeff]")
@@ -93,7 +93,8 @@ def read_numbers(
     thousands = [at for at, (sign, rest) in grouped.items() if sign != point and rest in (None, point)]
     for at in thousands:
         found[at] = float(plain[at].replace(grouped[at][0], "").replace(",", "."))
-    notes = [("numbers with a decimal comma", list(fraction.values()).count(","))] if point == "," else []
+    commas = list(fraction.values()).count(",")
+    notes = [("numbers with a decimal comma", commas)] if commas and point == "," else []
     if thousands:
         example = f"{shown(texts[thousands[0]])} is {found[thousands[0]]:.15g}"
         notes.append((f"numbers with separators of thousands ({example})", len(thousands)))
@@ -111,31 +112,35 @@ def same_words(
 ) -> tuple[NDArray[np.bool_], list[Note]]:
     """Which words are their targets; a space before all words of one side and none of the other makes no difference."""
     if match == "folded":
-        return _bare(said) == _bare(target), []
+        return bare(said) == bare(target), []
     notes = []
-    said, target = (
-        objects([unicodedata.normalize("NFC", text) for text in texts.tolist()]) for texts in (said, target)
-    )
+    said, target = composed(said), composed(target)
     if other_lead(said, target):
         said, target = without_lead(said), without_lead(target)
         text = "answers, or their targets, begin with a space throughout and the others do not; compared without it"
         notes.append(Note(text, len(said), "warning"))
     same = said == target
-    near = int((~same & (_bare(said) == _bare(target))).sum())
+    near = int((~same & (bare(said) == bare(target))).sum())
     if near:
         text = "answers that differ from their target only in outer spaces or case, taken for wrong (match=folded)"
         notes.append(Note(text, near))
     return same, notes
 
 
-def _bare(texts: NDArray[np.object_]) -> NDArray[np.object_]:
+def composed(texts: NDArray[np.object_]) -> NDArray[np.object_]:
+    """Words whose letters are one character each (NFC)."""
+    return objects([unicodedata.normalize("NFC", text) for text in texts.tolist()])
+
+
+def bare(texts: NDArray[np.object_]) -> NDArray[np.object_]:
+    """Words without outer spaces and letter case."""
     return objects([folded(text).casefold() for text in texts.tolist()])
 
 
-def other_lead(given: Iterable[str], tokens: Iterable[str]) -> bool:
-    """Whether only one of two sets of tokens has any that begin with a space, or with a vocabulary's mark of one."""
-    one, other = (any(text[:1] in _LEADS for text in texts if text) for texts in (given, tokens))
-    return one != other
+def other_lead(given: Sequence[str], tokens: Sequence[str], *, share: float = 0) -> bool:
+    """Whether more than a share of one side begin with a space, or a vocabulary's mark of one, and none of the other."""
+    leads = [sum(text[:1] in _LEADS for text in texts if text) / max(len(texts), 1) for texts in (given, tokens)]
+    return min(leads) == 0 and max(leads) > share
 
 
 def without_lead(texts: NDArray[np.object_]) -> NDArray[np.object_]:

@@ -16,11 +16,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from estimators.errors import InputError
-from experiments.studies.cells import fold_names, folded, read_numbers
+from experiments.studies.cells import fold_names, folded, other_lead, read_numbers, without_lead
 from experiments.studies.parsing import Note, objects, shown, some_of, whole_characters
 from experiments.studies.text_rows import check_header, header_names
 
-__all__ = ["MOST", "Table", "cell_text", "finished", "missing_column", "table_of"]
+__all__ = ["MOST", "Table", "cell_text", "finished", "missing_column", "refuse_other_lead", "table_of"]
 
 MOST = 2**31 - 1
 """The largest count that a study holds."""
@@ -209,6 +209,8 @@ class Table:
         bad = np.flatnonzero(~np.isfinite(found) & ~((text == "") & empty))
         if problem is not None or bad.size:
             at, said = problem or (int(bad[0]), "should be a number")
+            # a DataFrame has no setting for it
+            said = said if isinstance(self.source, Path) else said.partition("; study.decimal")[0]
             raise self.error(f"is {shown(text[at])} in {self.where(rows[at])}, {said}", column)
         notes = [Note(f"{what} in column {column}", count) for what, count in read]
         self.notes.extend(note for note in notes if note not in self.notes)
@@ -293,6 +295,20 @@ def _same_rows(cells: pd.DataFrame) -> NDArray[np.bool_]:
         one = cell_text(cells[name].iloc[0])
         same[same] = [cell_text(cell) == one for cell in cells[name].to_numpy()[same]]
     return same
+
+
+def refuse_other_lead(table: Table, column: str, given: NDArray[np.object_], tokens: NDArray[np.object_]) -> None:
+    """Refuse tokens that are others of their item but for a space before all of these, or all of those.
+
+    `tokens` has a row for each item, or answer; `given` broadcasts to it. One token may be another but for its space.
+    """
+    if other_lead(given.ravel().tolist(), tokens.ravel().tolist(), share=0.4):
+        same = (without_lead(given) == without_lead(tokens)) & (given != "") & (tokens != "")
+        rows, columns = np.nonzero(same)
+        if len(set(rows.tolist())) > 1:
+            one, two = (shown(each[rows[0], min(columns[0], each.shape[1] - 1)]) for each in (given, tokens))
+            problem = f"is {one} where the same token is {two} ({len(rows)} such)"
+            raise table.error(f"{problem}; write both with the space before them that the language model has", column)
 
 
 def _digest(cells: pd.DataFrame) -> str:

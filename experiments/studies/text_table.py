@@ -41,20 +41,19 @@ def read_text(path: Path, how: TableFile, wanted: Sequence[str]) -> TextColumns:
         try:
             return _decoded(path, how, wanted, encoding)
         except UnicodeError:
-            where, mixed = _bad_byte(path, encoding)
             if how.encoding != "auto" or marked:
                 raise
+            where, mixed = _bad_byte(path, encoding)
             if mixed:
-                problem = f"{where} is no UTF-8, though the rest is; correct that line and save the table as UTF-8, or "
-                problem += "read it all as Windows-1252 by study.encoding=cp1252"
-                raise InputError(problem, source=path) from None
-            found = _decoded(path, how, wanted, "cp1252")
+                cure = "correct it and save the table as UTF-8, or study.encoding=cp1252 reads all as Windows-1252"
+                raise InputError(f"{where} is no UTF-8, though other lines are; {cure}", source=path) from None
+            encoding = "cp1252"
+            found = _decoded(path, how, wanted, encoding)
             text = f"table that is not UTF-8 ({where}), read as Windows-1252; study.encoding says otherwise"
             found.notes.insert(0, Note(text, 1, "warning"))
             return found
     except UnicodeError:
-        where, _ = _bad_byte(path, encoding := "cp1252" if how.encoding == "auto" and not marked else encoding)
-        problem = f"{where} is no {encoding}; set study.encoding to the encoding of the table"
+        problem = f"{_bad_byte(path, encoding)[0]} is no {encoding}; set study.encoding to the encoding of the table"
         raise InputError(problem, source=path) from None
     except (EOFError, zlib.error, OSError) as error:
         said = getattr(error, "strerror", None) or error

@@ -17,7 +17,8 @@ from experiments.harness.result import loader
 from experiments.studies.bets.table_columns import BetColumns, BetLayout
 from experiments.studies.bets.table_items import ItemRows, with_models
 from experiments.studies.bets.table_stakes import shares_of_answers
-from experiments.studies.parsing import Note, add_notes, objects, shown
+from experiments.studies.cells import bare, composed, same_words
+from experiments.studies.parsing import Note, add_notes, shown
 from experiments.studies.plain_table import Table, table_of
 from experiments.studies.table_file import read_table
 from experiments.studies.table_settings import TableFile
@@ -134,6 +135,8 @@ def _study_of(table: Table, settings: BetLayout, *, name: str) -> xr.Dataset:
     is_bet = np.flatnonzero((cells["word"] != "").to_numpy())
     word, of_bet = cells["word"].to_numpy(dtype=object)[is_bet], target[item_of_row[is_bet]]
     _refuse_doubled(table, answer[is_bet], word, rows[is_bet], settings)
+    hit, notes = same_words(word, of_bet, settings.match)
+    table.notes.extend(notes)
     variables: dict[str, Any] = {
         "item_id": ("item", items["item"].to_numpy(dtype=object)),
         "target": ("item", target),
@@ -143,7 +146,7 @@ def _study_of(table: Table, settings: BetLayout, *, name: str) -> xr.Dataset:
         "bet_response": ("bet", answer[is_bet].astype(np.int64)),
         "bet_word": ("bet", word),
         "bet_stake": ("bet", stake[is_bet]),
-        "bet_hit": ("bet", _folded(word, settings) == _folded(of_bet, settings)),
+        "bet_hit": ("bet", hit),
         "table_row": ("bet", rows[is_bet] + 1),
     }
     if settings.columns.context is not None:
@@ -165,7 +168,9 @@ def _complete(table: Table, settings: BetLayout) -> tuple[pd.DataFrame, NDArray[
     columns = {name: getattr(settings.columns, name) for name in BetColumns.model_fields}
     columns = {name: column for name, column in columns.items() if column is not None}
     table.check_columns(columns)
-    cells = pd.DataFrame({name: table.texts(column) for name, column in columns.items()}, dtype=object)
+    names = ("participant", "item")
+    read = {what: table.ids(name, empty=True) if what in names else table.texts(name) for what, name in columns.items()}
+    cells = pd.DataFrame(read, dtype=object)
     # a row without word and stake says that its answer names no word
     silent = (cells["word"] == "") & (cells["stake"] == "")
     blank = cells == ""
@@ -197,17 +202,11 @@ def _numbered(cells: pd.DataFrame, key: list[str]) -> tuple[pd.DataFrame, NDArra
     return cells[key].drop_duplicates().reset_index(drop=True), number.astype(np.intp)
 
 
-def _folded(words: NDArray[np.object_], settings: BetLayout) -> NDArray[np.object_]:
-    if settings.match == "exact":
-        return words
-    return objects([word.strip().casefold() for word in words.tolist()])
-
-
 def _refuse_doubled(
     table: Table, answer: NDArray[np.intp], word: NDArray[np.object_], rows: NDArray[np.intp], settings: BetLayout
 ) -> None:
     """Refuse a word that an answer names twice: whose stake counts is nothing to guess."""
-    named = pd.DataFrame({"answer": answer, "word": _folded(word, settings)})
+    named = pd.DataFrame({"answer": answer, "word": bare(word) if settings.match == "folded" else composed(word)})
     again = named.duplicated().to_numpy()
     if again.any():
         row = int(np.flatnonzero(again)[0])

@@ -16,21 +16,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+from unicodedata import normalize
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from estimators.errors import InputError
+from experiments.studies.cells import folded
 from experiments.studies.cloze.table_columns import ScoreFile
 from experiments.studies.files import read_bytes
 from experiments.studies.parsing import Note, is_number, objects, parse_json, shown, utf8
-from experiments.studies.plain_table import Table
+from experiments.studies.plain_table import Table, cell_text
 from experiments.studies.table_file import read_table
 
-__all__ = ["Contexts", "target_logprobs"]
+__all__ = ["Contexts", "key_part", "target_logprobs"]
 
 _JSON_LINES = (".jsonl", ".ndjson")
 _NATS_PER_BIT = math.log(2)
@@ -87,12 +89,14 @@ def target_logprobs(file: ScoreFile, contexts: Contexts, model: str) -> tuple[ND
         raise InputError("needs the targets of the contexts: study.columns.target=NAME", field=field)
     if file.path.suffix.lower() in _JSON_LINES:
         found, attached = _of_json_lines(file, contexts, field)
+        notes = []
     else:
-        found, attached = _of_words(_table(file, contexts), contexts)
+        rows, notes = _table(file, contexts)
+        found, attached = _of_words(rows, contexts)
     known = np.isfinite(found)
     if not known.any():
         raise InputError(f"has the target of none of the {len(found)} contexts", source=file.path, field=field)
-    notes = [Note(f"contexts whose target has a log-probability of {model}", int(known.sum()))]
+    notes.append(Note(f"contexts whose target has a log-probability of {model}", int(known.sum())))
     if not known.all():
         first = contexts.keys[int(np.argmin(known))].replace("\x1f", " ")
         text = f"contexts whose target has no log-probability of {model}, the first {first!r}"
@@ -131,27 +135,33 @@ def _span(words: Sequence[str], target: str) -> tuple[int, int] | None:
 
 
 def _bare(word: str) -> str:
-    return word.translate(_PIECES).strip(_EDGES).casefold()
+    return normalize("NFC", word.translate(_PIECES)).strip(_EDGES).casefold()
 
 
-def _table(file: ScoreFile, contexts: Contexts) -> dict[str, list[tuple[str, float]]]:
+def key_part(table: Table, what: str, column: str) -> NDArray[np.object_]:
+    """A part of what names a context; a number is one however it is written."""
+    if what != "word_num":
+        return table.ids(column, empty=True)
+    return objects([cell_text(number) for number in table.whole(column, empty=True).tolist()])
+
+
+def _table(file: ScoreFile, contexts: Contexts) -> tuple[dict[str, list[tuple[str, float]]], list[Note]]:
     own = {what: getattr(file.columns, what) or name for what, name in contexts.parts.items()}
     wanted = [*own.values(), file.columns.word, file.columns.value]
     table = read_table(file.path, of="word", how=file, wanted=wanted)
     for what, column in {**own, "word": file.columns.word, "value": file.columns.value}.items():
         table.check_column(column, what, hint=f"study.scores.NAME.columns.{what}=NAME says which one it is")
-    parts = [table.texts(column).tolist() for column in own.values()]
+    parts = [key_part(table, what, column).tolist() for what, column in own.items()]
     values = _nats(_values(table, file.columns.value), file, table.where)
     rows: dict[str, list[tuple[str, float]]] = {}
     for *key, word, value in zip(*parts, table.texts(file.columns.word).tolist(), values.tolist(), strict=True):
-        rows.setdefault("\x1f".join(part.strip() for part in key), []).append((word, value))
-    return rows
+        rows.setdefault("\x1f".join(key), []).append((word, value))
+    return rows, table.notes
 
 
 def _values(table: Table, column: str) -> NDArray[np.float64]:
     texts = ["" if text.strip() in _UNKNOWN else text for text in table.texts(column).tolist()]
-    bare = Table(pd.DataFrame({column: objects(texts)}), table.source, "", "", table.lines, table.unit, table.decimal)
-    return bare.numbers(column, empty=True)
+    return replace(table, cells=pd.DataFrame({column: objects(texts)})).numbers(column, empty=True)
 
 
 def _nats(values: NDArray[np.float64], file: ScoreFile, where: Any) -> NDArray[np.float64]:
@@ -198,9 +208,9 @@ def _of_harness(records: Sequence[Mapping[str, Any]], places: Sequence[str], con
     known: dict[tuple[str, str], float] = {}
     for record, place in zip(records, places, strict=True):
         for context, continuation, logprob in _requests(record, place):
-            known[context.strip(), _bare(continuation)] = logprob
+            known[folded(context), _bare(continuation)] = logprob
     pairs = zip(contexts.texts, contexts.targets, strict=True)
-    return np.array([known.get((text.strip(), _bare(target)), math.nan) for text, target in pairs])
+    return np.array([known.get((folded(text), _bare(target)), math.nan) for text, target in pairs])
 
 
 def _requests(record: Mapping[str, Any], place: str) -> Iterator[tuple[str, str, float]]:

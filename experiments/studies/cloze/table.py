@@ -16,6 +16,7 @@ from experiments.harness.result import loader
 from experiments.studies.cloze.table_columns import ClozeRowSettings, chosen_columns
 from experiments.studies.cloze.table_rows import RowsToStudy
 from experiments.studies.cloze.table_wide import long_table
+from experiments.studies.parsing import Note
 from experiments.studies.plain_table import Table, table_of
 from experiments.studies.table_file import read_table
 from experiments.studies.table_settings import TableFile
@@ -71,7 +72,7 @@ def cloze_table(settings: ClozeTableSettings) -> xr.Dataset:
     if path is None:
         raise InputError("is null; give the table: study.path=FILE", source="study=cloze_table", field="path")
     wanted = ["response"] if settings.columns is None else list(settings.columns.given.values())
-    return _study(read_table(path, of="answer", how=settings, wanted=wanted), settings, path.stem)
+    return _study(read_table(path, of="answer", how=settings, wanted=wanted, once=False), settings, path.stem)
 
 
 def cloze_study(answers: pd.DataFrame, *, name: str = "table", **settings: Any) -> xr.Dataset:
@@ -108,12 +109,19 @@ def cloze_study(answers: pd.DataFrame, *, name: str = "table", **settings: Any) 
     array(['The cat', 'A dog'], dtype=object)
     """
     chosen = ClozeRowSettings(**settings)
-    return _study(table_of(answers, "answers", of="answer"), chosen, name)
+    return _study(table_of(answers, "answers", of="answer", once=False), chosen, name)
 
 
 def _study(table: Table, settings: ClozeRowSettings, name: str) -> xr.Dataset:
-    own = settings.columns
+    own, said = settings.columns, table.repeated()
     if settings.wide is not None:
         table, own = long_table(table, settings.wide, own)
     columns, notes = chosen_columns(table, own)
+    if said and {"participant", "count", "proportion"} & set(columns):
+        table.refuse_repeated()
+    if said:
+        notes = [
+            *notes,
+            Note(f"{said}; kept, as people may answer alike", None, "warning"),
+        ]
     return RowsToStudy(settings, table, columns).study(name=name, notes=notes)

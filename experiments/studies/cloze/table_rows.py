@@ -13,9 +13,10 @@ import pandas as pd
 from estimators.cloze import validate_cloze_study
 from estimators.cloze.study import SAMPLES
 from estimators.errors import InputError
+from experiments.studies.cells import folded
 from experiments.studies.cloze.answers import answer_notes
 from experiments.studies.cloze.rows import ClozeRows, cloze_dataset
-from experiments.studies.cloze.scores import Contexts, target_logprobs
+from experiments.studies.cloze.scores import Contexts, key_part, target_logprobs
 from experiments.studies.cloze.table_columns import ClozeRowSettings
 from experiments.studies.cloze.table_weights import SUM_SLACK, draws_of_shares, row_weights
 from experiments.studies.parsing import Note, add_notes, objects, shown
@@ -30,6 +31,8 @@ __all__ = ["RowsToStudy"]
 
 # words that files only score stand under the same name in the published files
 _TARGETS = "corpus"
+# of a row: the text of its context, as what names it
+_KEY = "key"
 
 
 class RowsToStudy:
@@ -57,7 +60,8 @@ class RowsToStudy:
         self._entries: dict[tuple[int, str], int] = {}
         self._models: dict[str, int] = {}
         self._seen: set[tuple[int, str]] = set()
-        self._scored: set[tuple[int, int]] = set()
+        self._weights: dict[tuple[int, str, str, str], tuple[float, int]] = {}
+        self._scored = False
         self._blank = self._incomplete = self._repeats = 0
 
     def study(self, *, name: str, notes: Iterable[Note] = ()) -> xr.Dataset:
@@ -69,6 +73,8 @@ class RowsToStudy:
             For a value that cannot be, or a table without people's answers.
         """
         columns = {what: self._texts(what).tolist() for what in self._columns if what not in ("count", "proportion")}
+        if self._keyed_by_text:
+            columns[_KEY] = self._table.ids(self._columns["context"], empty=True).tolist()
         weights = row_weights(self._table, self._columns, percent=self._settings.percent)
         weight, is_share = weights.weight.tolist(), weights.is_share.tolist()
         for row, values in enumerate(zip(*columns.values(), strict=True)):
@@ -108,7 +114,13 @@ class RowsToStudy:
                 if not isinstance(value, str) and not pd.isna(value):
                     problem = f"{self._table.where(row)}: is {shown(value)}; answers have to be strings"
                     raise self._wrong(f"{problem} (TRUE and 1.0 do not say what was typed)", column)
-        return self._table.texts(column)
+        if what in ("context", "response", "target"):
+            return self._table.texts(column)
+        return key_part(self._table, what, column)
+
+    @property
+    def _keyed_by_text(self) -> bool:
+        return "context" in self._columns and not {"context_id", "word_num"} & set(self._columns)
 
     def _read(self, values: Mapping[str, str], weight: float, is_share: bool, row: int) -> None:
         item = self._item(values, row)
@@ -121,23 +133,24 @@ class RowsToStudy:
         if math.isnan(weight):
             self._leave_out(f"has no {' and no '.join({'count', 'proportion'} & set(self._columns))}", row)
             return
-        model = values.get("model", "").strip()
+        model = values.get("model", "")
+        self._refuse_again(item, values, weight, row)
         if model:
-            self._model_row(item, model, answer, weight, is_share=is_share, row=row)
+            self._model_row(item, model, answer, weight, is_share=is_share)
             return
         who = values.get("participant")
-        if who is not None and not who.strip():
+        if who == "":
             self._leave_out("has no participant", row)
             return
         column = self._rows.column
         if who is not None:
             if weight != 1:
                 raise self._wrong(f"{self._table.where(row)}: has a participant and a count of {weight:g}", "count")
-            self._repeats += (item, who.strip()) in self._seen
-            self._seen.add((item, who.strip()))
-            column("participant").append(who.strip())
+            self._repeats += (item, who) in self._seen
+            self._seen.add((item, who))
+            column("participant").append(who)
         if "participant_group" in values:
-            column("participant_group").append(values["participant_group"].strip())
+            column("participant_group").append(values["participant_group"])
         column("response_item").append(item)
         column("response_word").append(self._rows.word(answer))
         if is_share:
@@ -145,13 +158,24 @@ class RowsToStudy:
         else:
             column("response_count").append(int(weight))
 
-    def _model_row(self, item: int, model: str, answer: str, weight: float, *, is_share: bool, row: int) -> None:
+    def _refuse_again(self, item: int, values: Mapping[str, str], weight: float, row: int) -> None:
+        """A count of each answer is there once; rows that count one each are answers, one by one."""
+        if "count" not in self._columns and "proportion" not in self._columns:
+            return
+        key = (item, values.get("model", ""), values.get("participant_group", ""), values["response"])
+        before = self._weights.setdefault(key, (weight, row))
+        if before[1] != row and (weight, before[0]) != (1, 1):
+            problem = f"{self._table.where(row)}: {shown(values['response'])} has a count or share already in "
+            raise self._wrong(
+                f"{problem}{self._table.where(before[1])}, for the same context; leave one of the rows (was the table "
+                "pasted twice?), add them up, or name the column that tells them apart",
+                self._columns["response"],
+            )
+
+    def _model_row(self, item: int, model: str, answer: str, weight: float, *, is_share: bool) -> None:
         entry, word = self._entry(item, model), self._rows.word(answer)
-        if is_share and (entry, word) in self._scored:
-            problem = f"{self._table.where(row)}: gives {model} a second probability of {shown(answer)} in one context"
-            raise self._wrong(problem, self._columns["proportion"])
         if is_share:
-            self._scored.add((entry, word))
+            self._scored = True
         logprob = (math.log(weight) if weight else -math.inf) if is_share else math.nan
         self._sample(entry, word, 0 if is_share else int(weight), logprob)
 
@@ -191,11 +215,8 @@ class RowsToStudy:
 
     def _item(self, values: Mapping[str, str], row: int) -> int | None:
         context, text = values.get("context", ""), values.get("text_id", "")
-        used = [values[name] for name in ("context_id", "text_id", "word_num") if name in values]
-        if "context" in values and "context_id" not in values and "word_num" not in values:
-            used = [context, *used]
-        said = [part.strip() for part in used if part.strip()]
-        if len(said) < len(used):
+        said = [values[name] for name in (_KEY, "context_id", "text_id", "word_num") if name in values]
+        if not all(said):
             self._leave_out("does not say which context", row)
             return None
         key = "\x1f".join(said)
@@ -204,9 +225,9 @@ class RowsToStudy:
             self._check_same(item, "context", context, row)
             self._check_same(item, "target_word", values.get("target", ""), row)
             return item
-        name = text.strip() or "1"
+        name = text or "1"
         if "word_num" in values:
-            place = self._place(row)
+            place = int(values["word_num"])
         else:
             place = self._per_text[name] = self._per_text.get(name, 0) + 1
         if (name, place) in self._keys:
@@ -225,13 +246,10 @@ class RowsToStudy:
             self._rows.column(column).append(content)
         return item
 
-    def _place(self, row: int) -> int:
-        return int(self._table.whole(self._columns["word_num"], rows=np.array([row]))[0])
-
     def _check_same(self, item: int, name: str, value: str, row: int) -> None:
         before = self._rows.column(name)[item]
         # an empty cell says nothing
-        if value and before != value:
+        if value and before != value and folded(before) != folded(value):
             where = self._table.where(row)
             problem = f"{where}: is {value[-60:]!r}, but an earlier row of the same context has {before[-60:]!r}"
             raise self._wrong(problem, name)

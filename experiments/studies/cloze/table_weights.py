@@ -68,7 +68,7 @@ def row_weights(table: Table, columns: Mapping[str, str], *, percent: bool) -> R
     share = _shares(table, columns["proportion"], percent=percent)
     of_people = np.ones(share.shape, dtype=bool)
     if "model" in columns:
-        of_people = np.array([not name.strip() for name in table.texts(columns["model"]).tolist()], dtype=bool)
+        of_people = table.ids(columns["model"], empty=True) == ""
     _refuse_both(table, columns, ~np.isnan(count) & ~np.isnan(share), "has a count and a proportion; leave one empty")
     if "count" in columns:
         wrong = of_people & ~np.isnan(share)

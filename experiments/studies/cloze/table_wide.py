@@ -94,7 +94,7 @@ def _of_participants(table: Table, wide: WideColumns, columns: ClozeColumns) -> 
     who = columns.participant or (_QUALTRICS_PARTICIPANT if _QUALTRICS_PARTICIPANT in table.cells else None)
     if who is not None:
         table.check_column(who, "participant")
-        cells["participant"] = table.filled(who)[rows]
+        cells["participant"] = table.ids(who)[rows]
         changed["participant"] = "participant"
     return _long(table, cells, rows, cells["response"] == ""), ClozeColumns(**changed)
 

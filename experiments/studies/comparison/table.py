@@ -19,7 +19,7 @@ from experiments.studies.comparison.table_answers import answers_of
 from experiments.studies.comparison.table_columns import ComparisonColumns, ComparisonLayout
 from experiments.studies.comparison.table_sources import FREE_ANSWERS, cells, free_answers_of, sources_of
 from experiments.studies.parsing import add_notes, shown
-from experiments.studies.plain_table import Table, missing_column, table_of
+from experiments.studies.plain_table import Table, missing_column, refuse_other_lead, table_of
 from experiments.studies.table_file import read_table
 from experiments.studies.table_settings import TableFile
 from inference.settings import UserPath
@@ -232,7 +232,7 @@ def _questions(
     pairs: Table, columns: ComparisonColumns
 ) -> tuple[dict[str, Any], list[str], NDArray[np.object_], NDArray[np.intp]]:
     """Variables of the candidates, names of the items, the table's name of each (item, candidate), and their rows."""
-    item, draw = pairs.filled(columns.item), pairs.filled(columns.draw)
+    item, draw = pairs.ids(columns.item), pairs.ids(columns.draw)
     twice = pd.DataFrame({"item": item, "draw": draw}).duplicated().to_numpy()
     if twice.any():
         row = int(np.flatnonzero(twice)[0])
@@ -265,6 +265,7 @@ def _questions(
         "selected": ("item", everywhere),
         "in_reference": ("item", everywhere),
     }
+    refuse_other_lead(pairs, columns.candidate, variables["candidate_token"][1], variables["target_token"][1][:, None])
     variables |= sources_of(pairs, columns, rows)
     for name in ("proposal_target_logprob", "inclusion_target_logprob"):
         column = getattr(columns, name)

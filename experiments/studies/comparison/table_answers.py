@@ -43,7 +43,7 @@ def answers_of(
     """
     columns = settings.columns
     rows = _complete(table, settings)
-    item, draw = (table.filled(columns.of_answers(name), rows=rows) for name in ("item", "draw"))
+    item, draw = (table.ids(columns.of_answers(name), rows=rows) for name in ("item", "draw"))
     place = {(name, each): (i, j) for i, name in enumerate(names) for j, each in enumerate(draws[i].tolist())}
     found = [place.get(key, (-1, -1)) for key in zip(item.tolist(), draw.tolist(), strict=True)]
     where = np.array(found, dtype=np.int64).reshape(-1, 2)
@@ -56,7 +56,7 @@ def answers_of(
         )
     item_of = where[:, 0]
     return references_of(table, columns, rows, item_of, draws) | {
-        "participant": ("response", table.texts(columns.participant)[rows]),
+        "participant": ("response", table.ids(columns.participant, rows=rows)),
         "response_item": ("response", item_of),
         "response_candidate": ("response", where[:, 1]),
         "report": ("response", _reports(table, rows, settings)),
@@ -66,9 +66,10 @@ def answers_of(
 def _complete(table: Table, settings: ComparisonLayout) -> NDArray[np.intp]:
     """Rows with a report and a participant; that others are there is a mistake or noted."""
     needed = (settings.columns.report, settings.columns.participant)
+    told = table.texts(needed[0]), table.ids(needed[1], empty=True)
     if settings.missing == "error":
-        for column in needed:
-            empty = table.texts(column) == ""
+        for column, said in zip(needed, told, strict=True):
+            empty = said == ""
             if empty.any():
                 row, number = int(np.flatnonzero(empty)[0]), int(empty.sum())
                 problem = (
@@ -76,7 +77,7 @@ def _complete(table: Table, settings: ComparisonLayout) -> NDArray[np.intp]:
                 )
                 raise table.error(problem, column)
         return np.arange(len(table.cells))
-    empty = (table.texts(needed[0]) == "") | (table.texts(needed[1]) == "")
+    empty = (told[0] == "") | (told[1] == "")
     if empty.all():
         raise InputError("holds no answer with a report and a participant", source=table.source)
     if empty.any():

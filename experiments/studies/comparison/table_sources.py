@@ -12,7 +12,7 @@ from estimators.comparison import SOURCES
 from estimators.errors import unknown_choice
 from experiments.studies.comparison.table_columns import ComparisonColumns
 from experiments.studies.parsing import Note, shown
-from experiments.studies.plain_table import Table
+from experiments.studies.plain_table import Table, refuse_other_lead
 
 __all__ = ["FREE_ANSWERS", "cells", "free_answers_of", "references_of", "sources_of"]
 
@@ -53,7 +53,7 @@ def sources_of(pairs: Table, columns: ComparisonColumns, rows: NDArray[np.intp])
     there = pairs.names
     variables: dict[str, Any] = {}
     if columns.source in there:
-        source = pairs.filled(columns.source)
+        source = pairs.ids(columns.source)
         for row, value in enumerate(source.tolist()):
             if value not in _GIVEN:
                 raise unknown_choice(columns.source, value, _GIVEN, source=f"{pairs.source}, {pairs.where(row)}")
@@ -101,7 +101,7 @@ def references_of(
     """
     if columns.reference not in table.names:
         return {}
-    given = table.texts(columns.reference)[rows]
+    given = table.ids(columns.reference, rows=rows, empty=True)
     place = {(i, name): j for i, of_item in enumerate(draws.tolist()) for j, name in enumerate(of_item)}
     reference = np.full(given.size, -1, dtype=np.int64)
     for response in np.flatnonzero(given != ""):
@@ -140,7 +140,8 @@ def free_answers_of(
     InputError
         For an empty cell, an unknown item or a batch that is none; names the row.
     """
-    item, who, answer = (table.filled(columns.of_free_answers(name)) for name in FREE_ANSWERS)
+    item, who = (table.ids(columns.of_free_answers(name)) for name in FREE_ANSWERS[:2])
+    answer = table.filled(columns.of_free_answers(FREE_ANSWERS[2]))
     position = {name: at for at, name in enumerate(names)}
     for row, name in enumerate(item.tolist()):
         if name not in position:
@@ -148,6 +149,7 @@ def free_answers_of(
             raise table.error(problem, columns.of_free_answers("item"))
     at = np.array([position[name] for name in item.tolist()], dtype=np.int64)
     token, target = variables["candidate_token"][1], variables["target_token"][1]
+    refuse_other_lead(table, columns.answer, answer[:, None], np.column_stack([target, token])[at])
     made: dict[str, Any] = {}
     if "candidate_batch" not in variables:
         answered = variables["candidate_source"][1] == "answer" if "candidate_source" in variables else False

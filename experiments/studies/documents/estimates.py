@@ -76,8 +76,8 @@ def estimates(settings: EstimatesSettings) -> xr.Dataset:
     table = read_table(settings.path, of="estimate", how=settings, wanted=list(names.values()))
     for what, name in names.items():
         table.check_column(name, what)
-    group = table.filled(columns.group) if columns.group else objects([ALL] * len(table.cells))
-    source = table.filled(columns.source)
+    group = table.ids(columns.group) if columns.group else objects([ALL] * len(table.cells))
+    source = table.ids(columns.source)
     labels = [f"{name}, {part}" for name, part in zip(source, group, strict=True)] if columns.group else source.tolist()
     study = xr.Dataset(
         {

@@ -15,6 +15,7 @@ from estimators.errors import InputError
 from estimators.guesses.study import prior_guesses, repeated_guesses, validate_guess_study
 from estimators.layout import add_note
 from experiments.harness.result import loader
+from experiments.studies.cells import same_words
 from experiments.studies.guesses.table_checks import contradictions
 from experiments.studies.guesses.table_columns import GuessColumns, GuessLayout, ModelColumns
 from experiments.studies.parsing import add_notes, shown
@@ -140,7 +141,9 @@ def guess_study(
 def _study_of(table: Table, settings: GuessLayout, *, name: str) -> xr.Dataset:
     columns = _present(table, settings)
     used = [each for each in columns if each != "order"]
-    cells = pd.DataFrame({each: table.texts(columns[each]) for each in used}, dtype=object)
+    ids = ("participant", "document")
+    read = (table.ids(columns[each], empty=True) if each in ids else table.texts(columns[each]) for each in used)
+    cells = pd.DataFrame(dict(zip(used, read, strict=True)), dtype=object)
     # a guess left blank is an answer, and a wrong one, where the column of right and wrong says so
     needed = cells.drop(columns="guess") if {"guess", "correct"} <= set(used) else cells
     empty = (needed == "").any(axis=1).to_numpy()
@@ -251,10 +254,9 @@ def _correct(
                 columns["correct"],
             )
         return said.isin(_TRUE).to_numpy(dtype=bool)
-    guess, target = cells["guess"], cells["target"]
-    if settings.match == "folded":
-        guess, target = guess.str.strip().str.casefold(), target.str.strip().str.casefold()
-    return (guess == target).to_numpy(dtype=bool)
+    correct, notes = same_words(cells["guess"].to_numpy(), cells["target"].to_numpy(), settings.match)
+    table.notes.extend(notes)
+    return correct
 
 
 def _with_models(study: xr.Dataset, table: Table, taken: NDArray[np.intp], settings: GuessLayout) -> xr.Dataset:

@@ -8,6 +8,7 @@ import numpy as np
 import xarray as xr
 
 from estimators.layout import response_positions
+from experiments.studies.cells import bare
 from experiments.studies.parsing import Note, shown
 from experiments.studies.plain_table import Table
 
@@ -39,8 +40,7 @@ def contradictions(study: xr.Dataset, table: Table, columns: Mapping[str, str]) 
     guess, correct = study["guess"].to_numpy(), study["correct"].to_numpy()
     target = study["target_token"].to_numpy()[response_positions(study)]
     wrong = ~correct & (guess == target)
-    folded = [one.strip().casefold() != other.strip().casefold() for one, other in zip(guess, target, strict=True)]
-    right = correct & np.array(folded, dtype=bool)
+    right = correct & (bare(guess) != bare(target))
     if 2 * int(wrong.sum() + right.sum()) > correct.size:
         row = int(np.flatnonzero(wrong | right)[0])
         raise table.error(

@@ -39,7 +39,7 @@ from estimators.rankings.study import validate_ranking_study
 from experiments.harness.csv_tables import write_csv
 from experiments.harness.result import loader
 from experiments.studies.parsing import add_notes, shown
-from experiments.studies.plain_table import Table, table_of
+from experiments.studies.plain_table import Table, refuse_other_lead, table_of
 from experiments.studies.table_file import read_table
 from experiments.studies.table_settings import TableFile
 from inference.settings import UserPath
@@ -256,7 +256,10 @@ def _checked(given: Table) -> pd.DataFrame:
             row = int(np.argmax(missing))
             should = "text" if name in _TEXT else "a whole number" if name in _WHOLE else "a number"
             raise given.error(f"is empty in {given.where(row)}, should be {should}", name)
-        found[name] = given.texts(name) if name in _TEXT else given.numbers(name)
+        whole = name in _WHOLE
+        found[name] = given.numbers(name, whole=whole) if name not in _TEXT else given.texts(name)
+        if name in ("model", "text", "window"):
+            found[name] = given.ids(name)
         if name.endswith("logprob_nats"):
             found[name] = given.logprobs(name)
         if name in _WHOLE:
@@ -274,7 +277,9 @@ def _whole(given: Table, name: str, numbers: NDArray[np.float64]) -> NDArray[np.
 
 
 def _check_lists(given: Table, cells: pd.DataFrame) -> None:
-    """Refuse a list with more than the whole probability, or with one token twice."""
+    """Refuse a list with more than the whole probability, with one token twice, or whose tokens have another space."""
+    reference, listed = (cells[name].to_numpy()[:, None] for name in ("reference_token", "token"))
+    refuse_other_lead(given, "token", listed, reference)
     total = np.exp(cells["logprob_nats"]).groupby([cells[name] for name in _KEY]).transform("sum").to_numpy()
     row = int(np.argmax(total))
     if total[row] > 1 + _SLACK:
