@@ -74,7 +74,15 @@ Counts = Annotated[tuple[Count, ...], Field(min_length=1), BeforeValidator(lambd
 
 
 def _user_path(value: Any) -> Any:
-    return Path(value).expanduser() if isinstance(value, str | Path) and str(value) else value
+    if not isinstance(value, str | Path) or not str(value):
+        return value
+    try:
+        path = Path(value).expanduser()
+        # what no file system has a name for is found here once, and not wherever a path is looked at
+        path.is_dir()
+    except (OSError, RuntimeError) as error:
+        raise InputError(f"cannot be a path: {getattr(error, 'strerror', None) or error}") from None
+    return path
 
 
 UserPath = Annotated[Path, BeforeValidator(_user_path)]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 from typing import Annotated, Any
 
 import matplotlib as mpl
@@ -54,7 +53,7 @@ Floats = NDArray[np.float64]
 class TvdExactSettings(SplitSettings, LiveSettings):
     """Settings of :func:`tvd_exact`."""
 
-    models: LiveModels = MappingProxyType({"smollm2": SMOLLM2})
+    models: LiveModels = Field(default_factory=lambda: {"smollm2": SMOLLM2})
     """Language models that run, by name; on the command line model=[smollm2,...]."""
     n_contexts: Count | None = None
     """Contexts at random; null takes all."""

@@ -201,6 +201,14 @@ def _long_form(arguments: Sequence[str]) -> list[str]:
     return list(arguments)
 
 
+def _check_groups(given: Mapping[str, Override]) -> None:
+    """Hydra looks a number or a list up as the name of a file of settings, and says so in many lines."""
+    for name, override in given.items():
+        options = [] if override.is_sweep_override() else _names_of(name)
+        if options and not isinstance(override.value(), str | dict):
+            raise unknown_choice(name, override.value(), options, source="command line")
+
+
 def check_arguments(arguments: Sequence[str]) -> list[str]:
     """Refuse, before Hydra makes a folder, what can only go wrong; give the rest as Hydra reads it.
 
@@ -238,6 +246,7 @@ def check_arguments(arguments: Sequence[str]) -> list[str]:
         raise InputError(f"is added with a plus sign: +exp={given['exp'].value()}", source="command line", field="exp")
     if not {"exp", "experiment", "experiment.name"} & set(given):
         raise no_experiment()
+    _check_groups(given)
     resume = "resume" in given and given["resume"].value() is True
     if not multirun:
         if resume:

@@ -5,13 +5,21 @@ from __future__ import annotations
 import base64
 import html
 import io
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from estimators.bets.study import BETS
+from estimators.cloze.study import CLOZE
+from estimators.comparison.study import COMPARISON
+from estimators.documents.estimates import ESTIMATES
+from estimators.documents.study import DOCUMENTS
 from estimators.errors import InputError
+from estimators.guesses.study import GUESSES
+from estimators.rankings.study import RANKINGS
 from estimators.schema import is_dataset
 from experiments.harness.tables import for_screen, markdown_plain, markdown_table, screen_table, split_constants
 from inference.progress import counted
@@ -183,12 +191,35 @@ def experiment(settings_class: type[S]) -> Callable[[Callable[[xr.Dataset, S], E
                     source=function.__name__,
                     field="study",
                 )
-            return function(study, _settings(settings_class, settings, changes))
+            chosen = _settings(settings_class, settings, changes)
+            try:
+                return function(study, chosen)
+            except KeyError as error:
+                lacking = _lacking(study, error)
+                if lacking is None:
+                    raise
+                name = study.attrs.get("name", "(unnamed)")
+                problem = f"is missing; {function.__name__} needs it, and takes a study of another kind, or a whole one"
+                raise InputError(problem, source=f"study {name!r}", field=lacking) from error
 
         call.settings_class = settings_class  # type: ignore[attr-defined]
         return call  # type: ignore[return-value]
 
     return decorate
+
+
+def _lacking(study: xr.Dataset, error: KeyError) -> str | None:
+    """What a study does not have, where an error is about that."""
+    said = re.match(r"(?:No variable named )?'?(\w+)'?(?:\.|$)", str(error.args[0]) if error.args else "")
+    name = said[1] if said else ""
+    return name if name in _known_names() and name not in {*study.variables, *study.dims, *study.attrs} else None
+
+
+def _known_names() -> set[str]:
+    """Variables, dimensions and attributes of studies."""
+    schemas = (BETS, CLOZE, COMPARISON, DOCUMENTS, ESTIMATES, GUESSES, RANKINGS)
+    names = {name for schema in schemas for each in schema.variables for name in (each.name, *each.dim_names)}
+    return names | {"name", "generator", "tokens", "word_rules", "split", "group", "part"}
 
 
 def loader(settings_class: type[S]) -> Callable[[Callable[[S], xr.Dataset]], Loader[S]]:

@@ -138,7 +138,7 @@ def bare(texts: NDArray[np.object_]) -> NDArray[np.object_]:
 
 
 def other_lead(given: Sequence[str], tokens: Sequence[str], *, share: float = 0) -> bool:
-    """Whether more than a share of one side begin with a space, or a vocabulary's mark of one, and none of the other."""
+    """Whether more than a share of one side begin with a space (or a vocabulary's mark of one), and none of the other."""
     leads = [sum(text[:1] in _LEADS for text in texts if text) / max(len(texts), 1) for texts in (given, tokens)]
     return min(leads) == 0 and max(leads) > share
 

@@ -122,8 +122,9 @@ def _format(kind: str) -> str:
 
 def _read(path: Path) -> xr.Dataset:
     try:
-        # where HDF5 refuses a file, h5netcdf leaves a half-made object that complains when it is taken away
-        h5py.File(path, "r").close()
+        # where HDF5 refuses a file or its attributes, h5netcdf leaves a half-made object that complains at its end
+        with h5py.File(path, "r") as file:
+            file.attrs.get("_nc3_strict")
         with xr.open_dataset(path, engine="h5netcdf") as dataset:
             return dataset.load()
     except Exception as problem:

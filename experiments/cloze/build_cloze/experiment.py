@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from functools import partial
-from types import MappingProxyType
 from typing import Annotated, Any
 
 import numpy as np
@@ -44,7 +43,7 @@ _EDGES = " \t\n.,;:!?\"'()[]\u2018\u2019\u201c\u201d\u2026"
 class BuildClozeSettings(ComparableSettings, Seeded, LiveSettings):
     """Settings of :func:`build_cloze`."""
 
-    models: LiveModels = MappingProxyType({"smollm2": SMOLLM2})
+    models: LiveModels = Field(default_factory=lambda: {"smollm2": SMOLLM2})
     """Language models that run, by name; on the command line model=[smollm2,...]."""
     n_texts: Count | None = None
     """Texts of the study at random, with all their contexts; null takes all."""

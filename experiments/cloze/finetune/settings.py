@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import MappingProxyType
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
@@ -22,7 +21,7 @@ Labels = Annotated[tuple[Label, ...], Field(min_length=1), BeforeValidator(lambd
 class FineTuneSettings(Seeded, ComparableSettings, StoreFolder, TrainingSettings):
     """Settings of :func:`~experiments.cloze.finetune.experiment.finetune`."""
 
-    models: LiveModels = MappingProxyType({"smollm2": SMOLLM2})
+    models: LiveModels = Field(default_factory=lambda: {"smollm2": SMOLLM2})
     """Language models that are fine-tuned, each by itself; on the command line model=[smollm2,...]."""
     labels: Labels = ("soft",)
     """What a context's label is, one model for each. majority: the word that most people gave; sampled: one person's
