@@ -199,7 +199,7 @@ def experiment(settings_class: type[S]) -> Callable[[Callable[[xr.Dataset, S], E
                 if lacking is None:
                     raise
                 name = study.attrs.get("name", "(unnamed)")
-                problem = f"is missing; {function.__name__} needs it, and takes a study of another kind, or a whole one"
+                problem = f"is missing, and {function.__name__} needs it; the study is not whole, or of another kind"
                 raise InputError(problem, source=f"study {name!r}", field=lacking) from error
 
         call.settings_class = settings_class  # type: ignore[attr-defined]

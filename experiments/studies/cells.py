@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pandas as pd
@@ -61,7 +61,7 @@ def fold_names(texts: NDArray[np.object_], column: str) -> tuple[NDArray[np.obje
 
 
 def read_numbers(
-    texts: NDArray[np.object_], *, decimal: str, whole: bool
+    texts: NDArray[np.object_], where: Callable[[int], str], *, decimal: str, whole: bool
 ) -> tuple[NDArray[np.float64], list[tuple[str, int]], tuple[int, str] | None]:
     """Numbers as people write them, NaN for what is none; what was read how; the first cell that may be two numbers."""
     plain = [text.strip() if text.isascii() else _plain(text) for text in texts.tolist()]
@@ -74,8 +74,8 @@ def read_numbers(
     certain |= {at: rest or _OTHER[sign] for at, (sign, rest) in grouped.items() if at not in either and sign in _OTHER}
     shown_by = {sign: at for at, sign in certain.items()}
     if decimal == "auto" and len(shown_by) == 2:
-        other = shown(texts[shown_by["."]])
-        return found, [], (shown_by[","], f"and {other} elsewhere; write all numbers with a point, or all with a comma")
+        other = f"{shown(texts[shown_by['.']])} in {where(shown_by['.'])}"
+        return found, [], (shown_by[","], f" and {other}; write all numbers with a point, or all with a comma")
     point = {"point": ".", "comma": ","}.get(decimal) or next(iter(shown_by), None)
     if either and point is None:
         at, sign = next(iter(either.items()))
@@ -83,13 +83,13 @@ def read_numbers(
         usual = len(either) == sum(map(bool, plain)) or not any(plain[each].endswith("0") for each in either)
         if whole or "," in either.values() or not usual:
             two = f"{plain[at].replace(sign, '')} or {float(plain[at].replace(sign, '.')):g}"
-            return found, [], (at, f"which may be {two}; study.decimal=point or comma says which")
+            return found, [], (at, f", which may be {two}; study.decimal=point or comma says which")
         point = "."
     for at, sign in fraction.items():
         if sign == point:
             found[at] = float(plain[at].replace(sign, "."))
         elif at not in either:
-            return found, [], (at, f"has a {'point' if sign == '.' else 'comma'}, but study.decimal is {decimal}")
+            return found, [], (at, f", has a {'point' if sign == '.' else 'comma'}, but study.decimal is {decimal}")
     thousands = [at for at, (sign, rest) in grouped.items() if sign != point and rest in (None, point)]
     for at in thousands:
         found[at] = float(plain[at].replace(grouped[at][0], "").replace(",", "."))
@@ -138,7 +138,7 @@ def bare(texts: NDArray[np.object_]) -> NDArray[np.object_]:
 
 
 def other_lead(given: Sequence[str], tokens: Sequence[str], *, share: float = 0) -> bool:
-    """Whether more than a share of one side begin with a space (or a vocabulary's mark of one), and none of the other."""
+    """Whether more than a share of one side begin with a space, or a mark of one, and none of the other."""
     leads = [sum(text[:1] in _LEADS for text in texts if text) / max(len(texts), 1) for texts in (given, tokens)]
     return min(leads) == 0 and max(leads) > share
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
+from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, ParamSpec
 
 import numpy as np
 import pandas as pd
@@ -20,12 +22,17 @@ from experiments.studies.cells import fold_names, folded, other_lead, read_numbe
 from experiments.studies.parsing import Note, objects, shown, some_of, whole_characters
 from experiments.studies.text_rows import check_header, header_names
 
-__all__ = ["MOST", "Table", "cell_text", "finished", "missing_column", "refuse_other_lead", "table_of"]
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["MOST", "Table", "cell_text", "finished", "in_notebook", "missing_column", "refuse_other_lead", "table_of"]
 
 MOST = 2**31 - 1
 """The largest count that a study holds."""
 
 _COLUMNS_LISTED = 40
+_SETTING = re.compile(r"'?study\.(\w+)((?:\.\w+)*)=(\{[^}]*\}|\[[^]]*\]|\w+)'?")
+P = ParamSpec("P")
 # float32 rounds a probability of nearly 1 to a hair above
 _LOG_SLACK = 1e-5
 
@@ -205,13 +212,13 @@ class Table:
     def _parsed(
         self, column: str, text: NDArray[np.object_], rows: NDArray[np.intp], *, empty: bool, whole: bool = False
     ) -> NDArray[np.float64]:
-        found, read, problem = read_numbers(text, decimal=self.decimal, whole=whole)
+        found, read, problem = read_numbers(text, lambda at: self.where(rows[at]), decimal=self.decimal, whole=whole)
         bad = np.flatnonzero(~np.isfinite(found) & ~((text == "") & empty))
         if problem is not None or bad.size:
-            at, said = problem or (int(bad[0]), "should be a number")
+            at, said = problem or (int(bad[0]), ", should be a number")
             # a DataFrame has no setting for it
             said = said if isinstance(self.source, Path) else said.partition("; study.decimal")[0]
-            raise self.error(f"is {shown(text[at])} in {self.where(rows[at])}, {said}", column)
+            raise self.error(f"is {shown(text[at])} in {self.where(rows[at])}{said}", column)
         notes = [Note(f"{what} in column {column}", count) for what, count in read]
         self.notes.extend(note for note in notes if note not in self.notes)
         return found
@@ -247,6 +254,32 @@ def table_of(given: object, name: str, *, of: str, needed: Sequence[str] = (), o
     cells = given.reset_index(drop=True).set_axis([str(column) for column in given.columns], axis=1)
     check_header(list(cells.columns), name)
     return finished(Table(cells, name, _digest(cells), "study.columns.{}=NAME says which one it is"), of=of, once=once)
+
+
+def in_notebook(function: Callable[P, xr.Dataset]) -> Callable[P, xr.Dataset]:
+    """Let the errors of a function of DataFrames say ``missing='drop'`` for ``study.missing=drop``."""
+
+    @wraps(function)
+    def call(*args: P.args, **settings: P.kwargs) -> xr.Dataset:
+        try:
+            return function(*args, **settings)
+        except InputError as error:
+            raise InputError(_SETTING.sub(_argument, str(error)).replace("study.", "")) from None
+
+    return call
+
+
+def _argument(found: re.Match[str]) -> str:
+    name, inner, value = found.groups()
+    if value[0] == "{":
+        value = re.sub(r"\w+(?=:)", r"'\g<0>'", value)
+    elif value in ("true", "false"):
+        value = value.title()
+    elif value.islower():
+        value = f"'{value}'"
+    for part in reversed(inner.split(".")[1:]):
+        value = f"{{'{part}': {value}}}"
+    return f"{name}={value}"
 
 
 def finished(table: Table, *, of: str, once: bool) -> Table:

@@ -19,7 +19,7 @@ from experiments.studies.bets.table_items import ItemRows, with_models
 from experiments.studies.bets.table_stakes import shares_of_answers
 from experiments.studies.cells import bare, composed, same_words
 from experiments.studies.parsing import Note, add_notes, shown
-from experiments.studies.plain_table import Table, table_of
+from experiments.studies.plain_table import Table, in_notebook, table_of
 from experiments.studies.table_file import read_table
 from experiments.studies.table_settings import TableFile
 from inference.settings import UserPath
@@ -65,6 +65,7 @@ def bet_table(settings: BetTableSettings) -> xr.Dataset:
     return _study_of(table, settings, name=settings.path.stem)
 
 
+@in_notebook
 def bet_study(
     bets: pd.DataFrame,
     *,

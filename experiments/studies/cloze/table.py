@@ -17,7 +17,7 @@ from experiments.studies.cloze.table_columns import ClozeRowSettings, chosen_col
 from experiments.studies.cloze.table_rows import RowsToStudy
 from experiments.studies.cloze.table_wide import long_table
 from experiments.studies.parsing import Note
-from experiments.studies.plain_table import Table, table_of
+from experiments.studies.plain_table import Table, in_notebook, table_of
 from experiments.studies.table_file import read_table
 from experiments.studies.table_settings import TableFile
 from inference.settings import UserPath
@@ -75,6 +75,7 @@ def cloze_table(settings: ClozeTableSettings) -> xr.Dataset:
     return _study(read_table(path, of="answer", how=settings, wanted=wanted, once=False), settings, path.stem)
 
 
+@in_notebook
 def cloze_study(answers: pd.DataFrame, *, name: str = "table", **settings: Any) -> xr.Dataset:
     """Make a cloze study of a DataFrame: the same as :func:`cloze_table` makes of a file.
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pandas as pd
 import xarray as xr
 
-from estimators.errors import InputError
 from experiments.studies.cloze.table import cloze_study
-from experiments.studies.collected.answers import SOURCE, Collected, response_variables
+from experiments.studies.collected.answers import Collected, response_variables
 from experiments.studies.collected.settings import CollectedSettings
-from experiments.studies.plain_table import table_of
+from experiments.studies.table_file import read_table
 
 __all__ = ["collected_words"]
 
@@ -52,16 +53,11 @@ def collected_words(found: Collected, settings: CollectedSettings) -> xr.Dataset
 
 def _model_rows(settings: CollectedSettings, rows: pd.DataFrame) -> pd.DataFrame:
     """Words of language models on the contexts that people answered."""
-    path = settings.model_words
-    try:
-        words = pd.read_csv(str(path), keep_default_na=False)
-    except (OSError, ValueError) as error:
-        problem = f"is {str(path)!r}, which cannot be read as a table with the columns {', '.join(_MODEL_COLUMNS)}"
-        raise InputError(f"{problem}: {error}", source=SOURCE, field="model_words") from error
-    table = table_of(words, "model_words", of="word", needed=_MODEL_COLUMNS)
+    table = read_table(Path(str(settings.model_words)), of="word", wanted=_MODEL_COLUMNS)
     for name in _MODEL_COLUMNS:
         table.check_column(name, name, hint=f"study.model_words is a table with {', '.join(_MODEL_COLUMNS)}")
-    given = pd.DataFrame({name: table.texts(name) for name in _MODEL_COLUMNS})
+    given = pd.DataFrame({name: table.ids(name) for name in ("item", "model")})
+    given = given.assign(word=table.texts("word"), count=table.whole("count").astype(int))
     of_item = rows.drop(columns=["participant", "response"]).drop_duplicates("context_id")
     merged = given.merge(of_item, left_on="item", right_on="context_id")
     return pd.DataFrame(
@@ -70,6 +66,6 @@ def _model_rows(settings: CollectedSettings, rows: pd.DataFrame) -> pd.DataFrame
             "participant": "",
             "response": merged["word"],
             "model": merged["model"],
-            "count": merged["count"].astype(int),
+            "count": merged["count"],
         }
     )

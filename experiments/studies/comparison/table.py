@@ -19,7 +19,7 @@ from experiments.studies.comparison.table_answers import answers_of
 from experiments.studies.comparison.table_columns import ComparisonColumns, ComparisonLayout
 from experiments.studies.comparison.table_sources import FREE_ANSWERS, cells, free_answers_of, sources_of
 from experiments.studies.parsing import add_notes, shown
-from experiments.studies.plain_table import Table, missing_column, refuse_other_lead, table_of
+from experiments.studies.plain_table import Table, in_notebook, missing_column, refuse_other_lead, table_of
 from experiments.studies.table_file import read_table
 from experiments.studies.table_settings import TableFile
 from inference.settings import UserPath
@@ -90,6 +90,7 @@ def comparison_table(settings: ComparisonTableSettings) -> xr.Dataset:
     return _study(answers, pairs, free, settings, name=settings.pairs.stem)
 
 
+@in_notebook
 def comparison_study(
     answers: pd.DataFrame | None,
     candidates: pd.DataFrame,

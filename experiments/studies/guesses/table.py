@@ -19,7 +19,7 @@ from experiments.studies.cells import same_words
 from experiments.studies.guesses.table_checks import contradictions
 from experiments.studies.guesses.table_columns import GuessColumns, GuessLayout, ModelColumns
 from experiments.studies.parsing import add_notes, shown
-from experiments.studies.plain_table import Table, missing_column, table_of
+from experiments.studies.plain_table import Table, in_notebook, missing_column, table_of
 from experiments.studies.table_file import read_table
 from experiments.studies.table_settings import TableFile
 from inference.settings import UserPath
@@ -70,6 +70,7 @@ def guess_table(settings: GuessTableSettings) -> xr.Dataset:
     return _study_of(table, settings, name=settings.path.stem)
 
 
+@in_notebook
 def guess_study(
     guesses: pd.DataFrame,
     *,

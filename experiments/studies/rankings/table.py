@@ -39,7 +39,7 @@ from estimators.rankings.study import validate_ranking_study
 from experiments.harness.csv_tables import write_csv
 from experiments.harness.result import loader
 from experiments.studies.parsing import add_notes, shown
-from experiments.studies.plain_table import Table, refuse_other_lead, table_of
+from experiments.studies.plain_table import Table, in_notebook, refuse_other_lead, table_of
 from experiments.studies.table_file import read_table
 from experiments.studies.table_settings import TableFile
 from inference.settings import UserPath
@@ -100,6 +100,7 @@ def ranking_table(settings: RankingTableSettings) -> xr.Dataset:
     return _study(read_table(settings.path, of="ranked token", how=settings, wanted=_REQUIRED), settings.path.stem)
 
 
+@in_notebook
 def ranking_study(ranks: pd.DataFrame, *, name: str = "ranking study") -> xr.Dataset:
     """Make a ranking study of a DataFrame.
 

@@ -191,7 +191,7 @@ def test_malformed(table: str, settings: dict[str, Any], message: str, tmp_path:
 
 def test_encodings_that_do_not_fit(tmp_path: Path) -> None:
     path = written(tmp_path, "id,text,resp,n\n1,Hi,\u00e9,1\n", encoding="latin-1")
-    with pytest.raises(InputError, match=r"line 2: is no utf-8; set study.encoding"):
+    with pytest.raises(InputError, match=r"line 2: byte 0xe9 is no utf-8; set study.encoding"):
         cloze_table(path=path, columns=COUNTS, encoding="utf-8")
     with pytest.raises(InputError, match="path: is null; give the table"):
         cloze_table(columns=COUNTS)
@@ -294,7 +294,7 @@ def test_people_are_rows_and_models_have_probabilities(tmp_path: Path) -> None:
         ("there,3,,", "there,,0.5,", "p: line 2: has a proportion, but people have counts"),
         ("0.7,", "0.9,", "p: gpt in '1' has probabilities that sum to more than 1 .sum 1.15"),
         ("there,,0.25", "there,5,", "p: gpt in '1' has counts and probabilities"),
-        ("you,,0.7", "there,,0.7", "p: line 5: gives gpt a second probability of 'there' in one context"),
+        ("you,,0.7", "there,,0.7", "line 5: 'there' has a count or share already in line 4"),
         ("there,,0.25", "there,,", "line 4: has no "),
     ],
 )

@@ -340,7 +340,7 @@ def test_one_string_with_several_log_probabilities_is_counted(study: xr.Dataset,
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"percent": True}, "report: is at most .*, but study.percent=true says that these are percentages"),
+        ({"percent": True}, "report: is at most .*, but percent=True says that these are percentages"),
         (
             {"extremes": [1, 99]},
             "should be two rising numbers between 0 and 1; percent=true takes",

@@ -1,0 +1,261 @@
+"""What every reader makes of cells that were typed, pasted or exported wrongly; no study is silently another."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import xarray as xr
+from hypothesis import given
+from hypothesis import strategies as st
+
+from estimators.comparison.examples import comparison_study as example
+from estimators.errors import InputError
+from estimators.layout import notes
+from experiments import (
+    bet_study,
+    bet_table,
+    cloze_simulated,
+    cloze_study,
+    cloze_table,
+    comparison_study,
+    guess_study,
+    guess_table,
+    perplexity,
+    ranking_study,
+    ranking_table,
+)
+from experiments.studies.cells import folded, read_numbers
+from experiments.studies.parsing import objects
+
+CANDIDATES = pd.DataFrame(
+    {
+        "item": ["Ü1", "Ü1", "q2", "q2"],
+        "draw": ["a", "b", "a", "b"],
+        "context": ["C", "C", "D", "D"],
+        "target": [" s"] * 4,
+        "candidate": [" t", " u", " t", " v"],
+        "target_logprob_lm": [-2.0] * 4,
+        "candidate_logprob_lm": [-1.0] * 4,
+    }
+)
+
+
+def compared(answers: pd.DataFrame) -> xr.Dataset:
+    return comparison_study(answers, CANDIDATES, generator="lm")
+
+
+def asked(candidates: pd.DataFrame) -> xr.Dataset:
+    return comparison_study(None, candidates, generator="lm")
+
+
+def with_counts(rows: pd.DataFrame) -> xr.Dataset:
+    return cloze_study(rows, columns={name: name for name in rows.columns})
+
+
+Reader = tuple[Callable[[pd.DataFrame], xr.Dataset], pd.DataFrame]
+READERS: dict[str, Reader] = {
+    "bets": (
+        bet_study,
+        pd.DataFrame(
+            [["Jürg", "Ü1", "x", "x", 40], ["bo", "Ü1", "x", "y", 30]],
+            columns=["participant", "item", "target", "word", "stake"],
+        ),
+    ),
+    "guesses": (
+        guess_study,
+        pd.DataFrame(
+            [["Jürg", "Ü1", 1, "x", "x"], ["Jürg", "Ü1", 2, "y", "x"], ["bo", "Ü1", 1, "x", "z"]],
+            columns=["participant", "document", "position", "target", "guess"],
+        ),
+    ),
+    "rankings": (
+        ranking_study,
+        pd.DataFrame(
+            [["Jürg", "Ü1", 8, "w", 0, " a", 1, " a", -1.0], ["Jürg", "Ü1", 8, "w", 0, " a", 2, " b", -1.5]],
+            columns=[
+                *("model", "text", "context_length", "window", "position"),
+                *("reference_token", "rank", "token", "logprob_nats"),
+            ],
+        ),
+    ),
+    "cloze": (
+        with_counts,
+        pd.DataFrame(
+            [["Die Tür", "auf", "Jürg", "Ü1"], ["Die Tür", "zu", "bo", "Ü1"], ["Ein", "Haus", "bo", "Ü1"]],
+            columns=["context", "response", "participant", "text_id"],
+        ),
+    ),
+    "counts": (
+        with_counts,
+        pd.DataFrame(
+            [["Ü1", "auf", 3, ""], ["Ü1", "zu", 2, "Jürg"], ["Ü1", "zu", 1, ""]],
+            columns=["context_id", "response", "count", "model"],
+        ),
+    ),
+    "answers": (
+        compared,
+        pd.DataFrame(
+            [["Ü1", "a", "Jürg", 0.4], ["q2", "b", "Jürg", 0.5], ["q2", "b", "bo", 0.5]],
+            columns=["item", "draw", "participant", "report"],
+        ),
+    ),
+    "candidates": (asked, CANDIDATES),
+}
+
+
+@pytest.fixture(params=READERS)
+def reader(request: pytest.FixtureRequest) -> Reader:
+    return READERS[request.param]
+
+
+def test_names_that_look_alike_are_one(reader: Reader) -> None:
+    read, rows = reader
+    changed = rows.copy()
+    names = [name for name in rows.columns if set(rows[name]) & {"Ü1", "Jürg"}]
+    for name in names:
+        cells = changed[name].tolist()
+        spelt = [f"\u200b{unicodedata.normalize('NFD', cells[0])}\u00a0", f"{cells[1]} ", *cells[2:]]
+        changed[name] = pd.Series(spelt, dtype=object)
+    study = read(changed)
+    xr.testing.assert_equal(study, read(rows))
+    noted = [note for note in notes(study) if "without outer or invisible spaces" in note["text"]]
+    assert len(noted) == len(names)
+    assert {note["level"] for note in noted} & {"warning"}
+
+
+def test_a_header_among_the_rows_is_left_out(reader: Reader, tmp_path: Path) -> None:
+    read, rows = reader
+    header = pd.DataFrame([list(rows.columns)], columns=rows.columns)
+    study = read(pd.concat([rows[:1].astype(object), header, rows[1:]]))
+    whole = read(rows)
+    xr.testing.assert_equal(
+        study.drop_vars("table_row", errors="ignore"), whole.drop_vars("table_row", errors="ignore")
+    )
+    assert any("header lines in the middle of the table, left out: row 2" in note["text"] for note in notes(study))
+    turned = pd.DataFrame([list(rows.columns)[::-1]], columns=rows.columns)
+    with pytest.raises(InputError, match="row 2 is a header with the columns in another order"):
+        read(pd.concat([rows[:1].astype(object), turned, rows[1:]]))
+
+
+def test_a_table_that_stands_twice_is_refused(
+    reader: Reader,
+) -> None:
+    read, rows = reader
+    for twice in (pd.concat([rows, rows]), rows.loc[rows.index.repeat(2)]):
+        with pytest.raises(InputError, match=r"every row is there more than once.*pasted or exported twice"):
+            read(twice)
+
+
+def test_counts_and_answers_that_are_there_again() -> None:
+    rows = pd.DataFrame({"context": ["A"] * 3, "response": ["x", "y", "x"], "count": [3, 1, 2]})
+    with pytest.raises(InputError, match="response: row 3: 'x' has a count or share already in row 1"):
+        with_counts(rows)
+    # one row an answer, though all say that they count one
+    assert with_counts(rows.assign(count=1)).sizes["response"] == 3
+    alike = cloze_study(pd.DataFrame({"context": ["A", "A"], "response": ["x", "x"]}))
+    assert any("people may answer alike" in note["text"] for note in notes(alike))
+
+
+@given(
+    numbers=st.lists(st.integers(0, 10**9), min_size=1, max_size=6),
+    sign=st.sampled_from([",", ".", " ", "\u00a0", "\u202f", "'", "\u2019", "_"]),
+    whole=st.booleans(),
+    decimal=st.sampled_from(["auto", "point", "comma"]),
+)
+def test_thousands_are_read_or_refused(numbers: list[int], sign: str, whole: bool, decimal: str) -> None:
+    texts = objects([f"{number:,}".replace(",", sign) for number in numbers])
+    found, _, problem = read_numbers(texts, str, decimal=decimal, whole=whole)
+    # a point alone is that of a decimal number where nothing in the column says otherwise, and where the setting does
+    if (
+        problem is None
+        and not (sign == "." and (decimal == "point" or not whole))
+        and (sign, decimal) != (",", "comma")
+    ):
+        assert [value for value in found.tolist() if value == value] == numbers
+
+
+@pytest.mark.parametrize(
+    ("cells", "decimal", "expected"),
+    [
+        (["1,000", "5"], "auto", None),
+        (["12.000", "88"], "auto", None),
+        (["12.000", "88.000"], "auto", [12, 88]),
+        (["33.333", "50"], "auto", [33.333, 50]),
+        (["-1,250", "-2,500"], "auto", None),
+        (["1.234.567", "1.000"], "auto", [1234567, 1000]),
+        (["1,234.5", "1,000"], "auto", [1234.5, 1000]),
+        (["0,5", "1.000"], "auto", [0.5, 1000]),
+        (["1,000"], "point", [1000]),
+        (["1,000"], "comma", [1]),
+        (["\uff11\uff12", "\u22125", "1e3"], "auto", [12, -5, 1000]),
+    ],
+)
+def test_signs_of_numbers(cells: list[str], decimal: str, expected: list[float] | None) -> None:
+    found, _, problem = read_numbers(objects(cells), str, decimal=decimal, whole=False)
+    assert (problem is None) == (expected is not None)
+    assert expected is None or found.tolist() == expected
+
+
+@given(st.text(st.characters(codec="utf-8"), max_size=8))
+def test_folding_twice_is_folding_once(text: str) -> None:
+    assert folded(folded(text)) == folded(text)
+    assert folded(f"\u00a0{unicodedata.normalize('NFD', text)}\u200b ") == folded(text)
+
+
+def test_a_number_of_thousands_in_every_table(tmp_path: Path) -> None:
+    for load, text in (
+        (cloze_table, "context;response;count\nA;x;1,000\nA;y;5\n"),
+        (bet_table, "participant;item;target;word;stake\na;1;x;x;1,000\na;1;x;y;20\n"),
+        (guess_table, "participant;document;position;target;guess\na;1;1,000;x;x\n"),
+        (
+            ranking_table,
+            "model;text;context_length;window;position;reference_token;rank;token;logprob_nats\nm;t;1,024;w;0;a;1;a;-1\n",
+        ),
+    ):
+        (tmp_path / "t.csv").write_text(text)
+        with pytest.raises(
+            InputError, match=r"is '1,0[02][04]' in line 2, which may be 10[02][04] or 1.*study\.decimal"
+        ):
+            load(path=tmp_path / "t.csv")
+
+
+def test_one_byte_of_another_encoding(tmp_path: Path) -> None:
+    path, head = tmp_path / "t.csv", b"participant,document,position,target,guess\n"
+    path.write_bytes(head + "Müller,1,1,x,x\n".encode() + "Jürg,1,2,y,z\n".encode("cp1252"))
+    with pytest.raises(InputError, match="line 3: byte 0xfc is no UTF-8, though other lines are"):
+        guess_table(path=path)
+    path.write_bytes(head + "Müller,1,1,x,x\nJürg,1,2,y,z\n".encode("cp1252"))
+    study = guess_table(path=path)
+    assert study["participant"].to_numpy().tolist() == ["Müller", "Jürg"]
+    assert any("line 2: byte 0xfc" in note["text"] for note in notes(study))
+
+
+def test_a_space_before_the_words_of_one_side() -> None:
+    _, guesses = READERS["guesses"]
+    spaced = guess_study(guesses.assign(target=" " + guesses["target"]))
+    assert spaced["correct"].to_numpy().tolist() == guess_study(guesses)["correct"].to_numpy().tolist()
+    assert any(note["level"] == "warning" and "compared without it" in note["text"] for note in notes(spaced))
+    _, bets = READERS["bets"]
+    assert bet_study(bets.assign(target="\u0120x"))["bet_hit"].to_numpy().tolist() == [True, False]
+    bare = CANDIDATES.assign(candidate=["s", "u", "s", "v"])
+    with pytest.raises(InputError, match=r"candidate: is 's' where the same token is ' s' \(2 such"):
+        asked(bare)
+    _, ranks = READERS["rankings"]
+    two = pd.concat([ranks, ranks.assign(position=1)]).assign(token=["a", "b", "a", "b"])
+    with pytest.raises(InputError, match=r"token: is 'a' where the same token is ' a' \(2 such"):
+        ranking_study(two)
+
+
+def test_a_study_that_lacks_a_variable_and_errors_in_the_words_of_a_notebook() -> None:
+    with pytest.raises(InputError, match=r"^study 'simulated', report: is missing, and perplexity needs it"):
+        perplexity(example().drop_vars("report"))
+    with pytest.raises(InputError, match="is no comparison study"):
+        perplexity(cloze_simulated(n_items=6))
+    with pytest.raises(InputError, match=r"columns=\{'context': COLUMN, 'response': COLUMN\}"):
+        cloze_study(pd.DataFrame({"sentence": ["A"], "said": ["x"]}))
+    with pytest.raises(InputError, match="missing='drop' leaves such rows out"):
+        guess_study(READERS["guesses"][1].assign(guess=""))
