@@ -115,7 +115,7 @@ def same_words(
         return bare(said) == bare(target), []
     notes = []
     said, target = composed(said), composed(target)
-    if other_lead(said, target):
+    if other_lead(said.tolist(), target.tolist()):
         said, target = without_lead(said), without_lead(target)
         text = "answers, or their targets, begin with a space throughout and the others do not; compared without it"
         notes.append(Note(text, len(said), "warning"))

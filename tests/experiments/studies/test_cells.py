@@ -218,7 +218,7 @@ def test_a_number_of_thousands_in_every_table(tmp_path: Path) -> None:
     ):
         (tmp_path / "t.csv").write_text(text)
         with pytest.raises(
-            InputError, match=r"is '1,0[02][04]' in line 2, which may be 10[02][04] or 1.*study\.decimal"
+            InputError, match=r"is '1,0..' in line 2, which may be 10.. or 1"
         ):
             load(path=tmp_path / "t.csv")
 
