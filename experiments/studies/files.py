@@ -54,25 +54,6 @@ class MissingFilesError(InputError):
 def regular_file(path: Path, *, field: str | None = None, limit_bytes: int = FILE_LIMIT_BYTES) -> os.stat_result:
     """Look at a file before anything opens it: to open a pipe or a device can wait for ever.
 
-    Parameters
-    ----------
-    path : Path
-    field : str, optional
-        The setting that named it, for messages.
-    limit_bytes : int, optional
-        A larger file is refused.
-
-    Returns
-    -------
-    os.stat_result
-
-    Raises
-    ------
-    MissingFilesError
-        If there is no such file.
-    InputError
-        If it is no regular file, is too large, or cannot be looked at.
-
     Examples
     --------
     >>> regular_file(Path("answers.csv"))
@@ -287,26 +268,7 @@ class LayeredFiles:
 
 
 def open_files(root: Path, folders: Sequence[str], *, archive: str = "data.zip") -> Files:
-    """View a study's folder, a folder with some of it in an archive, or an archive that holds it all.
-
-    Parameters
-    ----------
-    root : Path
-        A folder, or a zip archive.
-    folders : sequence of str
-        Top folders that the study needs.
-    archive : str, optional
-        Archive beside the folders in which a missing one is looked for.
-
-    Returns
-    -------
-    Files
-
-    Raises
-    ------
-    InputError
-        If `root` is missing, is no zip archive, or lacks a folder.
-    """
+    """View a study's folder, a folder with some of it in an archive, or an archive that holds it all."""
     try:
         return _open(root, folders, archive)
     except OSError as error:
@@ -335,13 +297,7 @@ def _open(root: Path, folders: Sequence[str], archive: str) -> Files:
 
 
 def read_manifest(path: Path) -> dict[str, str]:
-    """Read a manifest of SHA-256 hashes (CSV with columns ``name``, ``sha256``).
-
-    Raises
-    ------
-    InputError
-        If the file is missing or is not such a table.
-    """
+    """Read a manifest of SHA-256 hashes (CSV with columns ``name``, ``sha256``)."""
     content = read_bytes(path, field="study.manifest")
     try:
         rows = list(csv.reader(io.StringIO(content.decode("utf-8"), newline="")))
@@ -356,17 +312,7 @@ def read_manifest(path: Path) -> dict[str, str]:
 
 
 def write_manifest(root: Path, names: Iterable[str], path: Path) -> None:
-    """Write the manifest of the named files below `root`, sorted by name.
-
-    Parameters
-    ----------
-    root : Path
-        A folder with the files as published.
-    names : iterable of str
-        Relative names with forward slashes.
-    path : Path
-        The CSV file to write.
-    """
+    """Write the manifest of the named files below `root`, sorted by name."""
     with path.open("w", newline="", encoding="utf-8") as stream:
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerow(("name", "sha256"))
@@ -375,13 +321,7 @@ def write_manifest(root: Path, names: Iterable[str], path: Path) -> None:
 
 
 def check_hash(name: str, digest: str, manifest: Mapping[str, str], *, source: str) -> None:
-    """Compare one file's SHA-256 with the manifest.
-
-    Raises
-    ------
-    InputError
-        If the manifest does not list the file, or lists another hash.
-    """
+    """Compare one file's SHA-256 with the manifest."""
     if name not in manifest:
         raise InputError("is not in the manifest of published files, so it cannot be verified", source=source)
     if manifest[name] != digest:
@@ -399,27 +339,7 @@ def _stamp(status: os.stat_result) -> str:
 def checked_members(
     archive: zipfile.ZipFile, source: object, *, member_limit_bytes: int = MEMBER_LIMIT_BYTES
 ) -> dict[str, zipfile.ZipInfo]:
-    """Look at every member of an archive before any is read.
-
-    Parameters
-    ----------
-    archive : zipfile.ZipFile
-    source : object
-        What the archive is called in a message.
-    member_limit_bytes : int
-        A larger member, unpacked, is refused.
-
-    Returns
-    -------
-    dict of str to zipfile.ZipInfo
-        By the name that the archive itself gives.
-
-    Raises
-    ------
-    InputError
-        For a name that leads elsewhere, a link or device, an encrypted or too large member, or a name that is there
-        twice.
-    """
+    """Look at every member of an archive before any is read."""
     members: dict[str, zipfile.ZipInfo] = {}
     total = 0
     for member in archive.infolist():

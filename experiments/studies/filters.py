@@ -36,13 +36,7 @@ class Kept:
     notes: list[Note] = field(default_factory=list)
 
     def keep(self, mask: NDArray[np.bool_], what: str, setting: str | None = None) -> None:
-        """Keep the rows, of those left, where `mask` holds, and note how many went.
-
-        Raises
-        ------
-        InputError
-            If none is left; names the setting and `what` the rows are that went.
-        """
+        """Keep the rows, of those left, where `mask` holds, and note how many went."""
         dropped = int((~mask).sum())
         if mask.size and not mask.any():
             raise InputError(
@@ -53,21 +47,7 @@ class Kept:
             self.notes.append(Note(f"{self.of} left out{f' ({setting})' if setting else ''}: {what}", dropped))
 
     def exclude(self, names: Sequence[str], people: NDArray[Any], known: Sequence[str] = ()) -> None:
-        """Leave out participants by name.
-
-        Parameters
-        ----------
-        names : sequence of str
-        people : ndarray of str
-            Who gave each row of the file.
-        known : sequence of str, optional
-            Names that may be absent.
-
-        Raises
-        ------
-        InputError
-            If a name is neither there nor known, or nobody is left.
-        """
+        """Leave out participants by name."""
         present = list(dict.fromkeys(map(str, people.tolist())))
         for name in names:
             if name not in present and name not in known:
@@ -89,24 +69,7 @@ class Kept:
         kept: str,
         left_out: str,
     ) -> None:
-        """Do with rows of one key what the setting ``repeats`` says.
-
-        Parameters
-        ----------
-        keys : ndarray of int, shape (rows left, columns)
-        how : {"keep", "first", "last", "error"}
-        row_id : ndarray of int
-            Number that the file gives each of its rows.
-        said : callable
-            What a row of the file says, for the error: who answered what.
-        kept, left_out : str
-            Notes about rows whose key was there before.
-
-        Raises
-        ------
-        InputError
-            If a key is there twice and that is an error.
-        """
+        """Do with rows of one key what the setting ``repeats`` says."""
         first = first_of_key(keys)
         again = ~first
         if not again.any():

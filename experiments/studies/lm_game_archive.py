@@ -98,21 +98,7 @@ class GameFiles:
 
     @classmethod
     def open(cls, settings: GameSettings, folders: Sequence[str], needed: Sequence[str] | None = None) -> GameFiles:
-        """Open the user's folder or archive, or the public archive, which is downloaded if it has to be.
-
-        Parameters
-        ----------
-        settings : GameSettings
-        folders : sequence of str
-            Those needed.
-        needed : sequence of str, optional
-            Files that a download must hold to be kept; by default all published documents.
-
-        Raises
-        ------
-        InputError
-            If there is no such folder, or the download fails or is not what was published.
-        """
+        """Open the user's folder or archive, or the public archive, which is downloaded if it has to be."""
         manifest = read_manifest(settings.manifest or MANIFEST)
         root = settings.root or public_folder("lm_game")
         if root is not None:
@@ -185,13 +171,6 @@ def make_manifest(root: Path, path: Path = MANIFEST) -> None:
     """Write the manifest of hashes from a folder with the published files, after a change of the pinned commit.
 
     It lists the questions, the documents, the two files of answers and the stored accuracies.
-
-    Parameters
-    ----------
-    root : Path
-        Folder with ``multi_comparisons/``, ``docs/`` and ``results_raw/``.
-    path : Path, optional
-        The CSV file to write.
     """
     patterns = (
         f"{QUESTION_FOLDER}/doc*.json",

@@ -74,19 +74,6 @@ def utf8(content: bytes, source: object, field: object = None) -> str:
 def parse_json(content: bytes | str, source: object, field: object = None, *, nan: bool = False) -> Any:
     """Parse JSON as the standard has it: UTF-8, every key of an object once, no number that is none.
 
-    Parameters
-    ----------
-    content : bytes or str
-    source, field : object
-        The place, for messages.
-    nan : bool, optional
-        Take a bare NaN, as some programs write it, for a float.
-
-    Raises
-    ------
-    InputError
-        Names the place, and what is no JSON there.
-
     Examples
     --------
     >>> parse_json(b'{"count": 2}', "answers.json")

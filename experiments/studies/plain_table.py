@@ -146,13 +146,7 @@ class Table:
     def shares(
         self, column: str, *, percent: bool, rows: NDArray[np.intp] | None = None, empty: bool = False
     ) -> NDArray[np.float64]:
-        """Cells of a column as shares: 0.25, or 25%, or 25 where all are percentages; the range is not looked at.
-
-        Raises
-        ------
-        InputError
-            For what is no number, and for percentages none of which is above 1.
-        """
+        """Cells of a column as shares: 0.25, or 25%, or 25 where all are percentages; the range is not looked at."""
         rows = np.arange(len(self.cells)) if rows is None else rows
         texts = self.texts(column)[rows]
         signed = np.array([text.rstrip().endswith("%") for text in texts.tolist()], dtype=bool)

@@ -35,26 +35,7 @@ _ESCAPED = re.compile(r"\\u([0-9a-f]{4})")
 
 
 def write_study(study: xr.Dataset, path: Path | str, *, kind: str) -> Path:
-    """Write a study that was validated as netCDF, in one step.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        Its attributes are strings or numbers.
-    path : Path or str
-        Ends in ``.nc``; its folder exists. A file of that name is replaced.
-    kind : str
-        Which kind of study the file says that it holds.
-
-    Returns
-    -------
-    Path
-
-    Raises
-    ------
-    InputError
-        If the name does not end in ``.nc``, or its folder does not exist.
-    """
+    """Write a study that was validated as netCDF, in one step."""
     path = Path(path)
     if path.suffix != ".nc" or not path.parent.is_dir():
         raise InputError(f"is {str(path)!r}, should be a name ending in .nc in a folder that exists", field="path")
@@ -78,25 +59,7 @@ def write_study(study: xr.Dataset, path: Path | str, *, kind: str) -> Path:
 
 
 def read_study(path: Path, *, kind: str) -> xr.Dataset:
-    """Read a study that :func:`write_study` or another program wrote; not validated.
-
-    Parameters
-    ----------
-    path : Path
-    kind : str
-        Which kind of study the file should hold.
-
-    Returns
-    -------
-    xarray.Dataset
-        ``attrs["data_sha256"]`` is the file's hash; ``attrs["name"]`` the study's own name, or the file's where it has
-        none.
-
-    Raises
-    ------
-    InputError
-        If the file is missing, damaged, no netCDF, or says that it is of another kind.
-    """
+    """Read a study that :func:`write_study` or another program wrote; not validated."""
     content = read_bytes(path, field="study.path")
     length = len(content) - len(_MARK) - 32
     if content[length:-32] == _MARK and hashlib.sha256(content[:length]).digest() != content[-32:]:

@@ -25,25 +25,7 @@ _PARTS = (".xml", ".rels")
 
 
 def read_sheet(content: bytes, place: str) -> list[list[Any]]:
-    """Read the cells of a workbook's only sheet, from A1 on.
-
-    Parameters
-    ----------
-    content : bytes
-        The workbook.
-    place : str
-        What it is called in a message.
-
-    Returns
-    -------
-    list of list
-        Rows of equal length; an empty cell is "".
-
-    Raises
-    ------
-    InputError
-        If it is no workbook, has more than one sheet, or a part or a cell where a plain table has none.
-    """
+    """Read the cells of a workbook's only sheet, from A1 on."""
     from python_calamine import CalamineWorkbook  # noqa: PLC0415 - few studies need it
 
     # other kinds of workbook, which the parser knows too, begin otherwise

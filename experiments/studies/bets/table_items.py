@@ -34,13 +34,7 @@ class ItemRows:
     item: NDArray[np.intp]
 
     def text(self, column: str) -> NDArray[np.object_]:
-        """Text of a column by item, (item,).
-
-        Raises
-        ------
-        InputError
-            If two rows of an item say different things.
-        """
+        """Text of a column by item, (item,)."""
         values = self.table.texts(column)[self.rows]
         of_item = values[np.unique(self.item, return_index=True)[1]]
         other = values != of_item[self.item]
@@ -53,13 +47,7 @@ class ItemRows:
         return found
 
     def logprob(self, column: str) -> NDArray[np.float64]:
-        """Natural logarithms of probabilities by item, (item,); NaN where the cells are empty.
-
-        Raises
-        ------
-        InputError
-            For what is none, and if two rows of an item say different things.
-        """
+        """Natural logarithms of probabilities by item, (item,); NaN where the cells are empty."""
         cells = logprobs(self.table, column, self.rows)
         values = np.full(int(self.item.max()) + 1, np.nan)
         values[self.item] = cells
@@ -71,26 +59,7 @@ class ItemRows:
 
 
 def with_models(study: xr.Dataset, of: ItemRows, is_bet: NDArray[np.intp], settings: BetLayout) -> xr.Dataset:
-    """Add the language models that scored the words.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A bet study without models.
-    of : ItemRows
-    is_bet : ndarray of int, shape (bet,)
-        Those of the rows that name a word.
-    settings : BetLayout
-
-    Returns
-    -------
-    xarray.Dataset
-
-    Raises
-    ------
-    InputError
-        For a missing column or a bad cell; names it.
-    """
+    """Add the language models that scored the words."""
     if not settings.models:
         return study
     for model, its in settings.models.items():

@@ -19,30 +19,7 @@ _SLACK = 0.015
 def shares_of_answers(
     table: Table, answer: NDArray[np.intp], rows: NDArray[np.intp], named: NDArray[np.bool_], settings: BetLayout
 ) -> tuple[FloatArray, FloatArray]:
-    """Read the stakes of a table as shares of each answer's total.
-
-    Parameters
-    ----------
-    table : Table
-    answer : ndarray of int, shape (row,)
-        Answer of every row, from 0.
-    rows : ndarray of int, shape (row,)
-        Rows of the table.
-    named : ndarray of bool, shape (row,)
-        Rows that name a word.
-    settings : BetLayout
-
-    Returns
-    -------
-    other : ndarray, shape (answer,)
-    stake : ndarray, shape (row,)
-        0 where no word is named.
-
-    Raises
-    ------
-    InputError
-        For a stake that is no number or negative, and an answer that adds up to something else; names the row.
-    """
+    """Read the stakes of a table as shares of each answer's total."""
     columns, total = settings.columns, settings.total
     stake = np.zeros(rows.size)
     stake[named] = table.numbers(columns.stake, rows=rows[named])

@@ -18,18 +18,7 @@ _SHOWN = 10
 
 
 def answer_notes(study: xr.Dataset) -> list[Note]:
-    """Count answers that the study's own word rules cut or leave out.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A cloze study.
-
-    Returns
-    -------
-    list of Note
-        Without those that count none.
-    """
+    """Count answers that the study's own word rules cut or leave out."""
     rules = word_rules(str(study.attrs["word_rules"]))
     words = study_words(study, human=rules, model=rules, corpus=rules, models=[])
     unit = "answers" if words.human is not None else "shares of answers (their sum)"
@@ -48,18 +37,7 @@ def answer_notes(study: xr.Dataset) -> list[Note]:
 
 
 def answer_warnings(words: StudyWords) -> tuple[str, ...]:
-    """Warn where the answers that lose words are more than a small share.
-
-    Parameters
-    ----------
-    words : StudyWords
-        Made by the rules that the experiment uses.
-
-    Returns
-    -------
-    tuple of str
-        Empty, or one warning with the most frequent ones.
-    """
+    """Warn where the answers that lose words are more than a small share."""
     share = sum(times for _, times in words.human_cut.values()) / words.n_human
     if share <= _SMALL_SHARE:
         return ()

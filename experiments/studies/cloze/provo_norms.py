@@ -26,22 +26,6 @@ def parse_norms(content: bytes, where: str) -> Parsed:
     Needs the columns Text_ID, Text (the whole passage), Word_Number (of the word asked for), Word, Response and
     Response_Count; Total_Response_Count, where it is there, has to be the sum of the counts or the difference is
     noted. The context is the first Word_Number - 1 space-separated tokens of the passage.
-
-    Parameters
-    ----------
-    content : bytes
-        UTF-8, or else Windows-1252.
-    where : str
-        The file, for messages.
-
-    Returns
-    -------
-    Parsed
-
-    Raises
-    ------
-    InputError
-        If a column is missing, or a value is none; names the line.
     """
     notes: list[Note] = []
     try:

@@ -88,23 +88,7 @@ class _Reading:
 
 
 def parse(files: Mapping[str, bytes]) -> Parsed:
-    """Read the public files.
-
-    Parameters
-    ----------
-    files : mapping of str to bytes
-        Contents by relative name: all that fit :data:`HUMAN_FILES`, :data:`MODEL_FILES`, :data:`RESULT_FILES`,
-        :data:`TRAINING_FILES`.
-
-    Returns
-    -------
-    Parsed
-
-    Raises
-    ------
-    InputError
-        For a file that is not as the layout says; names the file, the place in it and what is there.
-    """
+    """Read the public files."""
     reading = _Reading()
     temperature = _passages(files, "TVD/GPT2_Temp/Generations/Paragraphs_temp-")
     if not temperature:

@@ -64,26 +64,7 @@ class Contexts:
 
 
 def target_logprobs(file: ScoreFile, contexts: Contexts, model: str) -> tuple[NDArray[np.float64], list[Note]]:
-    """Look up ln p of each context's target in the file of a model.
-
-    Parameters
-    ----------
-    file : ScoreFile
-    contexts : Contexts
-    model : str
-        For notes and messages.
-
-    Returns
-    -------
-    logprob : ndarray of float, shape (context,)
-        Nats; NaN where the file does not have the target.
-    notes : list of Note
-
-    Raises
-    ------
-    InputError
-        For a file that is none of these, values of another scale than the one named, or no target at all.
-    """
+    """Look up ln p of each context's target in the file of a model."""
     field = f"study.scores.{model}"
     if not any(contexts.targets):
         raise InputError("needs the targets of the contexts: study.columns.target=NAME", field=field)

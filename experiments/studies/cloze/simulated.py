@@ -57,13 +57,7 @@ def cloze_simulated(settings: Any) -> xr.Dataset:
 
 
 def simulation_of(study: xr.Dataset) -> ClozeSimulation:
-    """Give the settings of a simulated study back.
-
-    Raises
-    ------
-    InputError
-        If the study is not simulated.
-    """
+    """Give the settings of a simulated study back."""
     if "simulation" not in study.attrs:
         raise InputError("needs the truth: use study=cloze_simulated", source="settings", field="study")
     given: dict[str, Any] = json.loads(study.attrs["simulation"])

@@ -147,20 +147,7 @@ class ClozeRowSettings(Settings):
 
 
 def chosen_columns(table: Table, columns: ClozeColumns | None) -> tuple[dict[str, str], list[Note]]:
-    """Find the columns that the settings name, or else those that bear the settings' names.
-
-    Returns
-    -------
-    columns : dict
-        What a column is -> its name in the table.
-    notes : list of Note
-        Columns that nobody named.
-
-    Raises
-    ------
-    InputError
-        If one is not there, or one is needed; lists those that are there.
-    """
+    """Find the columns that the settings name, or else those that bear the settings' names."""
     found = (
         {name: name for name in ClozeColumns.model_fields if name in table.cells} if columns is None else columns.given
     )

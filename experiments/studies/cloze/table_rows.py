@@ -65,13 +65,7 @@ class RowsToStudy:
         self._blank = self._incomplete = self._repeats = 0
 
     def study(self, *, name: str, notes: Iterable[Note] = ()) -> xr.Dataset:
-        """Read every row.
-
-        Raises
-        ------
-        InputError
-            For a value that cannot be, or a table without people's answers.
-        """
+        """Read every row."""
         columns = {what: self._texts(what).tolist() for what in self._columns if what not in ("count", "proportion")}
         if self._keyed_by_text:
             columns[_KEY] = self._table.ids(self._columns["context"], empty=True).tolist()

@@ -39,19 +39,6 @@ def row_weights(table: Table, columns: Mapping[str, str], *, percent: bool) -> R
 
     Models' rows may have probabilities where people's have counts, or are one answer each.
 
-    Parameters
-    ----------
-    table : Table
-    columns : mapping of str to str
-        What a column is -> its name in the table.
-    percent : bool
-        Shares are percentages.
-
-    Raises
-    ------
-    InputError
-        For a value that is none, a row with both, and a share of people who have counts elsewhere.
-
     Examples
     --------
     >>> import pandas as pd
@@ -101,31 +88,7 @@ def _refuse_both(table: Table, columns: Mapping[str, str], bad: NDArray[np.bool_
 def draws_of_shares(
     entry: NDArray[np.intp], count: NDArray[np.int64], logprob: NDArray[np.float64], *, names: Sequence[str], draws: int
 ) -> tuple[NDArray[np.int64], Note]:
-    """Let draws stand for the probabilities of models' words: estimators of distributions take counts.
-
-    Parameters
-    ----------
-    entry : ndarray of int, shape (word,)
-        Which model and context.
-    count : ndarray of int, shape (word,)
-        Draws of words that have no probability.
-    logprob : ndarray of float, shape (word,)
-        NaN where only the count is known.
-    names : sequence of str
-        Of the entries, for messages.
-    draws : int
-        For each entry.
-
-    Returns
-    -------
-    counts : ndarray of int, shape (word,)
-    note : Note
-
-    Raises
-    ------
-    InputError
-        Where the probabilities of an entry sum to more than 1 or to 0, or it has counts too.
-    """
+    """Let draws stand for the probabilities of models' words: estimators of distributions take counts."""
     scored, n_entries = ~np.isnan(logprob), len(names)
     share = np.exp(np.where(scored, logprob, -np.inf))
     total = np.bincount(entry, weights=share, minlength=n_entries)

@@ -24,24 +24,6 @@ _QUALTRICS_PARTICIPANT = "ResponseId"
 def long_table(table: Table, wide: WideColumns, columns: ClozeColumns | None) -> tuple[Table, ClozeColumns]:
     """Make a table with one row an answer.
 
-    Parameters
-    ----------
-    table : Table
-    wide : WideColumns
-    columns : ClozeColumns or None
-        Columns that the long table goes on having.
-
-    Returns
-    -------
-    table : Table
-        Its rows name the same lines.
-    columns : ClozeColumns
-
-    Raises
-    ------
-    InputError
-        If no column fits, or an answer has no column of its count.
-
     Examples
     --------
     >>> import pandas as pd

@@ -50,43 +50,13 @@ class Collected:
 
 
 def read_collection(settings: CollectedSettings) -> Collected:
-    """Read the answers of a game.
-
-    Parameters
-    ----------
-    settings : CollectedSettings
-
-    Returns
-    -------
-    Collected
-
-    Raises
-    ------
-    InputError
-        If the database cannot be opened, has no such study or no answers, or the rules leave none.
-    """
+    """Read the answers of a game."""
     with existing_database(settings.url, field="study.url") as database, database.read() as transaction:
         return collected_answers(transaction, settings)
 
 
 def collected_answers(transaction: Transaction, settings: CollectedSettings) -> Collected:
-    """Read the answers of a game from a database that is open.
-
-    Parameters
-    ----------
-    transaction : sqlalchemy.orm.Session
-    settings : CollectedSettings
-        All but its ``url``.
-
-    Returns
-    -------
-    Collected
-
-    Raises
-    ------
-    InputError
-        If there is no such study or no answer, or the rules leave none.
-    """
+    """Read the answers of a game from a database that is open."""
     study_id, name = _study(transaction, settings)
     notes: list[Note] = []
     answers = _counted(tidy_answers(transaction, settings.game, study_ids=[study_id]), settings, notes)
@@ -98,18 +68,7 @@ def collected_answers(transaction: Transaction, settings: CollectedSettings) -> 
 
 
 def response_variables(answers: pd.DataFrame) -> dict[str, Any]:
-    """Variables along ``response`` that every game has: session, order and times, NaN where they are not known.
-
-    Parameters
-    ----------
-    answers : pandas.DataFrame
-        A row a response.
-
-    Returns
-    -------
-    dict
-        Variable -> dimension, values, attributes.
-    """
+    """Variables along ``response`` that every game has: session, order and times, NaN where they are not known."""
     found: dict[str, Any] = {
         "session": ("response", answers["session"].to_numpy(dtype=np.int64)),
         "order": ("response", answers["order"].to_numpy(dtype=np.int64)),

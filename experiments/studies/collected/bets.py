@@ -13,18 +13,7 @@ __all__ = ["collected_bets"]
 
 
 def collected_bets(found: Collected) -> xr.Dataset:
-    """Make a bet study of what a database holds.
-
-    Parameters
-    ----------
-    found : Collected
-
-    Returns
-    -------
-    xarray.Dataset
-        Passes :func:`estimators.bets.validate_bet_study`. A word that was judged to be the target's is written as the
-        target is, whatever its case and the punctuation around it.
-    """
+    """Make a bet study of what a database holds."""
     answers = found.answers
     named = answers["word"].notna()
     rows = pd.DataFrame(

@@ -18,20 +18,7 @@ _MODEL_COLUMNS = ("item", "model", "word", "count")
 
 
 def collected_words(found: Collected, settings: CollectedSettings) -> xr.Dataset:
-    """Make a cloze study of what a database holds.
-
-    Parameters
-    ----------
-    found : Collected
-    settings : CollectedSettings
-        ``model_words`` and ``word_rules``.
-
-    Returns
-    -------
-    xarray.Dataset
-        Passes :func:`estimators.cloze.validate_cloze_study`; a response is one person's answer, with ``session``,
-        ``order``, ``server_ms``, ``client_ms``, ``revisions`` and ``answered_at`` beside it.
-    """
+    """Make a cloze study of what a database holds."""
     answers = found.answers
     rows = pd.DataFrame(
         {

@@ -22,21 +22,7 @@ __all__ = ["candidate_rows", "collected_comparisons"]
 
 
 def collected_comparisons(found: Collected, served: UserPath | None) -> xr.Dataset:
-    """Make a comparison study of what a database holds.
-
-    Parameters
-    ----------
-    found : Collected
-    served : Path, optional
-        The study that was served; variables that the database does not hold are taken from it.
-
-    Returns
-    -------
-    xarray.Dataset
-        Passes :func:`estimators.comparison.validate_comparison_study`. Along ``response`` there are ``session``,
-        ``order``, ``target_side`` ("A" or "B"), ``server_ms``, ``client_ms``, ``revisions``, ``answered_at`` and
-        ``score_points`` too.
-    """
+    """Make a comparison study of what a database holds."""
     pairs = candidate_rows(found.questions)
     answers = pd.DataFrame(
         {

@@ -16,18 +16,7 @@ __all__ = ["collected_guesses"]
 
 
 def collected_guesses(found: Collected) -> xr.Dataset:
-    """Make a guess study of what a database holds.
-
-    Parameters
-    ----------
-    found : Collected
-
-    Returns
-    -------
-    xarray.Dataset
-        Passes :func:`estimators.guesses.validate_guess_study`; ``correct`` is what the player was told. Of a question
-        with several guesses the last one has the times, of the whole question.
-    """
+    """Make a guess study of what a database holds."""
     answers = found.answers
     document = answers["document"].where(answers["document"] != "", answers["item"])
     right = answers["right"] if "right" in answers else answers["correct"]

@@ -23,19 +23,6 @@ _MANY = "\ufffd"
 def check_contradictions(study: xr.Dataset, source: object) -> xr.Dataset:
     """Refuse a valid comparison study that cannot be, and return it unchanged otherwise.
 
-    Parameters
-    ----------
-    study : xarray.Dataset
-        Passes :func:`estimators.comparison.study.validate_comparison_study`.
-    source : object
-        The table or file, for messages.
-
-    Raises
-    ------
-    InputError
-        Where a target and another candidate have more than the whole probability together, or an answer that the site
-        gave by itself is on two different strings.
-
     Examples
     --------
     >>> from estimators.comparison.examples import comparison_study

@@ -21,24 +21,7 @@ _BOXES_PERCENT = (1, 10, 20, 30, 40, 50, 60, 70, 80, 90, 99)
 
 
 def filtered(parsed: Parsed, settings: LmGameSettings, study: xr.Dataset) -> Kept:
-    """Answers that count, and what the filters noted.
-
-    Parameters
-    ----------
-    parsed : Parsed
-    settings : LmGameSettings
-    study : xarray.Dataset
-        The items.
-
-    Returns
-    -------
-    Kept
-
-    Raises
-    ------
-    InputError
-        If a filter leaves nothing, or an answer that is left cannot be used; names the setting, or the row.
-    """
+    """Answers that count, and what the filters noted."""
     rows = Kept(np.arange(len(parsed.guess)), "answers", "study lm_game")
     asked = study["item"].values[study["item_set"].values != ""]
     others = np.setdiff1d(parsed.response_item, asked)

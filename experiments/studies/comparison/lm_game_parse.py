@@ -91,25 +91,7 @@ def question_file(item: int) -> str:
 
 
 def parse(game: GameFiles, items: Sequence[int], *, answers: bool = True) -> Parsed:
-    """Read and check the questions and all answers.
-
-    Parameters
-    ----------
-    game : GameFiles
-    items : sequence of int
-        Questions to read, in the order wanted.
-    answers : bool, optional
-        False: the file of answers is not read, and there are none.
-
-    Returns
-    -------
-    Parsed
-
-    Raises
-    ------
-    InputError
-        Names the file, the field and the value.
-    """
+    """Read and check the questions and all answers."""
     questions: list[_Question] = []
     vocabulary: dict[str, int] = {}
     codes: list[list[int]] = []

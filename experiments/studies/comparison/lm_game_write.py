@@ -27,24 +27,6 @@ def write_lm_game(study: xr.Dataset, folder: Path | str) -> Path:
     ``results_raw/res_loss_anonym.json``, with ``row_id`` where the study has it. The layout has no place for
     ``item_set``, ``in_reference``, ``selected`` (settings of the loader say them again), ``automatic`` (which follows
     from the strings), and a simulation's truth.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A comparison study; its items are not negative.
-    folder : Path or str
-        Made if needed. Files of the same names are replaced, others are left.
-
-    Returns
-    -------
-    Path
-        The folder; ``study=lm_game study.root=FOLDER`` reads it, with ``study.answers=false`` where there are none.
-
-    Raises
-    ------
-    InputError
-        If the study is not valid, an item or a model's name has no place in the layout, or the folder holds files that
-        this function did not write.
     """
     validate_comparison_study(study)
     folder = Path(folder)

@@ -25,16 +25,6 @@ KEPT = Path(__file__).with_name("simulated_items.npz")
 def kept_items(settings: SimulationSettings, path: Path = KEPT) -> SimulatedItems | None:
     """Read the items of a simulated study from the file, if they are those of the default settings.
 
-    Parameters
-    ----------
-    settings : SimulationSettings
-    path : Path, optional
-
-    Returns
-    -------
-    SimulatedItems or None
-        None where the settings decide other items, or the file is not there.
-
     Examples
     --------
     >>> from estimators.comparison import SimulationSettings
@@ -71,16 +61,7 @@ def _by_player(players: list[str], rows: NDArray[np.float32]) -> Mapping[str, ND
 
 
 def write_items(path: Path = KEPT) -> Path:
-    """Simulate the default items and write the file.
-
-    Parameters
-    ----------
-    path : Path, optional
-
-    Returns
-    -------
-    Path
-    """
+    """Simulate the default items and write the file."""
     items = simulate_items(SimulationSettings())
     players = list(items.target_logprob)
     vocabulary = np.unique(np.concatenate([items.target_token, items.candidate_token.ravel()]))

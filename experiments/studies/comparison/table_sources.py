@@ -31,25 +31,7 @@ def cells(values: NDArray[Any], rows: NDArray[np.intp], fill: object) -> NDArray
 
 
 def sources_of(pairs: Table, columns: ComparisonColumns, rows: NDArray[np.intp]) -> dict[str, Any]:
-    """Make the variables that say where candidates come from, of the columns that there are.
-
-    Parameters
-    ----------
-    pairs : Table
-    columns : ComparisonColumns
-    rows : ndarray of int, shape (item, candidate)
-        Row of each candidate; -1 where an item has none.
-
-    Returns
-    -------
-    dict
-        Variable -> its dimensions and values.
-
-    Raises
-    ------
-    InputError
-        For a source that there is not, or a cell that is no log-probability or batch; names the row.
-    """
+    """Make the variables that say where candidates come from, of the columns that there are."""
     there = pairs.names
     variables: dict[str, Any] = {}
     if columns.source in there:
@@ -77,28 +59,7 @@ def references_of(
     item: NDArray[np.int64],
     draws: NDArray[np.object_],
 ) -> dict[str, Any]:
-    """Make ``response_reference`` of the answers' column; an empty cell is the target.
-
-    Parameters
-    ----------
-    table : Table
-    columns : ComparisonColumns
-    rows : ndarray of int, shape (response,)
-        Rows of the answers that are kept.
-    item : ndarray of int, shape (response,)
-    draws : ndarray of str, shape (item, candidate)
-        What the tables call the candidates.
-
-    Returns
-    -------
-    dict
-        Empty where there is no such column.
-
-    Raises
-    ------
-    InputError
-        For a reference that the item does not have.
-    """
+    """Make ``response_reference`` of the answers' column; an empty cell is the target."""
     if columns.reference not in table.names:
         return {}
     given = table.ids(columns.reference, rows=rows, empty=True)
@@ -119,27 +80,7 @@ def references_of(
 def free_answers_of(
     table: Table, columns: ComparisonColumns, names: Sequence[str], variables: dict[str, Any]
 ) -> dict[str, Any]:
-    """Make the variables along ``answer``; a token is found among the target and the candidates by its string.
-
-    Parameters
-    ----------
-    table : Table
-    columns : ComparisonColumns
-    names : sequence of str
-        What the tables call the items, in their order.
-    variables : dict
-        Those of the candidates.
-
-    Returns
-    -------
-    dict
-        With ``candidate_batch`` where the candidates do not say it: 1 for free answers, else 0.
-
-    Raises
-    ------
-    InputError
-        For an empty cell, an unknown item or a batch that is none; names the row.
-    """
+    """Make the variables along ``answer``; a token is found among the target and the candidates by its string."""
     item, who = (table.ids(columns.of_free_answers(name)) for name in FREE_ANSWERS[:2])
     answer = table.filled(columns.of_free_answers(FREE_ANSWERS[2]))
     position = {name: at for at, name in enumerate(names)}

@@ -54,30 +54,6 @@ def documents_study(
 
     Documents with nothing but white space are dropped. Of a pair of surrogates that was cut apart each half becomes
     U+FFFD.
-
-    Parameters
-    ----------
-    name : str
-        Of the study.
-    documents : sequence of Document
-    digests : mapping of str to str
-        SHA-256 of every file read, by its name in the study.
-    source : str
-        Named in errors.
-    duplicates : {"keep", "drop", "error"}
-        What to do with a document whose text was there before.
-    notes : sequence of (str, int)
-        What the loader counted itself; counts of zero are left out.
-
-    Returns
-    -------
-    xarray.Dataset
-        Passes :func:`~estimators.documents.study.validate_documents_study`.
-
-    Raises
-    ------
-    InputError
-        If no document is left, two have one name, or there are duplicates and they are an error.
     """
     found = [(text, count, "warning") for text, count in notes if count]
     kept = [document for document in documents if document.text.strip()]

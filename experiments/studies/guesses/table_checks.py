@@ -16,25 +16,7 @@ __all__ = ["contradictions"]
 
 
 def contradictions(study: xr.Dataset, table: Table, columns: Mapping[str, str]) -> list[Note]:
-    """Compare the column of right and wrong with guess and target; whoever scored may have let a spelling pass.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A guess study, with ``table_row``.
-    table : Table
-    columns : mapping of str to str
-        What a column is -> its name in the table.
-
-    Returns
-    -------
-    list of Note
-
-    Raises
-    ------
-    InputError
-        If most rows contradict it.
-    """
+    """Compare the column of right and wrong with guess and target; whoever scored may have let a spelling pass."""
     if "correct" not in columns or "guess" not in study or "target_token" not in study:
         return []
     guess, correct = study["guess"].to_numpy(), study["correct"].to_numpy()

@@ -78,26 +78,7 @@ class Workbook:
 
 
 def read_workbooks(archive: Archive, content: bytes, path: Path) -> Iterator[Workbook]:
-    """Read every workbook of one archive, checked as a whole before its first member is read.
-
-    Parameters
-    ----------
-    archive : Archive
-    content : bytes
-        The archive.
-    path : Path
-        For messages.
-
-    Yields
-    ------
-    Workbook
-
-    Raises
-    ------
-    InputError
-        If python-calamine is not installed, the archive is damaged or refused, or a name or a sheet is not as it
-        should be.
-    """
+    """Read every workbook of one archive, checked as a whole before its first member is read."""
     require_packages(("python_calamine",), "ranks", source="study rank_perplexity", field="workbooks")
     try:
         outer = zipfile.ZipFile(io.BytesIO(content))

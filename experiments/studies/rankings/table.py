@@ -211,16 +211,7 @@ def _of_rows(table: pd.DataFrame, source: object) -> xr.Dataset:
 
 
 def write_ranking_table(study: xr.Dataset, path: Path) -> None:
-    """Write a ranking study as the table that :func:`ranking_table` reads.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        Passes :func:`estimators.rankings.study.validate_ranking_study`.
-    path : Path
-        Ends in ``.parquet``, ``.csv`` or ``.csv.gz``; CSV cannot hold the null character, Parquet no half of a
-        surrogate pair.
-    """
+    """Write a ranking study as the table that :func:`ranking_table` reads."""
     logprob = study["ranked_logprob"].to_numpy()
     owner, at = np.nonzero(~np.isnan(logprob))
     columns: dict[str, NDArray[Any]] = {
