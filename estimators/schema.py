@@ -15,13 +15,15 @@ from estimators.errors import InputError
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["Range", "Schema", "Variable", "is_dataset", "refuse"]
+__all__ = ["NAMES", "Range", "Schema", "Variable", "is_dataset", "refuse"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 # name of a type -> NumPy's letters for it, and how a message calls it
 _TYPES = {"int": ("iu", "an integer"), "float": ("f", "float"), "bool": ("b", "bool"), "str": ("OUT", "str")}
 _MEANING_WIDTH = 60
+NAMES = {"name", "generator", "tokens", "word_rules", "split", "group", "part"}
+"""Attributes, variables and dimensions of the kinds of study that are imported."""
 _SECTIONS = """Attributes: ``name``; ``notes``, see :func:`estimators.layout.notes`.
 
     Parameters
@@ -152,6 +154,10 @@ class Schema:
     cure: str
     variables: tuple[Variable, ...]
     may_be_empty: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Let :data:`NAMES` have its variables and dimensions."""
+        NAMES.update(name for variable in self.variables for name in (variable.name, *variable.dim_names))
 
     def source(self, study: xr.Dataset) -> str:
         """Name a study in messages, such as ``comparison study 'simulated'``, once it is known to be of this kind.

@@ -12,15 +12,8 @@ from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from estimators.bets.study import BETS
-from estimators.cloze.study import CLOZE
-from estimators.comparison.study import COMPARISON
-from estimators.documents.estimates import ESTIMATES
-from estimators.documents.study import DOCUMENTS
 from estimators.errors import InputError
-from estimators.guesses.study import GUESSES
-from estimators.rankings.study import RANKINGS
-from estimators.schema import is_dataset
+from estimators.schema import NAMES, is_dataset
 from experiments.harness.tables import for_screen, markdown_plain, markdown_table, screen_table, split_constants
 from inference.progress import counted
 from inference.settings import Settings
@@ -212,14 +205,7 @@ def _lacking(study: xr.Dataset, error: KeyError) -> str | None:
     """What a study does not have, where an error is about that."""
     said = re.match(r"(?:No variable named )?'?(\w+)'?(?:\.|$)", str(error.args[0]) if error.args else "")
     name = said[1] if said else ""
-    return name if name in _known_names() and name not in {*study.variables, *study.dims, *study.attrs} else None
-
-
-def _known_names() -> set[str]:
-    """Variables, dimensions and attributes of studies."""
-    schemas = (BETS, CLOZE, COMPARISON, DOCUMENTS, ESTIMATES, GUESSES, RANKINGS)
-    names = {name for schema in schemas for each in schema.variables for name in (each.name, *each.dim_names)}
-    return names | {"name", "generator", "tokens", "word_rules", "split", "group", "part"}
+    return name if name in NAMES and name not in {*study.variables, *study.dims, *study.attrs} else None
 
 
 def loader(settings_class: type[S]) -> Callable[[Callable[[S], xr.Dataset]], Loader[S]]:

@@ -70,7 +70,7 @@ def target_logprobs(file: ScoreFile, contexts: Contexts, model: str) -> tuple[ND
         raise InputError("needs the targets of the contexts: study.columns.target=NAME", field=field)
     if file.path.suffix.lower() in _JSON_LINES:
         found, attached = _of_json_lines(file, contexts, field)
-        notes = []
+        notes = list[Note]()
     else:
         rows, notes = _table(file, contexts)
         found, attached = _of_words(rows, contexts)
