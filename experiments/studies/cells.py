@@ -25,7 +25,7 @@ _EITHER = re.compile(r"[+-]?[1-9][0-9]{0,2}[.,][0-9]{3}")
 _FRACTION = re.compile(r"[+-]?(?:[0-9]+([.,])[0-9]*|([.,])[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _GROUPED = re.compile(r"[+-]?[1-9][0-9]{0,2}(?:([,. '_])[0-9]{3})(?:\1[0-9]{3})*(?:((?!\1)[.,])[0-9]+)?")
 _OTHER = {".": ",", ",": "."}
-_SIGNS = str.maketrans({"\u2212": "-", "\u2019": "'", "\uff0e": ".", "\uff0c": ","})
+_SIGNS = str.maketrans({"\u2212": "-", "\u2019": "'"})
 
 
 def folded(text: str) -> str:
@@ -102,9 +102,8 @@ def read_numbers(
 
 
 def _plain(text: str) -> str:
-    """A number in the digits and signs of ASCII."""
-    digits = (str(unicodedata.decimal(one, one)) for one in text.translate(_SIGNS))
-    return " ".join("".join(digits).split())
+    """A number with the signs and spaces of ASCII."""
+    return " ".join(text.translate(_SIGNS).split())
 
 
 def same_words(

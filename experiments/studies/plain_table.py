@@ -296,9 +296,10 @@ def _without_headers(table: Table) -> Table:
     """Tables that were put together by hand have the header once a part."""
     cells, names = table.cells, table.names
     # all cells of a column are looked at for one of them only
-    first = np.flatnonzero([isinstance(cell, str) and folded(cell) in names for cell in cells.iloc[:, 0].tolist()])
+    column = cells.iloc[:, 0].tolist() if len(names) > 1 else []
+    first = np.flatnonzero([isinstance(cell, str) and folded(cell) in names for cell in column])
     heads = []
-    for row in first.tolist() if len(names) > 1 else []:
+    for row in first.tolist():
         said = header_names([cell_text(cell) for cell in cells.iloc[row].tolist()])
         if said == names:
             heads.append(row)

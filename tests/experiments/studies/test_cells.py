@@ -191,7 +191,7 @@ def test_thousands_are_read_or_refused(numbers: list[int], sign: str, whole: boo
         (["0,5", "1.000"], "auto", [0.5, 1000]),
         (["1,000"], "point", [1000]),
         (["1,000"], "comma", [1]),
-        (["\uff11\uff12", "\u22125", "1e3"], "auto", [12, -5, 1000]),
+        (["\u22125", "1e3"], "auto", [-5, 1000]),
     ],
 )
 def test_signs_of_numbers(cells: list[str], decimal: str, expected: list[float] | None) -> None:
@@ -217,9 +217,7 @@ def test_a_number_of_thousands_in_every_table(tmp_path: Path) -> None:
         ),
     ):
         (tmp_path / "t.csv").write_text(text)
-        with pytest.raises(
-            InputError, match=r"is '1,0..' in line 2, which may be 10.. or 1"
-        ):
+        with pytest.raises(InputError, match=r"is '1,0..' in line 2, which may be 10.. or 1"):
             load(path=tmp_path / "t.csv")
 
 
