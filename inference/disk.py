@@ -6,12 +6,14 @@ import errno
 import os
 import shutil
 import sqlite3
+import tempfile
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
-__all__ = ["make_private", "make_room", "open_private", "write_ahead", "write_whole"]
+__all__ = ["make_private", "make_room", "open_private", "whole", "write_ahead", "write_whole"]
 
 _OVERHEAD_BYTES = 2**17
 _RETRY_SECONDS = 0.02
@@ -41,21 +43,31 @@ def make_room(path: Path, n_bytes: float) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
     if hasattr(os, "posix_fallocate"):
         # what a user may fill is known when it is asked for only
-        trial = path.with_name(f".{path.name}.room")
-        try:
-            with trial.open("wb") as file:
-                os.posix_fallocate(file.fileno(), 0, wanted)
-        finally:
-            trial.unlink(missing_ok=True)
+        with tempfile.TemporaryFile(dir=path.parent) as file:
+            os.posix_fallocate(file.fileno(), 0, wanted)
+
+
+@contextmanager
+def whole(path: Path, *, private: bool = False) -> Iterator[Path]:
+    """Give a new file beside a path that takes its place once the block ends well: a reader sees all of it or none."""
+    handle, name = tempfile.mkstemp(prefix=".", suffix=f".partial{path.suffix}", dir=path.parent)
+    os.close(handle)
+    partial = Path(name)
+    try:
+        yield partial
+        if not private:
+            os.umask(mask := os.umask(0o077))
+            partial.chmod(0o666 & ~mask)
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 def write_whole(path: Path, text: str, *, private: bool = False) -> Path:
-    """Write a text as UTF-8 in one step, its line ends as they are: a reader sees the whole file or the one before."""
-    partial = path.with_name(f".{path.name}.partial")
-    if private:
-        make_private(partial)
-    partial.write_text(text, encoding="utf-8", newline="")
-    return partial.replace(path)
+    """Write a text as UTF-8 in one step, its line ends as they are."""
+    with whole(path, private=private) as partial:
+        partial.write_text(text, encoding="utf-8", newline="")
+    return path
 
 
 def write_ahead(connection: sqlite3.Connection, busy_seconds: float) -> None:
@@ -64,6 +76,8 @@ def write_ahead(connection: sqlite3.Connection, busy_seconds: float) -> None:
     SQLite refuses the switch at once where another connection makes it or closes the file: the connection's own time to
     wait holds for transactions only. New files of the log get the mode of the database.
     """
+    # what is no database is the user's, and stays as it is
+    connection.execute("PRAGMA schema_version").fetchone()
     for _, _, file in connection.execute("PRAGMA database_list").fetchall():
         for name in (file, f"{file}-wal", f"{file}-shm", f"{file}-journal"):
             if file and Path(name).exists():

@@ -15,6 +15,7 @@ from pathlib import Path, PurePosixPath
 
 from estimators.content import file_sha256
 from estimators.errors import InputError
+from inference.disk import write_whole
 from inference.own_folder import LOCK, own
 
 __all__ = [
@@ -171,9 +172,7 @@ def read_manifest(folder: Path) -> dict[str, tuple[str, ...]] | None:
 
 
 def _write_manifest(folder: Path, written: Manifest) -> None:
-    partial = folder / f"{MANIFEST}.partial"
-    partial.write_text(json.dumps({"sha256": written}, indent=1, default=list) + "\n", encoding="utf-8")
-    partial.replace(folder / MANIFEST)
+    write_whole(folder / MANIFEST, json.dumps({"sha256": written}, indent=1, default=list) + "\n")
 
 
 @contextmanager

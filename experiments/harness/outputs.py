@@ -20,7 +20,7 @@ from estimators.layout import notes
 from experiments.harness.csv_tables import write_csv
 from experiments.harness.result import ExperimentResult, table_sections
 from experiments.harness.tables import markdown_plain
-from inference.disk import make_room
+from inference.disk import make_room, write_whole
 from inference.manifest import (
     SCRATCH,
     Manifest,
@@ -185,12 +185,7 @@ def status_folder(folder: Path) -> Path:
 def write_status(folder: Path, status: JobStatus) -> None:
     """Replace ``status.json`` in one step: a reader sees the old one or the new one, never half of it."""
     folder.mkdir(exist_ok=True)
-    temporary = folder / f".{_STATUS}.partial"
-    try:
-        temporary.write_text(json.dumps(asdict(status), indent=2) + "\n", encoding="utf-8")
-        temporary.replace(folder / _STATUS)
-    finally:
-        temporary.unlink(missing_ok=True)
+    write_whole(folder / _STATUS, json.dumps(asdict(status), indent=2) + "\n")
 
 
 def read_status(folder: Path) -> JobStatus | None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +17,7 @@ from numpy.typing import NDArray
 from estimators.code_identity import code_hash, package_version
 from estimators.content import content_digest
 from experiments.studies.parsing import Note
+from inference.disk import whole
 
 __all__ = [
     "Cached",
@@ -91,19 +90,12 @@ def write_cache(path: Path, key: str, cached: Cached) -> None:
     """Write a cache file, replacing an older one in one step."""
     path.parent.mkdir(parents=True, exist_ok=True)
     values = json.dumps(cached.values)
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.stem}-", suffix=".tmp", dir=path.parent)
-    os.close(handle)
-    try:
-        with h5netcdf.File(temporary, "w") as file:
-            for name, array in cached.arrays.items():
-                dims = tuple(f"{name}_{axis}" for axis in range(array.ndim))
-                file.dimensions.update(dict(zip(dims, array.shape, strict=True)))
-                file.create_variable(name, dims, data=np.ascontiguousarray(array))
-            file.attrs.update({"key": key, "values": values, "checksum": _checksum(key, cached.arrays, values)})
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    with whole(path) as partial, h5netcdf.File(partial, "w") as file:
+        for name, array in cached.arrays.items():
+            dims = tuple(f"{name}_{axis}" for axis in range(array.ndim))
+            file.dimensions.update(dict(zip(dims, array.shape, strict=True)))
+            file.create_variable(name, dims, data=np.ascontiguousarray(array))
+        file.attrs.update({"key": key, "values": values, "checksum": _checksum(key, cached.arrays, values)})
 
 
 def join_strings(strings: Iterable[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:

@@ -10,9 +10,7 @@ HDF5 may wait for ever in a damaged file, so that one of ours is checked before 
 from __future__ import annotations
 
 import hashlib
-import os
 import re
-import tempfile
 from pathlib import Path
 
 import h5py
@@ -21,7 +19,7 @@ import xarray as xr
 from estimators.errors import InputError
 from experiments.studies.files import read_bytes
 from experiments.studies.parsing import is_whole, objects, parse_json, shown
-from inference.disk import make_room
+from inference.disk import make_room, whole
 
 __all__ = ["read_study", "write_study"]
 
@@ -44,17 +42,11 @@ def write_study(study: xr.Dataset, path: Path | str, *, kind: str) -> Path:
         if variable.dtype.kind in "OUT":
             encoded[name] = _encoded(variable)
     encoded.attrs[_FORMAT] = _format(kind)
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.stem}-", suffix=".tmp", dir=path.parent)
-    os.close(handle)
-    try:
-        make_room(Path(temporary), encoded.nbytes)
-        encoded.to_netcdf(temporary, engine="h5netcdf")
-        with Path(temporary).open("r+b") as file:
+    with whole(path) as partial:
+        make_room(partial, encoded.nbytes)
+        encoded.to_netcdf(partial, engine="h5netcdf")
+        with partial.open("r+b") as file:
             file.write(_MARK + hashlib.sha256(file.read()).digest())
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
-    finally:
-        Path(temporary).unlink(missing_ok=True)
     return path
 
 

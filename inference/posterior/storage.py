@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from estimators.errors import InputError
+from inference.disk import whole
 from inference.posterior import arviz_adapter
 from inference.posterior.arviz_adapter import InferenceData
 
@@ -43,12 +44,8 @@ def save_posterior(idata: InferenceData, path: Path | str) -> Path:
     path = Path(path)
     if path.suffix != ".nc" or not path.parent.is_dir():
         raise InputError(f"is {str(path)!r}, should be a name ending in .nc in a folder that exists", field="path")
-    partial = path.with_name(f".{path.name}.partial")
-    try:
+    with whole(path) as partial:
         arviz_adapter.write(idata, partial)
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
     return path
 
 
